@@ -1,0 +1,149 @@
+"""Arrays and sparse matrices of class numbers: checked, and turned into integers."""
+
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.errors import VotesError
+
+Ints = NDArray[np.integer]
+
+_LARGEST = 2.0**53  # whole floats from here on are not exact
+
+
+def check_array(array: object) -> Ints:
+    """An (n, m) array of integers, each at least -1, or a clear error.
+
+    >>> check_array([[0, -1], [True, 2.0]]).tolist()
+    [[0, -1], [1, 2]]
+    """
+    cells = _as_array(array)
+    if cells.ndim != 2:
+        raise VotesError(
+            f"votes has shape {cells.shape}; expected 2-D (items, LFs). One LF is a single column: reshape(-1, 1)"
+        )
+    if 0 in cells.shape:
+        raise VotesError(f"votes has shape {cells.shape}; expected at least one item and one LF")
+    cells = _as_integers(cells)
+    low = int(cells.min())
+    if low < -1:
+        raise VotesError(f"votes{place(cells == low)} is {low}; expected -1 to abstain, or a class from 0 on")
+    return cells
+
+
+def check_sparse(matrix: Any) -> tuple[tuple[int, int], Ints, Ints, Ints]:
+    """Shape, row, column and class number of every vote that a scipy.sparse matrix stores, or a clear error."""
+    if not hasattr(matrix, "tocoo"):
+        raise VotesError(f"votes is a {type(matrix).__name__}; expected a scipy.sparse matrix or array")
+    if len(matrix.shape) != 2 or 0 in matrix.shape:
+        raise VotesError(f"votes has shape {matrix.shape}; expected 2-D (items, LFs) with at least one of each")
+    if matrix.dtype.kind not in "iubf":
+        raise VotesError(f"votes has the type {matrix.dtype}; expected integers: a class number plus 1 each")
+    coo = matrix.tocoo()
+    stored = np.flatnonzero(coo.data != 0)
+    row, column, data = coo.row[stored], coo.col[stored], coo.data[stored]
+    _check_stored_once(row, column, data)
+    wrong = np.flatnonzero(~_is_whole(data) | (data < 1))
+    if len(wrong):
+        i, j, value = row[wrong[0]], column[wrong[0]], data[wrong[0]]
+        raise VotesError(f"votes[{i}, {j}] stores {value}; expected a class number plus 1, or nothing to abstain")
+    n, m = matrix.shape
+    return (n, m), row, column, data.astype(np.int64) - 1
+
+
+def _check_stored_once(row: Ints, column: Ints, data: NDArray[Any]) -> None:
+    order = np.lexsort((column, row))
+    same = (np.diff(row[order]) == 0) & (np.diff(column[order]) == 0)
+    if same.any():
+        first, second = order[np.flatnonzero(same)[0] :][:2]
+        raise VotesError(
+            f"votes[{row[first]}, {column[first]}] is stored twice, as {data[first]} and {data[second]}; "
+            "expected one value a cell. Keep one (scipy's sum_duplicates would add them)"
+        )
+
+
+def place(wrong: NDArray[np.bool_]) -> str:
+    """Where the first wrong value stands, as an index: '[3, 1]'."""
+    first = np.unravel_index(int(wrong.argmax()), wrong.shape)
+    return f"[{', '.join(map(str, first))}]"
+
+
+def _as_array(array: object) -> NDArray[Any]:
+    if hasattr(array, "filled"):
+        raise VotesError("votes is a masked array; expected -1 where an LF abstains: votes.filled(-1)")
+    if not isinstance(array, str | bytes | Mapping):
+        try:
+            cells = np.asarray(array)
+        except ValueError as error:
+            raise VotesError(
+                f"votes is ragged{_odd_row(array)}; expected one vote an LF in every row, -1 to abstain"
+            ) from error
+        if cells.ndim:
+            return cells
+    raise VotesError(
+        f"votes is {array!r:.60} ({type(array).__name__}); expected an (items, LFs) array, nested lists, a pandas or "
+        "Polars DataFrame, or a scipy.sparse matrix. For a file use hyperlabel.read_votes"
+    )
+
+
+def _odd_row(array: object) -> str:
+    rows = list(array) if isinstance(array, Sequence) else []
+    lengths = [len(row) if hasattr(row, "__len__") else None for row in rows]
+    odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+    if odd is None:
+        return ""
+    shown = ["no list" if length is None else f"{length} votes" for length in (lengths[odd], lengths[0])]
+    return f": row {odd} has {shown[0]}, row 0 has {shown[1]}"
+
+
+def _as_integers(cells: NDArray[Any]) -> Ints:
+    """The cells as integers; wide unsigned ones stay, since their values are compared before they are used."""
+    if cells.dtype.kind in "iu":
+        return cells
+    if cells.dtype.kind == "b":
+        return cells.astype(np.int8)
+    if cells.dtype.kind != "f":
+        return _as_integers(_as_floats(cells))
+    whole = _is_whole(cells)
+    if not whole.all():
+        value = cells[~whole][0]
+        hint = "Use -1 to abstain, or a DataFrame, where NaN abstains" if np.isnan(value) else "Votes are class numbers"
+        raise VotesError(f"votes{place(~whole)} is {value}; expected a whole number. {hint}")
+    return cells.astype(np.int64)
+
+
+def _as_floats(cells: NDArray[Any]) -> NDArray[np.float64]:
+    """Numbers that an array holds as objects; an error names the cell that is none."""
+    values = cells.ravel().tolist()
+    odd = [i for i, value in enumerate(values) if not isinstance(value, numbers.Real | np.bool_)]
+    if not odd:
+        return cells.astype(np.float64)
+    # NumPy makes texts of all cells if one is: of texts the one to blame is no number.
+    words = [i for i in odd if not (isinstance(values[i], str) and looks_like_number(values[i]))]
+    i, j = divmod((words or odd)[0], cells.shape[1])
+    value = values[i * cells.shape[1] + j]
+    raise VotesError(
+        f"votes[{i}, {j}] is {value!r:.60} in an array of type {cells.dtype}; expected integers. "
+        "Use -1 to abstain; for class names use a DataFrame"
+    )
+
+
+def looks_like_number(text: str) -> bool:
+    """Whether a text reads like a number.
+
+    >>> looks_like_number("-1"), looks_like_number("0.5"), looks_like_number("spam")
+    (True, True, False)
+    """
+    return text.strip().lstrip("+-").replace(".", "", 1).isdigit()
+
+
+def _is_whole(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values are whole numbers that an int64 can hold."""
+    if values.dtype.kind != "f":
+        return values <= np.iinfo(np.int64).max
+    largest = min(_LARGEST, float(np.finfo(values.dtype).max))
+    whole: NDArray[np.bool_] = (values == np.round(values)) & (np.abs(values) < largest)
+    return whole

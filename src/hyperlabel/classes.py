@@ -1,0 +1,172 @@
+"""Classes: what the user states, what columns imply, and their numbers 0..k-1."""
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.arrays import looks_like_number
+from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.frames import Column
+
+ABSTAIN = -1
+"""The vote of an LF that does not vote, and the label of an item that gets none."""
+
+MOST_INFERRED = 10_000
+"""Class numbers from here on are more often identifiers than classes: that many must be stated."""
+
+MOST_STATED = 1 << 20
+
+Classes = tuple[Hashable, ...]
+
+
+def state_classes(n_classes: int | None, classes: Sequence[Hashable] | None) -> Classes | None:
+    """The classes that the user stated, by number or by name; None if neither is given.
+
+    >>> state_classes(3, None), state_classes(None, ["ham", "spam"])
+    ((0, 1, 2), ('ham', 'spam'))
+    """
+    if classes is None:
+        return None if n_classes is None else tuple(range(_check_number(n_classes)))
+    if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray):
+        raise ParameterError(f"classes is {classes!r:.60}; expected a list of classes")
+    names = tuple(c.item() if isinstance(c, np.generic) else c for c in classes)
+    if not names or not all(isinstance(c, Hashable) for c in names) or len(set(names)) != len(names):
+        raise ParameterError(f"classes is [{show_some(names)}]; expected at least one class, each a single value, once")
+    if n_classes is not None and n_classes != len(names):
+        raise ParameterError(f"n_classes is {n_classes} but classes names {len(names)}; give one of the two")
+    return names
+
+
+def _check_number(n_classes: int) -> int:
+    if not isinstance(n_classes, int | np.integer) or not 1 <= n_classes <= MOST_STATED:
+        raise ParameterError(f"n_classes is {n_classes!r}; expected a whole number from 1 to {MOST_STATED}")
+    return int(n_classes)
+
+
+def show_some(values: Sequence[object]) -> str:
+    """The first few values, for errors."""
+    return ", ".join(map(repr, values[:10])) + (", ..." if len(values) > 10 else "")
+
+
+def limit_numbers(n_classes: int | None) -> tuple[int, str]:
+    """Number of classes that numbers may have, and what to do about one beyond it."""
+    if n_classes is not None:
+        return _check_number(n_classes), "Raise n_classes?"
+    return MOST_INFERRED, "Are these identifiers? More classes must be stated with n_classes"
+
+
+def complete_classes(inferred: Classes, n_classes: int | None) -> Classes:
+    """Inferred classes when their number is stated: numbers are filled up, names must be as many."""
+    if n_classes is None:
+        return inferred
+    if are_numbers(inferred):
+        return tuple(range(_check_number(n_classes)))
+    if len(inferred) != n_classes:
+        raise ParameterError(
+            f"n_classes is {n_classes} but votes names {len(inferred)} classes: {show_some(inferred)}; "
+            "state all of them with classes"
+        )
+    return inferred
+
+
+def are_numbers(classes: Classes) -> bool:
+    """Whether classes are just their own numbers 0..k-1."""
+    return classes == tuple(range(len(classes))) and not isinstance(classes[0], bool)
+
+
+def infer_classes(columns: Sequence[Column], n_classes: int | None = None) -> Classes:
+    """The classes of table columns: 0..max for numbers, the sorted names otherwise.
+
+    >>> infer_classes([Column.from_values("a", ["spam", None]), Column.from_values("b", ["ham", "spam"])])
+    ('ham', 'spam')
+    """
+    kind = _one_kind(columns)
+    values = {value for column in columns for value in column.voted}
+    if kind == "boolean":
+        return (False, True)
+    if kind == "text":
+        _check_texts(columns)
+        return tuple(sorted(values))
+    for column in columns:
+        check_numbers(column, n_classes)
+    return tuple(range(max(2, max(values, default=0) + 1)))
+
+
+def _one_kind(columns: Sequence[Column]) -> str:
+    """The kind of class that all columns hold; numbers if they are all empty."""
+    holder: dict[str, Column] = {}
+    for column in columns:
+        for kind in column.kinds:
+            holder.setdefault(kind, column)
+    for kind in holder.keys() - {"number", "boolean", "text"}:
+        value = holder[kind].first_of(kind)
+        raise VotesError(f"{holder[kind].place(value)} is {value!r:.60}, a {kind}; expected numbers, texts or booleans")
+    if len(holder) > 1:
+        # Text is the kind that strays: one word in a csv makes a column of numbers a column of texts.
+        odd = "text" if "text" in holder else list(holder)[1]
+        other = next(kind for kind in holder if kind != odd)
+        value = holder[odd].first_of(odd)
+        raise VotesError(
+            f"{holder[odd].place(value)} is {value!r:.60} ({odd}) while column '{holder[other].name}' holds {other}s; "
+            "expected one kind of class. Correct it, or leave the column out of lfs"
+        )
+    return next(iter(holder), "number")
+
+
+def _check_texts(columns: Sequence[Column]) -> None:
+    """Check that no word stands among numbers: in a csv it makes texts of all numbers of its column."""
+    words = next((column for column in columns if any(not looks_like_number(v) for v in column.voted)), None)
+    digits = next((column for column in columns if any(looks_like_number(v) for v in column.voted)), None)
+    if words is not None and digits is not None:
+        value, number = words.first_of("text"), next(v for v in digits.voted if looks_like_number(v))
+        raise VotesError(
+            f"{words.place(value)} is {value!r:.60} while {digits.place(number)} is {number!r}; "
+            "expected class numbers or class names. Correct it, or state all classes with classes"
+        )
+
+
+def check_numbers(column: Column, n_classes: int | None = None) -> None:
+    """Check that a column's values are class numbers."""
+    top, remedy = limit_numbers(n_classes)
+    for value in column.voted:
+        if not isinstance(value, int) or value < 0:
+            raise VotesError(
+                f"{column.place(value)} is {value}; expected a whole number from 0 on, or nothing (or -1) to abstain"
+            )
+        if value >= top:
+            raise VotesError(f"{column.place(value)} is {value}; expected a class from 0 to {top - 1}. {remedy}")
+
+
+def encode_column(column: Column, classes: Classes) -> NDArray[np.signedinteger]:
+    """Class numbers of a column, -1 where it is empty or abstains. -> (n,).
+
+    >>> encode_column(Column.from_values("a", ["spam", None, "ham"]), ("ham", "spam")).tolist()
+    [1, -1, 0]
+    """
+    number = {value: i for i, value in enumerate(classes)}
+    table = [ABSTAIN]
+    for value in column.values:
+        if value not in number and not column.is_abstain(value):
+            raise VotesError(
+                f"{column.place(value)} is {value!r:.60}; expected one of the classes {show_some(classes)}. "
+                "Correct it, or state it in classes"
+            )
+        table.append(number.get(value, ABSTAIN))
+    return np.array(table, smallest_type(len(classes))).take(column.codes + 1)
+
+
+def smallest_type(k: int) -> np.dtype[np.signedinteger]:
+    """The smallest type of integer that holds -2..k-1."""
+    return np.min_scalar_type(-max(2, k))
+
+
+def missing_classes(column: Column, classes: Classes) -> Classes:
+    """Classes of labels that votes do not have, if they are of one kind; numbers are filled up without gaps."""
+    new = [value for value in column.voted if value not in classes]
+    if not new or column.kinds != sorted({Column.kind_of(c) for c in classes}):
+        return ()
+    if not are_numbers(classes):
+        return tuple(sorted(new, key=str))
+    check_numbers(column)
+    return tuple(range(len(classes), max(new) + 1))

@@ -1,0 +1,57 @@
+"""Every error that hyperlabel raises on purpose.
+
+    HyperlabelError
+    ├── VotesError (ValueError)         votes, gold or truth that cannot be used as given
+    ├── ParameterError (ValueError)     an argument outside what it may be
+    ├── WeightsError (ValueError)       a weights file that is missing, broken or foreign
+    ├── NotFittedError (ValueError, AttributeError)   a model that must learn first was asked to predict
+    └── MissingExtraError (ImportError) a feature whose optional packages are not installed
+
+    ConvergenceWarning (UserWarning)    a model stopped learning before it had converged
+
+A message names the argument, the value, its place, what was expected and what to do about it.
+"""
+
+import importlib
+
+
+class HyperlabelError(Exception):
+    """Base of all errors raised on purpose."""
+
+
+class VotesError(HyperlabelError, ValueError):
+    """Votes, gold or truth that cannot be used as given."""
+
+
+class ParameterError(HyperlabelError, ValueError):
+    """An argument outside the values it may take."""
+
+
+class WeightsError(HyperlabelError, ValueError):
+    """A weights file that is missing, broken or of another kind."""
+
+
+class NotFittedError(HyperlabelError, ValueError, AttributeError):
+    """A model that must learn first was asked to predict."""
+
+
+class MissingExtraError(HyperlabelError, ImportError):
+    """A feature whose optional packages are not installed."""
+
+
+class ConvergenceWarning(UserWarning):
+    """A model stopped learning before it had converged."""
+
+
+def require(package: str, *, extra: str) -> None:
+    """Check that an optional package is there.
+
+    Raises:
+        MissingExtraError: It is not; the message holds the command that installs it.
+    """
+    try:
+        importlib.import_module(package)
+    except ImportError as error:
+        raise MissingExtraError(
+            f"this needs the package '{package}', which is not installed; run: pip install 'hyperlabel[{extra}]'"
+        ) from error

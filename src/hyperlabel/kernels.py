@@ -1,0 +1,343 @@
+"""The hot loops: everything whose cost grows with items or votes, behind one small interface.
+
+Grouping (`pack_rows`, `hash_rows`, `group_keys`, `KeyTable`) turns n items into p patterns; `VoteLayout`
+holds the votes of the patterns in the order in which the network's row and column sums need no scatter.
+All are plain NumPy with a number of calls that does not depend on the number of items; a compiled version
+could replace this file and nothing else.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.integer]
+Keys = NDArray[np.uint64]
+Floats = NDArray[np.float32]
+
+_CHUNK_KEYS = 1 << 16  # keys looked up at a time: they and their slots stay in the cache
+_BLOCK_PRODUCT = 1 << 17  # multiplications of a matrix product; BLAS starts threads above about twice this
+_EXACT = 1 << 24  # integers below this are exact in float32
+_MULTIPLIER = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, odd
+
+
+def key_space(m: int, k: int) -> int:
+    """Number of possible vote rows of m LFs and k classes; rows of at most 2^64 can be packed into a key."""
+    return int((k + 1) ** m)
+
+
+def pack_rows(cells: Ints, k: int) -> Keys:
+    """Dense vote rows as numbers in base k + 1: equal keys are equal rows. (n, m) -> (n,).
+
+    The digits are summed by matrix products in float32, as many columns at a time as stay exact.
+    """
+    n, m = cells.shape
+    digits = max(1, int(np.log(_EXACT) / np.log(k + 1)))
+    parts = range(0, m, digits)
+    weights = np.zeros((m, len(parts)), np.float32)
+    for part, start in enumerate(parts):
+        width = min(digits, m - start)
+        weights[start : start + width, part] = float(k + 1) ** np.arange(width)
+    keys = np.empty(n, np.uint64)
+    step = max(1, _BLOCK_PRODUCT // weights.size)
+    for start in range(0, n, step):
+        sums = (cells[start : start + step].astype(np.float32) @ weights) + weights.sum(0)
+        keys[start : start + step] = _join_digits(sums.astype(np.uint64), np.uint64(k + 1) ** np.uint64(digits))
+    return keys
+
+
+def _join_digits(parts: Keys, base: np.uint64) -> Keys:
+    """Numbers whose digits in `base` stand in the columns, lowest first. (n, g) -> (n,)."""
+    keys = parts[:, -1]
+    for part in range(parts.shape[1] - 2, -1, -1):
+        keys = keys * base + parts[:, part]
+    return keys
+
+
+def multiply(values: Floats, matrix: Floats) -> Floats:
+    """`values @ matrix.T` in blocks that stay in the cache and below the size at which BLAS starts threads.
+
+    Threads gain little on such narrow products, and lose a hundredfold where other work keeps the cores busy.
+    (r, d_in), (d_out, d_in) -> (r, d_out).
+    """
+    d_out, d_in = matrix.shape
+    if d_in == 1:
+        return values * matrix[:, 0]
+    block = max(1, _BLOCK_PRODUCT // matrix.size)
+    whole = len(values) // block * block
+    product = np.empty((len(values), d_out), np.float32)
+    np.matmul(values[:whole].reshape(-1, block, d_in), matrix.T, out=product[:whole].reshape(-1, block, d_out))
+    np.matmul(values[whole:], matrix.T, out=product[whole:])
+    return product
+
+
+def hash_rows(starts: Ints, lf: Ints, vote: Ints, k: int, seed: int) -> Keys:
+    """A 64-bit hash of each sparse vote row: the wrapping sum of a hash of each (LF, vote).
+
+    Two different rows collide with probability 2^-64; callers verify. (p + 1,), (e,), (e,) -> (p,).
+    """
+    terms = mix_bits((lf * k + vote).astype(np.uint64) + np.uint64(seed + 1 << 40))
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
+    hashes: Keys = sums[starts[1:]] - sums[starts[:-1]]
+    return hashes
+
+
+def mix_bits(numbers: Keys) -> Keys:
+    """Numbers whose every bit depends on every bit of the input (the finaliser of splitmix64)."""
+    mixed = numbers * np.uint64(_MULTIPLIER)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Equal keys, grouped.
+
+    Attributes:
+        example: (p,) the index of one row of each group.
+        inverse: (n,) the group of each row.
+        counts: (p,) the number of rows of each group.
+    """
+
+    example: Ints
+    inverse: Ints
+    counts: Ints
+
+
+def group_keys(keys: Keys, space: int) -> Groups:
+    """Group equal keys: by address where the space is small, by hashing otherwise."""
+    if space <= max(8 * len(keys), _CHUNK_KEYS):
+        return _group_by_address(keys.astype(np.intp), space)
+    if len(keys) <= _CHUNK_KEYS or _mostly_distinct(keys[:_CHUNK_KEYS]):
+        return _group_by_hash(keys)
+    table = KeyTable()
+    inverse = np.empty(len(keys), np.int32)
+    for start in range(0, len(keys), _CHUNK_KEYS):
+        inverse[start : start + _CHUNK_KEYS] = table.add(keys[start : start + _CHUNK_KEYS])
+    example = np.empty(len(table.keys), np.intp)
+    example[inverse] = np.arange(len(keys))
+    return Groups(example, inverse, np.bincount(inverse))
+
+
+def _mostly_distinct(keys: Keys) -> bool:
+    return 2 * len(_group_by_hash(keys).counts) > len(keys)
+
+
+def _group_by_address(keys: NDArray[np.intp], space: int) -> Groups:
+    counts = np.bincount(keys, minlength=space)
+    present = np.flatnonzero(counts)
+    number = np.empty(space, np.int32)
+    number[present] = np.arange(len(present))
+    example = np.empty(space, np.intp)
+    example[keys] = np.arange(len(keys))
+    return Groups(example[present], number[keys], counts[present])
+
+
+def _group_by_hash(keys: Keys) -> Groups:
+    """Rounds of: every key writes its index to a slot; who finds an equal key there joins it, others go on."""
+    bits = (2 * len(keys)).bit_length()
+    table = np.empty(1 << bits, np.int32)
+    inverse = np.empty(len(keys), np.int32)
+    examples: list[NDArray[np.intp]] = []
+    pending, multiplier, found = np.arange(len(keys)), _MULTIPLIER, 0
+    while len(pending):
+        here = keys[pending]
+        slots, places = _slots(here, multiplier, bits), np.arange(len(pending), dtype=np.int32)
+        table[slots[::-1]] = places[::-1]  # of several, the first stays
+        leader = table[slots]
+        joined = here[leader] == here
+        leaders = np.flatnonzero(leader == places)
+        number = np.empty(len(pending), np.int32)
+        number[leaders] = np.arange(found, found + len(leaders))
+        inverse[pending[joined]] = number[leader[joined]]
+        examples.append(pending[leaders])
+        found += len(leaders)
+        pending, multiplier = pending[~joined], multiplier * _MULTIPLIER % (1 << 64)
+    return Groups(np.concatenate(examples), inverse, np.bincount(inverse, minlength=found))
+
+
+def _slots(keys: Keys, multiplier: int, bits: int) -> NDArray[np.intp]:
+    """Multiplicative hashing: the upper bits of a wrapping product."""
+    return ((keys * np.uint64(multiplier)) >> np.uint64(64 - bits)).astype(np.intp)
+
+
+class KeyTable:
+    """Numbers distinct keys in the order in which they come, chunk after chunk.
+
+    Each key owns one slot of a table that is addressed by its hash. Keys that find their slot taken go to a
+    sorted overflow; the table grows so that they stay few.
+
+    >>> table = KeyTable()
+    >>> table.add(np.array([7, 9, 7], np.uint64)).tolist(), table.add(np.array([9, 5], np.uint64)).tolist()
+    ([0, 1, 0], [1, 2])
+    """
+
+    def __init__(self) -> None:
+        self.keys: Keys = np.empty(0, np.uint64)  # by number
+        self._resize(18)
+
+    def add(self, keys: Keys) -> NDArray[np.int32]:
+        """The numbers of the keys; new keys get the next ones. (c,) -> (c,)."""
+        numbers = self._find(keys)
+        missing = np.flatnonzero(numbers < 0)
+        if len(missing):
+            self._insert(keys[missing])
+            numbers[missing] = self._find(keys[missing])
+        return numbers
+
+    def _find(self, keys: Keys) -> NDArray[np.int32]:
+        """The numbers of the keys, -1 where unknown."""
+        slots = _slots(keys, _MULTIPLIER, self._bits)
+        numbers = self._number.take(slots)
+        other = np.flatnonzero(self._key.take(slots) != keys)
+        if len(other):
+            numbers[other] = self._find_in_overflow(keys[other])
+        return numbers
+
+    def _find_in_overflow(self, keys: Keys) -> NDArray[np.int32]:
+        if not len(self._overflow_key):
+            return np.full(len(keys), -1, np.int32)
+        place = np.searchsorted(self._overflow_key, keys).clip(max=len(self._overflow_key) - 1)
+        return np.where(self._overflow_key[place] == keys, self._overflow_number[place], np.int32(-1))
+
+    def _insert(self, keys: Keys) -> None:
+        new = keys[np.sort(_group_by_hash(keys).example)]
+        numbers = np.arange(len(self.keys), len(self.keys) + len(new), dtype=np.int32)
+        self.keys = np.concatenate([self.keys, new])
+        if 8 * len(self.keys) > len(self._key):
+            self._resize(int(16 * len(self.keys)).bit_length())
+        else:
+            self._place(new, numbers)
+
+    def _resize(self, bits: int) -> None:
+        self._bits = bits
+        self._key: Keys = np.zeros(1 << bits, np.uint64)
+        self._number: NDArray[np.int32] = np.full(1 << bits, -1, np.int32)
+        self._overflow_key: Keys = np.empty(0, np.uint64)
+        self._overflow_number: NDArray[np.int32] = np.empty(0, np.int32)
+        self._place(self.keys, np.arange(len(self.keys), dtype=np.int32))
+
+    def _place(self, keys: Keys, numbers: NDArray[np.int32]) -> None:
+        """Write new keys into free slots; of several keys with one slot the last written stays."""
+        slots = _slots(keys, _MULTIPLIER, self._bits)
+        free = self._number[slots] < 0
+        self._key[slots[free]], self._number[slots[free]] = keys[free], numbers[free]
+        lost = self._number[slots] != numbers
+        overflow = np.concatenate([self._overflow_key, keys[lost]])
+        order = np.argsort(overflow)
+        self._overflow_key = overflow[order]
+        self._overflow_number = np.concatenate([self._overflow_number, numbers[lost]])[order]
+
+
+class VoteLayout:
+    """Votes of the patterns in jagged-diagonal order: sums over rows and columns without scatter.
+
+    Rows are sorted by their number of votes, longest first; then come the first votes of all rows, the
+    second votes of all rows that have one, and so on. The s-th votes belong to a prefix of the rows, so
+    adding a value per row, or summing a row, works on whole slices; runs of slices of equal length are one
+    block. For sums over columns the votes are gathered by column into small blocks of equal length, each
+    reduced by one product with the weights of its votes.
+
+    Args:
+        starts: (p + 1,) where each row's votes begin.
+        lf: (e,) the LF of each vote.
+        vote: (e,) the class of each vote.
+        counts: (p,) how often each row occurs.
+
+    Attributes:
+        row_order: (p,) the row at each place.
+        votes_per_row: (p,) by place, at least 1 so that it can be divided by.
+        lf: (e,) the column of each vote, LFs that never vote left out.
+        vote: (e,) the class of each vote.
+        weight: (e,) how often the vote's row occurs.
+        n_columns: LFs that vote.
+        votes_per_column: (n_columns,) counting repeated rows.
+        n_votes: All votes, counting repeated rows; at least 1 so that it can be divided by.
+    """
+
+    def __init__(self, starts: Ints, lf: Ints, vote: Ints, counts: Ints) -> None:
+        sizes = np.diff(starts)
+        self.row_order = _stable_order(sizes.max(initial=0) - sizes)
+        place = np.empty(len(sizes), np.intp)
+        place[self.row_order] = np.arange(len(sizes))
+        rows = np.repeat(np.arange(len(sizes)), sizes)
+        slot = np.arange(len(lf)) - starts[rows]
+        lengths = np.bincount(slot, minlength=1)  # votes in each slot, never increasing
+        begins = np.cumsum(lengths) - lengths
+        order = np.empty(len(lf), np.intp)
+        order[begins[slot] + place[rows]] = np.arange(len(lf))
+        self.votes_per_row = np.maximum(sizes[self.row_order], 1).astype(np.float32)
+        self.lf, self.n_columns = _without_gaps(lf[order])
+        self.vote = vote[order]
+        self.weight = counts[rows[order]].astype(np.float32)
+        self._blocks = list(_runs(lengths))
+        self._plan_columns()
+
+    def _plan_columns(self) -> None:
+        """Pad each column's votes to whole blocks; padding has weight 0."""
+        sizes = np.bincount(self.lf, minlength=self.n_columns)
+        self.votes_per_column = np.bincount(self.lf, self.weight, self.n_columns).astype(np.float32)
+        self.n_votes = np.maximum(self.votes_per_column.sum(), np.float32(1))
+        block = 1 << int(np.clip(np.log2(max(1.0, sizes.mean())) if len(sizes) else 0, 0, 5))
+        padded = -(-sizes // block) * block
+        index = np.zeros(padded.sum(), np.intp)
+        weight = np.zeros(len(index), np.float32)
+        by_column = _stable_order(self.lf)
+        shift = np.repeat(np.cumsum(padded) - padded - (np.cumsum(sizes) - sizes), sizes)
+        index[np.arange(len(by_column)) + shift] = by_column
+        weight[np.arange(len(by_column)) + shift] = self.weight[by_column]
+        self._gather, self._gather_weight = index, weight.reshape(len(weight) // block, 1, block)
+        self._column_starts = (np.cumsum(padded) - padded) // block
+
+    def add_rows(self, cells: Floats, values: Floats) -> None:
+        """Add to each vote the value of its row, in place. (e, w), (p, w)."""
+        for start, slots, length in self._blocks:
+            block = cells[start : start + slots * length].reshape(slots, length, cells.shape[1])
+            block += values[:length]
+
+    def sum_rows(self, cells: Floats) -> Floats:
+        """Sum of each row's votes. (e, w) -> (p, w)."""
+        sums = np.zeros((len(self.row_order), cells.shape[1]), np.float32)
+        for start, slots, length in self._blocks:
+            block = cells[start : start + slots * length].reshape(slots, length, cells.shape[1])
+            sums[:length] += block.sum(0) if slots > 1 else block[0]
+        return sums
+
+    def add_columns(self, cells: Floats, values: Floats) -> None:
+        """Add to each vote the value of its column, in place. (e, w), (n_columns, w)."""
+        cells += values.take(self.lf, axis=0, mode="clip")
+
+    def sum_columns(self, cells: Floats) -> Floats:
+        """Sum of each column's votes, weighted by how often their rows occur. (e, w) -> (n_columns, w)."""
+        gathered = cells.take(self._gather, axis=0, mode="clip")
+        blocks, _, size = self._gather_weight.shape
+        sums: Floats = (self._gather_weight @ gathered.reshape(blocks, size, cells.shape[1]))[:, 0]
+        if len(self._column_starts) == len(sums):
+            return sums
+        return np.add.reduceat(sums, self._column_starts, axis=0)
+
+
+def _without_gaps(numbers: Ints) -> tuple[NDArray[np.intp], int]:
+    """Numbers renumbered so that each of 0..c-1 occurs, and c."""
+    present = np.bincount(numbers) > 0
+    return (np.cumsum(present) - 1)[numbers], int(present.sum())
+
+
+def _stable_order(numbers: Ints) -> NDArray[np.intp]:
+    """A stable argsort of small numbers; 16-bit ones are sorted by radix, in linear time."""
+    small = len(numbers) and numbers.max() < 1 << 16
+    return np.argsort(numbers.astype(np.uint16) if small else numbers, kind="stable")
+
+
+def _runs(lengths: Ints) -> Iterator[tuple[int, int, int]]:
+    """Runs of equal slots: (first vote, number of slots, votes in each)."""
+    change = np.flatnonzero(np.diff(lengths, prepend=-1))
+    slots = np.diff(change, append=len(lengths))
+    start = 0
+    for first, count in zip(change.tolist(), slots.tolist(), strict=True):
+        length = int(lengths[first])
+        if length:
+            yield start, count, length
+        start += count * length

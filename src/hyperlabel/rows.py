@@ -1,0 +1,65 @@
+"""Rows: votes without the abstentions, the form in which sparse votes and patterns are held.
+
+All numbers are int64, whatever narrow type they came in: code behind may compute with them.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.integer]
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Sparse vote rows.
+
+    Attributes:
+        starts: (n + 1,) where each row's votes begin.
+        lf: (e,) the LF of each vote, increasing within a row.
+        vote: (e,) the class number of each vote.
+    """
+
+    starts: Numbers
+    lf: Numbers
+    vote: Numbers
+
+    @classmethod
+    def from_cells(cls, cells: Ints) -> "Rows":
+        """From a dense array. (n, m) -> rows."""
+        voted = np.ascontiguousarray(cells >= 0)
+        flat = np.flatnonzero(voted)
+        starts = np.zeros(len(cells) + 1, np.int64)
+        np.cumsum(np.count_nonzero(voted, axis=1), out=starts[1:])
+        votes = np.ascontiguousarray(cells).reshape(-1)[flat]
+        return cls(starts, flat % cells.shape[1], votes.astype(np.int64))
+
+    @classmethod
+    def from_triples(cls, item: Ints, lf: Ints, vote: Ints, n: int) -> "Rows":
+        """From one (item, LF, vote) a vote, in any order. (e,) each -> n rows."""
+        order = np.lexsort((lf, item))
+        starts = np.zeros(n + 1, np.int64)
+        np.cumsum(np.bincount(item, minlength=n), out=starts[1:])
+        return cls(starts, lf[order].astype(np.int64), vote[order].astype(np.int64))
+
+    def take(self, index: Ints) -> "Rows":
+        """The rows of an index, in its order."""
+        sizes = np.diff(self.starts)[index]
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        source = np.repeat(self.starts[index] - starts[:-1], sizes) + np.arange(starts[-1])
+        return Rows(starts, self.lf[source], self.vote[source])
+
+    def concatenate(self, other: "Rows") -> "Rows":
+        """These rows, then the others."""
+        starts = np.concatenate([self.starts, other.starts[1:] + self.starts[-1]])
+        return Rows(starts, np.concatenate([self.lf, other.lf]), np.concatenate([self.vote, other.vote]))
+
+    def equal(self, index: Ints) -> bool:
+        """Whether each row i equals row index[i]."""
+        sizes = np.diff(self.starts)
+        if not np.array_equal(sizes[index], sizes):
+            return False
+        source = np.repeat(self.starts[index] - self.starts[:-1], sizes) + np.arange(self.starts[-1])
+        return np.array_equal(self.lf[source], self.lf) and np.array_equal(self.vote[source], self.vote)

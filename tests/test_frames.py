@@ -1,0 +1,210 @@
+"""Columns of pandas and Polars: whatever they hold, the same distinct values and codes."""
+
+import datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.frames import Column, columns_of, is_frame, is_series
+
+NAN = float("nan")
+
+
+def decode(column):
+    """The values row by row, None where the column is empty."""
+    return [None if code < 0 else column.values[code] for code in column.codes]
+
+
+NUMBERS, TEXTS, BOOLEANS = [2, None, 0, 2], ["spam", None, "ham", "spam"], [True, None, False, True]
+
+SERIES = {
+    "pandas floats": (pd.Series([2.0, NAN, 0.0, 2.0]), NUMBERS),
+    "pandas float32": (pd.Series([2.0, NAN, 0.0, 2.0], dtype="float32"), NUMBERS),
+    "pandas integers": (pd.Series([2, 1, 0, 2]), [2, 1, 0, 2]),
+    "pandas uint64": (pd.Series([2, 1, 0, 2], dtype="uint64"), [2, 1, 0, 2]),
+    "pandas nullable Int64": (pd.Series(NUMBERS, dtype="Int64"), NUMBERS),
+    "pandas nullable Float64": (pd.Series(NUMBERS, dtype="Float64"), NUMBERS),
+    "pandas arrow integers": (pd.Series(NUMBERS, dtype="int8[pyarrow]"), NUMBERS),
+    "pandas integer objects": (pd.Series(NUMBERS, dtype=object), NUMBERS),
+    "pandas NA objects": (pd.Series([2, pd.NA, 0, 2.0], dtype=object), NUMBERS),
+    "pandas integer categories": (pd.Series(NUMBERS, dtype="category"), NUMBERS),
+    "pandas sparse": (pd.Series(pd.arrays.SparseArray([2.0, NAN, 0.0, 2.0])), NUMBERS),
+    "pandas texts": (pd.Series(TEXTS), TEXTS),
+    "pandas text objects": (pd.Series(TEXTS, dtype=object), TEXTS),
+    "pandas string[python]": (pd.Series(TEXTS, dtype="string"), TEXTS),
+    "pandas categories": (pd.Series(TEXTS, dtype="category"), TEXTS),
+    "pandas unused categories": (pd.Series(pd.Categorical(TEXTS, ["x", "spam", "y", "ham"])), TEXTS),
+    "pandas booleans": (pd.Series([True, False]), [True, False]),
+    "pandas nullable booleans": (pd.Series(BOOLEANS, dtype="boolean"), BOOLEANS),
+    "pandas boolean objects": (pd.Series(BOOLEANS, dtype=object), BOOLEANS),
+    "pandas nothing": (pd.Series([None, None], dtype=object), [None, None]),
+    "pandas all NaN": (pd.Series([NAN, NAN]), [None, None]),
+    "pandas empty texts": (pd.Series(["", "a", ""]), [None, "a", None]),
+    "pandas True and 1": (pd.Series([True, 1, 0, False], dtype=object), [True, 1, 0, False]),
+    "pandas texts and numbers": (pd.Series(["a", 1, None, 1.0]), ["a", 1, None, 1]),
+    "polars integers": (pl.Series(NUMBERS, dtype=pl.Int8), NUMBERS),
+    "polars uint64": (pl.Series([2**64 - 1, None], dtype=pl.UInt64), [2**64 - 1, None]),
+    "polars floats": (pl.Series([2.0, NAN, 0.0, None]), [2, None, 0, None]),
+    "polars decimals": (pl.Series([Decimal(2), None, Decimal(0), Decimal(2)]), NUMBERS),
+    "polars texts": (pl.Series(TEXTS), TEXTS),
+    "polars categories": (pl.Series(TEXTS, dtype=pl.Categorical), TEXTS),
+    "polars enum": (pl.Series(TEXTS, dtype=pl.Enum(["x", "spam", "y", "ham"])), TEXTS),
+    "polars booleans": (pl.Series(BOOLEANS), BOOLEANS),
+    "polars nothing": (pl.Series([None, None]), [None, None]),
+    "polars all NaN": (pl.Series([NAN, NAN]), [None, None]),
+    "polars empty texts": (pl.Series(["", "a", ""]), [None, "a", None]),
+    "polars objects": (pl.Series(["a", 1, None], dtype=pl.Object), ["a", 1, None]),
+    "polars dates": (pl.Series([datetime.date(2020, 1, 2), None]), [datetime.date(2020, 1, 2), None]),
+}
+
+
+@pytest.mark.parametrize(("series", "expected"), SERIES.values(), ids=SERIES.keys())
+def test_column_of_a_series_holds_its_values_once_each(series, expected):
+    column = Column.from_series("a", series)
+    decoded = decode(column)
+    assert decoded == expected
+    assert [type(value) for value in decoded] == [type(value) for value in expected]
+    assert len(set(map(repr, column.values))) == len(column.values)
+    assert sorted(set(column.codes.tolist()) - {-1}) == list(range(len(column.values)))  # none is unused
+
+
+@pytest.mark.parametrize("name", [name for name in SERIES if "objects" not in name and "and" not in name])
+def test_column_of_a_series_has_its_values_in_order(name):
+    values = Column.from_series("a", SERIES[name][0]).values
+    assert list(values) == sorted(values)
+
+
+VALUES = {
+    "list": ([2, None, 0, 2], NUMBERS),
+    "tuple of texts": (("spam", None, "ham", "spam"), TEXTS),
+    "integers": (np.array([2, 1, 2], np.uint8), [2, 1, 2]),
+    "booleans": (np.array([True, False]), [True, False]),
+    "floats": (np.array([2, NAN, 0, 2]), NUMBERS),
+    "fixed texts": (np.array(["b", "", "a"]), ["b", None, "a"]),
+    "objects": (np.array([1, "a", None, True], object), [1, "a", None, True]),
+    "NumPy scalars": ([np.int8(1), np.str_("a"), np.float32(2), np.bool_(True)], [1, "a", 2, True]),
+    "pandas NA": ([1, pd.NA, pd.NaT], [1, None, None]),
+    "whole floats and integers": ([1, 1.0, Decimal(1), 1.5], [1, 1, 1, 1.5]),
+    "infinite": ([float("inf"), 1], [float("inf"), 1]),
+    "tuples": ([(1, 2), (1, 2)], [(1, 2), (1, 2)]),
+}
+
+
+@pytest.mark.parametrize(("values", "expected"), VALUES.values(), ids=VALUES.keys())
+def test_column_of_values_holds_plain_python_objects(values, expected):
+    decoded = decode(Column.from_values("a", values))
+    assert decoded == expected
+    assert [type(value) for value in decoded] == [type(value) for value in expected]
+
+
+@pytest.mark.parametrize("make", [pd.Series, pl.Series])
+def test_column_of_lists_is_refused(make):
+    with pytest.raises(VotesError, match=r"^column 'a', row 0 is \[1\], a list; expected a single value"):
+        Column.from_series("a", make([[1], [2]]))
+
+
+def test_column_of_polars_records_is_refused():
+    with pytest.raises(VotesError, match=r"^column 'a', row 0 is \{'x': 1\}, a dict; expected a single value"):
+        Column.from_series("a", pl.Series([{"x": 1}]))
+
+
+def test_column_of_arrays_is_refused():
+    with pytest.raises(VotesError, match=r"^gold of b is array\(\[1, 2\]\), a ndarray; expected a single value"):
+        Column.from_values("gold", [0, np.array([1, 2])], lambda row: f"gold of {'ab'[row]}")
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [(True, "boolean"), (1, "number"), (0.5, "number"), (Decimal("0.5"), "number"), ("a", "text"), (b"a", "bytes")],
+)
+def test_kind_of_a_value_is_that_of_the_class_it_can_be(value, kind):
+    assert Column.kind_of(value) == kind
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(-1, True), ("-1", True), (True, False), (0, False), ("", False), (-2, False)]
+)
+def test_minus_one_abstains_as_number_and_as_text(value, expected):
+    assert Column.is_abstain(value) is expected
+
+
+def test_column_without_its_abstentions_tells_values_and_kinds():
+    column = Column.from_values("a", ["x", -1, None, 2, "-1"])
+    assert column.voted == ["x", 2]
+    assert column.kinds == ["number", "text"]
+
+
+def test_first_of_texts_is_the_first_that_is_no_number():
+    column = Column.from_values("a", ["1", 5, "z", "b", "2"])
+    assert column.first_of("text") == "z"
+    assert column.first_of("number") == 5
+    assert Column.from_values("a", ["2", "1"]).first_of("text") == "2"
+
+
+def test_place_of_a_value_is_its_first_row_of_the_same_type():
+    column = Column.from_values("a", [True, 1, 1])
+    assert column.place(1) == "column 'a', row 1"
+    assert column.place(True) == "column 'a', row 0"
+
+
+def test_columns_of_a_frame_are_those_named_in_that_order():
+    for frame in (pd.DataFrame({"a": [1], "b": [2], "c": [3]}), pl.DataFrame({"a": [1], "b": [2], "c": [3]})):
+        assert [(c.name, decode(c)) for c in columns_of(frame, ["c", "a"])] == [("c", [3]), ("a", [1])]
+        assert [c.name for c in columns_of(frame, None)] == ["a", "b", "c"]
+
+
+def test_columns_of_a_frame_may_have_any_names_and_index():
+    frame = pd.DataFrame([[1, 2], [3, 4]], index=["y", "x"])
+    assert [(c.name, decode(c)) for c in columns_of(frame, None)] == [("0", [1, 3]), ("1", [2, 4])]
+    assert [c.name for c in columns_of(frame, [1])] == ["1"]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_columns_of_a_frame_are_chosen_by_name_not_by_pattern(make):
+    frame = make({"*": [1], "^.*$": [2], "0": [3], "c": [4]})
+    assert [(c.name, decode(c)) for c in columns_of(frame, ["^.*$", "*"])] == [("^.*$", [2]), ("*", [1])]
+    assert [decode(c) for c in columns_of(frame, None)] == [[1], [2], [3], [4]]
+    assert columns_of(frame, []) == []
+
+
+class Frame(pd.DataFrame):
+    """As libraries derive it for their own tables."""
+
+
+def test_frames_and_series_are_recognised_with_what_derives_from_them():
+    assert all(map(is_frame, [pd.DataFrame(), pl.DataFrame(), Frame()]))
+    assert not any(map(is_frame, [pl.LazyFrame(), pd.Series(), [], np.zeros(1)]))
+    assert all(map(is_series, [pd.Series(), pl.Series()]))
+    assert not any(map(is_series, [pd.DataFrame(), pd.Index([]), []]))
+
+
+@pytest.mark.parametrize(
+    ("frame", "names", "error", "message"),
+    [
+        (pd.DataFrame({"a": [1]}), ["b"], VotesError, "^votes has no column 'b'; its columns are 'a'$"),
+        (pl.DataFrame({"a": [1]}), ["a", "b"], VotesError, "^votes has no column 'b'; its columns are 'a'$"),
+        (pd.DataFrame({f"c{j}": [1] for j in range(30)}), ["b"], VotesError, r"'c0', 'c1', .*'c19', \.\.\.$"),
+        (pl.DataFrame({"a": [1]}), ["a", "a"], ParameterError, "^column 'a' is named twice; name each column once"),
+        (pl.DataFrame({"a": [1]}), "a", ParameterError, r"^lfs is the text 'a'; expected a list of columns: \['a'\]"),
+        (
+            pd.DataFrame([[1, 2]], columns=["a", "a"]),
+            None,
+            VotesError,
+            "^votes has 2 columns named 'a'; expected one. Re",
+        ),
+        ([[1]], None, VotesError, "^votes is a list; expected a pandas or Polars DataFrame$"),
+        (
+            pl.LazyFrame({"a": [1]}),
+            None,
+            VotesError,
+            r"^votes is a LazyFrame; expected .*\. Call its collect\(\) first",
+        ),
+    ],
+)
+def test_columns_that_cannot_be_chosen_are_refused(frame, names, error, message):
+    with pytest.raises(error, match=message):
+        columns_of(frame, names)

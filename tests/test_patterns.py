@@ -1,0 +1,301 @@
+import tracemalloc
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import hyperlabel.patterns
+from hyperlabel.errors import VotesError
+from hyperlabel.kernels import hash_rows
+from hyperlabel.patterns import Patterns
+from hyperlabel.votes import Votes
+
+examples = settings(deadline=None, max_examples=60)
+
+
+@st.composite
+def vote_arrays(draw, max_lfs=80):
+    """Votes of few distinct rows, k 1..5 and m 1..80: some fit into a key of 64 bits, some do not."""
+    k, m = draw(st.integers(1, 5)), draw(st.integers(1, max_lfs))
+    distinct = draw(
+        hnp.arrays(np.int8, (draw(st.integers(1, 4)), m), elements=st.integers(-1, k - 1), fill=st.just(-1))
+    )
+    chosen = draw(st.lists(st.integers(0, len(distinct) - 1), min_size=1, max_size=20))
+    return distinct[chosen], k
+
+
+def count_rows(cells):
+    """The patterns of votes, literally."""
+    return Counter(map(tuple, cells.tolist()))
+
+
+def as_counter(patterns):
+    rows = map(tuple, patterns.to_array().tolist())
+    counted = dict(zip(rows, patterns.counts.tolist(), strict=True))
+    assert len(counted) == patterns.n_patterns  # no row twice
+    return Counter(counted)
+
+
+def sparse_of(cells):
+    return scipy.sparse.csr_array(cells.astype(np.int64) + 1)
+
+
+def random_sparse(n, m, votes_a_row=5, k=3):
+    """Votes of some LFs on each item, never dense."""
+    rng = np.random.default_rng(n)
+    steps = rng.integers(1, m // votes_a_row, (n, votes_a_row))
+    lf = (rng.integers(m, size=(n, 1)) + np.cumsum(steps, 1)) % m
+    vote = rng.integers(1, k + 1, n * votes_a_row)
+    return scipy.sparse.coo_array((vote, (np.repeat(np.arange(n), votes_a_row), lf.ravel())), shape=(n, m))
+
+
+@examples
+@given(vote_arrays())
+def test_patterns_of_an_array_equal_a_literal_grouping(drawn):
+    cells, k = drawn
+    patterns = Patterns.from_votes(Votes.from_array(cells, n_classes=k))
+    assert as_counter(patterns) == count_rows(cells)
+    assert (patterns.n_items, patterns.n_lfs, patterns.n_classes) == (*cells.shape, k)
+    np.testing.assert_array_equal(patterns.to_array()[patterns.inverse], cells)
+    np.testing.assert_array_equal(patterns.has_votes, (patterns.to_array() >= 0).any(1))
+    np.testing.assert_array_equal(patterns.to_array()[patterns.row, patterns.lf], patterns.vote)
+
+
+@examples
+@given(vote_arrays())
+def test_patterns_of_a_sparse_matrix_equal_a_literal_grouping(drawn):
+    cells, k = drawn
+    patterns = Patterns.from_votes(Votes.from_sparse(sparse_of(cells), n_classes=k))
+    assert as_counter(patterns) == count_rows(cells)
+    np.testing.assert_array_equal(patterns.to_array()[patterns.inverse], cells)
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "k", "distinct"),
+    [
+        (70_000, 4, 2, 81),  # addressed
+        (70_000, 30, 3, 500),  # hashed keys
+        (70_000, 30, 3, 60_000),  # sorted keys
+        (3000, 60, 3, 400),  # hashed rows
+    ],
+)
+def test_patterns_of_many_items_equal_those_of_numpy(n, m, k, distinct):
+    rng = np.random.default_rng(n + distinct)
+    cells = rng.integers(-1, k, (distinct, m), dtype=np.int8)[rng.integers(0, distinct, n)]
+    patterns = Patterns.from_votes(Votes.from_array(cells))
+    rows, counts = np.unique(cells, axis=0, return_counts=True)
+    order = np.lexsort(patterns.to_array().T[::-1])
+    np.testing.assert_array_equal(patterns.to_array()[order], rows)
+    np.testing.assert_array_equal(patterns.counts[order], counts)
+    np.testing.assert_array_equal(patterns.to_array()[patterns.inverse], cells)
+
+
+@examples
+@given(vote_arrays(), st.integers(1, 7))
+def test_patterns_from_chunks_equal_those_of_the_whole(drawn, size):
+    cells, k = drawn
+    chunks = (cells[start : start + size] for start in range(0, len(cells), size))
+    patterns = Patterns.from_chunks(chunks, n_classes=k)
+    assert as_counter(patterns) == count_rows(cells)
+    assert patterns.n_classes == k
+    assert patterns.inverse is None
+
+
+def test_patterns_from_chunks_of_different_kinds_are_counted_together():
+    cells = np.array([[0, -1], [2, 1]])
+    frame = pl.DataFrame({"lf0": [0, 2], "lf1": [None, 1]})
+    patterns = Patterns.from_chunks([cells, cells.tolist(), frame, sparse_of(cells), Votes.from_array(cells)])
+    assert as_counter(patterns) == {(0, -1): 5, (2, 1): 5}
+
+
+def test_patterns_from_chunks_with_inferred_numbers_take_the_most_classes():
+    assert Patterns.from_chunks([[[0, 1]], [[3, 0]], [[1, 1]]]).n_classes == 4
+
+
+def test_patterns_from_chunks_of_texts_with_stated_classes_are_counted_together():
+    chunks = [pd.DataFrame({"a": ["spam", "ham"]}), pd.DataFrame({"a": ["spam", None]})]
+    assert as_counter(Patterns.from_chunks(chunks, classes=["ham", "spam"])) == {(0,): 1, (1,): 2, (-1,): 1}
+
+
+def test_patterns_from_chunks_of_texts_with_other_classes_are_refused():
+    chunks = [pd.DataFrame({"a": ["spam", "ham"]}), pd.DataFrame({"a": ["spam", None]})]
+    with pytest.raises(VotesError, match=r"chunk 1 has the classes 'spam', chunk 0 has 'ham', 'spam'; state all"):
+        Patterns.from_chunks(chunks)
+
+
+def test_patterns_from_chunks_with_other_columns_are_refused():
+    chunks = [pl.DataFrame({"a": [0], "b": [1]}), pl.DataFrame({"b": [0], "a": [1]})]
+    with pytest.raises(
+        VotesError, match=r"chunk 1 has the LFs 'b', 'a', chunk 0 has 'a', 'b'; give all chunks the same"
+    ):
+        Patterns.from_chunks(chunks)
+
+
+def test_patterns_from_no_chunks_are_refused():
+    with pytest.raises(VotesError, match="chunks is empty; expected at least one chunk"):
+        Patterns.from_chunks(iter([]))
+
+
+@examples
+@given(vote_arrays(max_lfs=50), st.integers(0, 20), st.integers(0, 20))
+def test_merge_is_associative_and_commutative(drawn, first, second):
+    cells, k = drawn
+    parts = np.split(
+        np.concatenate([cells] * 3), sorted([1 + first % len(cells), 1 + len(cells) + second % len(cells)])
+    )
+    a, b, c = (Patterns.from_votes(Votes.from_array(part, n_classes=k)) for part in parts)
+    expected = count_rows(np.concatenate(parts))
+    for merged in (a.merge(b).merge(c), a.merge(b.merge(c)), c.merge(a).merge(b), b.merge(c).merge(a)):
+        assert as_counter(merged) == expected
+        assert merged.n_items == sum(map(len, parts))
+
+
+def test_merge_of_patterns_with_other_numbers_of_classes_keeps_the_larger():
+    small, large = (Patterns.from_votes(Votes.from_array([[0, 1]], n_classes=k)) for k in (2, 5))
+    assert small.merge(large).n_classes == large.merge(small).n_classes == 5
+    assert as_counter(small.merge(large)) == {(0, 1): 2}
+
+
+def test_merge_of_patterns_with_other_numbers_of_lfs_is_refused():
+    two, three = (Patterns.from_votes(Votes.from_array([[0] * m])) for m in (2, 3))
+    with pytest.raises(
+        VotesError, match="patterns of 2 and of 3 LFs cannot be merged; give all chunks the same columns"
+    ):
+        two.merge(three)
+
+
+@examples
+@given(vote_arrays(), st.data())
+def test_find_gives_the_place_among_other_patterns_or_none(drawn, data):
+    cells, k = drawn
+    index = data.draw(st.lists(st.integers(0, len(cells) - 1), min_size=1, max_size=5))
+    patterns = Patterns.from_votes(Votes.from_array(cells, n_classes=k))
+    other = Patterns.from_votes(Votes.from_array(cells[index], n_classes=k + 1))
+    rows = [tuple(row) for row in other.to_array().tolist()]
+    expected = [rows.index(tuple(row)) if tuple(row) in rows else -1 for row in patterns.to_array().tolist()]
+    assert patterns.find(other).tolist() == expected
+
+
+def test_find_among_patterns_of_other_lfs_gives_none():
+    two, three = (Patterns.from_votes(Votes.from_array([[0] * m, [1] * m])) for m in (2, 3))
+    assert two.find(three).tolist() == [-1, -1]
+
+
+def test_count_labels_counts_the_known_classes_of_each_pattern():
+    patterns = Patterns.from_votes(Votes.from_array([[0, 1], [1, 1], [0, 1], [0, 1], [-1, -1]], n_classes=3))
+    counts = patterns.count_labels(np.array([2, 1, 2, -1, 0]))
+    by_row = dict(zip(map(tuple, patterns.to_array().tolist()), counts.tolist(), strict=True))
+    assert by_row == {(0, 1): [0, 0, 2], (1, 1): [0, 1, 0], (-1, -1): [1, 0, 0]}
+
+
+def test_count_labels_when_none_is_known_is_zero():
+    patterns = Patterns.from_votes(Votes.from_array([[0, 1], [1, 1]]))
+    assert patterns.count_labels(np.array([-1, -1])).tolist() == [[0, 0], [0, 0]]
+
+
+def test_expand_gives_each_item_the_value_of_its_pattern():
+    patterns = Patterns.from_votes(Votes.from_array([[0, 1], [1, 1], [0, 1]]))
+    values = patterns.expand(patterns.to_array())
+    assert values.tolist() == [[0, 1], [1, 1], [0, 1]]
+
+
+def test_counted_patterns_have_no_items_to_give_values_to():
+    counted = Patterns.from_chunks([[[0, 1]]])
+    for call in (counted.expand, counted.count_labels):
+        with pytest.raises(VotesError, match=r"only counted and know no items; use Patterns\.from_votes"):
+            call(np.zeros(1, int))
+
+
+def test_grouping_of_rows_whose_hashes_collide_is_still_exact(monkeypatch):
+    seeds = []
+
+    def collide_once(starts, lf, vote, k, seed):
+        seeds.append(seed)
+        hashes = hash_rows(starts, lf, vote, k, seed)
+        return hashes // (np.uint64(1) << np.uint64(63)) if len(seeds) == 1 else hashes
+
+    monkeypatch.setattr(hyperlabel.patterns, "hash_rows", collide_once)
+    cells = np.random.default_rng(0).integers(-1, 2, (50, 6))
+    patterns = Patterns.from_votes(Votes.from_sparse(sparse_of(cells)))
+    assert as_counter(patterns) == count_rows(cells)
+    assert seeds == [0, 1]
+
+
+ODD = {
+    "one item": [[0, 1, -1]],
+    "one LF": [[0], [1], [-1], [1]],
+    "one class": [[0, -1], [0, 0], [0, -1]],
+    "an LF that never votes": [[0, -1], [1, -1]],
+    "first item without votes": [[-1, -1], [0, 1]],
+    "last item without votes": [[0, 1], [-1, -1]],
+    "nobody votes": [[-1, -1], [-1, -1]],
+    "1000 LFs": np.random.default_rng(0).integers(-1, 2, (30, 1000)),
+    "300 classes": np.random.default_rng(0).integers(-1, 300, (400, 5)),
+    "300 classes, many LFs": np.random.default_rng(0).integers(-1, 300, (40, 50)),
+}
+
+
+@pytest.mark.parametrize("cells", ODD.values(), ids=ODD.keys())
+@pytest.mark.parametrize("read", [Votes.from_array, lambda cells: Votes.from_sparse(sparse_of(cells))])
+def test_patterns_of_odd_votes_equal_a_literal_grouping(cells, read):
+    cells = np.array(cells)
+    patterns = Patterns.from_votes(read(cells))
+    assert as_counter(patterns) == count_rows(cells)
+    assert as_counter(patterns.merge(patterns)) == {row: 2 * count for row, count in count_rows(cells).items()}
+    np.testing.assert_array_equal(patterns.to_array()[patterns.inverse], cells)
+    assert patterns.n_lfs == cells.shape[1]
+
+
+@pytest.mark.parametrize(("n", "m"), [(19_000, 760), (19_000, 20_000)])
+def test_patterns_of_sparse_votes_are_never_made_dense(n, m):
+    matrix = random_sparse(n, m)
+    tracemalloc.start()
+    try:
+        votes = Votes.from_sparse(matrix)
+        patterns = Patterns.from_votes(votes)
+        patterns.merge(patterns)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert votes.cells is None
+    assert peak < 200 * 5 * n  # bytes: some arrays of one number a vote, however many LFs there are
+    assert patterns.counts.sum() == n
+    assert as_counter_of_sparse(patterns) == Counter(
+        tuple(zip(columns, stored, strict=True))
+        for columns, stored in zip(np.split(*split_rows(matrix)), np.split(*split_rows(matrix, "data")), strict=True)
+    )
+
+
+def split_rows(matrix, part="indices"):
+    csr = matrix.tocsr()
+    csr.sort_indices()
+    return getattr(csr, part).tolist(), csr.indptr[1:-1]
+
+
+def as_counter_of_sparse(patterns):
+    ends = patterns.starts[1:-1]
+    rows = zip(np.split(patterns.lf, ends), np.split(patterns.vote + 1, ends), strict=True)
+    keys = [tuple(zip(lf.tolist(), vote.tolist(), strict=True)) for lf, vote in rows]
+    return Counter(dict(zip(keys, patterns.counts.tolist(), strict=True)))
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_patterns_of_a_long_table_with_many_lfs_and_classes_are_exact(make):
+    cells = np.random.default_rng(8).integers(-1, 5, (20, 100))[np.arange(60) % 20]
+    triples = [(i, f"{j:03}", None if vote < 0 else int(vote)) for (i, j), vote in np.ndenumerate(cells)]
+    frame = make(dict(zip(("item", "lf", "vote"), map(list, zip(*triples, strict=True)), strict=True)))
+    patterns = Patterns.from_votes(Votes.from_long(frame, item="item", lf="lf", vote="vote"))
+    assert as_counter(patterns) == count_rows(cells)
+    assert (patterns.lf * 5 + patterns.vote).max() > 127  # a code of both, which a narrow type would not hold
+
+
+def test_patterns_compare_by_identity_not_by_ambiguous_arrays():
+    patterns = Patterns.from_votes(Votes.from_array([[0, 1], [1, 1]]))
+    assert patterns == patterns
+    assert patterns != patterns.merge(patterns)

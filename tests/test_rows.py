@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from hyperlabel.rows import Rows
+
+CELLS = hnp.arrays(np.int8, st.tuples(st.integers(1, 12), st.integers(1, 8)), elements=st.integers(-1, 3))
+
+
+def to_cells(rows, m):
+    cells = np.full((len(rows.starts) - 1, m), -1)
+    cells[np.repeat(np.arange(len(cells)), np.diff(rows.starts)), rows.lf] = rows.vote
+    return cells
+
+
+@settings(deadline=None)
+@given(CELLS)
+def test_rows_from_cells_hold_the_votes_with_lfs_increasing(cells):
+    rows = Rows.from_cells(cells)
+    np.testing.assert_array_equal(to_cells(rows, cells.shape[1]), cells)
+    for start, end in zip(rows.starts[:-1], rows.starts[1:], strict=True):
+        assert rows.lf[start:end].tolist() == sorted(set(rows.lf[start:end].tolist()))
+
+
+@settings(deadline=None)
+@given(CELLS, st.randoms(use_true_random=False))
+def test_rows_from_triples_in_any_order_equal_rows_from_cells(cells, random):
+    item, lf = np.nonzero(cells >= 0)
+    order = list(range(len(item)))
+    random.shuffle(order)
+    item, lf = item[np.array(order, int)], lf[np.array(order, int)]
+    rows, expected = Rows.from_triples(item, lf, cells[item, lf], len(cells)), Rows.from_cells(cells)
+    for name in ("starts", "lf", "vote"):
+        np.testing.assert_array_equal(getattr(rows, name), getattr(expected, name))
+
+
+@settings(deadline=None)
+@given(CELLS, st.data())
+def test_rows_taken_by_an_index_are_those_of_the_cells(cells, data):
+    index = np.array(data.draw(st.lists(st.integers(0, len(cells) - 1))), int)
+    np.testing.assert_array_equal(to_cells(Rows.from_cells(cells).take(index), cells.shape[1]), cells[index])
+
+
+@settings(deadline=None)
+@given(CELLS)
+def test_rows_concatenated_are_those_of_both(cells):
+    both = Rows.from_cells(cells).concatenate(Rows.from_cells(cells[::-1]))
+    np.testing.assert_array_equal(to_cells(both, cells.shape[1]), np.concatenate([cells, cells[::-1]]))
+
+
+def test_rows_of_narrow_numbers_hold_wide_ones():
+    triple = np.array([0, 1], np.int8), np.array([100, 3], np.int8), np.array([2, 1], np.int8)
+    for rows in (Rows.from_triples(*triple, 2), Rows.from_cells(np.array([[0, 2]], np.int8))):
+        assert {rows.starts.dtype, rows.lf.dtype, rows.vote.dtype} == {np.dtype(np.int64)}
+
+
+@pytest.mark.parametrize(
+    ("cells", "index", "equal"),
+    [
+        ([[0, -1], [0, -1], [1, 1]], [0, 0, 2], True),
+        ([[-1, -1], [-1, -1]], [1, 1], True),
+        ([[0, -1], [1, -1]], [0, 0], False),  # another vote
+        ([[0, -1], [-1, 0]], [0, 0], False),  # another LF
+        ([[0, -1], [0, 0]], [0, 0], False),  # more votes
+    ],
+)
+def test_rows_equal_compares_each_row_with_the_one_of_its_index(cells, index, equal):
+    assert Rows.from_cells(np.array(cells)).equal(np.array(index)) is equal
