@@ -1,0 +1,10 @@
+"""The theory behind the hyper label model: which label vectors are valid, and the mean of them all.
+
+Binary votes flow in; out come the predicate sigma(X, y), its probability, and the exact optimum h*(X) that
+the network approximates. Everything is NumPy.
+"""
+
+from hyperlabel.theory.optimum import Optimum, optimum
+from hyperlabel.theory.validity import is_valid, probability_of_validity, to_signs
+
+__all__ = ["Optimum", "is_valid", "optimum", "probability_of_validity", "to_signs"]
