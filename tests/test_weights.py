@@ -1,0 +1,227 @@
+import json
+import pickle
+import struct
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from safetensors.numpy import save_file
+
+import hyperlabel as hl
+from hyperlabel.errors import WeightsError
+from hyperlabel.weights import BUNDLED, FORMAT, Weights, expected_shapes, load_weights
+
+WIDTHS = [4, 8]
+
+
+@pytest.fixture
+def weights(make_weights):
+    return make_weights(WIDTHS)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "some.safetensors"
+
+
+def write(path, arrays, header=None, metadata=None):
+    """A file whose parts need not fit together."""
+    header = {"widths": WIDTHS} if header is None else header
+    save_file(arrays, path, metadata or {"format": FORMAT, "header": json.dumps(header)})
+    return path
+
+
+def test_weights_saved_and_loaded_are_the_same(weights, path):
+    weights.save(path)
+    loaded = load_weights(path)
+    assert loaded.header == weights.header
+    assert loaded.arrays.keys() == weights.arrays.keys()
+    for name, array in loaded.arrays.items():
+        assert array.dtype == np.float32
+        assert_array_equal(array, weights.arrays[name])
+
+
+def test_weights_by_path_as_text_are_those_of_the_path(weights, path):
+    weights.save(str(path))
+    assert load_weights(str(path)).header == load_weights(path).header
+
+
+def test_weights_depth_counts_pooling_and_head_layers(weights):
+    assert (weights.depth, weights.head_depth) == (2, 3)
+
+
+def test_weights_copy_when_changed_leaves_the_original(weights):
+    copy = weights.copy()
+    copy.arrays["layer0.bias"][:] = 0
+    copy.header["model"] = "other"
+    assert weights.arrays["layer0.bias"].all()
+    assert weights.header["model"] == "random"
+
+
+def test_weights_saved_over_an_old_file_replace_it_and_leave_nothing_else(weights, path):
+    path.write_text("old")
+    weights.save(path)
+    assert load_weights(path).header == weights.header
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("place", ["missing/some.safetensors", ""])
+def test_weights_saved_where_no_file_can_be_raise_and_leave_nothing(weights, tmp_path, place):
+    with pytest.raises(WeightsError, match=r"path is '.*', where no weights can be written"):
+        weights.save(tmp_path / place)
+    assert not list(tmp_path.iterdir())
+
+
+def test_expected_shapes_follow_the_widths():
+    assert expected_shapes([4, 8]) == {
+        **{f"layer0.{term}": (4, 1) for term in ("self", "row", "column", "all")},
+        "layer0.bias": (4,),
+        **{f"layer1.{term}": (8, 4) for term in ("self", "row", "column", "all")},
+        "layer1.bias": (8,),
+        **{"head0.weight": (8, 8), "head0.bias": (8,), "head1.weight": (8, 8), "head1.bias": (8,)},
+        **{"head2.weight": (1, 8), "head2.bias": (1,)},
+    }
+
+
+@pytest.mark.parametrize("name", ["hlm2.safetensors", "deafult", "", "."])
+def test_load_weights_of_an_unknown_name_lists_the_known_ones(name):
+    message = rf"weights is '{name}'; expected one of {', '.join(BUNDLED)} or the path of a weights file that exists"
+    with pytest.raises(WeightsError, match=message):
+        load_weights(name)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.999])
+def test_load_weights_of_a_truncated_file_raises(weights, path, share):
+    weights.save(path)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(WeightsError, match=r"some\.safetensors is not a whole safetensors file .*export it again"):
+        load_weights(path)
+
+
+def test_load_weights_of_random_bytes_raises(path):
+    path.write_bytes(np.random.default_rng(0).bytes(4096))
+    with pytest.raises(WeightsError, match="is not a whole safetensors file"):
+        load_weights(path)
+
+
+class Tripwire:
+    def __reduce__(self):
+        return (pytest.fail, ("a weights file was unpickled",))
+
+
+def test_load_weights_of_a_pickle_raises_and_unpickles_nothing(path):
+    path.write_bytes(pickle.dumps({"layer0.self": Tripwire()}))
+    with pytest.raises(WeightsError, match="is not a whole safetensors file"):
+        load_weights(path)
+
+
+@pytest.mark.parametrize("metadata", [None, {"format": "pt"}])
+def test_load_weights_of_a_foreign_safetensors_file_raises(path, metadata):
+    save_file({"embedding": np.zeros((2, 2), np.float32)}, path, metadata)
+    with pytest.raises(WeightsError, match=r"is a safetensors file of another kind \(format (None|'pt')\)"):
+        load_weights(path)
+
+
+@pytest.mark.parametrize(
+    "header", ["", "not json", "[4, 8]", "{}", '{"widths": []}', '{"widths": 4}', '{"widths": [4, 0]}']
+)
+def test_load_weights_of_a_header_without_widths_raises(weights, path, header):
+    write(path, weights.arrays, metadata={"format": FORMAT, "header": header})
+    with pytest.raises(WeightsError, match=r"has widths .* in its header; expected a list of positive integers"):
+        load_weights(path)
+
+
+def test_load_weights_without_a_header_raises(weights, path):
+    write(path, weights.arrays, metadata={"format": FORMAT})
+    with pytest.raises(WeightsError, match="has widths None in its header"):
+        load_weights(path)
+
+
+@pytest.mark.parametrize(("widths", "name"), [([4, 16], "head0.bias"), ([4], "head0.bias"), ([4, 8, 8], "layer2.all")])
+def test_load_weights_whose_header_states_other_widths_raises(weights, path, widths, name):
+    write(path, weights.arrays, {"widths": widths})
+    with pytest.raises(
+        WeightsError, match=rf"array '{name}' is .*; expected F32 .* The file does not match its header"
+    ):
+        load_weights(path)
+
+
+def test_load_weights_with_a_wrong_shape_names_the_array(weights, path):
+    write(path, weights.arrays | {"layer1.row": np.zeros((4, 8), np.float32)})
+    with pytest.raises(WeightsError, match=r"array 'layer1\.row' is F32 \(4, 8\); expected F32 \(8, 4\)"):
+        load_weights(path)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64", "int32"])
+def test_load_weights_with_a_wrong_type_names_the_array(weights, path, dtype):
+    write(path, weights.arrays | {"layer0.bias": np.zeros(4, dtype)})
+    with pytest.raises(WeightsError, match=r"array 'layer0\.bias' is [FI]\d\d \(4,\); expected F32 \(4,\)"):
+        load_weights(path)
+
+
+def test_load_weights_with_a_type_numpy_does_not_have_names_the_array(weights, path):
+    write(path, weights.arrays | {"layer0.bias": np.zeros(4, np.float16)})
+    content = path.read_bytes()
+    end = 8 + struct.unpack("<Q", content[:8])[0]
+    head = content[8:end].replace(b'"F16"', b'"BF16"').rstrip()
+    path.write_bytes(struct.pack("<Q", len(head)) + head + content[end:])
+    with pytest.raises(WeightsError, match=r"array 'layer0\.bias' is BF16 \(4,\); expected F32 \(4,\)"):
+        load_weights(path)
+
+
+def test_load_weights_with_a_missing_array_names_it(weights, path):
+    write(path, {name: array for name, array in weights.arrays.items() if name != "head1.weight"})
+    with pytest.raises(WeightsError, match=r"array 'head1\.weight' is missing; expected F32 \(8, 8\)"):
+        load_weights(path)
+
+
+def test_load_weights_with_an_array_too_many_names_it(weights, path):
+    write(path, weights.arrays | {"layer2.self": np.zeros((8, 8), np.float32)})
+    with pytest.raises(WeightsError, match=r"array 'layer2\.self' is F32 \(8, 8\); expected no such array"):
+        load_weights(path)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_load_weights_with_numbers_that_are_not_finite_raises(weights, path, value):
+    weights.arrays["head0.bias"][2] = value
+    weights.save(path)
+    with pytest.raises(WeightsError, match="holds numbers that are not finite"):
+        load_weights(path)
+
+
+def test_model_with_a_broken_weights_file_raises_when_it_predicts(path):
+    path.write_text("broken")
+    with pytest.raises(WeightsError, match="is not a whole safetensors file"):
+        hl.HyperLabelModel(weights=path).predict([[0, 1]])
+
+
+@pytest.mark.parametrize("name", BUNDLED)
+def test_bundled_weights_are_read_only_and_read_once(name):
+    bundled = load_weights(name)
+    assert load_weights(name) is bundled
+    for array in bundled.arrays.values():
+        with pytest.raises(ValueError, match="read-only"):
+            array += 1
+
+
+def test_bundled_weights_copy_can_be_changed():
+    copy = load_weights("hlm").copy()
+    copy.arrays["head2.bias"] += 1
+    assert copy.arrays["head2.bias"] != load_weights("hlm").arrays["head2.bias"]
+
+
+def test_bundled_weights_say_what_they_are():
+    header = load_weights("hlm").header
+    assert header["model"] == "hlm"
+    assert "Hyper label model" in header["description"]
+    assert "synthetic" in header["description"]
+    assert header["recipe"]["prior"] == "uniform"
+    assert header["recipe"]["widths"] == header["widths"]
+    assert header["run"]["iterations"] > 0
+    assert header["selected"].startswith("of 10 runs")
+
+
+def test_default_weights_are_bundled():
+    assert isinstance(load_weights("default"), Weights)
+    assert load_weights("default").header["model"] in BUNDLED
