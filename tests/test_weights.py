@@ -65,11 +65,12 @@ def test_weights_saved_over_an_old_file_replace_it_and_leave_nothing_else(weight
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-@pytest.mark.parametrize("place", ["missing/some.safetensors", ""])
+@pytest.mark.parametrize("place", ["missing/some.safetensors", "folder"])
 def test_weights_saved_where_no_file_can_be_raise_and_leave_nothing(weights, tmp_path, place):
-    with pytest.raises(WeightsError, match=r"path is '.*', where no weights can be written"):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(WeightsError, match=rf"path is '.*{place}', where no weights can be written"):
         weights.save(tmp_path / place)
-    assert not list(tmp_path.iterdir())
+    assert [path.name for path in tmp_path.rglob("*")] == ["folder"]
 
 
 def test_expected_shapes_follow_the_widths():

@@ -1,0 +1,85 @@
+"""Fine-tuning on gold labels: the paper's rate, and the rate and class weights of its released code.
+
+    python benchmarks/fine_tuning.py --data ../shared/data --out benchmarks/results/fine_tuning.md
+
+For 20, 100 and 1,000 gold items (at most half of those with known truth), two draws each: the score on the
+other items, averaged over the sets of a family.
+"""
+
+import argparse
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+
+import hyperlabel as hl
+from hyperlabel.models.hyper import fine_tune, to_probabilities
+from hyperlabel.network import forward
+from hyperlabel.weights import load_weights
+from real_sets import RealSet, load_sets
+
+FAMILIES, GOLD, DRAWS = ("wrench", "crowd", "other"), (20, 100, 1000), 2
+VARIANTS = {  # name: (learning rate, class weights); None does not fine-tune
+    "unsupervised": None,
+    "1e-4 (the paper)": (1e-4, False),
+    "1e-4, weighted": (1e-4, True),
+    "1e-3": (1e-3, False),
+    "1e-3, weighted (the released code)": (1e-3, True),
+}
+
+
+def class_weights(gold: np.ndarray) -> np.ndarray:
+    """Gold counts reweighted so that two classes count the same; more classes are left alone, as released."""
+    if gold.shape[1] != 2 or not gold.sum():
+        return gold.astype(float)
+    share = gold[:, 1].sum() / gold.sum()
+    return gold * np.array([share, 1 - share])
+
+
+def score_variant(each: RealSet, patterns: hl.Patterns, gold: np.ndarray, rest: RealSet, variant) -> float:
+    weights = load_weights("hlm")
+    if variant is not None:
+        lr, weighted = variant
+        counts = patterns.count_labels(gold)
+        steps = int(np.sqrt(counts.sum()))
+        weights = fine_tune(weights, patterns, class_weights(counts) if weighted else counts, lr=lr, steps=steps)
+    probabilities = to_probabilities(forward(weights, patterns))
+    return rest.score(patterns.expand(probabilities.argmax(1)))
+
+
+def hide(each: RealSet, size: int, seed: int) -> tuple[np.ndarray, RealSet]:
+    """Gold for some items, and the set with the truth of the others alone."""
+    known = np.flatnonzero(each.truth >= 0)
+    picked = np.random.default_rng(seed).choice(known, min(size, len(known) // 2), replace=False)
+    gold, rest = np.full(len(each.truth), -1), each.truth.copy()
+    gold[picked], rest[picked] = each.truth[picked], -1
+    return gold, RealSet(each.name, each.family, each.metric, each.k, each.votes, rest)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    found = defaultdict(list)
+    for each in load_sets(arguments.data):
+        patterns = hl.Patterns.from_votes(hl.Votes.from_array(each.votes, n_classes=each.k))
+        for size in GOLD:
+            for seed in range(DRAWS):
+                gold, rest = hide(each, size, seed)
+                for name, variant in VARIANTS.items():
+                    found[each.family, size, name].append(score_variant(each, patterns, gold, rest, variant))
+    lines = ["| fine-tuning | " + " | ".join(f"{f}, {size}" for f in FAMILIES for size in GOLD) + " | mean |"]
+    lines.append("|---" * (len(FAMILIES) * len(GOLD) + 2) + "|")
+    for name in VARIANTS:
+        means = [float(np.mean(found[f, size, name])) for f in FAMILIES for size in GOLD]
+        lines.append(f"| {name} | " + " | ".join(f"{m:.2f}" for m in [*means, np.mean(means)]) + " |")
+    text = "\n".join(lines)
+    print(text)
+    if arguments.out:
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        arguments.out.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

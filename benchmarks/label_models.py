@@ -1,0 +1,151 @@
+"""Speed of the label models, as ratios within one run.
+
+    python benchmarks/label_models.py --data ../shared/data --out benchmarks/results/label_models.md
+
+Needs `pip install snorkel==0.10.0 crowd-kit==1.4.2` beside hyperlabel. Run nothing else meanwhile. Compared are:
+`metal` with Snorkel's LabelModel (the same 100 steps), `ds` with crowd-kit's DawidSkene at equal iterations, every
+iterative model on patterns with the same code fed the items one by one, and all unsupervised models together.
+"""
+
+import argparse
+import dataclasses
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+import hyperlabel as hl
+from hyperlabel.models import label_model_class
+from real_sets import RealSet, load_sets
+from speed import geometric_mean, median_seconds
+
+FEW_PATTERNS = ("imdb", "youtube", "sms", "commercial", "box_claude9", "mushroom_weshap20", "hausa", "rna")
+ITERATIVE = ("ds", "hds", "ebcc", "metal", "dp", "nplm", "cll")
+
+
+def ratio_line(name: str, theirs: Callable[[], object], ours: Callable[[], object]) -> tuple[str, float]:
+    slow, fast = median_seconds(theirs, 3), median_seconds(ours, 5)
+    line = f"| {name} | {1e3 * fast:.1f} | {1e3 * slow:.1f} | {slow / fast:.1f} |"
+    print(line, flush=True)
+    return line, slow / fast
+
+
+def against_snorkel(sets: list[RealSet]) -> list[str]:
+    """MeTaL as Snorkel fits it: uniform balance, 100 steps."""
+    from snorkel.labeling.model import LabelModel
+
+    lines, ratios = [], []
+    for each in (s for s in sets if s.votes.shape[1] >= 3):
+
+        def theirs(each: RealSet = each) -> object:
+            model = LabelModel(cardinality=each.k, verbose=False)
+            model.fit(each.votes, seed=0, progress_bar=False)
+            return model.predict_proba(each.votes)
+
+        def ours(each: RealSet = each) -> object:
+            return (
+                hl.label_model("metal", **METAL_AS_SNORKEL, n_classes=each.k).fit(each.votes).predict_proba(each.votes)
+            )
+
+        line, ratio = ratio_line(each.name, theirs, ours)
+        lines.append(line)
+        ratios.append(ratio)
+    return [*lines, f"| **geometric mean** | | | **{geometric_mean(ratios):.1f}** (at least 15 wanted) |"]
+
+
+METAL_AS_SNORKEL = {"sgd_steps": 100}
+
+
+def against_crowdkit(sets: list[RealSet]) -> list[str]:
+    """Dawid-Skene, 20 iterations each."""
+    import pandas as pd
+    from crowdkit.aggregation import DawidSkene
+
+    lines = []
+    for each in (
+        s for s in sets if s.name in ("imdb", "youtube", "commercial", "crowd_web", "crowd_face", "crowd_adult")
+    ):
+        item, lf = np.nonzero(each.votes >= 0)
+        frame = pd.DataFrame({"task": item, "worker": lf, "label": each.votes[item, lf]})
+        parameters = {"abstain": "ignore", "max_iter": 20, "tol": 0.0, "n_classes": each.k}
+
+        def ours(each: RealSet = each, parameters: dict[str, object] = parameters) -> object:
+            return hl.label_model("ds", **parameters).fit(each.votes).predict_proba(each.votes)
+
+        def theirs(frame: object = frame) -> object:
+            return DawidSkene(n_iter=20, tol=-1.0).fit_predict_proba(frame)
+
+        lines.append(ratio_line(each.name, theirs, ours)[0])
+    return lines
+
+
+def one_by_one(patterns: hl.Patterns) -> hl.Patterns:
+    """The same items, each a pattern of its own."""
+    rows = patterns.rows.take(patterns.inverse)
+    n = len(patterns.inverse)
+    return dataclasses.replace(
+        patterns, starts=rows.starts, lf=rows.lf, vote=rows.vote, counts=np.ones(n, np.int64), inverse=np.arange(n)
+    )
+
+
+def against_items(sets: list[RealSet]) -> list[str]:
+    """Every iterative model on patterns and on items."""
+    lines = []
+    for name in ITERATIVE:
+        ratios = []
+        for each in (s for s in sets if s.name in FEW_PATTERNS):
+            patterns = hl.Patterns.from_votes(hl.Votes.from_array(each.votes, n_classes=each.k))
+            items = one_by_one(patterns)
+            model = label_model_class(name)(n_classes=each.k)
+            try:
+                fast = median_seconds(lambda m=model, p=patterns: m._fit(p, None), 3)
+                slow = median_seconds(lambda m=model, p=items: m._fit(p, None), 1)
+            except hl.ParameterError:
+                continue  # too few LFs for the model
+            ratios.append(slow / fast)
+        lines.append(f"| {name} | {min(ratios):.1f} | {geometric_mean(ratios):.1f} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
+def all_together(sets: list[RealSet]) -> list[str]:
+    """Fit and predict, every unsupervised model on every set."""
+    lines, total = [], 0.0
+    for name in (n for n in hl.label_models() if not label_model_class(n).needs_gold):
+        start = time.perf_counter()
+        for each in sets:
+            try:
+                hl.label_model(name, n_classes=each.k).fit(each.votes).predict(each.votes)
+            except hl.ParameterError:
+                continue
+        total += time.perf_counter() - start
+        lines.append(f"| {name} | {time.perf_counter() - start:.1f} |")
+        print(lines[-1], flush=True)
+    return [*lines, f"| **together** | **{total:.1f}** (under 300 wanted) |"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    sets = list(load_sets(arguments.data))
+    peer_head = "| set | hyperlabel, ms | peer, ms | peer / hyperlabel |\n|---|---|---|---|"
+    parts = [
+        f"## metal against Snorkel 0.10.0\n\n{peer_head}\n" + "\n".join(against_snorkel(sets)),
+        f"## ds against crowd-kit 1.4.2\n\n{peer_head}\n" + "\n".join(against_crowdkit(sets)),
+        "## Items one by one against patterns, sets with few patterns\n\n"
+        "| model | least ratio | geometric mean |\n|---|---|---|\n" + "\n".join(against_items(sets)),
+        "## All sets, seconds\n\n| model | seconds |\n|---|---|\n" + "\n".join(all_together(sets)),
+    ]
+    text = "\n\n".join(parts)
+    if arguments.out:
+        arguments.out.parent.mkdir(parents=True, exist_ok=True)
+        arguments.out.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

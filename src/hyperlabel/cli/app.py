@@ -1,0 +1,54 @@
+"""The commands, and how they are found."""
+
+from typing import Annotated
+
+import typer
+
+import hyperlabel
+from hyperlabel.cli.compare import compare
+from hyperlabel.cli.demo import demo
+from hyperlabel.cli.label import label
+from hyperlabel.cli.train import train
+from hyperlabel.errors import ParameterError
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app.command()(label)
+app.command()(compare)
+app.command()(train)
+app.command()(demo)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"hyperlabel {hyperlabel.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Training labels from noisy votes, in one forward pass of a pre-trained model."""
+
+
+def run(arguments: list[str]) -> int:
+    """Parse the arguments, none asking for help, and run a command; returns the exit code.
+
+    Raises:
+        ParameterError: The parser does not understand an argument.
+    """
+    command = typer.main.get_command(app)
+    try:
+        code = command(arguments or ["--help"], prog_name="hyperlabel", standalone_mode=False)
+    except typer.Abort as error:
+        raise KeyboardInterrupt from error
+    except Exception as error:
+        # The exceptions of the parser, whichever parser library typer carries, have this method.
+        if not hasattr(error, "format_message"):
+            raise
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context else "hyperlabel"
+        raise ParameterError(f"{error.format_message().rstrip('.')}; see: {path} --help") from error
+    return int(code or 0)

@@ -1,0 +1,84 @@
+"""`hyperlabel label`: votes in, labels out."""
+
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+
+from hyperlabel.cli.tables import Source, check_output, open_source, read_labels, split_names, write_table
+from hyperlabel.cli.terminal import print_label_counts, say
+from hyperlabel.errors import ConvergenceWarning, ParameterError
+from hyperlabel.models import label_model, label_models
+from hyperlabel.models.base import LabelModel
+from hyperlabel.votes import ABSTAIN
+
+Option = typer.Option
+
+VOTES_HELP = "A csv, tsv or parquet table, an npy or npz array, or a WRENCH folder."
+OUT_HELP = "csv, tsv or parquet file; without it csv goes to standard output."
+GOLD_HELP = "Known classes: a column of VOTES, a table with 'id' and the class, or an npy array."
+MODEL_HELP = f"Label model: {', '.join(label_models())}."
+CLASSES_HELP = "All classes, in the order of their probabilities; else inferred from votes and gold."
+LFS_HELP = "Columns that are LFs: names or patterns such as 'lf_*'; else all but id, item, text, gold, truth, label."
+LONG_HELP = "VOTES has one row a vote, with these columns."
+
+
+def label(
+    votes: Annotated[Path, typer.Argument(metavar="VOTES", help=VOTES_HELP, show_default=False)],
+    out: Annotated[Path | None, Option("--out", "-o", metavar="FILE", help=OUT_HELP)] = None,
+    gold: Annotated[str | None, Option(metavar="COLUMN|FILE", help=GOLD_HELP)] = None,
+    model: Annotated[str, Option(metavar="NAME", help=MODEL_HELP)] = "hlm",
+    classes: Annotated[str | None, Option(metavar="A,B,...", help=CLASSES_HELP)] = None,
+    lfs: Annotated[str | None, Option(metavar="A,B,...", help=LFS_HELP)] = None,
+    long: Annotated[str | None, Option(metavar="ITEM,LF,VOTE", help=LONG_HELP)] = None,
+    tie_break: Annotated[str, Option(metavar="RULE", help="Exact ties: first, abstain or random.")] = "first",
+    seed: Annotated[int, Option(metavar="NUMBER", help="For --tie-break random.")] = 0,
+    probabilities: Annotated[bool, Option("--probabilities", help="Add a column p_<class> for each class.")] = False,
+) -> None:
+    """Label every item of VOTES.
+
+    All rows and columns are kept; 'label' and 'confidence' are added. An item without votes has an empty label.
+    """
+    check_output(out)
+    if tie_break not in ("first", "abstain", "random"):
+        raise ParameterError(f"--tie-break is '{tie_break}'; expected first, abstain or random")
+    estimator = label_model(model, tie_break=tie_break, seed=seed)
+    columns, triple = split_names(lfs, "--lfs"), split_names(long, "--long")
+    stated = split_names(classes, "--classes")
+    source = open_source(votes, lfs=columns, long=triple, classes=stated, labels=[gold] if gold else [])
+    _fit(estimator, source, None if gold is None else read_labels(gold, source, "gold"))
+    result = label_columns(estimator, source, probabilities)
+    table = source.join(result)
+    write_table(table, out)
+    if out is not None:
+        print_label_counts(result["label"])
+        say(f"wrote {out}: {len(table):,} rows")
+
+
+def _fit(estimator: LabelModel, source: Source, gold: object) -> None:
+    """Learn; what a model warns of is a line on standard error."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        estimator.fit(source.votes, gold)
+    for warning in caught:
+        say(f"warning: {warning.message}")
+
+
+def label_columns(estimator: LabelModel, source: Source, probabilities: bool) -> pl.DataFrame:
+    """The columns that labelling adds."""
+    shares = estimator.predict_proba(source.votes)
+    labels = label_series(estimator.predict(source.votes), estimator.classes_)
+    columns = {"label": labels, "confidence": pl.Series(shares.max(1))}
+    if probabilities:
+        names = pl.Series(estimator.classes_).cast(pl.String).to_list()
+        columns |= {f"p_{name}": pl.Series(shares[:, c]) for c, name in enumerate(names)}
+    return pl.DataFrame(columns)
+
+
+def label_series(labels: Any, classes: Any) -> pl.Series:
+    """Labels as a column of the classes' type; an item without a label is null. (n,), (k,) -> (n,)."""
+    if labels.dtype.kind == "i":
+        return pl.Series(labels).replace(ABSTAIN, None)
+    return pl.Series([None if label == ABSTAIN else label for label in labels], dtype=pl.Series(classes).dtype)

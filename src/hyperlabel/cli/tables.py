@@ -1,0 +1,240 @@
+"""Tables that commands read and write: votes with the columns beside them, labels, results."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.frames import Column, columns_of
+from hyperlabel.read import TABLES, lf_columns, read_table, read_votes
+from hyperlabel.votes import Votes
+
+
+@dataclass(frozen=True)
+class Source:
+    """Votes and the table they came from.
+
+    Attributes:
+        votes: The votes.
+        frame: One row an item: the columns that pass through to the output.
+        key: The column that identifies an item, if there is one.
+    """
+
+    votes: Votes
+    frame: pl.DataFrame
+    key: str | None
+
+    def join(self, result: pl.DataFrame) -> pl.DataFrame:
+        """The table with a result's columns; columns of the table with the same name are kept as *_input."""
+        taken = [*self.frame.columns, *result.columns]
+        renamed = {}
+        for name in result.columns:
+            if name in self.frame.columns:
+                renamed[name] = _free_name(name, taken)
+                taken.append(renamed[name])
+        return self.frame.rename(renamed).hstack(result)
+
+
+def _free_name(name: str, taken: list[str]) -> str:
+    while name in taken:
+        name += "_input"
+    return name
+
+
+def split_names(text: str | None, option: str) -> list[str] | None:
+    """A comma-separated option as a list.
+
+    >>> split_names("ham, spam", "--classes")
+    ['ham', 'spam']
+    """
+    if text is None:
+        return None
+    names = [part.strip() for part in text.split(",")]
+    if not all(names):
+        raise ParameterError(f"{option} is '{text}'; expected names with a comma between each two")
+    return names
+
+
+def open_source(
+    path: Path, *, lfs: list[str] | None, long: list[str] | None, classes: list[str] | None, labels: Sequence[str] = ()
+) -> Source:
+    """Read votes with the columns beside them. A column that is named among `labels`, gold or truth, is no LF."""
+    if lfs is not None and long is not None:
+        raise ParameterError("--lfs and --long are both given; expected --lfs for a wide table, --long for a long one")
+    if path.suffix not in TABLES or path.is_dir():
+        return _open_array(path, "--lfs" if lfs else "--long" if long else None, classes)
+    frame = read_table(path)
+    if long is not None:
+        return _open_long(frame, long, classes, labels)
+    columns = [c for c in lf_columns(frame.columns, lfs) if c not in labels]
+    votes = Votes.from_frame(frame, lfs=columns, classes=_match_classes(classes, frame.select(columns)))
+    return Source(votes, frame, "id" if "id" in frame.columns else None)
+
+
+def _open_array(path: Path, unusable: str | None, classes: list[str] | None) -> Source:
+    """Votes of an array or a WRENCH folder, which have no columns that an option could name."""
+    votes = read_votes(path, classes=_numbers(classes))
+    if unusable is not None:
+        raise ParameterError(f"{unusable} names columns, and '{path}' has none; leave {unusable} out")
+    items = np.arange(votes.n_items) if votes.items is None else votes.items
+    return Source(votes, pl.DataFrame({"id": items}), "id")
+
+
+def _open_long(frame: pl.DataFrame, long: list[str], classes: list[str] | None, labels: Sequence[str]) -> Source:
+    if len(long) != 3:
+        raise ParameterError(f"--long is '{','.join(long)}'; expected three columns: item,lf,vote")
+    item, lf, vote = long
+    stated = _match_classes(classes, frame.select([vote])) if vote in frame.columns else None
+    votes = Votes.from_long(frame, item=item, lf=lf, vote=vote, classes=stated)
+    items = frame.select(item).unique(maintain_order=True)
+    for name in labels:
+        if name in frame.columns and name not in long:
+            items = items.with_columns(_one_an_item(frame, item, name))
+    return Source(votes, items, item)
+
+
+def _one_an_item(frame: pl.DataFrame, item: str, column: str) -> pl.Series:
+    """A column of a long table, which must not differ between the rows of an item. -> (n,)."""
+    values = frame.group_by(item, maintain_order=True).agg(pl.col(column).drop_nulls().unique())
+    several = values.filter(pl.col(column).list.len() > 1)
+    if len(several):
+        name, found = several.row(0)
+        raise VotesError(f"column '{column}' has {found[0]!r} and {found[1]!r} for item {name!r}; expected one value")
+    return values[column].list.first()
+
+
+def _numbers(classes: list[str] | None) -> Sequence[Hashable] | None:
+    """Classes as numbers, if all are."""
+    if classes is None or not all(c.isdecimal() for c in classes):
+        return classes
+    return [int(c) for c in classes]
+
+
+def _match_classes(classes: list[str] | None, votes: pl.DataFrame) -> Sequence[Hashable] | None:
+    """Classes stated as text, in the type that the votes of a table have."""
+    if classes is None:
+        return None
+    kinds = {kind for column in columns_of(votes, None) for kind in column.kinds}
+    if kinds == {"boolean"} and {c.lower() for c in classes} <= {"true", "false"}:
+        return [c.lower() == "true" for c in classes]
+    return classes if "text" in kinds else _numbers(classes)
+
+
+def read_labels(name: str, source: Source, what: str) -> object:
+    """Gold or truth: a column of the same table, a table with `id` and the class, or an npy array.
+
+    Returns:
+        What `LabelModel.fit` takes: one class an item.
+    """
+    if name in source.frame.columns:
+        return source.frame[name].to_list()
+    path = Path(name)
+    if not path.is_file() or path.suffix not in (*TABLES, ".npy"):
+        raise VotesError(
+            f"--{what} is '{name}'; expected a column of the votes table ({', '.join(source.frame.columns)}) "
+            f"or a file that ends in {', '.join(TABLES)} or .npy"
+        )
+    if path.suffix == ".npy":
+        return _read_array(path, what)
+    table = read_table(path)
+    key = "id" if "id" in table.columns or source.key is None else source.key
+    column = _class_column(table, key, name)
+    values: list[Any] = [None] * source.votes.n_items
+    for row, value in zip(_row_numbers(table[key], source, name), table[column].to_list(), strict=True):
+        values[row] = value
+    return values
+
+
+def _read_array(path: Path, what: str) -> object:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise VotesError(f"--{what} is '{path}', which cannot be read as an array of numbers: {error}") from error
+
+
+def _class_column(table: pl.DataFrame, key: str, name: str) -> str:
+    others = [column for column in table.columns if column != key]
+    named = [column for column in others if column in ("gold", "truth", "label", "class")]
+    if key not in table.columns or not (len(others) == 1 or len(named) == 1):
+        raise VotesError(
+            f"'{name}' has the columns {', '.join(table.columns)}; expected '{key}' and one column with the class "
+            "(or one named gold, truth, label or class)"
+        )
+    return named[0] if len(named) == 1 else others[0]
+
+
+def _row_numbers(ids: pl.Series, source: Source, name: str) -> list[int]:
+    """The item of each identifier; without an id column items are numbered from 0."""
+    known = range(source.votes.n_items) if source.key is None else source.frame[source.key].to_list()
+    place = {value: row for row, value in enumerate(known)}
+    if len(place) != source.votes.n_items:
+        raise VotesError(f"column '{source.key}' of the votes does not identify items: it holds a value twice")
+    where = f"'{name}', column '{ids.name}'"
+    for value in ids:
+        if value not in place:
+            raise VotesError(f"{where} has {value!r}, which no item of the votes has")
+    column = Column.from_values("id", ids.to_list())
+    if len(column.values) != len(ids):
+        twice = column.values[int(np.bincount(column.codes).argmax())]
+        raise VotesError(f"{where} has {twice!r} more than once; give each item one class")
+    return [place[value] for value in ids]
+
+
+def check_output(path: Path | None) -> None:
+    """Refuse a result file that cannot be written, before any work is done."""
+    if path is None:
+        return
+    if path.suffix not in TABLES:
+        raise ParameterError(f"--out is '{path}'; expected a name that ends in {', '.join(TABLES)}")
+    if not path.parent.is_dir():
+        raise ParameterError(f"--out is '{path}', but there is no folder '{path.parent}'; make it first")
+    if path.is_dir():
+        raise ParameterError(f"--out is '{path}', which is a folder; expected the name of a file")
+
+
+def make_folder(path: Path) -> None:
+    """Make the folder that results go to, if it is not there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ParameterError(f"--out is '{path}', where no folder can be made: {error.strerror}") from error
+
+
+def write_table(table: pl.DataFrame, path: Path | None) -> None:
+    """Write a table by its ending, csv to standard output without a path.
+
+    The file appears whole or not at all: it is written under another name and renamed.
+    """
+    if path is None:
+        sys.stdout.write(table.write_csv())
+        return
+    try:
+        handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        os.close(handle)
+    except OSError as error:
+        raise ParameterError(f"--out is '{path}', which cannot be written: {error.strerror}") from error
+    try:
+        if TABLES[path.suffix] == "parquet":
+            table.write_parquet(part)
+        else:
+            table.write_csv(part, separator="\t" if TABLES[path.suffix] == "tsv" else ",")
+        os.chmod(part, 0o666 & ~_umask())
+        os.replace(part, path)
+    except BaseException as error:
+        Path(part).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise ParameterError(f"--out is '{path}', which cannot be written: {error}") from error
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

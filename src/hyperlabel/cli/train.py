@@ -1,0 +1,126 @@
+"""`hyperlabel train`: train a hyper label model from scratch, on synthetic data only."""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from hyperlabel.cli.tables import make_folder, split_names
+from hyperlabel.cli.terminal import console, say
+from hyperlabel.errors import ParameterError, require
+
+Option = typer.Option
+
+PRIOR_HELP = "Synthetic training data: uniform (the paper's) or independent."
+RUNS_HELP = "Runs with different seeds; the one with the best synthetic validation is selected."
+WIDTHS_HELP = "Width of each pooling layer."
+ARCHITECTURE_HELP = "gnn (the paper's), or its ablations deepset and mlp."
+ASSUMPTION_HELP = "In each class, a majority of LFs (the paper's) or every LF is better than random."
+CANDIDATES_HELP = "Label vectors tried for the mean target of a matrix; 0 draws one, as the paper does."
+PATIENCE_HELP = "With --schedule constant, stop after so many steps without a lower loss."
+
+
+def train(
+    out: Annotated[Path, Option(metavar="FOLDER", help="Folder for logs, checkpoints, curves and weights.")],
+    prior: Annotated[str, Option(metavar="NAME", help=PRIOR_HELP)] = "uniform",
+    runs: Annotated[int, Option(metavar="NUMBER", help=RUNS_HELP)] = 10,
+    jobs: Annotated[int, Option(metavar="NUMBER", help="Runs at a time; 0 is one for each core.")] = 0,
+    resume: Annotated[bool, Option("--resume", help="Go on from the checkpoints in --out.")] = False,
+    widths: Annotated[str, Option(metavar="A,B,...", help=WIDTHS_HELP)] = "32,32,32,32",
+    architecture: Annotated[str, Option(metavar="NAME", help=ARCHITECTURE_HELP)] = "gnn",
+    assumption: Annotated[str, Option(metavar="NAME", help=ASSUMPTION_HELP)] = "majority",
+    candidates: Annotated[int, Option(metavar="NUMBER", help=CANDIDATES_HELP)] = 64,
+    iterations: Annotated[int, Option(metavar="NUMBER", help="Steps of the optimiser, at most.")] = 4000,
+    batch: Annotated[int, Option(metavar="NUMBER", help="Matrices a step.")] = 8,
+    schedule: Annotated[str, Option(metavar="NAME", help="cosine, or constant (the paper's).")] = "cosine",
+    lr: Annotated[float, Option(metavar="RATE", help="Peak learning rate; the paper's is 0.001, constant.")] = 0.003,
+    patience: Annotated[int, Option(metavar="NUMBER", help=PATIENCE_HELP)] = 10_000,
+    log_every: Annotated[int, Option(metavar="NUMBER", help="Steps between two validations.")] = 50,
+    seed: Annotated[int, Option(metavar="NUMBER", help="Seeds everything.")] = 0,
+) -> None:
+    """Train a hyper label model on synthetic votes.
+
+    Trains several runs, selects one, and exports its weights to weights.safetensors in --out.
+    """
+    _check_choices(prior=prior, architecture=architecture, assumption=assumption, schedule=schedule)
+    for package in ("torch", "matplotlib"):
+        require(package, extra="train")
+    from hyperlabel.train.finish import finish
+    from hyperlabel.train.recipe import Recipe
+    from hyperlabel.train.runs import check_resumable, train_runs
+
+    fields: dict[str, Any] = dict(
+        prior=prior, assumption=assumption, candidates=candidates, architecture=architecture, schedule=schedule, lr=lr
+    )
+    recipe = Recipe(
+        **fields,
+        widths=_widths(widths),
+        iterations=iterations,
+        batch=batch,
+        patience=patience,
+        seed=seed,
+        log_every=log_every,
+    )
+    jobs = _count_jobs(runs, jobs)
+    _check_folder(out, resume)
+    check_resumable(recipe, out, runs)
+    with closing(train_runs(recipe, out, runs, jobs=jobs, resume=resume)) as steps:
+        _show_progress(steps, recipe.iterations * runs)
+    chosen = finish(recipe, out, runs)
+    say(f"run {chosen.run} has the highest mean validation accuracy, {chosen.mean_accuracy:.4f}")
+    weights = "" if architecture == "mlp" else "weights.safetensors, "
+    say(f"wrote {weights}curves.png and summary.json to {out}")
+
+
+_CHOICES = {
+    "prior": ("uniform", "independent"),
+    "architecture": ("gnn", "deepset", "mlp"),
+    "assumption": ("majority", "every"),
+    "schedule": ("cosine", "constant"),
+}
+
+
+def _check_choices(**values: str) -> None:
+    for name, value in values.items():
+        if value not in _CHOICES[name]:
+            raise ParameterError(f"--{name} is '{value}'; expected {' or '.join(_CHOICES[name])}")
+
+
+def _widths(text: str) -> tuple[int, ...]:
+    parts = split_names(text, "--widths") or []
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise ParameterError(f"--widths is '{text}'; expected positive numbers such as 32,32,32,32")
+    return tuple(int(part) for part in parts)
+
+
+def _count_jobs(runs: int, jobs: int) -> int:
+    if runs < 1:
+        raise ParameterError(f"--runs is {runs}; expected at least 1")
+    if jobs < 0:
+        raise ParameterError(f"--jobs is {jobs}; expected a number of runs, or 0 for one for each core")
+    return min(runs, jobs or os.cpu_count() or 1)
+
+
+def _check_folder(out: Path, resume: bool) -> None:
+    if not resume and any(out.glob("run-*/checkpoint.safetensors")):
+        raise ParameterError(
+            f"--out is '{out}', which holds checkpoints; add --resume to go on, or name another folder"
+        )
+    make_folder(out)
+
+
+def _show_progress(steps: Iterator[dict[int, int]], total: int) -> None:
+    """A bar on a terminal, a line now and then elsewhere."""
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    shown = 0
+    with Progress(TextColumn("training"), *columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task("training", total=total)
+        for done in steps:
+            bar.update(task, completed=sum(done.values()))
+            if not console.is_terminal and sum(done.values()) >= shown + max(1, total // 20):
+                shown = sum(done.values())
+                say(f"{shown:,} of {total:,} iterations")

@@ -1,0 +1,285 @@
+"""Adversarial multi-class learning by a convex combination of the LFs (AMCL-CC).
+
+A. Mazzetto, C. Cousins, D. Sam, S. H. Bach and E. Upfal, "Adversarial Multi Class Learning under Weak
+Supervision with Performance Guarantees", ICML 2021. Each LF j is a classifier v_j that gives an item a
+distribution over classes, and the model is h = sum_j weight_j v_j with weights on the simplex. Gold tells the
+risk (half the Brier score) of each LF. The labels of the other items are unknown, but every labelling under
+which each LF's risk is within a slack of its risk on gold is possible; the weights minimise the loss under the
+worst of these labellings. The worst labelling is a linear program, the weights follow by projected subgradient
+steps, and the weights with the lowest worst loss are kept.
+
+LFs of the method do not abstain. As in appendix G of R. Wu et al., "Learning Hyper Label Model for
+Programmatic Weak Supervision", ICLR 2023, an abstention is filled with the label of the majority vote, tied
+classes sharing it equally; or, with `fill="uniform"`, with the uniform distribution. Items without votes are left
+out. Items with equal votes are one item with a weight in the linear program, and many patterns become equal once
+they are filled. As in that appendix, the random forest takes over where there is no solution: where no labelling
+is within the slacks, or the program is too large.
+"""
+
+import warnings
+from collections.abc import Hashable, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.errors import ConvergenceWarning, ParameterError, require
+from hyperlabel.models.base import LabelModel, TieBreak
+from hyperlabel.models.majority import count_classes
+from hyperlabel.models.random_forest import RandomForest, usable_gold
+from hyperlabel.patterns import Patterns
+from hyperlabel.votes import Votes
+
+Floats = NDArray[np.float64]
+Fill = Literal["majority", "uniform"]
+
+_SLACK_SCALE, _SLACK_FAILURE = 0.1, 0.1  # of the authors' code: a scale, and a probability of failure
+
+
+class AMCL(LabelModel):
+    """Adversarial multi-class learning. Needs gold, and SciPy and scikit-learn (extra `sklearn`).
+
+    Items without gold are those whose worst labels are sought; if every item has gold, it is all items.
+    The published steps are small and their number is fixed: with many LFs the weights stay near uniform.
+
+    Args:
+        fill: What takes the place of an abstention: the label of the `majority` vote or the `uniform`
+            distribution.
+        slack: How far an LF's risk may be from its risk on gold; if not given, from the numbers of items with
+            and without gold, by the formula of the authors' code.
+        max_iter: Subgradient steps, each with a linear program.
+        max_coefficients: Size of the linear program, in outputs of LFs on distinct patterns that are not 0,
+            above which the random forest takes over.
+        forest: The forest that takes over; a `RandomForest` with the seed of this model if not given.
+        n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
+        classes: The classes, in the order of their probabilities.
+        tie_break: `first`, `abstain` or `random`, for items whose best classes are exactly tied.
+        seed: For the random forest and `tie_break="random"`.
+
+    Attributes:
+        weights_: (m,) the weights of the LFs, which sum to 1; None where the random forest took over.
+        worst_loss_: The largest half Brier score that possible labels give these weights; None likewise.
+        forest_: The random forest, where it took over; None otherwise. A warning gives the reason.
+
+    >>> votes = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1], [0, -1, 1]]
+    >>> AMCL(slack=0.2, max_iter=10).fit(votes, gold=[0, 1, 0, -1, -1]).predict(votes).tolist()
+    [0, 1, 0, 1, 0]
+    """
+
+    def __init__(
+        self,
+        fill: Fill = "majority",
+        slack: float | None = None,
+        max_iter: int = 500,
+        max_coefficients: int = 50_000,
+        forest: RandomForest | None = None,
+        n_classes: int | None = None,
+        classes: Sequence[Hashable] | None = None,
+        tie_break: TieBreak = "first",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(n_classes=n_classes, classes=classes, tie_break=tie_break, seed=seed)
+        self.fill = fill
+        self.slack = slack
+        self.max_iter = max_iter
+        self.max_coefficients = max_coefficients
+        self.forest = forest
+
+    learns_from_gold = True
+    needs_gold = True
+
+    weights_: Floats | None
+    worst_loss_: float | None
+    forest_: RandomForest | None
+
+    def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
+        require("scipy", extra="sklearn")
+        self._check_params()
+        usable = usable_gold(self, patterns, gold)
+        filled, known = _merge_filled(patterns, usable) if self.fill == "majority" else (patterns, usable)
+        shares, hidden = _shares(filled, self.fill), _hidden(filled, known)
+        size = _count_coefficients(filled, shares, hidden)
+        solvable = size <= self.max_coefficients
+        solution = _Game(filled, known, hidden, shares, self.slack).solve(self.max_iter) if solvable else None
+        self.weights_, self.worst_loss_, self.forest_ = None, None, None
+        if solution is not None:
+            self.weights_, self.worst_loss_, self.n_iter_ = *solution, self.max_iter
+        elif solvable:
+            self._fall_back(patterns, usable, "no labels give every LF a risk within its slack")
+        else:
+            limit = self.max_coefficients
+            self._fall_back(patterns, usable, f"{size} coefficients are more than max_coefficients={limit}")
+
+    def _check_params(self) -> None:
+        if self.fill not in ("majority", "uniform"):
+            raise ParameterError(f"fill is {self.fill!r}; expected 'majority' or 'uniform'")
+        if self.slack is not None and not self.slack >= 0:
+            raise ParameterError(f"slack is {self.slack!r}; expected 0 or more, or None for the formula")
+        if self.max_iter < 0:
+            raise ParameterError(f"max_iter is {self.max_iter!r}; expected 0 or more")
+
+    def _fall_back(self, patterns: Patterns, gold: NDArray[np.int64], reason: str) -> None:
+        params = {"seed": self.seed} if self.forest is None else self.forest.get_params()
+        forest = RandomForest(**params)
+        forest._fit(patterns, gold)
+        self.forest_ = forest
+        message = f"AMCL has no solution ({reason}); a random forest took its place"
+        warnings.warn(message, ConvergenceWarning, stacklevel=4)
+
+    def _probabilities(self, patterns: Patterns) -> Floats:
+        if self.weights_ is None:
+            assert self.forest_ is not None  # one of the two is always there
+            return self.forest_._probabilities(patterns)
+        p, k = patterns.n_patterns, patterns.n_classes
+        code = patterns.row * k + patterns.vote
+        voted = np.bincount(code, self.weights_[patterns.lf], p * k).reshape(p, k)
+        abstained = np.maximum(1 - voted.sum(1, keepdims=True), 0)
+        combined: Floats = voted + abstained * _shares(patterns, self.fill)
+        return combined
+
+
+def _shares(patterns: Patterns, fill: Fill) -> Floats:
+    """The distribution that fills a pattern's abstentions. -> (p, k)."""
+    votes = count_classes(patterns)
+    if fill == "uniform":
+        return np.full(votes.shape, 1 / patterns.n_classes)
+    winners = votes == votes.max(1, keepdims=True)
+    shares: Floats = winners / winners.sum(1, keepdims=True)
+    return shares
+
+
+def _merge_filled(patterns: Patterns, gold: NDArray[np.int64]) -> tuple[Patterns, NDArray[np.int64]]:
+    """Patterns whose abstentions vote for the only winner of the majority vote, equal ones merged, and gold.
+
+    Where several classes win, abstentions stay. Filling changes no pattern's winners.
+    """
+    cells, shares = patterns.to_array(), _shares(patterns, "majority")
+    winner = np.where(shares.max(1) == 1, shares.argmax(1), -1)
+    filled = Votes.from_array(np.where(cells < 0, winner[:, None], cells), n_classes=patterns.n_classes)
+    merged = Patterns.from_votes(filled)
+    assert merged.inverse is not None  # they come from votes
+    counts = np.bincount(merged.inverse, patterns.counts).astype(np.int64)
+    known = np.zeros((merged.n_patterns, patterns.n_classes), np.int64)
+    np.add.at(known, merged.inverse, gold)
+    return Patterns(merged.starts, merged.lf, merged.vote, counts, merged.n_lfs, merged.n_classes), known
+
+
+def _hidden(patterns: Patterns, gold: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Items of each pattern without gold; all its items if every item has gold. (p, k) -> (p,)."""
+    counts = patterns.counts * patterns.has_votes
+    hidden = counts - gold.sum(1)
+    return np.asarray(hidden if hidden.any() else counts, np.int64)
+
+
+def _count_coefficients(patterns: Patterns, shares: Floats, hidden: NDArray[np.int64]) -> int:
+    """Outputs of LFs on hidden patterns that are not 0: one for a vote, each filling class for an abstention."""
+    votes = np.diff(patterns.starts)
+    outputs = votes + (patterns.n_lfs - votes) * np.count_nonzero(shares, axis=1)
+    return int(outputs[hidden > 0].sum())
+
+
+class Solution(NamedTuple):
+    """Weights of the LFs (m,) and the loss under the worst labels."""
+
+    weights: Floats
+    loss: float
+
+
+class _Game:
+    """The model picks weights, the adversary the labels of the items without gold.
+
+    Args:
+        patterns: The votes.
+        gold: (p, k) gold items of each pattern and class.
+        hidden: (p,) items of each pattern whose labels the adversary picks.
+        shares: (p, k) what fills abstentions.
+        slack: How far risks may lie apart; None for the formula.
+    """
+
+    def __init__(
+        self,
+        patterns: Patterns,
+        gold: NDArray[np.int64],
+        hidden: NDArray[np.int64],
+        shares: Floats,
+        slack: float | None,
+    ) -> None:
+        k, kept, outputs = patterns.n_classes, np.flatnonzero(hidden), _outputs(patterns, shares)
+        # The worst labels need not be unique, so which are found must not depend on the order of the items.
+        kept = kept[np.lexsort(patterns.to_array()[kept].T)]
+        self._size = len(kept), k
+        self._mass = np.repeat(hidden[kept] / hidden.sum(), k)  # (p * k,), p of them kept
+        self._outputs = outputs[:, (kept[:, None] * k + np.arange(k)).ravel()]
+        self._weighted = self._outputs.multiply(self._mass).tocsr()
+        known = gold / gold.sum()
+        # An LF's risk is 1/2 (1 + mean ||v||^2) - mean <v, y>, so <v, y> must be within the slack of this.
+        gain = outputs @ known.ravel() - outputs.power(2) @ np.repeat(known.sum(1), k) / 2
+        middle = gain + self._outputs.power(2) @ self._mass / 2
+        slack = _slack(int(gold.sum()), int(hidden.sum()), patterns.n_lfs) if slack is None else slack
+        self._low, self._high = middle - slack, middle + slack
+
+    def solve(self, steps: int) -> Solution | None:
+        """The best weights of so many subgradient steps; None if no labels are possible."""
+        m = len(self._low)
+        possible, weights, size = self._possible_labels(), np.full(m, 1 / m), 0.3 / (4 * (m + 1))
+        best: Solution | None = None
+        for step in range(steps + 1):
+            model = weights @ self._outputs  # (p * k,)
+            labels = self._worst_labels(model, possible)
+            if labels is None:
+                return None
+            loss = float(self._mass @ (model**2 / 2 - model * labels)) + 0.5
+            if best is None or loss < best.loss:
+                best = Solution(weights, loss)
+            if step < steps:
+                weights = _project(weights - size * 2 * (self._weighted @ (model - labels)))
+        return best
+
+    def _possible_labels(self) -> Any:
+        """Constraints on labels (p * k,): risks within the slacks, each pattern's labels a distribution."""
+        import scipy.optimize
+        import scipy.sparse
+
+        p, k = self._size
+        totals = scipy.sparse.kron(scipy.sparse.eye_array(p), np.ones((1, k)))
+        matrix = scipy.sparse.vstack([self._weighted, totals], format="csc")
+        ones = np.ones(p)
+        low, high = np.concatenate([self._low, ones]), np.concatenate([self._high, ones])
+        return scipy.optimize.LinearConstraint(matrix, low, high)
+
+    def _worst_labels(self, model: Floats, possible: Any) -> Floats | None:
+        """Possible labels least like the model's. (p * k,) -> (p * k,), or None if there are none."""
+        import scipy.optimize
+
+        # Nothing is an integer here; unlike `linprog`, `milp` takes constraints with two sides, half as many rows.
+        found = scipy.optimize.milp(self._mass * model, constraints=possible, bounds=scipy.optimize.Bounds(0, 1))
+        return None if found.x is None else np.asarray(found.x)
+
+
+def _outputs(patterns: Patterns, shares: Floats) -> Any:
+    """What each LF says of each pattern, as a sparse array. -> (m, p * k)."""
+    import scipy.sparse
+
+    k = patterns.n_classes
+    lf, row = np.nonzero(patterns.to_array().T < 0)
+    columns = (row[:, None] * k + np.arange(k)).ravel()
+    values = np.concatenate([np.ones(len(patterns.lf)), shares[row].ravel()])
+    place = np.concatenate([patterns.lf, np.repeat(lf, k)]), np.concatenate([patterns.row * k + patterns.vote, columns])
+    outputs = scipy.sparse.csr_array((values, place), shape=(patterns.n_lfs, patterns.n_patterns * k))
+    outputs.eliminate_zeros()
+    return outputs
+
+
+def _slack(n_gold: int, n_hidden: int, m: int) -> float:
+    """How far an LF's risks on items with and without gold may lie apart (Hoeffding, scaled down)."""
+    spread = (n_gold + n_hidden) * np.log(4 * m / _SLACK_FAILURE) / (2 * n_gold * n_hidden)
+    return float(_SLACK_SCALE * np.sqrt(spread))
+
+
+def _project(weights: Floats) -> Floats:
+    """The nearest point of the simplex. (m,) -> (m,)."""
+    falling = np.sort(weights)[::-1]
+    excess = (np.cumsum(falling) - 1) / np.arange(1, len(weights) + 1)
+    shift = excess[np.flatnonzero(falling > excess)[-1]]
+    projected: Floats = np.maximum(weights - shift, 0)
+    return projected

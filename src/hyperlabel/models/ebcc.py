@@ -1,0 +1,293 @@
+"""EBCC: Bayesian classifier combination in which each class has subtypes, so that LFs may err together.
+
+Y. Li, B. I. P. Rubinstein and T. Cohn, "Exploiting Worker Correlation for Label Aggregation in Crowdsourcing",
+ICML 2019. An item of class c belongs to one of G subtypes of c; given the subtype, LFs vote independently, each
+with its own probabilities of votes. Items that mislead LFs in the same way share a subtype. Dirichlet priors: on
+the class balance, worth as many items as there are, in the classes that vote shares or `class_balance` say; on
+the subtypes of a class, 0.1 / G each; on the votes of an LF in a subtype, 4 for the right one and 1 for each
+other. Mean-field variational inference alternates between the Dirichlet posteriors and the probabilities rho of
+an item's class c and subtype g,
+
+    log rho_cg = E log balance_c + E log subtype_cg + sum over votes of E log confusion_jcg[vote] + constant.
+
+The bound that this raises (ELBO) has many maxima, so it is run from several random starts, and the highest bound
+wins. What a Dirichlet posterior adds to the bound is the logarithm of its normaliser: its entropy cancels the
+rest.
+
+Abstentions are ignored, as in the paper. LFs that vote for one class only then say nothing, and with such LFs
+alone the model finds little more than the largest class.
+"""
+
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.errors import ParameterError, require
+from hyperlabel.kernels import hash_rows
+from hyperlabel.models.base import LabelModel, TieBreak
+from hyperlabel.models.dawid_skene import check_class_balance
+from hyperlabel.models.evidence import VoteSums, softmax
+from hyperlabel.models.majority import vote_shares
+from hyperlabel.patterns import Patterns
+
+Floats = NDArray[np.float64]
+
+_SUBTYPE_PRIOR = 0.1  # of all subtypes of a class together
+_RIGHT_PRIOR, _WRONG_PRIOR = 4.0, 1.0
+_TINY = np.finfo(np.float64).tiny
+_EMPTY = 1e-12  # a subtype with fewer items is empty
+
+
+class EBCC(LabelModel):
+    """Labels by confusion matrices of subtypes of classes.
+
+    Args:
+        subtypes: Number of subtypes of each class, G.
+        restarts: Number of random starts; the one that reaches the highest bound is kept.
+        class_balance: (k,) the class balance that is expected beforehand; the shares of votes if not given.
+        draw: A start splits the classes of each pattern at random among their subtypes (`patterns`), or those
+            of each item (`items`), drawn as in the authors' code: start r of seed s is its seed s + r.
+        max_iter: Most steps of each run.
+        tol: Stop when a step moves no item's probability of any class by more than this.
+        n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
+        classes: The classes, in the order of their probabilities.
+        tie_break: `first`, `abstain` or `random`, for items whose best classes are exactly tied.
+        seed: For the starts and `tie_break="random"`.
+
+    Attributes:
+        class_balance_: (k,) the probabilities of the classes.
+        confusion_: (m, k, k) the probability of each vote, by LF and class, all subtypes together.
+        subtype_shares_: (k, G) the probabilities of the subtypes of each class.
+        elbos_: (restarts,) the bound that each start reached.
+
+    >>> votes = [[0, 0, 1], [1, 1, 1], [0, 0, 0], [1, 1, 0], [0, -1, 1], [1, -1, 0]]
+    >>> EBCC().fit(votes).predict(votes).tolist()
+    [0, 1, 0, 1, 0, 1]
+    """
+
+    def __init__(
+        self,
+        subtypes: int = 10,
+        restarts: int = 20,
+        class_balance: Sequence[float] | Floats | None = None,
+        draw: Literal["patterns", "items"] = "patterns",
+        max_iter: int = 1000,
+        tol: float = 1e-3,
+        n_classes: int | None = None,
+        classes: Sequence[Hashable] | None = None,
+        tie_break: TieBreak = "first",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(n_classes=n_classes, classes=classes, tie_break=tie_break, seed=seed)
+        self.subtypes = subtypes
+        self.restarts = restarts
+        self.class_balance = class_balance
+        self.draw = draw
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
+        self._check_params()
+        require("scipy", extra="sklearn")
+        inference = _Inference(patterns, self._expect_sizes(patterns), self.subtypes)
+        draw = _draw_by_patterns if self.draw == "patterns" else _draw_by_items
+        best, elbos = None, []
+        for start in draw(patterns, self.subtypes, self.restarts, self.seed):
+            run = inference.run(start, self.max_iter, self.tol)
+            elbos.append(run.elbo)
+            if best is None or run.elbo > best.elbo:
+                best = run
+        assert best is not None  # there is at least one start
+        self.elbos_ = np.array(elbos)
+        self.n_iter_, self.converged_ = best.n_iter, best.converged
+        self._keep(inference, best.posterior)
+
+    def _check_params(self) -> None:
+        for name in ("subtypes", "restarts", "max_iter"):
+            if getattr(self, name) < 1:
+                raise ParameterError(f"{name} is {getattr(self, name)!r}; expected at least 1")
+        if self.draw not in ("patterns", "items"):
+            raise ParameterError(f"draw is {self.draw!r}; expected 'patterns' or 'items'")
+        if not self.tol >= 0:
+            raise ParameterError(f"tol is {self.tol!r}; expected 0 or more")
+
+    def _expect_sizes(self, patterns: Patterns) -> Floats:
+        """Number of items of each class that is expected beforehand. -> (k,)."""
+        sizes: Floats = patterns.counts @ vote_shares(patterns)
+        if self.class_balance is None:
+            return sizes
+        stated: Floats = sizes.sum() * check_class_balance(self.class_balance, patterns.n_classes)
+        return stated
+
+    def _keep(self, inference: "_Inference", posterior: "_Posterior") -> None:
+        """Keep what was learned, for reading and for predicting."""
+        votes = inference.all_votes(posterior)  # (m, vote, class, subtype)
+        self.class_balance_ = posterior.sizes / posterior.sizes.sum()
+        self.subtype_shares_ = posterior.subtypes / posterior.subtypes.sum(1, keepdims=True)
+        by_subtype = votes / votes.sum(1, keepdims=True)
+        self.confusion_: Floats = np.einsum("jvcg,cg->jcv", by_subtype, self.subtype_shares_)
+        self._evidence = _expected_log(votes, 1).reshape(*votes.shape[:2], -1)
+        self._base = posterior.expected_log_balance()
+
+    def _probabilities(self, patterns: Patterns) -> Floats:
+        joint = softmax(self._base + VoteSums(patterns).add_evidence(self._evidence))
+        probabilities: Floats = joint.reshape(patterns.n_patterns, patterns.n_classes, -1).sum(2)
+        return probabilities
+
+
+class _Posterior(NamedTuple):
+    """Dirichlet posteriors.
+
+    Attributes:
+        sizes: (k,) parameters of the class balance.
+        subtypes: (k, G) parameters of the subtypes of each class.
+        votes: (c, q) votes, by (LF, vote) pair that occurs and by subtype; without the prior.
+        columns: (q,) the subtypes that hold items, as class * G + subtype.
+    """
+
+    sizes: Floats
+    subtypes: Floats
+    votes: Floats
+    columns: NDArray[np.intp]
+
+    def expected_log_balance(self) -> Floats:
+        """E log balance + E log subtype. -> (kG,)."""
+        joint: Floats = _expected_log(self.sizes, 0)[:, None] + _expected_log(self.subtypes, 1)
+        return joint.reshape(-1)
+
+
+class _Run(NamedTuple):
+    """Where one start led."""
+
+    posterior: _Posterior
+    elbo: float
+    n_iter: int
+    converged: bool
+
+
+class _Inference:
+    """Variational inference for one set of patterns.
+
+    Most subtypes run empty, at once and for good, since the prior is against many; an empty one costs nothing
+    from then on. Nor does an (LF, vote) pair that never occurs.
+
+    Args:
+        patterns: The votes. Patterns without votes have no influence.
+        expected_sizes: (k,) the prior of the class balance.
+        subtypes: Number of subtypes of each class, G.
+    """
+
+    def __init__(self, patterns: Patterns, expected_sizes: Floats, subtypes: int) -> None:
+        from scipy.sparse import csr_array
+
+        self._m, self._k, self._subtypes = patterns.n_lfs, patterns.n_classes, subtypes
+        self._has_votes = patterns.has_votes
+        self._counts = patterns.counts * self._has_votes
+        self._expected_sizes = expected_sizes
+        pairs, pair = np.unique(patterns.lf * self._k + patterns.vote, return_inverse=True)
+        self._pair_lf, self._pair_vote = pairs // self._k, pairs % self._k
+        begins = np.diff(self._pair_lf, prepend=-1) > 0
+        self._first_pair, self._pair_voter = np.flatnonzero(begins), np.cumsum(begins) - 1
+        shape = patterns.n_patterns, len(pairs)
+        self._casts: Any = csr_array((np.ones(len(pair)), pair, patterns.starts), shape=shape)  # (p, c)
+        self._is_cast: Any = self._casts.T.tocsr()
+
+    def run(self, start: Floats, max_iter: int, tol: float) -> _Run:
+        """Raise the bound from a start, (p, kG) items of each pattern by class and subtype."""
+        items, columns = start, np.arange(start.shape[1])
+        last = self._sum_subtypes(items / np.maximum(self._counts, 1)[:, None], columns)
+        converged, n_iter = False, 0
+        while n_iter < max_iter and not converged:
+            posterior = self._update(items, columns)
+            base = posterior.expected_log_balance()[columns]
+            rho = softmax(base + self._casts @ self._expected_log_votes(posterior))  # (p, q)
+            probabilities, items = self._sum_subtypes(rho, columns), rho * self._counts[:, None]
+            converged = np.allclose(last[self._has_votes], probabilities[self._has_votes], atol=tol)
+            last, n_iter = probabilities, n_iter + 1
+            held = items.sum(0) > _EMPTY
+            items, columns = items[:, held], columns[held]
+        return _Run(posterior, self._bound(posterior, rho), n_iter, converged)
+
+    def _sum_subtypes(self, rho: Floats, columns: NDArray[np.intp]) -> Floats:
+        """Probabilities of classes. (p, q) -> (p, k)."""
+        return rho @ np.eye(self._k)[columns // self._subtypes]
+
+    def _update(self, items: Floats, columns: NDArray[np.intp]) -> _Posterior:
+        """The Dirichlet posteriors that items, (p, q), imply."""
+        held = np.zeros((self._k, self._subtypes))
+        held.flat[columns] = items.sum(0)
+        sizes = np.maximum(self._expected_sizes + held.sum(1), _TINY)
+        return _Posterior(sizes, _SUBTYPE_PRIOR / self._subtypes + held, self._is_cast @ items, columns)
+
+    def _vote_prior(self, vote: NDArray[np.integer], columns: NDArray[np.intp]) -> Floats:
+        """Prior parameters of votes. (c,), (q,) -> (c, q)."""
+        return np.where(vote[:, None] == columns // self._subtypes, _RIGHT_PRIOR, _WRONG_PRIOR)
+
+    def _expected_log_votes(self, posterior: _Posterior) -> Floats:
+        """E log confusion of the pairs and subtypes in use. -> (c, q)."""
+        from scipy.special import digamma
+
+        totals = np.add.reduceat(posterior.votes, self._first_pair) + _RIGHT_PRIOR + (self._k - 1) * _WRONG_PRIOR
+        votes = posterior.votes + self._vote_prior(self._pair_vote, posterior.columns)
+        expected: Floats = digamma(votes) - digamma(totals)[self._pair_voter]
+        return expected
+
+    def all_votes(self, posterior: _Posterior) -> Floats:
+        """Parameters of the votes for all pairs and subtypes. -> (m, k, k, G), [lf, vote, class, subtype]."""
+        k, columns = self._k, np.arange(self._k * self._subtypes)
+        votes = np.tile(self._vote_prior(np.arange(k), columns), (self._m, 1))  # (mk, kG)
+        votes[np.ix_(self._pair_lf * k + self._pair_vote, posterior.columns)] += posterior.votes
+        return votes.reshape(self._m, k, k, self._subtypes)
+
+    def _bound(self, posterior: _Posterior, rho: Floats) -> float:
+        """The bound, up to the normalisers of the priors."""
+        from scipy.special import entr
+
+        dirichlets = (posterior.sizes, 0), (posterior.subtypes, 1), (self.all_votes(posterior), 1)
+        return float(sum(_log_normaliser(*d) for d in dirichlets) + self._counts @ entr(rho).sum(1))
+
+
+def _draw_by_patterns(patterns: Patterns, subtypes: int, restarts: int, seed: int) -> Iterator[Floats]:
+    """Starts, (p, kG) each, in which the items of a pattern are split alike.
+
+    What is drawn for a pattern does not depend on the order of items.
+    """
+    hashes = hash_rows(patterns.starts, patterns.lf, patterns.vote, patterns.n_classes, seed)
+    place = np.argsort(np.argsort(hashes))
+    items = vote_shares(patterns) * patterns.counts[:, None]
+    rng = np.random.default_rng(seed)
+    for _ in range(restarts):
+        splits = rng.dirichlet(np.ones(subtypes), items.shape)[place]
+        yield (items[:, :, None] * splits).reshape(len(items), -1)
+
+
+def _draw_by_items(patterns: Patterns, subtypes: int, restarts: int, seed: int) -> Iterator[Floats]:
+    """Starts, (p, kG) each, in which each item with votes is split by itself, in the order of items."""
+    from scipy.sparse import csr_array
+
+    assert patterns.inverse is not None  # patterns that are fitted know their items
+    pattern = patterns.inverse[patterns.has_votes[patterns.inverse]]
+    shape = patterns.n_patterns, len(pattern)
+    members: Any = csr_array((np.ones(len(pattern)), (pattern, np.arange(len(pattern)))), shape=shape)
+    shares = np.repeat(vote_shares(patterns), subtypes, axis=1)  # (p, kG)
+    for restart in range(restarts):
+        rng = np.random.RandomState(seed + restart)
+        splits = rng.dirichlet(np.ones(subtypes), (len(pattern), patterns.n_classes))
+        yield shares * (members @ splits.reshape(len(pattern), shares.shape[1]))
+
+
+def _expected_log(parameters: Floats, axis: int) -> Floats:
+    """Expected logarithms under Dirichlet distributions along an axis."""
+    from scipy.special import digamma
+
+    expected: Floats = digamma(parameters) - digamma(parameters.sum(axis, keepdims=True))
+    return expected
+
+
+def _log_normaliser(parameters: Floats, axis: int) -> float:
+    """The sum of ln B of Dirichlet distributions along an axis."""
+    from scipy.special import gammaln
+
+    return float(gammaln(parameters).sum() - gammaln(parameters.sum(axis)).sum())

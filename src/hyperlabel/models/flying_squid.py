@@ -1,0 +1,205 @@
+"""FlyingSquid: accuracies in closed form, from how triplets of LFs agree.
+
+D. Fu et al., "Fast and Three-rious: Speeding Up Weak Supervision with Triplet Methods", ICML 2020. Each class
+against the rest is a problem of its own, in which votes and truth Y are +1 or -1. If LFs are right independently
+of each other, E[v_i v_j] = E[v_i Y] E[v_j Y], so that any two others j, l tell how accurate i is (their Algorithm 1):
+    |E[v_i Y]| = sqrt |E[v_i v_j] E[v_i v_l] / E[v_j v_l]|.
+The estimate is a mean over such pairs; LFs are taken to be better than random. The probabilities of the classes'
+problems are normalised.
+
+How abstentions enter is the `triplets` parameter. By default moments are taken over the items on which both LFs
+vote, so that abstaining says nothing, and a triplet counts as much as its LFs overlap (by the square root of the
+product of the three overlaps). An LF that overlaps no such pair is as accurate as the others are on average; no
+accuracy exceeds 0.99. Among LFs that only ever vote for one class all overlaps agree or disagree alike, so these
+all weigh the same, as in a majority vote.
+
+`triplets="all"` is the closed form of the released code: moments over all items, in which abstaining is 0; the
+mean over all pairs, those that never overlap included, as 0; accuracies that can exceed 1, and a table of
+P(vote, Y) made of them whose negative entries count by their absolute value. It also weighs the class balance
+wrongly: the junction tree's separators have the power m - 2, and not m - 1, so that the prior odds are squared
+(which shows only where `class_balance` is not even).
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.errors import ParameterError
+from hyperlabel.models.base import LabelModel, TieBreak
+from hyperlabel.models.dawid_skene import PRIOR_ACCURACY, check_class_balance
+from hyperlabel.models.evidence import VoteSums, softmax
+from hyperlabel.models.overlaps import sum_products
+from hyperlabel.patterns import Patterns
+
+Floats = NDArray[np.float64]
+Triplets = Literal["overlapping", "all"]
+
+_MAX_ACCURACY = 0.99
+_FEWEST_LFS = 3
+_TINY = np.finfo(np.float64).tiny
+
+
+class FlyingSquid(LabelModel):
+    """Labels by accuracies that agreement within triplets of LFs implies.
+
+    Args:
+        class_balance: (k,) the probabilities of the classes; if not given, each class is taken to be as probable
+            as the rest together.
+        triplets: Over which pairs of other LFs an accuracy is a mean: those that overlap (`overlapping`), or
+            `all` and in all else as the released code.
+        n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
+        classes: The classes, in the order of their probabilities.
+        tie_break: `first`, `abstain` or `random`, for items whose best classes are exactly tied.
+        seed: For `tie_break="random"`; everything else is deterministic.
+
+    Attributes:
+        accuracies_: (m, k) the probability that an LF, when it votes, is right about whether it is the class.
+        class_balance_: (k,) the probability of each class against the rest.
+
+    >>> votes = [[0, 0, 0], [1, 1, 1], [0, 0, 0], [1, 1, 0], [0, 0, -1], [1, -1, 1], [0, -1, 1]]
+    >>> model = FlyingSquid().fit(votes)
+    >>> model.predict(votes).tolist()
+    [0, 1, 0, 1, 0, 1, 0]
+    >>> model.accuracies_[:, 1].round(2).tolist()
+    [0.91, 0.99, 0.7]
+    """
+
+    def __init__(
+        self,
+        class_balance: Sequence[float] | Floats | None = None,
+        triplets: Triplets = "overlapping",
+        n_classes: int | None = None,
+        classes: Sequence[Hashable] | None = None,
+        tie_break: TieBreak = "first",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(n_classes=n_classes, classes=classes, tie_break=tie_break, seed=seed)
+        self.class_balance = class_balance
+        self.triplets = triplets
+
+    def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
+        if self.triplets not in ("overlapping", "all"):
+            raise ParameterError(f"triplets is {self.triplets!r}; expected 'overlapping' or 'all'")
+        _check_lfs(patterns)
+        k = patterns.n_classes
+        stated = self.class_balance
+        self.class_balance_ = np.full(k, 0.5) if stated is None else check_class_balance(stated, k)
+        balance = np.clip(self.class_balance_, _TINY, 1 - np.finfo(np.float64).eps)
+        log_odds = np.log(balance) - np.log1p(-balance)
+        if self.triplets == "all":
+            self.accuracies_, for_class, against = _solve_all_triplets(patterns, balance)
+            self._prior, self._evidence = 2 * log_odds, _by_vote(for_class - log_odds, against - log_odds)
+        else:
+            self.accuracies_ = _solve_overlapping_triplets(patterns)
+            weight = np.log(self.accuracies_) - np.log1p(-self.accuracies_)
+            self._prior, self._evidence = log_odds, _by_vote(weight, -weight)
+
+    def _probabilities(self, patterns: Patterns) -> Floats:
+        logits = self._prior + VoteSums(patterns).add_evidence(self._evidence)
+        return softmax(-np.logaddexp(0, -logits))
+
+
+def _check_lfs(patterns: Patterns) -> None:
+    """Triplets need three LFs; votes that nobody casts need none."""
+    voting = len(np.unique(patterns.lf))
+    if patterns.n_lfs < _FEWEST_LFS or 0 < voting < _FEWEST_LFS:
+        raise ParameterError(
+            f"votes has {patterns.n_lfs} LFs, of which {voting} vote; FlyingSquid compares triplets and needs at "
+            "least 3 LFs that vote. Add LFs, or use majority vote ('mv') or Dawid-Skene ('ds')"
+        )
+
+
+def _by_vote(for_class: Floats, against: Floats) -> Floats:
+    """Evidence for each class, of a vote for it and of a vote for another. (m, k), (m, k) -> (m, k, k)."""
+    return np.where(np.eye(for_class.shape[1], dtype=bool), for_class[:, None], against[:, None])
+
+
+def _sign_votes(patterns: Patterns, positive: int) -> Floats:
+    """+1 for votes for the class, -1 for others. -> (e,)."""
+    return np.where(patterns.vote == positive, 1.0, -1.0)
+
+
+def _problems(patterns: Patterns) -> range:
+    """The classes to solve for; with two, the second's problem mirrors the first's."""
+    return range(1 if patterns.n_classes == 2 else patterns.n_classes)
+
+
+def _solve_overlapping_triplets(patterns: Patterns) -> Floats:
+    """Accuracies by overlapping triplets. -> (m, k)."""
+    m = patterns.n_lfs
+    shared = sum_products(patterns, patterns.lf, np.ones(len(patterns.lf)), m)
+    solved = [
+        average_triplets(sum_products(patterns, patterns.lf, _sign_votes(patterns, c), m), shared)
+        for c in _problems(patterns)
+    ]
+    agreement = np.minimum(np.stack(solved, axis=1), 2 * _MAX_ACCURACY - 1)
+    known = np.isfinite(agreement)
+    votes = np.where(known, np.diag(shared)[:, None], 0)
+    typical = np.where(known, agreement, 0).T @ np.diag(shared) / np.maximum(votes.sum(0), 1)
+    typical = np.where(votes.any(0), typical, 2 * PRIOR_ACCURACY - 1)
+    accuracies = 0.5 + 0.5 * np.where(known, agreement, typical)
+    return np.broadcast_to(accuracies, (m, patterns.n_classes)).copy()
+
+
+def average_triplets(signed: Floats, shared: Floats) -> Floats:
+    """Agreement of each LF with the truth, as a weighted mean over pairs of others.
+
+    With a_ij = signed_ij / shared_ij, the term of LF i and the pair j, l is sqrt |a_ij a_il / a_jl| and its weight
+    sqrt(shared_ij shared_il shared_jl); so both sums over pairs are matrix products.
+
+    Args:
+        signed: (m, m) sums over items of the products of two LFs' votes, which are +1, -1, or 0 for abstaining.
+        shared: (m, m) how many items both LFs vote on.
+
+    Returns:
+        (m,) the expected product of vote and truth, if the LF votes; NaN where no pair tells.
+
+    >>> average_triplets(np.array([[9, 4, 4], [4, 9, 1], [4, 1, 9]]), np.full((3, 3), 9.0)).round(2).tolist()
+    [1.33, 0.33, 0.33]
+    """
+    others = ~np.eye(len(signed), dtype=bool)
+    near = np.sqrt(np.abs(signed)) * others
+    weight = np.sqrt(shared) * others
+    defined = near > 0
+    far = np.divide(shared, near, out=np.zeros_like(near), where=defined)
+    terms = np.einsum("ij,ij->i", near @ far, near)
+    weights = np.einsum("ij,ij->i", weight @ (weight * defined), weight)
+    agreement: Floats = np.divide(terms, weights, out=np.full(len(signed), np.nan), where=weights > 0)
+    return agreement
+
+
+def _solve_all_triplets(patterns: Patterns, balance: Floats) -> tuple[Floats, Floats, Floats]:
+    """The released code's closed form.
+
+    Returns:
+        Accuracies, and log P(vote, Y=+1) - log P(vote, Y=-1) of votes for the class and for others; (m, k) each.
+    """
+    n, m = max(1, patterns.n_items), patterns.n_lfs
+    share = VoteSums(patterns).count_votes(np.ones((patterns.n_patterns, 1)))[:, :, 0] / n  # P(v = 1)
+    voted = share.sum(1, keepdims=True)
+    solved = [
+        _average_all(sum_products(patterns, patterns.lf, _sign_votes(patterns, c), m) / n) for c in _problems(patterns)
+    ]
+    agreement = np.broadcast_to(np.stack(solved, axis=1), share.shape)  # E[v Y]
+    right = 0.5 * (voted + agreement)  # P(v = Y)
+    both = 0.5 * (right + share - voted * (1 - balance))  # P(v = 1, Y = 1)
+    for_class = _log(both) - _log(share - both)
+    against = _log(balance * voted - both) - _log(right - both)
+    accuracies = np.divide(right, voted, out=np.full_like(share, 0.5), where=voted > 0)
+    return accuracies, for_class, against
+
+
+def _average_all(moments: Floats) -> Floats:
+    """The mean of sqrt |M_ij M_il / M_jl| over all pairs of others, terms without a value being 0. (m, m) -> (m,)."""
+    m = len(moments)
+    roots = np.sqrt(np.abs(moments)) * ~np.eye(m, dtype=bool)
+    inverse = np.divide(1, roots, out=np.zeros_like(roots), where=roots > 0)
+    mean: Floats = np.einsum("ij,ij->i", roots @ inverse, roots) / ((m - 1) * (m - 2))
+    return mean
+
+
+def _log(numbers: Floats) -> Floats:
+    """Logarithms of absolute values, finite also at 0."""
+    return np.log(np.maximum(np.abs(numbers), _TINY))

@@ -1,0 +1,55 @@
+"""Majority vote: the probability of a class is its share of the item's votes.
+
+Nothing is estimated; every LF counts the same. An LF that abstains does not take part.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.models.base import LabelModel
+from hyperlabel.patterns import Patterns
+
+
+class MajorityVote(LabelModel):
+    """Labels by the number of votes.
+
+    Args:
+        n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
+        classes: The classes, in the order of their probabilities.
+        tie_break: `first`, `abstain` or `random`, for items whose best classes are exactly tied.
+        seed: For `tie_break="random"`.
+
+    >>> MajorityVote().predict_proba([[1, 1, 0, 1], [0, -1, -1, 0]]).tolist()
+    [[0.25, 0.75], [1.0, 0.0]]
+    """
+
+    needs_fit = False
+
+    def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
+        """There is nothing to learn."""
+
+    def _probabilities(self, patterns: Patterns) -> NDArray[np.float64]:
+        return vote_shares(patterns)
+
+
+def count_classes(patterns: Patterns) -> NDArray[np.int64]:
+    """How many LFs vote for each class. -> (p, k).
+
+    >>> from hyperlabel import Votes
+    >>> count_classes(Patterns.from_votes(Votes.from_array([[1, 1, 0], [-1, -1, 0]]))).tolist()
+    [[1, 0], [1, 2]]
+    """
+    p, k = patterns.n_patterns, patterns.n_classes
+    return np.bincount(patterns.row * k + patterns.vote, minlength=p * k).reshape(p, k)
+
+
+def vote_shares(patterns: Patterns) -> NDArray[np.float64]:
+    """The share of each class in the votes of each pattern; all 0 where nobody votes. -> (p, k).
+
+    >>> from hyperlabel import Votes
+    >>> vote_shares(Patterns.from_votes(Votes.from_array([[1, 1, 0, 1]]))).tolist()
+    [[0.25, 0.75]]
+    """
+    counts = count_classes(patterns)
+    shares: NDArray[np.float64] = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    return shares

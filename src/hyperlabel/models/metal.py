@@ -1,0 +1,280 @@
+"""MeTaL: how often each LF casts each vote under each class, by completing the matrix of vote overlaps.
+
+A. Ratner et al., "Training Complex Models with Multi-Task Weak Supervision", AAAI 2019, as in Snorkel's LabelModel.
+With mu[(j, l), y] = P(LF j votes l | class y) and P the diagonal matrix of the class balance, votes of different
+LFs that are independent given the class occur together with the probabilities mu P mu^T. So mu is fitted to the
+shares O of items on which two votes occur together, for pairs of different LFs, and to the shares o of each vote:
+    || O - mu P mu^T ||^2 over pairs of different LFs + || mu P 1 - o ||^2 (their matrix completion, in Snorkel's form).
+P(y | votes) is proportional to P_y times the product over the votes of mu; an LF that abstains takes no part.
+
+The class balance cannot be learned this way and is even if not stated. Nor do the overlaps of rarely voting LFs say
+much: minimised as it stands, the loss gives away accuracy that it had at its start. So it is minimised together with
+    prior_weight * || (mu - mu_0) / sqrt(o) ||^2,
+where in mu_0 each vote multiplies the odds of its class as one that is right with probability 0.7 does. Rare votes
+stay close to that, frequent ones follow the overlaps. Items without votes are left out, and a vote that was never
+seen in `fit` has the evidence of mu_0.
+
+Snorkel instead takes 100 steps of momentum descent on the bare loss from a start that a random number shrinks, and
+stops wherever these lead; `sgd_steps=100` does the same for the same seed.
+"""
+
+from collections import deque
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.errors import ParameterError, require
+from hyperlabel.models.base import LabelModel, TieBreak
+from hyperlabel.models.dawid_skene import PRIOR_ACCURACY, accurate_votes, check_class_balance
+from hyperlabel.models.evidence import VoteSums, softmax
+from hyperlabel.models.overlaps import sum_products
+from hyperlabel.patterns import Patterns
+
+Floats = NDArray[np.float64]
+
+_SGD_LR, _SGD_MOMENTUM = 0.01, 0.9
+_SMALLEST_LIFT = 0.01  # of a vote's probability under a class, relative to its share of the items
+_DENSE_PER_VOTE = 16  # entries of the matrix of overlaps whose product takes as long as summing one vote
+_DENSE_ANYWAY = 1 << 12
+_MEMORY = 10  # steps above whose values none may rise
+_FLAT = 1e-3  # of the tolerance: change of the loss, relative, in so many steps
+_ROUNDING = 1e-14  # of losses, relative
+_TINY = np.finfo(np.float64).tiny
+
+
+class MeTaL(LabelModel):
+    """Labels by vote probabilities that complete the matrix of vote overlaps.
+
+    Args:
+        class_balance: (k,) the probabilities of the classes; all the same if not given.
+        prior_weight: How strongly vote probabilities are drawn to those of LFs with accuracy 0.7.
+        sgd_steps: Learn as Snorkel does, by so many steps of momentum descent without a prior (100 there); if not
+            given, minimise until convergence.
+        max_iter: Most steps of the minimisation.
+        tol: Stop when the largest entry of the projected gradient, per share of items, is at most this, or when ten
+            steps changed the loss by less than a thousandth of this.
+        n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
+        classes: The classes, in the order of their probabilities.
+        tie_break: `first`, `abstain` or `random`, for items whose best classes are exactly tied.
+        seed: For the start of `sgd_steps` and for `tie_break="random"`; all else is deterministic.
+
+    Attributes:
+        class_balance_: (k,) the probabilities of the classes.
+        confusion_: (m, k, k) the probability of each vote, by LF and class; what is missing to 1 is abstaining.
+
+    >>> votes = [[0, 0, 1], [1, 1, 1], [0, 0, 0], [1, 1, 0], [0, -1, 1], [1, -1, 0]]
+    >>> model = MeTaL().fit(votes)
+    >>> model.predict(votes).tolist()
+    [0, 1, 0, 1, 0, 1]
+    >>> model.confusion_[0].round(1).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    def __init__(
+        self,
+        class_balance: Sequence[float] | Floats | None = None,
+        prior_weight: float = 0.05,
+        sgd_steps: int | None = None,
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        n_classes: int | None = None,
+        classes: Sequence[Hashable] | None = None,
+        tie_break: TieBreak = "first",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(n_classes=n_classes, classes=classes, tie_break=tie_break, seed=seed)
+        self.class_balance = class_balance
+        self.prior_weight = prior_weight
+        self.sgd_steps = sgd_steps
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
+        self._check_params()
+        k, stated = patterns.n_classes, self.class_balance
+        self.class_balance_ = np.full(k, 1 / k) if stated is None else check_class_balance(stated, k)
+        mu = self._minimise(patterns) if self.sgd_steps is None else self._descend(patterns, self.sgd_steps)
+        self.confusion_ = mu.transpose(0, 2, 1)
+
+    def _check_params(self) -> None:
+        if not 0 <= self.prior_weight < np.inf:
+            raise ParameterError(f"prior_weight is {self.prior_weight!r}; expected a number from 0 on")
+        if self.sgd_steps is not None and self.sgd_steps < 0:
+            raise ParameterError(f"sgd_steps is {self.sgd_steps!r}; expected 0 or more, or None")
+        if self.max_iter < 1:
+            raise ParameterError(f"max_iter is {self.max_iter!r}; expected at least 1")
+        if not self.tol > 0:
+            raise ParameterError(f"tol is {self.tol!r}; expected more than 0")
+
+    def _minimise(self, patterns: Patterns) -> Floats:
+        """Vote probabilities that minimise the loss with its prior. -> (m, k, k), [lf, vote, class]."""
+        items = int(patterns.counts @ patterns.has_votes)
+        loss = _Loss(_Overlaps(patterns, items), self.class_balance_)
+        share = loss.overlaps.share[:, :, None]
+        odds = accurate_votes(patterns.n_classes)
+        lift = odds / (odds @ self.class_balance_)[:, None]  # P(vote | class) / P(vote), by vote and class
+        scale = np.where(share > 0, share, 1)
+        objective = _Objective(loss, np.minimum(share * lift, 1), scale, self.prior_weight)
+        found = _minimise(objective, self.max_iter, self.tol)
+        self.n_iter_, self.converged_ = found.n_steps, found.converged
+        mu = np.clip(found.mu, np.minimum(_SMALLEST_LIFT * share, 0.5), 1)
+        self._evidence = np.where(share > 0, np.log(np.maximum(mu, _TINY)), np.log(lift))
+        return mu
+
+    def _descend(self, patterns: Patterns, steps: int) -> Floats:
+        """Vote probabilities that Snorkel finds. -> (m, k, k), [lf, vote, class]."""
+        n, k, balance = patterns.n_items, patterns.n_classes, self.class_balance_
+        loss = _Loss(_Overlaps(patterns, n), balance)
+        right = np.clip(loss.overlaps.share * PRIOR_ACCURACY / np.maximum(balance, _TINY), 0, 1)
+        mu = right[:, :, None] * np.eye(k) * np.random.RandomState(self.seed).random_sample()
+        velocity = np.zeros_like(mu)
+        for _ in range(steps):
+            velocity = _SGD_MOMENTUM * velocity + loss(mu)[1]
+            mu = mu - _SGD_LR * velocity
+        self.n_iter_ = steps
+        least = min(0.01, 10.0 ** -np.ceil(np.log10(max(n, 1))))
+        mu = _assign_classes(np.clip(mu, least, 1 - least), balance)
+        self._evidence = np.log(mu)
+        return mu
+
+    def _probabilities(self, patterns: Patterns) -> Floats:
+        prior = np.log(np.maximum(self.class_balance_, _TINY))
+        return softmax(prior + VoteSums(patterns).add_evidence(self._evidence))
+
+
+def _assign_classes(mu: Floats, balance: Floats) -> Floats:
+    """Exchange classes that are equally probable so that LFs are right as often as they can be. (m, k, k)."""
+    require("scipy", extra="sklearn")
+    from scipy.optimize import linear_sum_assignment
+
+    votes_by_class, assigned = mu.sum(0), mu.copy()
+    for probability in np.unique(balance.round(3)):
+        alike = np.flatnonzero(balance.round(3) == probability)
+        vote, column = linear_sum_assignment(votes_by_class[np.ix_(alike, alike)], maximize=True)
+        assigned[:, :, alike[vote]] = mu[:, :, alike[column]]
+    return assigned
+
+
+class _Overlaps:
+    """Shares of items on which votes occur, alone and together.
+
+    Args:
+        patterns: The votes.
+        items: What they are shares of.
+
+    Attributes:
+        share: (m, k) share of items that have each vote.
+    """
+
+    def __init__(self, patterns: Patterns, items: int) -> None:
+        m, k = patterns.n_lfs, patterns.n_classes
+        self._items, self._sums, size = max(1, items), VoteSums(patterns), m * k
+        self.share: Floats = self._sums.count_votes(np.ones((patterns.n_patterns, 1)))[:, :, 0] / self._items
+        self._matrix: Floats | None = None
+        if size**2 <= max(_DENSE_ANYWAY, _DENSE_PER_VOTE * len(patterns.lf)):
+            code, lf = patterns.lf * k + patterns.vote, np.arange(size) // k
+            products = sum_products(patterns, code, np.ones(len(code)), size)
+            self._matrix = np.where(lf[:, None] == lf, 0, products / self._items)
+
+    def multiply(self, table: Floats) -> Floats:
+        """Product of the overlaps of different LFs with a table. (m, k, k) -> (m, k, k)."""
+        if self._matrix is not None:
+            return (self._matrix @ table.reshape(len(self._matrix), -1)).reshape(table.shape)
+        together = self._sums.count_votes(self._sums.add_evidence(table)) / self._items
+        return together - self.share[:, :, None] * table
+
+
+@dataclass(frozen=True)
+class _Loss:
+    """The distance of overlaps from those that vote probabilities imply, less a constant.
+
+    Attributes:
+        overlaps: What is found in the votes.
+        balance: (k,) the probabilities of the classes.
+    """
+
+    overlaps: _Overlaps
+    balance: Floats
+
+    def __call__(self, mu: Floats) -> tuple[float, Floats]:
+        """Loss and its gradient. mu: (m, k, k), [lf, vote, class]."""
+        m, k = mu.shape[:2]
+        joint = mu * self.balance
+        own = mu.transpose(0, 2, 1) @ joint  # (m, k, k), of each LF with itself
+        all_lfs = mu.reshape(m * k, -1).T @ joint.reshape(m * k, -1)
+        expected = joint @ (all_lfs - own)  # mu P mu^T between different LFs, times mu P
+        found = self.overlaps.multiply(joint)
+        gap = joint.sum(2) - self.overlaps.share
+        loss = np.vdot(mu, expected - 2 * found) + np.vdot(gap, gap)
+        return float(loss), 4 * (expected - found) + 2 * gap[:, :, None] * self.balance
+
+
+@dataclass(frozen=True)
+class _Objective:
+    """The loss together with the distance from the prior.
+
+    Attributes:
+        loss: The loss.
+        prior: (m, k, k) vote probabilities expected of any LF.
+        scale: (m, k, 1) share of items of each vote, 1 for votes that never occur.
+        weight: How much the distance counts.
+    """
+
+    loss: _Loss
+    prior: Floats
+    scale: Floats
+    weight: float
+
+    def __call__(self, mu: Floats) -> tuple[float, Floats]:
+        """Value and gradient. (m, k, k)."""
+        value, gradient = self.loss(mu)
+        away = mu - self.prior
+        pull = self.weight * away / self.scale
+        return value + float(np.vdot(away, pull)), gradient + 2 * pull
+
+
+@dataclass(frozen=True)
+class _Minimum:
+    """Where a minimisation ended.
+
+    Attributes:
+        mu: (m, k, k) vote probabilities.
+        n_steps: Steps taken.
+        converged: Whether it converged in them.
+    """
+
+    mu: Floats
+    n_steps: int
+    converged: bool
+
+
+def _minimise(objective: _Objective, max_steps: int, tol: float) -> _Minimum:
+    """Minimise over probabilities, from the prior on, with steps in units of each vote's share of the items.
+
+    Spectral projected gradient (E. G. Birgin, J. M. Martinez and M. Raydan, SIAM J. Optim. 10(4), 2000): the length
+    of a step is the inverse of the curvature along the last, and the value may rise, but not above recent ones.
+    """
+    mu, scale, length, n_steps = objective.prior, objective.scale, 1.0, 0
+    value, gradient = objective(mu)
+    recent = deque([value], _MEMORY)
+    while not (converged := _is_still(mu, gradient, scale, recent, tol)) and n_steps < max_steps:
+        move = np.clip(mu - length * scale * gradient, 0, 1) - mu
+        value, slope = objective(mu + move)
+        n_steps += 1
+        if value > max(recent) + _ROUNDING * abs(value):
+            length /= 4
+            continue
+        curvature = np.vdot(move, slope - gradient)
+        length = float(np.vdot(move / scale, move) / curvature) if curvature > 0 else 2 * length
+        mu, gradient = mu + move, slope
+        recent.append(value)
+    return _Minimum(mu, n_steps, converged)
+
+
+def _is_still(mu: Floats, gradient: Floats, scale: Floats, recent: deque[float], tol: float) -> bool:
+    """Whether no slope is left inside [0, 1], or recent steps led nowhere."""
+    step = np.clip(mu - scale * gradient, 0, 1) - mu
+    spread = max(recent) - min(recent) if len(recent) == _MEMORY else np.inf
+    return bool(np.abs(step / scale).max() <= tol or spread <= _FLAT * tol * abs(recent[-1]))

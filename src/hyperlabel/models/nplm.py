@@ -1,0 +1,256 @@
+"""NPLM: how accurate each LF is on each class, where an LF may tell only some classes apart.
+
+P. Yu, T. Ding and S. H. Bach, "Learning from Multiple Noisy Partial Labelers", AISTATS 2022. A partial LF splits the
+classes into groups and votes for a group. Given the class y it abstains with a probability that does not depend on
+y; if it votes, it names the group of y with probability accuracy_jy, their sigmoid(2 alpha_jy), and the other groups
+with equal probability. P(y | votes) is proportional to balance_y times the product
+over the votes of these probabilities.
+
+An LF that votes for several classes splits them into single classes, and its abstaining says nothing. An LF that only
+ever votes for one class c is partial: it tells c from the rest, and since it never names the rest, its abstaining is
+that vote. Read otherwise, it would always name the same group, which says nothing about any item; with such LFs alone
+the model collapses to the largest class, as the released code does.
+
+The likelihood of the votes of all items with votes is maximised by EM, on patterns. `smoothing` adds imagined votes
+that are right with probability 0.7. For one-sided LFs, whose accuracies rest on others' votes alone, those are as
+many as their own.
+
+`batch_size=512` learns as the released code does: abstentions are ignored, and Adam runs over batches of the items,
+shuffled once by the seed, for at most 30 epochs while its rate falls by a factor of 100 every 5.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.errors import ParameterError
+from hyperlabel.models.base import LabelModel, TieBreak
+from hyperlabel.models.dawid_skene import PRIOR_ACCURACY, accurate_votes, check_class_balance
+from hyperlabel.models.evidence import VoteSums, softmax
+from hyperlabel.patterns import Patterns
+
+Floats = NDArray[np.float64]
+
+_ONE_SIDED_SMOOTHING = 1.0  # imagined votes of a one-sided LF, for each of its own
+_HIGHEST_RATE = 0.99  # of voting, so that abstaining is never impossible
+_EPOCHS, _EPOCHS_PER_RATE, _RATE, _RATE_DECAY = 30, 5, 0.1, 0.01
+_STILL = 1e-7  # sum of changes in an epoch, over all accuracies' logits, at which the released code stops
+_TINY = np.finfo(np.float64).tiny
+
+
+class NPLM(LabelModel):
+    """Labels by learned accuracies, one an LF and class.
+
+    Args:
+        class_balance: (k,) the probabilities of the classes; learned if not given.
+        smoothing: Imagined votes with accuracy 0.7 that each LF gets, for each of its own.
+        batch_size: Learn as the released code, from batches of so many items (512 there); if not given, by EM
+            from all items at once.
+        max_iter: Most steps of EM.
+        tol: Stop when a step moves less than this part of an item's probability on average.
+        n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
+        classes: The classes, in the order of their probabilities.
+        tie_break: `first`, `abstain` or `random`, for items whose best classes are exactly tied.
+        seed: For the batches and for `tie_break="random"`; everything else is deterministic.
+
+    Attributes:
+        class_balance_: (k,) the probabilities of the classes.
+        accuracies_: (m, k) the probability that an LF is right, by class: that it votes for the class if it votes;
+            or, of a one-sided LF, that it votes under its own class and abstains under another.
+        one_sided_: (m,) whether abstaining is taken for a vote for the other classes.
+
+    >>> votes = [[0, 0, 1], [1, 1, 1], [0, 0, 0], [1, 1, 0], [0, -1, 1], [1, -1, 0]]
+    >>> model = NPLM().fit(votes)
+    >>> model.predict(votes).tolist()
+    [0, 1, 0, 1, 0, 1]
+    >>> model.accuracies_[0].round(1).tolist()
+    [1.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        class_balance: Sequence[float] | Floats | None = None,
+        smoothing: float = 0.02,
+        batch_size: int | None = None,
+        max_iter: int = 2000,
+        tol: float = 1e-5,
+        n_classes: int | None = None,
+        classes: Sequence[Hashable] | None = None,
+        tie_break: TieBreak = "first",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(n_classes=n_classes, classes=classes, tie_break=tie_break, seed=seed)
+        self.class_balance = class_balance
+        self.smoothing = smoothing
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.tol = tol
+
+    def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
+        self._check_params()
+        stated = self.class_balance
+        balance = None if stated is None else check_class_balance(stated, patterns.n_classes)
+        if self.batch_size is None:
+            learned = self._maximise(patterns, balance)
+        else:
+            learned = self._descend(patterns, balance, self.batch_size)
+        self.class_balance_, self.accuracies_, self.one_sided_ = learned.balance, learned.accuracies, learned.one_sided
+        self._prior, self._evidence = learned.prior, learned.evidence
+
+    def _check_params(self) -> None:
+        if not 0 <= self.smoothing < np.inf:
+            raise ParameterError(f"smoothing is {self.smoothing!r}; expected a number from 0 on")
+        if self.batch_size is not None and self.batch_size < 1:
+            raise ParameterError(f"batch_size is {self.batch_size!r}; expected at least 1, or None for EM on all items")
+        if self.max_iter < 1:
+            raise ParameterError(f"max_iter is {self.max_iter!r}; expected at least 1")
+        if not self.tol >= 0:
+            raise ParameterError(f"tol is {self.tol!r}; expected 0 or more")
+
+    def _maximise(self, patterns: Patterns, balance: Floats | None) -> "_Learned":
+        """Learn by EM, from the probabilities that votes with accuracy 0.7 imply."""
+        sums, m, k = VoteSums(patterns), patterns.n_lfs, patterns.n_classes
+        weight = sums.counts * patterns.has_votes
+        items = max(1.0, weight.sum())
+        posterior = softmax(sums.add_evidence(np.broadcast_to(np.log(accurate_votes(k)), (m, k, k))))
+        self.converged_ = False
+        while self.n_iter_ < self.max_iter and not self.converged_:
+            shares = weight @ posterior / items if weight.any() else np.full(k, 1 / k)
+            learned = _learn(sums.count_votes(posterior), shares if balance is None else balance, items, self.smoothing)
+            last, posterior = posterior, softmax(learned.prior + sums.add_evidence(learned.evidence))
+            moved = weight @ np.abs(posterior - last).sum(1) / 2
+            self.converged_ = bool(moved <= self.tol * items)
+            self.n_iter_ += 1
+        return learned
+
+    def _descend(self, patterns: Patterns, balance: Floats | None, batch_size: int) -> "_Learned":
+        """Learn as the released code does."""
+        item_patterns = self._shuffle(patterns)
+        sums, m, k = VoteSums(patterns), patterns.n_lfs, patterns.n_classes
+        start = np.log(PRIOR_ACCURACY / (1 - PRIOR_ACCURACY)) / 2
+        adam = _Adam(np.full((m + 1, k), start))  # the last row is for the logits of the balance
+        adam.values[m] = 0 if balance is None else _log(balance)
+        self.converged_ = False
+        while self.n_iter_ < _EPOCHS and not self.converged_:
+            rate, last = _RATE * _RATE_DECAY ** (self.n_iter_ // _EPOCHS_PER_RATE), adam.values[:m].copy()
+            for begin in range(0, len(item_patterns), batch_size):
+                batch = item_patterns[begin : begin + batch_size]
+                gradient = _find_gradient(sums, np.bincount(batch, minlength=len(sums.counts)), adam.values)
+                gradient[m] *= balance is None
+                adam.step(gradient, rate)
+            self.converged_ = bool(np.abs(adam.values[:m] - last).sum() < _STILL)
+            self.n_iter_ += 1
+        prior, evidence = _read_logits(adam.values)
+        accuracies = 0.5 + 0.5 * np.tanh(adam.values[:m])
+        return _Learned(np.exp(prior), accuracies, np.zeros(m, bool), prior, evidence)
+
+    def _shuffle(self, patterns: Patterns) -> NDArray[np.integer]:
+        """The pattern of each item, in the order in which the released code takes items. -> (n,)."""
+        if patterns.inverse is None:
+            raise ParameterError("batch_size needs items, but these votes were only counted; leave it out to use EM")
+        order = np.arange(patterns.n_items)
+        np.random.RandomState(self.seed).shuffle(order)
+        return patterns.inverse[order]
+
+    def _probabilities(self, patterns: Patterns) -> Floats:
+        return softmax(self._prior + VoteSums(patterns).add_evidence(self._evidence))
+
+
+class _Learned(NamedTuple):
+    """What is learned.
+
+    Attributes:
+        balance: (k,) the probabilities of the classes.
+        accuracies: (m, k) as `NPLM.accuracies_`.
+        one_sided: (m,) as `NPLM.one_sided_`.
+        prior: (k,) log-probabilities of the classes, of an item on which all one-sided LFs abstain.
+        evidence: (m, k, k) what each vote adds to them, by LF, vote and class.
+    """
+
+    balance: Floats
+    accuracies: Floats
+    one_sided: NDArray[np.bool_]
+    prior: Floats
+    evidence: Floats
+
+
+def _learn(behind: Floats, balance: Floats, items: float, smoothing: float) -> _Learned:
+    """The likeliest parameters, given the class probabilities behind each vote.
+
+    Args:
+        behind: (m, k, k) sums of class probabilities over items, by LF, vote and class.
+        balance: (k,) the probabilities of the classes.
+        items: Number of items.
+        smoothing: Imagined votes for each vote.
+    """
+    k, votes = len(balance), behind.sum((1, 2))
+    voted, right = behind.sum(1), np.diagonal(behind, axis1=1, axis2=2)  # (m, class)
+    imagined = np.maximum(smoothing * votes[:, None] / k, _TINY)
+    accuracies = (right + PRIOR_ACCURACY * imagined) / (voted + imagined)
+    evidence, prior = _tabulate(_log(accuracies), _log(1 - accuracies)), _log(balance)
+    one_sided = (behind.sum(2) > 0).sum(1) == 1
+    if one_sided.any():
+        side = behind[one_sided].sum(2).argmax(1)
+        rates = _find_rates(voted[one_sided], side, balance, items)
+        silence, speech = _log(1 - rates), np.tile(np.log(accurate_votes(k)), (len(side), 1, 1))
+        speech[np.arange(len(side)), side] = _log(rates)  # its other votes were never seen
+        evidence[one_sided], prior = speech - silence[:, None], prior + silence.sum(0)
+        accuracies[one_sided] = np.where(np.arange(k) == side[:, None], rates, 1 - rates)
+    return _Learned(balance, accuracies, one_sided, prior, evidence)
+
+
+def _find_rates(voted: Floats, side: NDArray[np.intp], balance: Floats, items: float) -> Floats:
+    """How often one-sided LFs vote under each class. (s, k) class probabilities behind their votes, (s,) -> (s, k)."""
+    expected = accurate_votes(len(balance))[side] * balance
+    expected /= np.maximum(expected.sum(1, keepdims=True), _TINY)
+    votes = voted.sum(1, keepdims=True)
+    counts = (voted + _ONE_SIDED_SMOOTHING * votes * expected) / (1 + _ONE_SIDED_SMOOTHING)
+    rates: Floats = np.minimum(counts / np.maximum(items * balance, _TINY), _HIGHEST_RATE)
+    return rates
+
+
+def _tabulate(log_right: Floats, log_wrong: Floats) -> Floats:
+    """Evidence of each vote for each class, errors being equally probable. (m, k), (m, k) -> (m, k, k)."""
+    k = log_right.shape[1]
+    return np.where(np.eye(k, dtype=bool), log_right[:, None], log_wrong[:, None] - np.log(max(1, k - 1)))
+
+
+def _read_logits(values: Floats) -> tuple[Floats, Floats]:
+    """Log-balance and evidence of accuracies' logits alpha and, in the last row, the balance's. (m + 1, k)."""
+    alpha, logits = values[:-1], values[-1]
+    prior = logits - np.logaddexp.reduce(logits)
+    return prior, _tabulate(-np.logaddexp(0, -2 * alpha), -np.logaddexp(0, 2 * alpha))
+
+
+def _find_gradient(sums: VoteSums, counts: NDArray[np.intp], values: Floats) -> Floats:
+    """Gradient of the mean negative log-likelihood of a batch with so many items a pattern. -> (m + 1, k)."""
+    prior, evidence = _read_logits(values)
+    posterior = softmax(prior + sums.add_evidence(evidence))
+    behind = sums.count_votes(posterior * (counts / sums.counts)[:, None])
+    voted, right = behind.sum(1), np.diagonal(behind, axis1=1, axis2=2)
+    alpha = (1 + np.tanh(values[:-1])) * voted - 2 * right
+    balance = counts.sum() * np.exp(prior) - counts @ posterior
+    gradient: Floats = np.concatenate([alpha, balance[None]]) / counts.sum()
+    return gradient
+
+
+class _Adam:
+    """Adam (D. P. Kingma and J. Ba, 2015) on one array, which it changes in place."""
+
+    def __init__(self, values: Floats) -> None:
+        self.values, self._steps = values, 0
+        self._mean, self._square = np.zeros_like(values), np.zeros_like(values)
+
+    def step(self, gradient: Floats, rate: float) -> None:
+        self._steps += 1
+        self._mean = 0.9 * self._mean + 0.1 * gradient
+        self._square = 0.999 * self._square + 0.001 * gradient**2
+        deviation = np.sqrt(self._square / (1 - 0.999**self._steps)) + 1e-8
+        self.values -= rate * self._mean / (1 - 0.9**self._steps) / deviation
+
+
+def _log(probabilities: Floats) -> Floats:
+    """Logarithms, finite also at 0."""
+    return np.log(np.maximum(probabilities, _TINY))

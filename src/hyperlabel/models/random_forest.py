@@ -1,0 +1,213 @@
+"""Random forest on the votes: a classifier whose features are the LFs and whose examples are the gold items.
+
+R. Wu et al., "Learning Hyper Label Model for Programmatic Weak Supervision", ICLR 2023, section 6.2 and
+appendix G; L. Breiman, "Random Forests", Machine Learning 45, 2001. A vote is a number, its class number, and an
+abstention the number -1, so trees split by order of classes and are not indifferent to how classes are numbered.
+Classes are weighted so that each has the same total weight. Depth and split size are chosen by cross-validation.
+
+Only gold items are learned from; votes without gold are not looked at.
+"""
+
+import warnings
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.errors import ParameterError, require
+from hyperlabel.models.base import LabelModel, TieBreak
+from hyperlabel.patterns import Patterns
+
+Cells = NDArray[np.int64]
+
+
+class RandomForest(LabelModel):
+    """Random forest on the votes, trained on gold. Needs scikit-learn (extra `sklearn`).
+
+    Gold items are taken in an order that depends on their votes and the seed, not on their place among the
+    items. A class without gold gets probability 0.
+
+    Args:
+        n_trees: Trees of the forest, and of each forest of the grid search.
+        max_depth: Depths that the grid search tries; None does not limit the depth.
+        min_samples_split: Fewest gold items of a node to split, values that the grid search tries.
+        n_folds: Folds of the cross-validation. Where no class has that many gold items there is none, and the
+            forest has unlimited depth and splits down to 2.
+        n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
+        classes: The classes, in the order of their probabilities.
+        tie_break: `first`, `abstain` or `random`, for items whose best classes are exactly tied.
+        seed: For the trees, the order of gold items and `tie_break="random"`.
+
+    Attributes:
+        forest_: The fitted `sklearn.ensemble.RandomForestClassifier`.
+        importances_: (m,) how much each LF contributed to the splits; they sum to 1.
+
+    >>> votes = [[0, 0], [1, 1], [0, 1], [0, 0]]
+    >>> RandomForest(n_trees=10).fit(votes, gold=[0, 1, 1, -1]).predict(votes).tolist()
+    [0, 1, 1, 0]
+    """
+
+    def __init__(
+        self,
+        n_trees: int = 500,
+        max_depth: Sequence[int | None] = (2, 4, 8, 16, 32, None),
+        min_samples_split: Sequence[int] = (2, 5),
+        n_folds: int = 5,
+        n_classes: int | None = None,
+        classes: Sequence[Hashable] | None = None,
+        tie_break: TieBreak = "first",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(n_classes=n_classes, classes=classes, tie_break=tie_break, seed=seed)
+        self.n_trees = n_trees
+        self.max_depth = max_depth
+        self.min_samples_split = min_samples_split
+        self.n_folds = n_folds
+
+    learns_from_gold = True
+    needs_gold = True
+
+    def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
+        require("sklearn", extra="sklearn")
+        self._check_params()
+        rows, labels = _shuffle(*gold_rows(patterns, usable_gold(self, patterns, gold)), self.seed)
+        self.forest_ = grow_forest(
+            rows,
+            labels,
+            n_trees=self.n_trees,
+            max_depth=self.max_depth,
+            min_samples_split=self.min_samples_split,
+            n_folds=self.n_folds,
+            seed=self.seed,
+        )
+        self.importances_ = self.forest_.feature_importances_
+
+    def _check_params(self) -> None:
+        if self.n_trees < 1:
+            raise ParameterError(f"n_trees is {self.n_trees!r}; expected at least 1")
+        if self.n_folds < 2:
+            raise ParameterError(f"n_folds is {self.n_folds!r}; expected at least 2")
+        for name in ("max_depth", "min_samples_split"):
+            values = getattr(self, name)
+            if not isinstance(values, Sequence) or not values:
+                raise ParameterError(f"{name} is {values!r}; expected the values to try, at least one, such as (4,)")
+
+    def _probabilities(self, patterns: Patterns) -> NDArray[np.float64]:
+        probabilities = np.zeros((patterns.n_patterns, patterns.n_classes))
+        probabilities[:, self.forest_.classes_] = self.forest_.predict_proba(patterns.to_array())
+        return probabilities
+
+
+def usable_gold(model: LabelModel, patterns: Patterns, gold: NDArray[np.int64] | None) -> NDArray[np.int64]:
+    """Gold of items with votes, for a model that cannot do without. (p, k) -> (p, k).
+
+    Raises:
+        ParameterError: There is none.
+    """
+    usable = None if gold is None else gold * patterns.has_votes[:, None]
+    if usable is None or not usable.any():
+        given = "no gold" if gold is None else "no gold for an item with votes"
+        raise ParameterError(
+            f"{type(model).__name__} learns from gold and was given {given}; "
+            "call fit(votes, gold) with the true classes of some items, or use a model that needs none"
+        )
+    return usable
+
+
+def gold_rows(patterns: Patterns, gold: NDArray[np.int64]) -> tuple[Cells, Cells]:
+    """One vote row and class for each gold item, sorted, so that the order of items does not matter.
+
+    Args:
+        patterns: The votes.
+        gold: (p, k) gold items of each pattern and class.
+
+    Returns:
+        (g, m) votes, -1 abstains, and (g,) class numbers.
+
+    >>> from hyperlabel.votes import Votes
+    >>> patterns = Patterns.from_votes(Votes.from_array([[1, 0], [0, -1]]))
+    >>> [array.tolist() for array in gold_rows(patterns, np.array([[0, 1], [2, 0]]))]
+    [[[0, -1], [1, 0], [1, 0]], [1, 0, 0]]
+    """
+    place, label = np.nonzero(gold)
+    counts, taken = gold[place, label], patterns.rows.take(place)
+    rows = Patterns(taken.starts, taken.lf, taken.vote, counts, patterns.n_lfs, patterns.n_classes).to_array()
+    order = np.lexsort((label, *rows.T[::-1]))
+    repeated = np.repeat(order, counts[order])
+    return rows[repeated], label[repeated]
+
+
+def _shuffle(rows: Cells, labels: Cells, seed: int) -> tuple[Cells, Cells]:
+    """Folds are runs of rows, so rows that are alike must not stand together."""
+    order = np.random.default_rng(seed).permutation(len(rows))
+    return rows[order], labels[order]
+
+
+def grow_forest(
+    rows: Cells,
+    labels: Cells,
+    *,
+    n_trees: int,
+    max_depth: Sequence[int | None],
+    min_samples_split: Sequence[int],
+    n_folds: int,
+    seed: int,
+) -> Any:
+    """A scikit-learn forest with the depth and split size of the best cross-validated accuracy.
+
+    The first of equally good ones wins, depths before split sizes, as in scikit-learn's grid search.
+
+    Args:
+        rows: (g, m) votes, -1 abstains.
+        labels: (g,) class numbers.
+        n_trees: Trees of each forest.
+        max_depth: Depths to try.
+        min_samples_split: Split sizes to try.
+        n_folds: Folds, stratified, runs of rows.
+        seed: Of each forest.
+    """
+    from sklearn.ensemble import RandomForestClassifier
+
+    def forest(**shape: int | None) -> Any:
+        return RandomForestClassifier(n_trees, random_state=seed, class_weight="balanced", **shape)
+
+    grid = [{"max_depth": depth, "min_samples_split": split} for depth in max_depth for split in min_samples_split]
+    if len(grid) == 1:
+        return forest(**grid[0]).fit(rows, labels)
+    if np.bincount(labels).max() < n_folds:
+        return forest().fit(rows, labels)
+    scores = _grid_scores(forest, grid, rows, labels, n_folds)
+    return forest(**grid[int(np.argmax(scores))]).fit(rows, labels)
+
+
+def _grid_scores(forest: Any, grid: list[dict[str, Any]], rows: Cells, labels: Cells, n_folds: int) -> list[float]:
+    """Cross-validated accuracy of each place of the grid.
+
+    A forest whose trees all end above a limit is the same forest under any larger limit. So limits are tried
+    from the largest on, and one that the trees grown before did not reach is not tried again.
+    """
+    folds = _folds(rows, labels, n_folds)
+    scores, grown = [0.0] * len(grid), dict[int, tuple[int, float]]()  # split size -> depth reached, score
+    for i in sorted(range(len(grid)), key=lambda i: -_limit(grid[i])):
+        split = grid[i]["min_samples_split"]
+        if split not in grown or grown[split][0] > _limit(grid[i]):
+            forests = [forest(**grid[i]).fit(rows[train], labels[train]) for train, _ in folds]
+            depth = max(tree.get_depth() for fitted in forests for tree in fitted.estimators_)
+            right = [fitted.score(rows[test], labels[test]) for fitted, (_, test) in zip(forests, folds, strict=True)]
+            grown[split] = depth, float(np.mean(right))
+        scores[i] = grown[split][1]
+    return scores
+
+
+def _limit(place: dict[str, Any]) -> float:
+    return np.inf if place["max_depth"] is None else float(place["max_depth"])
+
+
+def _folds(rows: Cells, labels: Cells, n_folds: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    from sklearn.model_selection import StratifiedKFold
+
+    with warnings.catch_warnings():
+        # Rare classes are missing from some folds, which scikit-learn warns of and which does no harm here.
+        warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
+        return list(StratifiedKFold(n_folds).split(rows, labels))

@@ -1,0 +1,59 @@
+"""From a trained torch network to a weights file that NumPy runs, refused if the two disagree."""
+
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from hyperlabel.errors import WeightsError
+from hyperlabel.network import forward
+from hyperlabel.patterns import Patterns
+from hyperlabel.priors import IndependentPrior
+from hyperlabel.theory.validity import to_signs
+from hyperlabel.train.net import HyperNet, PoolLayer
+from hyperlabel.votes import Votes
+from hyperlabel.weights import Weights
+
+TOLERANCE = 1e-5  # largest difference of a probability
+
+
+@torch.no_grad()
+def to_weights(net: HyperNet, header: dict[str, Any]) -> Weights:
+    """The network's weights, each layer's maps fused into one matrix a term."""
+    arrays: dict[str, NDArray[np.float32]] = {}
+    for i, layer in enumerate(net.layers):
+        matrices, bias = cast(PoolLayer, layer).fused()
+        tensors = {f"layer{i}.{term}": matrix for term, matrix in matrices.items()} | {f"layer{i}.bias": bias}
+        arrays |= {name: tensor.cpu().numpy().copy() for name, tensor in tensors.items()}
+    for i, linear in enumerate(net.head):
+        arrays |= {f"head{i}.{name}": tensor.cpu().numpy().copy() for name, tensor in linear.state_dict().items()}
+    weights = Weights(arrays, header)
+    check_agreement(net, weights)
+    return weights
+
+
+@torch.no_grad()
+def check_agreement(net: HyperNet, weights: Weights) -> None:
+    """Compare torch on items with NumPy on patterns, on seeded synthetic votes of several shapes.
+
+    Raises:
+        WeightsError: A probability differs by more than the tolerance.
+    """
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        votes = IndependentPrior(items=(50, 400)).sample(rng).votes
+        patterns = Patterns.from_votes(Votes.from_array(votes, n_classes=2))
+        ours = _sigmoid(patterns.expand(forward(weights, patterns)[:, 0]).astype(np.float64))
+        theirs = _sigmoid(net.cpu()(torch.from_numpy(to_signs(votes))).double().numpy())
+        worst = float(np.abs(ours - theirs).max())
+        if not worst <= TOLERANCE:  # also where it is NaN
+            raise WeightsError(
+                f"the exported weights give probabilities that differ by {worst:.1e} from the trained network's "
+                f"(at most {TOLERANCE} is allowed); nothing was written"
+            )
+
+
+def _sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    probabilities: NDArray[np.float64] = 1 / (1 + np.exp(-logits))
+    return probabilities

@@ -1,0 +1,188 @@
+"""One training run: iterate, log, validate, checkpoint."""
+
+import json
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from hyperlabel.priors import IndependentPrior, Task
+from hyperlabel.theory.validity import to_signs
+from hyperlabel.train.checkpoint import Progress, load_net, load_optimiser, read_progress, save_checkpoint
+from hyperlabel.train.net import make_net
+from hyperlabel.train.recipe import Recipe
+
+CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
+CHECKPOINT_SECONDS = 120.0
+VALIDATION_SEED = 2023  # the validation sets are the same for every run and every recipe
+
+
+def find_device() -> torch.device:
+    """The fastest device torch finds."""
+    if torch.cuda.is_available():
+        return torch.device("cuda")
+    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+
+
+def run_folder(out: Path, run: int) -> Path:
+    """Where a run keeps its files."""
+    return out / f"run-{run:02d}"
+
+
+def read_log(folder: Path) -> list[dict[str, Any]]:
+    """The records of a run's log, without a last line that is not written to its end; empty if there is none."""
+    path = folder / LOG
+    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+@contextmanager
+def _clock() -> Iterator[list[float]]:
+    elapsed, start = [0.0], time.perf_counter()
+    yield elapsed
+    elapsed[0] = time.perf_counter() - start
+
+
+def _new_net(recipe: Recipe, run: int, device: torch.device) -> nn.Module:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1000 * recipe.seed + run)
+        return make_net(recipe.architecture, recipe.widths).to(device)
+
+
+def _inputs(task: Task, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """Signs (n, m), targets (n,), and which items have a vote (n,)."""
+    signs = torch.from_numpy(to_signs(task.votes))
+    return signs.to(device), torch.from_numpy(task.target).to(device), (signs != 0).any(1).to(device)
+
+
+def backward_batch(net: nn.Module, tasks: Sequence[Task], device: torch.device) -> float:
+    """Accumulate the gradient of the mean cross-entropy over all items of a batch; returns that mean."""
+    total = sum(len(task.target) for task in tasks)
+    loss = 0.0
+    for task in tasks:
+        signs, target, voted = _inputs(task, device)
+        logits = net(signs)
+        part = functional.binary_cross_entropy_with_logits(logits[voted], target[voted], reduction="sum") / total
+        part.backward()  # type: ignore[no-untyped-call]
+        loss += part.item()
+    return loss
+
+
+@torch.no_grad()
+def validate(net: nn.Module, tasks: Sequence[Task], device: torch.device) -> float:
+    """Accuracy averaged over tasks."""
+    scores = []
+    for task in tasks:
+        signs, target, voted = _inputs(task, device)
+        right = (net(signs) > 0) == (target > 0.5)
+        scores.append(right[voted].float().mean().item())
+    return float(np.mean(scores))
+
+
+def validation_tasks(recipe: Recipe) -> list[Task]:
+    """The synthetic validation sets: drawn from a prior other than the training prior."""
+    rng = np.random.default_rng(VALIDATION_SEED)
+    return [IndependentPrior().sample(rng) for _ in range(recipe.validation_sets)]
+
+
+class Run:
+    """A training run and its folder.
+
+    Args:
+        recipe: What to train.
+        run: Number of the run; with the recipe's seed it seeds everything.
+        folder: Where the checkpoint and the log go.
+        device: Where torch computes.
+        resume: Go on from the folder's checkpoint, if there is one.
+    """
+
+    def __init__(self, recipe: Recipe, run: int, folder: Path, device: torch.device, *, resume: bool) -> None:
+        self.recipe, self.run, self.folder, self.device = recipe, run, folder, device
+        self.net = _new_net(recipe, run, device)
+        self.optimiser = torch.optim.Adam(self.net.parameters(), lr=recipe.lr, amsgrad=True)
+        self.progress = Progress()
+        self.prior, self.validation = recipe.make_prior(), validation_tasks(recipe)
+        folder.mkdir(parents=True, exist_ok=True)
+        if resume and (folder / CHECKPOINT).exists():
+            self._restore()
+        self._cut_log()
+
+    def _restore(self) -> None:
+        path = self.folder / CHECKPOINT
+        _, self.progress = read_progress(path)
+        load_net(path, self.net)
+        load_optimiser(path, self.optimiser)
+
+    def _cut_log(self) -> None:
+        """Keep the lines of the log up to the checkpoint; the old log stays until the new one is complete."""
+        records = [record for record in read_log(self.folder) if record["iteration"] <= self.progress.iteration]
+        part = self.folder / f"{LOG}.part"
+        part.write_text("".join(json.dumps(record) + "\n" for record in records))
+        os.replace(part, self.folder / LOG)
+
+    def train(self, *, until: int | None = None) -> None:
+        """Iterate to the end, or to iteration `until`."""
+        stop = min(self.recipe.iterations, until or self.recipe.iterations)
+        saved = time.perf_counter()
+        while not self.progress.done and self.progress.iteration < stop:
+            self._stretch(min(self.recipe.log_every, stop - self.progress.iteration))
+            self.progress.done = self._finished()
+            if self.progress.done or time.perf_counter() - saved > CHECKPOINT_SECONDS:
+                self.save()
+                saved = time.perf_counter()
+        self.save()
+
+    def save(self) -> None:
+        """Write the checkpoint."""
+        save_checkpoint(self.folder / CHECKPOINT, self.recipe, self.progress, self.net, self.optimiser)
+
+    def _finished(self) -> bool:
+        recipe, progress = self.recipe, self.progress
+        stale = recipe.schedule == "constant" and progress.iteration - progress.best_iteration >= recipe.patience
+        return stale or progress.iteration >= recipe.iterations
+
+    def _stretch(self, iterations: int) -> None:
+        """Some iterations, one validation, one line of the log."""
+        losses, data_seconds = [], 0.0
+        with _clock() as elapsed:
+            for _ in range(iterations):
+                loss, seconds = self._iterate()
+                losses.append(loss)
+                data_seconds += seconds
+        loss, progress = float(np.mean(losses)), self.progress
+        progress.seconds += elapsed[0]
+        if loss < progress.best_loss:
+            progress.best_loss, progress.best_iteration = loss, progress.iteration
+        record = {
+            "iteration": progress.iteration,
+            "loss": loss,
+            "validation_accuracy": validate(self.net, self.validation, self.device),
+            "lr": self.recipe.lr_at(progress.iteration - 1),
+            "seconds": round(progress.seconds, 1),
+            "data_share": round(data_seconds / elapsed[0], 3),
+        }
+        with (self.folder / LOG).open("a") as log:
+            log.write(json.dumps(record) + "\n")
+
+    def _iterate(self) -> tuple[float, float]:
+        """One step of the optimiser; returns the loss and the seconds spent on drawing data."""
+        recipe, iteration = self.recipe, self.progress.iteration
+        rng = np.random.default_rng([recipe.seed, self.run, iteration])
+        with _clock() as elapsed:
+            tasks = [self.prior.sample(rng) for _ in range(recipe.batch)]
+        for group in self.optimiser.param_groups:
+            group["lr"] = recipe.lr_at(iteration)
+        self.optimiser.zero_grad()
+        loss = backward_batch(self.net, tasks, self.device)
+        if recipe.schedule == "cosine":
+            nn.utils.clip_grad_norm_(self.net.parameters(), recipe.clip)
+        self.optimiser.step()
+        self.progress.iteration += 1
+        return loss, elapsed[0]

@@ -1,0 +1,90 @@
+"""What a training run is made of: one frozen record, stored beside everything the run writes."""
+
+import dataclasses
+import json
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hyperlabel.errors import ParameterError
+from hyperlabel.priors import IndependentPrior, Prior, UniformPrior
+from hyperlabel.theory.validity import Assumption
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that decides the outcome of a run, except its number.
+
+    Attributes:
+        prior: Where training data comes from.
+        assumption: Which label vectors the uniform prior holds for valid.
+        candidates: Extra label vectors tried for each matrix of the uniform prior (0: the paper's one).
+        architecture: `gnn` is the paper's; `deepset` and `mlp` are its ablations.
+        widths: Output width of each pooling layer.
+        iterations: Budget; one iteration is one step of the optimiser.
+        batch: Matrices per iteration.
+        schedule: `cosine` warms up and decays to zero; `constant` is the paper's, and stops early.
+        lr: Peak learning rate.
+        warmup: Iterations of linear warm-up of the cosine schedule.
+        clip: Largest norm of the gradient of the cosine schedule.
+        patience: With `constant`, stop after this many iterations without a lower loss.
+        seed: With the number of the run and of the iteration, seeds everything.
+        log_every: Iterations between two lines of the log; each line holds a validation.
+        validation_sets: Number of synthetic validation sets.
+    """
+
+    prior: Literal["uniform", "independent"] = "uniform"
+    assumption: Assumption = "majority"
+    candidates: int = 64
+    architecture: Literal["gnn", "deepset", "mlp"] = "gnn"
+    widths: tuple[int, ...] = (32, 32, 32, 32)
+    iterations: int = 4000
+    batch: int = 8
+    schedule: Literal["cosine", "constant"] = "cosine"
+    lr: float = 0.003
+    warmup: int = 200
+    clip: float = 1.0
+    patience: int = 10_000
+    seed: int = 0
+    log_every: int = 50
+    validation_sets: int = 100
+
+    def __post_init__(self) -> None:
+        for name in ("iterations", "batch", "patience", "log_every", "validation_sets"):
+            if getattr(self, name) < 1:
+                raise ParameterError(f"{name} is {getattr(self, name)}; expected at least 1")
+        for name in ("candidates", "warmup", "seed"):
+            if getattr(self, name) < 0:
+                raise ParameterError(f"{name} is {getattr(self, name)}; expected 0 or more")
+        if not 0 < self.lr < math.inf:
+            raise ParameterError(f"lr is {self.lr}; expected a number above 0")
+        if not self.widths or min(self.widths) < 1:
+            raise ParameterError(f"widths is {list(self.widths)}; expected at least one width, each at least 1")
+
+    def make_prior(self) -> Prior:
+        """The generator of training data."""
+        if self.prior == "independent":
+            return IndependentPrior()
+        return UniformPrior(candidates=self.candidates, assumption=self.assumption)
+
+    def lr_at(self, iteration: int) -> float:
+        """The learning rate of an iteration, counted from 0."""
+        if self.schedule == "constant":
+            return self.lr
+        warm = min(1.0, (iteration + 1) / self.warmup) if self.warmup else 1.0
+        return self.lr * warm * 0.5 * (1 + math.cos(math.pi * iteration / self.iterations))
+
+    def compare(self, other: "Recipe") -> list[tuple[str, Any, Any]]:
+        """Fields that differ: name, value here, value there."""
+        here, there = dataclasses.asdict(self), dataclasses.asdict(other)
+        return [(name, value, there[name]) for name, value in here.items() if value != there[name]]
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(dataclasses.asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> "Recipe":
+        """The inverse of `to_json`."""
+        fields: dict[str, Any] = json.loads(text)
+        return cls(**{**fields, "widths": tuple(fields["widths"])})

@@ -1,0 +1,148 @@
+"""Several runs side by side, each in a process of its own, and the choice among them."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Generator
+from dataclasses import dataclass
+from multiprocessing.connection import wait
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+
+import torch
+
+from hyperlabel.errors import HyperlabelError, ParameterError
+from hyperlabel.train.checkpoint import read_progress
+from hyperlabel.train.loop import CHECKPOINT, LOG, Run, find_device, read_log, run_folder
+from hyperlabel.train.recipe import Recipe
+
+POLL_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """What selection looks at.
+
+    Attributes:
+        run: Number of the run.
+        mean_accuracy: Validation accuracy averaged over all lines of the log: the paper's criterion.
+        last_accuracy: Validation accuracy at the end.
+        last_loss: Mean training loss of the last stretch.
+        iterations: Iterations done.
+        seconds: Time spent.
+    """
+
+    run: int
+    mean_accuracy: float
+    last_accuracy: float
+    last_loss: float
+    iterations: int
+    seconds: float
+
+
+def summarise(out: Path, run: int) -> RunSummary:
+    """The summary of a run from its log."""
+    records = read_log(run_folder(out, run))
+    accuracies = [record["validation_accuracy"] for record in records]
+    last = records[-1]
+    return RunSummary(
+        run=run,
+        mean_accuracy=sum(accuracies) / len(accuracies),
+        last_accuracy=accuracies[-1],
+        last_loss=last["loss"],
+        iterations=last["iteration"],
+        seconds=last["seconds"],
+    )
+
+
+def select_run(out: Path, runs: int) -> RunSummary:
+    """The run whose validation accuracy, averaged over its iterations, is highest (ties: the first)."""
+    return max((summarise(out, run) for run in range(runs)), key=lambda summary: summary.mean_accuracy)
+
+
+def check_resumable(recipe: Recipe, out: Path, runs: int) -> None:
+    """Refuse to go on from checkpoints of another recipe, or without the log that belongs to them."""
+    for folder in (run_folder(out, run) for run in range(runs)):
+        path = folder / CHECKPOINT
+        if not path.exists():
+            continue
+        other, progress = read_progress(path)
+        if other != recipe:
+            differs = ", ".join(f"{name} {value}, not {mine}" for name, value, mine in other.compare(recipe))
+            raise ParameterError(f"{path} was made with {differs}; use the same options, or another --out")
+        if progress.iteration not in {record["iteration"] for record in read_log(folder)}:
+            raise ParameterError(
+                f"{folder / LOG} has no line for iteration {progress.iteration}, where its checkpoint stands; "
+                f"delete {folder} to train that run afresh"
+            )
+
+
+def _exit_with_parent() -> None:
+    """A killed command must not leave jobs behind that go on writing."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _train_one(recipe: Recipe, run: int, out: Path, threads: int, resume: bool) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent ends its jobs
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    torch.set_num_threads(threads)
+    Run(recipe, run, run_folder(out, run), find_device(), resume=resume).train()
+
+
+def train_runs(
+    recipe: Recipe, out: Path, runs: int, *, jobs: int, resume: bool
+) -> Generator[dict[int, int], None, None]:
+    """Train all runs, `jobs` at a time; yields, about once a second, the iterations each run has done.
+
+    The threads of a job are fixed before it starts, for torch and for NumPy's BLAS: two libraries that both
+    take all cores for two jobs make data generation three times slower. However this ends, no job is left.
+
+    Raises:
+        HyperlabelError: A job failed; its own error is on standard error.
+    """
+    threads = max(1, (os.cpu_count() or 1) // jobs)
+    os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)
+    spawn = multiprocessing.get_context("spawn").Process
+    waiting = [
+        spawn(name=f"run {run}", target=_train_one, args=(recipe, run, out, threads, resume), daemon=True)
+        for run in range(runs)
+        if not (resume and _is_done(run_folder(out, run)))
+    ]
+    active: list[SpawnProcess] = []
+    try:
+        while waiting or active:
+            while waiting and len(active) < jobs:
+                job = waiting.pop(0)
+                job.start()
+                active.append(job)
+            yield iterations_done(out, runs)
+            wait([job.sentinel for job in active], POLL_SECONDS)
+            active = [job for job in active if not _has_ended(job)]
+    finally:
+        for job in active:
+            job.kill()
+            job.join()
+    yield iterations_done(out, runs)
+
+
+def _is_done(folder: Path) -> bool:
+    return (folder / CHECKPOINT).exists() and read_progress(folder / CHECKPOINT)[1].done
+
+
+def _has_ended(job: SpawnProcess) -> bool:
+    if job.exitcode:
+        raise HyperlabelError(
+            f"{job.name} ended with exit code {job.exitcode} (negative: the signal that ended it); "
+            "correct the cause and go on with --resume"
+        )
+    return job.exitcode is not None
+
+
+def iterations_done(out: Path, runs: int) -> dict[int, int]:
+    """Iterations of each run, by its log."""
+    logs = {run: read_log(run_folder(out, run)) for run in range(runs)}
+    return {run: log[-1]["iteration"] if log else 0 for run, log in logs.items()}

@@ -1,0 +1,358 @@
+"""The command line as users meet it: one line for each mistake, help that reads well, training and the demo."""
+
+import os
+import re
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose
+
+import hyperlabel as hl
+from hyperlabel.cli import demo as demo_command
+
+VOTES = "id,text,lf_0,lf_1,lf_2,note\n7,win,spam,spam,,0.5\n3,hello,ham,ham,ham,1.5\n5,,,,,\n"
+CELLS = np.array([[1, 1, -1], [0, 0, 0], [-1, -1, -1], [-1, 1, 1], [0, -1, 0]])
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def votes(tmp_path):
+    """Three items; the last has no votes."""
+    (tmp_path / "votes.csv").write_text(VOTES)
+    return tmp_path / "votes.csv"
+
+
+def files(folder):
+    """What is in a folder, hidden files and contents included."""
+    return {path.name: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def write_bad_files():
+    """One of each mistake, beside the votes."""
+    contents = {
+        "kinds.csv": "id,a,b\n1,spam,0\n2,ham,1\n",
+        "half.csv": "a,b\n0.5,1\n0,1\n",
+        "ragged.csv": "a,b\n0,1\n0,1,1\n",
+        "empty.csv": "",
+        "rows.csv": "a,b\n",
+        "nolf.csv": "id,text\n1,x\n",
+        "low.csv": "a,b\n0,1\n-2,1\n",
+        "broken.parquet": "not parquet",
+        "votes.txt": "a,b\n0,1\n",
+        "broken.npy": "not an array",
+        "twice.csv": "id,gold\n3,ham\n3,spam\n",
+        "stranger.csv": "id,gold\n3,ham\n4,spam\n",
+        "unkeyed.csv": "item,gold\n3,ham\n",
+        "unclear.csv": "id,one,two\n3,ham,ham\n",
+        "same.csv": "id,a,b\n1,ham,ham\n1,spam,spam\n",
+        "clash.csv": "task,who,what\nb,x,1\nb,x,0\n",
+        "long.csv": "task,who,what,known\nb,x,1,0\nb,y,1,1\n",
+    }
+    for name, content in contents.items():
+        with open(name, "w") as file:
+            file.write(content)
+    os.mkdir("folder")
+    os.mkdir("folder.csv")
+    np.save("low.npy", np.array([[0, -2]]))
+    np.save("flat.npy", np.array([0, 1]))
+    np.save("nan.npy", np.array([[0, np.nan]]))
+    np.save("objects.npy", np.array([{}], dtype=object))
+    np.savez("many.npz", a=CELLS, b=CELLS)
+
+
+WIDE = ["votes.csv", "--lfs", "lf_*"]
+MISTAKES = {
+    "no file": (["nothing.csv"], r"there is no file or folder 'nothing\.csv'"),
+    "no folder": (["nothing"], r"there is no file or folder 'nothing'"),
+    "no WRENCH folder": (["folder"], r"'folder' has none of train\.json, valid\.json, test\.json"),
+    "unknown ending": (["votes.txt"], r"'votes\.txt' ends in '\.txt'; expected one of \.csv, "),
+    "empty csv": (["empty.csv"], r"'empty\.csv' cannot be read"),
+    "csv without rows": (["rows.csv"], r"expected at least one"),
+    "ragged csv": (["ragged.csv"], r"'ragged\.csv' cannot be read"),
+    "broken parquet": (["broken.parquet"], r"'broken\.parquet' cannot be read"),
+    "broken npy": (["broken.npy"], r"'broken\.npy' cannot be read"),
+    "pickled npy": (["objects.npy"], r"'objects\.npy' cannot be read"),
+    "several arrays": (["many.npz"], r"'many\.npz' holds a, b; expected one array"),
+    "1-D array": (["flat.npy"], r"votes has shape \(2,\); expected 2-D"),
+    "NaN in an array": (["nan.npy"], r"votes\[0, 1\] is nan; expected .* -1 to abstain"),
+    "-2 in an array": (["low.npy"], r"votes\[0, 1\] is -2; expected -1"),
+    "-2 in a table": (["low.csv"], r"column 'a', row 1 is -2; expected "),
+    "a half in a table": (["half.csv"], r"column 'a', row 0 is 0\.5; expected "),
+    "two kinds of class": (["kinds.csv"], r"column 'a', row 0 is 'spam' .*; expected one kind of class"),
+    "no LF column": (["nolf.csv"], r"the table has no LF column; its columns are id, text"),
+    "unmatched LF": (["votes.csv", "--lfs", "lf_*,rule_*"], r"lfs has 'rule_\*', which no column matches"),
+    "columns of an array": (["cells.npy", "--lfs", "a"], r"--lfs names columns, and 'cells\.npy' has none; leave"),
+    "long array": (["cells.npy", "--long", "a,b,c"], r"--long names columns, and 'cells\.npy' has none; leave"),
+    "wide and long": ([*WIDE, "--long", "a,b,c"], r"--lfs and --long are both given"),
+    "two long columns": (["long.csv", "--long", "task,who"], r"--long is 'task,who'; expected three columns"),
+    "no long column": (["long.csv", "--long", "task,who,why"], r"votes has no column 'why'; its columns are"),
+    "two votes": (["clash.csv", "--long", "task,who,what"], r"LF 'x' votes twice on item 'b', for 1 and 0"),
+    "class not stated": ([*WIDE, "--classes", "ham,eggs"], r"is 'spam'; expected one of the classes 'ham', 'eggs'"),
+    "class stated twice": ([*WIDE, "--classes", "ham,ham"], r"classes is \['ham', 'ham'\]; expected .* once"),
+    "empty class": ([*WIDE, "--classes", "ham,"], r"--classes is 'ham,'; expected names with a comma between each two"),
+    "unknown model": ([*WIDE, "--model", "oracle"], r"there is no label model 'oracle'; expected one of "),
+    "unknown rule": ([*WIDE, "--tie-break", "best"], r"--tie-break is 'best'; expected first, abstain or random"),
+    "no gold": (
+        [*WIDE, "--gold", "x"],
+        r"--gold is 'x'; expected a column of the votes table \(id, text, .*\) or a file",
+    ),
+    "gold of another kind": ([*WIDE, "--gold", "many.npz"], r"--gold is 'many\.npz'; expected .* or \.npy"),
+    "pickled gold": ([*WIDE, "--gold", "objects.npy"], r"--gold is 'objects\.npy', which cannot be read as an array"),
+    "gold too short": (["cells.npy", "--gold", "flat.npy"], r"gold has 2 entries but votes has 5 items"),
+    "gold of a stranger": ([*WIDE, "--gold", "stranger.csv"], r"'stranger\.csv', column 'id' has 4, which no item"),
+    "gold twice": ([*WIDE, "--gold", "twice.csv"], r"'twice\.csv', column 'id' has 3 more than once"),
+    "gold without id": (
+        [*WIDE, "--gold", "unkeyed.csv"],
+        r"columns item, gold; expected 'id' and one column with the class",
+    ),
+    "two gold columns": ([*WIDE, "--gold", "unclear.csv"], r"columns id, one, two; expected 'id' and one column"),
+    "gold, ids repeated": (["same.csv", "--gold", "twice.csv"], r"column 'id' of the votes does not identify items"),
+    "gold of long differs": (
+        ["long.csv", "--long", "task,who,what", "--gold", "known"],
+        r"column 'known' has . and . for item 'b'; expected one value",
+    ),
+    "unknown output": ([*WIDE, "-o", "out.xls"], r"--out is 'out\.xls'; expected a name that ends in \.csv, \.tsv"),
+    "no output folder": ([*WIDE, "-o", "no/out.csv"], r"--out is 'no/out\.csv', but there is no folder 'no'"),
+    "output is a folder": ([*WIDE, "-o", "folder.csv"], r"--out is 'folder\.csv', which is a folder"),
+    "unknown option": ([*WIDE, "--colour"], r"No such option: --colour.*; see: hyperlabel label --help"),
+    "no votes": ([], r"Missing argument 'VOTES'; see: hyperlabel label --help"),
+    "no number": ([*WIDE, "--seed", "x"], r"Invalid value for '--seed'.*; see: hyperlabel label --help"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_label_of_bad_input_is_one_line_and_writes_nothing(hyperlabel, votes, tmp_path, mistake):
+    arguments, message = MISTAKES[mistake]
+    write_bad_files()
+    np.save("cells.npy", CELLS)
+    (tmp_path / "old.csv").write_text("old")
+    before = files(tmp_path)
+    output = [] if "-o" in arguments else ["-o", "old.csv"]
+    outcome = hyperlabel("label", *arguments, *output)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.count("\n") == 1
+    assert outcome.err.startswith("hyperlabel: ")
+    assert re.search(message, outcome.err)
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_label_when_writing_fails_leaves_the_old_file_and_nothing_else(hyperlabel, votes, monkeypatch, ending):
+    (votes.parent / f"out.{ending}").write_text("old")
+    before = files(votes.parent)
+
+    def fail(table, path, **_):
+        with open(path, "w") as file:
+            file.write("half")
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(pl.DataFrame, f"write_{ending}", fail)
+    outcome = hyperlabel("label", votes, "--lfs", "lf_*", "-o", f"out.{ending}")
+    assert outcome.code == 2
+    assert outcome.err == f"hyperlabel: --out is 'out.{ending}', which cannot be written: No space left on device\n"
+    assert files(votes.parent) == before
+
+
+def test_label_when_interrupted_leaves_the_old_file_and_nothing_else(hyperlabel, votes, monkeypatch):
+    (votes.parent / "out.csv").write_text("old")
+    before = files(votes.parent)
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    outcome = hyperlabel("label", votes, "--lfs", "lf_*", "-o", "out.csv")
+    assert outcome.code == 130
+    assert files(votes.parent) == before
+
+
+def test_label_to_a_file_gives_it_the_usual_permissions(hyperlabel, votes):
+    hyperlabel("label", votes, "--lfs", "lf_*", "-o", "out.csv")
+    (votes.parent / "other.csv").write_text("")
+    assert (votes.parent / "out.csv").stat().st_mode == (votes.parent / "other.csv").stat().st_mode
+
+
+PROGRAM = [sys.executable, "-c", "from hyperlabel.cli import main; main()"]
+
+
+def test_program_as_a_process_labels_and_exits_by_its_code(votes):
+    done = subprocess.run([*PROGRAM, "label", votes, "--lfs", "lf_*"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert pl.read_csv(done.stdout.encode())["label"].to_list() == ["spam", "ham", None]
+    done = subprocess.run([*PROGRAM, "label", "nothing.csv"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("hyperlabel: there is no file or folder 'nothing.csv'")
+
+
+@pytest.mark.parametrize("repeats", [1, 20_000])
+def test_program_whose_reader_has_gone_ends_in_silence(repeats):
+    """A short output fails when it is flushed, a long one when it is written."""
+    np.save("votes.npy", np.tile(CELLS, (repeats, 1)))
+    with subprocess.Popen([*PROGRAM, "label", "votes.npy"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+
+
+def test_program_asked_for_its_version_gives_it(hyperlabel):
+    outcome = hyperlabel("--version")
+    assert (outcome.code, outcome.out, outcome.err) == (0, f"hyperlabel {hl.__version__}\n", "")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"]])
+def test_program_without_arguments_shows_its_commands(hyperlabel, arguments):
+    outcome = hyperlabel(*arguments)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith("Usage: hyperlabel [OPTIONS] COMMAND [ARGS]...\n")
+    assert all(f"\n  {command} " in outcome.out for command in ("label", "train", "demo"))
+
+
+@pytest.mark.parametrize("arguments", [["labell"], ["--bogus"]])
+def test_program_with_an_unknown_command_or_option_says_so(hyperlabel, arguments):
+    outcome = hyperlabel(*arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("hyperlabel: No such ")
+    assert outcome.err.endswith("; see: hyperlabel --help\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ([], ["--version"]),
+        (["label"], ["VOTES", "-o, --out", "--gold", "--model", "--classes", "--lfs", "--long", "--probabilities"]),
+        (["train"], ["--prior", "--runs", "--out", "--resume", "--jobs", "--widths", "--schedule", "--iterations"]),
+        (["demo"], ["--out"]),
+    ],
+)
+def test_help_of_a_command_fits_into_80_columns_and_names_its_options(hyperlabel, monkeypatch, command, options):
+    monkeypatch.setenv("COLUMNS", "80")
+    outcome = hyperlabel(*command, "--help")
+    assert outcome.code == 0
+    assert max(map(len, outcome.out.splitlines())) <= 80
+    assert [option for option in options if f" {option} " not in outcome.out] == []
+
+
+def test_help_names_every_label_model(hyperlabel):
+    text = " ".join(hyperlabel("label", "--help").out.split())
+    assert f"Label model: {', '.join(hl.label_models())}." in text
+
+
+@pytest.mark.parametrize(
+    ("package", "arguments", "extra"),
+    [
+        ("polars", ["label", "votes.csv"], "cli"),
+        ("torch", ["train", "--out", "o"], "train"),
+        ("sklearn", ["demo"], "sklearn"),
+    ],
+)
+def test_program_without_an_optional_package_names_the_extra(
+    hyperlabel, tmp_path, monkeypatch, package, arguments, extra
+):
+    monkeypatch.setitem(sys.modules, package, None)
+    outcome = hyperlabel(*arguments)
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"hyperlabel: this needs the package '{package}', which is not installed")
+    assert outcome.err.endswith(f"run: pip install 'hyperlabel[{extra}]'\n")
+    assert not list(tmp_path.iterdir())
+
+
+TRAIN = ["train", "--out", "out", "--widths", "4,4", "--iterations", "2", "--batch", "1", "--candidates", "0"]
+TRAIN_MISTAKES = {
+    "no folder": (["train"], r"Missing option '--out'; see: hyperlabel train --help"),
+    "no runs": ([*TRAIN, "--runs", "0"], r"--runs is 0; expected at least 1"),
+    "no jobs": ([*TRAIN, "--jobs", "-1"], r"--jobs is -1; expected a number of runs, or 0 for one for each core"),
+    "prior": ([*TRAIN, "--prior", "real"], r"--prior is 'real'; expected uniform or independent"),
+    "architecture": ([*TRAIN, "--architecture", "rnn"], r"--architecture is 'rnn'; expected gnn or deepset or mlp"),
+    "assumption": ([*TRAIN, "--assumption", "none"], r"--assumption is 'none'; expected majority or every"),
+    "schedule": ([*TRAIN, "--schedule", "linear"], r"--schedule is 'linear'; expected cosine or constant"),
+    "widths": ([*TRAIN, "--widths", "8,x"], r"--widths is '8,x'; expected positive numbers such as 32,32,32,32"),
+    "no width": ([*TRAIN, "--widths", "8,"], r"--widths is '8,'; expected names with a comma"),
+    "iterations": ([*TRAIN, "--iterations", "0"], r"iterations is 0; expected at least 1"),
+    "rate": ([*TRAIN, "--lr", "nan"], r"lr is nan; expected a number above 0"),
+    "seed": ([*TRAIN, "--seed", "-1"], r"seed is -1; expected 0 or more"),
+    "out is a file": (["train", "--out", "file"], r"--out is 'file', where no folder can be made"),
+}
+
+
+@pytest.mark.torch
+@pytest.mark.parametrize("mistake", TRAIN_MISTAKES)
+def test_train_with_a_bad_option_is_one_line_and_writes_nothing(hyperlabel, tmp_path, mistake):
+    pytest.importorskip("torch", reason="torch is not installed (extra `train`)")
+    (tmp_path / "file").write_text("")
+    arguments, message = TRAIN_MISTAKES[mistake]
+    outcome = hyperlabel(*arguments)
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
+    assert re.search(message, outcome.err)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.torch
+@pytest.mark.slow
+def test_train_from_nothing_and_resumed_when_done_writes_the_same(hyperlabel, tmp_path, monkeypatch):
+    pytest.importorskip("torch", reason="torch is not installed (extra `train`)")
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        monkeypatch.setenv(name, "1")  # training sets these; they are set back afterwards
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    outcome = hyperlabel(*TRAIN, "--runs", "1")
+    assert (outcome.code, outcome.out) == (0, "")
+    *progress, selected, wrote = outcome.err.splitlines()
+    assert progress == ["2 of 2 iterations"]
+    assert selected.startswith("run 0 has the highest mean validation accuracy, 0.")
+    assert wrote == "wrote weights.safetensors, curves.png and summary.json to out"
+    names = {"run-00", "weights.safetensors", "curves.png", "summary.json"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == names
+    weights = hl.HyperLabelModel(weights="out/weights.safetensors")
+    assert weights.predict_proba(CELLS).shape == (5, 2)
+
+    again = hyperlabel(*TRAIN, "--runs", "1")
+    assert again.code == 2
+    assert (
+        again.err
+        == "hyperlabel: --out is 'out', which holds checkpoints; add --resume to go on, or name another folder\n"
+    )
+    other = hyperlabel(*TRAIN, "--runs", "1", "--resume", "--batch", "2")
+    assert other.code == 2
+    assert "was made with batch 1, not 2; use the same options, or another --out" in other.err
+    before = weights.predict_proba(CELLS)
+    resumed = hyperlabel(*TRAIN, "--runs", "1", "--resume")
+    assert resumed.code == 0
+    assert_allclose(hl.HyperLabelModel(weights="out/weights.safetensors").predict_proba(CELLS), before, rtol=0)
+
+
+@pytest.fixture
+def demo(hyperlabel):
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed (extra `sklearn`)")
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra `plots`)")
+    return hyperlabel("demo", "--out", "here/it is")
+
+
+def test_demo_writes_votes_labels_and_a_picture(hyperlabel, demo, tmp_path):
+    from matplotlib.image import imread
+
+    folder = tmp_path / "here" / "it is"
+    assert (demo.code, demo.out) == (0, "")
+    assert {path.name for path in folder.iterdir()} == {"votes.csv", "labels.csv", "demo.png"}
+    table = pl.read_csv(folder / "labels.csv")
+    assert len(table) == 569
+    assert table.columns == ["id", *demo_command.RULES, "truth", "label", "confidence"]
+    assert (table["label"] == table["truth"]).mean() > 0.9
+    assert imread(folder / "demo.png").shape[:2] == (495, 1210)
+    lines = demo.err.splitlines()
+    assert lines[-3].startswith("523 of 569 items have votes; 9")
+    assert lines[-2:] == [
+        "wrote votes.csv, labels.csv and demo.png to here/it is",
+        "the same labels from the votes: hyperlabel label 'here/it is/votes.csv' -o labels.csv",
+    ]
+    assert max(map(len, lines[:-2])) <= 80
+
+    assert hyperlabel("label", folder / "votes.csv", "-o", "labels.csv").code == 0
+    assert (tmp_path / "labels.csv").read_bytes() == (folder / "labels.csv").read_bytes()
+
+
+def test_demo_rules_vote_below_and_above_their_limits_only():
+    assert [demo_command._vote(value, 1.0, 2.0) for value in (0.5, 1.5, 2.5)] == ["benign", None, "malignant"]
+    assert [demo_command._vote(value, None, 2.0) for value in (0.5, 2.5)] == [None, "malignant"]
+    assert [demo_command._vote(value, 1.0, None) for value in (0.5, 2.5)] == ["benign", None]

@@ -1,0 +1,342 @@
+"""`hyperlabel label`: every format in, every column kept, gold by column and by file."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+import scipy.sparse
+from numpy.testing import assert_allclose
+
+import hyperlabel as hl
+from hyperlabel.cli import label as label_command
+
+# The label of each item is beyond doubt, whatever the weights; the third item has no votes.
+CELLS = np.array([[1, 1, -1], [0, 0, 0], [-1, -1, -1], [-1, 1, 1], [0, -1, 0]])
+LABELS = [1, 0, None, 1, 0]
+NAMES = np.array(["ham", "spam", None], object)[CELLS]
+SPAM = ["spam", "ham", None, "spam", "ham"]
+TABLE = pl.DataFrame(
+    {
+        "id": [7, 3, 5, 9, 1],
+        "text": ["win, now", "hello", None, 'say "hi"', "grüezi"],
+        **{f"lf_{j}": pl.Series(NAMES[:, j].tolist(), dtype=pl.String) for j in range(3)},
+        "note": [0.5, 1.5, None, 2.5, 3.5],
+    }
+)
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def votes(tmp_path):
+    """A table with string classes, and columns that are no LFs."""
+    TABLE.write_csv(tmp_path / "votes.csv")
+    return tmp_path / "votes.csv"
+
+
+def read_stdout(outcome):
+    assert (outcome.code, outcome.err) == (0, "")
+    return pl.read_csv(outcome.out.encode())
+
+
+def write_npy(folder):
+    np.save(folder / "votes.npy", CELLS)
+    return ["votes.npy"]
+
+
+def write_npz(folder):
+    np.savez(folder / "votes.npz", L=CELLS, y=np.zeros(5))
+    return ["votes.npz"]
+
+
+def write_sparse(folder):
+    scipy.sparse.save_npz(folder / "votes.npz", scipy.sparse.csr_array(CELLS + 1))
+    return ["votes.npz"]
+
+
+def numbers():
+    return pl.DataFrame(
+        {"id": range(5), **{f"lf{j}": [None if v < 0 else int(v) for v in CELLS[:, j]] for j in range(3)}}
+    )
+
+
+def write_csv(folder):
+    numbers().write_csv(folder / "votes.csv")
+    return ["votes.csv"]
+
+
+def write_tsv(folder):
+    numbers().write_csv(folder / "votes.tsv", separator="\t")
+    return ["votes.tsv"]
+
+
+def write_parquet(folder):
+    numbers().write_parquet(folder / "votes.parquet")
+    return ["votes.parquet"]
+
+
+def write_minus_ones(folder):
+    numbers().fill_null(-1).write_csv(folder / "votes.csv")
+    return ["votes.csv"]
+
+
+def write_wrench(folder):
+    splits = {"train": range(3), "test": range(3, 5)}
+    (folder / "set").mkdir()
+    for split, items in splits.items():
+        content = {str(i): {"label": 0, "weak_labels": CELLS[i].tolist(), "data": {"text": "x"}} for i in items}
+        (folder / "set" / f"{split}.json").write_text(json.dumps(content))
+    return ["set"]
+
+
+def write_long(folder):
+    rows = [(i, f"lf{j}", None if CELLS[i, j] < 0 else int(CELLS[i, j])) for i in range(5) for j in range(3)]
+    pl.DataFrame(rows, schema=["id", "worker", "answer"], orient="row").write_csv(folder / "votes.csv")
+    return ["votes.csv", "--long", "id,worker,answer"]
+
+
+WRITERS = [write_csv, write_tsv, write_parquet, write_minus_ones, write_npy, write_npz, write_sparse, write_wrench]
+
+
+@pytest.mark.parametrize("write", [*WRITERS, write_long])
+def test_label_of_every_format_gives_the_labels_of_the_model(hyperlabel, tmp_path, write):
+    table = read_stdout(hyperlabel("label", *write(tmp_path), "--probabilities"))
+    model = hl.HyperLabelModel()
+    assert table["label"].to_list() == LABELS
+    assert_allclose(table["confidence"], model.predict_proba(CELLS).max(1), atol=1e-6)
+    assert_allclose(table.select("p_0", "p_1"), model.predict_proba(CELLS), atol=1e-6)
+
+
+def test_label_of_an_array_numbers_the_items(hyperlabel, tmp_path):
+    assert read_stdout(hyperlabel("label", *write_npy(tmp_path)))["id"].to_list() == [0, 1, 2, 3, 4]
+
+
+def test_label_of_a_wrench_folder_names_split_and_item(hyperlabel, tmp_path):
+    table = read_stdout(hyperlabel("label", *write_wrench(tmp_path)))
+    assert table["id"].to_list() == ["train/0", "train/1", "train/2", "test/3", "test/4"]
+
+
+def test_label_of_a_long_table_has_one_row_an_item_as_they_first_appear(hyperlabel, tmp_path):
+    rows = [("b", "x", "cat"), ("a", "x", "dog"), ("b", "y", "cat"), ("a", "y", "dog"), ("c", "x", None)]
+    pl.DataFrame(rows, schema=["task", "who", "what"], orient="row").write_csv(tmp_path / "long.csv")
+    table = read_stdout(hyperlabel("label", "long.csv", "--long", "task,who,what"))
+    assert table.columns == ["task", "label", "confidence"]
+    assert table.rows()[0][:2] == ("b", "cat")
+    assert table.rows()[1][:2] == ("a", "dog")
+    assert table.rows()[2] == ("c", None, 0.5)
+
+
+def test_label_on_standard_output_keeps_rows_columns_and_order(hyperlabel, votes):
+    outcome = hyperlabel("label", votes, "--lfs", "lf_*")
+    table = read_stdout(outcome)
+    assert table.columns == [*TABLE.columns, "label", "confidence"]
+    assert table.select(TABLE.columns).equals(TABLE)
+    assert table["label"].to_list() == SPAM
+    assert outcome.out.splitlines()[1].startswith('7,"win, now",spam,spam,,0.5,spam,0.')
+    assert outcome.out.splitlines()[3] == "5,,,,,,,0.5"
+
+
+def test_label_without_lfs_takes_every_column_that_has_no_other_meaning(hyperlabel, votes):
+    wide = TABLE.drop("note").with_columns(item=pl.lit(1), gold=pl.lit("x"), truth=pl.lit("x"), label=pl.lit("x"))
+    wide.write_csv(votes)
+    assert read_stdout(hyperlabel("label", votes))["label"].to_list() == SPAM
+
+
+def test_label_of_a_table_with_a_label_keeps_it_as_input(hyperlabel, votes):
+    TABLE.with_columns(label=pl.lit("old"), confidence=pl.lit(9)).write_csv(votes)
+    table = read_stdout(hyperlabel("label", votes, "--lfs", "lf_*"))
+    assert table.columns == [*TABLE.columns, "label_input", "confidence_input", "label", "confidence"]
+    assert set(table["label_input"]) == {"old"}
+    assert table["label"].to_list() == SPAM
+
+
+def test_label_of_its_own_output_again_and_again_keeps_all_columns(hyperlabel, votes):
+    for _ in range(3):
+        assert hyperlabel("label", votes, "--lfs", "lf_*", "-o", votes).code == 0
+    added = pl.read_csv(votes).columns[len(TABLE.columns) :]
+    again = ["label_input", "confidence_input", "label_input_input", "confidence_input_input"]
+    assert added == [*again, "label", "confidence"]
+
+
+def test_label_with_probabilities_names_a_column_for_each_class(hyperlabel, votes):
+    table = read_stdout(hyperlabel("label", votes, "--lfs", "lf_*", "--probabilities"))
+    assert table.columns[-4:] == ["label", "confidence", "p_ham", "p_spam"]
+    assert_allclose(table["p_ham"] + table["p_spam"], 1)
+    assert_allclose(table["confidence"], table.select(pl.max_horizontal("p_ham", "p_spam")).to_series())
+    assert table["p_spam"].to_list()[2] == 0.5
+
+
+def test_label_with_classes_keeps_their_order_and_one_that_nobody_votes_for(hyperlabel, votes):
+    table = read_stdout(hyperlabel("label", votes, "--lfs", "lf_*", "--probabilities", "--classes", "spam, eggs, ham"))
+    assert table.columns[-3:] == ["p_spam", "p_eggs", "p_ham"]
+    assert_allclose(table.select("p_spam", "p_eggs", "p_ham").sum_horizontal(), 1)
+
+
+def test_label_of_an_array_with_classes_names_its_numbers(hyperlabel, tmp_path):
+    table = read_stdout(hyperlabel("label", *write_npy(tmp_path), "--classes", "no,yes"))
+    assert table["label"].to_list() == ["yes", "no", None, "yes", "no"]
+
+
+def test_label_with_classes_that_are_partly_numbers_takes_all_as_names(hyperlabel, tmp_path):
+    table = read_stdout(hyperlabel("label", *write_npy(tmp_path), "--classes", "0,many"))
+    assert table["label"].to_list() == ["many", "0", None, "many", "0"]
+
+
+def test_label_of_numbers_beside_an_lf_that_never_votes_takes_classes_as_numbers(hyperlabel, tmp_path):
+    write_csv(tmp_path)
+    numbers().with_columns(silent=pl.lit(None)).write_csv(tmp_path / "votes.csv")
+    table = read_stdout(hyperlabel("label", "votes.csv", "--classes", "0,1,2", "--probabilities"))
+    assert table["label"].to_list() == LABELS
+    assert table.columns[-1] == "p_2"
+
+
+@pytest.mark.parametrize(("classes", "names"), [(None, ["p_false", "p_true"]), ("True,False", ["p_true", "p_false"])])
+def test_label_of_booleans_gives_booleans(hyperlabel, tmp_path, classes, names):
+    table = numbers().with_columns(pl.col("^lf.*$").cast(pl.Boolean))
+    table.write_csv(tmp_path / "votes.csv")
+    stated = ["--classes", classes] if classes else []
+    labelled = read_stdout(hyperlabel("label", "votes.csv", "--probabilities", *stated))
+    assert labelled["label"].to_list() == [True, False, None, True, False]
+    assert labelled.columns[-2:] == names
+
+
+@pytest.mark.parametrize(
+    ("votes", "dtype"),
+    [(pl.String, pl.String), (pl.Int8, pl.Int64), (pl.Boolean, pl.Boolean), (pl.Categorical, pl.String)],
+)
+def test_label_to_parquet_keeps_the_types_of_all_columns(hyperlabel, tmp_path, votes, dtype):
+    plain = numbers().with_columns(pl.col("^lf.*$").cast(pl.Boolean if votes == pl.Boolean else pl.Int8))
+    if votes in (pl.String, pl.Categorical):
+        plain = plain.with_columns(pl.col("^lf.*$").cast(pl.String).cast(votes))
+    dates = pl.date_range(pl.date(2024, 1, 1), pl.date(2024, 1, 5), eager=True)
+    table = plain.with_columns(pl.col("id").cast(pl.UInt16), day=dates, tags=pl.lit(["a", "b"]))
+    table.write_parquet(tmp_path / "votes.parquet")
+    outcome = hyperlabel("label", "votes.parquet", "--lfs", "lf*", "-o", "out.parquet")
+    labelled = pl.read_parquet(tmp_path / "out.parquet")
+    assert (outcome.code, outcome.out) == (0, "")
+    assert labelled.select(table.columns).equals(table)
+    assert labelled.select(table.columns).schema == table.schema
+    assert labelled.schema["label"] == dtype
+    assert labelled["label"].null_count() == 1
+
+
+def test_label_where_nobody_votes_keeps_the_type_of_the_classes(hyperlabel, tmp_path):
+    pl.DataFrame({"a": pl.Series([None, None], dtype=pl.Boolean), "b": [None, True]}).write_parquet("votes.parquet")
+    hyperlabel("label", "votes.parquet", "-o", "out.parquet")
+    assert pl.read_parquet("out.parquet").schema["label"] == pl.Boolean
+
+
+def test_label_to_a_file_says_what_it_did(hyperlabel, votes):
+    outcome = hyperlabel("label", votes, "--lfs", "lf_*", "-o", "out.tsv")
+    assert (outcome.code, outcome.out) == (0, "")
+    table = [line.split() for line in outcome.err.replace("│", " ").splitlines()[3:6]]
+    assert sorted(table) == [["(no", "label)", "1", "20.0%"], ["ham", "2", "40.0%"], ["spam", "2", "40.0%"]]
+    assert outcome.err.splitlines()[-1] == "wrote out.tsv: 5 rows"
+    assert pl.read_csv("out.tsv", separator="\t")["label"].to_list() == SPAM
+
+
+def test_label_of_classes_that_look_like_markup_shows_them_as_they_are(hyperlabel, tmp_path):
+    (tmp_path / "votes.csv").write_text("a,b\n[bold]x,[bold]x\n[/bold],[/bold]\n:smile:,:smile:\n")
+    outcome = hyperlabel("label", "votes.csv", "-o", "[red]out.csv")
+    assert outcome.code == 0
+    assert all(name in outcome.err for name in ("[bold]x", "[/bold]", ":smile:", "[red]out.csv"))
+
+
+def test_label_passes_its_options_to_the_model(hyperlabel, votes, monkeypatch):
+    made = []
+
+    def make(name, **params):
+        made.append((name, params))
+        return hl.label_model(name, **params)
+
+    monkeypatch.setattr(label_command, "label_model", make)
+    hyperlabel("label", votes, "--lfs", "lf_*", "--tie-break", "random", "--seed", "5", "--model", "hlm")
+    assert made == [("hlm", {"tie_break": "random", "seed": 5})]
+
+
+def test_label_by_a_model_that_warns_says_so_in_one_line(hyperlabel, votes, monkeypatch):
+    class Restless(hl.HyperLabelModel):
+        def _fit(self, patterns, gold):
+            super()._fit(patterns, gold)
+            self.n_iter_, self.converged_ = 9, False
+
+    monkeypatch.setattr(label_command, "label_model", lambda *_, **params: Restless(**params))
+    outcome = hyperlabel("label", votes, "--lfs", "lf_*")
+    assert outcome.code == 0
+    assert outcome.err == "warning: Restless did not converge in 9 iterations; raise max_iter\n"
+
+
+GOLD = {3: "ham", 9: "ham"}  # by id; what the votes say is "ham" and "spam"
+
+
+def fine_tuned():
+    votes = hl.Votes.from_frame(TABLE, lfs=["lf_0", "lf_1", "lf_2"])
+    gold = [GOLD.get(item) for item in TABLE["id"]]
+    return hl.HyperLabelModel().fit(votes, gold).predict_proba(votes)
+
+
+def test_label_with_a_gold_column_learns_from_it_and_keeps_it(hyperlabel, votes):
+    gold = pl.Series("lf_gold", [GOLD.get(item) for item in TABLE["id"]], dtype=pl.String)
+    TABLE.with_columns(gold).write_csv(votes)
+    table = read_stdout(hyperlabel("label", votes, "--lfs", "lf_*", "--gold", "lf_gold", "--probabilities"))
+    assert_allclose(table.select("p_ham", "p_spam"), fine_tuned())
+    assert table["lf_gold"].to_list() == gold.to_list()
+    without = read_stdout(hyperlabel("label", votes, "--lfs", "lf_[0-9]", "--probabilities"))
+    assert abs(without["p_ham"] - table["p_ham"]).max() > 1e-5
+
+
+@pytest.mark.parametrize("column", ["gold", "whatever"])
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+def test_label_with_a_gold_file_finds_items_by_id(hyperlabel, votes, ending, column):
+    gold = pl.DataFrame({"id": list(GOLD), column: list(GOLD.values())})
+    if ending == "parquet":
+        gold.write_parquet("gold.parquet")
+    else:
+        gold.write_csv(f"gold.{ending}", separator="," if ending == "csv" else "\t")
+    table = read_stdout(hyperlabel("label", votes, "--lfs", "lf_*", "--gold", f"gold.{ending}", "--probabilities"))
+    assert_allclose(table.select("p_ham", "p_spam"), fine_tuned())
+
+
+def test_label_with_a_gold_file_of_many_columns_takes_the_one_named_so(hyperlabel, votes):
+    pl.DataFrame({"who": ["me", "me"], "class": list(GOLD.values()), "id": list(GOLD)}).write_csv("gold.csv")
+    table = read_stdout(hyperlabel("label", votes, "--lfs", "lf_*", "--gold", "gold.csv", "--probabilities"))
+    assert_allclose(table.select("p_ham", "p_spam"), fine_tuned())
+
+
+def test_label_of_a_table_without_id_finds_gold_by_row(hyperlabel, votes):
+    TABLE.drop("id").write_csv(votes)
+    rows = [TABLE["id"].to_list().index(item) for item in GOLD]
+    pl.DataFrame({"id": rows, "gold": list(GOLD.values())}).write_csv("gold.csv")
+    table = read_stdout(hyperlabel("label", votes, "--lfs", "lf_*", "--gold", "gold.csv", "--probabilities"))
+    assert_allclose(table.select("p_ham", "p_spam"), fine_tuned())
+
+
+def test_label_of_an_array_takes_gold_as_an_array(hyperlabel, tmp_path):
+    gold = np.array([-1, 0, -1, 0, -1])
+    np.save("gold.npy", gold)
+    table = read_stdout(hyperlabel("label", *write_npy(tmp_path), "--gold", "gold.npy", "--probabilities"))
+    expected = hl.HyperLabelModel().fit(CELLS, gold).predict_proba(CELLS)
+    assert_allclose(table.select("p_0", "p_1"), expected)
+
+
+@pytest.mark.parametrize("where", ["column", "file"])
+def test_label_of_a_long_table_takes_gold_of_its_items(hyperlabel, where):
+    rows = [("b", "x", 1, 0), ("a", "x", 0, None), ("b", "y", 1, None), ("a", "y", 1, None)]
+    pl.DataFrame(rows, schema=["task", "who", "what", "known"], orient="row").write_csv("long.csv")
+    pl.DataFrame({"task": ["b"], "known": [0]}).write_csv("gold.csv")
+    gold = "known" if where == "column" else "gold.csv"
+    table = read_stdout(hyperlabel("label", "long.csv", "--long", "task,who,what", "--gold", gold, "--probabilities"))
+    expected = hl.HyperLabelModel().fit([[1, 1], [0, 1]], [0, -1]).predict_proba([[1, 1], [0, 1]])
+    assert_allclose(table.select("p_0", "p_1"), expected, atol=1e-6)
+    assert table["task"].to_list() == ["b", "a"]
+    assert ("known" in table.columns) is (where == "column")
+
+
+def test_label_with_a_gold_class_nobody_votes_for_has_it(hyperlabel, votes):
+    pl.DataFrame({"id": [3], "gold": ["eggs"]}).write_csv("gold.csv")
+    table = read_stdout(hyperlabel("label", votes, "--lfs", "lf_*", "--gold", "gold.csv", "--probabilities"))
+    assert table.columns[-3:] == ["p_ham", "p_spam", "p_eggs"]

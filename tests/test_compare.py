@@ -1,0 +1,80 @@
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from hyperlabel.cli.app import app
+from hyperlabel.cli.compare import Result, brier_score, evaluate, result_table
+from hyperlabel.models import label_model_class, label_models
+from hyperlabel.votes import Votes
+
+
+@pytest.fixture
+def votes_file(tmp_path):
+    """Sixty items: three LFs that are mostly right; the last item has no votes."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 60)
+    columns = {"id": np.arange(60)}
+    for j in range(3):
+        votes = np.where(rng.random(60) < 0.8, truth, 1 - truth).tolist()
+        columns[f"lf{j}"] = [*votes[:-1], None]
+    path = tmp_path / "votes.csv"
+    pl.DataFrame({**columns, "truth": truth, "known": [*truth[:20].tolist(), *[None] * 40]}).write_csv(path)
+    return path
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, ["compare", *map(str, arguments)])
+
+
+def test_compare_without_gold_shows_every_model_that_needs_none(votes_file):
+    done = run(votes_file, "--truth", "truth", "--lfs", "lf*")
+    assert done.exit_code == 0, done.output
+    shown = {line.split("│")[1].strip() for line in done.stdout.splitlines() if line.startswith("│")}
+    assert shown == {name for name in label_models() if not label_model_class(name).needs_gold}
+    assert "scored: 59 of 60 items" in done.output
+
+
+def test_compare_with_gold_adds_the_models_that_need_it_and_does_not_score_gold(votes_file):
+    done = run(votes_file, "--truth", "truth", "--gold", "known", "--models", "mv,amcl", "--lfs", "lf*")
+    assert done.exit_code == 0, done.output
+    assert "amcl" in done.stdout
+    assert "scored: 39 of 60 items" in done.output
+
+
+def test_compare_score_of_majority_vote_is_its_accuracy_on_items_with_votes():
+    votes = Votes.from_array([[0, 0, 1], [1, 1, 1], [0, 1, 1], [0, 0, 0]])
+    result = evaluate("mv", votes, np.array([0, 1, 0, -1]), None, "accuracy")
+    assert result.score == pytest.approx(2 / 3)
+    assert result.brier == pytest.approx(np.mean([2 * (1 / 3) ** 2, 0, 2 * (2 / 3) ** 2]))
+
+
+def test_compare_of_a_model_that_the_votes_do_not_suit_says_why():
+    votes = Votes.from_array([[0, 1], [1, 1], [0, 0]])
+    result = evaluate("fs", votes, np.array([0, 1, 0]), None, "accuracy")
+    assert np.isnan(result.score)
+    assert "needs at least 3 LFs that vote" in result.note
+
+
+def test_result_table_is_sorted_by_score_with_failures_last():
+    results = [Result("a", 0.5, 0.1, 0.1), Result("b", note="no"), Result("c", 0.9, 0.1, 0.1)]
+    assert list(result_table(results, "accuracy").columns[0].cells) == ["c", "a", "b"]
+
+
+def test_brier_score_of_certain_and_right_probabilities_is_zero():
+    assert brier_score(np.eye(2), np.array([0, 1])) == 0
+    assert brier_score(np.eye(2), np.array([1, -1])) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--metric", "recall"], "--metric is 'recall'; expected accuracy or f1"),
+        (["--models", "mv,nope"], "there is no label model 'nope'"),
+        (["--lfs", "lf9"], "lf9"),
+    ],
+)
+def test_compare_with_a_wrong_option_says_so(votes_file, options, message):
+    done = run(votes_file, "--truth", "truth", *options)
+    assert done.exit_code != 0
+    assert message in str(done.exception)

@@ -1,0 +1,487 @@
+"""Training: what is drawn, what is learned, what is written, and that a stopped run goes on as if it had not been."""
+
+import json
+import math
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from hyperlabel.errors import HyperlabelError, ParameterError, WeightsError
+from hyperlabel.weights import load_weights
+
+torch = pytest.importorskip("torch", reason="torch is not installed (extra `train`)")
+pytestmark = pytest.mark.torch
+torch.set_num_threads(1)  # small matrices: more threads only wait for each other
+
+from safetensors.torch import load_file  # noqa: E402
+
+from hyperlabel.train import export, finish, loop, runs  # noqa: E402
+from hyperlabel.train.checkpoint import read_progress, save_checkpoint  # noqa: E402
+from hyperlabel.train.loop import CHECKPOINT, LOG, Run, read_log, run_folder  # noqa: E402
+from hyperlabel.train.net import FlatNet, HyperNet, make_net  # noqa: E402
+from hyperlabel.train.recipe import Recipe  # noqa: E402
+
+CPU = torch.device("cpu")
+TINY = Recipe(widths=(4, 4), iterations=6, batch=2, candidates=8, warmup=2, log_every=2, validation_sets=2)
+CONSTANT = replace(TINY, schedule="constant", lr=0.001)
+
+
+def start(recipe, folder, run=0, resume=False):
+    return Run(recipe, run, Path(folder), CPU, resume=resume)
+
+
+def train(recipe, folder, run=0, resume=False):
+    started = start(recipe, folder, run, resume)
+    started.train()
+    return started
+
+
+def outcome(folder):
+    """All that a run leaves behind but the time it took: tensors, progress, log."""
+    _, progress = read_progress(folder / CHECKPOINT)
+    records = [{k: v for k, v in r.items() if k not in ("seconds", "data_share")} for r in read_log(folder)]
+    return load_file(folder / CHECKPOINT), replace(progress, seconds=0.0), records
+
+
+def assert_same_outcome(folder, other):
+    (tensors, *rest), (other_tensors, *other_rest) = outcome(folder), outcome(other)
+    assert rest == other_rest
+    assert tensors.keys() == other_tensors.keys()
+    assert all(torch.equal(tensor, other_tensors[name]) for name, tensor in tensors.items())
+
+
+def test_cosine_schedule_warms_up_and_decays_to_zero():
+    recipe = Recipe(iterations=1000, warmup=100, lr=0.01)
+    assert recipe.lr_at(0) == pytest.approx(0.01 / 100)
+    assert recipe.lr_at(49) == pytest.approx(0.01 * 0.5 * 0.5 * (1 + math.cos(math.pi * 49 / 1000)))
+    assert recipe.lr_at(500) == pytest.approx(0.01 / 2)
+    assert recipe.lr_at(250) == pytest.approx(0.01 * (2 + math.sqrt(2)) / 4)
+    assert 0 < recipe.lr_at(999) < 1e-7
+    rates = [recipe.lr_at(i) for i in range(100, 1000)]
+    assert rates == sorted(rates, reverse=True)
+
+
+def test_cosine_schedule_without_warmup_starts_at_its_peak():
+    assert Recipe(warmup=0, lr=0.01).lr_at(0) == 0.01
+
+
+def test_constant_schedule_is_constant():
+    assert {replace(CONSTANT, iterations=1000).lr_at(i) for i in range(0, 1000, 37)} == {0.001}
+
+
+def test_recipe_of_its_json_is_the_same():
+    assert Recipe.from_json(TINY.to_json()) == TINY
+
+
+@pytest.mark.parametrize("name", ["iterations", "batch", "patience", "log_every", "validation_sets"])
+def test_recipe_with_none_of_what_it_needs_raises(name):
+    with pytest.raises(ParameterError, match=f"{name} is 0; expected at least 1"):
+        Recipe(**{name: 0})
+
+
+@pytest.mark.parametrize("name", ["candidates", "warmup", "seed"])
+def test_recipe_with_a_negative_number_raises(name):
+    with pytest.raises(ParameterError, match=f"{name} is -1; expected 0 or more"):
+        Recipe(**{name: -1})
+
+
+@pytest.mark.parametrize("lr", [0.0, -0.1, math.nan, math.inf])
+def test_recipe_with_an_impossible_rate_raises(lr):
+    with pytest.raises(ParameterError, match=f"lr is {lr}; expected a number above 0"):
+        Recipe(lr=lr)
+
+
+@pytest.mark.parametrize("widths", [(), (8, 0)])
+def test_recipe_with_impossible_widths_raises(widths):
+    with pytest.raises(ParameterError, match=r"widths is \[.*\]; expected at least one width, each at least 1"):
+        Recipe(widths=widths)
+
+
+def shown(monkeypatch, recipe, folder, run=0, resume=False, until=None):
+    seen = []
+    backward = loop.backward_batch
+
+    def record(net, tasks, device):
+        seen.append([np.c_[task.votes, task.target] for task in tasks])
+        return backward(net, tasks, device)
+
+    monkeypatch.setattr(loop, "backward_batch", record)
+    start(recipe, folder, run, resume).train(until=until)
+    monkeypatch.undo()
+    return seen
+
+
+def same(one, other):
+    pairs = [pair for batches in zip(one, other, strict=True) for pair in zip(*batches, strict=True)]
+    return [np.array_equal(a, b) for a, b in pairs]
+
+
+def test_data_of_a_seed_and_run_is_the_same_again(monkeypatch, tmp_path):
+    one, other = (shown(monkeypatch, TINY, tmp_path / name) for name in "ab")
+    assert len(one) == TINY.iterations
+    assert all(same(one, other))
+
+
+def test_data_of_a_resumed_run_goes_on_where_it_stopped(monkeypatch, tmp_path):
+    whole = shown(monkeypatch, TINY, tmp_path / "whole")
+    first = shown(monkeypatch, TINY, tmp_path / "stopped", until=4)
+    rest = shown(monkeypatch, TINY, tmp_path / "stopped", resume=True)
+    assert len(first) == 4
+    assert all(same(whole, first + rest))
+
+
+def test_data_of_another_seed_run_or_iteration_differs(monkeypatch, tmp_path):
+    one = shown(monkeypatch, TINY, tmp_path / "a")
+    assert not any(same(one, shown(monkeypatch, TINY, tmp_path / "b", run=1)))
+    assert not any(same(one, shown(monkeypatch, replace(TINY, seed=1), tmp_path / "c")))
+    assert not any(same(one[1:], one[:-1]))
+
+
+def test_validation_tasks_are_the_same_for_every_recipe():
+    one, other = loop.validation_tasks(TINY), loop.validation_tasks(replace(CONSTANT, seed=5, validation_sets=3))
+    assert [len(one), len(other)] == [2, 3]
+    for task, same in zip(one, other, strict=False):
+        assert_array_equal(task.votes, same.votes)
+
+
+@pytest.mark.parametrize("architecture", ["gnn", "deepset", "mlp"])
+def test_step_of_training_changes_every_parameter(tmp_path, architecture):
+    run = start(replace(TINY, architecture=architecture, iterations=1, validation_sets=1), tmp_path)
+    if architecture == "mlp":
+        run.net = FlatNet(items=40, lfs=60, width=4, depth=3)
+        run.optimiser = torch.optim.Adam(run.net.parameters(), amsgrad=True)
+    before = [parameter.clone() for parameter in run.net.parameters()]
+    run.train()
+    assert all((old != new).any() for old, new in zip(before, run.net.parameters(), strict=True))
+    assert math.isfinite(read_log(tmp_path)[0]["loss"])
+
+
+def test_run_writes_a_line_of_log_for_each_stretch(tmp_path):
+    run = train(replace(TINY, iterations=5), tmp_path)
+    records = read_log(tmp_path)
+    assert [record["iteration"] for record in records] == [2, 4, 5]
+    assert [record["lr"] for record in records] == [run.recipe.lr_at(i) for i in (1, 3, 4)]
+    assert all(0 <= record["validation_accuracy"] <= 1 for record in records)
+    assert read_progress(tmp_path / CHECKPOINT)[1].done
+
+
+@pytest.mark.parametrize("recipe", [TINY, CONSTANT, replace(TINY, architecture="deepset", prior="independent")])
+def test_run_stopped_and_resumed_equals_an_uninterrupted_one(tmp_path, recipe):
+    train(recipe, tmp_path / "whole")
+    for until in (2, 4, None):
+        start(recipe, tmp_path / "stopped", resume=True).train(until=until)
+    assert_same_outcome(tmp_path / "whole", tmp_path / "stopped")
+
+
+def test_run_resumed_when_done_changes_nothing(tmp_path):
+    train(TINY, tmp_path / "whole")
+    train(TINY, tmp_path / "again")
+    train(TINY, tmp_path / "again", resume=True)
+    assert_same_outcome(tmp_path / "whole", tmp_path / "again")
+
+
+def test_run_without_resume_starts_afresh(tmp_path):
+    train(TINY, tmp_path / "whole")
+    start(replace(TINY, seed=1), tmp_path / "other").train(until=4)
+    train(TINY, tmp_path / "other")
+    assert_same_outcome(tmp_path / "whole", tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    ("place", "calls"), [("backward_batch", 5), ("validate", 3), ("save_checkpoint", 3), ("os.replace", 4)]
+)
+def test_run_that_crashes_anywhere_resumes_to_the_same_end(monkeypatch, tmp_path, place, calls):
+    train(TINY, tmp_path / "whole")
+    monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
+    owner, name = (os, "replace") if place == "os.replace" else (loop, place)
+    original, left = getattr(owner, name), [calls]
+
+    def crash(*arguments):
+        left[0] -= 1
+        if not left[0]:
+            raise MemoryError
+        return original(*arguments)
+
+    monkeypatch.setattr(owner, name, crash)
+    with pytest.raises(MemoryError):
+        train(TINY, tmp_path / "crashed")
+    monkeypatch.undo()
+    assert read_progress(tmp_path / "crashed" / CHECKPOINT)[1].iteration == 4
+    train(TINY, tmp_path / "crashed", resume=True)
+    assert_same_outcome(tmp_path / "whole", tmp_path / "crashed")
+
+
+def test_run_with_a_torn_line_of_log_resumes_to_the_same_end(tmp_path):
+    train(TINY, tmp_path / "whole")
+    start(TINY, tmp_path / "torn").train(until=4)
+    with (tmp_path / "torn" / LOG).open("a") as log:
+        log.write('{"iteration": 6, "lo')
+    assert [record["iteration"] for record in read_log(tmp_path / "torn")] == [2, 4]
+    train(TINY, tmp_path / "torn", resume=True)
+    assert_same_outcome(tmp_path / "whole", tmp_path / "torn")
+
+
+def test_constant_schedule_stops_when_the_loss_has_not_improved(monkeypatch, tmp_path):
+    losses = iter([0.9, 0.9, 0.5, 0.5, 0.6, 0.6, 0.7, 0.7, 0.1, 0.1])
+    monkeypatch.setattr(loop, "backward_batch", lambda *_: next(losses))
+    train(replace(CONSTANT, iterations=10, patience=4), tmp_path)
+    _, progress = read_progress(tmp_path / CHECKPOINT)
+    assert (progress.iteration, progress.best_iteration, progress.best_loss) == (8, 4, 0.5)
+    assert progress.done
+
+
+def test_cosine_schedule_does_not_stop_early(monkeypatch, tmp_path):
+    losses = iter(range(10))
+    monkeypatch.setattr(loop, "backward_batch", lambda *_: float(next(losses)))
+    train(replace(TINY, iterations=10, patience=2), tmp_path)
+    assert read_progress(tmp_path / CHECKPOINT)[1].iteration == 10
+
+
+def test_loss_of_a_batch_is_the_mean_over_all_its_items(tmp_path):
+    run = start(TINY, tmp_path)
+    tasks = [run.prior.sample(np.random.default_rng(seed)) for seed in range(3)]
+    loss = loop.backward_batch(run.net, tasks, CPU)
+    with torch.no_grad():
+        logits = torch.cat([run.net(loop._inputs(task, CPU)[0]) for task in tasks])
+        target = torch.cat([torch.from_numpy(task.target) for task in tasks])
+        voted = torch.cat([loop._inputs(task, CPU)[2] for task in tasks])
+        each = torch.nn.functional.binary_cross_entropy_with_logits(logits, target, reduction="none")
+    assert loss == pytest.approx((each * voted).sum().item() / len(each), rel=1e-5)
+
+
+def test_training_on_independent_votes_learns(tmp_path):
+    recipe = Recipe(
+        prior="independent",
+        widths=(8, 8),
+        iterations=60,
+        batch=2,
+        lr=0.01,
+        warmup=5,
+        log_every=20,
+        validation_sets=5,
+    )
+    train(recipe, tmp_path)
+    records = read_log(tmp_path)
+    assert records[-1]["loss"] < records[0]["loss"] - 0.05
+    assert records[-1]["validation_accuracy"] > 0.65
+
+
+def write_log(folder, accuracies):
+    folder.mkdir(parents=True)
+    records = [
+        {"iteration": 10 * i, "loss": 0.7 - 0.01 * i, "validation_accuracy": a, "seconds": 2.0 * i}
+        for i, a in enumerate(accuracies, 1)
+    ]
+    (folder / LOG).write_text("".join(json.dumps(record) + "\n" for record in records))
+
+
+def test_selected_run_has_the_highest_mean_not_the_highest_last_or_best(tmp_path):
+    accuracies = {"last": [0.5, 0.6, 0.9], "mean": [0.7, 0.8, 0.8], "best": [0.5, 0.95, 0.6]}
+    for run, values in enumerate(accuracies.values()):
+        write_log(run_folder(tmp_path, run), values)
+    assert runs.select_run(tmp_path, 3).run == 1
+
+
+def test_selected_run_of_equal_ones_is_the_first(tmp_path):
+    for run in range(3):
+        write_log(run_folder(tmp_path, run), [0.5, 0.7])
+    assert runs.select_run(tmp_path, 3).run == 0
+
+
+def test_summary_of_a_run_is_that_of_its_log(tmp_path):
+    write_log(run_folder(tmp_path, 0), [0.5, 0.7, 0.9])
+    summary = runs.summarise(tmp_path, 0)
+    assert summary.mean_accuracy == pytest.approx(0.7)
+    assert (summary.last_accuracy, summary.iterations, summary.seconds) == (0.9, 30, 6.0)
+    assert summary.last_loss == pytest.approx(0.67)
+
+
+def test_iterations_done_of_runs_not_begun_are_none(tmp_path):
+    write_log(run_folder(tmp_path, 1), [0.5, 0.7])
+    assert runs.iterations_done(tmp_path, 3) == {0: 0, 1: 20, 2: 0}
+
+
+def test_checkpoint_of_the_same_recipe_is_accepted(tmp_path):
+    start(TINY, run_folder(tmp_path, 0)).train(until=2)
+    runs.check_resumable(TINY, tmp_path, 2)
+
+
+def test_checkpoint_of_another_recipe_is_refused_with_what_differs(tmp_path):
+    start(TINY, run_folder(tmp_path, 1)).train(until=2)
+    message = r"run-01/checkpoint\.safetensors was made with batch 2, not 3, lr 0\.003, not 0\.1; use the same options"
+    with pytest.raises(ParameterError, match=message):
+        runs.check_resumable(replace(TINY, batch=3, lr=0.1), tmp_path, 2)
+
+
+def test_checkpoint_that_is_broken_is_refused(tmp_path):
+    start(TINY, run_folder(tmp_path, 0)).train(until=2)
+    path = run_folder(tmp_path, 0) / CHECKPOINT
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(WeightsError, match=r"checkpoint\.safetensors is not a checkpoint .*; delete it to train"):
+        runs.check_resumable(TINY, tmp_path, 1)
+
+
+def test_weights_file_in_place_of_a_checkpoint_is_refused(make_weights, tmp_path):
+    run_folder(tmp_path, 0).mkdir()
+    make_weights((4, 4)).save(run_folder(tmp_path, 0) / CHECKPOINT)
+    with pytest.raises(WeightsError, match="is not a checkpoint"):
+        runs.check_resumable(TINY, tmp_path, 1)
+
+
+def test_checkpoint_without_its_log_is_refused(tmp_path):
+    start(TINY, run_folder(tmp_path, 0)).train(until=2)
+    (run_folder(tmp_path, 0) / LOG).unlink()
+    with pytest.raises(ParameterError, match=r"run-00/log\.jsonl has no line for iteration 2, where its checkpoint"):
+        runs.check_resumable(TINY, tmp_path, 1)
+
+
+def test_checkpoint_when_writing_fails_stays_the_old_one(monkeypatch, tmp_path):
+    run = start(TINY, tmp_path)
+    run.train(until=2)
+    before = (tmp_path / CHECKPOINT).read_bytes()
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
+    with pytest.raises(OSError, match="disk full"):
+        save_checkpoint(tmp_path / CHECKPOINT, TINY, run.progress, make_net("gnn", (4, 4)), run.optimiser)
+    assert (tmp_path / CHECKPOINT).read_bytes() == before
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Two runs, one after the other, finished."""
+    out = tmp_path_factory.mktemp("trained")
+    for run in range(2):
+        train(TINY, run_folder(out, run), run)
+    return out, finish.finish(TINY, out, 2)
+
+
+def test_finish_writes_the_selected_weights_and_those_of_all_runs(trained):
+    out, chosen = trained
+    each = [load_weights(run_folder(out, run) / "weights.safetensors") for run in range(2)]
+    selected = load_weights(out / "weights.safetensors")
+    assert selected.header == each[chosen.run].header
+    for name, array in selected.arrays.items():
+        assert_array_equal(array, each[chosen.run].arrays[name])
+    assert [weights.header["run"]["run"] for weights in each] == [0, 1]
+    assert selected.header["selected"] == "of 2 runs, by mean validation accuracy"
+    assert each[1 - chosen.run].header["selected"] == "no"
+    assert selected.header["model"] == "hlm"
+    assert Recipe.from_json(json.dumps(selected.header["recipe"])) == TINY
+
+
+def test_finish_exports_the_last_iteration(trained):
+    out, chosen = trained
+    net = HyperNet(TINY.widths)
+    loop.load_net(run_folder(out, chosen.run) / CHECKPOINT, net)
+    weights = load_weights(out / "weights.safetensors")
+    assert_allclose(weights.arrays["head2.bias"], net.head[2].bias.detach().numpy())
+
+
+def test_finish_writes_a_summary_of_all_runs(trained):
+    out, chosen = trained
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["selected"] == chosen.run
+    assert [run["run"] for run in summary["runs"]] == [0, 1]
+    assert [run["iterations"] for run in summary["runs"]] == [6, 6]
+    assert chosen.mean_accuracy == max(run["mean_accuracy"] for run in summary["runs"])
+    assert Recipe.from_json(json.dumps(summary["recipe"])) == TINY
+
+
+def test_finish_draws_the_curves(trained):
+    from matplotlib.image import imread
+
+    picture = imread(trained[0] / "curves.png")
+    assert picture.shape[:2] == (480, 1200)
+    assert (picture[:, :, :3] < 0.9).any(axis=2).mean() > 0.01  # something is drawn
+
+
+def test_finish_of_the_flat_net_writes_all_but_weights(monkeypatch, tmp_path):
+    flat = FlatNet(items=40, lfs=60, width=4, depth=3)
+    monkeypatch.setattr(finish, "make_net", lambda *_: flat)
+    monkeypatch.setattr(loop, "make_net", lambda *_: flat)
+    recipe = replace(TINY, architecture="mlp", iterations=2)
+    train(recipe, run_folder(tmp_path, 0))
+    assert finish.finish(recipe, tmp_path, 1).run == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"run-00", "curves.png", "summary.json"}
+
+
+def test_finish_of_deepset_says_so(tmp_path):
+    recipe = replace(TINY, architecture="deepset", iterations=2)
+    train(recipe, run_folder(tmp_path, 0))
+    finish.finish(recipe, tmp_path, 1)
+    assert load_weights(tmp_path / "weights.safetensors").header["model"] == "hlm-deepset"
+
+
+def test_export_of_a_network_that_numpy_computes_otherwise_is_refused(monkeypatch, tmp_path):
+    train(TINY, run_folder(tmp_path, 0))
+    forward = export.forward
+    monkeypatch.setattr(export, "forward", lambda *arguments: forward(*arguments) + np.float32(1e-3))
+    with pytest.raises(WeightsError, match=r"differ by 2\.\de-04 from the trained network's .*nothing was written"):
+        finish.finish(TINY, tmp_path, 1)
+    assert not list(tmp_path.rglob("weights.safetensors"))
+
+
+def test_export_of_a_network_that_numpy_computes_nearly_so_is_accepted(monkeypatch):
+    forward = export.forward
+    monkeypatch.setattr(export, "forward", lambda *arguments: forward(*arguments) + np.float32(1e-5))
+    export.to_weights(HyperNet((4, 4)), {})
+
+
+def test_export_of_a_diverged_network_is_refused():
+    net = HyperNet((4, 4))
+    with torch.no_grad():
+        net.head[0].bias[0] = math.nan
+    with pytest.raises(WeightsError, match="differ by nan"):
+        export.to_weights(net, {})
+
+
+@pytest.fixture
+def one_thread(monkeypatch):
+    """Training sets these for its jobs; they are set back afterwards."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        monkeypatch.setenv(name, "1")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_thread")
+def test_job_that_fails_ends_the_others_with_one_error(tmp_path, capfd):
+    run_folder(tmp_path, 1).write_text("a file where the folder of a run should be")
+    endless = replace(TINY, iterations=10**6)
+    with pytest.raises(HyperlabelError, match=r"run 1 ended with exit code 1 .* go on with --resume"):
+        list(runs.train_runs(endless, tmp_path, 2, jobs=2, resume=False))
+    assert not multiprocessing.active_children()
+    assert "FileExistsError" in capfd.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_thread")
+def test_command_killed_and_resumed_equals_runs_one_after_the_other(tmp_path):
+    """Two jobs at a time; when the command is killed, two runs are done and the third is under way."""
+    out = tmp_path / "out"
+    command = [sys.executable, "-c", "from hyperlabel.cli import main; main()", "train", "--out", str(out)]
+    command += ["--runs", "3", "--jobs", "2", "--widths", "4,4"]
+    command += ["--iterations", "12", "--batch", "2", "--candidates", "8", "--log-every", "2"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        while not (run_folder(out, 2) / LOG).exists() and process.poll() is None:
+            time.sleep(0.01)
+        process.kill()
+        _, errors = process.communicate(timeout=60)  # ends when the last job has let go of the pipe
+    assert process.returncode == -signal.SIGKILL, errors
+    assert not (run_folder(out, 2) / CHECKPOINT).exists()
+    finished = [(run_folder(out, run) / LOG).stat().st_mtime_ns for run in range(2)]
+
+    subprocess.run([*command, "--resume"], check=True)
+    assert [(run_folder(out, run) / LOG).stat().st_mtime_ns for run in range(2)] == finished
+    assert load_weights(out / "weights.safetensors").header["selected"].startswith("of 3 runs")
+    recipe = replace(TINY, iterations=12, warmup=200, validation_sets=100)
+    for run in range(3):
+        train(recipe, run_folder(tmp_path / "alone", run), run)
+        assert_same_outcome(run_folder(out, run), run_folder(tmp_path / "alone", run))
