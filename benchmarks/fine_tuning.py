@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 import hyperlabel as hl
-from hyperlabel.models.hyper import fine_tune, to_probabilities
+from hyperlabel.models.hyper import balance_gold, fine_tune, to_probabilities
 from hyperlabel.network import forward
 from hyperlabel.weights import load_weights
 from real_sets import RealSet, load_sets
@@ -28,21 +28,13 @@ VARIANTS = {  # name: (learning rate, class weights); None does not fine-tune
 }
 
 
-def class_weights(gold: np.ndarray) -> np.ndarray:
-    """Gold counts reweighted so that two classes count the same; more classes are left alone, as released."""
-    if gold.shape[1] != 2 or not gold.sum():
-        return gold.astype(float)
-    share = gold[:, 1].sum() / gold.sum()
-    return gold * np.array([share, 1 - share])
-
-
 def score_variant(each: RealSet, patterns: hl.Patterns, gold: np.ndarray, rest: RealSet, variant) -> float:
     weights = load_weights("hlm")
     if variant is not None:
         lr, weighted = variant
         counts = patterns.count_labels(gold)
         steps = int(np.sqrt(counts.sum()))
-        weights = fine_tune(weights, patterns, class_weights(counts) if weighted else counts, lr=lr, steps=steps)
+        weights = fine_tune(weights, patterns, balance_gold(counts) if weighted else counts, lr=lr, steps=steps)
     probabilities = to_probabilities(forward(weights, patterns))
     return rest.score(patterns.expand(probabilities.argmax(1)))
 

@@ -34,12 +34,12 @@ def train(
     architecture: Annotated[str, Option(metavar="NAME", help=ARCHITECTURE_HELP)] = "gnn",
     assumption: Annotated[str, Option(metavar="NAME", help=ASSUMPTION_HELP)] = "majority",
     candidates: Annotated[int, Option(metavar="NUMBER", help=CANDIDATES_HELP)] = 64,
-    iterations: Annotated[int, Option(metavar="NUMBER", help="Steps of the optimiser, at most.")] = 4000,
-    batch: Annotated[int, Option(metavar="NUMBER", help="Matrices a step.")] = 8,
+    iterations: Annotated[int, Option(metavar="NUMBER", help="Steps of the optimiser, at most.")] = 400,
+    batch: Annotated[int, Option(metavar="NUMBER", help="Matrices a step.")] = 32,
     schedule: Annotated[str, Option(metavar="NAME", help="cosine, or constant (the paper's).")] = "cosine",
     lr: Annotated[float, Option(metavar="RATE", help="Peak learning rate; the paper's is 0.001, constant.")] = 0.003,
     patience: Annotated[int, Option(metavar="NUMBER", help=PATIENCE_HELP)] = 10_000,
-    log_every: Annotated[int, Option(metavar="NUMBER", help="Steps between two validations.")] = 50,
+    log_every: Annotated[int, Option(metavar="NUMBER", help="Steps between two validations.")] = 25,
     seed: Annotated[int, Option(metavar="NUMBER", help="Seeds everything.")] = 0,
 ) -> None:
     """Train a hyper label model on synthetic votes.

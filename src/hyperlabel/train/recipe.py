@@ -38,15 +38,15 @@ class Recipe:
     candidates: int = 64
     architecture: Literal["gnn", "deepset", "mlp"] = "gnn"
     widths: tuple[int, ...] = (32, 32, 32, 32)
-    iterations: int = 4000
-    batch: int = 8
+    iterations: int = 400
+    batch: int = 32
     schedule: Literal["cosine", "constant"] = "cosine"
     lr: float = 0.003
     warmup: int = 200
     clip: float = 1.0
     patience: int = 10_000
     seed: int = 0
-    log_every: int = 50
+    log_every: int = 25
     validation_sets: int = 100
 
     def __post_init__(self) -> None:
