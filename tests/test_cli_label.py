@@ -340,3 +340,11 @@ def test_label_with_a_gold_class_nobody_votes_for_has_it(hyperlabel, votes):
     pl.DataFrame({"id": [3], "gold": ["eggs"]}).write_csv("gold.csv")
     table = read_stdout(hyperlabel("label", votes, "--lfs", "lf_*", "--gold", "gold.csv", "--probabilities"))
     assert table.columns[-3:] == ["p_ham", "p_spam", "p_eggs"]
+
+
+def test_label_with_a_weights_file_uses_it(votes, hyperlabel, make_weights, tmp_path):
+    weights = make_weights()
+    weights.save(tmp_path / "mine.safetensors")
+    table = read_stdout(hyperlabel("label", votes, "--lfs", "lf_*", "--model", "mine.safetensors"))
+    expected = hl.HyperLabelModel(weights=tmp_path / "mine.safetensors").predict_proba(TABLE.select("^lf_.*$"))
+    assert_allclose(table["confidence"], expected.max(1))

@@ -426,3 +426,11 @@ def test_reading_bad_files_writes_nothing(tmp_path):
         with pytest.raises(VotesError, match="cannot be read"):
             read_votes(write(tmp_path, name, content))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "b.npy", "c.parquet"]
+
+
+def test_read_table_keeps_leading_zeros_of_identifiers_as_text(tmp_path):
+    (tmp_path / "v.csv").write_text("id,zip,a,b\n007,1,0,1\n08,2,,-1\n")
+    frame = read_table(tmp_path / "v.csv")
+    assert frame["id"].to_list() == ["007", "08"]
+    assert frame["zip"].to_list() == [1, 2]
+    assert frame["b"].to_list() == [1, -1]

@@ -103,10 +103,22 @@ def read_table(path: str | Path) -> Any:
             return pl.read_parquet(path)
         reason = _odd_line(path, separator) if _may_be_ragged(path, separator) else None
         if reason is None:
-            return pl.read_csv(path, separator=separator, infer_schema_length=None)
+            frame = pl.read_csv(path, separator=separator, infer_schema_length=None)
+            return _keep_leading_zeros(frame, path, separator)
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     raise VotesError(f"'{path}' cannot be read: {reason}. Is it a whole {kind} file?")
+
+
+def _keep_leading_zeros(frame: Any, path: Path, separator: str) -> Any:
+    """The table with columns that hold numbers such as 007, which are names, as text."""
+    import polars as pl
+
+    whole = [name for name, kind in frame.schema.items() if kind.is_integer()]
+    if not whole:
+        return frame
+    texts = pl.read_csv(path, separator=separator, columns=whole, infer_schema=False)
+    return frame.with_columns(texts[name] for name in whole if texts[name].str.contains(r"^[+-]?0\d").any())
 
 
 def _may_be_ragged(path: Path, separator: str) -> bool:

@@ -125,11 +125,14 @@ def _draw(frame: pl.DataFrame, malignant: Any, path: Path) -> None:
         left.scatter(precision, place, color="C1", marker="D", label="right, where it votes" if place == 0 else None)
     left.set_yticks(range(len(RULES)), list(reversed(RULES)))
     left.set(xlim=(0, 1.02), xlabel="share of items", title="The labeling functions")
-    left.legend(loc="lower left")
+    left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
     bins = np.linspace(malignant.min(), malignant.max(), 30).tolist()
+    voted = frame.select(pl.any_horizontal(pl.col(list(RULES)).is_not_null())).to_series().to_numpy()
     for name, color in zip(CLASSES, ("C0", "C1"), strict=True):
-        right.hist(malignant[truth == name], bins, alpha=0.7, color=color, label=f"diagnosis: {name}")
-    right.set(xlabel="probability of 'malignant' by the hyper label model", ylabel="items", title="The labels")
+        shown = malignant[voted & (truth == name)]
+        right.hist(shown, bins, alpha=0.7, color=color, label=f"diagnosis: {name}")
+    right.set(xlabel="probability of 'malignant' by the hyper label model", ylabel="items with votes")
+    right.set_title("The labels")
     right.axvline(0.5, color="0.3", linewidth=1, linestyle="--")
     right.legend()
     figure.savefig(path, dpi=110)

@@ -19,7 +19,7 @@ Option = typer.Option
 VOTES_HELP = "A csv, tsv or parquet table, an npy or npz array, or a WRENCH folder."
 OUT_HELP = "csv, tsv or parquet file; without it csv goes to standard output."
 GOLD_HELP = "Known classes: a column of VOTES, a table with 'id' and the class, or an npy array."
-MODEL_HELP = f"Label model: {', '.join(label_models())}."
+MODEL_HELP = f"Label model: {', '.join(label_models())}; or a .safetensors file of `hyperlabel train`."
 CLASSES_HELP = "All classes, in the order of their probabilities; else inferred from votes and gold."
 LFS_HELP = "Columns that are LFs: names or patterns such as 'lf_*'; else all but id, item, text, gold, truth, label."
 LONG_HELP = "VOTES has one row a vote, with these columns."
@@ -29,7 +29,7 @@ def label(
     votes: Annotated[Path, typer.Argument(metavar="VOTES", help=VOTES_HELP, show_default=False)],
     out: Annotated[Path | None, Option("--out", "-o", metavar="FILE", help=OUT_HELP)] = None,
     gold: Annotated[str | None, Option(metavar="COLUMN|FILE", help=GOLD_HELP)] = None,
-    model: Annotated[str, Option(metavar="NAME", help=MODEL_HELP)] = "hlm",
+    model: Annotated[str, Option(metavar="NAME|FILE", help=MODEL_HELP)] = "hlm",
     classes: Annotated[str | None, Option(metavar="A,B,...", help=CLASSES_HELP)] = None,
     lfs: Annotated[str | None, Option(metavar="A,B,...", help=LFS_HELP)] = None,
     long: Annotated[str | None, Option(metavar="ITEM,LF,VOTE", help=LONG_HELP)] = None,
@@ -44,7 +44,7 @@ def label(
     check_output(out)
     if tie_break not in ("first", "abstain", "random"):
         raise ParameterError(f"--tie-break is '{tie_break}'; expected first, abstain or random")
-    estimator = label_model(model, tie_break=tie_break, seed=seed)
+    estimator = make_model(model, tie_break=tie_break, seed=seed)
     columns, triple = split_names(lfs, "--lfs"), split_names(long, "--long")
     stated = split_names(classes, "--classes")
     source = open_source(votes, lfs=columns, long=triple, classes=stated, labels=[gold] if gold else [])
@@ -55,6 +55,13 @@ def label(
     if out is not None:
         print_label_counts(result["label"])
         say(f"wrote {out}: {len(table):,} rows")
+
+
+def make_model(name: str, **params: Any) -> LabelModel:
+    """A label model by its short name, or the hyper label model with the weights of a file."""
+    if name.endswith(".safetensors"):
+        return label_model("hlm", weights=name, **params)
+    return label_model(name, **params)
 
 
 def _fit(estimator: LabelModel, source: Source, gold: object) -> None:
