@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import hyperlabel as hl
-from real_sets import RealSet, load_sets
+from real_sets import RealSet, load_sets, write_result
 
 FAMILIES = ("wrench", "crowd", "other")
 PEERS = ("mv", "balanced", "hyperlm", "crowdfm")
@@ -68,9 +68,7 @@ def main() -> None:
     anchors = json.loads((arguments.data / "anchors.json").read_text())
     text = run_table(arguments.runs, sets) if arguments.runs else set_table(sets, anchors)
     print(text)
-    if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(text + "\n")
+    write_result(text, arguments.out)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import hyperlabel as hl
 from hyperlabel.models.hyper import balance_gold, fine_tune, to_probabilities
 from hyperlabel.network import forward
 from hyperlabel.weights import load_weights
-from real_sets import RealSet, load_sets
+from real_sets import RealSet, load_sets, write_result
 
 FAMILIES, GOLD, DRAWS = ("wrench", "crowd", "other"), (20, 100, 1000), 2
 VARIANTS = {  # name: (learning rate, class weights); None does not fine-tune
@@ -68,9 +68,7 @@ def main() -> None:
         lines.append(f"| {name} | " + " | ".join(f"{m:.2f}" for m in [*means, np.mean(means)]) + " |")
     text = "\n".join(lines)
     print(text)
-    if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(text + "\n")
+    write_result(text, arguments.out)
 
 
 if __name__ == "__main__":

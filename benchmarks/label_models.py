@@ -18,7 +18,7 @@ import numpy as np
 
 import hyperlabel as hl
 from hyperlabel.models import label_model_class
-from real_sets import RealSet, load_sets
+from real_sets import RealSet, load_sets, write_result
 from speed import geometric_mean, median_seconds
 
 FEW_PATTERNS = ("imdb", "youtube", "sms", "commercial", "box_claude9", "mushroom_weshap20", "hausa", "rna")
@@ -142,9 +142,7 @@ def main() -> None:
         "## All sets, seconds\n\n| model | seconds |\n|---|---|\n" + "\n".join(all_together(sets)),
     ]
     text = "\n\n".join(parts)
-    if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(text + "\n")
+    write_result(text, arguments.out)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import hyperlabel as hl
-from real_sets import RealSet, load_sets
+from real_sets import RealSet, load_sets, write_result
 
 PAPER = {  # Table 2
     "imdb": dict(mv=75.0, dp=74.4, fs=74.5, metal=75.0, nplm=55.2, ds=74.4, ebcc=74.4, cll=72.7, hlm=75.0),
@@ -83,9 +83,7 @@ def main() -> None:
             )
             print(lines[-1], flush=True)
     text = "\n".join(lines)
-    if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(text + "\n")
+    write_result(text, arguments.out)
 
 
 if __name__ == "__main__":

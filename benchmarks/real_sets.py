@@ -1,4 +1,4 @@
-"""Real votes with truth, read from a folder of npz files with an `anchors.json` beside them."""
+"""What the benchmarks share: real votes with truth, from npz files with an `anchors.json` beside them, and results."""
 
 import json
 from collections.abc import Iterator
@@ -38,3 +38,10 @@ def load_sets(folder: Path) -> Iterator[RealSet]:
         votes = votes[:, (votes >= 0).any(0)]
         voted = (votes >= 0).any(1)
         yield RealSet(name, anchor["family"], anchor["metric"], anchor["k"], votes[voted], truth[voted])
+
+
+def write_result(text: str, path: Path | None) -> None:
+    """Keep a result, if a place is named."""
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n")

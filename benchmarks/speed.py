@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import hyperlabel as hl
-from real_sets import RealSet, load_sets
+from real_sets import RealSet, load_sets, write_result
 
 Votes = np.ndarray
 
@@ -156,9 +156,7 @@ def main() -> None:
     ]
     text = "\n".join([show([r for _, r in real] + large), "", *summary(real, large)])
     print(text)
-    if arguments.out:
-        arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(text + "\n")
+    write_result(text, arguments.out)
 
 
 if __name__ == "__main__":

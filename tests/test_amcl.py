@@ -1,7 +1,5 @@
 """Adversarial multi-class learning: against the authors' code, the guarantee of its loss, and when it gives up."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -9,10 +7,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from hyperlabel.errors import ConvergenceWarning, ParameterError
 from hyperlabel.models.amcl import AMCL
 from hyperlabel.models.random_forest import RandomForest
+from oracles import ORACLES
 
 pytest.importorskip("scipy")
 
-ORACLES = Path(__file__).resolve().parents[2] / "shared" / "oracles"
 SMALL_FOREST = RandomForest(n_trees=5, max_depth=(None,), min_samples_split=(2,))
 
 

@@ -1,7 +1,6 @@
 """Constrained label learning: against the authors' code, and the properties its labels must have."""
 
 import itertools
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +10,8 @@ from hyperlabel import Votes
 from hyperlabel.errors import ConvergenceWarning, ParameterError
 from hyperlabel.models.cll import CLL, learn_labels
 from hyperlabel.patterns import Patterns
+from oracles import ORACLES
 
-ORACLES = Path(__file__).resolve().parents[2] / "shared" / "oracles"
 SETS = ("dense_bin", "sparse_bin", "multi4", "unipolar", "imbalanced", "degenerate")
 REFERENCE = {"max_iter": 300, "tol": 0.0}
 

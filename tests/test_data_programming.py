@@ -1,16 +1,10 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hyperlabel.errors import ConvergenceWarning, ParameterError
 from hyperlabel.models.data_programming import DataProgramming, follow
-
-ORACLES = Path(__file__).resolve().parents[2] / "shared" / "oracles"
-NAMES = ["degenerate", "dense_bin", "imbalanced", "multi4", "sparse_bin", "unipolar"]
-needs_oracles = pytest.mark.skipif(not ORACLES.exists(), reason="the reference outputs are not beside the repository")
-on_oracles = pytest.mark.parametrize("name", NAMES)
+from oracles import ORACLES, needs_oracles, on_oracles
 
 
 def load(name):

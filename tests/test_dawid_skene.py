@@ -1,5 +1,4 @@
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -7,14 +6,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from hyperlabel.errors import ConvergenceWarning, ParameterError
 from hyperlabel.models.dawid_skene import DawidSkene
+from oracles import ORACLES, needs_oracles, on_oracles
 
-ORACLES = Path(__file__).resolve().parents[2] / "shared" / "oracles"
-NAMES = ["degenerate", "dense_bin", "imbalanced", "multi4", "sparse_bin", "unipolar"]
 # Where many items have no votes fewer steps lead as far: they start at no class here, at all alike in WRENCH.
 WRENCH_STEPS = {"degenerate": 326, "dense_bin": 195, "imbalanced": 39, "multi4": 34, "sparse_bin": 66, "unipolar": 48}
-needs_oracles = pytest.mark.skipif(not ORACLES.exists(), reason="the reference outputs are not beside the repository")
 equal_steps = pytest.mark.filterwarnings("ignore::hyperlabel.errors.ConvergenceWarning")  # as many as the reference
-on_oracles = pytest.mark.parametrize("name", NAMES)
 
 
 def load(name):

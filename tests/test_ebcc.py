@@ -1,5 +1,4 @@
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -7,13 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from hyperlabel.errors import ConvergenceWarning, ParameterError
 from hyperlabel.models.ebcc import EBCC
+from oracles import ORACLES, needs_oracles, on_oracles
 
 pytest.importorskip("scipy")
-
-ORACLES = Path(__file__).resolve().parents[2] / "shared" / "oracles"
-NAMES = ["degenerate", "dense_bin", "imbalanced", "multi4", "sparse_bin", "unipolar"]
-needs_oracles = pytest.mark.skipif(not ORACLES.exists(), reason="the reference outputs are not beside the repository")
-on_oracles = pytest.mark.parametrize("name", NAMES)
 
 
 def load(name):

@@ -1,5 +1,4 @@
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,11 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from hyperlabel.errors import ParameterError
 from hyperlabel.models.flying_squid import FlyingSquid, average_triplets
 from hyperlabel.models.majority import MajorityVote
-
-ORACLES = Path(__file__).resolve().parents[2] / "shared" / "oracles"
-NAMES = ["degenerate", "dense_bin", "imbalanced", "multi4", "sparse_bin", "unipolar"]
-needs_oracles = pytest.mark.skipif(not ORACLES.exists(), reason="the reference outputs are not beside the repository")
-on_oracles = pytest.mark.parametrize("name", NAMES)
+from oracles import ORACLES, needs_oracles, on_oracles
 
 
 def load(name):

@@ -1,5 +1,3 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -7,9 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from hyperlabel.models.majority import MajorityVote, count_classes, vote_shares
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
-
-ORACLES = Path(__file__).resolve().parents[2] / "shared" / "oracles"
-NAMES = ["degenerate", "dense_bin", "imbalanced", "multi4", "sparse_bin", "unipolar"]
+from oracles import NAMES, ORACLES
 
 
 @pytest.mark.skipif(not ORACLES.exists(), reason="the reference outputs are not beside the repository")

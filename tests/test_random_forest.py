@@ -1,17 +1,15 @@
 """Random forest on the votes: against scikit-learn's own grid search, and what is learned from which gold."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hyperlabel.errors import ParameterError
 from hyperlabel.models.random_forest import RandomForest, grow_forest
+from oracles import ORACLES
 
 sklearn = pytest.importorskip("sklearn")
 
-ORACLES = Path(__file__).resolve().parents[2] / "shared" / "oracles"
 GRID = {"max_depth": (2, 4, 8, 16, 32, None), "min_samples_split": (2, 5)}
 PLAIN = {"max_depth": (None,), "min_samples_split": (2,)}
 
