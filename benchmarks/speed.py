@@ -48,9 +48,10 @@ def load_hyperlm() -> Callable[[Votes], object]:
 
 
 def draw_votes(n: int, m: int, patterns: int, seed: int = 0) -> Votes:
-    """Votes with about so many patterns: rows are drawn from a pool, some more often than others."""
+    """Votes with so many patterns: rows are drawn from a pool, some more often than others."""
     rng = np.random.default_rng(seed)
-    pool = np.where(rng.random((patterns, m)) < 0.4, rng.integers(0, 2, (patterns, m)), -1).astype(np.int8)
+    drawn = np.where(rng.random((4 * patterns, m)) < 0.4, rng.integers(0, 2, (4 * patterns, m)), -1).astype(np.int8)
+    pool = rng.permutation(np.unique(drawn, axis=0))[:patterns]
     return pool[(patterns * rng.random(n) ** 2).astype(np.intp)]
 
 
