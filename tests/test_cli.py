@@ -237,7 +237,7 @@ def test_help_of_a_command_fits_into_80_columns_and_names_its_options(hyperlabel
 
 def test_help_names_every_label_model(hyperlabel):
     text = " ".join(hyperlabel("label", "--help").out.split())
-    assert f"Label model: {', '.join(hl.label_models())}." in text
+    assert f"Label model: {', '.join(hl.label_models())};" in text
 
 
 @pytest.mark.parametrize(
