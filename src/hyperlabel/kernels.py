@@ -2,8 +2,8 @@
 
 Grouping (`pack_rows`, `hash_rows`, `group_keys`, `KeyTable`) turns n items into p patterns; `VoteLayout`
 holds the votes of the patterns in the order in which the network's row and column sums need no scatter.
-All are plain NumPy with a number of calls that does not depend on the number of items; a compiled version
-could replace this file and nothing else.
+All are plain NumPy: a fixed number of calls, on chunks that stay in the cache where items or votes are many.
+A compiled version could replace this file and nothing else.
 """
 
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def _join_digits(parts: Keys, base: np.uint64) -> Keys:
 def multiply(values: Floats, matrix: Floats) -> Floats:
     """`values @ matrix.T` in blocks that stay in the cache and below the size at which BLAS starts threads.
 
-    Threads gain little on such narrow products, and lose a hundredfold where other work keeps the cores busy.
+    Threads gain little on such narrow products, and cost ten times as much where other work keeps the cores busy.
     (r, d_in), (d_out, d_in) -> (r, d_out).
     """
     d_out, d_in = matrix.shape

@@ -26,7 +26,7 @@ class Progress:
         iteration: Iterations done.
         best_loss: Lowest mean loss between two lines of the log.
         best_iteration: When that was.
-        seconds: Time spent, over all sittings.
+        seconds: Time spent, interruptions left out.
         done: No iteration is left.
     """
 
