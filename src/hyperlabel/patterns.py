@@ -6,6 +6,7 @@ number of its pattern, so that what was computed for patterns can be handed back
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from hyperlabel.errors import VotesError
 from hyperlabel.kernels import Groups, Ints, group_keys, hash_rows, key_space, pack_rows
 from hyperlabel.rows import Rows
 from hyperlabel.votes import Votes, to_votes
+
+Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +162,7 @@ class Patterns:
         flat = self._inverse()[known].astype(np.int64) * self.n_classes + labels[known]
         return np.bincount(flat, minlength=self.n_patterns * self.n_classes).reshape(-1, self.n_classes)
 
-    def expand(self, values: NDArray[np.generic]) -> NDArray[np.generic]:
+    def expand(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
         """From one value a pattern to one value an item. (p, ...) -> (n, ...)."""
         return values.take(self._inverse(), axis=0)
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.frames import Column, columns_of
-from hyperlabel.read import TABLES, lf_columns, read_table, read_votes
+from hyperlabel.read import TABLES, lf_columns, read_array, read_table, read_votes
 from hyperlabel.votes import Votes
 
 
@@ -154,8 +154,8 @@ def read_labels(name: str, source: Source, what: str) -> object:
 
 def _read_array(path: Path, what: str) -> object:
     try:
-        return np.load(path, allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
+        return read_array(path)
+    except VotesError as error:
         raise VotesError(f"--{what} is '{path}', which cannot be read as an array of numbers: {error}") from error
 
 

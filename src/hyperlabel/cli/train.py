@@ -12,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from hyperlabel.cli.tables import make_folder, split_names
 from hyperlabel.cli.terminal import console, say
 from hyperlabel.errors import ParameterError, require
+from hyperlabel.priors import PRIORS
 
 Option = typer.Option
 
@@ -77,7 +78,7 @@ def train(
 
 
 _CHOICES = {
-    "prior": ("uniform", "independent"),
+    "prior": tuple(PRIORS),
     "architecture": ("gnn", "deepset", "mlp"),
     "assumption": ("majority", "every"),
     "schedule": ("cosine", "constant"),

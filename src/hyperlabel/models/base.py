@@ -119,12 +119,10 @@ class LabelModel(ABC):
         An item without votes has the same probability for every class.
         """
         patterns = Patterns.from_votes(self._read(votes))
-        expanded: NDArray[np.float64] = patterns.expand(self._pattern_probabilities(patterns))  # type: ignore[assignment]
-        return expanded
+        return patterns.expand(self._pattern_probabilities(patterns))
 
     def predict(self, votes: object) -> NDArray[Any]:
         """The most probable class of each item. -> (n,); -1 for items without votes."""
-        self._check_tie_break()
         read = self._read(votes)
         patterns = Patterns.from_votes(read)
         best = self._best(self._pattern_probabilities(patterns), patterns)
@@ -203,6 +201,8 @@ class LabelModel(ABC):
 
     def _best(self, probabilities: NDArray[np.float64], patterns: Patterns) -> NDArray[np.intp]:
         """The class number of each pattern's label, -1 for none. (p, k) -> (p,)."""
+        if self.tie_break not in ("first", "abstain", "random"):
+            raise ParameterError(f"tie_break is {self.tie_break!r}; expected 'first', 'abstain' or 'random'")
         tied = probabilities >= probabilities.max(1, keepdims=True) - _TIE
         best: NDArray[np.intp] = tied.argmax(1)
         if self.tie_break != "first":
@@ -217,7 +217,3 @@ class LabelModel(ABC):
         chosen = keys % tied.sum(1).astype(np.uint64)
         drawn: NDArray[np.intp] = (tied.cumsum(1) > chosen[:, None]).argmax(1)
         return drawn
-
-    def _check_tie_break(self) -> None:
-        if self.tie_break not in ("first", "abstain", "random"):
-            raise ParameterError(f"tie_break is {self.tie_break!r}; expected 'first', 'abstain' or 'random'")

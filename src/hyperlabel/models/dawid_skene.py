@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
+from hyperlabel.models.assumptions import accurate_votes, check_class_balance
 from hyperlabel.models.base import LabelModel, TieBreak
 from hyperlabel.models.evidence import VoteSums, softmax
 from hyperlabel.models.majority import vote_shares
@@ -33,7 +34,6 @@ from hyperlabel.patterns import Patterns
 Floats = NDArray[np.float64]
 Abstain = Literal["one-sided", "ignore", "outcome"]
 
-PRIOR_ACCURACY = 0.7
 _TINY = np.finfo(np.float64).tiny
 _LOG_ZERO = -1e4  # can be added and subtracted, and is the logarithm of a number that rounds to exactly 0
 
@@ -240,32 +240,6 @@ class Tally(NamedTuple):
         """The share of each class; equal shares if there is no item. -> (k,)."""
         total = self.sizes.sum()
         return self.sizes / total if total > 0 else np.full(len(self.sizes), 1 / len(self.sizes))
-
-
-def accurate_votes(k: int) -> Floats:
-    """Probability of each vote by class, of an LF with the accuracy that is expected of any. -> (k, k).
-
-    >>> accurate_votes(3).round(2).tolist()
-    [[0.7, 0.15, 0.15], [0.15, 0.7, 0.15], [0.15, 0.15, 0.7]]
-    """
-    return np.where(np.eye(k, dtype=bool), PRIOR_ACCURACY, (1 - PRIOR_ACCURACY) / max(1, k - 1))
-
-
-def check_class_balance(class_balance: Sequence[float] | Floats, k: int) -> Floats:
-    """A class balance that a user states, as an array. -> (k,).
-
-    Raises:
-        ParameterError: It is not one probability a class.
-
-    >>> check_class_balance([0.25, 0.75], 2).tolist()
-    [0.25, 0.75]
-    """
-    balance = np.asarray(class_balance, np.float64)
-    if balance.shape != (k,) or not (balance >= 0).all() or not np.isclose(balance.sum(), 1):
-        raise ParameterError(
-            f"class_balance is {class_balance!r}; expected one probability for each of the {k} classes, summing to 1"
-        )
-    return balance
 
 
 def _log(probabilities: Floats) -> Floats:

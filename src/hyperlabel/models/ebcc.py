@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.kernels import hash_rows
+from hyperlabel.models.assumptions import check_class_balance
 from hyperlabel.models.base import LabelModel, TieBreak
-from hyperlabel.models.dawid_skene import check_class_balance
 from hyperlabel.models.evidence import VoteSums, softmax
 from hyperlabel.models.majority import vote_shares
 from hyperlabel.patterns import Patterns

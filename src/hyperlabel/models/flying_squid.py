@@ -27,8 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
+from hyperlabel.models.assumptions import PRIOR_ACCURACY, check_class_balance
 from hyperlabel.models.base import LabelModel, TieBreak
-from hyperlabel.models.dawid_skene import PRIOR_ACCURACY, check_class_balance
 from hyperlabel.models.evidence import VoteSums, softmax
 from hyperlabel.models.overlaps import sum_products
 from hyperlabel.patterns import Patterns

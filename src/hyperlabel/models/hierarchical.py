@@ -15,8 +15,9 @@ from typing import Literal
 import numpy as np
 
 from hyperlabel.errors import ParameterError, require
+from hyperlabel.models.assumptions import accurate_votes
 from hyperlabel.models.base import TieBreak
-from hyperlabel.models.dawid_skene import Abstain, ConfusionModel, Floats, Tally, accurate_votes
+from hyperlabel.models.dawid_skene import Abstain, ConfusionModel, Floats, Tally
 
 _POPULATION_ITEMS = 2.0  # that draw the population's rows to the accuracy expected of any LF
 _WEIGHTS = 2.0 ** np.arange(-4, 11)

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
+from hyperlabel.models.assumptions import PRIOR_ACCURACY, accurate_votes, check_class_balance
 from hyperlabel.models.base import LabelModel, TieBreak
-from hyperlabel.models.dawid_skene import PRIOR_ACCURACY, accurate_votes, check_class_balance
 from hyperlabel.models.evidence import VoteSums, softmax
 from hyperlabel.patterns import Patterns
 

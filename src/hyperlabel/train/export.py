@@ -7,6 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from hyperlabel.errors import WeightsError
+from hyperlabel.models.hyper import to_probabilities
 from hyperlabel.network import forward
 from hyperlabel.patterns import Patterns
 from hyperlabel.priors import IndependentPrior
@@ -44,16 +45,11 @@ def check_agreement(net: HyperNet, weights: Weights) -> None:
     for _ in range(10):
         votes = IndependentPrior(items=(50, 400)).sample(rng).votes
         patterns = Patterns.from_votes(Votes.from_array(votes, n_classes=2))
-        ours = _sigmoid(patterns.expand(forward(weights, patterns)[:, 0]).astype(np.float64))
-        theirs = _sigmoid(net.cpu()(torch.from_numpy(to_signs(votes))).double().numpy())
+        ours = patterns.expand(to_probabilities(forward(weights, patterns)))
+        theirs = to_probabilities(net.cpu()(torch.from_numpy(to_signs(votes)))[:, None].numpy())
         worst = float(np.abs(ours - theirs).max())
         if not worst <= TOLERANCE:  # also where it is NaN
             raise WeightsError(
                 f"the exported weights give probabilities that differ by {worst:.1e} from the trained network's "
                 f"(at most {TOLERANCE} is allowed); nothing was written"
             )
-
-
-def _sigmoid(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    probabilities: NDArray[np.float64] = 1 / (1 + np.exp(-logits))
-    return probabilities

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.priors import IndependentPrior, Prior, UniformPrior
+from hyperlabel.priors import PRIORS, Prior, UniformPrior
 from hyperlabel.theory.validity import Assumption
 
 
@@ -63,9 +63,9 @@ class Recipe:
 
     def make_prior(self) -> Prior:
         """The generator of training data."""
-        if self.prior == "independent":
-            return IndependentPrior()
-        return UniformPrior(candidates=self.candidates, assumption=self.assumption)
+        if self.prior == "uniform":
+            return UniformPrior(candidates=self.candidates, assumption=self.assumption)
+        return PRIORS[self.prior]()
 
     def lr_at(self, iteration: int) -> float:
         """The learning rate of an iteration, counted from 0."""
