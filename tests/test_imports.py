@@ -23,15 +23,16 @@ LEVELS = (
     ("classes",),
     ("votes",),
     ("patterns", "read"),
-    ("weights", "network"),
-    ("models", "theory", "priors", "lf"),
+    ("weights", "network", "unrolled"),
+    ("models", "theory", "priors"),
+    ("lf",),
     ("hyperlabel",),
-    ("engines", "train", "endmodel"),
-    ("bench",),
+    ("engines", "train", "endmodel", "compat"),
+    ("bench", "report"),
     ("cli",),
 )
 # Rooms on one line do not know each other, except these: (importer, imported).
-NEIGHBOURS = {("network", "weights"), ("priors", "theory")}
+NEIGHBOURS = {("network", "weights"), ("unrolled", "weights"), ("priors", "theory")}
 # Rooms that load torch: others import them inside functions only.
 INSIDE_FUNCTIONS = {"train", "endmodel"}
 
