@@ -50,6 +50,7 @@ DOUBLING_MATTERS = {
     "ds": "imagined votes weigh less beside more items",
     "hds": "imagined votes weigh less beside more items",
     "ebcc": "prior counts weigh less beside more items",
+    "auto": "it may choose hds",
 }
 FEWEST_LFS = {"fs": 3, "metal": 3}  # moments of pairs and triplets of LFs
 

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
 from hyperlabel.models.base import LabelModel, TieBreak
+from hyperlabel.models.evidence import DENSE
 from hyperlabel.models.majority import vote_shares
 from hyperlabel.patterns import Patterns
 from hyperlabel.rows import Rows
@@ -104,7 +105,7 @@ class CLL(LabelModel):
         learned = learn_labels(
             patterns, start, member, error_bound=self.error_bound, max_iter=self.max_iter, tol=self.tol
         )
-        return learned if member is None else learned._replace(labels=_means(learned.labels, member))
+        return learned if member is None else learned._replace(labels=_means(learned.labels.T, member).T)
 
     def _probabilities(self, patterns: Patterns) -> Floats:
         place = patterns.find(self._patterns)
@@ -162,75 +163,94 @@ def learn_labels(
     >>> learn_labels(patterns, np.full((3, 2), 0.5)).labels[patterns.inverse].round(1).tolist()
     [[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]
     """
-    errors, labels = _Errors(patterns), start
+    errors, labels = _Errors(patterns), start.T.copy()
     mean = labels if member is None else _means(labels, member)
+    weight = np.repeat(patterns.counts[None] / patterns.n_items, len(labels), axis=0)  # (k, p)
     squares, moved, steps = np.zeros_like(mean), np.inf, 0
     while moved >= tol and steps < max_iter:
         gradient = errors.gradient(errors.of(mean) - error_bound)
-        squares += gradient**2
+        squares += gradient * gradient
         move = gradient / np.sqrt(squares + _DAMPING)
-        labels = (labels - (move if member is None else move[member])).clip(0, 1)
+        labels = np.minimum(np.maximum(labels - (move if member is None else move[:, member]), 0), 1)
         before, mean = mean, labels if member is None else _means(labels, member)
-        moved, steps = patterns.counts @ np.abs(mean - before).sum(1) / patterns.n_items, steps + 1
+        moved, steps = float(np.vdot(weight, np.abs(mean - before))), steps + 1
     final = np.where(errors.n_votes > 0, errors.of(mean), error_bound)
-    return Learned(labels, final, steps, bool(moved < tol))
+    return Learned(labels.T, final.T, steps, bool(moved < tol))
 
 
 class _Errors:
     """The LFs' errors under labels of the patterns, and the gradient of their squared residuals.
 
-    A vote for c says yes to c and no to every other class, so sums over all votes of an LF or a pattern, minus
-    twice the sums over its votes for c, give both. No table of (LF, vote, class) is needed.
+    A vote for c says yes to c and no to every other class. Few patterns are held as a table of what every LF says to
+    every class, and both are matrix products. Else sums over all votes of an LF or a pattern, minus twice the sums
+    over its votes for c, give both.
+
+    Attributes:
+        n_votes: (m,) votes of each LF.
     """
 
     def __init__(self, patterns: Patterns) -> None:
-        self._shape = patterns.n_patterns, patterns.n_lfs, patterns.n_classes
+        p, m, k = self._shape = patterns.n_patterns, patterns.n_lfs, patterns.n_classes
         self._counts = patterns.counts.astype(np.float64)
         self._row, self._lf, self._vote = patterns.row, patterns.lf, patterns.vote
-        self._by_lf = np.argsort(patterns.lf, kind="stable")
-        self._lf_starts = np.concatenate([[0], np.cumsum(np.bincount(patterns.lf, minlength=patterns.n_lfs))])
-        self._row_starts = patterns.starts
-        self._said_yes = self._sum_own(np.ones((patterns.n_patterns, patterns.n_classes)))
-        self.n_votes = self._said_yes.sum(1, keepdims=True)  # (m, 1)
+        said_yes = self._sum_own(np.ones((k, p)))
+        self.n_votes = said_yes.sum(0)
         self._divisor = np.maximum(self.n_votes, 1)
+        self._yes_share = said_yes / self._divisor
+        self._is_dense = k * m * p <= DENSE
+        if self._is_dense:
+            self._tabulate()
+        else:
+            self._by_lf = np.argsort(patterns.lf, kind="stable")
+            self._lf_starts = np.concatenate([[0], np.cumsum(np.bincount(patterns.lf, minlength=m))])
+            self._row_starts = patterns.starts
+
+    def _tabulate(self) -> None:
+        """Tables of what is added to errors by labels, (k, m, p), and to gradients by residuals, (k, p, m)."""
+        p, m, k = self._shape
+        says = np.zeros((k, m, p))  # 1 for no, -1 for yes
+        says[:, self._lf, self._row] = 1
+        says[self._vote, self._lf, self._row] = -1
+        shares = says / self._divisor[:, None]
+        self._adds, self._slopes = shares * self._counts, 2 * shares.transpose(0, 2, 1)
 
     def of(self, labels: Floats) -> Floats:
-        """The errors. (p, k) -> (m, k)."""
-        weighted = (labels * self._counts[:, None])[self._row[self._by_lf]]
-        total = _segment_sums(weighted, self._lf_starts)
-        errors: Floats = (self._said_yes + total - 2 * self._sum_own(labels)) / self._divisor
-        return errors
+        """The errors. (k, p) -> (k, m)."""
+        if self._is_dense:
+            return np.asarray(self._yes_share + (self._adds @ labels[:, :, None])[:, :, 0])
+        total = _segment_sums((labels * self._counts)[:, self._row[self._by_lf]], self._lf_starts)
+        return np.asarray(self._yes_share + (total - 2 * self._sum_own(labels)) / self._divisor)
 
     def _sum_own(self, labels: Floats) -> Floats:
-        """Sum of the labels of the voted class over each LF's votes for it. (p, k) -> (m, k)."""
+        """Sum of the labels of the voted class over each LF's votes for it. (k, p) -> (k, m)."""
         _, m, k = self._shape
-        weights = labels[self._row, self._vote] * self._counts[self._row]
-        return np.asarray(np.bincount(self._lf * k + self._vote, weights, m * k).reshape(m, k), np.float64)
+        weights = labels[self._vote, self._row] * self._counts[self._row]
+        return np.asarray(np.bincount(self._vote * m + self._lf, weights, k * m).reshape(k, m), np.float64)
 
     def gradient(self, residuals: Floats) -> Floats:
-        """Gradient of the sum of squared residuals by an item's labels. (m, k) -> (p, k)."""
+        """Gradient of the sum of squared residuals by an item's labels. (k, m) -> (k, p)."""
+        if self._is_dense:
+            return np.asarray((self._slopes @ residuals[:, :, None])[:, :, 0])
         p, _, k = self._shape
         slopes = 2 * residuals / self._divisor
-        total = _segment_sums(slopes[self._lf], self._row_starts)
-        own = np.bincount(self._row * k + self._vote, slopes[self._lf, self._vote], p * k).reshape(p, k)
-        gradient: Floats = total - 2 * own
-        return gradient
+        total = _segment_sums(slopes[:, self._lf], self._row_starts)
+        own = np.bincount(self._vote * p + self._row, slopes[self._vote, self._lf], k * p).reshape(k, p)
+        return np.asarray(total - 2 * own)
 
 
 def _segment_sums(values: Floats, starts: NDArray[np.integer]) -> Floats:
-    """Sums of runs of rows, 0 for an empty run. (e, k), (s + 1,) -> (s, k)."""
-    sums = np.zeros((len(starts) - 1, values.shape[1]))
+    """Sums of runs of columns, 0 for an empty run. (k, e), (s + 1,) -> (k, s)."""
+    sums = np.zeros((len(values), len(starts) - 1))
     filled = np.flatnonzero(np.diff(starts))
     if len(filled):
-        sums[filled] = np.add.reduceat(values, starts[filled], axis=0)
+        sums[:, filled] = np.add.reduceat(values, starts[filled], axis=1)
     return sums
 
 
 def _means(labels: Floats, member: NDArray[np.integer]) -> Floats:
-    """Mean labels of the rows of each pattern, all of which have one. (r, k), (r,) -> (p, k)."""
+    """Mean labels of the columns of each pattern, all of which have one. (k, r), (r,) -> (k, p)."""
     size = np.bincount(member)
-    columns = [np.bincount(member, column) / size for column in labels.T]
-    return np.stack(columns, axis=1)
+    return np.stack([np.bincount(member, labels_of_class) / size for labels_of_class in labels])
 
 
 def _normalise(labels: Floats, patterns: Patterns) -> Floats:

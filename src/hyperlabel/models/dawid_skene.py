@@ -76,26 +76,39 @@ class ConfusionModel(LabelModel):
         self.tol = tol
 
     @abstractmethod
-    def _imagine(self, tally: "Tally") -> Floats:
-        """Imagined votes that each LF gets beside its own. -> (k, k), [vote, class]."""
+    def _imagine(self, votes: Floats, accurate: Floats) -> tuple[float, Floats]:
+        """How many items each row of a confusion matrix gets beside its own, and the votes on them.
+
+        Args:
+            votes: (m, k, k) votes that were counted, by LF, vote and class.
+            accurate: (k, k) the probability of each vote of an LF with accuracy 0.7, by vote and class.
+
+        Returns:
+            The number, and (k, k) the probability of each vote, by vote and class.
+        """
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
         self._check_params()
-        stated = None
-        if self.class_balance is not None:
-            stated = check_class_balance(self.class_balance, patterns.n_classes)
+        stated, k = self.class_balance, patterns.n_classes
+        balance = None if stated is None else check_class_balance(stated, k)
         sums, (free, known) = VoteSums(patterns), self._split_items(patterns, gold)
+        taken, weight = sums.counts * (free[:, 0] + known.sum(1)), sums.counts[:, None] * free / 2
         self.abstain_is_outcome_ = self._find_outcomes(patterns)
-        posterior, weight = vote_shares(patterns), sums.counts * free
+        abstentions = self._find_abstentions(sums, taken.sum())
+        posterior, accurate, enough = vote_shares(patterns), accurate_votes(k), self.tol * 2 * weight[:, 0].sum()
+        if balance is None and not (taken @ (free * posterior + known)).any():
+            balance = np.full(k, 1 / k)  # there is nothing to learn it from
         self.converged_ = False
-        while self.n_iter_ < self.max_iter and not self.converged_:
-            tally = self._tally(sums, free[:, None] * posterior + known)
-            self.class_balance_ = tally.balance if stated is None else stated
-            self.confusion_ = self._estimate_confusion(tally)
-            last, posterior = posterior, self._posterior(sums)
-            moved = weight @ np.abs(posterior - last).sum(1) / 2
-            self.converged_ = bool(moved <= self.tol * weight.sum())
-            self.n_iter_ += 1
+        with np.errstate(divide="ignore"):
+            while self.n_iter_ < self.max_iter and not self.converged_:
+                behind = posterior if gold is None else free * posterior + known
+                votes, sizes = sums.count_votes(behind), taken @ behind
+                confusion = _estimate(votes, sizes, *self._imagine(votes, accurate), abstentions)
+                last, posterior = posterior, _infer(sums, confusion, sizes if balance is None else balance)
+                self.converged_ = bool(np.vdot(weight, np.abs(posterior - last)) <= enough)
+                self.n_iter_ += 1
+        self.class_balance_ = sizes / sizes.sum() if balance is None else balance
+        self.confusion_: Floats = confusion.voting.transpose(0, 2, 1)
 
     def _check_params(self) -> None:
         if self.abstain not in ("one-sided", "ignore", "outcome"):
@@ -106,12 +119,13 @@ class ConfusionModel(LabelModel):
             raise ParameterError(f"tol is {self.tol!r}; expected 0 or more")
 
     def _split_items(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> tuple[Floats, Floats]:
-        """The parts of each pattern's items without gold, (p,), and with each class as gold, (p, k)."""
+        """The parts of each pattern's items without gold, the same for all classes, and with each as gold. (p, k)."""
         if gold is None:
             gold = np.zeros((patterns.n_patterns, patterns.n_classes), np.int64)
-        counts, taken = patterns.counts, patterns.has_votes | self.learn_from_empty
-        free, known = (counts - gold.sum(1)) / counts, gold / counts[:, None]
-        return np.where(taken, free, 0), np.where(taken[:, None], known, 0)
+        taken = patterns.has_votes | self.learn_from_empty
+        known = gold * (taken / patterns.counts)[:, None]
+        free = (taken - known.sum(1))[:, None]
+        return np.repeat(free, patterns.n_classes, axis=1), known
 
     def _find_outcomes(self, patterns: Patterns) -> NDArray[np.bool_]:
         """Whether abstaining is an outcome of each LF. -> (m,)."""
@@ -122,33 +136,18 @@ class ConfusionModel(LabelModel):
         one_sided: NDArray[np.bool_] = votes_for.sum(1) <= 1
         return one_sided
 
-    def _tally(self, sums: VoteSums, posterior: Floats) -> "Tally":
-        """Count classes, votes and abstentions. posterior: (p, k)."""
-        sizes, votes = sums.counts @ posterior, sums.count_votes(posterior)
-        voted, outcome = votes.sum(1), self.abstain_is_outcome_  # (m, k), (m,)
-        abstentions = np.where(outcome[:, None], np.maximum(sizes - voted, 0), 0)
-        coverage = np.where(outcome, voted.sum(1) / max(sizes.sum(), _TINY), 1)
-        return Tally(sizes, votes, abstentions, coverage)
-
-    def _estimate_confusion(self, tally: "Tally") -> Floats:
-        """Confusions that a tally implies. -> (m, k, k), [lf, class, vote]."""
-        imagined = self._imagine(tally)
-        voted = tally.votes + imagined * tally.coverage[:, None, None]
-        abstained = tally.abstentions + imagined.sum(0) * (1 - tally.coverage)[:, None]
-        confusion: Floats = voted / np.maximum(voted.sum(1) + abstained, _TINY)[:, None]
-        return confusion.transpose(0, 2, 1)
-
-    def _posterior(self, sums: VoteSums) -> Floats:
-        """Probabilities of the classes by Bayes' rule. -> (p, k)."""
-        voting = self.confusion_.transpose(0, 2, 1)  # (m, vote, class)
-        abstaining = np.where(self.abstain_is_outcome_[:, None], 1 - voting.sum(1), 1)  # (m, class)
-        silence = _log(abstaining)
-        with np.errstate(divide="ignore"):
-            nobody_votes = np.log(self.class_balance_) + silence.sum(0)
-        return softmax(nobody_votes + sums.add_evidence(_log(voting) - silence[:, None]))
+    def _find_abstentions(self, sums: VoteSums, items: float) -> "_Abstentions":
+        """Whether abstaining is an outcome, and how often LFs vote."""
+        voted = sums.count_votes(np.ones((len(sums.counts), 1))).sum((1, 2))
+        coverage = np.where(self.abstain_is_outcome_, voted / max(items, 1), 1)
+        outcome = self.abstain_is_outcome_[:, None].astype(np.float64)
+        return _Abstentions(outcome if outcome.any() else None, coverage[:, None, None])
 
     def _probabilities(self, patterns: Patterns) -> Floats:
-        return self._posterior(VoteSums(patterns))
+        abstaining = np.where(self.abstain_is_outcome_[:, None], np.maximum(1 - self.confusion_.sum(2), 0), 1)
+        confusion = _Confusion(self.confusion_.transpose(0, 2, 1), abstaining)
+        with np.errstate(divide="ignore"):
+            return _infer(VoteSums(patterns), confusion, self.class_balance_)
 
 
 class DawidSkene(ConfusionModel):
@@ -212,36 +211,63 @@ class DawidSkene(ConfusionModel):
         if not 0 <= self.smoothing < np.inf:
             raise ParameterError(f"smoothing is {self.smoothing!r}; expected a number of items from 0 on")
 
-    def _imagine(self, tally: "Tally") -> Floats:
-        return self.smoothing * accurate_votes(len(tally.sizes))
+    def _imagine(self, votes: Floats, accurate: Floats) -> tuple[float, Floats]:
+        return self.smoothing, accurate
 
 
-class Tally(NamedTuple):
-    """What one step of EM counts.
+class _Confusion(NamedTuple):
+    """Probabilities of what LFs do under each class.
 
     Attributes:
-        sizes: (k,) items of each class.
-        votes: (m, k, k) votes, by LF, vote and class.
-        abstentions: (m, k) abstentions, by LF and class; 0 where abstaining is not an outcome.
-        coverage: (m,) share of items that the LF votes on; 1 where abstaining is not an outcome.
-
-    >>> votes = np.array([[[2.0, 0.0], [1.0, 1.0]]])
-    >>> Tally(np.array([3.0, 1.0]), votes, np.zeros((1, 2)), np.ones(1)).balance.tolist()
-    [0.75, 0.25]
+        voting: (m, k, k) of each vote, by LF, vote and class.
+        abstaining: (m, k) of abstaining, by LF and class, 1 where it is not an outcome; None if it never is.
     """
 
-    sizes: Floats
-    votes: Floats
-    abstentions: Floats
+    voting: Floats
+    abstaining: Floats | None
+
+
+class _Abstentions(NamedTuple):
+    """What is known of abstaining before learning.
+
+    Attributes:
+        outcome: (m, 1) 1 where abstaining is an outcome and 0 elsewhere; None if it never is.
+        coverage: (m, 1, 1) share of items that each LF votes on; 1 where abstaining is not an outcome.
+    """
+
+    outcome: Floats | None
     coverage: Floats
 
-    @property
-    def balance(self) -> Floats:
-        """The share of each class; equal shares if there is no item. -> (k,)."""
-        total = self.sizes.sum()
-        return self.sizes / total if total > 0 else np.full(len(self.sizes), 1 / len(self.sizes))
+
+def _estimate(
+    votes: Floats, sizes: Floats, smoothing: float, imagined: Floats, abstentions: _Abstentions
+) -> _Confusion:
+    """Probabilities that counted and imagined votes imply.
+
+    Args:
+        votes: (m, k, k) votes, by LF, vote and class.
+        sizes: (k,) items of each class.
+        smoothing: Imagined items of each class.
+        imagined: (k, k) the probability of each vote on them, by vote and class.
+        abstentions: Which of these items an LF abstains on.
+    """
+    voted = votes + abstentions.coverage * (smoothing * imagined)
+    spoken = np.einsum("jvc->jc", voted)  # over short axes faster than sum
+    if abstentions.outcome is None:
+        return _Confusion(voted / np.maximum(spoken, _TINY)[:, None], None)
+    total = np.maximum(spoken, abstentions.outcome * (sizes + smoothing) + _TINY)
+    return _Confusion(voted / total[:, None], 1 - abstentions.outcome * (spoken / total))
+
+
+def _infer(sums: VoteSums, confusion: _Confusion, sizes: Floats) -> Floats:
+    """Probabilities of the classes by Bayes' rule, from confusions and what classes are proportional to. -> (p, k)."""
+    evidence, nobody_votes = _log(confusion.voting), np.log(sizes)
+    if confusion.abstaining is not None:
+        silence = _log(confusion.abstaining)
+        evidence, nobody_votes = evidence - silence[:, None], nobody_votes + silence.sum(0)
+    return softmax(nobody_votes + sums.add_evidence(evidence))
 
 
 def _log(probabilities: Floats) -> Floats:
-    """Logarithms, finite also where a probability is 0."""
-    return np.where(probabilities > 0, np.log(np.maximum(probabilities, _TINY)), _LOG_ZERO)
+    """Logarithms, finite also where a probability is 0, of which callers keep NumPy from warning."""
+    return np.maximum(np.log(probabilities), _LOG_ZERO)

@@ -28,7 +28,7 @@ from hyperlabel.errors import ParameterError, require
 from hyperlabel.kernels import hash_rows
 from hyperlabel.models.assumptions import check_class_balance
 from hyperlabel.models.base import LabelModel, TieBreak
-from hyperlabel.models.evidence import VoteSums, softmax
+from hyperlabel.models.evidence import DENSE, VoteSums, softmax
 from hyperlabel.models.majority import vote_shares
 from hyperlabel.patterns import Patterns
 
@@ -38,6 +38,7 @@ _SUBTYPE_PRIOR = 0.1  # of all subtypes of a class together
 _RIGHT_PRIOR, _WRONG_PRIOR = 4.0, 1.0
 _TINY = np.finfo(np.float64).tiny
 _EMPTY = 1e-12  # a subtype with fewer items is empty
+_RELATIVE_TOL = 1e-5  # movement of a probability, for each unit of it, that is none
 
 
 class EBCC(LabelModel):
@@ -180,39 +181,35 @@ class _Inference:
     """
 
     def __init__(self, patterns: Patterns, expected_sizes: Floats, subtypes: int) -> None:
-        from scipy.sparse import csr_array
-
         self._m, self._k, self._subtypes = patterns.n_lfs, patterns.n_classes, subtypes
-        self._has_votes = patterns.has_votes
-        self._counts = patterns.counts * self._has_votes
+        self._has_votes = patterns.has_votes[:, None]
+        self._counts = (patterns.counts * patterns.has_votes).astype(np.float64)
         self._expected_sizes = expected_sizes
+        self._is_class = np.repeat(np.eye(self._k), subtypes, axis=0)  # (kG, k)
         pairs, pair = np.unique(patterns.lf * self._k + patterns.vote, return_inverse=True)
         self._pair_lf, self._pair_vote = pairs // self._k, pairs % self._k
         begins = np.diff(self._pair_lf, prepend=-1) > 0
         self._first_pair, self._pair_voter = np.flatnonzero(begins), np.cumsum(begins) - 1
-        shape = patterns.n_patterns, len(pairs)
-        self._casts: Any = csr_array((np.ones(len(pair)), pair, patterns.starts), shape=shape)  # (p, c)
-        self._is_cast: Any = self._casts.T.tocsr()
+        self._casts, self._is_cast = _tabulate(patterns, pair, len(pairs))
 
     def run(self, start: Floats, max_iter: int, tol: float) -> _Run:
         """Raise the bound from a start, (p, kG) items of each pattern by class and subtype."""
         items, columns = start, np.arange(start.shape[1])
-        last = self._sum_subtypes(items / np.maximum(self._counts, 1)[:, None], columns)
+        is_class, prior = self._is_class, self._vote_prior(self._pair_vote, columns)
+        last = (items / np.maximum(self._counts, 1)[:, None]) @ is_class
         converged, n_iter = False, 0
         while n_iter < max_iter and not converged:
             posterior = self._update(items, columns)
             base = posterior.expected_log_balance()[columns]
-            rho = softmax(base + self._casts @ self._expected_log_votes(posterior))  # (p, q)
-            probabilities, items = self._sum_subtypes(rho, columns), rho * self._counts[:, None]
-            converged = np.allclose(last[self._has_votes], probabilities[self._has_votes], atol=tol)
-            last, n_iter = probabilities, n_iter + 1
-            held = items.sum(0) > _EMPTY
-            items, columns = items[:, held], columns[held]
+            rho = softmax(base + self._casts @ self._expected_log_votes(posterior.votes, prior))  # (p, q)
+            probabilities, items = rho @ is_class, rho * self._counts[:, None]
+            far = np.abs(probabilities - last) > tol + _RELATIVE_TOL * probabilities
+            converged, last, n_iter = not (far & self._has_votes).any(), probabilities, n_iter + 1
+            held = self._counts @ rho > _EMPTY
+            if not held.all():
+                items, columns = items[:, held], columns[held]
+                is_class, prior = is_class[held], prior[:, held]
         return _Run(posterior, self._bound(posterior, rho), n_iter, converged)
-
-    def _sum_subtypes(self, rho: Floats, columns: NDArray[np.intp]) -> Floats:
-        """Probabilities of classes. (p, q) -> (p, k)."""
-        return rho @ np.eye(self._k)[columns // self._subtypes]
 
     def _update(self, items: Floats, columns: NDArray[np.intp]) -> _Posterior:
         """The Dirichlet posteriors that items, (p, q), imply."""
@@ -225,13 +222,12 @@ class _Inference:
         """Prior parameters of votes. (c,), (q,) -> (c, q)."""
         return np.where(vote[:, None] == columns // self._subtypes, _RIGHT_PRIOR, _WRONG_PRIOR)
 
-    def _expected_log_votes(self, posterior: _Posterior) -> Floats:
-        """E log confusion of the pairs and subtypes in use. -> (c, q)."""
+    def _expected_log_votes(self, votes: Floats, prior: Floats) -> Floats:
+        """E log confusion of the pairs and subtypes in use, from votes and their prior. (c, q), (c, q) -> (c, q)."""
         from scipy.special import digamma
 
-        totals = np.add.reduceat(posterior.votes, self._first_pair) + _RIGHT_PRIOR + (self._k - 1) * _WRONG_PRIOR
-        votes = posterior.votes + self._vote_prior(self._pair_vote, posterior.columns)
-        expected: Floats = digamma(votes) - digamma(totals)[self._pair_voter]
+        totals = np.add.reduceat(votes, self._first_pair) + (_RIGHT_PRIOR + (self._k - 1) * _WRONG_PRIOR)
+        expected: Floats = digamma(votes + prior) - digamma(totals)[self._pair_voter]
         return expected
 
     def all_votes(self, posterior: _Posterior) -> Floats:
@@ -247,6 +243,17 @@ class _Inference:
 
         dirichlets = (posterior.sizes, 0), (posterior.subtypes, 1), (self.all_votes(posterior), 1)
         return float(sum(_log_normaliser(*d) for d in dirichlets) + self._counts @ entr(rho).sum(1))
+
+
+def _tabulate(patterns: Patterns, pair: NDArray[np.integer], pairs: int) -> tuple[Any, Any]:
+    """Which (LF, vote) pairs occur in which pattern, (p, c) of zeros and ones, and the transpose; sparse if large."""
+    from scipy.sparse import csr_array
+
+    casts: Any = csr_array((np.ones(len(pair)), pair, patterns.starts), shape=(patterns.n_patterns, pairs))
+    if patterns.n_patterns * pairs <= DENSE:
+        casts = casts.toarray()
+        return casts, np.ascontiguousarray(casts.T)
+    return casts, casts.T.tocsr()
 
 
 def _draw_by_patterns(patterns: Patterns, subtypes: int, restarts: int, seed: int) -> Iterator[Floats]:

@@ -12,8 +12,14 @@ from hyperlabel.patterns import Patterns
 Floats = NDArray[np.float64]
 
 
+DENSE = 1 << 15  # entries of a table of votes that stays in the cache and whose products BLAS does in one thread
+
+
 class VoteSums:
     """The two sums, for one set of patterns.
+
+    Few patterns are held as a table of zeros and ones, and each sum is one matrix product; many are summed vote by
+    vote.
 
     Args:
         patterns: The votes.
@@ -29,10 +35,18 @@ class VoteSums:
         self.counts: Floats = patterns.counts.astype(np.float64)
         self._row = patterns.row
         self._code = patterns.lf * patterns.n_classes + patterns.vote
+        shape = patterns.n_patterns, patterns.n_lfs * patterns.n_classes
+        self._is_dense = shape[0] * shape[1] <= DENSE
+        if self._is_dense:
+            self._casts = np.zeros(shape)
+            self._casts[self._row, self._code] = 1
+            self._is_cast: Floats = np.ascontiguousarray(self._casts.T * self.counts)  # (mk, p)
 
     def add_evidence(self, table: Floats) -> Floats:
-        """Sum over each pattern's votes of `table[lf, vote]`. (m, k, c) -> (p, c)."""
-        flat = table.reshape(self.n_lfs * self.n_classes, -1)
+        """Sum over each pattern's votes of `table[lf, vote]`, which is finite. (m, k, c) -> (p, c)."""
+        flat = table.reshape(self.n_lfs * self.n_classes, table.shape[2])
+        if self._is_dense:
+            return self._casts @ flat
         summed = np.empty((len(self.counts), flat.shape[1]))
         for c in range(flat.shape[1]):
             summed[:, c] = np.bincount(self._row, weights=flat[self._code, c], minlength=len(self.counts))
@@ -40,12 +54,14 @@ class VoteSums:
 
     def count_votes(self, posterior: Floats) -> Floats:
         """Sum over items of the posterior behind each LF's each vote. (p, c) -> (m, k, c)."""
+        shape = self.n_lfs, self.n_classes, posterior.shape[1]
+        if self._is_dense:
+            return (self._is_cast @ posterior).reshape(shape)
         weighted: Floats = posterior * self.counts[:, None]
-        size = self.n_lfs * self.n_classes
-        counted = np.empty((size, posterior.shape[1]))
+        counted = np.empty((self.n_lfs * self.n_classes, posterior.shape[1]))
         for c in range(posterior.shape[1]):
-            counted[:, c] = np.bincount(self._code, weights=weighted[self._row, c], minlength=size)
-        return counted.reshape(self.n_lfs, self.n_classes, -1)
+            counted[:, c] = np.bincount(self._code, weights=weighted[self._row, c], minlength=len(counted))
+        return counted.reshape(shape)
 
 
 def softmax(logits: Floats) -> Floats:

@@ -15,9 +15,8 @@ from typing import Literal
 import numpy as np
 
 from hyperlabel.errors import ParameterError, require
-from hyperlabel.models.assumptions import accurate_votes
 from hyperlabel.models.base import TieBreak
-from hyperlabel.models.dawid_skene import Abstain, ConfusionModel, Floats, Tally
+from hyperlabel.models.dawid_skene import Abstain, ConfusionModel, Floats
 
 _POPULATION_ITEMS = 2.0  # that draw the population's rows to the accuracy expected of any LF
 _WEIGHTS = 2.0 ** np.arange(-4, 11)
@@ -87,14 +86,13 @@ class HierarchicalDawidSkene(ConfusionModel):
         elif isinstance(self.smoothing, str) or not 0 < self.smoothing < np.inf:
             raise ParameterError(f"smoothing is {self.smoothing!r}; expected a number of items above 0, or 'learned'")
 
-    def _imagine(self, tally: Tally) -> Floats:
-        population = tally.votes.sum(0) + _POPULATION_ITEMS * accurate_votes(len(tally.sizes))
+    def _imagine(self, votes: Floats, accurate: Floats) -> tuple[float, Floats]:
+        population = votes.sum(0) + _POPULATION_ITEMS * accurate
         population /= population.sum(0)
         self.population_: Floats = population.T
         learned = self.smoothing == "learned"
-        self.smoothing_ = likeliest_weight(population, tally.votes) if learned else float(self.smoothing)
-        imagined: Floats = self.smoothing_ * population
-        return imagined
+        self.smoothing_ = likeliest_weight(population, votes) if learned else float(self.smoothing)
+        return self.smoothing_, population
 
 
 def likeliest_weight(population: Floats, votes: Floats) -> float:

@@ -113,17 +113,19 @@ class NPLM(LabelModel):
         """Learn by EM, from the probabilities that votes with accuracy 0.7 imply."""
         sums, m, k = VoteSums(patterns), patterns.n_lfs, patterns.n_classes
         weight = sums.counts * patterns.has_votes
-        items = max(1.0, weight.sum())
+        items, half = max(1.0, weight.sum()), np.repeat(weight[:, None] / 2, k, axis=1)
+        estimator, even = _Estimator(sums, items, self.smoothing), None if weight.any() else np.full(k, 1 / k)
         posterior = softmax(sums.add_evidence(np.broadcast_to(np.log(accurate_votes(k)), (m, k, k))))
         self.converged_ = False
         while self.n_iter_ < self.max_iter and not self.converged_:
-            shares = weight @ posterior / items if weight.any() else np.full(k, 1 / k)
-            learned = _learn(sums.count_votes(posterior), shares if balance is None else balance, items, self.smoothing)
-            last, posterior = posterior, softmax(learned.prior + sums.add_evidence(learned.evidence))
-            moved = weight @ np.abs(posterior - last).sum(1) / 2
-            self.converged_ = bool(moved <= self.tol * items)
+            shares = weight @ posterior / items if even is None else even
+            rates = estimator.find_rates(sums.count_votes(posterior), shares if balance is None else balance)
+            prior, evidence = estimator.weigh(rates)
+            last, posterior = posterior, softmax(prior + sums.add_evidence(evidence))
+            self.converged_ = bool(np.vdot(half, np.abs(posterior - last)) <= self.tol * items)
             self.n_iter_ += 1
-        return learned
+        evidence = estimator.weigh_unseen(rates, evidence)
+        return _Learned(rates.balance, estimator.to_accuracies(rates), estimator.one_sided, prior, evidence)
 
     def _descend(self, patterns: Patterns, balance: Floats | None, batch_size: int) -> "_Learned":
         """Learn as the released code does."""
@@ -176,39 +178,83 @@ class _Learned(NamedTuple):
     evidence: Floats
 
 
-def _learn(behind: Floats, balance: Floats, items: float, smoothing: float) -> _Learned:
-    """The likeliest parameters, given the class probabilities behind each vote.
+class _Rates(NamedTuple):
+    """What EM estimates.
+
+    Attributes:
+        balance: (k,) the probabilities of the classes.
+        right: (o, k) how often each LF that is not one-sided is right if it votes, by class.
+        votes: (s, k) how often each one-sided LF votes, by class.
+    """
+
+    balance: Floats
+    right: Floats
+    votes: Floats
+
+
+class _Estimator:
+    """Estimates from the class probabilities behind votes, and what they say about the classes.
 
     Args:
-        behind: (m, k, k) sums of class probabilities over items, by LF, vote and class.
-        balance: (k,) the probabilities of the classes.
+        sums: The votes.
         items: Number of items.
         smoothing: Imagined votes for each vote.
+
+    Attributes:
+        one_sided: (m,) whether each LF votes for one class only.
     """
-    k, votes = len(balance), behind.sum((1, 2))
-    voted, right = behind.sum(1), np.diagonal(behind, axis1=1, axis2=2)  # (m, class)
-    imagined = np.maximum(smoothing * votes[:, None] / k, _TINY)
-    accuracies = (right + PRIOR_ACCURACY * imagined) / (voted + imagined)
-    evidence, prior = _tabulate(_log(accuracies), _log(1 - accuracies)), _log(balance)
-    one_sided = (behind.sum(2) > 0).sum(1) == 1
-    if one_sided.any():
-        side = behind[one_sided].sum(2).argmax(1)
-        rates = _find_rates(voted[one_sided], side, balance, items)
-        silence, speech = _log(1 - rates), np.tile(np.log(accurate_votes(k)), (len(side), 1, 1))
-        speech[np.arange(len(side)), side] = _log(rates)  # its other votes were never seen
-        evidence[one_sided], prior = speech - silence[:, None], prior + silence.sum(0)
-        accuracies[one_sided] = np.where(np.arange(k) == side[:, None], rates, 1 - rates)
-    return _Learned(balance, accuracies, one_sided, prior, evidence)
 
+    def __init__(self, sums: VoteSums, items: float, smoothing: float) -> None:
+        votes = sums.count_votes(np.ones((len(sums.counts), 1)))[:, :, 0]  # (m, k)
+        self.one_sided: NDArray[np.bool_] = (votes > 0).sum(1) == 1
+        self._sided, self._others = np.flatnonzero(self.one_sided), np.flatnonzero(~self.one_sided)
+        self._side = votes[self._sided].argmax(1)
+        self._items, self._accurate = items, accurate_votes(sums.n_classes)
+        cast = votes.sum(1, keepdims=True)  # (m, 1)
+        self._imagined_sided = _ONE_SIDED_SMOOTHING * cast[self._sided]
+        self._imagined_others = np.maximum(smoothing * cast[self._others] / sums.n_classes, _TINY)
 
-def _find_rates(voted: Floats, side: NDArray[np.intp], balance: Floats, items: float) -> Floats:
-    """How often one-sided LFs vote under each class. (s, k) class probabilities behind their votes, (s,) -> (s, k)."""
-    expected = accurate_votes(len(balance))[side] * balance
-    expected /= np.maximum(expected.sum(1, keepdims=True), _TINY)
-    votes = voted.sum(1, keepdims=True)
-    counts = (voted + _ONE_SIDED_SMOOTHING * votes * expected) / (1 + _ONE_SIDED_SMOOTHING)
-    rates: Floats = np.minimum(counts / np.maximum(items * balance, _TINY), _HIGHEST_RATE)
-    return rates
+    def find_rates(self, behind: Floats, balance: Floats) -> _Rates:
+        """Rates, given (m, k, k) sums of class probabilities over items, by LF, vote and class."""
+        voted = np.einsum("jvc->jc", behind)  # over short axes faster than sum
+        right = votes = voted[:0]
+        if len(self._others):
+            all_right = behind.diagonal(axis1=1, axis2=2)[self._others] + PRIOR_ACCURACY * self._imagined_others
+            right = all_right / (voted[self._others] + self._imagined_others)
+        if len(self._sided):
+            expected = self._accurate * (balance / np.maximum(self._accurate @ balance, _TINY)[:, None])
+            counts = (voted[self._sided] + self._imagined_sided * expected[self._side]) / (1 + _ONE_SIDED_SMOOTHING)
+            votes = np.minimum(counts / np.maximum(self._items * balance, _TINY), _HIGHEST_RATE)
+        return _Rates(balance, right, votes)
+
+    def weigh(self, rates: _Rates) -> tuple[Floats, Floats]:
+        """Log-probabilities of the classes where all one-sided LFs abstain, and what votes add. -> (k,), (m, k, k).
+
+        Votes of one-sided LFs that were never seen add nothing.
+        """
+        evidence, prior = np.zeros((len(self.one_sided), *self._accurate.shape)), _log(rates.balance)
+        if len(self._others):
+            evidence[self._others] = _tabulate(_log(rates.right), _log(1 - rates.right))
+        if len(self._sided):
+            silence = _log(1 - rates.votes)
+            evidence[self._sided, self._side] = _log(rates.votes) - silence
+            prior = prior + silence.sum(0)
+        return prior, evidence
+
+    def weigh_unseen(self, rates: _Rates, evidence: Floats) -> Floats:
+        """The same with votes of one-sided LFs that were never seen: these have accuracy 0.7. -> (m, k, k)."""
+        speech = np.log(self._accurate) - _log(1 - rates.votes)[:, None]  # (s, k, k)
+        unseen = np.arange(len(self._accurate)) != self._side[:, None]
+        evidence[self._sided] = np.where(unseen[:, :, None], speech, evidence[self._sided])
+        return evidence
+
+    def to_accuracies(self, rates: _Rates) -> Floats:
+        """As `NPLM.accuracies_`."""
+        accuracies = np.empty((len(self.one_sided), len(rates.balance)))
+        accuracies[self._others] = rates.right
+        is_side = np.arange(len(rates.balance)) == self._side[:, None]
+        accuracies[self._sided] = np.where(is_side, rates.votes, 1 - rates.votes)
+        return accuracies
 
 
 def _tabulate(log_right: Floats, log_wrong: Floats) -> Floats:

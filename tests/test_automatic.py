@@ -1,0 +1,106 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import hyperlabel as hl
+from hyperlabel.models.automatic import AutomaticModel, choose, share_of_many_sided, votes_per_item
+from hyperlabel.models.balanced import BalancedVote
+from hyperlabel.models.hierarchical import HierarchicalDawidSkene
+from hyperlabel.models.majority import MajorityVote
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+ANCHORS = json.loads((DATA / "anchors.json").read_text(encoding="utf-8")) if DATA.exists() else {}
+# Kinds of the real sets that are not one-sided, from the trial that the rule stems from.
+MAJORITY = {"commercial", "imdb", "rna"}
+PEOPLE = {name for name in ANCHORS if name.startswith("crowd")} | {"domain"}
+
+
+def people(votes_an_item, n=400, m=9, k=3, seed=0):
+    """Votes of LFs that vote for any class, as many an item on average."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(k, size=n)
+    votes = np.where(rng.random((n, m)) < np.linspace(0.4, 0.95, m), truth[:, None], rng.integers(k, size=(n, m)))
+    return np.where(rng.random((n, m)) < votes_an_item / m, votes, -1), truth
+
+
+def rules(n=400, m=6, seed=0):
+    """Votes of LFs that vote for one of two classes each."""
+    rng = np.random.default_rng(seed)
+    truth, side = rng.integers(2, size=n), np.arange(m) % 2
+    return np.where(rng.random((n, m)) < np.where(truth[:, None] == side, 0.6, 0.1), side, -1), truth
+
+
+CASES = {
+    "hds": (people(6)[0], HierarchicalDawidSkene(abstain="ignore")),
+    "mv": (people(1.5)[0], MajorityVote()),
+    "bv": (rules()[0], BalancedVote()),
+}
+
+
+@pytest.mark.parametrize("choice", CASES)
+def test_automatic_gives_the_probabilities_of_the_model_that_it_chooses(choice):
+    votes, expected = CASES[choice]
+    model = AutomaticModel().fit(votes)
+    assert model.chosen_ == choice
+    assert isinstance(model.model_, type(expected))
+    assert_array_equal(model.predict_proba(votes), expected.fit(votes).predict_proba(votes))
+    assert model.n_iter_ == expected.n_iter_
+
+
+@pytest.mark.skipif(not ANCHORS, reason="the real sets are not beside the repository")
+@pytest.mark.parametrize("name", ANCHORS)
+def test_automatic_on_real_set_chooses_as_in_the_trial(name):
+    votes = np.load(DATA / f"{name}.npz")["L"].astype(np.int64)
+    expected = "hds" if name in PEOPLE else "mv" if name in MAJORITY else "bv"
+    patterns = hl.Patterns.from_votes(hl.Votes.from_array(votes, n_classes=ANCHORS[name]["k"]))
+    assert choose(share_of_many_sided(patterns), votes_per_item(patterns)) == expected
+
+
+@pytest.mark.parametrize(
+    ("share", "votes", "choice"),
+    [(0.51, 2.51, "hds"), (0.51, 2.5, "mv"), (0.5, 2.51, "bv"), (0.5, 1.0, "bv"), (0.0, 0.0, "bv")],
+)
+def test_choice_changes_only_above_both_bounds(share, votes, choice):
+    assert choose(share, votes) == choice
+
+
+def test_automatic_reports_the_two_numbers_that_the_rule_looks_at():
+    votes = np.array([[0, 1, -1], [1, 1, -1], [-1, 1, 1], [-1, -1, -1]])
+    model = AutomaticModel().fit(votes)
+    assert model.many_sided_share_ == pytest.approx(2 / 6)
+    assert model.votes_per_item_ == pytest.approx(2)
+
+
+def test_automatic_with_items_repeated_or_without_votes_chooses_the_same():
+    votes = people(6)[0]
+    for more in (np.tile(votes, (5, 1)), np.concatenate([votes, np.full((4000, 9), -1)])):
+        assert AutomaticModel().fit(more).votes_per_item_ == pytest.approx(AutomaticModel().fit(votes).votes_per_item_)
+
+
+def test_automatic_of_people_learns_from_gold_and_looks_it_up():
+    votes, truth = people(6)
+    gold = np.where(np.arange(400) < 200, truth, -1)
+    model = AutomaticModel().fit(votes, gold)
+    clamped = HierarchicalDawidSkene(abstain="ignore").fit(votes, gold)
+    assert_array_equal(model.model_.confusion_, clamped.confusion_)
+    alone = np.flatnonzero([(votes == row).all(1).sum() == 1 for row in votes])
+    known, unknown = alone[alone < 200], alone[alone >= 200]
+    probabilities, without = model.predict_proba(votes), clamped.predict_proba(votes)
+    assert_allclose(probabilities[unknown], without[unknown])
+    assert_allclose(probabilities[known], (without[known] + np.eye(3)[truth[known]]) / 2)
+
+
+def test_automatic_of_rules_looks_gold_up():
+    votes, truth = rules()
+    gold = np.where(np.arange(400) < 200, truth, -1)
+    expected = BalancedVote().fit(votes, gold).predict_proba(votes)
+    assert_array_equal(AutomaticModel().fit(votes, gold).predict_proba(votes), expected)
+
+
+def test_automatic_explains_by_the_model_that_it_chose():
+    votes = rules()[0]
+    item = int((votes >= 0).any(1).argmax())
+    assert str(AutomaticModel().fit(votes).explain(votes, item)) == str(BalancedVote().fit(votes).explain(votes, item))
