@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hyperlabel.cli import main
-from hyperlabel.weights import Weights, expected_shapes
+from hyperlabel.weights import Weights, expected_shapes, unrolled_shapes
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -37,6 +37,21 @@ def make_weights() -> Callable[..., Weights]:
             for name, shape in expected_shapes(list(widths)).items()
         }
         return Weights(arrays, {"model": "random", "widths": list(widths)})
+
+    return make
+
+
+@pytest.fixture
+def make_unrolled_weights() -> Callable[..., Weights]:
+    """Random weights of an unrolled network, large enough that what it learns matters."""
+
+    def make(width=8, steps=3, seed=0):
+        rng = np.random.default_rng(seed)
+        arrays = {
+            name: rng.normal(0, 0.5 / np.sqrt(shape[-1]), shape).astype(np.float32)
+            for name, shape in unrolled_shapes(width, steps).items()
+        }
+        return Weights(arrays, {"model": "random", "width": width, "steps": steps})
 
     return make
 

@@ -14,6 +14,7 @@ import pytest
 import hyperlabel as hl
 
 GOLDEN = Path(__file__).with_name("golden.json")
+WEIGHTS = ("hlm", "hlm2")
 CASES = {"two classes": (40, 6, 2), "four classes": (30, 5, 4), "many LFs": (12, 80, 2), "one LF": (6, 1, 2)}
 
 
@@ -22,20 +23,26 @@ def draw_votes(n, m, k):
     return np.where(rng.random((n, m)) < 0.5, rng.integers(0, k, (n, m)), -1)
 
 
-def probabilities(case, *, gold):
+def probabilities(weights, case, *, gold):
     n, m, k = CASES[case]
     votes = draw_votes(n, m, k)
     known = {i: i % k for i in range(0, n, 3)} if gold else None
-    return hl.HyperLabelModel(weights="hlm", n_classes=k).fit(votes, known).predict_proba(votes)
+    return hl.HyperLabelModel(weights=weights, n_classes=k).fit(votes, known).predict_proba(votes)
+
+
+def key(weights, case, *, gold):
+    return f"{weights}, {case}, gold" if gold else f"{weights}, {case}"
 
 
 @pytest.mark.parametrize("gold", [False, True])
 @pytest.mark.parametrize("case", CASES)
-def test_probabilities_of_bundled_weights_are_as_recorded(case, gold):
-    recorded = json.loads(GOLDEN.read_text())[f"{case}, gold" if gold else case]
-    np.testing.assert_allclose(probabilities(case, gold=gold), recorded, atol=2e-6)
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_probabilities_of_bundled_weights_are_as_recorded(weights, case, gold):
+    recorded = json.loads(GOLDEN.read_text())[key(weights, case, gold=gold)]
+    np.testing.assert_allclose(probabilities(weights, case, gold=gold), recorded, atol=2e-6)
 
 
 if __name__ == "__main__":
-    record = {f"{c}, gold" if g else c: probabilities(c, gold=g).tolist() for c in CASES for g in (False, True)}
+    cases = [(weights, case, gold) for weights in WEIGHTS for case in CASES for gold in (False, True)]
+    record = {key(w, c, gold=g): probabilities(w, c, gold=g).tolist() for w, c, g in cases}
     GOLDEN.write_text(json.dumps(record) + "\n")

@@ -7,6 +7,8 @@ from hyperlabel.weights import load_weights
 
 VOTES = np.array([[0, 1, -1], [1, 1, -1], [-1, -1, -1], [0, 0, 1], [1, -1, 1]])
 
+both_networks = pytest.mark.parametrize("weights", ["hlm", "hlm2"])
+
 
 def random_votes(n=400, m=6, k=2, seed=0):
     rng = np.random.default_rng(seed)
@@ -15,10 +17,11 @@ def random_votes(n=400, m=6, k=2, seed=0):
     return np.where(rng.random((n, m)) < 0.5, votes, -1), truth
 
 
-def test_predict_with_reliable_lfs_beats_a_single_lf():
+@both_networks
+def test_predict_with_reliable_lfs_beats_a_single_lf(weights):
     votes, truth = random_votes()
     voted = (votes >= 0).any(1)
-    right = (hl.HyperLabelModel().predict(votes) == truth)[voted].mean()
+    right = (hl.HyperLabelModel(weights=weights).predict(votes) == truth)[voted].mean()
     one = (votes[:, 0] == truth)[votes[:, 0] >= 0].mean()
     assert right > one
 
@@ -52,45 +55,56 @@ def test_fit_without_gold_learns_nothing():
 def test_fit_with_gold_moves_probabilities_towards_it_and_leaves_bundled_weights_alone():
     votes, truth = random_votes()
     bundled = {name: array.copy() for name, array in load_weights("hlm").arrays.items()}
-    before = hl.HyperLabelModel().predict_proba(votes)
-    model = hl.HyperLabelModel().fit(votes, gold=truth)
+    before = hl.HyperLabelModel(weights="hlm").predict_proba(votes)
+    model = hl.HyperLabelModel(weights="hlm").fit(votes, gold=truth)
     after = model.predict_proba(votes)
     rows = np.flatnonzero((votes >= 0).any(1))
     assert model.n_iter_ == int(np.sqrt(len(rows)))
     assert -np.log(after[rows, truth[rows]]).mean() < -np.log(before[rows, truth[rows]]).mean()
     for name, array in load_weights("hlm").arrays.items():
         np.testing.assert_array_equal(array, bundled[name])
-    np.testing.assert_array_equal(hl.HyperLabelModel().predict_proba(votes), before)
+    np.testing.assert_array_equal(hl.HyperLabelModel(weights="hlm").predict_proba(votes), before)
 
 
-def test_fit_with_gold_twice_gives_the_same_probabilities():
+@both_networks
+def test_fit_with_gold_twice_gives_the_same_probabilities(weights):
     votes, truth = random_votes(k=3)
     gold = np.where(np.arange(len(truth)) % 5 == 0, truth, -1)
-    once = hl.HyperLabelModel().fit(votes, gold)
+    once = hl.HyperLabelModel(weights=weights).fit(votes, gold)
     first = once.predict_proba(votes)
     np.testing.assert_array_equal(once.fit(votes, gold).predict_proba(votes), first)
-    np.testing.assert_array_equal(hl.HyperLabelModel().fit(votes, gold).predict_proba(votes), first)
+    np.testing.assert_array_equal(hl.HyperLabelModel(weights=weights).fit(votes, gold).predict_proba(votes), first)
 
 
-def test_fit_with_gold_as_mapping_equals_gold_as_array():
+def test_default_weights_are_those_of_hlm2():
+    assert load_weights("default") is load_weights("hlm2")
+    assert load_weights("default").is_unrolled
+
+
+@both_networks
+def test_fit_with_gold_as_mapping_equals_gold_as_array(weights):
     votes, truth = random_votes()
     gold = np.full(len(truth), -1)
     gold[[3, 10, 50, 51]] = truth[[3, 10, 50, 51]]
     mapping = {i: int(truth[i]) for i in (3, 10, 50, 51)}
-    by_array = hl.HyperLabelModel().fit(votes, gold).predict_proba(votes)
-    np.testing.assert_array_equal(hl.HyperLabelModel().fit(votes, mapping).predict_proba(votes), by_array)
+    by_array = hl.HyperLabelModel(weights=weights).fit(votes, gold).predict_proba(votes)
+    by_mapping = hl.HyperLabelModel(weights=weights).fit(votes, mapping).predict_proba(votes)
+    np.testing.assert_array_equal(by_mapping, by_array)
 
 
-def test_fit_with_gold_of_a_class_that_nobody_votes_for_adds_the_class():
-    model = hl.HyperLabelModel().fit(VOTES, {0: 2, 1: 1})
+@both_networks
+def test_fit_with_gold_of_a_class_that_nobody_votes_for_adds_the_class(weights):
+    model = hl.HyperLabelModel(weights=weights).fit(VOTES, {0: 2, 1: 1})
     assert model.classes_.tolist() == [0, 1, 2]
     assert model.predict_proba(VOTES).shape == (5, 3)
 
 
-def test_fit_with_gold_on_items_without_votes_alone_learns_nothing():
-    model = hl.HyperLabelModel().fit(VOTES, {2: 1})
+@both_networks
+def test_fit_with_gold_on_items_without_votes_alone_learns_nothing(weights):
+    model = hl.HyperLabelModel(weights=weights).fit(VOTES, {2: 1})
     assert model.n_iter_ == 0
-    np.testing.assert_array_equal(model.predict_proba(VOTES), hl.HyperLabelModel().predict_proba(VOTES))
+    plain = hl.HyperLabelModel(weights=weights).predict_proba(VOTES)
+    np.testing.assert_array_equal(model.predict_proba(VOTES), plain)
 
 
 @pytest.mark.parametrize(
@@ -116,13 +130,16 @@ def symmetric_ties(k=4):
     return np.arange(k)[None].repeat(3, 0)
 
 
-def test_predict_of_exact_ties_follows_tie_break():
+@both_networks
+def test_predict_of_exact_ties_follows_tie_break(weights):
+    def model(tie_break, seed=0):
+        return hl.HyperLabelModel(weights=weights, tie_break=tie_break, seed=seed)
+
     votes = symmetric_ties()
-    p = hl.HyperLabelModel().predict_proba(votes)
-    np.testing.assert_allclose(p, 0.25, atol=1e-7)
-    assert hl.HyperLabelModel(tie_break="first").predict(votes).tolist() == [0, 0, 0]
-    assert hl.HyperLabelModel(tie_break="abstain").predict(votes).tolist() == [-1, -1, -1]
-    drawn = {hl.HyperLabelModel(tie_break="random", seed=s).predict(votes)[0] for s in range(30)}
+    np.testing.assert_allclose(model("first").predict_proba(votes), 0.25, atol=1e-7)
+    assert model("first").predict(votes).tolist() == [0, 0, 0]
+    assert model("abstain").predict(votes).tolist() == [-1, -1, -1]
+    drawn = {model("random", seed).predict(votes)[0] for seed in range(30)}
     assert drawn == {0, 1, 2, 3}
 
 
@@ -151,10 +168,12 @@ def test_score_without_any_truth_is_refused():
         hl.HyperLabelModel().score(VOTES, [-1] * 5)
 
 
-def test_model_saved_and_loaded_predicts_the_same(tmp_path):
+@both_networks
+def test_model_saved_and_loaded_predicts_the_same(tmp_path, weights):
     votes, truth = random_votes(k=3)
     frame = pd.DataFrame(np.array(["x", "y", "z", None], object)[votes])
-    model = hl.HyperLabelModel(tie_break="abstain", seed=5).fit(frame, {i: "xyz"[truth[i]] for i in range(100)})
+    model = hl.HyperLabelModel(weights=weights, tie_break="abstain", seed=5)
+    model.fit(frame, {i: "xyz"[truth[i]] for i in range(100)})
     model.save(tmp_path / "model.safetensors")
     loaded = hl.HyperLabelModel.load(tmp_path / "model.safetensors")
     assert loaded.get_params() == {**model.get_params(), "weights": str(tmp_path / "model.safetensors")}

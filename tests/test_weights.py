@@ -129,13 +129,13 @@ def test_load_weights_of_a_foreign_safetensors_file_raises(path, metadata):
 )
 def test_load_weights_of_a_header_without_widths_raises(weights, path, header):
     write(path, weights.arrays, metadata={"format": FORMAT, "header": header})
-    with pytest.raises(WeightsError, match=r"has widths .* in its header; expected a list of positive integers"):
+    with pytest.raises(WeightsError, match=r"has sizes .* in its header; expected widths, a list of positive"):
         load_weights(path)
 
 
 def test_load_weights_without_a_header_raises(weights, path):
     write(path, weights.arrays, metadata={"format": FORMAT})
-    with pytest.raises(WeightsError, match="has widths None in its header"):
+    with pytest.raises(WeightsError, match="has sizes None in its header; expected widths"):
         load_weights(path)
 
 
@@ -226,3 +226,33 @@ def test_bundled_weights_say_what_they_are():
 def test_default_weights_are_bundled():
     assert isinstance(load_weights("default"), Weights)
     assert load_weights("default").header["model"] in BUNDLED
+
+
+def test_unrolled_weights_saved_and_loaded_are_the_same(make_unrolled_weights, path):
+    made = make_unrolled_weights(width=4, steps=2)
+    made.save(path)
+    loaded = load_weights(path)
+    assert loaded.is_unrolled
+    assert loaded.header == made.header
+    for name, array in made.arrays.items():
+        assert_array_equal(loaded.arrays[name], array)
+
+
+def test_weights_of_the_paper_are_not_unrolled(weights):
+    assert not weights.is_unrolled
+
+
+@pytest.mark.parametrize("header", [{"steps": 2}, {"steps": 0, "width": 4}, {"steps": 2, "width": 4.0}, {"steps": [2]}])
+def test_load_unrolled_weights_of_impossible_sizes_raises(make_unrolled_weights, path, header):
+    write(path, make_unrolled_weights(width=4, steps=2).arrays, header)
+    with pytest.raises(WeightsError, match=r"has sizes \[.*; expected width and steps, two positive integers"):
+        load_weights(path)
+
+
+@pytest.mark.parametrize(
+    ("header", "name"), [({"steps": 3, "width": 4}, r"step2\."), ({"steps": 2, "width": 8}, r"step0\.")]
+)
+def test_load_unrolled_weights_whose_header_states_other_sizes_raises(make_unrolled_weights, path, header, name):
+    write(path, make_unrolled_weights(width=4, steps=2).arrays, header)
+    with pytest.raises(WeightsError, match=rf"array '{name}.* does not match its header; export it again"):
+        load_weights(path)

@@ -16,7 +16,7 @@ from safetensors.numpy import save_file
 from hyperlabel.errors import WeightsError
 
 FORMAT = "hyperlabel-weights"
-BUNDLED = {"default": "hlm", "hlm": "hlm"}
+BUNDLED = {"default": "hlm2", "hlm2": "hlm2", "hlm": "hlm"}
 """Names that `load_weights` knows, and the file of `hyperlabel/weights` each stands for."""
 
 TERMS = ("self", "row", "column", "all")
@@ -27,16 +27,23 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Weights:
-    """The arrays of a hyper label network.
+    """The arrays of a network.
 
     Attributes:
-        arrays: `layer<i>.<term>` (d_out, d_in) and `layer<i>.bias` (d_out,) for the pooling layers, then
-            `head<i>.weight` (d_out, d_in) and `head<i>.bias` (d_out,).
-        header: What the file says of itself: model, widths, how it was trained.
+        arrays: Of the paper's network, `layer<i>.<term>` (d_out, d_in) and `layer<i>.bias` (d_out,) for the pooling
+            layers, then `head<i>.weight` (d_out, d_in) and `head<i>.bias` (d_out,). Of the unrolled network,
+            `step<i>.<layer>.weight` (d_out, d_in) and `step<i>.<layer>.bias` (d_out,).
+        header: What the file says of itself: model, sizes, how it was trained. The sizes are `widths` for the
+            paper's network, `width` and `steps` for the unrolled one.
     """
 
     arrays: dict[str, Floats]
     header: dict[str, Any]
+
+    @property
+    def is_unrolled(self) -> bool:
+        """Whether they are of the unrolled network, not of the paper's."""
+        return "steps" in self.header
 
     @property
     def depth(self) -> int:
@@ -102,7 +109,7 @@ def read_weights(path: Path) -> Weights:
             header = _read_header(path, file.metadata() or {})
             slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
             found = {name: f"{part.get_dtype()} {tuple(part.get_shape())}" for name, part in slices.items()}
-            _check_shapes(path, found, header["widths"])
+            _check_shapes(path, found, header)
             arrays = {name: file.get_tensor(name) for name in found}
     except (SafetensorError, OSError) as error:
         raise WeightsError(f"{path} is not a whole safetensors file ({error}); download or export it again") from error
@@ -121,9 +128,14 @@ def _read_header(path: Path, metadata: dict[str, str]) -> dict[str, Any]:
         header = json.loads(metadata.get("header", ""))
     except ValueError:
         header = None
-    widths = header.get("widths") if isinstance(header, dict) else None
-    if not isinstance(widths, list) or not widths or any(type(width) is not int or width < 1 for width in widths):
-        raise WeightsError(f"{path} has widths {widths!r} in its header; expected a list of positive integers")
+    header = header if isinstance(header, dict) else {}
+    sizes: object
+    if "steps" in header:
+        sizes, wanted = [header["steps"], header.get("width")], "width and steps, two positive integers"
+    else:
+        sizes, wanted = header.get("widths"), "widths, a list of positive integers"
+    if not isinstance(sizes, list) or not sizes or any(type(size) is not int or size < 1 for size in sizes):
+        raise WeightsError(f"{path} has sizes {sizes!r} in its header; expected {wanted}")
     return dict(header)
 
 
@@ -138,13 +150,34 @@ def expected_shapes(widths: list[int]) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def _check_shapes(path: Path, found: dict[str, str], widths: list[int]) -> None:
-    """Compare types and shapes such as `F32 (8, 1)` with those that the widths of the header ask for."""
-    expected = {name: f"F32 {shape}" for name, shape in expected_shapes(widths).items()}
+def unrolled_shapes(width: int, steps: int) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of the arrays of an unrolled network."""
+    d, shapes = width, dict[str, tuple[int, ...]]()
+    sizes = {
+        "node0": (d, 21),
+        "node1": (d, d),
+        "pooled": (d, 4 * d),
+        "evidence": (4, d),
+        "set0": (d, d),
+        "set1": (4, d),
+    }
+    for i in range(steps):
+        for layer, size in sizes.items():
+            shapes |= {f"step{i}.{layer}.weight": size, f"step{i}.{layer}.bias": size[:1]}
+    return shapes
+
+
+def _check_shapes(path: Path, found: dict[str, str], header: dict[str, Any]) -> None:
+    """Compare types and shapes such as `F32 (8, 1)` with those that the sizes of the header ask for."""
+    if "steps" in header:
+        sizes, shapes = f"width {header['width']}", unrolled_shapes(header["width"], header["steps"])
+    else:
+        sizes, shapes = f"widths {header['widths']}", expected_shapes(header["widths"])
+    expected = {name: f"F32 {shape}" for name, shape in shapes.items()}
     for name in sorted(expected.keys() | found.keys()):
         is_, wanted = found.get(name, "missing"), expected.get(name, "no such array")
         if is_ != wanted:
             raise WeightsError(
-                f"{path}: array '{name}' is {is_}; expected {wanted} for widths {widths}. "
+                f"{path}: array '{name}' is {is_}; expected {wanted} for {sizes}. "
                 "The file does not match its header; export it again"
             )

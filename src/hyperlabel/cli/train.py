@@ -12,14 +12,15 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from hyperlabel.cli.tables import make_folder, split_names
 from hyperlabel.cli.terminal import console, say
 from hyperlabel.errors import ParameterError, require
-from hyperlabel.priors import PRIORS
+from hyperlabel.priors import LABELED_PRIORS, PRIORS
 
 Option = typer.Option
 
-PRIOR_HELP = "Synthetic training data: uniform (the paper's) or independent."
+MODEL_HELP = "hlm (the paper's) or hlm2 (the default of labelling); decides what the other options stand at."
+PRIOR_HELP = "Synthetic training data: uniform (the paper's) or independent; for hlm2 mixture, rules, crowd or topics."
 RUNS_HELP = "Runs with different seeds; the one with the best synthetic validation is selected."
-WIDTHS_HELP = "Width of each pooling layer."
-ARCHITECTURE_HELP = "gnn (the paper's), or its ablations deepset and mlp."
+WIDTHS_HELP = "Width of each pooling layer; for hlm2 of each step, all the same."
+ARCHITECTURE_HELP = "gnn (the paper's), or its ablations deepset and mlp; for hlm2 unrolled."
 ASSUMPTION_HELP = "In each class, a majority of LFs (the paper's) or every LF is better than random."
 CANDIDATES_HELP = "Label vectors tried for the mean target of a matrix; 0 draws one, as the paper does."
 PATIENCE_HELP = "With --schedule constant, stop after so many steps without a lower loss."
@@ -27,16 +28,17 @@ PATIENCE_HELP = "With --schedule constant, stop after so many steps without a lo
 
 def train(
     out: Annotated[Path, Option(metavar="FOLDER", help="Folder for logs, checkpoints, curves and weights.")],
-    prior: Annotated[str, Option(metavar="NAME", help=PRIOR_HELP)] = "uniform",
+    model: Annotated[str, Option(metavar="NAME", help=MODEL_HELP)] = "hlm",
+    prior: Annotated[str | None, Option(metavar="NAME", help=PRIOR_HELP)] = None,
     runs: Annotated[int, Option(metavar="NUMBER", help=RUNS_HELP)] = 10,
     jobs: Annotated[int, Option(metavar="NUMBER", help="Runs at a time; 0 is one for each core.")] = 0,
     resume: Annotated[bool, Option("--resume", help="Go on from the checkpoints in --out.")] = False,
-    widths: Annotated[str, Option(metavar="A,B,...", help=WIDTHS_HELP)] = "32,32,32,32",
-    architecture: Annotated[str, Option(metavar="NAME", help=ARCHITECTURE_HELP)] = "gnn",
+    widths: Annotated[str | None, Option(metavar="A,B,...", help=WIDTHS_HELP)] = None,
+    architecture: Annotated[str | None, Option(metavar="NAME", help=ARCHITECTURE_HELP)] = None,
     assumption: Annotated[str, Option(metavar="NAME", help=ASSUMPTION_HELP)] = "majority",
     candidates: Annotated[int, Option(metavar="NUMBER", help=CANDIDATES_HELP)] = 64,
     iterations: Annotated[int, Option(metavar="NUMBER", help="Steps of the optimiser, at most.")] = 400,
-    batch: Annotated[int, Option(metavar="NUMBER", help="Matrices a step.")] = 32,
+    batch: Annotated[int | None, Option(metavar="NUMBER", help="Matrices a step.")] = None,
     schedule: Annotated[str, Option(metavar="NAME", help="cosine, or constant (the paper's).")] = "cosine",
     lr: Annotated[float, Option(metavar="RATE", help="Peak learning rate; the paper's is 0.001, constant.")] = 0.003,
     patience: Annotated[int, Option(metavar="NUMBER", help=PATIENCE_HELP)] = 10_000,
@@ -47,7 +49,10 @@ def train(
 
     Trains several runs, selects one, and exports its weights to weights.safetensors in --out.
     """
-    _check_choices(prior=prior, architecture=architecture, assumption=assumption, schedule=schedule)
+    _check_choices(model=model, assumption=assumption, schedule=schedule)
+    preset = PRESETS[model]
+    prior, architecture = prior or preset["prior"], architecture or preset["architecture"]
+    _check_choices(prior=prior, architecture=architecture)
     for package in ("torch", "matplotlib"):
         require(package, extra="train")
     from hyperlabel.train.finish import finish
@@ -59,9 +64,9 @@ def train(
     )
     recipe = Recipe(
         **fields,
-        widths=_widths(widths),
+        widths=_widths(widths or preset["widths"]),
         iterations=iterations,
-        batch=batch,
+        batch=preset["batch"] if batch is None else batch,
         patience=patience,
         seed=seed,
         log_every=log_every,
@@ -77,9 +82,15 @@ def train(
     say(f"wrote {weights}curves.png and summary.json to {out}")
 
 
+PRESETS: dict[str, dict[str, Any]] = {
+    "hlm": {"prior": "uniform", "architecture": "gnn", "widths": "32,32,32,32", "batch": 32},
+    "hlm2": {"prior": "mixture", "architecture": "unrolled", "widths": "16,16,16", "batch": 16},
+}
+
 _CHOICES = {
-    "prior": tuple(PRIORS),
-    "architecture": ("gnn", "deepset", "mlp"),
+    "model": tuple(PRESETS),
+    "prior": (*PRIORS, *LABELED_PRIORS),
+    "architecture": ("gnn", "deepset", "mlp", "unrolled"),
     "assumption": ("majority", "every"),
     "schedule": ("cosine", "constant"),
 }

@@ -11,6 +11,7 @@ from hyperlabel.models.base import LabelModel
 from hyperlabel.models.hyper import HyperLabelModel
 
 _REGISTRY = {  # short name: module and class, imported when asked for
+    "hlm2": ("hyper", "HyperLabelModel"),
     "hlm": ("hyper", "HyperLabelModel"),
     "mv": ("majority", "MajorityVote"),
     "bv": ("balanced", "BalancedVote"),
@@ -22,6 +23,7 @@ _REGISTRY = {  # short name: module and class, imported when asked for
     "hds": ("hierarchical", "HierarchicalDawidSkene"),
     "ebcc": ("ebcc", "EBCC"),
     "cll": ("cll", "CLL"),
+    "auto": ("automatic", "AutomaticModel"),
     "rf": ("random_forest", "RandomForest"),
     "amcl": ("amcl", "AMCL"),
 }
@@ -53,9 +55,12 @@ def label_model(name: str, **params: Any) -> LabelModel:
     """A label model by its short name.
 
     >>> label_model("hlm", n_classes=3)
-    HyperLabelModel(n_classes=3)
+    HyperLabelModel(weights='hlm', n_classes=3)
     """
-    return label_model_class(name)(**params)
+    found = label_model_class(name)
+    if found is HyperLabelModel:
+        params = {"weights": name, **params}  # its short names are those of its bundled weights
+    return found(**params)
 
 
 __all__ = ["HyperLabelModel", "LabelModel", "label_model", "label_model_class", "label_models"]

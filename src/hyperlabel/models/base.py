@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 
 from hyperlabel.errors import ConvergenceWarning, NotFittedError, ParameterError
 from hyperlabel.kernels import hash_rows, mix_bits
+from hyperlabel.models.decide import call_for_f1
+from hyperlabel.models.explain import Explanation, explain_item
+from hyperlabel.models.suggest import suggest_items
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import ABSTAIN, Votes, to_votes
 
@@ -77,6 +80,10 @@ class LabelModel(ABC):
     def _probabilities(self, patterns: Patterns) -> NDArray[np.float64]:
         """Probabilities of the classes, a new array. -> (p, k); rows of patterns without votes are not looked at."""
 
+    def _contributions(self, patterns: Patterns) -> NDArray[np.float64] | None:
+        """What each vote adds to each class's log-odds, (e, k); None for models that do not know it exactly."""
+        return None
+
     def fit(self: Self, votes: object, gold: object = None) -> Self:
         """Learn from votes, and from the true classes of some items.
 
@@ -121,12 +128,48 @@ class LabelModel(ABC):
         patterns = Patterns.from_votes(self._read(votes))
         return patterns.expand(self._pattern_probabilities(patterns))
 
-    def predict(self, votes: object) -> NDArray[Any]:
-        """The most probable class of each item. -> (n,); -1 for items without votes."""
+    def predict(self, votes: object, metric: Metric = "accuracy") -> NDArray[Any]:
+        """The label of each item. -> (n,); -1 for items without votes.
+
+        Args:
+            votes: The votes.
+            metric: What the labels are to be good at: `accuracy` takes the most probable class; `f1`, for two
+                classes, calls as many items of the second class as the probabilities let expect the best F1 from.
+        """
         read = self._read(votes)
         patterns = Patterns.from_votes(read)
-        best = self._best(self._pattern_probabilities(patterns), patterns)
+        probabilities = self._pattern_probabilities(patterns)
+        if metric == "f1":
+            best = call_for_f1(probabilities, patterns)
+        elif metric == "accuracy":
+            best = self._best(probabilities, patterns)
+        else:
+            raise ParameterError(f"metric is {metric!r}; expected 'accuracy' or 'f1'")
         return patterns.expand(read.decode(best))
+
+    def suggest(self, votes: object, n: int, gold: object = None) -> NDArray[np.intp]:
+        """The items whose gold labels would help most, most helpful first. -> (n,) indices.
+
+        Fewer are returned if there are no more that a label could help.
+
+        Args:
+            votes: The votes.
+            n: How many items.
+            gold: What is known already, as for `fit`; these items are not suggested.
+
+        >>> from hyperlabel import label_model
+        >>> label_model("mv").suggest([[0, 1], [0, 1], [1, 1], [0, 0]], 1).tolist()
+        [0]
+        """
+        if n < 1:
+            raise ParameterError(f"n is {n}; expected at least 1")
+        read = self._read(votes)
+        known = np.zeros(read.n_items, bool)
+        if gold is not None:
+            read, classes = read.with_labels(gold, "gold")
+            known = classes >= 0
+        patterns = Patterns.from_votes(read)
+        return suggest_items(self._pattern_probabilities(patterns), patterns, known, n)
 
     def score(self, votes: object, truth: object, metric: Metric = "accuracy") -> float:
         """How well the labels agree with the truth, over the items whose truth is known.
@@ -149,6 +192,28 @@ class LabelModel(ABC):
         called = best[known >= 0] == 1
         return float(2 * (called & positive).sum() / max(1, called.sum() + positive.sum()))
 
+    def explain(self, votes: object, item: Hashable) -> Explanation:
+        """Which votes made the label of an item, and which change of votes would change it.
+
+        Args:
+            votes: All votes: the label may depend on the other items.
+            item: The item: its identifier if the votes have them, else its index.
+
+        >>> from hyperlabel import label_model
+        >>> print(label_model("mv").explain([[0, 0, 0, 1, 1]], 0))
+        item 0: 0 (probability 0.60)
+        <BLANKLINE>
+        LF   vote  adds to the log-odds of 0
+        lf3  1     -0.693
+        lf4  1     -0.693
+        lf0  0     +0.405
+        lf1  0     +0.405
+        lf2  0     +0.405
+        <BLANKLINE>
+        The label would be 1 if lf0 voted 1 instead of 0.
+        """
+        return explain_item(self, self._read(votes), item)
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments this model was made with."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
@@ -161,6 +226,21 @@ class LabelModel(ABC):
                 raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}")
             setattr(self, name, value)
         return self
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn asks of an estimator: a classifier of integer votes; gold is the target, -1 unknown."""
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=self.needs_gold),
+            classifier_tags=ClassifierTags(poor_score=True),  # features of other tasks are no votes
+            input_tags=InputTags(categorical=True, sparse=True),
+            requires_fit=self.needs_fit,
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._is_fitted()
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self)).parameters

@@ -1,18 +1,23 @@
 """The hyper label model: one forward pass of a pre-trained network, no training on the data set.
 
-R. Wu, S.-E. Chen, J. Zhang and X. Chu, "Learning Hyper Label Model for Programmatic Weak Supervision",
-ICLR 2023. The network approximates h*(X), the mean of all label vectors for which, in each class, more than
-half of the LFs are better than random. Abstentions are absent nodes. More than two classes are one-vs-rest
-problems whose probabilities are normalised. Gold labels fine-tune a copy of the pre-trained weights.
+Two networks are bundled. `hlm` is the paper's: R. Wu, S.-E. Chen, J. Zhang and X. Chu, "Learning Hyper Label Model
+for Programmatic Weak Supervision", ICLR 2023. It approximates h*(X), the mean of all label vectors for which, in
+each class, more than half of the LFs are better than random. Abstentions are absent nodes. More than two classes are
+one-vs-rest problems whose probabilities are normalised. Gold labels fine-tune a copy of the pre-trained weights.
+
+`hlm2` is this project's: an unrolled, learned EM (`hyperlabel.unrolled`, docs/model-card.md) for any number of
+classes. Abstentions are no evidence. Gold labels are inputs of the same pass: nothing is fine-tuned.
 """
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel import unrolled
 from hyperlabel.kernels import Floats
 from hyperlabel.models.base import LabelModel, TieBreak
 from hyperlabel.network import backward, forward, forward_traced
@@ -24,11 +29,17 @@ from hyperlabel.weights import Weights, load_weights, read_weights
 FINE_TUNING_LR = 1e-4
 
 
+# Real patterns are less pure than synthetic ones: with little gold, one label must not overturn all items of a
+# pattern. Chosen with 100 and 1000 gold labels on the public sets (docs/model-card.md).
+GOLD_CAUTION = 30.0
+
+
 class HyperLabelModel(LabelModel):
     """Labels from votes in one forward pass.
 
     Args:
-        weights: `default`, `hlm` (the paper's model, trained by this project), or the path of a weights file.
+        weights: `default`, `hlm` (the paper's model, trained by this project), `hlm2` (the better one), or the path
+            of a weights file.
         n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
         classes: The classes, in the order of their probabilities.
         tie_break: `first`, `abstain` or `random`, for items whose best classes are exactly tied.
@@ -57,11 +68,17 @@ class HyperLabelModel(LabelModel):
     needs_fit = False
     learns_from_gold = True
 
+    _told: tuple[Patterns, NDArray[np.int64]] | None
+
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
-        """Fine-tune on gold; without gold there is nothing to learn."""
-        self.weights_ = load_weights(self.weights)
-        if gold is not None:
-            gold = gold * patterns.has_votes[:, None]  # without votes there is nothing to learn from
+        """Fine-tune on gold, or keep it for the pass; without gold there is nothing to learn."""
+        self.weights_, self._told = load_weights(self.weights), None
+        if gold is None:
+            return
+        gold = gold * patterns.has_votes[:, None]  # without votes there is nothing to learn from
+        if self.weights_.is_unrolled:
+            self._told = (replace(patterns, inverse=None), gold) if gold.any() else None
+        else:
             self.n_iter_ = int(np.sqrt(gold.sum()))
             self.weights_ = fine_tune(self.weights_, patterns, gold, lr=FINE_TUNING_LR, steps=self.n_iter_)
 
@@ -69,9 +86,10 @@ class HyperLabelModel(LabelModel):
         """Write the model, its weights fine-tuned or not, to a safetensors file."""
         weights = self._current()
         params = {name: value for name, value in self.get_params().items() if name != "weights"}
-        fitted = list(self._fitted_classes) if self._is_fitted() else None
         stated = None if self.classes is None else list(self.classes)
-        header = {**weights.header, "params": {**params, "classes": stated}, "fitted_classes": fitted}
+        header = {**weights.header, "params": {**params, "classes": stated}}
+        if self._is_fitted():
+            header |= {"fitted_classes": list(self._fitted_classes), "gold": _to_json(self._told)}
         Weights(weights.arrays, header).save(path)
 
     @classmethod
@@ -82,13 +100,59 @@ class HyperLabelModel(LabelModel):
         if weights.header.get("fitted_classes") is not None:
             model.weights_, model._gold = weights, None
             model._fitted_classes = tuple(weights.header["fitted_classes"])
+            model._told = _from_json(weights.header.get("gold"))
         return model
 
     def _current(self) -> Weights:
         return getattr(self, "weights_", None) or load_weights(self.weights)
 
     def _probabilities(self, patterns: Patterns) -> NDArray[np.float64]:
-        return to_probabilities(forward(self._current(), patterns))
+        weights = self._current()
+        if not weights.is_unrolled:
+            return to_probabilities(forward(weights, patterns))
+        ballots = unrolled.Ballots.from_patterns(patterns, self._gold_of(patterns))
+        return unrolled.to_probabilities(unrolled.forward(weights, ballots), ballots, GOLD_CAUTION)
+
+    def _contributions(self, patterns: Patterns) -> NDArray[np.float64] | None:
+        """Of the unrolled network, what each vote adds to a class's logit, less what it adds to others on average."""
+        weights = self._current()
+        if not weights.is_unrolled:
+            return None
+        if patterns.n_classes == 1:
+            return np.zeros((len(patterns.lf), 1))  # there is no other class to decide against
+        ballots = unrolled.Ballots.from_patterns(patterns, self._gold_of(patterns))
+        added = unrolled.forward(weights, ballots).contributions(ballots)
+        others = (added.sum(1, keepdims=True) - added) / (patterns.n_classes - 1)
+        relative: NDArray[np.float64] = added - others
+        return relative
+
+    def _gold_of(self, patterns: Patterns) -> NDArray[np.int64] | None:
+        """The gold items of `fit` that have these patterns. -> (p, k)."""
+        if getattr(self, "_told", None) is None:
+            return None
+        assert self._told is not None
+        known, counts = self._told
+        place = patterns.find(known)
+        return np.where((place >= 0)[:, None], counts[place], 0)
+
+
+def _to_json(told: tuple[Patterns, NDArray[np.int64]] | None) -> dict[str, Any] | None:
+    """The patterns that have gold, as lists."""
+    if told is None:
+        return None
+    patterns, counts = told
+    kept = np.flatnonzero(counts.any(1))
+    rows = patterns.rows.take(kept)
+    lists = {"starts": rows.starts, "lf": rows.lf, "vote": rows.vote, "counts": counts[kept]}
+    return {"n_lfs": patterns.n_lfs, **{name: array.tolist() for name, array in lists.items()}}
+
+
+def _from_json(gold: dict[str, Any] | None) -> tuple[Patterns, NDArray[np.int64]] | None:
+    """The inverse of `_to_json`."""
+    if gold is None:
+        return None
+    starts, lf, vote, counts = (np.array(gold[name], np.int64) for name in ("starts", "lf", "vote", "counts"))
+    return Patterns(starts, lf, vote, counts.sum(1), gold["n_lfs"], counts.shape[1]), counts
 
 
 def to_probabilities(logits: Floats) -> NDArray[np.float64]:

@@ -1,12 +1,43 @@
 """Generators of synthetic votes with known truth: what models are trained and validated on.
 
-A prior turns a `numpy.random.Generator` into a `Task`. Nothing real enters here.
+A prior turns a `numpy.random.Generator` into a task. Nothing real enters here.
 """
 
+from hyperlabel.priors.crowd import CrowdPrior
 from hyperlabel.priors.independent import IndependentPrior
-from hyperlabel.priors.task import Prior, Task
+from hyperlabel.priors.mixture import MixturePrior, drop_silent, is_poor
+from hyperlabel.priors.rules import RulesPrior
+from hyperlabel.priors.simple import ConfusionPrior, IndependentRulesPrior
+from hyperlabel.priors.task import LabeledPrior, LabeledTask, Prior, Task
+from hyperlabel.priors.topics import TopicsPrior
 from hyperlabel.priors.uniform import UniformPrior
 
 PRIORS: dict[str, type[Prior]] = {"uniform": UniformPrior, "independent": IndependentPrior}
+"""What the paper's network trains on, by name."""
 
-__all__ = ["PRIORS", "IndependentPrior", "Prior", "Task", "UniformPrior"]
+LABELED_PRIORS: dict[str, type[LabeledPrior]] = {
+    "mixture": MixturePrior,
+    "rules": RulesPrior,
+    "crowd": CrowdPrior,
+    "topics": TopicsPrior,
+}
+"""What the unrolled network trains on, by name."""
+
+__all__ = [
+    "LABELED_PRIORS",
+    "PRIORS",
+    "ConfusionPrior",
+    "CrowdPrior",
+    "IndependentPrior",
+    "IndependentRulesPrior",
+    "LabeledPrior",
+    "LabeledTask",
+    "MixturePrior",
+    "Prior",
+    "RulesPrior",
+    "Task",
+    "TopicsPrior",
+    "UniformPrior",
+    "drop_silent",
+    "is_poor",
+]

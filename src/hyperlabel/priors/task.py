@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Task:
-    """Binary votes with a target for each item.
+    """Binary votes with a target for each item: what the paper's network learns from.
 
     Attributes:
         votes: (n, m) int8; -1 abstains, 0 and 1 are the classes.
@@ -20,9 +20,34 @@ class Task:
     target: NDArray[np.float32]
 
 
+@dataclass(frozen=True)
+class LabeledTask:
+    """Votes of any number of classes with a drawn truth: what the unrolled network learns from.
+
+    Attributes:
+        votes: (n, m) int8; -1 abstains.
+        truth: (n,) the class of each item.
+        n_classes: Number of classes.
+        family: The kind of data it imitates: `rules`, `topics`, `crowd`, ...
+    """
+
+    votes: NDArray[np.int8]
+    truth: NDArray[np.int64]
+    n_classes: int
+    family: str
+
+
 class Prior(Protocol):
-    """A distribution over tasks."""
+    """A distribution over binary tasks."""
 
     def sample(self, rng: np.random.Generator) -> Task:
+        """Draw one task."""
+        ...
+
+
+class LabeledPrior(Protocol):
+    """A distribution over labeled tasks."""
+
+    def sample(self, rng: np.random.Generator) -> LabeledTask:
         """Draw one task."""
         ...

@@ -6,13 +6,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from hyperlabel import unrolled
 from hyperlabel.errors import WeightsError
 from hyperlabel.models.hyper import to_probabilities
 from hyperlabel.network import forward
 from hyperlabel.patterns import Patterns
-from hyperlabel.priors import IndependentPrior
+from hyperlabel.priors import IndependentPrior, RulesPrior, drop_silent
 from hyperlabel.theory.validity import to_signs
+from hyperlabel.train.lessons import to_lesson
 from hyperlabel.train.net import HyperNet, PoolLayer
+from hyperlabel.train.unrolled import Batch, UnrolledNet
 from hyperlabel.votes import Votes
 from hyperlabel.weights import Weights
 
@@ -35,6 +38,24 @@ def to_weights(net: HyperNet, header: dict[str, Any]) -> Weights:
 
 
 @torch.no_grad()
+def unrolled_weights(net: UnrolledNet, header: dict[str, Any]) -> Weights:
+    """The weights of an unrolled network; refused if NumPy and torch disagree."""
+    arrays = {
+        f"step{i}.{name}": tensor.numpy().copy()
+        for i, step in enumerate(net.steps)
+        for name, tensor in step.state_dict().items()
+    }
+    weights = Weights(arrays, header)
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        lesson = to_lesson(drop_silent(RulesPrior(items=(50, 400)).sample(rng)), rng)
+        ballots = unrolled.Ballots.from_patterns(lesson.patterns, lesson.gold.astype(np.int64))
+        ours = unrolled.to_probabilities(unrolled.forward(weights, ballots), ballots)
+        _check_distance(ours, net(Batch([lesson]))[-1].exp().numpy())
+    return weights
+
+
+@torch.no_grad()
 def check_agreement(net: HyperNet, weights: Weights) -> None:
     """Compare torch on items with NumPy on patterns, on seeded synthetic votes of several shapes.
 
@@ -47,9 +68,13 @@ def check_agreement(net: HyperNet, weights: Weights) -> None:
         patterns = Patterns.from_votes(Votes.from_array(votes, n_classes=2))
         ours = patterns.expand(to_probabilities(forward(weights, patterns)))
         theirs = to_probabilities(net.cpu()(torch.from_numpy(to_signs(votes)))[:, None].numpy())
-        worst = float(np.abs(ours - theirs).max())
-        if not worst <= TOLERANCE:  # also where it is NaN
-            raise WeightsError(
-                f"the exported weights give probabilities that differ by {worst:.1e} from the trained network's "
-                f"(at most {TOLERANCE} is allowed); nothing was written"
-            )
+        _check_distance(ours, theirs)
+
+
+def _check_distance(ours: NDArray[np.float64], theirs: NDArray[Any]) -> None:
+    worst = float(np.abs(ours - theirs).max())
+    if not worst <= TOLERANCE:  # also where it is NaN
+        raise WeightsError(
+            f"the exported weights give probabilities that differ by {worst:.1e} from the trained network's "
+            f"(at most {TOLERANCE} is allowed); nothing was written"
+        )

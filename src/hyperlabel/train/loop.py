@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hyperlabel.priors import IndependentPrior, Task
+from hyperlabel.priors import LABELED_PRIORS, IndependentPrior, Prior, Task
 from hyperlabel.theory.validity import to_signs
 from hyperlabel.train.checkpoint import Progress, load_net, load_optimiser, read_progress, save_checkpoint
+from hyperlabel.train.lessons import LessonPrior, backward_lessons, uncount, validate_lessons, validation_lessons
 from hyperlabel.train.net import make_net
 from hyperlabel.train.recipe import Recipe
+from hyperlabel.train.unrolled import UnrolledNet
 
 CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
 CHECKPOINT_SECONDS = 120.0
@@ -53,6 +56,8 @@ def _clock() -> Iterator[list[float]]:
 def _new_net(recipe: Recipe, run: int, device: torch.device) -> nn.Module:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1000 * recipe.seed + run)
+        if recipe.is_unrolled:
+            return make_net(recipe.architecture, recipe.widths, leave_one_out=recipe.leave_one_out)
         return make_net(recipe.architecture, recipe.widths).to(device)
 
 
@@ -62,8 +67,10 @@ def _inputs(task: Task, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     return signs.to(device), torch.from_numpy(task.target).to(device), (signs != 0).any(1).to(device)
 
 
-def backward_batch(net: nn.Module, tasks: Sequence[Task], device: torch.device) -> float:
+def backward_batch(net: nn.Module, tasks: Sequence[Any], device: torch.device) -> float:
     """Accumulate the gradient of the mean cross-entropy over all items of a batch; returns that mean."""
+    if isinstance(net, UnrolledNet):
+        return backward_lessons(net, tasks)
     total = sum(len(task.target) for task in tasks)
     loss = 0.0
     for task in tasks:
@@ -76,8 +83,10 @@ def backward_batch(net: nn.Module, tasks: Sequence[Task], device: torch.device) 
 
 
 @torch.no_grad()
-def validate(net: nn.Module, tasks: Sequence[Task], device: torch.device) -> float:
+def validate(net: nn.Module, tasks: Sequence[Any], device: torch.device) -> float:
     """Accuracy averaged over tasks."""
+    if isinstance(net, UnrolledNet):
+        return validate_lessons(net, tasks)
     scores = []
     for task in tasks:
         signs, target, voted = _inputs(task, device)
@@ -86,9 +95,19 @@ def validate(net: nn.Module, tasks: Sequence[Task], device: torch.device) -> flo
     return float(np.mean(scores))
 
 
-def validation_tasks(recipe: Recipe) -> list[Task]:
-    """The synthetic validation sets: drawn from a prior other than the training prior."""
+def training_prior(recipe: Recipe) -> Prior | LessonPrior:
+    """The generator of training data."""
+    if recipe.is_unrolled:
+        return LessonPrior(LABELED_PRIORS[recipe.prior](), recipe.gold_chance, recipe.balance_power, recipe.counted)
+    return recipe.make_prior()
+
+
+def validation_tasks(recipe: Recipe) -> list[Any]:
+    """The synthetic validation sets: drawn from other priors than the training prior."""
     rng = np.random.default_rng(VALIDATION_SEED)
+    if recipe.is_unrolled:
+        lessons = validation_lessons(rng, recipe.validation_sets)
+        return lessons if recipe.counted else [replace(each, patterns=uncount(each.patterns)) for each in lessons]
     return [IndependentPrior().sample(rng) for _ in range(recipe.validation_sets)]
 
 
@@ -108,7 +127,7 @@ class Run:
         self.net = _new_net(recipe, run, device)
         self.optimiser = torch.optim.Adam(self.net.parameters(), lr=recipe.lr, amsgrad=True)
         self.progress = Progress()
-        self.prior, self.validation = recipe.make_prior(), validation_tasks(recipe)
+        self.prior, self.validation = training_prior(recipe), validation_tasks(recipe)
         folder.mkdir(parents=True, exist_ok=True)
         if resume and (folder / CHECKPOINT).exists():
             self._restore()

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hyperlabel.network import LEAK
+from hyperlabel.train.unrolled import UnrolledNet
 from hyperlabel.weights import TERMS
 
 
@@ -132,8 +133,10 @@ class FlatNet(nn.Module):
         return functional.pad(logits, (0, len(signs) - n))
 
 
-def make_net(architecture: str, widths: Sequence[int]) -> nn.Module:
+def make_net(architecture: str, widths: Sequence[int], *, leave_one_out: bool = True) -> nn.Module:
     """The network by the name `hyperlabel train --architecture` knows it by."""
+    if architecture == "unrolled":
+        return UnrolledNet(widths[0], len(widths), leave_one_out=leave_one_out)
     if architecture == "mlp":
         return FlatNet(width=widths[-1])
     return HyperNet(widths, TERMS if architecture == "gnn" else ("self", "row"))

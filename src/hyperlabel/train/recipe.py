@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.priors import PRIORS, Prior, UniformPrior
+from hyperlabel.priors import LABELED_PRIORS, PRIORS, Prior, UniformPrior
 from hyperlabel.theory.validity import Assumption
 
 
@@ -16,11 +16,12 @@ class Recipe:
     """Everything that decides the outcome of a run, except its number.
 
     Attributes:
-        prior: Where training data comes from.
+        prior: Where training data comes from: of `PRIORS` for the paper's network and its ablations, of
+            `LABELED_PRIORS` for the unrolled one.
         assumption: Which label vectors the uniform prior holds for valid.
         candidates: Extra label vectors tried for each matrix of the uniform prior (0: the paper's one).
-        architecture: `gnn` is the paper's; `deepset` and `mlp` are its ablations.
-        widths: Output width of each pooling layer.
+        architecture: `gnn` is the paper's; `deepset` and `mlp` are its ablations; `unrolled` is that of hlm2.
+        widths: Output width of each pooling layer; of the unrolled network, width of each step, all the same.
         iterations: Budget; one iteration is one step of the optimiser.
         batch: Matrices per iteration.
         schedule: `cosine` warms up and decays to zero; `constant` is the paper's, and stops early.
@@ -31,12 +32,16 @@ class Recipe:
         seed: With the number of the run and of the iteration, seeds everything.
         log_every: Iterations between two lines of the log; each line holds a validation.
         validation_sets: Number of synthetic validation sets.
+        gold_chance: How often the unrolled network is told some of the truth.
+        balance_power: For the unrolled network, how much more the items of rare classes count.
+        leave_one_out: Whether the unrolled network judges a vote by the other votes; False is an ablation.
+        counted: Whether it knows how often each pattern occurs; False is an ablation, in which nothing is told.
     """
 
-    prior: Literal["uniform", "independent"] = "uniform"
+    prior: Literal["uniform", "independent", "mixture", "rules", "crowd", "topics"] = "uniform"
     assumption: Assumption = "majority"
     candidates: int = 64
-    architecture: Literal["gnn", "deepset", "mlp"] = "gnn"
+    architecture: Literal["gnn", "deepset", "mlp", "unrolled"] = "gnn"
     widths: tuple[int, ...] = (32, 32, 32, 32)
     iterations: int = 400
     batch: int = 32
@@ -48,6 +53,10 @@ class Recipe:
     seed: int = 0
     log_every: int = 25
     validation_sets: int = 100
+    gold_chance: float = 0.3
+    balance_power: float = 0.3
+    leave_one_out: bool = True
+    counted: bool = True
 
     def __post_init__(self) -> None:
         for name in ("iterations", "batch", "patience", "log_every", "validation_sets"):
@@ -60,9 +69,19 @@ class Recipe:
             raise ParameterError(f"lr is {self.lr}; expected a number above 0")
         if not self.widths or min(self.widths) < 1:
             raise ParameterError(f"widths is {list(self.widths)}; expected at least one width, each at least 1")
+        if self.is_unrolled and len(set(self.widths)) > 1:
+            raise ParameterError(f"widths is {list(self.widths)}; expected the same width for every step")
+        fitting = LABELED_PRIORS if self.is_unrolled else PRIORS
+        if self.prior not in fitting:
+            raise ParameterError(f"prior is {self.prior!r}; architecture {self.architecture} has {', '.join(fitting)}")
+
+    @property
+    def is_unrolled(self) -> bool:
+        """Whether the network is that of hlm2."""
+        return self.architecture == "unrolled"
 
     def make_prior(self) -> Prior:
-        """The generator of training data."""
+        """The generator of training data of the paper's network."""
         if self.prior == "uniform":
             return UniformPrior(candidates=self.candidates, assumption=self.assumption)
         return PRIORS[self.prior]()

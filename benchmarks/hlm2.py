@@ -1,0 +1,255 @@
+"""What hlm2 is worth: scores, probabilities, gold labels, suggestions, labels for F1, and its cost.
+
+    python benchmarks/hlm2.py --data ../shared/data --runs training/hlm2 --out benchmarks/results/hlm2.md
+
+Prints and records one section a part; with `--part` only these are run, and the others stay as they were recorded.
+Everything is deterministic but the times: run nothing else meanwhile. Scores are in per cent.
+"""
+
+import argparse
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+import hyperlabel as hl
+from hyperlabel import network, unrolled
+from hyperlabel.bench.datasets import DataSet, load_datasets
+from hyperlabel.bench.markdown import table, titled
+from hyperlabel.bench.protocol import brier_score, log_loss, make_model, score, to_patterns
+from hyperlabel.bench.semi import draw_gold
+from hyperlabel.models.hyper import to_probabilities
+from hyperlabel.weights import load_weights
+from record import write_result
+
+FAMILIES = ("wrench", "crowd", "other")
+PEERS = ("mv", "bv", "auto", "hlm")
+GOLD, GOLD_DRAWS = (20, 100, 300, 1000), 3
+SUGGESTED, RANDOM_DRAWS = (50, 100, 300), 5
+REPEATS = 7
+
+
+def by_family(sets: Sequence[DataSet], values: Sequence[float]) -> list[float]:
+    """Means over the sets of each family, and over all sets."""
+    families = [each.family for each in sets]
+    kept = [np.array([family == f for family in families]) for f in FAMILIES] + [np.ones(len(sets), bool)]
+    found = np.array(values)
+    return [float(found[which].mean()) if which.any() else float("nan") for which in kept]
+
+
+def head(sets: Sequence[DataSet], first: str) -> list[str]:
+    """The names of the columns, with the number of sets."""
+    sizes = [sum(each.family == family for each in sets) for family in FAMILIES]
+    return [first, *[f"{f}, {size}" for f, size in zip(FAMILIES, sizes, strict=True)], f"all, {len(sets)}"]
+
+
+def show(values: Iterable[float], digits: int = 2) -> list[str]:
+    return [f"{value:.{digits}f}" for value in values]
+
+
+def find_runs(folder: Path | None) -> list[str]:
+    """The weights of all finished runs."""
+    return [] if folder is None else sorted(map(str, folder.glob("run-*/weights.safetensors")))
+
+
+def measure(sets: Sequence[DataSet], name: str) -> dict[str, list[float]]:
+    """Score, Brier score and log loss of a model on each set."""
+    found: dict[str, list[float]] = {"score": [], "brier": [], "log loss": []}
+    for each in sets:
+        votes = hl.Votes.from_array(each.votes, n_classes=each.k)
+        model = make_model(name, each).fit(votes)
+        probabilities = model.predict_proba(votes)
+        found["score"].append(score(each, model.predict(votes)))
+        found["brier"].append(brier_score(probabilities, each.truth))
+        found["log loss"].append(log_loss(probabilities, each.truth))
+    return found
+
+
+def score_part(sets: Sequence[DataSet], runs: Sequence[str]) -> str:
+    """Scores and the quality of probabilities beside the peers', the spread over training runs, and every set."""
+    found = {name: measure(sets, name) for name in ("hlm2", *PEERS)}
+    of_runs = [measure(sets, run) for run in runs]
+    parts = []
+    for measured, digits, title in (
+        ("score", 2, "Score"),
+        ("brier", 4, "Brier score (less is better)"),
+        ("log loss", 4, "Log loss (less is better)"),
+    ):
+        rows = [[name, *show(by_family(sets, values[measured]), digits)] for name, values in found.items()]
+        if of_runs:
+            means = np.array([by_family(sets, run[measured]) for run in of_runs])
+            spread = means.std(0, ddof=1) if len(means) > 1 else np.zeros(means.shape[1])
+            shown = [f"{m:.{digits}f} ± {s:.{digits}f}" for m, s in zip(means.mean(0), spread, strict=True)]
+            rows.insert(0, [f"hlm2, {len(runs)} runs, mean ± sd", *shown])
+            rows[1][0] = "hlm2, bundled"
+            if measured == "score":
+                rows += [[f"hlm2, {Path(run).parent.name}", *show(m)] for run, m in zip(runs, means, strict=True)]
+        parts.append(titled(title, table(head(sets, "model"), rows)))
+    rows = [[s.name, s.family, *show(v[i] for v in (f["score"] for f in found.values()))] for i, s in enumerate(sets)]
+    parts.append(titled("Score, every set", table(["set", "family", *found], rows)))
+    return "\n\n".join(parts)
+
+
+def gold_scores(data: DataSet, size: int, seed: int, plain: Mapping[str, np.ndarray]) -> dict[str, float]:
+    """Scores on the items that are not gold."""
+    gold = draw_gold(data, size, seed)
+    rest = replace(data, truth=np.where(gold >= 0, -1, data.truth))
+    found = {f"{name}, no gold": score(rest, labels) for name, labels in plain.items()}
+    for title, name in (("hlm2, gold in the pass", "hlm2"), ("hlm, fine-tuned", "hlm"), ("mv and lookup", "mv")):
+        found[title] = score(rest, make_model(name, data).fit(data.votes, gold).predict(data.votes))
+    return found
+
+
+def gold_part(sets: Sequence[DataSet]) -> str:
+    """Scores by number of gold items, on the items that are not gold."""
+    found: dict[tuple[str, int], list[list[float]]] = defaultdict(lambda: [[] for _ in range(GOLD_DRAWS)])
+    for each in sets:
+        plain = {name: make_model(name, each).predict(each.votes) for name in ("hlm2", "hlm")}
+        for size in GOLD:
+            for seed in range(GOLD_DRAWS):
+                for title, value in gold_scores(each, size, seed, plain).items():
+                    found[title, size][seed].append(value)
+    rows = []
+    for title, size in sorted(found, key=lambda key: (key[1], list(dict.fromkeys(t for t, _ in found)).index(key[0]))):
+        draws = np.array([by_family(sets, values) for values in found[title, size]])
+        shown = [f"{m:.2f} ± {s:.2f}" for m, s in zip(draws.mean(0), draws.std(0, ddof=1), strict=True)]
+        rows.append([f"{size:,}", title, *shown])
+    what = f"Mean ± standard deviation over {GOLD_DRAWS} draws; at most 70 % of the items are gold."
+    return f"{what}\n\n" + table(["gold", *head(sets, "model")], rows)
+
+
+def score_with(data: DataSet, items: np.ndarray) -> float:
+    """The score over all items once these are told; told items count as right."""
+    gold = np.full(len(data.truth), -1)
+    gold[items] = data.truth[items]
+    labels = make_model("hlm2", data).fit(data.votes, gold).predict(data.votes)
+    labels[items] = data.truth[items]
+    return score(data, labels)
+
+
+def suggest_part(sets: Sequence[DataSet]) -> str:
+    """Suggested items against random ones."""
+    arms: dict[tuple[int, str], list[float]] = defaultdict(list)
+    for each in sets:
+        kept = each.truth >= 0
+        data = replace(each, votes=each.votes[kept], truth=each.truth[kept])
+        n, rng = len(data.truth), np.random.default_rng(0)
+        draws = [rng.permutation(n) for _ in range(RANDOM_DRAWS)]
+        for size in SUGGESTED:
+            told = min(size, n // 2)
+            items = make_model("hlm2", data).suggest(data.votes, told)
+            arms[size, "suggested"].append(score_with(data, items))
+            arms[size, "random"].append(float(np.mean([score_with(data, draw[: len(items)]) for draw in draws])))
+    rows = []
+    for size in SUGGESTED:
+        means = {arm: by_family(sets, arms[size, arm]) for arm in ("suggested", "random")}
+        rows += [[f"{size}", arm, *show(values)] for arm, values in means.items()]
+        gain = np.subtract(means["suggested"], means["random"])
+        rows.append([f"{size}", "gain", *[f"{value:+.2f}" for value in gain]])
+    what = (
+        f"All items of known truth are scored; those told count as right in both arms; {RANDOM_DRAWS} random draws, "
+        "as many items as were suggested, at most half of the set."
+    )
+    return f"{what}\n\n" + table(["told", *head(sets, "items")], rows)
+
+
+def f1_part(sets: Sequence[DataSet]) -> str:
+    """Labels that expect the best F1 against the most probable ones, on the sets that are scored by F1."""
+    names = ("hlm2", *PEERS)
+    rows, gains = [], []
+    for each in (each for each in sets if each.metric == "f1"):
+        cells = [each.name, each.family]
+        for name in names:
+            model = make_model(name, each).fit(each.votes)
+            plain, wanted = (score(each, model.predict(each.votes, metric=metric)) for metric in ("accuracy", "f1"))
+            cells += [f"{plain:.1f} → {wanted:.1f}"]
+            gains.append((plain, wanted))
+        rows.append(cells)
+    means = np.array(gains).reshape(len(rows), len(names), 2).mean(0)
+    rows.append(["**mean**", "", *[f"**{plain:.1f} → {wanted:.1f}**" for plain, wanted in means]])
+    return "F1 of class 1: `predict(votes)` → `predict(votes, metric='f1')`.\n\n" + table(
+        ["set", "family", *names], rows
+    )
+
+
+def median_seconds(calls: Sequence[Callable[[], object]]) -> list[float]:
+    """Of each call, in turn, after one that does not count."""
+    seconds: list[list[float]] = [[] for _ in calls]
+    for repeat in range(REPEATS + 1):
+        for call, taken in zip(calls, seconds, strict=True):
+            start = time.perf_counter()
+            call()
+            if repeat:
+                taken.append(time.perf_counter() - start)
+    return [float(np.median(taken)) for taken in seconds]
+
+
+def time_part(sets: Sequence[DataSet]) -> str:
+    """Milliseconds from patterns to probabilities, and from an array to labels."""
+    old, new = load_weights("hlm"), load_weights("hlm2")
+    rows, ratios = [], []
+    for each in sets:
+        patterns = to_patterns(each)
+        models = [make_model(name, each) for name in ("hlm", "hlm2")]
+
+        def run_new(patterns: hl.Patterns = patterns) -> object:
+            ballots = unrolled.Ballots.from_patterns(patterns)
+            return unrolled.to_probabilities(unrolled.forward(new, ballots), ballots)
+
+        def run_old(patterns: hl.Patterns = patterns) -> object:
+            return to_probabilities(network.forward(old, patterns))
+
+        whole = [lambda model=model, votes=each.votes: model.predict(votes) for model in models]
+        seconds = median_seconds([run_old, run_new, *whole])
+        ratios.append((seconds[1] / seconds[0], seconds[3] / seconds[2]))
+        size = [f"{len(each.votes):,}", f"{each.votes.shape[1]:,}", str(each.k), f"{patterns.n_patterns:,}"]
+        rows.append([each.name, *size, *show([1e3 * s for s in seconds]), *show(ratios[-1])])
+    worst, mean = np.max(ratios, axis=0), np.exp(np.log(ratios).mean(0))
+    rows.append(["**geometric mean**", *[""] * 8, *[f"**{value:.2f}**" for value in mean]])
+    rows.append(["**worst**", *[""] * 8, *[f"**{value:.2f}**" for value in worst]])
+    sizes = ["set", "items", "LFs", "classes", "patterns"]
+    times = ["hlm, ms", "hlm2, ms", "hlm predict, ms", "hlm2 predict, ms", "ratio", "ratio of predict"]
+    what = f"Medians of {REPEATS} repeats; wanted is a ratio of at most 3 on the same patterns."
+    return f"{what}\n\n" + table([*sizes, *times], rows)
+
+
+PARTS = {
+    "scores": ("Scores and probabilities", score_part),
+    "gold": ("Gold labels", gold_part),
+    "suggest": ("Suggested items", suggest_part),
+    "f1": ("Labels for F1", f1_part),
+    "time": ("Cost", time_part),
+}
+
+
+def read_sections(path: Path | None) -> dict[str, str]:
+    """What was recorded before, by the title of its section."""
+    if path is None or not path.exists():
+        return {}
+    sections = path.read_text(encoding="utf-8").split("## ")[1:]
+    return {title: body.strip() for title, _, body in (section.partition("\n") for section in sections)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--runs", type=Path, help="folder of `hyperlabel train --model hlm2`: the spread over its runs")
+    parser.add_argument("--part", choices=PARTS, action="append", help="only this; may be given several times")
+    parser.add_argument("--set", action="append", help="only this set; may be given several times")
+    parser.add_argument("--out", type=Path)
+    arguments = parser.parse_args()
+    sets, sections = load_datasets(arguments.data, arguments.set), read_sections(arguments.out)
+    for part in arguments.part or PARTS:
+        title, run = PARTS[part]
+        start = time.perf_counter()
+        sections[title] = run(sets, find_runs(arguments.runs)) if part == "scores" else run(sets)
+        print(f"## {title}\n\n{sections[title]}\n\n({time.perf_counter() - start:.0f} s)\n", flush=True)
+        ordered = [f"## {title}\n\n{sections[title]}" for title, _ in PARTS.values() if title in sections]
+        write_result("\n\n".join(ordered), arguments.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""What the generators of labeled tasks share: class balances, wide ranges, wrong truth."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
+    """A number whose logarithm is uniform."""
+    return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+
+def floor_shares(shares: Floats, least: float = 0.01) -> Floats:
+    """Shares, none of them below a floor."""
+    floored = np.maximum(shares, least)
+    raised: Floats = floored / floored.sum()
+    return raised
+
+
+def draw_balance(rng: np.random.Generator) -> Floats:
+    """Number of classes (two in three of five sets, at most 13) and their shares. (k,)."""
+    k = 2 if rng.random() < 0.6 else round(log_uniform(rng, 3, 13))
+    return floor_shares(rng.dirichlet(np.full(k, log_uniform(rng, 0.7, 30))))
+
+
+def draw_votes_for(rng: np.random.Generator, balance: Floats) -> Floats:
+    """Which classes LFs are written for: any power of the class balance, also a negative one. (k,)."""
+    shares = balance ** rng.uniform(-0.3, 1.1)
+    normalised: Floats = shares / shares.sum()
+    return normalised
+
+
+def mislabel(rng: np.random.Generator, truth: NDArray[np.int64], k: int) -> NDArray[np.int64]:
+    """Real truth is wrong for some items, in three of five sets. (n,)."""
+    if rng.random() >= 0.6:
+        return truth
+    wrong = rng.random(len(truth)) < log_uniform(rng, 0.01, 0.15)
+    return np.where(wrong, (truth + rng.integers(1, k, len(truth))) % k, truth)
+
+
+def normal_cdf(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The normal distribution function, to 2e-4: enough for a uniform number that is only compared."""
+    cubic = values * (np.float32(1.5957691) + np.float32(0.0713548) * values * values)
+    return np.float32(0.5) * (1 + np.tanh(np.float32(0.5) * cubic))

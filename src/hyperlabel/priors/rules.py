@@ -1,0 +1,164 @@
+"""Labeling functions as people write them: mostly of one class, rare ones precise, broad ones little better than luck.
+
+The shape follows statistics of public sets (docs/model-card.md names them): how the lift of an LF over its class's
+share falls with its coverage, how LFs fire together on the same items, how often unanimous votes are wrong, and the
+broad default LF that most sets have, which the specific ones overrule.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.priors.draws import Floats, draw_balance, draw_votes_for, log_uniform, mislabel, normal_cdf
+from hyperlabel.priors.task import LabeledTask
+
+# How the reasons to fire share the variance: the item, the item's leaning to a class, a group of LFs, the LF alone.
+_REASONS = {
+    "together": ((3, 0.5, 1, 1.5), (1, 0.3, 3, 1)),
+    "mild": ((1, 1, 0.7, 3),),
+    "crowded": ((3, 0.3, 3, 1.5),),
+}
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The LFs of a set before anyone fires.
+
+    Attributes:
+        coverage: (m,) share of items.
+        vote: (m,) the class an LF votes for, or votes for most.
+        several: (m,) whether it votes for other classes too.
+        default: (m,) whether it is a broad LF that knows little.
+    """
+
+    coverage: Floats
+    vote: NDArray[np.intp]
+    several: NDArray[np.bool_]
+    default: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class RulesPrior:
+    """Sets of rules.
+
+    Attributes:
+        items: Smallest and largest n.
+        lfs: Smallest and largest m.
+        max_cells: n x m is at most this.
+    """
+
+    items: tuple[int, int] = (200, 30_000)
+    lfs: tuple[int, int] = (3, 120)
+    max_cells: int = 150_000
+
+    def sample(self, rng: np.random.Generator) -> LabeledTask:
+        """Draw one task."""
+        balance, mild = draw_balance(rng), rng.random() < 0.3
+        m = round(log_uniform(rng, *self.lfs))
+        n = int(min(log_uniform(rng, *self.items), self.max_cells // m))
+        votes_an_item = min(log_uniform(rng, 0.8, 20) if rng.random() < 0.55 else log_uniform(rng, 0.4, 3), 0.75 * m)
+        plan = _plan(rng, m, votes_an_item, balance, mild)
+        rates = _rates(rng, plan, votes_an_item, balance)
+        truth = rng.choice(len(balance), n, p=balance)
+        levels = _levels(rng, n, plan, len(balance), mild, votes_an_item)
+        votes = _fire(levels, rates, truth)
+        return LabeledTask(votes, mislabel(rng, truth, len(balance)), len(balance), "rules")
+
+
+def _plan(rng: np.random.Generator, m: int, votes_an_item: float, balance: Floats, mild: bool) -> _Plan:
+    k, one_class = len(balance), rng.random() < (0.6 if mild else 0.75)
+    several = np.zeros(m, bool) if one_class else rng.random(m) < rng.uniform(0.1, 1)
+    size = np.exp(rng.normal(0, rng.uniform(0.6, 2.2), m)) * np.where(several, np.exp(rng.uniform(0, 2, m)), 1)
+    coverage = 0.95 * (1 - np.exp(-size / size.sum() * votes_an_item / 0.95))
+    default = np.zeros(m, bool)
+    if rng.random() < 0.5:
+        default[rng.integers(0, m, rng.integers(1, 3))] = True
+        coverage[default] = rng.uniform(0.25, 0.9, default.sum())
+    written_for = rng.dirichlet(draw_votes_for(rng, balance) * log_uniform(rng, 3, 60) + 0.05)
+    vote = rng.choice(k, m, p=written_for)
+    if k <= m:
+        vote[rng.permutation(m)[:k]] = np.arange(k)  # every class has an LF
+    return _Plan(coverage, vote, several, default)
+
+
+def _rates(rng: np.random.Generator, plan: _Plan, votes_an_item: float, balance: Floats) -> Floats:
+    """The chance of each vote given the class of the item. (m, k votes, k classes)."""
+    k, m = len(balance), len(plan.vote)
+    lift = rng.uniform(0.1, 3.6) * min(1, np.sqrt(3 / votes_an_item)) + rng.uniform(0, 1) * np.log(k - 1)
+    noise, of_class = rng.uniform(0.2, 1.3), rng.normal(0, rng.uniform(0, 0.8), k)
+    slope = rng.uniform(-0.1, 0.9) if rng.random() < 0.7 else rng.uniform(0.5, 1.6)
+    trust, default_lift = rng.uniform(0.6, 1.2), rng.uniform(0, 1.6)
+    middle = 0.5 * np.log(plan.coverage).mean() + 0.5 * np.log(0.06)
+    confused = rng.gamma(2, 1, (k, k)) if rng.random() < 0.7 else np.ones((k, k))
+    prior = np.log(balance / (1 - balance))
+    rates = np.zeros((m, k, k))
+    for j in range(m):
+        quality = rng.normal(0, noise)
+        for v, share in _split(rng, plan, j, balance):
+            coverage = plan.coverage[j] * share
+            own = 0.7 * quality + rng.normal(0, 0.7 * noise) if plan.several[j] else quality
+            logit = trust * prior[v] + lift + of_class[v] + own - slope * (np.log(max(coverage, 1e-5)) - middle)
+            if plan.default[j] and not plan.several[j]:
+                logit = prior[v] + default_lift + rng.normal(0, 0.2)
+            rates[j, v] = np.minimum(0.97, coverage * _classes_hit(rng, logit, v, balance, confused) / balance)
+        rates[j] *= np.minimum(1, 0.98 / np.maximum(rates[j].sum(0), 1e-9))
+    return rates
+
+
+def _split(rng: np.random.Generator, plan: _Plan, j: int, balance: Floats) -> list[tuple[int, float]]:
+    """The classes that an LF votes for, and how it divides its votes."""
+    if not plan.several[j]:
+        return [(int(plan.vote[j]), 1.0)]
+    k = len(balance)
+    others = rng.permutation(k)[: int(rng.integers(2, k + 1))]
+    votes = list(dict.fromkeys([int(plan.vote[j]), *others.tolist()]))
+    if len(votes) == 1:
+        return [(votes[0], 1.0)]
+    shares = rng.dirichlet(3 * balance[votes] / balance[votes].mean() + 0.2)
+    return list(zip(votes, shares.tolist(), strict=True))
+
+
+def _classes_hit(rng: np.random.Generator, logit: float, v: int, balance: Floats, confused: Floats) -> Floats:
+    """The classes of the items that a vote for v falls on. (k,)."""
+    precision = 1 / (1 + np.exp(-np.clip(logit, -6, 7)))
+    hit: Floats = balance * confused[v] * rng.gamma(2, 1, len(balance))
+    hit[v] = 0
+    hit *= (1 - precision) / hit.sum()
+    hit[v] = precision
+    return hit
+
+
+def _levels(
+    rng: np.random.Generator, n: int, plan: _Plan, k: int, mild: bool, votes_an_item: float
+) -> NDArray[np.float32]:
+    """A uniform number for each item and LF, dependent by item, class and group of LFs. (n, m)."""
+    m = len(plan.vote)
+    kind = "crowded" if votes_an_item > 4 and rng.random() < 0.8 else "mild" if mild else "together"
+    options = _REASONS[kind]
+    reasons = np.sqrt(rng.dirichlet(options[int(rng.integers(len(options)))]))
+    item, leaning, group, alone = reasons if rng.random() >= 0.07 else (0.0, 0.0, 0.0, 1.0)
+    groups = round(log_uniform(rng, 1, max(1.01, m / 2)))
+    member = rng.integers(0, groups, m)
+    draw = np.float32
+    level = draw(item) * rng.standard_normal((n, 1), draw) + draw(alone) * rng.standard_normal((n, m), draw)
+    level += draw(leaning) * rng.standard_normal((n, k), draw)[:, plan.vote]
+    level += draw(group) * rng.standard_normal((n, groups), draw)[:, member]
+    return normal_cdf(level)
+
+
+def _fire(levels: NDArray[np.float32], rates: Floats, truth: NDArray[np.int64]) -> NDArray[np.int8]:
+    """An LF's level falls into the stretch of one vote, or past all of them: it abstains. (n, m)."""
+    votes = np.full(levels.shape, -1, np.int8)
+    for c in range(rates.shape[2]):
+        rows = np.flatnonzero(truth == c)
+        level, cast = levels[rows], votes[rows]
+        end = np.zeros(rates.shape[0])
+        for v in range(rates.shape[1]):
+            lfs = np.flatnonzero(rates[:, v, c] > 0)
+            begin = end[lfs]
+            end[lfs] += rates[lfs, v, c]
+            hit = (level[:, lfs] >= begin) & (level[:, lfs] < end[lfs])
+            cast[:, lfs] = np.where(hit, np.int8(v), cast[:, lfs])
+        votes[rows] = cast
+    return votes

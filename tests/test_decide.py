@@ -1,0 +1,83 @@
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+import hyperlabel as hl
+from hyperlabel.models.decide import call_for_f1
+from hyperlabel.patterns import Patterns
+from hyperlabel.votes import Votes
+
+
+def to_patterns(p, m=4, seed=0):
+    """p patterns with counts, the last without votes."""
+    rng = np.random.default_rng(seed)
+    rows = rng.permutation(np.array(list(product([-1, 0, 1], repeat=m)))[1:])[: p - 1]
+    patterns = Patterns.from_votes(Votes.from_array(np.vstack([rows, np.full(m, -1)]), n_classes=2))
+    return Patterns(patterns.starts, patterns.lf, patterns.vote, rng.integers(1, 30, p), m, 2)
+
+
+def expected_f1(called, positive, counts):
+    return 2 * (counts * positive)[called].sum() / (counts[called].sum() + (counts * positive).sum())
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_labels_for_f1_are_the_best_of_all_by_expectation(seed):
+    patterns = to_patterns(9, seed=seed)
+    voted = patterns.has_votes
+    positive = np.random.default_rng(seed).random(9) ** 2
+    labels = call_for_f1(np.column_stack([1 - positive, positive]), patterns)
+    q, counts = positive[voted], patterns.counts[voted]
+    best = max(expected_f1(np.array(called), q, counts) for called in product([False, True], repeat=8) if any(called))
+    assert expected_f1(labels[voted] == 1, q, counts) == pytest.approx(best)
+    assert_array_equal(labels[~voted], hl.ABSTAIN)
+
+
+def test_labels_for_f1_call_rare_positives_that_are_less_likely_than_not():
+    patterns = replace(to_patterns(5), counts=np.full(5, 10))
+    positive = np.where(np.arange(5) == np.flatnonzero(patterns.has_votes)[1], 0.4, 0.01)
+    labels = call_for_f1(np.column_stack([1 - positive, positive]), patterns)
+    assert_array_equal(labels == 1, positive == 0.4)
+
+
+def test_labels_for_f1_of_equal_probabilities_are_equal():
+    patterns = to_patterns(12)
+    labels = call_for_f1(np.full((12, 2), 0.5), patterns)
+    assert set(labels[patterns.has_votes].tolist()) == {1}
+
+
+def test_labels_for_f1_where_nobody_votes_are_none():
+    votes = np.full((3, 2), -1)
+    assert hl.HyperLabelModel(n_classes=2).predict(votes, metric="f1").tolist() == [-1, -1, -1]
+
+
+def test_labels_for_f1_by_right_probabilities_have_a_better_f1_than_the_likeliest():
+    rng, patterns = np.random.default_rng(0), to_patterns(60)
+    positive = rng.beta(1, 4, 60)
+    truth = rng.binomial(patterns.counts, positive)
+
+    def f1(called):
+        return 2 * truth[called].sum() / (patterns.counts[called].sum() + truth.sum())
+
+    labels = call_for_f1(np.column_stack([1 - positive, positive]), patterns)
+    assert f1(labels == 1) > f1((positive > 0.5) & patterns.has_votes) + 0.05
+
+
+def test_predict_for_f1_gives_named_classes_back():
+    votes = pd.DataFrame({"a": ["ham", "spam", None], "b": ["spam", "spam", None]})
+    labels = hl.HyperLabelModel(classes=["ham", "spam"]).predict(votes, metric="f1")
+    assert set(labels.tolist()) <= {"ham", "spam", -1}
+    assert labels[1] == "spam"
+
+
+def test_predict_for_f1_of_three_classes_is_refused():
+    with pytest.raises(hl.ParameterError, match="metric is 'f1', but there are 3 classes; F1 is defined for two"):
+        hl.HyperLabelModel(n_classes=3).predict([[0, 1, 2]], metric="f1")
+
+
+def test_predict_for_an_unknown_metric_is_refused():
+    with pytest.raises(hl.ParameterError, match="metric is 'auc'; expected 'accuracy' or 'f1'"):
+        hl.HyperLabelModel().predict([[0, 1]], metric="auc")

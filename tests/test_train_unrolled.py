@@ -1,0 +1,250 @@
+"""Training of the unrolled network: lessons, loss, a run and its end, on tiny recipes."""
+
+import math
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+pytest.importorskip("torch", reason="torch is not installed (extra `train`)")
+pytestmark = pytest.mark.torch
+
+import torch  # noqa: E402
+from safetensors.torch import load_file  # noqa: E402
+
+import hyperlabel as hl  # noqa: E402
+from hyperlabel.errors import ParameterError, WeightsError  # noqa: E402
+from hyperlabel.priors import LabeledTask, RulesPrior, drop_silent  # noqa: E402
+from hyperlabel.train import lessons as lessons_module  # noqa: E402
+from hyperlabel.train import loop  # noqa: E402
+from hyperlabel.train.export import unrolled_weights  # noqa: E402
+from hyperlabel.train.lessons import LessonPrior, to_lesson, validate_lessons, validation_lessons  # noqa: E402
+from hyperlabel.train.loop import CHECKPOINT, Run, read_log  # noqa: E402
+from hyperlabel.train.net import make_net  # noqa: E402
+from hyperlabel.train.recipe import Recipe  # noqa: E402
+from hyperlabel.train.unrolled import Batch, UnrolledNet, loss  # noqa: E402
+
+torch.set_num_threads(1)
+CPU = torch.device("cpu")
+SMALL_RULES = RulesPrior(items=(200, 600), lfs=(3, 20), max_cells=6000)
+TINY = Recipe(
+    prior="rules",
+    architecture="unrolled",
+    widths=(4, 4),
+    iterations=6,
+    batch=2,
+    warmup=2,
+    log_every=2,
+    validation_sets=2,
+)
+
+
+@pytest.fixture(autouse=True)
+def _small_tasks(monkeypatch):
+    """Tasks of a few hundred items, so that a step takes milliseconds."""
+    monkeypatch.setitem(loop.LABELED_PRIORS, "rules", lambda: SMALL_RULES)
+    monkeypatch.setattr(lessons_module, "VALIDATION_PRIORS", (SMALL_RULES,))
+
+
+def start(recipe, folder, resume=False):
+    return Run(recipe, 0, Path(folder), CPU, resume=resume)
+
+
+def draw_task(seed=0):
+    return drop_silent(SMALL_RULES.sample(np.random.default_rng(seed)))
+
+
+@pytest.mark.parametrize(("seed", "told"), [(None, False), (1, True)])
+def test_lesson_counts_the_truth_of_all_items_and_gold_of_some(seed, told):
+    task = draw_task()
+    lesson = to_lesson(task, None if seed is None else np.random.default_rng(seed))
+    assert_array_equal(lesson.truth.sum(0), np.bincount(task.truth, minlength=task.n_classes))
+    assert_array_equal(lesson.truth.sum(1), lesson.patterns.counts)
+    assert (lesson.gold <= lesson.truth).all()
+    assert (lesson.gold.sum() > 0) == told
+
+
+def test_gold_told_is_at_least_five_items_and_less_than_a_third():
+    task = draw_task()
+    sizes = [to_lesson(task, np.random.default_rng(seed)).gold.sum() for seed in range(100)]
+    assert min(sizes) >= 5
+    assert max(sizes) <= 0.3 * len(task.truth)
+    assert len(set(sizes)) > 20
+
+
+def test_lessons_are_told_gold_by_chance_and_weighted_unless_of_a_crowd():
+    rng = np.random.default_rng(0)
+    drawn = [LessonPrior(SMALL_RULES, 0.3, 0.4).sample(rng) for _ in range(200)]
+    assert 0.2 < np.mean([lesson.gold.any() for lesson in drawn]) < 0.4
+    assert {lesson.balance_power for lesson in drawn} == {0.4}
+
+    class Crowd:
+        def sample(self, rng):
+            return replace(SMALL_RULES.sample(rng), family="crowd")
+
+    assert LessonPrior(Crowd(), 0.3, 0.4).sample(rng).balance_power == 0.0
+
+
+def test_validation_lessons_are_never_told_and_the_same_again():
+    one, other = (validation_lessons(np.random.default_rng(3), 4) for _ in range(2))
+    assert not any(lesson.gold.any() for lesson in one)
+    for first, second in zip(one, other, strict=True):
+        assert_array_equal(first.patterns.lf, second.patterns.lf)
+        assert_array_equal(first.truth, second.truth)
+
+
+def test_accuracy_of_a_network_on_lessons_is_the_mean_over_them():
+    net = make_net("unrolled", (4, 4))
+    some = [to_lesson(draw_task(seed), None) for seed in range(4)]
+    shares = []
+    for lesson in some:
+        with torch.no_grad():
+            best = net(Batch([lesson]))[-1].argmax(1).numpy()
+        shares.append(lesson.truth[np.arange(len(best)), best].sum() / lesson.truth.sum())
+    assert validate_lessons(net, some) == pytest.approx(np.mean(shares), abs=1e-6)
+
+
+def test_loss_of_a_network_that_knows_nothing_is_one_a_step():
+    """As a share of log k, with each step before the last counting three tenths."""
+    batch = Batch([to_lesson(draw_task(), None)])
+    uniform = [torch.full((batch.rows, batch.k), -math.log(batch.k))] * 3
+    assert loss(uniform, batch).item() == pytest.approx(1 + 2 * 0.3, rel=1e-5)
+    assert loss(uniform[:1], batch).item() == pytest.approx(1, rel=1e-5)
+
+
+def test_loss_counts_items_that_are_not_told_alone():
+    lesson = to_lesson(draw_task(), np.random.default_rng(0))
+    batch = Batch([lesson])
+    rest = torch.from_numpy(lesson.truth - lesson.gold)
+    output = torch.log_softmax(torch.from_numpy(np.random.default_rng(1).normal(size=rest.shape)).float(), 1)
+    expected = -(rest * output).sum() / rest.sum() / math.log(batch.k)
+    assert loss([output], batch).item() == pytest.approx(expected.item(), rel=1e-5)
+
+
+def test_loss_of_a_balanced_lesson_counts_rare_classes_more():
+    votes = np.repeat([[0], [1]], [90, 10], axis=0).astype(np.int8)
+    task = LabeledTask(votes, votes[:, 0].astype(np.int64), 2, "rules")
+    surer_of_first = torch.log(torch.tensor([[0.9, 0.1], [0.9, 0.1]]))
+    plain, balanced = (loss([surer_of_first], Batch([to_lesson(task, None, power)])).item() for power in (0.0, 0.5))
+    assert balanced > plain + 0.1
+
+
+def test_network_without_learned_corrections_is_already_better_than_chance():
+    net = make_net("unrolled", (4, 4, 4))
+    some = validation_lessons(np.random.default_rng(0), 8)
+    chance = np.mean([lesson.truth.sum(0).max() / lesson.truth.sum() for lesson in some])
+    assert validate_lessons(net, some) > chance
+
+
+def test_network_that_leaves_no_vote_out_differs():
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        net = make_net("unrolled", (4, 4), leave_one_out=False)
+    assert isinstance(net, UnrolledNet)
+    batch = Batch([to_lesson(draw_task(), None)])
+    with torch.no_grad():
+        without = net(batch)
+        net.leave_one_out = True
+        assert_allclose(net(batch)[0], without[0])
+        assert (net(batch)[1] - without[1]).abs().max() > 1e-4
+
+
+def test_run_changes_every_parameter_and_lowers_the_loss(tmp_path, monkeypatch):
+    fixed = [LessonPrior(SMALL_RULES, 0.5, 0.3).sample(np.random.default_rng(s)) for s in range(3)]
+    run = start(replace(TINY, iterations=40, log_every=10, lr=0.02), tmp_path)
+    monkeypatch.setattr(run, "prior", type("Same", (), {"sample": lambda self, rng: fixed[rng.integers(3)]})())
+    before = [parameter.clone() for parameter in run.net.parameters()]
+    run.train()
+    losses = [record["loss"] for record in read_log(tmp_path)]
+    assert losses[-1] < losses[0] - 0.02
+    assert all((old != new).any() for old, new in zip(before, run.net.parameters(), strict=True))
+
+
+def test_run_stopped_and_resumed_equals_an_uninterrupted_one(tmp_path):
+    start(TINY, tmp_path / "whole").train()
+    for until in (2, 4, None):
+        start(TINY, tmp_path / "stopped", resume=True).train(until=until)
+    whole, stopped = (load_file(tmp_path / name / CHECKPOINT) for name in ("whole", "stopped"))
+    assert whole.keys() == stopped.keys()
+    assert all(torch.equal(tensor, stopped[name]) for name, tensor in whole.items())
+    losses = [[record["loss"] for record in read_log(tmp_path / name)] for name in ("whole", "stopped")]
+    assert losses[0] == losses[1]
+
+
+def test_exported_weights_have_the_arrays_of_their_sizes():
+    weights = unrolled_weights(make_net("unrolled", (4, 4)), {"width": 4, "steps": 2})
+    shapes = {name: array.shape for name, array in weights.arrays.items()}
+    assert shapes == hl.weights.unrolled_shapes(4, 2)
+
+
+def test_weights_that_disagree_with_the_network_are_refused():
+    net = make_net("unrolled", (4, 4))
+    with pytest.raises(WeightsError, match="give probabilities that differ by .*; nothing was written"):
+        unrolled_weights(net, {"width": 4, "steps": 1})  # the second step is left out
+
+
+@pytest.mark.parametrize("prior", ["uniform", "independent"])
+def test_recipe_of_the_unrolled_network_with_a_prior_of_the_papers_raises(prior):
+    message = f"prior is '{prior}'; architecture unrolled has mixture, rules, crowd, topics"
+    with pytest.raises(ParameterError, match=message):
+        replace(TINY, prior=prior)
+
+
+def test_recipe_of_the_papers_network_with_a_labeled_prior_raises():
+    with pytest.raises(ParameterError, match="prior is 'mixture'; architecture gnn has uniform, independent"):
+        Recipe(prior="mixture")
+
+
+def test_recipe_of_the_unrolled_network_with_unequal_widths_raises():
+    with pytest.raises(ParameterError, match=r"widths is \[16, 8\]; expected the same width for every step"):
+        replace(TINY, widths=(16, 8))
+
+
+def test_recipe_of_its_json_is_the_same():
+    assert Recipe.from_json(TINY.to_json()) == TINY
+
+
+TRAIN = ("train", "--out", "out", "--model", "hlm2", "--iterations", "2", "--batch", "2", "--runs", "1", "--jobs", "1")
+
+
+@pytest.mark.slow
+def test_train_of_hlm2_writes_weights_that_label(hyperlabel, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra `plots`)")
+    monkeypatch.chdir(tmp_path)
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        monkeypatch.setenv(name, "1")  # training sets these; they are set back afterwards
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    outcome = hyperlabel(*TRAIN, "--prior", "rules", "--widths", "4,4")
+    assert (outcome.code, outcome.out) == (0, ""), outcome.err
+    assert "wrote weights.safetensors, curves.png and summary.json to out" in outcome.err
+    model = hl.HyperLabelModel(weights=tmp_path / "out" / "weights.safetensors")
+    votes = [[1, 1, 0], [0, -1, 0], [-1, -1, -1]]
+    assert model.predict(votes).tolist() == [1, 0, -1]
+    header = hl.weights.load_weights(tmp_path / "out" / "weights.safetensors").header
+    assert (header["model"], header["width"], header["steps"]) == ("hlm2", 4, 2)
+    assert header["recipe"]["prior"] == "rules"
+    first = load_file(tmp_path / "out" / "weights.safetensors")
+    assert hyperlabel(*TRAIN, "--prior", "rules", "--widths", "4,4", "--resume").code == 0
+    again = load_file(tmp_path / "out" / "weights.safetensors")
+    assert all(torch.equal(tensor, again[name]) for name, tensor in first.items())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--prior", "uniform"), "prior is 'uniform'; architecture unrolled has mixture"),
+        (("--widths", "16,8"), r"widths is \[16, 8\]; expected the same width"),
+        (("--model", "hlm3"), "--model is 'hlm3'; expected hlm or hlm2"),
+        (("--prior", "tulips"), "--prior is 'tulips'; expected uniform or .* topics"),
+    ],
+)
+def test_train_of_hlm2_with_options_that_do_not_fit_is_refused(hyperlabel, tmp_path, monkeypatch, options, message):
+    monkeypatch.chdir(tmp_path)
+    outcome = hyperlabel(*TRAIN, *options)
+    assert outcome.code == 2
+    assert re.search(message, outcome.err)
+    assert list(tmp_path.iterdir()) == []
