@@ -5,6 +5,9 @@
 [1, 0]
 """
 
+import importlib
+from typing import Any
+
 from hyperlabel.errors import (
     HyperlabelError,
     MissingExtraError,
@@ -13,6 +16,18 @@ from hyperlabel.errors import (
     VotesError,
     WeightsError,
 )
+from hyperlabel.lf import (
+    LabelingFunction,
+    LFError,
+    apply_lfs,
+    expression_lf,
+    keyword_lf,
+    labeling_function,
+    lookup_lf,
+    regex_lf,
+    threshold_lf,
+)
+from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models
 from hyperlabel.patterns import Patterns
 from hyperlabel.read import read_votes
@@ -24,7 +39,10 @@ __all__ = [
     "ABSTAIN",
     "HyperLabelModel",
     "HyperlabelError",
+    "LFAnalysis",
+    "LFError",
     "LabelModel",
+    "LabelingFunction",
     "MissingExtraError",
     "NotFittedError",
     "ParameterError",
@@ -32,7 +50,22 @@ __all__ = [
     "Votes",
     "VotesError",
     "WeightsError",
+    "apply_lfs",
+    "engines",
+    "expression_lf",
+    "keyword_lf",
     "label_model",
     "label_models",
+    "labeling_function",
+    "lookup_lf",
     "read_votes",
+    "regex_lf",
+    "threshold_lf",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`hl.engines` is loaded when it is first asked for."""
+    if name == "engines":
+        return importlib.import_module("hyperlabel.engines")
+    raise AttributeError(f"module 'hyperlabel' has no attribute {name!r}")

@@ -1,0 +1,153 @@
+"""Applying LFs to data: lists, frames in memory, and frames of engines that are lazy."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hyperlabel.classes import complete_classes, encode_column, infer_classes, smallest_type, state_classes
+from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.lf.define import LabelingFunction, check_lfs
+from hyperlabel.lf.items import Items, read_items
+from hyperlabel.lf.lazy import apply_lazily, lazy_engine, name_votes
+from hyperlabel.lf.progress import show_progress
+from hyperlabel.lf.run import Advance, Answer, RunRows, run_all, run_rows
+from hyperlabel.votes import Votes
+
+
+@dataclass(frozen=True, eq=False)
+class AppliedVotes(Votes):
+    """The votes of LFs that were applied here.
+
+    Attributes:
+        failures: For each LF, on how many items it failed and therefore abstains.
+    """
+
+    failures: Mapping[str, int] = field(default_factory=dict)
+
+
+def apply_lfs(
+    lfs: Sequence[LabelingFunction],
+    data: Any,
+    *,
+    classes: Sequence[Hashable] | None = None,
+    n_classes: int | None = None,
+    jobs: int = 1,
+    on_error: str = "raise",
+    cache: str | Path | None = None,
+    progress: bool = False,
+) -> Any:
+    """Apply labeling functions to data.
+
+    Args:
+        lfs: The LFs. A plain function counts as a function of a row.
+        data: A list of items (mappings, objects, texts, ...), a pandas or Polars frame, or a Polars LazyFrame, Dask
+            or Spark frame.
+        classes: The classes, in the order their probabilities shall have; inferred from the votes if not given.
+            Where classes are names, an LF may also vote for a class by its number in this order.
+        n_classes: Number of classes, where classes are numbers.
+        jobs: Number of processes that run functions of a row.
+        on_error: `"raise"`: an LF that fails is an error that names the LF and the row. `"abstain"`: it abstains
+            there, and `failures` of the result counts such items.
+        cache: Folder that keeps the votes of each LF: an LF is run again only if it, or the data it reads, changed.
+        progress: Whether to show a progress bar.
+
+    Returns:
+        `Votes` of data in memory, with the number of `failures` of each LF. For a lazy frame: a frame of the same
+        kind, as lazy, with one column of votes for each LF added, null where it abstains; classes that are names
+        must be stated, unless every LF has its `vote` stated.
+
+    Raises:
+        LFError: An LF failed.
+
+    >>> from hyperlabel.lf import keyword_lf, labeling_function
+    >>> @labeling_function
+    ... def short(x):
+    ...     return "ham" if len(x.text) < 12 else None
+    >>> votes = apply_lfs([short, keyword_lf("free", "spam")], [{"text": "free money"}, {"text": "nothing to see"}])
+    >>> votes.classes, votes.lf_names, votes.cells.tolist()
+    (('ham', 'spam'), ('short', 'keyword_free'), [[0, 1], [-1, -1]])
+    """
+    made = check_lfs(lfs)
+    stated = state_classes(n_classes, classes)
+    if on_error not in ("raise", "abstain"):
+        raise ParameterError(f'on_error is {on_error!r}; expected "raise" or "abstain"')
+    if not isinstance(jobs, int) or jobs < 1:
+        raise ParameterError(f"jobs is {jobs!r}; expected a number of processes, at least 1")
+    tolerant = on_error == "abstain"
+    engine = lazy_engine(data)
+    if engine is not None:
+        _check_eager(engine, {"jobs": jobs != 1, "cache": cache is not None, "progress": progress})
+        return apply_lazily(engine, made, data, stated, tolerant=tolerant)
+    items = read_items(data)
+    if not items.n:
+        raise VotesError("data has no items; expected at least one")
+    with show_progress(items.n * len(made), progress) as advance:
+        answers = _run_cached(made, items, cache, jobs=jobs, tolerant=tolerant, advance=advance)
+    return _votes(made, answers, classes, n_classes)
+
+
+def _check_eager(engine: str, wanted: Mapping[str, bool]) -> None:
+    """Check that nothing is wanted that only data in memory have."""
+    for name, given in wanted.items():
+        if given:
+            raise ParameterError(
+                f"{name} is given, but data is a {engine} frame, which runs the LFs itself when it is computed; "
+                f"leave {name} out"
+            )
+
+
+def _run_cached(
+    lfs: list[LabelingFunction],
+    items: Items,
+    folder: str | Path | None,
+    *,
+    jobs: int,
+    tolerant: bool,
+    advance: Advance,
+) -> list[Answer]:
+    """The answers of LFs: from the cache, or run and put into it."""
+    run = partial(run_all, items=items, tolerant=tolerant, advance=advance, by_row=_by_row(jobs))
+    if folder is None:
+        return run(lfs)
+    from hyperlabel.lf.cache import Cache  # not before it is needed: `import hyperlabel` shall be quick
+
+    cache = Cache(Path(folder), items)
+    kept = {lf.name: cache.load(lf, tolerant=tolerant) for lf in lfs}
+    waiting = [lf for lf in lfs if kept[lf.name] is None]
+    advance(items.n * (len(lfs) - len(waiting)))
+    for lf, answer in zip(waiting, run(waiting), strict=True):
+        cache.store(lf, answer)
+        kept[lf.name] = answer
+    return [answer for answer in kept.values() if answer is not None]
+
+
+def _by_row(jobs: int) -> RunRows:
+    if jobs == 1:
+        return run_rows
+    from hyperlabel.lf.jobs import run_jobs
+
+    return partial(run_jobs, jobs=jobs)
+
+
+def _votes(
+    lfs: list[LabelingFunction], answers: list[Answer], classes: Sequence[Hashable] | None, n_classes: int | None
+) -> AppliedVotes:
+    columns = [answer.column(lf.name) for lf, answer in zip(lfs, answers, strict=True)]
+    stated = None if classes is None else state_classes(n_classes, classes)
+    if stated is None:
+        known = complete_classes(infer_classes(columns, n_classes), n_classes)
+    else:
+        known = stated
+        columns = [replace(column, values=name_votes(column.values, known)) for column in columns]
+    cells = np.empty((len(answers[0].codes), len(lfs)), smallest_type(len(known)))
+    for j, column in enumerate(columns):
+        cells[:, j] = encode_column(column, known)
+    names = tuple(lf.name for lf in lfs)
+    failures = {lf.name: answer.failures for lf, answer in zip(lfs, answers, strict=True)}
+    is_stated = classes is not None or n_classes is not None
+    n, m = cells.shape
+    return AppliedVotes(n, m, known, is_stated, names, cells=cells, failures=failures)

@@ -1,0 +1,224 @@
+"""Labeling functions: what users write.
+
+An LF says for an item which class it votes for, or abstains. It is a function of one row, or of whole columns.
+"""
+
+import functools
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hyperlabel.classes import ABSTAIN
+from hyperlabel.errors import HyperlabelError, ParameterError
+
+
+class LFError(HyperlabelError, ValueError):
+    """A labeling function that failed, or returned what is no vote.
+
+    Attributes:
+        lf: Name of the LF.
+        row: Place of the row, from 0; None if the LF reads whole columns.
+    """
+
+    def __init__(self, message: str, lf: str, row: int | None = None) -> None:
+        super().__init__(message)
+        self.lf, self.row = lf, row
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LFError, (str(self), self.lf, self.row)
+
+
+class LabelingFunction:
+    """A function of a row that votes for a class or abstains.
+
+    Args:
+        name: Name of the LF.
+        function: Takes a row (`x.text` or `x["text"]`) and the resources; returns a class number, a class name, or
+            `ABSTAIN` (or None) to abstain.
+        resources: Keyword arguments of the function: word lists, models, ...
+        vote: The class voted for wherever the function says yes; then it returns true or false (or None, or what
+            `re.search` returns) instead of a class.
+
+    >>> short = LabelingFunction("short", lambda x, most: len(x.text) < most, resources={"most": 10}, vote="ham")
+    >>> from types import SimpleNamespace
+    >>> short(SimpleNamespace(text="ok")), short(SimpleNamespace(text="a long comment"))
+    ('ham', -1)
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        *,
+        resources: Mapping[str, Any] | None = None,
+        vote: Hashable = None,
+    ) -> None:
+        self.name = _check_name(name)
+        self.function = self._check_function(function)
+        self.resources = dict(resources or {})
+        self.vote = _check_vote(name, vote)
+
+    def __call__(self, x: Any) -> Any:
+        """The vote on one row."""
+        return self.row_function()(x)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    def row_function(self) -> Callable[[Any], Any]:
+        """A function from a row to a vote, with nothing around it that costs time."""
+        bound = functools.partial(self.function, **self.resources) if self.resources else self.function
+        return bound if self.vote is None else functools.partial(vote_if, self.name, self.vote, bound)
+
+    def _check_function(self, function: Any) -> Callable[..., Any]:
+        if not callable(function):
+            raise ParameterError(f"LF '{self.name}': function is {function!r:.60}; expected a function of a row")
+        return function  # type: ignore[no-any-return]
+
+
+class ColumnFunction(LabelingFunction):
+    """A function of whole columns that gives one vote a row; usually much faster than a function of a row.
+
+    Args:
+        name: Name of the LF.
+        function: Takes the frame (pandas or Polars, as the data are; pandas on Dask and Spark) and the resources;
+            returns a series, array or list with one vote a row (null and -1 abstain), or a Polars expression for it.
+            A Polars expression itself will do as well.
+        resources: Keyword arguments of the function.
+        vote: The class voted for wherever the function says yes; then its votes are true or false.
+
+    >>> import pandas as pd
+    >>> lf = ColumnFunction("short", lambda frame: frame["text"].str.len() < 10, vote="ham")
+    >>> lf(pd.DataFrame({"text": ["ok", "a long comment"]})).tolist()
+    [True, False]
+    """
+
+    def __call__(self, x: Any) -> Any:
+        """What the function, or the expression, says of a frame."""
+        if is_expression(self.function):
+            return x.select(self.function).to_series()
+        return self.function(x, **self.resources)
+
+    def row_function(self) -> Callable[[Any], Any]:
+        """There is none: a function of whole columns cannot vote on one row."""
+        raise ParameterError(
+            f"LF '{self.name}' is a function of whole columns and cannot read single rows; "
+            "give the data as a pandas or Polars frame"
+        )
+
+    def _check_function(self, function: Any) -> Callable[..., Any]:
+        if not callable(function) and not is_expression(function):
+            raise ParameterError(
+                f"LF '{self.name}': function is {function!r:.60}; expected a function of a frame or a Polars expression"
+            )
+        return function  # type: ignore[no-any-return]
+
+
+def labeling_function(
+    name: str | Callable[..., Any] | None = None,
+    *,
+    resources: Mapping[str, Any] | None = None,
+    vote: Hashable = None,
+    columns: bool = False,
+) -> Any:
+    """Make a labeling function of a function: `@labeling_function`, with or without arguments.
+
+    Args:
+        name: Name of the LF; the function's own if not given.
+        resources: Keyword arguments of the function.
+        vote: The class voted for wherever the function says yes.
+        columns: Whether the function takes the whole frame instead of one row.
+
+    Returns:
+        The `LabelingFunction`, or a decorator that makes it.
+
+    >>> @labeling_function
+    ... def check_out(x):
+    ...     return "spam" if "check out" in x.text.lower() else ABSTAIN
+    >>> @labeling_function(vote="ham", columns=True)
+    ... def short(frame):
+    ...     return frame["text"].str.len() < 20
+    >>> check_out, short
+    (LabelingFunction('check_out'), ColumnFunction('short'))
+    """
+    kind = ColumnFunction if columns else LabelingFunction
+
+    def decorate(function: Callable[..., Any]) -> LabelingFunction:
+        chosen = name if isinstance(name, str) else getattr(function, "__name__", None)
+        made = kind(chosen, function, resources=resources, vote=vote)  # type: ignore[arg-type]
+        made.__doc__ = function.__doc__
+        return made
+
+    if name is None or isinstance(name, str):
+        return decorate
+    return decorate(name)
+
+
+def expression_lf(name: str, expression: Any, *, vote: Hashable = None) -> ColumnFunction:
+    """An LF of a Polars expression, for pandas frames too.
+
+    Args:
+        name: Name of the LF.
+        expression: One vote a row, or with `vote` true or false.
+        vote: The class voted for wherever the expression is true.
+
+    >>> import polars as pl
+    >>> expression_lf("short", pl.col("text").str.len_chars() < 20, vote="ham")
+    ColumnFunction('short')
+    """
+    if not is_expression(expression):
+        raise ParameterError(f"LF {name!r}: expression is {expression!r:.60}; expected a Polars expression")
+    return ColumnFunction(name, expression, vote=vote)
+
+
+def is_expression(value: object) -> bool:
+    """Whether a value is a Polars expression, without importing Polars."""
+    return any(kind.__name__ == "Expr" and kind.__module__.startswith("polars") for kind in type(value).__mro__)
+
+
+def vote_if(name: str, vote: Hashable, function: Callable[[Any], Any], x: Any) -> Hashable:
+    """The vote of an LF whose function says yes or no."""
+    answer = function(x)
+    if answer is True:
+        return vote
+    if answer is False or answer is None:
+        return ABSTAIN
+    if isinstance(answer, np.bool_ | re.Match):
+        return vote if answer else ABSTAIN
+    if isinstance(answer, int | np.integer) and answer == ABSTAIN:
+        return ABSTAIN
+    raise TypeError(f"it returned {answer!r:.60}; expected true or false, since its vote is stated as {vote!r}")
+
+
+def check_lfs(lfs: Any) -> list[LabelingFunction]:
+    """Check a list of LFs: at least one, each with a name of its own; a plain function is an LF of its name."""
+    if isinstance(lfs, LabelingFunction) or not isinstance(lfs, Sequence) or not lfs:
+        raise ParameterError(f"lfs is {lfs!r:.80}; expected a list of at least one labeling function")
+    made = [_check_lf(j, lf) for j, lf in enumerate(lfs)]
+    names = [lf.name for lf in made]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ParameterError(f"lfs has {names.count(twice)} LFs named '{twice}'; give each a name of its own")
+    return made
+
+
+def _check_lf(j: int, lf: Any) -> LabelingFunction:
+    if isinstance(lf, LabelingFunction):
+        return lf
+    if callable(lf) and hasattr(lf, "__name__"):
+        return LabelingFunction(lf.__name__, lf)
+    raise ParameterError(f"lfs[{j}] is {lf!r:.80}; expected a labeling function")
+
+
+def _check_name(name: object) -> str:
+    if not isinstance(name, str) or not name:
+        raise ParameterError(f"name is {name!r:.60}; expected the name of an LF as a text")
+    return name
+
+
+def _check_vote(name: str, vote: Hashable) -> Hashable:
+    if vote is None or (isinstance(vote, str | int | np.integer) and vote not in (ABSTAIN, "")):
+        return vote.item() if isinstance(vote, np.generic) else vote
+    raise ParameterError(f"LF '{name}': vote is {vote!r:.60}; expected a class number or a class name")

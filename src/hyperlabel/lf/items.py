@@ -1,0 +1,326 @@
+"""Items: what LFs read, behind one interface, whatever holds the data.
+
+Flows in: a list of items, a pandas or Polars frame, or an Arrow record batch. Flows out: rows for functions of a
+row, frames for functions of whole columns, and single columns for the ready-made LFs.
+"""
+
+from collections import namedtuple
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.frames import is_frame
+from hyperlabel.lf.regex import Texts
+
+
+class Row(tuple[Any, ...]):
+    """One item as LFs see it: `x.text` and `x["text"]` are its value in column `text`.
+
+    LFs share the row, so it cannot be changed. Each set of columns has a class of its own, from `row_class`: that is
+    what makes rows quick to make and to read.
+
+    >>> x = row_class(("id", "text"))((7, "hello"))
+    >>> x.text, x["id"], x.get("date", "unknown"), "text" in x
+    ('hello', 7, 'unknown', True)
+    """
+
+    __slots__ = ()
+    _places: ClassVar[Mapping[str, int]] = {}
+
+    def __getitem__(self, name: Any) -> Any:
+        try:
+            return tuple.__getitem__(self, self._places[name])
+        except KeyError:
+            raise KeyError(self._missing(name)) from None
+
+    def __getattr__(self, name: str) -> Any:  # called for what is not there
+        raise AttributeError(self._missing(name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"cannot set {name!r}: LFs share the row, which cannot be changed; use a variable")
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __repr__(self) -> str:
+        return "Row(" + ", ".join(f"{n}={v!r:.100}" for n, v in zip(self._places, self, strict=True)) + ")"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _make_row, (tuple(self._places), tuple(self))
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a column, or a default where there is no such column."""
+        return self[name] if name in self._places else default
+
+    def keys(self) -> list[str]:
+        """The names of the columns."""
+        return list(self._places)
+
+    def _missing(self, name: str) -> str:
+        return f"the row has no column {name!r}; its columns are {', '.join(map(repr, self._places))}"
+
+
+@lru_cache(maxsize=256)
+def row_class(names: tuple[str, ...]) -> type[Row]:
+    """The class of rows with these columns."""
+    places = {name: place for place, name in enumerate(names)}
+    # Attributes of named tuples are read in C; here they get the names of the columns, whatever those are.
+    make_reader: Any = namedtuple
+    reader = make_reader("reader", [f"c{place}" for place in places.values()])
+    columns = {name: getattr(reader, f"c{place}") for name, place in places.items() if not name.startswith("_")}
+    return type("Row", (Row,), {"__slots__": (), **columns, "_places": places})
+
+
+def _make_row(names: tuple[str, ...], values: tuple[Any, ...]) -> Row:
+    return row_class(names)(values)
+
+
+class Part(NamedTuple):
+    """Some items, light enough to send to another process.
+
+    Attributes:
+        names: The names of the columns; None if the items are not made of columns.
+        columns: The values of each column, or one list of the items themselves.
+        n: Number of items.
+    """
+
+    names: list[str] | None
+    columns: list[Any]
+    n: int
+
+
+def make_rows(part: Part) -> list[Any]:
+    """What functions of a row are called on: items of columns and mappings become rows, others stay as they are.
+
+    >>> make_rows(Part(["id", "text"], [[1, 2], ["a", "b"]], 2))
+    [Row(id=1, text='a'), Row(id=2, text='b')]
+    """
+    if part.names is None:
+        (items,) = part.columns
+        return [_make_row(tuple(x), tuple(x.values())) if isinstance(x, Mapping) else x for x in items]
+    values = zip(*part.columns, strict=True) if part.names else iter([()] * part.n)
+    return list(map(row_class(tuple(part.names)), values))
+
+
+class Items:
+    """The n items of a frame, read as rows, as columns or as a frame.
+
+    Attributes:
+        data: What the user gave.
+        n: Number of items.
+        names: The names of the columns; None if items are not made of columns.
+    """
+
+    def __init__(self, data: Any, n: int, names: list[str] | None) -> None:
+        self.data, self.n, self.names = data, n, names
+        self._values: dict[str, list[Any]] = {}
+        self._texts: dict[str, Texts | None] = {}
+
+    @property
+    def frame(self) -> Any:
+        """The frame that functions of whole columns get."""
+        return self.data
+
+    def values(self, name: str) -> list[Any]:
+        """The values of a column as Python objects. -> n."""
+        if name not in self._values:
+            self._values[name] = self._read(name)
+        return self._values[name]
+
+    def texts(self, name: str) -> Texts | None:
+        """A column of texts and nulls; None if it holds something else, or without Polars."""
+        if name not in self._texts:
+            series = self._read_texts(name)
+            self._texts[name] = None if series is None else Texts(series)
+        return self._texts[name]
+
+    def numbers(self, name: str) -> NDArray[Any] | None:
+        """The values of a column of plain numbers, NaN where one is missing; None if it holds others. -> (n,)."""
+        return None
+
+    def select(self, names: Sequence[str]) -> Any:
+        """Some columns as a Polars frame."""
+        raise NotImplementedError
+
+    def cut(self, start: int, stop: int) -> "Part":
+        """The items from `start` to `stop`, as `make_rows` takes them."""
+        names = self.names or []
+        return Part(names, [self.values(name)[start:stop] for name in names], stop - start)
+
+    def _read(self, name: str) -> list[Any]:
+        raise NotImplementedError
+
+    def _read_texts(self, name: str) -> Any:
+        """A column of texts and nulls as a Polars series, or None."""
+        return _polars_texts(self.values(name))
+
+
+class ListItems(Items):
+    """Items of a list or array: mappings become rows, everything else is given to LFs as it is."""
+
+    def __init__(self, data: Any) -> None:
+        super().__init__(data, len(data), None)
+
+    @property
+    def frame(self) -> Any:
+        """There is none."""
+        raise ParameterError(
+            f"data is a {type(self.data).__name__}, but LFs of whole columns read frames; "
+            "make one of it first, for instance with pandas.DataFrame(data)"
+        )
+
+    def select(self, names: Sequence[str]) -> Any:
+        """There is no frame to select from."""
+        return self.frame
+
+    def cut(self, start: int, stop: int) -> "Part":
+        """The items from `start` to `stop`."""
+        return Part(None, [self.data[start:stop]], stop - start)
+
+    def _read_texts(self, name: str) -> Any:
+        """Items need not have the column: they are read one by one, so that the one without it is named."""
+
+
+class PandasItems(Items):
+    """A pandas frame."""
+
+    def __init__(self, data: Any) -> None:
+        super().__init__(data, len(data), [str(name) for name in data.columns])
+
+    def numbers(self, name: str) -> NDArray[Any] | None:
+        """The values of a column of NumPy numbers."""
+        dtype = self._series(name).dtype
+        return self._series(name).to_numpy() if isinstance(dtype, np.dtype) and dtype.kind in "iuf" else None
+
+    def select(self, names: Sequence[str]) -> Any:
+        """Some columns as a Polars frame."""
+        import polars as pl
+
+        return pl.DataFrame({name: self._polars(pl, name) for name in names})
+
+    def _polars(self, pl: Any, name: str) -> Any:
+        texts = self.texts(name)
+        return pl.from_pandas(self._series(name)) if texts is None else texts.series
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.names or [])}
+
+    def _series(self, name: str) -> Any:
+        return self.data.iloc[:, self._places[name]]
+
+    def _read(self, name: str) -> list[Any]:
+        series = self._series(name)
+        if getattr(series.dtype, "na_value", None).__class__.__name__ == "NAType":
+            return _with_none(series)  # NA itself is neither true nor false: few functions could read it
+        return series.tolist()  # type: ignore[no-any-return]
+
+    def _read_texts(self, name: str) -> Any:
+        series = self._series(name)
+        if series.dtype.kind in "biufcmM":
+            return None
+        return _polars_texts(_with_none(series) if series.hasnans else self.values(name))
+
+
+def _with_none(series: Any) -> list[Any]:
+    """The values of a pandas series, None where one is missing."""
+    return series.astype(object).where(series.notna(), None).tolist()  # type: ignore[no-any-return]
+
+
+class PolarsItems(Items):
+    """A Polars frame."""
+
+    def __init__(self, data: Any) -> None:
+        super().__init__(data, data.height, data.columns)
+
+    def numbers(self, name: str) -> NDArray[Any] | None:
+        """The values of a column of floats, or of whole numbers without nulls."""
+        series = self.data[name]
+        plain = series.dtype.is_float() or (series.dtype.is_integer() and not series.null_count())
+        return series.to_numpy() if plain else None
+
+    def select(self, names: Sequence[str]) -> Any:
+        """Some columns."""
+        return self.data.select(names)
+
+    def _read(self, name: str) -> list[Any]:
+        return self.data[name].to_list()  # type: ignore[no-any-return]
+
+    def _read_texts(self, name: str) -> Any:
+        import polars as pl
+
+        return self.data[name] if self.data.schema[name] == pl.String else None
+
+
+class ArrowItems(Items):
+    """A batch of Arrow records, as Spark hands them to Python; functions of whole columns get it as pandas."""
+
+    def __init__(self, data: Any) -> None:
+        super().__init__(data, data.num_rows, list(data.schema.names))
+
+    @cached_property
+    def frame(self) -> Any:
+        """The records as a pandas frame."""
+        return self.data.to_pandas()
+
+    def numbers(self, name: str) -> NDArray[Any] | None:
+        """The values of a column of floats, or of whole numbers without nulls."""
+        import pyarrow as pa
+
+        column = self.data.column(name)
+        plain = pa.types.is_floating(column.type) or (pa.types.is_integer(column.type) and not column.null_count)
+        return column.to_numpy(zero_copy_only=False) if plain else None
+
+    def select(self, names: Sequence[str]) -> Any:
+        """Some columns as a Polars frame."""
+        import polars as pl
+
+        return pl.DataFrame({name: pl.from_arrow(self.data.column(name)) for name in names})
+
+    def _read(self, name: str) -> list[Any]:
+        return self.data.column(name).to_pylist()  # type: ignore[no-any-return]
+
+
+def read_items(data: Any) -> Items:
+    """The items of a list, an array, a pandas or Polars frame, or an Arrow record batch.
+
+    >>> make_rows(read_items([{"text": "hello"}]).cut(0, 1))
+    [Row(text='hello')]
+    """
+    if is_frame(data):
+        items: Items = PolarsItems(data) if hasattr(data, "height") else PandasItems(data)
+        names = items.names or []
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise VotesError(f"data has {names.count(twice)} columns named {twice!r}; expected one. Rename the others")
+        return items
+    if hasattr(data, "num_rows"):
+        return ArrowItems(data)
+    if isinstance(data, str | bytes | Mapping) or not hasattr(data, "__len__") or not hasattr(data, "__getitem__"):
+        raise VotesError(
+            f"data is a {type(data).__name__}; expected a list of items, or a pandas, Polars, Dask or Spark frame"
+        )
+    return ListItems(data)
+
+
+def read_value(item: Any, name: str) -> Any:
+    """The value that an item has in a column; a text or number is its own value, in whatever column."""
+    if item is None or isinstance(item, str | int | float):
+        return item
+    return item[name] if isinstance(item, Row | Mapping) else getattr(item, name)
+
+
+def _polars_texts(values: list[Any]) -> Any:
+    """Texts and nulls as a Polars series of texts; None if there are other values, or without Polars."""
+    try:
+        import polars as pl
+    except ImportError:
+        return None
+    try:
+        return pl.Series(values, dtype=pl.String, strict=True)
+    except (TypeError, ValueError, pl.exceptions.PolarsError):
+        return None

@@ -1,0 +1,268 @@
+"""Ready-made LFs: keywords, regular expressions, thresholds and lookup tables.
+
+Each reads one column, and says the same of a value whether it is asked row by row or for a whole column.
+"""
+
+import math
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.classes import ABSTAIN
+from hyperlabel.errors import ParameterError
+from hyperlabel.lf.define import LabelingFunction
+from hyperlabel.lf.items import Items, read_value
+from hyperlabel.lf.regex import match_texts
+
+
+class ValueFunction(LabelingFunction):
+    """An LF that reads the value of one column.
+
+    Args:
+        name: Name of the LF.
+        function: Takes a value; returns a vote, or true or false if `vote` is given.
+        column: The column that is read.
+        vote: The class voted for wherever the function says yes.
+    """
+
+    def __init__(self, name: str, function: Callable[[Any], Any], *, column: str, vote: Hashable = None) -> None:
+        super().__init__(name, function, vote=vote)
+        self.column = column
+
+    def value_function(self) -> Callable[[Any], Any]:
+        """A function from a value to a vote."""
+        return super().row_function()
+
+    def row_function(self) -> Callable[[Any], Any]:
+        """A function from a row to a vote."""
+        on_value, column = self.value_function(), self.column
+        return lambda x: on_value(read_value(x, column))
+
+    def mask(self, items: Items) -> NDArray[np.bool_] | None:
+        """Where the function says yes, for the whole column at once; None if that must be asked value by value."""
+        return None
+
+
+class Matches(ValueFunction):
+    """Votes where a regular expression is found in a text."""
+
+    def mask(self, items: Items) -> NDArray[np.bool_] | None:
+        """Where the expression is found."""
+        texts = items.texts(self.column)
+        return None if texts is None else match_texts(self.function.pattern, texts)  # type: ignore[attr-defined]
+
+
+class Within(ValueFunction):
+    """Votes where a number lies between bounds."""
+
+    def mask(self, items: Items) -> NDArray[np.bool_] | None:
+        """Where the numbers lie between the bounds."""
+        numbers = items.numbers(self.column)
+        return None if numbers is None else self.function.of_array(numbers)  # type: ignore[attr-defined]
+
+
+class Search:
+    """Whether a regular expression is found in a text; nothing is found in a null."""
+
+    def __init__(self, pattern: "re.Pattern[str]") -> None:
+        self.pattern = pattern
+
+    def __call__(self, value: Any) -> bool:
+        """Whether the expression is found in a value."""
+        if isinstance(value, str):
+            return self.pattern.search(value) is not None
+        return _no_if_null(value, "a text")
+
+
+class Bounds:
+    """Whether a number is above, at least, below and at most what is given; a null is not."""
+
+    def __init__(self, above: Any, at_least: Any, below: Any, at_most: Any) -> None:
+        self.above, self.at_least, self.below, self.at_most = above, at_least, below, at_most
+
+    def __call__(self, value: Any) -> bool:
+        """Whether a value lies within."""
+        if isinstance(value, str | bool) or _is_null(value):
+            return _no_if_null(value, "a number")
+        return bool(
+            (self.above is None or value > self.above)
+            and (self.at_least is None or value >= self.at_least)
+            and (self.below is None or value < self.below)
+            and (self.at_most is None or value <= self.at_most)
+        )
+
+    def of_array(self, numbers: NDArray[Any]) -> NDArray[np.bool_] | None:
+        """Where numbers lie within; None if the bounds are not plain numbers."""
+        given = [bound for bound in (self.above, self.at_least, self.below, self.at_most) if bound is not None]
+        if not all(isinstance(bound, int | float) for bound in given):
+            return None
+        whole = numbers.dtype.kind in "iu"
+        if whole and not all(math.isfinite(bound) for bound in given):
+            return None
+        values = numbers if whole else numbers.astype(np.float64, copy=False)
+        within = np.ones(len(values), bool)
+        # Whole numbers are compared with whole numbers, as Python does it: exactly.
+        up, down = (math.ceil, math.floor) if whole else (float, float)
+        if self.above is not None:
+            within &= values > down(self.above)
+        if self.at_least is not None:
+            within &= values >= up(self.at_least)
+        if self.below is not None:
+            within &= values < up(self.below)
+        if self.at_most is not None:
+            within &= values <= down(self.at_most)
+        return within
+
+
+class Lookup:
+    """The vote that a table holds for a value; abstains where it holds none."""
+
+    def __init__(self, table: Mapping[Any, Hashable]) -> None:
+        self.table: dict[Any, Hashable] = dict(table)
+
+    def __call__(self, value: Any) -> Hashable:
+        """The vote for a value."""
+        return self.table.get(value, ABSTAIN)
+
+
+def keyword_lf(
+    words: str | Sequence[str],
+    vote: Hashable,
+    *,
+    column: str = "text",
+    name: str | None = None,
+    ignore_case: bool = True,
+    whole_words: bool = True,
+) -> LabelingFunction:
+    """An LF that votes where a text contains one of some words or phrases.
+
+    Args:
+        words: The words, or one.
+        vote: The class it votes for.
+        column: The column of the texts; a null abstains.
+        name: Name of the LF; made of its words if not given.
+        ignore_case: Whether upper and lower case are the same.
+        whole_words: Whether a word must stand alone: `check` is then not found in `checked`.
+
+    >>> lf = keyword_lf(["check out", "subscribe"], "spam")
+    >>> lf, lf({"text": "Please SUBSCRIBE!"}), lf({"text": "I subscribed"})
+    (Matches('keyword_check_out_subscribe'), 'spam', -1)
+    """
+    listed = [words] if isinstance(words, str) else list(words)
+    if not listed or not all(isinstance(word, str) and word.strip() for word in listed):
+        raise ParameterError(f"words is {words!r:.80}; expected at least one word, and none that is empty")
+    pattern = "|".join(map(_whole if whole_words else re.escape, listed))
+    return regex_lf(
+        re.compile(pattern, re.IGNORECASE if ignore_case else 0),
+        vote,
+        column=column,
+        name=name or _name("keyword", *listed),
+    )
+
+
+def regex_lf(
+    pattern: "str | re.Pattern[str]", vote: Hashable, *, column: str = "text", name: str | None = None, flags: int = 0
+) -> LabelingFunction:
+    r"""An LF that votes where a regular expression, of Python's `re`, is found in a text.
+
+    Args:
+        pattern: The expression, as a text or compiled.
+        vote: The class it votes for.
+        column: The column of the texts; a null abstains.
+        name: Name of the LF; made of the expression if not given.
+        flags: Flags for an expression given as a text, for instance `re.IGNORECASE`.
+
+    >>> lf = regex_lf(r"https?://", "spam", name="link")
+    >>> lf({"text": "see http://x.org"}), lf({"text": "see below"}), lf({"text": None})
+    ('spam', -1, -1)
+    """
+    if not isinstance(pattern, str) and not (isinstance(pattern, re.Pattern) and isinstance(pattern.pattern, str)):
+        raise ParameterError(f"pattern is {pattern!r:.80}; expected a regular expression of texts")
+    try:
+        compiled = re.compile(pattern, flags)
+    except (re.error, ValueError) as error:
+        raise ParameterError(f"pattern is {pattern!r:.80}, which cannot be compiled: {error}") from error
+    return Matches(name or _name("regex", compiled.pattern), Search(compiled), column=column, vote=_stated(vote))
+
+
+def threshold_lf(
+    column: str,
+    vote: Hashable,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+    name: str | None = None,
+) -> LabelingFunction:
+    """An LF that votes where a number lies between bounds, of which at least one is given.
+
+    Args:
+        column: The column of the numbers; a null or NaN abstains.
+        vote: The class it votes for.
+        above: The number is greater than this.
+        at_least: The number is this or greater.
+        below: The number is less than this.
+        at_most: The number is this or less.
+        name: Name of the LF; made of the column and the bounds if not given.
+
+    >>> lf = threshold_lf("stars", "positive", at_least=4)
+    >>> lf, lf({"stars": 5}), lf({"stars": None})
+    (Within('stars_at_least_4'), 'positive', -1)
+    """
+    bounds = {"above": above, "at_least": at_least, "below": below, "at_most": at_most}
+    given = {key: bound for key, bound in bounds.items() if bound is not None}
+    if not given or any(bound != bound for bound in given.values()):
+        raise ParameterError(f"bounds are {given}; expected at least one of above, at_least, below and at_most")
+    parts = [str(part) for pair in given.items() for part in pair]
+    return Within(name or "_".join([column, *parts]), Bounds(**bounds), column=column, vote=_stated(vote))
+
+
+def lookup_lf(table: Mapping[Any, Hashable], *, column: str, name: str | None = None) -> LabelingFunction:
+    """An LF that looks the value of a column up in a table; what is not there abstains.
+
+    Args:
+        table: The vote for each value.
+        column: The column that is looked up.
+        name: Name of the LF; made of the column if not given.
+
+    >>> lf = lookup_lf({"example.org": "ham", "spam.biz": "spam"}, column="domain")
+    >>> lf, lf({"domain": "spam.biz"}), lf({"domain": "elsewhere.net"})
+    (ValueFunction('lookup_domain'), 'spam', -1)
+    """
+    if not isinstance(table, Mapping) or not table:
+        raise ParameterError(f"table is {table!r:.80}; expected a mapping from values to votes")
+    return ValueFunction(name or _name("lookup", column), Lookup(table), column=column)
+
+
+def _stated(vote: Hashable) -> Hashable:
+    if vote is None:
+        raise ParameterError("vote is None; expected the class to vote for")
+    return vote
+
+
+def _whole(word: str) -> str:
+    """A word that stands alone; where it begins or ends with a sign there is nothing to stand apart from."""
+    start, end = (r"\b" if re.match(r"\w", edge) else "" for edge in (word[0], word[-1]))
+    return start + re.escape(word) + end
+
+
+def _name(*parts: str) -> str:
+    """A name made of texts: letters, digits and underscores, not too long."""
+    return "_".join(filter(None, (re.sub(r"\W+", "_", part).strip("_") for part in parts)))[:60]
+
+
+def _no_if_null(value: Any, expected: str) -> bool:
+    """False for a null; anything else is of the wrong type."""
+    if _is_null(value):
+        return False
+    raise TypeError(f"the value is {value!r:.60}, a {type(value).__name__}; expected {expected}")
+
+
+def _is_null(value: Any) -> bool:
+    """Whether a value is None, NaN, NaT or NA."""
+    differs = value is None or value != value  # NaN differs from itself, and pandas' NA does not say
+    return bool(differs) if isinstance(differs, bool | np.bool_) else type(value).__name__ == "NAType"

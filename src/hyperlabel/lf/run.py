@@ -1,0 +1,248 @@
+"""Running LFs over items: rows one by one, or whole columns at once. Each LF gives one `Answer`."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.errors import ParameterError
+from hyperlabel.frames import Column, is_series
+from hyperlabel.lf.define import ColumnFunction, LabelingFunction, LFError, is_expression
+from hyperlabel.lf.items import Items, PandasItems, make_rows
+from hyperlabel.lf.ready import ValueFunction
+
+CHUNK = 10_000
+"""Rows that are made at a time: few enough to stay small, many enough that nothing else counts."""
+
+Advance = Callable[[int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The votes of an LF.
+
+    Attributes:
+        values: The distinct votes.
+        codes: (n,) places in `values`, -1 where the LF abstains.
+        failures: Number of rows on which it failed and therefore abstains.
+    """
+
+    values: tuple[Any, ...]
+    codes: NDArray[np.integer]
+    failures: int = 0
+
+    @classmethod
+    def from_votes(cls, name: str, votes: Any, start: int = 0, failures: int = 0) -> "Answer":
+        """The answer of a list, array or series of votes."""
+        read = Column.from_series if is_series(votes) else Column.from_values
+        column = read(name, votes, lambda row: place(name, start + row))
+        return cls(column.values, column.codes, failures)
+
+    @classmethod
+    def from_mask(cls, vote: Any, mask: NDArray[np.bool_]) -> "Answer":
+        """The answer of an LF that votes for one class, where it does."""
+        return cls((vote,), mask.astype(np.int8) - np.int8(1))
+
+    @classmethod
+    def join(cls, parts: Sequence["Answer"]) -> "Answer":
+        """The answer of an LF that was run on parts of the data, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
+        number: dict[Any, int] = {}
+        codes = []
+        for part in parts:
+            # The type in a key tells True from 1.
+            table = [number.setdefault((type(value), value), len(number)) for value in part.values]
+            codes.append(np.array([*table, -1], np.int32)[part.codes])
+        return cls(tuple(value for _, value in number), np.concatenate(codes), sum(part.failures for part in parts))
+
+    def column(self, name: str) -> Column:
+        """The votes as a column that errors call by the LF."""
+        return Column(name, self.values, self.codes, lambda row: place(name, row))
+
+
+def place(name: str, row: int) -> str:
+    """An LF's vote, for errors."""
+    return f"the vote of LF '{name}' on row {row}"
+
+
+class RunRows(Protocol):
+    """How functions of a row are run: in this process, or in several."""
+
+    def __call__(
+        self, lfs: Sequence[LabelingFunction], items: Items, *, tolerant: bool, advance: Advance
+    ) -> list[Answer]:
+        """One answer an LF."""
+
+
+def run_all(
+    lfs: Sequence[LabelingFunction],
+    items: Items,
+    *,
+    tolerant: bool = False,
+    advance: Advance = lambda votes: None,
+    by_row: RunRows | None = None,
+) -> list[Answer]:
+    """Run LFs of all kinds: those that read whole columns one by one, functions of a row all together.
+
+    Args:
+        lfs: The LFs.
+        items: The items, from `read_items`.
+        tolerant: Whether a failure is an abstention, and counted, instead of an error.
+        advance: Called with the number of votes found since it was last called.
+        by_row: How functions of a row are run; by `run_rows` if not given.
+
+    Returns:
+        One answer an LF.
+    """
+    answers: dict[str, Answer] = {}
+    for lf in lfs:
+        if isinstance(lf, ColumnFunction | ValueFunction):
+            answers[lf.name] = run_columns(lf, items, tolerant=tolerant)
+            advance(items.n)
+    rest = [lf for lf in lfs if lf.name not in answers]
+    if rest:
+        found = (by_row or run_rows)(rest, items, tolerant=tolerant, advance=lambda rows: advance(rows * len(rest)))
+        answers.update(zip((lf.name for lf in rest), found, strict=True))
+    return [answers[lf.name] for lf in lfs]
+
+
+def run_rows(
+    lfs: Sequence[LabelingFunction],
+    items: Items,
+    *,
+    tolerant: bool = False,
+    advance: Advance = lambda rows: None,
+) -> list[Answer]:
+    """Run functions of a row: rows are made once for all LFs, a chunk at a time.
+
+    Args:
+        lfs: The LFs; `row_function` of each is called on every row.
+        items: The items, from `read_items`.
+        tolerant: Whether a failure is an abstention, and counted, instead of an error.
+        advance: Called with the number of rows done since it was last called.
+
+    Returns:
+        One answer an LF.
+
+    Raises:
+        LFError: An LF failed and `tolerant` is false.
+
+    >>> from hyperlabel.lf.items import read_items
+    >>> lf = LabelingFunction("loud", lambda x: 1 if x.text.isupper() else -1)
+    >>> run_rows([lf], read_items([{"text": "HELLO"}, {"text": "hello"}]))[0].values
+    (1, -1)
+    """
+    functions = [(lf.name, lf.row_function()) for lf in lfs]
+    parts: list[list[Answer]] = [[] for _ in lfs]
+    for start, stop in chunks(items.n):
+        rows = make_rows(items.cut(start, stop))
+        for (name, function), answers in zip(functions, parts, strict=True):
+            answers.append(answer_each(name, function, rows, start, tolerant))
+        advance(stop - start)
+    return [Answer.join(answers) for answers in parts]
+
+
+def chunks(n: int, size: int = CHUNK) -> Iterator[tuple[int, int]]:
+    """Where chunks of rows start and stop; one that is empty if there are no rows."""
+    return ((start, min(start + size, n)) for start in range(0, max(n, 1), size))
+
+
+def answer_each(name: str, function: Callable[[Any], Any], items: Iterable[Any], start: int, tolerant: bool) -> Answer:
+    """Call a function on each of some items, of which the first is row `start`."""
+    votes: list[Any] = []
+    failures = 0
+    for item in items:
+        try:
+            votes.append(function(item))
+        except Exception as error:
+            if not tolerant:
+                raise _failure(name, start + len(votes), item, error) from error
+            votes.append(None)
+            failures += 1
+    return Answer.from_votes(name, votes, start, failures)
+
+
+def _failure(name: str, row: int, item: Any, error: Exception) -> LFError:
+    return LFError(
+        f"LF '{name}' failed on row {row} with {_show(error)}; the row is {item!r:.300}. "
+        'Correct the LF, or let it abstain there with on_error="abstain"',
+        name,
+        row,
+    )
+
+
+def _show(error: Exception) -> str:
+    # The text of a KeyError is the repr of its message.
+    message = error.args[0] if isinstance(error, KeyError) and error.args else error
+    return f"{type(error).__name__}: {message}".rstrip(": ")
+
+
+def run_columns(lf: LabelingFunction, items: Items, *, tolerant: bool = False) -> Answer:
+    """Run an LF that reads whole columns: a `ColumnFunction` or one of the ready-made LFs."""
+    if isinstance(lf, ValueFunction):
+        return _run_values(lf, items, tolerant)
+    assert isinstance(lf, ColumnFunction)  # functions of a row go to run_rows
+    try:
+        return _read_votes(lf, items, _evaluate(lf, items))
+    except ParameterError:  # the data are not columns
+        raise
+    except Exception as error:
+        if tolerant:
+            return Answer((), np.full(items.n, -1, np.int8), items.n)
+        message = f"LF '{lf.name}' failed on the columns with {_show(error)}. Correct the LF"
+        raise LFError(message, lf.name) from error
+
+
+def _run_values(lf: ValueFunction, items: Items, tolerant: bool) -> Answer:
+    if items.names is not None and lf.column not in items.names:
+        shown = ", ".join(map(repr, items.names[:20]))
+        raise ParameterError(f"LF '{lf.name}': data has no column {lf.column!r}; its columns are {shown}")
+    mask = lf.mask(items)
+    if mask is not None:
+        return Answer.from_mask(lf.vote, mask)
+    if items.names is None:
+        return run_rows([lf], items, tolerant=tolerant)[0]
+    return answer_each(lf.name, lf.value_function(), items.values(lf.column), 0, tolerant)
+
+
+def _evaluate(lf: ColumnFunction, items: Items) -> Any:
+    """What an LF says of the whole columns; a Polars expression is evaluated."""
+    said: Any = lf.function if is_expression(lf.function) else lf.function(items.frame, **lf.resources)
+    if not is_expression(said):
+        return said
+    roots = said.meta.root_names()
+    known = roots and not said.meta.has_multiple_outputs()
+    frame = items.select(list(dict.fromkeys(roots)) if known else items.names or [])
+    return frame.with_columns(said.alias("vote"))["vote"]
+
+
+def _read_votes(lf: ColumnFunction, items: Items, votes: Any) -> Answer:
+    if not is_series(votes) and not isinstance(votes, np.ndarray | list | tuple):
+        raise TypeError(f"it returned {votes!r:.60}; expected one vote a row in a series, array or list")
+    if len(votes) != items.n:
+        raise ValueError(f"it returned {len(votes)} votes; expected one for each of the {items.n} rows")
+    if isinstance(items, PandasItems) and hasattr(votes, "index") and not isinstance(votes, list | tuple):
+        _check_index(items, votes)
+    if lf.vote is None:
+        return Answer.from_votes(lf.name, votes)
+    return Answer.from_mask(lf.vote, _read_mask(lf, votes))
+
+
+def _check_index(items: Items, votes: Any) -> None:
+    if not votes.index.equals(items.data.index):
+        raise ValueError("it returned votes with another index than the data's; expected the rows in their order")
+
+
+def _read_mask(lf: ColumnFunction, answers: Any) -> NDArray[np.bool_]:
+    kind = str(getattr(answers, "dtype", ""))
+    if kind in ("bool", "Boolean"):  # of NumPy and pandas, of Polars
+        return np.asarray(answers if kind == "bool" else answers.fill_null(False), bool)
+    said = Answer.from_votes(lf.name, answers)
+    odd = next((value for value in said.values if not isinstance(value, bool)), None)
+    if odd is not None:
+        raise TypeError(f"it returned {odd!r:.60}; expected true or false, since its vote is stated as {lf.vote!r}")
+    mask: NDArray[np.bool_] = np.array([*said.values, False], bool)[said.codes]
+    return mask

@@ -1,0 +1,118 @@
+"""Drawings as inline SVG. Colours come from the page's style sheet, so that they follow light and dark."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.report.html import Html, join, shorten, tag
+
+Floats = NDArray[np.float64]
+
+_CELL, _NAMES, _TOP = 26, 190, 26  # of the heat map: side of a cell, room for the names, room for the numbers
+_WRITTEN = 16  # LFs up to which the figures are written into the cells
+
+
+def heat_map(names: list[str], shares: Floats, label: str) -> Html:
+    """Shares of all pairs by colour, the diagonal in a colour of its own.
+
+    Args:
+        names: (m,) names of rows and columns.
+        shares: (m, m) from 0 to 1; NaN for an empty cell.
+        label: What the drawing shows, for those who cannot see it.
+    """
+    cells = [_cell(names, shares, i, j) for i in range(len(names)) for j in range(len(names))]
+    marks = []
+    for i, name in enumerate(names):
+        middle = _TOP + i * _CELL + _CELL / 2
+        text = f"{shorten(name, 24)}  {i + 1}"
+        marks.append(tag("text", text, x=_NAMES - 6, y=f"{middle + 4:g}", text_anchor="end"))
+        across = _NAMES + i * _CELL + _CELL / 2
+        marks.append(tag("text", i + 1, x=f"{across:g}", y=_TOP - 8, text_anchor="middle"))
+    side = _CELL * len(names)
+    return _svg(_NAMES + side, _TOP + side, label, *marks, *cells, class_="heat")
+
+
+def _cell(names: list[str], shares: Floats, i: int, j: int) -> Html:
+    share, own = shares[i, j], i == j
+    x, y = _NAMES + j * _CELL, _TOP + i * _CELL
+    if np.isnan(share):
+        told = f"{names[i]} and {names[j]} never vote on the same item"
+    elif own:
+        told = f"{names[i]} votes on {share:.1%} of the items"
+    else:
+        told = f"of the votes of {names[i]}, {names[j]} votes for another class on {share:.1%}"
+    kind = "empty" if np.isnan(share) else "own" if own else "pair"
+    shade = None if np.isnan(share) else f"{0.05 + 0.95 * np.sqrt(share):.2f}"
+    box = tag("rect", x=x, y=y, width=_CELL - 1, height=_CELL - 1, class_=kind, fill_opacity=shade)
+    figure = None
+    if len(names) <= _WRITTEN and not np.isnan(share):
+        place = {"x": f"{x + _CELL / 2 - 0.5:g}", "y": y + 17, "text_anchor": "middle"}
+        figure = tag("text", f"{100 * share:.0f}", class_="strong" if share > 0.3 else "figure", **place)
+    return tag("g", tag("title", told), box, figure)
+
+
+def histogram(counts: NDArray[np.int64], low: float, high: float, label: str) -> Html:
+    """Bars of equal width.
+
+    Args:
+        counts: (b,) items in each bin.
+        low: Where the first bin begins.
+        high: Where the last bin ends.
+        label: What the drawing shows, for those who cannot see it.
+    """
+    width, height, left, bottom, right = 480, 220, 60, 34, 24
+    step, most = (width - left - right) / len(counts), max(1, int(counts.max()))
+    parts = _grid(most, left, width - right, height - bottom)
+    edges = np.linspace(low, high, len(counts) + 1)
+    for i, count in enumerate(counts.tolist()):
+        tall = (height - bottom - 12) * count / most
+        told = f"{count:,} items with a confidence from {edges[i]:.3f} to {edges[i + 1]:.3f}"
+        x, y = f"{left + i * step + 1:.1f}", f"{height - bottom - tall:.1f}"
+        bar = tag("rect", x=x, y=y, width=f"{step - 2:.1f}", height=f"{tall:.1f}", class_="bar")
+        parts.append(tag("g", tag("title", told), bar))
+    for place in np.linspace(0, 1, 5):
+        x = f"{left + place * step * len(counts):.1f}"
+        parts.append(tag("text", f"{low + place * (high - low):.3g}", x=x, y=height - 14, text_anchor="middle"))
+    return _svg(width, height, label, *parts)
+
+
+def _grid(most: int, left: int, right: int, floor: int) -> list[Html]:
+    """Lines and figures at none, half and all of the highest bar."""
+    parts = []
+    for share in (0, 0.5, 1):
+        y = floor - (floor - 12) * share
+        parts.append(tag("line", x1=left, x2=right, y1=f"{y:g}", y2=f"{y:g}", class_="grid"))
+        parts.append(tag("text", f"{most * share:,.0f}", x=left - 6, y=f"{y + 4:g}", text_anchor="end"))
+    return parts
+
+
+def reliability(confidence: Floats, right: Floats, items: NDArray[np.int64], label: str) -> Html:
+    """Share of right labels against confidence, in groups; on the diagonal they are equal.
+
+    Args:
+        confidence: (b,) mean confidence of each group.
+        right: (b,) share of right labels in each group.
+        items: (b,) items in each group.
+        label: What the drawing shows, for those who cannot see it.
+    """
+    side, edge, room = 340, 58, 262
+    parts = [tag("line", x1=edge, y1=10 + room, x2=edge + room, y2=10, class_="ideal")]
+    for share in np.linspace(0, 1, 5):
+        x, y = edge + room * share, 10 + room * (1 - share)
+        parts.append(tag("line", x1=edge, x2=edge + room, y1=f"{y:g}", y2=f"{y:g}", class_="grid"))
+        parts.append(tag("text", f"{share:.2g}", x=edge - 6, y=f"{y + 4:g}", text_anchor="end"))
+        parts.append(tag("text", f"{share:.2g}", x=f"{x:g}", y=room + 28, text_anchor="middle"))
+    parts.append(tag("text", "confidence", x=edge + room / 2, y=room + 48, text_anchor="middle"))
+    middle = 10 + room / 2
+    turn = f"rotate(-90 12 {middle:g})"
+    parts.append(tag("text", "share of right labels", x=12, y=f"{middle:g}", text_anchor="middle", transform=turn))
+    places = [(edge + room * c, 10 + room * (1 - r)) for c, r in zip(confidence, right, strict=True)]
+    parts.append(tag("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in places), class_="curve"))
+    for (x, y), c, r, n in zip(places, confidence, right, items.tolist(), strict=True):
+        told = f"{n:,} items: mean confidence {c:.2f}, {r:.1%} of the labels are right"
+        parts.append(tag("g", tag("title", told), tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=5, class_="point")))
+    return _svg(side, room + 58, label, *parts)
+
+
+def _svg(width: float, height: float, label: str, *children: Html, class_: str | None = None) -> Html:
+    size = {"viewBox": f"0 0 {width:g} {height:g}", "width": f"{width:g}", "height": f"{height:g}"}
+    return tag("svg", tag("title", label), join(*children), role="img", aria_label=label, class_=class_, **size)

@@ -1,0 +1,117 @@
+"""The numbers of the report, all computed on patterns."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.lf.analysis import LFAnalysis
+from hyperlabel.models import label_model
+
+Floats = NDArray[np.float64]
+
+_GROUPS = 10  # points of the reliability plot, at most
+_BINS = 24  # of the histogram
+
+
+@dataclass(frozen=True)
+class Scores:
+    """How well labels agree with the truth, over the items with votes and known truth.
+
+    Attributes:
+        items: Their number.
+        accuracy: Share of right labels.
+        f1: F1 of the second class; None unless there are two.
+        brier: Mean squared distance of the probabilities from the truth.
+    """
+
+    items: int
+    accuracy: float
+    f1: float | None
+    brier: float
+
+
+def score(analysis: LFAnalysis) -> tuple[Scores, Scores] | None:
+    """Scores of the model and of majority vote; None without truth."""
+    if analysis.truth is None:
+        return None
+    truth = analysis.truth * analysis.patterns.has_votes[:, None]
+    if not truth.any():
+        return None
+    vote = label_model("mv")
+    shares = vote._pattern_probabilities(analysis.patterns)
+    return (
+        _score(analysis.probabilities, analysis.labels, truth),
+        _score(shares, vote._best(shares, analysis.patterns), truth),
+    )
+
+
+def _score(probabilities: Floats, labels: NDArray[np.intp], truth: NDArray[np.int64]) -> Scores:
+    """(p, k), (p,), (p, k) items of each pattern and true class -> scores."""
+    items, k = int(truth.sum()), truth.shape[1]
+    right = np.take_along_axis(truth, np.maximum(labels, 0)[:, None], 1)[:, 0] * (labels >= 0)
+    f1 = None
+    if k == 2:
+        called = truth[labels == 1].sum() + truth[:, 1].sum()
+        f1 = float(2 * truth[labels == 1, 1].sum() / max(1, called))
+    distance = (probabilities**2).sum(1, keepdims=True) - 2 * probabilities + 1  # from each class
+    return Scores(items, float(right.sum() / items), f1, float((truth * distance).sum() / items))
+
+
+def group_by_confidence(analysis: LFAnalysis) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    """Groups of about as many items each, by rising confidence.
+
+    Returns:
+        (b,) mean confidence, share of right labels and number of items of each group.
+    """
+    assert analysis.truth is not None  # there is nothing to group otherwise
+    labelled = np.flatnonzero((analysis.labels >= 0) & (analysis.truth.sum(1) > 0))
+    confidence, truth = analysis.probabilities[labelled].max(1), analysis.truth[labelled]
+    order = np.argsort(confidence, kind="stable")
+    known = truth.sum(1)
+    before = np.cumsum(known[order]) - known[order]
+    group = np.empty(len(order), np.intp)
+    group[order] = before * _GROUPS // max(1, known.sum())
+    items = np.bincount(group, known, _GROUPS)
+    right = np.bincount(group, truth[np.arange(len(truth)), analysis.labels[labelled]], _GROUPS)
+    weight = np.bincount(group, confidence * known, _GROUPS)
+    filled = items > 0
+    return weight[filled] / items[filled], right[filled] / items[filled], items[filled].astype(np.int64)
+
+
+def count_confidence(analysis: LFAnalysis) -> tuple[NDArray[np.int64], float, float]:
+    """Histogram of the confidence of all items with votes: (b,) counts, and where the bins begin and end."""
+    voted = np.flatnonzero(analysis.patterns.has_votes)
+    confidence = analysis.probabilities[voted].max(1)
+    low = 1 / analysis.patterns.n_classes
+    high = min(1.0, np.ceil(float(confidence.max(initial=low)) * 20) / 20)
+    high = max(high, low + 0.05) if low < 1 else low + 0.05
+    counts, _ = np.histogram(confidence, _BINS, (low, high), weights=analysis.patterns.counts[voted])
+    return counts.astype(np.int64), low, high
+
+
+def rank_contested(analysis: LFAnalysis, most: int) -> NDArray[np.intp]:
+    """Patterns with votes that conflict, least distance between the best two classes first. -> (at most `most`,)."""
+    contested = np.flatnonzero(analysis.conflicting)
+    if not len(contested):
+        return contested
+    best = np.sort(analysis.probabilities[contested], 1)
+    order = np.lexsort((-analysis.patterns.counts[contested], best[:, -1] - best[:, -2]))
+    return contested[order[:most]]
+
+
+def example_items(inverse: NDArray[np.integer], patterns: NDArray[np.intp]) -> list[int]:
+    """The first item of each pattern. (n,), (q,) -> q items."""
+    return [int((inverse == pattern).argmax()) for pattern in patterns]
+
+
+def conflict_shares(analysis: LFAnalysis, lfs: NDArray[np.intp]) -> Floats:
+    """Share of one LF's votes on which the other LF votes for another class; coverage on the diagonal. -> (q, q).
+
+    NaN where two LFs never vote on the same item.
+    """
+    pairs = np.ix_(lfs, lfs)
+    votes = np.maximum(analysis.votes[lfs, None], 1)
+    shares = np.where(analysis.shared[pairs] > 0, analysis.pair_conflicts[pairs] / votes, np.nan)
+    np.fill_diagonal(shares, analysis.coverage[lfs])
+    return shares

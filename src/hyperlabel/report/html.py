@@ -1,0 +1,43 @@
+"""HTML that is escaped by construction: every text is escaped unless it was made by `tag`."""
+
+from html import escape
+
+
+class Html(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def tag(name: str, *children: object, **attributes: object) -> Html:
+    """An element; children and attributes that are no `Html` are escaped.
+
+    Args:
+        name: Name of the element.
+        children: What stands inside; None is left out.
+        attributes: Attributes; `class_` is class, `_` in other names is `-`, None is left out.
+
+    >>> tag("td", "<b>x</b>", class_="name", title='"')
+    '<td class="name" title="&quot;">&lt;b&gt;x&lt;/b&gt;</td>'
+    """
+    pairs = ((key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items() if value is not None)
+    opening = "".join(f' {key}="{escape(str(value))}"' for key, value in pairs)
+    return Html(f"<{name}{opening}>{join(*children)}</{name}>")
+
+
+def join(*children: object) -> Html:
+    """Children one after the other, escaped unless they are `Html`; None is left out.
+
+    >>> join("a < b", tag("br"), None)
+    'a &lt; b<br></br>'
+    """
+    return Html("".join(c if isinstance(c, Html) else escape(str(c)) for c in children if c is not None))
+
+
+def shorten(text: str, most: int) -> str:
+    """A text cut to so many characters.
+
+    >>> shorten("labeling", 6)
+    'label…'
+    """
+    return text if len(text) <= most else text[: most - 1] + "…"

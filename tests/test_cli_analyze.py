@@ -1,0 +1,140 @@
+"""`hyperlabel analyze` and `hyperlabel report`: what people see, what is written, one line for each mistake."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from hyperlabel.cli import report as report_command
+from hyperlabel.lf.analysis import LFAnalysis
+
+ESCAPED = "id,<b>x</b>,b,c\n1,spam,ham,\n2,ham,ham,ham\n3,spam,,spam\n4,,spam,ham\n"
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def frame(tmp_path):
+    """Votes of LFs with long names, of which two are the same, with truth and text; written to votes.csv."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 200)
+    votes = np.where(rng.random((200, 4)) < 0.8, truth[:, None], rng.integers(0, 2, (200, 4)))
+    votes = np.where(rng.random((200, 4)) < 0.6, votes, -1)
+    votes[:, 3] = votes[:, 0]
+    names = np.array(["benign", "malignant", None], object)
+    columns = {f"a_labeling_function_{j}": pl.Series(names[votes[:, j]].tolist(), dtype=pl.String) for j in range(4)}
+    table = pl.DataFrame(
+        {"id": range(200), "text": [f"item {i}" for i in range(200)], **columns, "truth": names[truth].tolist()}
+    )
+    table.write_csv(tmp_path / "votes.csv")
+    return table
+
+
+def lfs_of(frame):
+    return frame.select(pl.col("^a_labeling.*$"))
+
+
+def test_analyze_prints_a_table_that_fits_a_terminal(hyperlabel, frame):
+    done = hyperlabel("analyze", "votes.csv", "--truth", "truth")
+    assert done.code == 0
+    assert max(map(len, done.out.splitlines())) <= 80
+    row = next(line for line in done.out.splitlines() if line.startswith("a_labeling_function_1")).split()
+    analysis = LFAnalysis(lfs_of(frame), frame["truth"].to_list())
+    assert row[1:3] == ["benign,", f"{100 * analysis.coverage[1]:.1f}"]
+    assert row[5:7] == [f"{100 * analysis.precision[1]:.1f}", f"{100 * analysis.estimated_accuracy[1]:.1f}"]
+
+
+def test_analyze_names_lfs_that_are_the_same(hyperlabel, frame):
+    out = hyperlabel("analyze", "votes.csv").out
+    pair = next(line for line in out.splitlines() if "duplicate" in line).split()
+    assert pair == ["a_labeling_function_0", "a_labeling_function_3", "duplicate", "1.00", "1.00"]
+
+
+def test_analyze_without_truth_has_no_precision(hyperlabel, frame):
+    done = hyperlabel("analyze", "votes.csv")
+    assert "preci-" not in done.out
+    assert "200 items, 4 LFs, 2 classes" in done.err
+
+
+def test_analyze_writes_the_whole_table(hyperlabel, frame):
+    hyperlabel("analyze", "votes.csv", "--truth", "truth", "-o", "lfs.csv")
+    table = pl.read_csv("lfs.csv")
+    expected = LFAnalysis(lfs_of(frame), frame["truth"].to_list()).summary()
+    assert table.columns == list(expected.columns)
+    np.testing.assert_allclose(table["precision"], expected["precision"])
+    assert table["lf"].to_list() == expected["lf"].tolist()
+
+
+def test_analyze_with_another_model_uses_it(hyperlabel, frame):
+    hyperlabel("analyze", "votes.csv", "--model", "mv", "-o", "mv.csv")
+    hyperlabel("analyze", "votes.csv", "--model", "hlm", "-o", "hlm.csv")
+    moved = [pl.read_csv(f"{name}.csv")["probability_changes"].to_numpy() for name in ("mv", "hlm")]
+    assert (moved[0] > moved[1]).all()  # a share of few votes moves more than the hyper label model
+
+
+def test_analyze_of_a_long_table_names_the_people(hyperlabel):
+    table = "task,who,what\n1,ann,0\n1,bob,1\n2,ann,1\n2,bob,1\n"
+    with open("long.csv", "w") as file:
+        file.write(table)
+    out = hyperlabel("analyze", "long.csv", "--long", "task,who,what").out
+    assert "ann" in out
+    assert "bob" in out
+
+
+def test_analyze_with_chosen_lfs_and_classes_keeps_to_them(hyperlabel, frame):
+    done = hyperlabel("analyze", "votes.csv", "--lfs", "*_0,*_1", "--classes", "malignant,benign,unsure")
+    assert "200 items, 2 LFs, 3 classes" in done.err
+
+
+def test_report_writes_one_page_with_what_was_typed_escaped(hyperlabel, tmp_path):
+    (tmp_path / "v.csv").write_text(ESCAPED)
+    done = hyperlabel("report", "v.csv", "-o", "r.html")
+    assert done.code == 0
+    assert done.err.startswith("wrote r.html: ")
+    page = (tmp_path / "r.html").read_text()
+    assert "&lt;b&gt;x&lt;/b&gt;" in page
+    assert "<b>x</b>" not in page
+    assert {path.name for path in tmp_path.iterdir()} == {"v.csv", "r.html"}
+
+
+def test_report_with_truth_shows_scores_and_the_text_of_items(hyperlabel, frame, tmp_path):
+    assert hyperlabel("report", "votes.csv", "-o", "r.html", "--truth", "truth").code == 0
+    page = (tmp_path / "r.html").read_text()
+    assert "Scores against the truth" in page
+    assert '<td class="text">item ' in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["analyze", "votes.csv", "-o", "x.txt"], "--out is 'x.txt'; expected a name that ends in"),
+        (["analyze", "votes.csv", "--truth", "nowhere"], "--truth is 'nowhere'; expected a column"),
+        (["analyze", "votes.csv", "--model", "no"], "no"),
+        (["analyze", "missing.csv"], "missing.csv"),
+        (["report", "votes.csv"], "Missing option '--out'"),
+        (["report", "votes.csv", "-o", "x.pdf"], "--out is 'x.pdf'; expected a name that ends in .html"),
+        (["report", "votes.csv", "-o", "no/x.html"], "there is no folder 'no'; make it first"),
+        (["report", "votes.csv", "-o", "x.html", "--truth", "nowhere"], "--truth is 'nowhere'; expected a column"),
+    ],
+)
+def test_mistakes_are_one_line_and_nothing_is_written(hyperlabel, frame, tmp_path, arguments, message):
+    done = hyperlabel(*arguments)
+    assert done.code == 2
+    assert message in done.err
+    assert done.err.count("\n") == 1
+    assert {path.name for path in tmp_path.iterdir()} == {"votes.csv"}
+
+
+def test_report_that_cannot_be_written_leaves_the_old_page(hyperlabel, frame, tmp_path, monkeypatch):
+    (tmp_path / "r.html").write_text("old")
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(report_command.os, "replace", fail)
+    done = hyperlabel("report", "votes.csv", "-o", "r.html")
+    assert (done.code, "No space left on device" in done.err) == (2, True)
+    assert (tmp_path / "r.html").read_text() == "old"
+    assert {path.name for path in tmp_path.iterdir()} == {"votes.csv", "r.html"}
