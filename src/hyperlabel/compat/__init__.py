@@ -1,0 +1,1 @@
+"""Doors for the users of other tools: their names and signatures, hyperlabel behind them."""

@@ -1,0 +1,267 @@
+"""Appliers with Snorkel's signatures: lists, pandas, Dask and Spark, in; an (n, m) array of votes, out.
+
+As Snorkel's, they go row by row through all LFs, and an LF's own exception reaches the caller; a note says which LF
+failed on which row.
+"""
+
+import importlib.util
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.classes import ABSTAIN
+from hyperlabel.compat.snorkel.rows import CHUNK, SeriesRow, iter_rows
+from hyperlabel.errors import ParameterError, require
+from hyperlabel.lf import define
+from hyperlabel.lf.progress import Advance, show_progress
+
+VotesArray = NDArray[np.int_]
+
+
+class ApplierMetadata(NamedTuple):
+    """What `apply` tells beside the votes.
+
+    Attributes:
+        faults: How often each LF failed; LFs that never did are not in it.
+    """
+
+    faults: dict[str, int]
+
+
+@dataclass
+class Runner:
+    """LFs that are called on rows, here or in another process.
+
+    Attributes:
+        lfs: The LFs: anything that has a name and can be called.
+        tolerant: Whether a failure is an abstention, and counted, instead of an error.
+        faults: How often each LF failed.
+    """
+
+    lfs: Sequence[Any]
+    tolerant: bool
+    faults: Counter[str] = field(default_factory=Counter)
+
+    def vote(self, rows: Iterable[Any], advance: Advance = lambda rows: None) -> VotesArray:
+        """The votes on rows, a chunk at a time. -> (n, m)."""
+        calls, waiting, n = [self._caller(lf) for lf in self.lfs], iter(rows), 0
+        parts = [np.empty((0, len(self.lfs)), np.int_)]
+        while said := self._call(calls, itertools.islice(waiting, CHUNK), n):
+            parts.append(self._read(said, n))
+            n += len(parts[-1])
+            advance(len(parts[-1]))
+        return np.concatenate(parts)
+
+    def _caller(self, lf: Any) -> Callable[[Any], Any]:
+        ours = isinstance(lf, define.LabelingFunction) and not getattr(lf, "needs_series", False)
+        call = lf.row_function() if ours else partial(_call_on_series, lf)
+        return partial(self._try, lf.name, call) if self.tolerant else call
+
+    def _try(self, name: str, call: Callable[[Any], Any], x: Any) -> Any:
+        try:
+            return call(x)
+        except Exception:
+            self.faults[name] += 1
+            return ABSTAIN
+
+    def _call(self, calls: Sequence[Callable[[Any], Any]], rows: Iterable[Any], start: int) -> list[Any]:
+        """What the LFs say, row by row. -> n * m."""
+        said: list[Any] = []
+        try:
+            for x in rows:
+                for call in calls:
+                    said.append(call(x))  # its length tells where an LF failed
+        except Exception as error:
+            if hasattr(error, "add_note"):  # Python 3.11
+                error.add_note(self._place(start, len(said)))
+            raise
+        return said
+
+    def _place(self, start: int, number: int) -> str:
+        row, j = divmod(number, len(self.lfs))
+        return f"LF '{self.lfs[j].name}' on row {start + row}"
+
+    def _read(self, said: list[Any], start: int) -> VotesArray:
+        """Class numbers from what LFs said: below 0 is -1, fractions are cut off. n * m -> (n, m)."""
+        votes = np.array(said)
+        if votes.ndim != 1 or votes.dtype.kind not in "biuf":
+            votes = np.array([self._read_one(value, start, i) for i, value in enumerate(said)])
+        return np.where(votes >= 0, votes, ABSTAIN).astype(np.int_).reshape(-1, len(self.lfs))
+
+    def _read_one(self, value: Any, start: int, number: int) -> int:
+        try:
+            return int(value) if value >= 0 else ABSTAIN
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"{self._place(start, number)} returned {value!r:.60}; expected a class number, or -1 to abstain"
+            ) from None
+
+
+def _call_on_series(lf: Callable[[Any], Any], x: Any) -> Any:
+    """Call what may look for a real Series."""
+    return lf(x.to_series() if isinstance(x, SeriesRow) else x)
+
+
+class BaseLFApplier:
+    """What all appliers share.
+
+    Args:
+        lfs: The LFs, each with a name of its own.
+    """
+
+    def __init__(self, lfs: Sequence[Any]) -> None:
+        names = [lf.name for lf in lfs]
+        if not names:
+            raise ParameterError("lfs is empty; expected at least one labeling function")
+        name, times = Counter(names).most_common(1)[0]
+        if times > 1:
+            raise ParameterError(f"lfs has {times} LFs named '{name}'; give each a name of its own")
+        self._lfs, self._lf_names = lfs, names
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}, LFs: {self._lf_names}"
+
+    def _run(self, rows: Iterable[Any], n: int, progress_bar: bool, fault_tolerant: bool, return_meta: bool) -> Any:
+        runner = Runner(self._lfs, fault_tolerant)
+        shown = progress_bar and importlib.util.find_spec("rich") is not None  # a default, so it insists on nothing
+        with show_progress(n, shown) as advance:
+            votes = runner.vote(rows, advance)
+        return (votes, ApplierMetadata(runner.faults)) if return_meta else votes
+
+
+class LFApplier(BaseLFApplier):
+    """LFs over a list of data points or a NumPy array.
+
+    Args:
+        lfs: The LFs.
+
+    >>> lf = define.LabelingFunction("big", lambda x: 1 if x[0] > 42 else 0)
+    >>> LFApplier([lf]).apply(np.array([[10], [100]]), progress_bar=False).tolist()
+    [[0], [1]]
+    """
+
+    def apply(
+        self,
+        data_points: Iterable[Any],
+        progress_bar: bool = True,
+        fault_tolerant: bool = False,
+        return_meta: bool = False,
+    ) -> Any:
+        """The votes. -> (n, m), or with `return_meta` the votes and an `ApplierMetadata`.
+
+        Args:
+            data_points: The data points.
+            progress_bar: Whether to show a progress bar.
+            fault_tolerant: Whether an LF that fails abstains.
+            return_meta: Whether to return how often each LF failed, too.
+        """
+        points = data_points if isinstance(data_points, Sized) else list(data_points)
+        return self._run(points, len(points), progress_bar, fault_tolerant, return_meta)
+
+
+class PandasLFApplier(BaseLFApplier):
+    """LFs over the rows of a pandas frame.
+
+    Args:
+        lfs: The LFs. A row behaves like a pandas Series.
+
+    >>> import pandas as pd
+    >>> lf = define.LabelingFunction("big", lambda x: 1 if x.num > 42 else 0)
+    >>> PandasLFApplier([lf]).apply(pd.DataFrame({"num": [10, 100]}), progress_bar=False).tolist()
+    [[0], [1]]
+    """
+
+    def apply(self, df: Any, progress_bar: bool = True, fault_tolerant: bool = False, return_meta: bool = False) -> Any:
+        """The votes. -> (n, m), or with `return_meta` the votes and an `ApplierMetadata`.
+
+        Args:
+            df: The frame.
+            progress_bar: Whether to show a progress bar.
+            fault_tolerant: Whether an LF that fails abstains.
+            return_meta: Whether to return how often each LF failed, too.
+        """
+        return self._run(iter_rows(df), len(df), progress_bar, fault_tolerant, return_meta)
+
+
+class DaskLFApplier(BaseLFApplier):
+    """LFs over the rows of a Dask frame, one partition at a time.
+
+    Args:
+        lfs: The LFs. A row behaves like a pandas Series.
+    """
+
+    def apply(self, df: Any, scheduler: Any = "processes", fault_tolerant: bool = False) -> VotesArray:
+        """The votes. -> (n, m).
+
+        Args:
+            df: The frame.
+            scheduler: A scheduler of Dask by its name, or a `Client`.
+            fault_tolerant: Whether an LF that fails abstains.
+        """
+        require("dask.dataframe", extra="dask")
+        from dask.base import compute
+        from dask.delayed import delayed
+
+        vote = delayed(partial(_vote_on_frame, Runner(self._lfs, fault_tolerant)), pure=False)
+        parts = compute(*map(vote, df.to_delayed()), scheduler=scheduler)  # type: ignore[no-untyped-call]
+        return np.concatenate(parts)
+
+
+class PandasParallelLFApplier(DaskLFApplier):
+    """LFs over the rows of a pandas frame, in several processes with Dask.
+
+    Args:
+        lfs: The LFs. A row behaves like a pandas Series.
+    """
+
+    def apply(  # type: ignore[override]
+        self, df: Any, n_parallel: int = 2, scheduler: Any = "processes", fault_tolerant: bool = False
+    ) -> VotesArray:
+        """The votes. -> (n, m).
+
+        Args:
+            df: The frame.
+            n_parallel: Number of parts, at least 2.
+            scheduler: A scheduler of Dask by its name, or a `Client`.
+            fault_tolerant: Whether an LF that fails abstains.
+        """
+        if n_parallel < 2:
+            raise ParameterError(f"n_parallel is {n_parallel}; expected at least 2. PandasLFApplier is for one process")
+        require("dask.dataframe", extra="dask")
+        from dask import dataframe
+
+        parts = dataframe.from_pandas(df, npartitions=n_parallel, sort=False)  # type: ignore[no-untyped-call]
+        return super().apply(parts, scheduler=scheduler, fault_tolerant=fault_tolerant)
+
+
+class SparkLFApplier(BaseLFApplier):
+    """LFs over an RDD of Spark, whose rows they see as they are.
+
+    Args:
+        lfs: The LFs.
+    """
+
+    def apply(self, data_points: Any, fault_tolerant: bool = False) -> VotesArray:
+        """The votes. -> (n, m).
+
+        Args:
+            data_points: The RDD.
+            fault_tolerant: Whether an LF that fails abstains.
+        """
+        runner = Runner(self._lfs, fault_tolerant)
+        parts = data_points.mapPartitions(partial(_vote_on_rows, runner)).collect()
+        return np.concatenate(parts)
+
+
+def _vote_on_frame(runner: Runner, frame: Any) -> VotesArray:
+    return runner.vote(iter_rows(frame))
+
+
+def _vote_on_rows(runner: Runner, rows: Iterator[Any]) -> list[VotesArray]:
+    return [runner.vote(rows)]

@@ -1,0 +1,96 @@
+"""Probabilities to labels and back, with Snorkel's tie-break policies; and items without votes left out."""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.classes import ABSTAIN
+from hyperlabel.errors import ParameterError, VotesError
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int_]
+
+POLICIES = ("abstain", "random", "true-random")
+
+
+def probs_to_preds(probs: Floats, tie_break_policy: str = "random", tol: float = 1e-5) -> Labels:
+    """The most probable class of each item. (n, k) -> (n,).
+
+    Args:
+        probs: (n, k) probabilities.
+        tie_break_policy: What an item whose best classes are tied gets: `abstain`, -1; `random`, one of them by a hash
+            of its place; `true-random`, one of them drawn by NumPy's global generator.
+        tol: Probabilities closer than this are tied.
+
+    >>> probs_to_preds(np.array([[0.5, 0.5], [0.2, 0.8]]), tie_break_policy="abstain").tolist()
+    [-1, 1]
+    """
+    if probs.ndim != 2 or probs.shape[1] < 2:
+        raise ParameterError(f"probs has shape {probs.shape}; expected (items, classes) with at least 2 classes")
+    if tie_break_policy not in POLICIES:
+        raise ParameterError(f"tie_break_policy is {tie_break_policy!r}; expected one of {', '.join(POLICIES)}")
+    tied = np.abs(probs - probs.max(axis=1, keepdims=True)) < tol
+    labels: Labels = tied.argmax(1).astype(np.int_)
+    for i in np.flatnonzero(tied.sum(1) != 1):
+        labels[i] = _break_tie(int(i), np.flatnonzero(tied[i]), tie_break_policy)
+    return labels
+
+
+def _break_tie(item: int, classes: NDArray[np.intp], policy: str) -> int:
+    if policy == "abstain":
+        return ABSTAIN
+    if policy == "true-random":
+        return int(np.random.choice(classes))  # noqa: NPY002 - the generator that Snorkel's users seed
+    digest = hashlib.sha1(str(item).encode(), usedforsecurity=False).hexdigest()
+    return int(classes[int(digest, 16) % len(classes)])
+
+
+def preds_to_probs(preds: NDArray[np.integer], num_classes: int) -> Floats:
+    """Probability 1 for the class of each label. (n,) or (n, 1) -> (n, k).
+
+    >>> preds_to_probs(np.array([1, 0]), 2).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    if np.any(preds < 0):
+        place = int((np.ravel(preds) < 0).argmax())
+        raise VotesError(f"preds[{place}] abstains, which has no probability; leave it out")
+    one_hot: Floats = np.eye(num_classes)[preds.squeeze()]
+    return one_hot
+
+
+def to_int_label_array(X: NDArray[Any], flatten_vector: bool = True) -> NDArray[np.int_]:
+    """Labels as integers, in one dimension if asked. (n,) or (n, 1) -> (n,).
+
+    >>> to_int_label_array(np.array([[1.0], [0.0]])).tolist()
+    [1, 0]
+    """
+    X = np.asarray(X)
+    if np.any(np.mod(X, 1) != 0):
+        raise VotesError(f"labels hold {X[np.mod(X, 1) != 0].flat[0]!r}; expected whole numbers")
+    labels = X.astype(np.int_)
+    if not flatten_vector:
+        return labels
+    if labels.size != max(labels.shape, default=1):
+        raise VotesError(f"labels have shape {labels.shape}; expected one label an item")
+    return labels.ravel()
+
+
+def filter_unlabeled_dataframe(X: Any, y: NDArray[Any], L: NDArray[np.integer]) -> tuple[Any, NDArray[Any]]:
+    """The items on which at least one LF votes.
+
+    Args:
+        X: A pandas frame of n items.
+        y: (n, ...) what goes with them, such as probabilities.
+        L: (n, m) votes, -1 abstains.
+
+    >>> import pandas as pd
+    >>> kept, probs = filter_unlabeled_dataframe(
+    ...     pd.DataFrame({"text": ["a", "b"]}), np.array([[0.5, 0.5], [0.1, 0.9]]), np.array([[-1, -1], [1, -1]])
+    ... )
+    >>> kept.text.tolist(), probs.tolist()
+    (['b'], [[0.1, 0.9]])
+    """
+    covered = (L != ABSTAIN).any(axis=1)
+    return X.iloc[covered], y[covered]

@@ -1,0 +1,165 @@
+"""Labeling functions and preprocessors as Snorkel's users define them."""
+
+import copy
+import functools
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from types import FunctionType
+from typing import Any
+
+from hyperlabel.errors import ParameterError
+from hyperlabel.lf import define
+
+
+class LabelingFunction(define.LabelingFunction):
+    """A function of a data point that returns a class number, or -1 to abstain.
+
+    Args:
+        name: Name of the LF.
+        f: Takes a data point and the resources.
+        resources: Keyword arguments of `f`.
+        pre: Preprocessors, applied to the data point in this order before `f`.
+
+    >>> from types import SimpleNamespace
+    >>> short = LabelingFunction("short", lambda x, most: 0 if len(x.text) < most else -1, resources={"most": 3})
+    >>> short(SimpleNamespace(text="ok")), short
+    (0, LabelingFunction short, Preprocessors: [])
+    """
+
+    def __init__(
+        self,
+        name: str,
+        f: Callable[..., int],
+        resources: Mapping[str, Any] | None = None,
+        pre: Sequence[Callable[[Any], Any]] | None = None,
+    ) -> None:
+        super().__init__(name, f, resources=resources)
+        self.pre = list(pre or [])
+
+    def row_function(self) -> Callable[[Any], Any]:
+        """A function from a data point to a vote."""
+        bound = super().row_function()
+        return functools.partial(_preprocess_and_vote, self.pre, bound) if self.pre else bound
+
+    @property
+    def needs_series(self) -> bool:
+        """Whether a preprocessor comes from elsewhere, and may look for a real pandas Series."""
+        return not all(isinstance(step, FunctionType | Preprocessor) for step in self.pre)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} {self.name}, Preprocessors: {self.pre}"
+
+
+def _preprocess_and_vote(pre: Sequence[Callable[[Any], Any]], function: Callable[[Any], Any], x: Any) -> Any:
+    return function(_preprocess(pre, x))
+
+
+def _preprocess(pre: Sequence[Callable[[Any], Any]], x: Any) -> Any:
+    for step in pre:
+        x = step(x)
+        if x is None:
+            raise ParameterError(f"pre: {step!r:.80} returned None; expected the data point. Does it end with return?")
+    return x
+
+
+def labeling_function(
+    name: str | None = None,
+    resources: Mapping[str, Any] | None = None,
+    pre: Sequence[Callable[[Any], Any]] | None = None,
+) -> Callable[[Callable[..., int]], LabelingFunction]:
+    """Make a labeling function of a function: `@labeling_function()`.
+
+    Args:
+        name: Name of the LF; the function's own if not given.
+        resources: Keyword arguments of the function.
+        pre: Preprocessors, applied in this order.
+
+    >>> @labeling_function(name="link", resources={"words": ["http", "www"]})
+    ... def contains_link(x, words):
+    ...     return 1 if any(word in x.text for word in words) else -1
+    >>> contains_link.name
+    'link'
+    """
+    _check_parentheses("labeling_function", name)
+    return lambda f: LabelingFunction(name or f.__name__, f, resources=resources, pre=pre)
+
+
+def _check_parentheses(decorator: str, name: object) -> None:
+    if callable(name):
+        raise ParameterError(f"name is a function: @{decorator} misses its parentheses; write @{decorator}()")
+
+
+class Preprocessor:
+    """A change of a data point before LFs see it; the data point itself stays as it is.
+
+    Args:
+        name: Name of the preprocessor.
+        f: Takes a copy of the data point, which it may change, and returns the data point to go on with.
+        pre: Preprocessors to apply first.
+        memoize: Whether to remember results.
+        memoize_key: What results are remembered by: takes the data point, returns something hashable. The values of
+            the data point if not given.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        f: Callable[[Any], Any],
+        pre: Sequence[Callable[[Any], Any]] | None = None,
+        memoize: bool = False,
+        memoize_key: Callable[[Any], Hashable] | None = None,
+    ) -> None:
+        self.name, self.f, self.pre, self.memoize = name, f, list(pre or []), memoize
+        self.memoize_key = memoize_key or _values
+        self.reset_cache()
+
+    def reset_cache(self) -> None:
+        """Forget all results."""
+        self._results: dict[Hashable, Any] = {}
+
+    def __call__(self, x: Any) -> Any:
+        """The data point to go on with."""
+        if not self.memoize:
+            return self.f(_preprocess(self.pre, copy.deepcopy(x)))
+        key = self.memoize_key(x)
+        if key not in self._results:
+            self._results[key] = self.f(_preprocess(self.pre, copy.deepcopy(x)))
+        return self._results[key]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__} {self.name}, Pre: {self.pre}"
+
+
+def preprocessor(
+    name: str | None = None,
+    pre: Sequence[Callable[[Any], Any]] | None = None,
+    memoize: bool = False,
+    memoize_key: Callable[[Any], Hashable] | None = None,
+) -> Callable[[Callable[[Any], Any]], Preprocessor]:
+    """Make a preprocessor of a function: `@preprocessor()`.
+
+    >>> @preprocessor()
+    ... def lower(x):
+    ...     x.text = x.text.lower()
+    ...     return x
+    >>> from types import SimpleNamespace
+    >>> point = SimpleNamespace(text="HELLO")
+    >>> lower(point).text, point.text
+    ('hello', 'HELLO')
+    """
+    _check_parentheses("preprocessor", name)
+    return lambda f: Preprocessor(name or f.__name__, f, pre, memoize, memoize_key)
+
+
+def _values(x: Any) -> Hashable:
+    """The values of a data point, as something hashable."""
+    if hasattr(x, "asDict"):  # a row of Spark
+        x = x.asDict()
+    elif hasattr(x, "to_dict"):  # of pandas
+        x = x.to_dict()
+    elif hasattr(x, "__dict__"):
+        x = vars(x)
+    if isinstance(x, Mapping):
+        return frozenset((name, _values(value)) for name, value in x.items())
+    if isinstance(x, list | tuple):
+        return tuple(map(_values, x))
+    return x.tobytes() if hasattr(x, "tobytes") else x  # type: ignore[no-any-return]

@@ -1,0 +1,167 @@
+"""What Snorkel's label models share, and its three voters."""
+
+import json
+import logging
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from hyperlabel.compat.snorkel.convert import Floats, Labels, probs_to_preds
+from hyperlabel.compat.snorkel.scores import score_labels
+from hyperlabel.errors import NotFittedError, ParameterError, WeightsError
+from hyperlabel.models.majority import count_classes
+from hyperlabel.patterns import Patterns
+from hyperlabel.votes import to_votes
+
+FORMAT = "hyperlabel-snorkel"
+
+
+class BaseLabeler(ABC):
+    """What all label models of Snorkel can do.
+
+    Args:
+        cardinality: Number of classes.
+    """
+
+    def __init__(self, cardinality: int = 2, **kwargs: Any) -> None:
+        self.cardinality = cardinality
+
+    @abstractmethod
+    def predict_proba(self, L: NDArray[np.integer]) -> Floats:
+        """Probabilities of the classes. (n, m) -> (n, k)."""
+
+    def predict(
+        self, L: NDArray[np.integer], return_probs: bool | None = False, tie_break_policy: str = "abstain"
+    ) -> Any:
+        """The most probable class of each item. -> (n,), or with `return_probs` that and (n, k) probabilities.
+
+        Args:
+            L: (n, m) votes, -1 abstains.
+            return_probs: Whether to return the probabilities, too.
+            tie_break_policy: `abstain`, `random` (by a hash of the item's place) or `true-random`.
+        """
+        probs = self.predict_proba(L)
+        labels = probs_to_preds(probs, tie_break_policy)
+        return (labels, probs) if return_probs else labels
+
+    def score(
+        self,
+        L: NDArray[np.integer],
+        Y: NDArray[Any],
+        metrics: Iterable[str] | None = ("accuracy",),
+        tie_break_policy: str = "abstain",
+    ) -> dict[str, float]:
+        """Scores by the names of their metrics; items without a label are left out, except for coverage.
+
+        Args:
+            L: (n, m) votes, -1 abstains.
+            Y: (n,) true classes, -1 for unknown.
+            metrics: Some of accuracy, coverage, precision, recall, f1, f1_micro, f1_macro, matthews_corrcoef, roc_auc.
+            tie_break_policy: As for `predict`.
+        """
+        if tie_break_policy == "abstain":
+            logging.getLogger(__name__).warning("scores leave out items without a label (tie_break_policy='abstain')")
+        labels: Labels
+        labels, probs = self.predict(L, return_probs=True, tie_break_policy=tie_break_policy)
+        return score_labels(Y, labels, probs, metrics or ())
+
+    def save(self, destination: str | Path) -> None:
+        """Write the model to a safetensors file; an old file stays until the new one is complete."""
+        arrays, header = self._state()
+        header = {"labeler": type(self).__name__, "cardinality": self.cardinality, **header}
+        part = Path(destination).with_name(f".{Path(destination).name}.part")
+        try:
+            save_file(arrays, part, {"format": FORMAT, "header": json.dumps(header)})
+            os.replace(part, destination)
+        except (SafetensorError, OSError) as error:
+            part.unlink(missing_ok=True)
+            raise WeightsError(f"destination is '{destination}', where no model can be written: {error}") from error
+
+    def load(self, source: str | Path) -> None:
+        """Become the model that `save` wrote. A file that Snorkel pickled cannot be read, and nothing is unpickled."""
+        try:
+            with safe_open(source, framework="np") as file:
+                metadata = file.metadata() or {}
+                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except (SafetensorError, OSError) as error:
+            raise WeightsError(f"source is '{source}', which save of this class did not write ({error})") from error
+        header = json.loads(metadata.get("header", "{}")) if metadata.get("format") == FORMAT else {}
+        if header.get("labeler") != type(self).__name__:
+            raise WeightsError(f"source is '{source}', which holds no {type(self).__name__}; load what its save wrote")
+        self.cardinality = int(header["cardinality"])
+        self._restore(arrays, header)
+
+    def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Arrays and what JSON can hold, for `save`."""
+        return {}, {}
+
+    def _restore(self, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
+        """Take what `_state` gave."""
+        vars(self).update(arrays)
+
+    def _patterns(self, L: NDArray[np.integer]) -> Patterns:
+        return Patterns.from_votes(to_votes(L, n_classes=self.cardinality))
+
+
+class RandomVoter(BaseLabeler):
+    """Random probabilities, from NumPy's global generator.
+
+    >>> RandomVoter(cardinality=3).predict_proba(np.array([[0, 2], [1, -1]])).shape
+    (2, 3)
+    """
+
+    def predict_proba(self, L: NDArray[np.integer]) -> Floats:
+        """Random probabilities. (n, m) -> (n, k)."""
+        draws: Floats = np.random.rand(len(L), self.cardinality)  # noqa: NPY002 - the generator that Snorkel's users seed
+        draws /= draws.sum(axis=1, keepdims=True)
+        return draws
+
+
+class MajorityClassVoter(BaseLabeler):
+    """The most frequent class for every item.
+
+    >>> voter = MajorityClassVoter()
+    >>> voter.fit(balance=np.array([0.8, 0.2]))
+    >>> voter.predict_proba(np.array([[1, 1], [0, -1]])).tolist()
+    [[1.0, 0.0], [1.0, 0.0]]
+    """
+
+    balance: NDArray[Any]
+
+    def fit(self, balance: NDArray[Any], *args: Any, **kwargs: Any) -> None:
+        """Take the share of each class. (k,)."""
+        if len(balance) != self.cardinality:
+            raise ParameterError(f"balance has {len(balance)} entries; expected {self.cardinality}, one for each class")
+        self.balance = np.asarray(balance)
+
+    def predict_proba(self, L: NDArray[np.integer]) -> Floats:
+        """1 for the most frequent class, shared between several. (n, m) -> (n, k)."""
+        if not hasattr(self, "balance"):
+            raise NotFittedError("this MajorityClassVoter does not know the balance of the classes; call fit first")
+        best = (self.balance == self.balance.max()).astype(np.float64)
+        return np.tile(best / best.sum(), (len(L), 1))
+
+    def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        return ({"balance": self.balance} if hasattr(self, "balance") else {}), {}
+
+
+class MajorityLabelVoter(BaseLabeler):
+    """The class that most LFs vote for; several with as many votes share the probability.
+
+    >>> MajorityLabelVoter().predict_proba(np.array([[0, 0, -1], [-1, 0, 1]])).tolist()
+    [[1.0, 0.0], [0.5, 0.5]]
+    """
+
+    def predict_proba(self, L: NDArray[np.integer]) -> Floats:
+        """1 for the class with most votes, shared between several. (n, m) -> (n, k)."""
+        patterns = self._patterns(L)
+        votes = count_classes(patterns)
+        best = (votes == votes.max(axis=1, keepdims=True)).astype(np.float64)
+        return patterns.expand(best / best.sum(axis=1, keepdims=True))
