@@ -11,28 +11,30 @@ from pathlib import Path
 import numpy as np
 
 import hyperlabel as hl
-from real_sets import RealSet, load_sets, write_result
+from hyperlabel.bench.datasets import DataSet, load_datasets
+from hyperlabel.bench.protocol import score
+from record import write_result
 
 FAMILIES = ("wrench", "crowd", "other")
 PEERS = ("mv", "balanced", "hyperlm", "crowdfm")
 
 
-def scores(weights: str, sets: list[RealSet]) -> list[float]:
+def scores(weights: str, sets: list[DataSet]) -> list[float]:
     model = hl.HyperLabelModel(weights=weights)
-    return [each.score(model.predict(each.votes)) for each in sets]
+    return [score(each, model.predict(each.votes)) for each in sets]
 
 
-def family_means(values: list[float], sets: list[RealSet]) -> list[float]:
+def family_means(values: list[float], sets: list[DataSet]) -> list[float]:
     return [float(np.mean([v for v, s in zip(values, sets, strict=True) if s.family == f])) for f in FAMILIES]
 
 
-def set_table(sets: list[RealSet], anchors: dict[str, dict[str, float]]) -> str:
+def set_table(sets: list[DataSet], anchors: dict[str, dict[str, float]]) -> str:
     """Every set: our score and the peers'."""
     lines = [f"| set | family | hlm | {' | '.join(PEERS)} |", "|---" * (3 + len(PEERS)) + "|"]
     ours = scores("hlm", sets)
-    for each, score in zip(sets, ours, strict=True):
+    for each, found in zip(sets, ours, strict=True):
         peers = " | ".join(f"{anchors[each.name][p]:.1f}" for p in PEERS)
-        lines.append(f"| {each.name} | {each.family} | {score:.1f} | {peers} |")
+        lines.append(f"| {each.name} | {each.family} | {found:.1f} | {peers} |")
     columns = {p: family_means([anchors[s.name][p] for s in sets], sets) for p in PEERS}
     for i, family in enumerate(FAMILIES):
         peers = " | ".join(f"**{columns[p][i]:.2f}**" for p in PEERS)
@@ -40,7 +42,7 @@ def set_table(sets: list[RealSet], anchors: dict[str, dict[str, float]]) -> str:
     return "\n".join(lines)
 
 
-def run_table(folder: Path, sets: list[RealSet]) -> str:
+def run_table(folder: Path, sets: list[DataSet]) -> str:
     """Every training run: its validation accuracy, which selects, and its scores, which do not."""
     summary = json.loads((folder / "summary.json").read_text())
     lines = ["| run | mean validation accuracy | wrench | crowd | other |", "|---|---|---|---|---|"]
@@ -64,7 +66,7 @@ def main() -> None:
     parser.add_argument("--runs", type=Path, help="folder of `hyperlabel train`: the spread over its runs")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
-    sets = list(load_sets(arguments.data))
+    sets = load_datasets(arguments.data)
     anchors = json.loads((arguments.data / "anchors.json").read_text())
     text = run_table(arguments.runs, sets) if arguments.runs else set_table(sets, anchors)
     print(text)

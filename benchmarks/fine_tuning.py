@@ -7,16 +7,19 @@ other items, averaged over the sets of a family.
 """
 
 import argparse
+import dataclasses
 from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
 
 import hyperlabel as hl
+from hyperlabel.bench.datasets import DataSet, load_datasets
+from hyperlabel.bench.protocol import score, to_patterns
 from hyperlabel.models.hyper import fine_tune, to_probabilities
 from hyperlabel.network import forward
 from hyperlabel.weights import load_weights
-from real_sets import RealSet, load_sets, write_result
+from record import write_result
 
 FAMILIES, GOLD, DRAWS = ("wrench", "crowd", "other"), (20, 100, 1000), 2
 VARIANTS = {  # name: (learning rate, class weights); None does not fine-tune
@@ -36,7 +39,7 @@ def balance_gold(gold: np.ndarray) -> np.ndarray:
     return gold * per_class[::-1] / per_class.sum()
 
 
-def score_variant(each: RealSet, patterns: hl.Patterns, gold: np.ndarray, rest: RealSet, variant) -> float:
+def score_variant(each: DataSet, patterns: hl.Patterns, gold: np.ndarray, rest: DataSet, variant) -> float:
     weights = load_weights("hlm")
     if variant is not None:
         lr, weighted = variant
@@ -44,16 +47,16 @@ def score_variant(each: RealSet, patterns: hl.Patterns, gold: np.ndarray, rest: 
         steps = int(np.sqrt(counts.sum()))
         weights = fine_tune(weights, patterns, balance_gold(counts) if weighted else counts, lr=lr, steps=steps)
     probabilities = to_probabilities(forward(weights, patterns))
-    return rest.score(patterns.expand(probabilities.argmax(1)))
+    return score(rest, patterns.expand(probabilities.argmax(1)))
 
 
-def hide(each: RealSet, size: int, seed: int) -> tuple[np.ndarray, RealSet]:
+def hide(each: DataSet, size: int, seed: int) -> tuple[np.ndarray, DataSet]:
     """Gold for some items, and the set with the truth of the others alone."""
     known = np.flatnonzero(each.truth >= 0)
     picked = np.random.default_rng(seed).choice(known, min(size, len(known) // 2), replace=False)
     gold, rest = np.full(len(each.truth), -1), each.truth.copy()
     gold[picked], rest[picked] = each.truth[picked], -1
-    return gold, RealSet(each.name, each.family, each.metric, each.k, each.votes, rest)
+    return gold, dataclasses.replace(each, truth=rest)
 
 
 def main() -> None:
@@ -62,8 +65,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     found = defaultdict(list)
-    for each in load_sets(arguments.data):
-        patterns = hl.Patterns.from_votes(hl.Votes.from_array(each.votes, n_classes=each.k))
+    for each in load_datasets(arguments.data):
+        patterns = to_patterns(each)
         for size in GOLD:
             for seed in range(DRAWS):
                 gold, rest = hide(each, size, seed)
