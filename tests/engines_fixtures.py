@@ -38,7 +38,7 @@ def dask_workers() -> Iterator[Any]:
     distributed = pytest.importorskip("distributed", reason="dask is not installed (extra `dask`)")
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None, silence_logs=50
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0", silence_logs=50
         ) as cluster,
         distributed.Client(cluster) as client,
     ):

@@ -5,17 +5,23 @@ from typing import Annotated
 import typer
 
 import hyperlabel
+from hyperlabel.cli.analyze import analyze
+from hyperlabel.cli.bench import bench
 from hyperlabel.cli.compare import compare
 from hyperlabel.cli.demo import demo
 from hyperlabel.cli.label import label
+from hyperlabel.cli.report import report
 from hyperlabel.cli.train import train
 from hyperlabel.errors import ParameterError
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 app.command()(label)
+app.command()(analyze)
+app.command()(report)
 app.command()(compare)
 app.command()(train)
 app.command()(demo)
+app.add_typer(bench, name="bench")
 
 
 def _version(asked: bool) -> None:

@@ -1,14 +1,28 @@
 """`hyperlabel label`: votes in, labels out."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import polars as pl
 import typer
+from rich.table import Table
 
-from hyperlabel.cli.tables import Source, check_output, open_source, read_labels, split_names, write_table
-from hyperlabel.cli.terminal import print_label_counts, say
+from hyperlabel import engines
+from hyperlabel.cli.tables import (
+    Source,
+    check_output,
+    choose_engine,
+    match_classes,
+    open_source,
+    read_labels,
+    scan_result,
+    split_names,
+    write_table,
+)
+from hyperlabel.cli.terminal import console, say
 from hyperlabel.errors import ConvergenceWarning, ParameterError
 from hyperlabel.models import label_model, label_models
 from hyperlabel.models.base import LabelModel
@@ -22,6 +36,10 @@ GOLD_HELP = "Known classes: a column of VOTES, a table with 'id' and the class, 
 MODEL_HELP = f"Label model: {', '.join(label_models())}; or a .safetensors file of `hyperlabel train`."
 CLASSES_HELP = "All classes, in the order of their probabilities; else inferred from votes and gold."
 LFS_HELP = "Columns that are LFs: names or patterns such as 'lf_*'; else all but id, item, text, gold, truth, label."
+ENGINE_HELP = (
+    f"Where to work: {', '.join(engines.ENGINES)}, or memory; auto is polars for parquet and large csv, else memory. "
+    "spark and dask write a folder of parquet files."
+)
 LONG_HELP = "VOTES has one row a vote, with these columns."
 
 
@@ -29,32 +47,50 @@ def label(
     votes: Annotated[Path, typer.Argument(metavar="VOTES", help=VOTES_HELP, show_default=False)],
     out: Annotated[Path | None, Option("--out", "-o", metavar="FILE", help=OUT_HELP)] = None,
     gold: Annotated[str | None, Option(metavar="COLUMN|FILE", help=GOLD_HELP)] = None,
-    model: Annotated[str, Option(metavar="NAME|FILE", help=MODEL_HELP)] = "hlm",
+    model: Annotated[str, Option(metavar="NAME|FILE", help=MODEL_HELP)] = "hlm2",
     classes: Annotated[str | None, Option(metavar="A,B,...", help=CLASSES_HELP)] = None,
     lfs: Annotated[str | None, Option(metavar="A,B,...", help=LFS_HELP)] = None,
     long: Annotated[str | None, Option(metavar="ITEM,LF,VOTE", help=LONG_HELP)] = None,
     tie_break: Annotated[str, Option(metavar="RULE", help="Exact ties: first, abstain or random.")] = "first",
     seed: Annotated[int, Option(metavar="NUMBER", help="For --tie-break random.")] = 0,
     probabilities: Annotated[bool, Option("--probabilities", help="Add a column p_<class> for each class.")] = False,
+    engine: Annotated[str, Option(metavar="NAME", help=ENGINE_HELP)] = "auto",
 ) -> None:
     """Label every item of VOTES.
 
     All rows and columns are kept; 'label' and 'confidence' are added. An item without votes has an empty label.
     """
-    check_output(out)
+    columns, triple = split_names(lfs, "--lfs"), split_names(long, "--long")
+    stated = split_names(classes, "--classes")
+    chosen = choose_engine(engine, votes, out, long=triple, gold=gold)
+    check_output(out, folder=chosen in ("spark", "dask"))
     if tie_break not in ("first", "abstain", "random"):
         raise ParameterError(f"--tie-break is '{tie_break}'; expected first, abstain or random")
     estimator = make_model(model, tie_break=tie_break, seed=seed)
-    columns, triple = split_names(lfs, "--lfs"), split_names(long, "--long")
-    stated = split_names(classes, "--classes")
-    source = open_source(votes, lfs=columns, long=triple, classes=stated, labels=[gold] if gold else [])
-    _fit(estimator, source, None if gold is None else read_labels(gold, source, "gold"))
-    result = label_columns(estimator, source, probabilities)
-    table = source.join(result)
-    write_table(table, out)
+    if chosen != "memory":
+        matched = match_classes(stated, votes, columns)
+        with say_warnings():
+            result = engines.label(
+                votes,
+                lfs=columns,
+                model=estimator,
+                classes=matched,
+                gold=gold,
+                probabilities=probabilities,
+                engine=chosen,
+                out=out,
+            )
+        if out is None:
+            write_table(result.collect(engine="streaming"), None)
+    else:
+        source = open_source(votes, lfs=columns, long=triple, classes=stated, labels=[gold] if gold else [])
+        known = None if gold is None else read_labels(gold, source, "gold")
+        with say_warnings():
+            estimator.fit(source.votes, known)
+        write_table(source.join(label_columns(estimator, source, probabilities)), out)
     if out is not None:
-        print_label_counts(result["label"])
-        say(f"wrote {out}: {len(table):,} rows")
+        rows = print_label_counts(out)
+        say(f"wrote {out}: {rows:,} rows")
 
 
 def make_model(name: str, **params: Any) -> LabelModel:
@@ -64,13 +100,27 @@ def make_model(name: str, **params: Any) -> LabelModel:
     return label_model(name, **params)
 
 
-def _fit(estimator: LabelModel, source: Source, gold: object) -> None:
-    """Learn; what a model warns of is a line on standard error."""
+@contextmanager
+def say_warnings() -> Iterator[None]:
+    """What a model warns of while it learns is a line on standard error."""
     with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
         warnings.simplefilter("always", ConvergenceWarning)
-        estimator.fit(source.votes, gold)
+        yield
     for warning in caught:
         say(f"warning: {warning.message}")
+
+
+def print_label_counts(path: Path) -> int:
+    """A table of how many items of a result got each label; returns how many items there are."""
+    counts = scan_result(path).group_by("label").agg(pl.len().alias("items")).collect(engine="streaming")
+    total = int(counts["items"].sum())
+    table = Table("label", "items", "share")
+    table.columns[1].justify = table.columns[2].justify = "right"
+    for name, items in counts.sort("items", "label", descending=[True, False]).iter_rows():
+        table.add_row("(no label)" if name is None else str(name), f"{items:,}", f"{items / total:.1%}")
+    console.print(table)
+    return total
 
 
 def label_columns(estimator: LabelModel, source: Source, probabilities: bool) -> pl.DataFrame:

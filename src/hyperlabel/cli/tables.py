@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from hyperlabel import engines
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.frames import Column, columns_of
 from hyperlabel.read import TABLES, lf_columns, read_array, read_table, read_votes
 from hyperlabel.votes import Votes
+
+_LARGE_CSV = 1 << 28  # bytes of a csv that is streamed, not read into memory
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,63 @@ def _numbers(classes: list[str] | None) -> Sequence[Hashable] | None:
     return [int(c) for c in classes]
 
 
+def choose_engine(engine: str, votes: Path, out: Path | None, *, long: list[str] | None, gold: str | None) -> str:
+    """The engine to work with: that of the option, if it can; else Polars where it can and gains, and memory.
+
+    Engines read wide tables, with gold as one of the columns. Each pass parses a csv anew, so Polars gains from a size
+    on that memory may not hold.
+    """
+    if engine not in ("auto", "memory", *engines.ENGINES):
+        raise ParameterError(f"--engine is '{engine}'; expected auto, memory, {', '.join(engines.ENGINES)}")
+    folder = votes.is_dir() and any(votes.glob("*.parquet"))
+    wide = (folder or (votes.is_file() and votes.suffix in TABLES)) and long is None
+    known = gold is None or (wide and gold in _scan(votes).collect_schema().names())
+    if engine == "auto":
+        large = folder or TABLES.get(votes.suffix) == "parquet" or (wide and votes.stat().st_size > _LARGE_CSV)
+        return "polars" if wide and known and large else "memory"
+    if engine == "memory":
+        return engine
+    if long is not None or not known:
+        option = "--long" if long is not None else f"--gold {gold}, which is no column of '{votes}'"
+        raise ParameterError(f"--engine {engine} cannot be used with {option}; use --engine memory")
+    if out is None and engine != "polars":
+        raise ParameterError(f"--engine {engine} writes parquet; name a file with --out")
+    return engine
+
+
+def _scan(path: Path) -> pl.LazyFrame:
+    """A table that is read when needed."""
+    from hyperlabel.engines.polars import scan_table
+
+    try:
+        return scan_table(path)
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise VotesError(f"'{path}' cannot be read: {str(error).splitlines()[0]}. Is it a whole table?") from error
+
+
+def match_classes(classes: list[str] | None, path: Path, lfs: list[str] | None) -> Sequence[Hashable] | None:
+    """Classes stated as text, in the type that the LF columns of a table on disk have."""
+    if classes is None:
+        return None
+    frame = _scan(path)
+    schema = frame.collect_schema()
+    names = lf_columns(schema.names(), lfs)
+    if all(schema[name] == pl.Boolean for name in names) and {c.lower() for c in classes} <= {"true", "false"}:
+        return [c.lower() == "true" for c in classes]
+    texts = [name for name in names if schema[name] in (pl.String, pl.Categorical, pl.Enum)]
+    filled = frame.select(texts).count().collect(engine="streaming") if texts else None
+    return classes if filled is not None and any(filled.row(0)) else _numbers(classes)
+
+
+def scan_result(path: Path) -> pl.LazyFrame:
+    """The column of labels of a result that was written, read when needed."""
+    if path.is_dir() or TABLES[path.suffix] == "parquet":
+        files = sorted(path.glob("*.parquet")) if path.is_dir() else path
+        return pl.scan_parquet(files, glob=False).select("label")
+    separator = "\t" if TABLES[path.suffix] == "tsv" else ","
+    return pl.scan_csv(path, separator=separator, infer_schema=False, glob=False).select("label")
+
+
 def _match_classes(classes: list[str] | None, votes: pl.DataFrame) -> Sequence[Hashable] | None:
     """Classes stated as text, in the type that the votes of a table have."""
     if classes is None:
@@ -187,15 +247,15 @@ def _row_numbers(ids: pl.Series, source: Source, name: str) -> list[int]:
     return [place[value] for value in ids]
 
 
-def check_output(path: Path | None) -> None:
-    """Refuse a result file that cannot be written, before any work is done."""
+def check_output(path: Path | None, *, folder: bool = False) -> None:
+    """Refuse a result that cannot be written, before any work is done; some engines write a folder."""
     if path is None:
         return
     if path.suffix not in TABLES:
         raise ParameterError(f"--out is '{path}'; expected a name that ends in {', '.join(TABLES)}")
     if not path.parent.is_dir():
         raise ParameterError(f"--out is '{path}', but there is no folder '{path.parent}'; make it first")
-    if path.is_dir():
+    if path.is_dir() and not folder:
         raise ParameterError(f"--out is '{path}', which is a folder; expected the name of a file")
 
 

@@ -1,0 +1,37 @@
+"""Answers as Arrow data, which DuckDB, Spark and pandas take as they are."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hyperlabel.engines.base import Added, Answers, AnswerTable
+from hyperlabel.engines.packing import Keys, Packing
+
+_LABEL_TYPES = {"integer": pa.int64(), "boolean": pa.bool_(), "text": pa.string()}
+
+
+def to_columns(answers: Answers, added: Added) -> list[Any]:
+    """One array a column that is added."""
+    labels = pa.array(added.label_values, _LABEL_TYPES[added.label_kind])
+    return [labels.take(pa.array(answers.label)), *(pa.array(numbers) for numbers in answers.numbers.T)]
+
+
+def to_table(table: AnswerTable, packing: Packing, added: Added) -> Any:
+    """Keys and their answers."""
+    keys = [pa.array(table.keys[:, g]) for g in range(table.keys.shape[1])]
+    return pa.table([*keys, *to_columns(table.answers, added)], names=[*packing.names, *added.names])
+
+
+def to_keys(columns: Sequence[Any]) -> Keys:
+    """Arrow arrays of g columns -> (n, g) keys."""
+    return np.stack([np.asarray(column) for column in columns], axis=1)
+
+
+def to_pandas(answers: Answers, added: Added) -> Any:
+    """The columns that are added as a pandas frame; no label is NA."""
+    import pandas as pd
+
+    nullable = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+    return pa.table(to_columns(answers, added), names=added.names).to_pandas(types_mapper=nullable.get)

@@ -1,0 +1,212 @@
+"""The engine Dask: every partition is counted, and labelled, where it is; what is found is merged in a tree."""
+
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from dask.delayed import delayed
+from distributed import KilledWorker
+from numpy.typing import NDArray
+
+from hyperlabel.engines.arrow import to_pandas
+from hyperlabel.engines.base import Added, Answer, Answers, AnswerTable
+from hyperlabel.engines.packing import Digit, Keys, Packing
+from hyperlabel.engines.streaming import Sums, add_sums
+from hyperlabel.kernels import mix_bits
+
+_MERGED = 8  # results that are merged at a time
+_SKETCH = 1 << 12  # smallest hashes by which patterns are estimated: to about 1.6 %
+
+Found = TypeVar("Found")
+
+
+class DaskEngine:
+    """Rows of a Dask DataFrame.
+
+    Args:
+        frame: The rows.
+    """
+
+    name: ClassVar[str] = "dask"
+    failures = (OSError, pa.ArrowException, KilledWorker)
+    suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".pq")
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+
+    @classmethod
+    def open(cls, path: Path) -> "DaskEngine":
+        """Rows of a parquet file or folder; Arrow types keep numbers with nulls what they are."""
+        return cls(dd.read_parquet(str(path), dtype_backend="pyarrow"))
+
+    def kinds(self) -> dict[str, str]:
+        """What each column holds."""
+        return {name: _kind(kind) for name, kind in self.frame.dtypes.items()}
+
+    def ranges(self, columns: Sequence[str]) -> list[tuple[int, int]]:
+        """One pass over the columns; -1, -1 for an empty one."""
+        found = self._reduce(columns, partial(_ranges, columns=columns), _widen)
+        return [(int(low), int(high)) for low, high in found]
+
+    def distinct(self, column: str, most: int) -> list[Any]:
+        """The values of a column."""
+        return list(self._reduce([column], partial(_distinct, most=most), partial(_unite, most=most)))
+
+    def first_row(self, column: str, value: Any) -> int | None:
+        """Unknown: partitions do not know how many rows stand before them."""
+        return None
+
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.frame)
+
+    def estimate(self, packing: Packing) -> int:
+        """From the smallest hashes of keys, in one pass."""
+        smallest = self._reduce(_columns(packing), partial(_sketch, packing=packing), _smallest)
+        if len(smallest) < _SKETCH:
+            return len(smallest)
+        return int((_SKETCH - 1) / (float(smallest[-1]) / 2.0**64))
+
+    def count(self, packing: Packing) -> tuple[Keys, NDArray[np.int64]]:
+        """Each partition by itself; equal keys of partitions are merged in a tree."""
+        found: tuple[Keys, NDArray[np.int64]] = self._reduce(
+            _columns(packing), partial(_count, packing=packing), _merge_counts
+        )
+        return found
+
+    def reduce(self, packing: Packing, sums: Callable[[Keys], Sums]) -> Sums:
+        """Each partition by itself, added in a tree."""
+        return self._reduce(_columns(packing), partial(_sum, packing=packing, sums=sums), add_sums)
+
+    def join(self, packing: Packing, table: AnswerTable, added: Added) -> Any:
+        """By a lookup in every partition."""
+        return self.apply(packing, table, added)
+
+    def apply(self, packing: Packing, answer: Answer, added: Added) -> Any:
+        """In every partition, when the frame is computed or written."""
+        renamed = added.rename(list(self.frame.columns))
+        meta = _attach(self.frame._meta, _no_answer(added), packing, added, renamed)
+        shared = delayed(answer, pure=False)  # one task that all partitions use
+        return self.frame.map_partitions(_attach, shared, packing, added, renamed, meta=meta)
+
+    def write(self, frame: Any, path: Path) -> None:
+        """To a folder of parquet files."""
+        frame.to_parquet(str(path), write_index=False)
+
+    def _reduce(
+        self, columns: Sequence[str], find: Callable[[Any], Found], merge: Callable[[Found, Found], Found]
+    ) -> Found:
+        """What is found in each partition, merged a few at a time until one is left."""
+        several = delayed(partial(_merge, merge))
+        found = [delayed(find)(part) for part in self.frame[list(columns)].to_delayed()]
+        while len(found) > 1:
+            found = [several(found[i : i + _MERGED]) for i in range(0, len(found), _MERGED)]
+        merged: Found = found[0].compute()
+        return merged
+
+
+def _kind(kind: Any) -> str:
+    arrow = kind.pyarrow_dtype if isinstance(kind, pd.ArrowDtype) else None
+    if arrow is not None and pa.types.is_nested(arrow):
+        return str(arrow)
+    whole = pd.api.types.is_integer_dtype(kind) or (arrow is not None and pa.types.is_null(arrow))
+    return "integer" if whole else "plain"
+
+
+def _columns(packing: Packing) -> list[str]:
+    return [digit.column for digit in packing.digits]
+
+
+def _merge(merge: Callable[[Found, Found], Found], found: list[Found]) -> Found:
+    return reduce(merge, found)
+
+
+def _whole(series: Any) -> NDArray[np.int64]:
+    """A column of integers, -1 for NA. -> (n,)."""
+    values: NDArray[np.int64] = series.fillna(-1).to_numpy(dtype=np.int64)
+    return values
+
+
+def _ranges(frame: Any, columns: Sequence[str]) -> NDArray[np.int64]:
+    """(m, 2) the least and the largest value."""
+    if not len(frame):
+        return np.full((len(columns), 2), -1)
+    return np.array([(values.min(), values.max()) for values in (_whole(frame[name]) for name in columns)])
+
+
+def _widen(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.stack([np.minimum(one[:, 0], other[:, 0]), np.maximum(one[:, 1], other[:, 1])], axis=1)
+
+
+def _distinct(frame: Any, most: int) -> set[Any]:
+    values = frame.iloc[:, 0].dropna()
+    distinct = values.unique() if values.dtype != object else pd.unique(values)
+    return set(distinct[: most + 1].tolist())
+
+
+def _unite(one: set[Any], other: set[Any], most: int) -> set[Any]:
+    return one if len(one) > most else one | other
+
+
+def _pack(frame: Any, packing: Packing) -> Keys:
+    """The keys of a partition's rows. -> (n, g)."""
+    return packing.pack([_digits(frame[digit.column], digit) for digit in packing.digits])
+
+
+def _digits(series: Any, digit: Digit) -> NDArray[np.integer]:
+    if digit.values is None:
+        return _whole(series) + 1
+    codes: NDArray[np.integer] = pd.Categorical(series, categories=list(digit.values)).codes
+    return codes.astype(np.int64) + 1
+
+
+def _count(frame: Any, packing: Packing) -> tuple[Keys, NDArray[np.int64]]:
+    keys = _pack(frame, packing)
+    return _add_up(keys, np.ones(len(keys), np.int64))
+
+
+def _merge_counts(
+    one: tuple[Keys, NDArray[np.int64]], other: tuple[Keys, NDArray[np.int64]]
+) -> tuple[Keys, NDArray[np.int64]]:
+    return _add_up(np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]]))
+
+
+def _add_up(keys: Keys, counts: NDArray[np.int64]) -> tuple[Keys, NDArray[np.int64]]:
+    """Distinct keys and the sums of their counts."""
+    columns = list(range(keys.shape[1]))
+    sums = pd.DataFrame(keys).assign(count=counts).groupby(columns, sort=False)["count"].sum()
+    distinct = np.stack([sums.index.get_level_values(g).to_numpy() for g in columns], axis=1)
+    return distinct, sums.to_numpy()
+
+
+def _sketch(frame: Any, packing: Packing) -> NDArray[np.uint64]:
+    keys = _pack(frame, packing).view(np.uint64)
+    hashes = np.zeros(len(keys), np.uint64)
+    for g in range(keys.shape[1]):
+        hashes = mix_bits(hashes + keys[:, g] + np.uint64(1))
+    return np.unique(hashes)[:_SKETCH]
+
+
+def _smallest(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    return np.union1d(one, other)[:_SKETCH]
+
+
+def _sum(frame: Any, packing: Packing, sums: Callable[[Keys], Sums]) -> Sums:
+    return sums(_pack(frame, packing))
+
+
+def _attach(frame: Any, answer: Answer, packing: Packing, added: Added, renamed: dict[str, str]) -> Any:
+    """A partition with the columns that are added."""
+    answers = to_pandas(answer(_pack(frame, packing)), added).set_axis(frame.index)
+    return pd.concat([frame.rename(columns=renamed), answers], axis=1)
+
+
+def _no_answer(added: Added) -> Answer:
+    """Answers to no rows, for the types of the columns that are added."""
+    nothing = Answers(np.empty(0, np.int64), np.empty((0, len(added.names) - 1)))
+    return lambda keys: nothing

@@ -1,0 +1,176 @@
+"""The engine Polars: streaming on one machine, the default for files. Rows keep their order."""
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from hyperlabel.engines.base import CHUNK_ROWS, Added, Answer, Answers, AnswerTable
+from hyperlabel.engines.packing import KEY, Digit, Keys, Packing
+from hyperlabel.engines.streaming import Sums, add_sums
+from hyperlabel.errors import VotesError
+from hyperlabel.read import TABLES, _may_be_ragged, _odd_line
+
+_LABEL_TYPES: dict[str, Any] = {"integer": pl.Int64, "boolean": pl.Boolean, "text": pl.String}
+
+
+class PolarsEngine:
+    """Rows of a Polars LazyFrame.
+
+    Args:
+        frame: The rows.
+    """
+
+    name: ClassVar[str] = "polars"
+    failures = (pl.exceptions.PolarsError, OSError)
+    suffixes: ClassVar[tuple[str, ...]] = tuple(TABLES)
+
+    def __init__(self, frame: pl.LazyFrame) -> None:
+        self.frame = frame
+        self.schema = frame.collect_schema()
+
+    @classmethod
+    def open(cls, path: Path) -> "PolarsEngine":
+        """Rows of a csv, tsv or parquet file, or of a folder of parquet files."""
+        return cls(scan_table(path))
+
+    def kinds(self) -> dict[str, str]:
+        """What each column holds."""
+        return {name: _kind(dtype) for name, dtype in self.schema.items()}
+
+    def ranges(self, columns: Sequence[str]) -> list[tuple[int, int]]:
+        """One pass over the columns; -1, -1 for an empty one."""
+        whole = [self._column(name).cast(pl.Int64).fill_null(-1) for name in columns]
+        ends = [e.alias(f"{j}{end}") for j, c in enumerate(whole) for end, e in (("low", c.min()), ("high", c.max()))]
+        found = [-1 if value is None else value for value in self._collect(self.frame.select(ends)).row(0)]
+        return list(zip(found[::2], found[1::2], strict=True))
+
+    def distinct(self, column: str, most: int) -> list[Any]:
+        """The values of a column."""
+        values = self.frame.select(self._plain(column).alias("value")).drop_nulls().unique()
+        return self._collect(values.head(most + 1))["value"].to_list()
+
+    def first_row(self, column: str, value: Any) -> int | None:
+        """The first row with a value."""
+        same = self._plain(column) == pl.lit(value)
+        rows = self.frame.select(same.alias("same")).with_row_index("row").filter("same").head(1)
+        found = self._collect(rows)["row"].to_list()
+        return found[0] if found else None
+
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self._collect(self.frame.select(pl.len())).item())
+
+    def estimate(self, packing: Packing) -> int:
+        """By HyperLogLog, in one pass."""
+        keys = self.frame.select(pl.struct(self._keys(packing)).hash().approx_n_unique())
+        return int(self._collect(keys).item())
+
+    def count(self, packing: Packing) -> tuple[Keys, NDArray[np.int64]]:
+        """By a streamed group-by."""
+        counted = self._collect(self.frame.select(self._keys(packing)).group_by(packing.names).len("count"))
+        return _to_keys(counted, packing), counted["count"].to_numpy().astype(np.int64)
+
+    def reduce(self, packing: Packing, sums: Callable[[Keys], Sums]) -> Sums:
+        """In batches of rows."""
+        batches = self.frame.select(self._keys(packing)).collect_batches(chunk_size=CHUNK_ROWS, maintain_order=False)
+        return reduce(add_sums, (sums(_to_keys(batch, packing)) for batch in batches))
+
+    def join(self, packing: Packing, table: AnswerTable, added: Added) -> pl.LazyFrame:
+        """By a lookup a batch, which is quicker than a join and keeps the order of rows."""
+        return self.apply(packing, table, added)
+
+    def apply(self, packing: Packing, answer: Answer, added: Added) -> pl.LazyFrame:
+        """Batch by batch, when the frame is collected or written."""
+        types = [_LABEL_TYPES[added.label_kind], *[pl.Float64] * (len(added.names) - 1)]
+        labels = pl.Series(added.label_values, dtype=types[0])
+
+        def label_batch(batch: pl.Series) -> pl.Series:
+            answers = answer(_to_keys(batch.struct.unnest(), packing))
+            return _to_frame(answers, labels, added.names).to_struct(KEY)
+
+        kind = pl.Struct(dict(zip(added.names, types, strict=True)))
+        answers = pl.struct(self._keys(packing)).map_batches(label_batch, return_dtype=kind, is_elementwise=True)
+        names = self.schema.names()
+        return self.frame.with_columns(answers.alias(KEY)).rename(added.rename(names)).unnest(KEY)
+
+    def write(self, frame: pl.LazyFrame, path: Path) -> None:
+        """Streamed to a file of the kind that its ending names."""
+        if TABLES[path.suffix] == "parquet":
+            frame.sink_parquet(path)
+        else:
+            frame.sink_csv(path, separator="\t" if TABLES[path.suffix] == "tsv" else ",")
+
+    def _keys(self, packing: Packing) -> list[pl.Expr]:
+        """The keys of rows; nothing in them is null."""
+        keys = []
+        for name, key in zip(packing.names, packing.keys, strict=True):
+            terms = [self._digit(digit) * weight for digit, weight in key]
+            keys.append(pl.sum_horizontal(terms).alias(name))
+        return keys
+
+    def _digit(self, digit: Digit) -> pl.Expr:
+        if digit.values is None:
+            return self._column(digit.column).cast(pl.Int64).fill_null(-1) + 1
+        if not digit.values:
+            return self._column(digit.column).is_null().cast(pl.Int64) * 0  # a literal would have one row
+        digits = range(1, digit.base)
+        return self._plain(digit.column).replace_strict(digit.values, digits, default=0, return_dtype=pl.Int64)
+
+    def _plain(self, name: str) -> pl.Expr:
+        """A column of values that Python has, too."""
+        column, kind = self._column(name), self.schema[name]
+        if kind == pl.Categorical or kind == pl.Enum:
+            return column.cast(pl.String)
+        return column.cast(pl.Float64) if kind.is_decimal() else column
+
+    def _column(self, name: str) -> pl.Expr:
+        return pl.nth(self.schema.names().index(name))  # by place: a name could be read as a pattern
+
+    def _collect(self, frame: pl.LazyFrame) -> pl.DataFrame:
+        return frame.collect(engine="streaming")
+
+
+def _kind(dtype: pl.DataType) -> str:
+    if dtype.is_integer() or dtype == pl.Null:
+        return "integer"
+    return str(dtype) if dtype.is_nested() or dtype == pl.Object else "plain"
+
+
+def _to_keys(frame: pl.DataFrame, packing: Packing) -> Keys:
+    return np.stack([frame[name].to_numpy() for name in packing.names], axis=1)
+
+
+def _to_frame(answers: Answers, labels: pl.Series, names: Sequence[str]) -> pl.DataFrame:
+    columns = [labels.gather(answers.label), *(pl.Series(numbers) for numbers in answers.numbers.T)]
+    return pl.DataFrame(dict(zip(names, columns, strict=True)))
+
+
+def scan_table(path: Path) -> pl.LazyFrame:
+    """A csv, tsv or parquet file, or a folder of parquet files, read when needed, with the checks of `read_table`."""
+    kind = "parquet" if path.is_dir() else TABLES[path.suffix]
+    if kind == "parquet":
+        return pl.scan_parquet(sorted(path.glob("*.parquet")) if path.is_dir() else path, glob=False)
+    separator = "\t" if kind == "tsv" else ","
+    reason = _odd_line(path, separator) if _may_be_ragged(path, separator) else None
+    if reason is not None:
+        raise VotesError(f"'{path}' cannot be read: {reason}. Is it a whole {kind} file?")
+    names = {name: pl.String for name in _with_leading_zeros(path, separator)}
+    return pl.scan_csv(path, separator=separator, infer_schema_length=None, schema_overrides=names, glob=False)
+
+
+def _with_leading_zeros(path: Path, separator: str) -> list[str]:
+    """Columns of numbers such as 007, which are names."""
+    schema = pl.scan_csv(path, separator=separator, infer_schema_length=None, glob=False).collect_schema()
+    texts = pl.scan_csv(path, separator=separator, infer_schema=False, glob=False)
+    zeros = [
+        pl.nth(j).str.contains(r"^[+-]?0\d").any().alias(name)
+        for j, (name, dtype) in enumerate(schema.items())
+        if dtype.is_integer()
+    ]
+    found = texts.select(zeros).collect(engine="streaming")
+    return [name for name in found.columns if found[name][0]]

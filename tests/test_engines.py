@@ -1,0 +1,266 @@
+"""Labelling where the rows are: the same test for every engine, against NumPy on the same votes."""
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import hyperlabel as hl
+from engines_fixtures import collect, dask_workers, engine, open_frame, read_result, spark
+from hyperlabel import engines
+from hyperlabel.engines import run
+from hyperlabel.engines.base import Added
+from hyperlabel.engines.packing import Digit, Lookup, Packing
+
+__all__ = ["dask_workers", "engine", "open_frame", "spark"]  # fixtures
+
+FRAMES = {"polars": "LazyFrame", "duckdb": "DuckDBPyRelation", "spark": "DataFrame", "dask": "DataFrame"}
+
+
+def draw(n=400, m=5, k=2, seed=0, density=0.5):
+    """(n, m) votes; the first and the last item have none."""
+    rng = np.random.default_rng(seed)
+    cells = np.where(rng.random((n, m)) < density, rng.integers(0, k, (n, m)), -1)
+    cells[[0, -1]] = -1
+    return cells
+
+
+def table_of(cells, names=None, dtype=pl.Int8):
+    """A wide table in which null abstains."""
+    values = list(range(cells.max() + 1)) if names is None else names
+    columns = {
+        f"lf {j}": pl.Series([None if v < 0 else values[v] for v in cells[:, j]], dtype=dtype)
+        for j in range(cells.shape[1])
+    }
+    notes = [f"it's row {i}" for i in range(len(cells))]
+    return pl.DataFrame({"id": np.arange(len(cells)), **columns, "label": notes, "a.b": notes})
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write_it(table):
+        table.write_parquet(tmp_path / "votes.parquet", row_group_size=100)
+        return tmp_path / "votes.parquet"
+
+    return write_it
+
+
+def assert_labels(rows, cells, classes, model=None, *, exact=True):
+    """Rows hold what a model says of the votes in one array; exactly, where arrays are grouped in the same order."""
+    model = model or hl.HyperLabelModel(n_classes=len(classes))
+    labels = [None if c < 0 else classes[c] for c in model.predict(cells).tolist()]
+    assert rows["label"].to_list() == labels
+    confidence = model.predict_proba(cells).max(1)
+    assert_allclose(rows["confidence"].to_numpy(), confidence, rtol=0, atol=0 if exact else 1e-6)
+
+
+def test_label_of_a_frame_gives_a_frame_of_the_same_kind_with_the_labels_of_numpy(engine, open_frame, write):
+    cells = draw()
+    table = table_of(cells)
+    frame = engines.label(open_frame(write(table)), lfs=["lf *"], probabilities=True)
+    assert type(frame).__name__ == FRAMES[engine]
+    rows = collect(frame)
+    assert rows.columns == [
+        "id", *(f"lf {j}" for j in range(5)), "label_input", "a.b", "label", "confidence", "p_0", "p_1",
+    ]  # fmt: skip
+    assert rows.select(table.columns[:-2]).equals(table.select(table.columns[:-2]))
+    assert_array_equal(rows["label_input"], table["label"])
+    assert_labels(rows, cells, [0, 1])
+    assert_array_equal(rows.select("p_0", "p_1"), hl.HyperLabelModel().predict_proba(cells))
+
+
+def test_label_of_texts_to_a_file_keeps_types_and_gives_the_labels_of_numpy(engine, write, tmp_path):
+    names = ["it's", 'say "hi"', "grüezi"]
+    cells = draw(k=3, seed=1)
+    table = table_of(cells, names, pl.String).with_columns(pl.col("lf 1").fill_null(""), pl.col("lf 2").fill_null("-1"))
+    out = tmp_path / "out.parquet"
+    assert engines.label(write(table), lfs=["lf *"], classes=names, engine=engine, out=out) == out
+    rows = read_result(out)
+    assert_labels(rows, cells, names)
+    assert rows.schema == pl.Schema(
+        {"id": pl.Int64, **{f"lf {j}": pl.String for j in range(5)}, "label_input": pl.String, "a.b": pl.String}
+        | {"label": pl.String, "confidence": pl.Float64}
+    )
+
+
+def test_label_of_more_lfs_than_a_key_holds_gives_the_labels_of_numpy(engine, open_frame, write):
+    cells = draw(n=60, m=90, k=3, density=0.2)
+    path = write(table_of(cells, dtype=pl.Int16))
+    assert len(Packing(tuple(Digit(str(j), 4) for j in range(90))).keys) == 3
+    assert_labels(collect(engines.label(open_frame(path), lfs=["lf *"])), cells, [0, 1, 2], exact=False)
+
+
+def test_label_of_booleans_beside_floats_and_a_silent_lf_is_that_of_numpy(open_frame, write):
+    cells = draw(m=4)
+    booleans = table_of(cells, [False, True], pl.Boolean).with_columns(pl.lit(None, pl.Boolean).alias("lf silent"))
+    silent = np.column_stack([cells, -np.ones(len(cells), int)])
+    rows = collect(engines.label(open_frame(write(booleans)), lfs=["lf *"], probabilities=True))
+    assert_labels(rows, silent, [False, True])
+    assert rows.columns[-2:] == ["p_false", "p_true"]
+    floats = table_of(cells, [0.0, 1.0], pl.Float64).with_columns(pl.col("lf 0").fill_null(float("nan")))
+    assert_labels(collect(engines.label(open_frame(write(floats)), lfs=["lf *"])), cells, [0, 1])
+
+
+def test_label_with_gold_learns_from_it_as_from_an_array(open_frame, write):
+    cells = draw(n=200, seed=2)
+    gold = np.where(np.arange(200) % 3, -1, np.random.default_rng(0).integers(0, 3, 200))
+    column = pl.Series("gold", [None if g < 0 else int(g) for g in gold], dtype=pl.Int64)
+    frame = open_frame(write(table_of(cells).with_columns(column)))
+    for weights in ("hlm", "hlm2"):
+        model = hl.HyperLabelModel(weights).fit(cells, gold)
+        rows = collect(engines.label(frame, lfs=["lf *"], model=weights, gold="gold"))
+        assert_labels(rows, cells, [0, 1, 2], model, exact=False)
+    voted = hl.label_model("mv").fit(cells, gold)
+    rows = collect(engines.label(frame, lfs=["lf *"], model="mv", gold="gold"))
+    assert_labels(rows, cells, [0, 1, 2], voted)
+
+
+@pytest.mark.parametrize("weights", ["hlm", "hlm2"])
+def test_label_of_more_patterns_than_allowed_streams_the_network_over_the_rows(
+    engine, write, tmp_path, monkeypatch, weights
+):
+    cells = draw(n=2000, m=12, k=3, seed=3, density=0.7)
+    path, out = write(table_of(cells)), tmp_path / "out.parquet"
+    monkeypatch.setattr(run, "count_patterns", None)  # calling it would fail
+    engines.label(path, lfs=["lf *"], model=weights, engine=engine, max_patterns=50, probabilities=True, out=out)
+    rows = read_result(out)
+    model = hl.HyperLabelModel(weights)
+    assert_array_equal(rows["label"].fill_null(-1), model.predict(cells))
+    assert_allclose(rows.select("p_0", "p_1", "p_2"), model.predict_proba(cells), atol=1e-6)
+
+
+def test_label_by_a_model_that_must_learn_learns_from_counts(write):
+    cells = draw(seed=4)
+    model = hl.label_model("ds")
+    rows = engines.label(pl.scan_parquet(write(table_of(cells))), lfs=["lf *"], model=model).collect()
+    assert_labels(rows, cells, [0, 1], hl.label_model("ds").fit(cells), exact=False)
+    few = table_of(cells[:50]).lazy()  # the model has learned: it does not learn again
+    learned = model.predict_proba(cells[:50]).max(1)
+    assert_allclose(engines.label(few, lfs=["lf *"], model=model).collect()["confidence"], learned)
+
+
+def test_label_of_many_cells_streams_the_network_over_the_patterns(write, monkeypatch):
+    cells = draw(n=2000, m=12, seed=5)
+    monkeypatch.setattr(run, "MOST_CELLS", 100)
+    monkeypatch.setattr(run, "CHUNK_ROWS", 300)
+    monkeypatch.setattr(hl.HyperLabelModel, "_probabilities", None)  # calling it would fail
+    rows = engines.label(pl.scan_parquet(write(table_of(cells))), lfs=["lf *"]).collect()
+    monkeypatch.undo()
+    assert_labels(rows, cells, [0, 1], exact=False)
+
+
+def test_label_of_a_polars_frame_in_memory_gives_one_in_the_same_order():
+    cells = draw(n=30)[::-1]
+    table = table_of(cells)
+    rows = engines.label(table, lfs=["lf *"])
+    assert isinstance(rows, pl.DataFrame)
+    assert_array_equal(rows["id"], table["id"])
+    assert_labels(rows, cells, [0, 1])
+
+
+def test_label_of_a_path_without_out_is_lazy(write):
+    path = write(table_of(draw()))
+    assert isinstance(engines.label(path, lfs=["lf *"]), pl.LazyFrame)
+
+
+def test_label_of_categories_enums_and_decimals_takes_them_for_texts_and_numbers():
+    names = ["a", "b", None, "a"]
+    table = pl.DataFrame(
+        {"x": pl.Series(names, dtype=pl.Categorical), "y": pl.Series(names, dtype=pl.Enum(["b", "a"]))}
+    )
+    assert engines.label(table)["label"].to_list() == names
+    decimals = pl.DataFrame({"x": pl.Series([1, 0, None], dtype=pl.Decimal(4, 1))})
+    assert engines.label(decimals)["label"].to_list() == [1, 0, None]
+
+
+MISTAKES = {
+    "a half": ({"x": [0.5, 1.0, None]}, r"is 0\.5; expected a whole number from 0 on"),
+    "below -1": ({"x": [0, -2, None]}, r"is -2; expected a whole number from 0 on"),
+    "lists": ({"x": [[0], [1], None]}, r"column 'x' holds values of the type .*; expected numbers, texts or booleans"),
+    "identifiers": ({"x": range(20_000)}, r"column 'x' holds more than 10,000 different values; expected classes"),
+    "long texts": ({"x": [f"t{i}" for i in range(20_000)]}, r"column 'x' holds more than 10,000 different values"),
+    "two kinds": ({"x": ["a", "b"], "y": [0, 1]}, r"expected one kind of class"),
+    "no rows": ({"x": pl.Series([], dtype=pl.Int8)}, r"1 LF columns and 0 rows; expected at least one LF"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_label_of_a_column_that_holds_no_classes_is_one_clear_error(engine, write, tmp_path, name):
+    if engine == "spark" and name not in ("a half", "lists"):
+        pytest.skip("Spark takes seconds for each, and the check is the same code")
+    columns, message = MISTAKES[name]
+    path = write(pl.DataFrame(columns))
+    with pytest.raises(hl.VotesError, match=message) as caught:
+        engines.label(path, engine=engine, out=tmp_path / "out.parquet")
+    assert "\n" not in str(caught.value)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["votes.parquet"]
+
+
+def test_label_of_a_wrong_value_names_its_first_row_where_rows_have_an_order():
+    table = pl.DataFrame({"x": [0, 1, None, -3, -3]})
+    with pytest.raises(hl.VotesError, match="column 'x', row 3 is -3"):
+        engines.label(table)
+
+
+def test_label_with_classes_that_miss_a_vote_is_refused():
+    with pytest.raises(hl.VotesError, match=r"column 'x' holds 2; expected one of the classes 0, 1, 4"):
+        engines.label(pl.DataFrame({"x": [0, 1, 2, 4]}), classes=[0, 1, 4])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"engine": "sql"}, r"engine is 'sql'; expected auto, polars, duckdb, spark, dask"),
+        ({"engine": "duckdb"}, r"engine is 'duckdb', but data is a frame of polars; leave engine out"),
+        ({"gold": "truth"}, r"gold is 'truth'; expected a column of votes: x, y"),
+        ({"gold": "y", "lfs": ["y"]}, r"votes has no LF column but that of gold"),
+        ({"lfs": ["z*"]}, r"lfs has 'z\*', which no column matches"),
+        ({"max_patterns": 2, "model": "ds"}, r"about \d+ patterns, and DawidSkene\(\) learns .*; expected at most 2"),
+        ({"max_patterns": 2, "model": "mv"}, r"about \d+ patterns, and MajorityVote\(\) works .*; expected at most 2"),
+    ],
+)
+def test_label_with_a_wrong_argument_says_what_is_expected(arguments, message):
+    table = pl.DataFrame({"x": [0, 1, 2, 3, 0], "y": [0, 1, 2, 3, 1]})
+    with pytest.raises(ValueError, match=message):
+        engines.label(table, **arguments)
+
+
+def test_label_of_something_else_says_what_is_expected():
+    with pytest.raises(
+        hl.VotesError, match=r"data is a builtins\.list; expected a Polars, DuckDB, Spark or Dask frame"
+    ):
+        engines.label([[0, 1]])
+
+
+def test_label_of_a_relation_with_too_many_patterns_asks_for_a_path(write):
+    duckdb = pytest.importorskip("duckdb")
+    relation = duckdb.connect().read_parquet(str(write(table_of(draw()))))
+    with pytest.raises(hl.ParameterError, match="expected the path of a parquet file"):
+        engines.label(relation, lfs=["lf *"], max_patterns=10)
+
+
+def test_lookup_of_several_keys_finds_each_and_refuses_a_stranger():
+    keys = np.random.default_rng(0).integers(0, 1 << 60, (1000, 3))
+    lookup = Lookup(keys, 1 << 180)
+    order = np.random.default_rng(1).permutation(1000)
+    assert_array_equal(lookup(keys[order]), order)
+    with pytest.raises(hl.VotesError, match="votes changed while they were being labelled"):
+        lookup(keys[:1] + 1)
+
+
+def test_lookup_by_address_refuses_a_stranger():
+    with pytest.raises(hl.VotesError, match="votes changed while they were being labelled"):
+        Lookup(np.array([[1], [3]]), 5)(np.array([[2]]))
+
+
+def test_packing_of_digits_is_undone_by_unpacking():
+    packing = Packing(tuple(Digit(str(j), base) for j, base in enumerate([3, 1, 9000, *[11] * 40])))
+    digits = [np.random.default_rng(j).integers(0, digit.base, 50) for j, digit in enumerate(packing.digits)]
+    keys = packing.pack(digits)
+    assert keys.shape == (50, len(packing.keys))
+    assert (keys >= 0).all()
+    assert_array_equal(packing.unpack(keys), np.stack(digits, axis=1))
+
+
+def test_added_columns_of_classes_of_several_kinds_are_texts():
+    assert Added((1, "a"), probabilities=False).label_values == ["1", "a", None]

@@ -1,0 +1,248 @@
+"""Results that engines write: whole or not at all, whatever happens; and the command line's door to them."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hyperlabel as hl
+from engines_fixtures import dask_workers, engine, read_result, spark
+from hyperlabel import engines
+from hyperlabel.engines.output import reason_of
+
+__all__ = ["dask_workers", "engine", "spark"]  # fixtures
+
+FILE_ENGINES = ("polars", "duckdb")
+
+
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def write_votes(n, name="votes.parquet"):
+    rng = np.random.default_rng(0)
+    cells = rng.integers(-1, 2, (n, 5))
+    table = {f"lf{j}": pl.Series([None if v < 0 else v for v in cells[:, j].tolist()], dtype=pl.Int8) for j in range(5)}
+    pl.DataFrame({"id": np.arange(n), **table, "text": rng.random(n).astype(str)}).write_parquet(name)
+    return cells
+
+
+def label_in_a_process(engine, before="", **options):
+    """Start labelling votes.parquet to out.parquet; `before` is run first."""
+    call = f"engines.label('votes.parquet', engine={engine!r}, out='out.parquet')"
+    program = f"{before}\nfrom hyperlabel import engines\n{call}"
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
+    return subprocess.Popen([sys.executable, "-c", program], env=environment, stderr=subprocess.PIPE, **options)
+
+
+SLOW_WRITE = """
+import time
+from hyperlabel.engines.{engine} import {kind}Engine
+whole = {kind}Engine.write
+def write(self, frame, path):
+    whole(self, frame, path)
+    print("written", flush=True)
+    time.sleep(60)
+{kind}Engine.write = write
+"""
+
+
+@pytest.mark.parametrize("engine", FILE_ENGINES)
+def test_label_that_is_killed_leaves_the_old_file(engine, tmp_path):
+    pytest.importorskip(engine)
+    write_votes(1000)
+    (tmp_path / "out.parquet").write_text("old")
+    before = SLOW_WRITE.format(engine=engine, kind=engine.capitalize())
+    with label_in_a_process(engine, before, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"written\n"  # the last moment before the result takes its place
+        process.send_signal(signal.SIGKILL)
+    assert (tmp_path / "out.parquet").read_text() == "old"
+    assert [p.name for p in tmp_path.iterdir() if not p.name.startswith(".")] in (
+        ["votes.parquet", "out.parquet"],
+        ["out.parquet", "votes.parquet"],
+    )
+
+
+def test_label_that_is_killed_at_any_time_leaves_the_old_file_or_the_new_one(tmp_path):
+    write_votes(200_000)
+    for delay in (0.3, 0.8, 1.5, 3):
+        (tmp_path / "out.parquet").write_text("old")
+        with label_in_a_process("polars") as process:
+            time.sleep(delay)
+            process.send_signal(signal.SIGKILL)
+        if (tmp_path / "out.parquet").read_bytes() != b"old":
+            assert pl.read_parquet(tmp_path / "out.parquet").height == 200_000
+
+
+FULL_DISK = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))"
+
+
+@pytest.mark.parametrize("engine", FILE_ENGINES)
+def test_label_on_a_disk_that_fills_up_is_one_error_and_leaves_the_old_file(engine, tmp_path):
+    pytest.importorskip(engine)
+    write_votes(50_000)
+    (tmp_path / "out.parquet").write_text("old")
+    with label_in_a_process(engine, FULL_DISK) as process:
+        error = process.stderr.read().decode()
+    assert process.returncode == 1
+    assert "ParameterError: out is 'out.parquet', which cannot be written: " in error.splitlines()[-1]
+    assert (tmp_path / "out.parquet").read_text() == "old"
+    assert {p.name for p in tmp_path.iterdir()} == {"votes.parquet", "out.parquet"}
+
+
+def test_label_of_a_file_that_is_no_parquet_is_one_error(engine, tmp_path):
+    (tmp_path / "votes.parquet").write_text("not parquet")
+    with pytest.raises(hl.VotesError, match=r"'votes\.parquet' cannot be read: .*Is it a whole table\?") as caught:
+        engines.label("votes.parquet", engine=engine, out="out.parquet")
+    assert "\n" not in str(caught.value)
+    assert {p.name for p in tmp_path.iterdir()} == {"votes.parquet"}
+
+
+@pytest.mark.parametrize("engine", FILE_ENGINES)
+def test_label_of_a_file_whose_middle_is_broken_is_an_error(engine, tmp_path):
+    pytest.importorskip(engine)
+    write_votes(20_000)
+    whole = (tmp_path / "votes.parquet").read_bytes()
+    (tmp_path / "votes.parquet").write_bytes(whole[:50] + b"\x00" * 40_000 + whole[40_050:])
+    with pytest.raises(hl.HyperlabelError) as caught:
+        engines.label("votes.parquet", engine=engine, out="out.parquet")
+    assert "\n" not in str(caught.value)
+    assert {p.name for p in tmp_path.iterdir()} == {"votes.parquet"}
+
+
+def test_label_to_what_an_earlier_run_wrote_replaces_it(engine, tmp_path):
+    cells = write_votes(300)
+    for _ in range(2):
+        engines.label("votes.parquet", lfs=["lf*"], engine=engine, out="out.parquet")
+    labels = read_result(tmp_path / "out.parquet")["label"].fill_null(-1).to_list()
+    assert labels == hl.HyperLabelModel().predict(cells).tolist()
+    assert {p.name for p in tmp_path.iterdir()} == {"votes.parquet", "out.parquet"}
+
+
+def test_label_of_a_folder_of_files_reads_them_all(tmp_path):
+    (tmp_path / "in[1]").mkdir()
+    write_votes(100, "in[1]/a.parquet")
+    write_votes(50, "in[1]/b.parquet")
+    engines.label("in[1]", lfs=["lf*"], out="out.parquet")
+    assert pl.read_parquet("out.parquet").height == 150
+
+
+@pytest.mark.parametrize(
+    ("path", "options", "message"),
+    [
+        ("nothing.parquet", {}, r"there is no file or folder 'nothing\.parquet'"),
+        ("folder", {}, r"'folder' is a folder without parquet files"),
+        ("votes.txt", {}, r"data is 'votes\.txt'; engine polars reads and writes names that end in \.csv"),
+        ("votes.csv", {"engine": "duckdb"}, r"data is 'votes\.csv'; engine duckdb reads .* \.parquet, \.pq"),
+        ("votes.parquet", {"out": "out.xls"}, r"out is 'out\.xls'; engine polars reads and writes names"),
+        ("votes.parquet", {"out": "no/out.csv"}, r"out is 'no/out\.csv', but there is no folder 'no'; make it"),
+        ("votes.parquet", {"out": "folder"}, r"out is 'folder', a folder that holds more than parquet files"),
+    ],
+)
+def test_label_of_a_wrong_path_says_what_is_expected(tmp_path, path, options, message):
+    write_votes(10)
+    (tmp_path / "folder").mkdir()
+    for name in ("votes.txt", "votes.csv", "folder/precious.doc"):
+        (tmp_path / name).write_text("a,b\n0,1\n")
+    with pytest.raises(ValueError, match=message):
+        engines.label(path, **options)
+    assert (tmp_path / "folder" / "precious.doc").exists()
+
+
+def test_label_of_a_csv_to_a_tsv_streams_and_keeps_leading_zeros(tmp_path):
+    (tmp_path / "votes.csv").write_text("id,zip,a,b\n1,007,x,\n2,010,y,y\n3,9,,\n")
+    engines.label("votes.csv", lfs=["a", "b"], out="out.tsv")
+    lines = (tmp_path / "out.tsv").read_text().splitlines()
+    assert lines[0] == "id\tzip\ta\tb\tlabel\tconfidence"
+    assert [line.split("\t")[:5] for line in lines[1:]] == [
+        ["1", "007", "x", "", "x"],
+        ["2", "010", "y", "y", "y"],
+        ["3", "9", "", "", ""],
+    ]
+
+
+def test_label_of_a_csv_that_is_cut_off_is_refused(tmp_path):
+    (tmp_path / "votes.csv").write_text("a,b\n0,1\n0\n")
+    with pytest.raises(hl.VotesError, match=r"'votes\.csv' cannot be read: line 3 has 1 fields, the header has 2"):
+        engines.label("votes.csv", out="out.csv")
+
+
+def test_command_with_an_engine_writes_labels_and_says_what_it_did(hyperlabel, engine, tmp_path):
+    cells = write_votes(300)
+    outcome = hyperlabel("label", "votes.parquet", "--lfs", "lf*", "-o", "out.parquet", "--engine", engine)
+    assert outcome.code == 0
+    assert outcome.err.splitlines()[-1] == "wrote out.parquet: 300 rows"
+    labels = read_result(tmp_path / "out.parquet")["label"].fill_null(-1).to_list()
+    assert labels == hl.HyperLabelModel().predict(cells).tolist()
+    counts = {line.split()[1]: line.split()[3] for line in outcome.err.splitlines() if line.startswith("│ 0")}
+    assert counts == {"0": str(labels.count(0))}
+
+
+def test_command_takes_polars_for_parquet_and_memory_for_the_rest(hyperlabel, monkeypatch):
+    used, whole = [], engines.label
+
+    def label(*arguments, **options):
+        used.append(options["engine"])
+        return whole(*arguments, **options)
+
+    monkeypatch.setattr(engines, "label", label)
+    write_votes(30)
+    pl.read_parquet("votes.parquet").write_csv("votes.csv")
+    np.save("votes.npy", write_votes(30))
+    pl.DataFrame({"id": [1, 2], "gold": [0, 1]}).write_csv("gold.csv")
+    parquet = ["label", "votes.parquet", "--lfs", "lf*", "-o", "out.parquet"]
+    assert hyperlabel(*parquet).code == 0
+    assert hyperlabel(*parquet[:-2], "--classes", "0,1,2", "--probabilities").out.startswith("id,lf0")
+    assert used == ["polars", "polars"]
+    for others in (["votes.csv", "--lfs", "lf*"], ["votes.npy"], [*parquet[1:4], "--gold", "gold.csv"]):
+        assert hyperlabel("label", *others).code == 0
+    assert hyperlabel(*parquet, "--engine", "memory").code == 0
+    assert used == ["polars", "polars"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--engine", "sql"], r"--engine is 'sql'; expected auto, memory, polars, duckdb, spark, dask"),
+        (["--engine", "duckdb"], r"--engine duckdb writes parquet; name a file with --out"),
+        (["--engine", "polars", "--long", "id,lf0,lf1"], r"--engine polars cannot be used with --long; use --engine m"),
+        (["--engine", "polars", "--gold", "gold.csv"], r"cannot be used with --gold gold\.csv, which is no column of"),
+        (["--engine", "spark", "-o", "folder.parquet"], r"out is 'folder\.parquet', a folder that holds more than"),
+    ],
+)
+def test_command_with_an_engine_that_cannot_is_one_line(hyperlabel, tmp_path, arguments, message):
+    write_votes(10)
+    (tmp_path / "folder.parquet").mkdir()
+    (tmp_path / "folder.parquet" / "precious.doc").write_text("")
+    outcome = hyperlabel("label", "votes.parquet", "--lfs", "lf*", *arguments)
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
+    assert re.search(message, outcome.err)
+
+
+def test_command_with_gold_of_a_column_learns_from_it(hyperlabel):
+    cells = write_votes(100)
+    gold = [0 if i % 4 == 0 else None for i in range(100)]
+    pl.read_parquet("votes.parquet").with_columns(known=pl.Series(gold)).write_parquet("votes.parquet")
+    arguments = ["label", "votes.parquet", "--lfs", "lf*", "--gold", "known"]
+    assert hyperlabel(*arguments, "-o", "out.parquet").code == 0
+    model = hl.HyperLabelModel().fit(cells, [-1 if g is None else g for g in gold])
+    assert pl.read_parquet("out.parquet")["label"].fill_null(-1).to_list() == model.predict(cells).tolist()
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("one\ntwo", "one"),
+        ("", "RuntimeError"),
+        ("Worker died\nTraceback (most recent call last):\n  x\nValueError: no\n", "ValueError: no"),
+    ],
+)
+def test_reason_of_an_error_is_one_line(text, reason):
+    assert reason_of(RuntimeError(text)) == reason
