@@ -124,7 +124,7 @@ def test_network_without_torch_labels_and_fine_tunes():
         import hyperlabel as hl
 
         votes = np.random.default_rng(0).integers(-1, 3, (60, 5))
-        model = hl.HyperLabelModel().fit(votes, {0: 1, 1: 2, 2: 0, 3: 1})
+        model = hl.HyperLabelModel("hlm").fit(votes, {0: 1, 1: 2, 2: 0, 3: 1})
         print(model.n_iter_, model.predict_proba(votes).shape)
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True)

@@ -460,7 +460,7 @@ def test_job_that_fails_ends_the_others_with_one_error(tmp_path, capfd):
     endless = replace(TINY, iterations=10**6)
     with pytest.raises(HyperlabelError, match=r"run 1 ended with exit code 1 .* go on with --resume"):
         list(runs.train_runs(endless, tmp_path, 2, jobs=2, resume=False))
-    assert not multiprocessing.active_children()
+    assert not [job for job in multiprocessing.active_children() if job.name.startswith("run ")]
     assert "FileExistsError" in capfd.readouterr().err
 
 

@@ -17,7 +17,7 @@ from hyperlabel.weights import Weights
 WEIGHTS = "weights.safetensors"
 # Real votes say a little more than synthetic ones: what logits of the unrolled network are multiplied by in the end.
 # Labels do not depend on it. Chosen by the Brier score on the public sets (docs/model-card.md).
-SHARPNESS = 1.25
+SHARPNESS = 1.5
 MODELS = {"gnn": "hlm", "deepset": "hlm-deepset", "unrolled": "hlm2"}
 """What a weights file calls the architectures that have one; the second is the paper's ablation."""
 DESCRIPTIONS = {
