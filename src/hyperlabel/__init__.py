@@ -6,7 +6,7 @@
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hyperlabel.errors import (
     HyperlabelError,
@@ -16,22 +16,24 @@ from hyperlabel.errors import (
     VotesError,
     WeightsError,
 )
-from hyperlabel.lf import (
-    LabelingFunction,
-    LFError,
-    apply_lfs,
-    expression_lf,
-    keyword_lf,
-    labeling_function,
-    lookup_lf,
-    regex_lf,
-    threshold_lf,
-)
-from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models
 from hyperlabel.patterns import Patterns
 from hyperlabel.read import read_votes
 from hyperlabel.votes import ABSTAIN, Votes
+
+if TYPE_CHECKING:
+    from hyperlabel.lf import (
+        LabelingFunction,
+        LFError,
+        apply_lfs,
+        expression_lf,
+        keyword_lf,
+        labeling_function,
+        lookup_lf,
+        regex_lf,
+        threshold_lf,
+    )
+    from hyperlabel.lf.analysis import LFAnalysis
 
 __version__ = "0.1.0"
 
@@ -64,8 +66,27 @@ __all__ = [
 ]
 
 
+_LATER = {"LFAnalysis": "hyperlabel.lf.analysis"} | dict.fromkeys(
+    (
+        "LabelingFunction",
+        "LFError",
+        "apply_lfs",
+        "expression_lf",
+        "keyword_lf",
+        "labeling_function",
+        "lookup_lf",
+        "regex_lf",
+        "threshold_lf",
+    ),
+    "hyperlabel.lf",
+)
+"""Names that are loaded when they are first asked for: labelling votes does not need them."""
+
+
 def __getattr__(name: str) -> Any:
-    """`hl.engines` is loaded when it is first asked for."""
+    """`hl.engines` and the names of `_LATER`."""
     if name == "engines":
         return importlib.import_module("hyperlabel.engines")
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name]), name)
     raise AttributeError(f"module 'hyperlabel' has no attribute {name!r}")
