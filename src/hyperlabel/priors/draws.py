@@ -1,5 +1,7 @@
 """What the generators of labeled tasks share: class balances, wide ranges, wrong truth."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,6 +11,26 @@ Floats = NDArray[np.float64]
 def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
     """A number whose logarithm is uniform."""
     return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+
+@dataclass(frozen=True)
+class SetSizes:
+    """How large the sets of LFs are that a prior draws.
+
+    Attributes:
+        items: Smallest and largest n.
+        lfs: Smallest and largest m.
+        max_cells: n x m is at most this.
+    """
+
+    items: tuple[int, int] = (200, 30_000)
+    lfs: tuple[int, int] = (3, 120)
+    max_cells: int = 150_000
+
+    def draw_size(self, rng: np.random.Generator) -> tuple[int, int]:
+        """The numbers of items and of LFs. -> n, m."""
+        m = round(log_uniform(rng, *self.lfs))
+        return int(min(log_uniform(rng, *self.items), self.max_cells // m)), m
 
 
 def floor_shares(shares: Floats, least: float = 0.01) -> Floats:

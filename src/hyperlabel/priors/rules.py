@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.priors.draws import Floats, draw_balance, draw_votes_for, log_uniform, mislabel, normal_cdf
+from hyperlabel.priors.draws import Floats, SetSizes, draw_balance, draw_votes_for, log_uniform, mislabel, normal_cdf
 from hyperlabel.priors.task import LabeledTask
 
 # How the reasons to fire share the variance: the item, the item's leaning to a class, a group of LFs, the LF alone.
@@ -39,24 +39,13 @@ class _Plan:
 
 
 @dataclass(frozen=True)
-class RulesPrior:
-    """Sets of rules.
-
-    Attributes:
-        items: Smallest and largest n.
-        lfs: Smallest and largest m.
-        max_cells: n x m is at most this.
-    """
-
-    items: tuple[int, int] = (200, 30_000)
-    lfs: tuple[int, int] = (3, 120)
-    max_cells: int = 150_000
+class RulesPrior(SetSizes):
+    """Sets of rules."""
 
     def sample(self, rng: np.random.Generator) -> LabeledTask:
         """Draw one task."""
         balance, mild = draw_balance(rng), rng.random() < 0.3
-        m = round(log_uniform(rng, *self.lfs))
-        n = int(min(log_uniform(rng, *self.items), self.max_cells // m))
+        n, m = self.draw_size(rng)
         votes_an_item = min(log_uniform(rng, 0.8, 20) if rng.random() < 0.55 else log_uniform(rng, 0.4, 3), 0.75 * m)
         plan = _plan(rng, m, votes_an_item, balance, mild)
         rates = _rates(rng, plan, votes_an_item, balance)

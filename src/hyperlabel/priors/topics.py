@@ -5,29 +5,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.priors.draws import Floats, draw_balance, draw_votes_for, log_uniform, mislabel, normal_cdf
+from hyperlabel.priors.draws import Floats, SetSizes, draw_balance, draw_votes_for, log_uniform, mislabel, normal_cdf
 from hyperlabel.priors.task import LabeledTask
 
 
 @dataclass(frozen=True)
-class TopicsPrior:
-    """Every item has a topic, every topic mostly one class; an LF fires on some topics and votes for one class.
-
-    Attributes:
-        items: Smallest and largest n.
-        lfs: Smallest and largest m.
-        max_cells: n x m is at most this.
-    """
-
-    items: tuple[int, int] = (200, 30_000)
-    lfs: tuple[int, int] = (3, 120)
-    max_cells: int = 150_000
+class TopicsPrior(SetSizes):
+    """Every item has a topic, every topic mostly one class; an LF fires on some topics and votes for one class."""
 
     def sample(self, rng: np.random.Generator) -> LabeledTask:
         """Draw one task."""
         balance = draw_balance(rng)
-        k, m = len(balance), round(log_uniform(rng, *self.lfs))
-        n = int(min(log_uniform(rng, *self.items), self.max_cells // m))
+        k, (n, m) = len(balance), self.draw_size(rng)
         class_of = rng.choice(k, round(log_uniform(rng, 4 * k, 60 * k)), p=balance)
         class_of[:k] = np.arange(k)
         topic = rng.choice(len(class_of), n, p=_topic_shares(rng, class_of, balance))
