@@ -202,6 +202,11 @@ def test_program_asked_for_its_version_gives_it(hyperlabel):
     assert (outcome.code, outcome.out, outcome.err) == (0, f"hyperlabel {hl.__version__}\n", "")
 
 
+def test_package_runs_as_a_module():
+    run = subprocess.run([sys.executable, "-m", "hyperlabel", "--version"], capture_output=True, text=True, check=True)
+    assert run.stdout == f"hyperlabel {hl.__version__}\n"
+
+
 @pytest.mark.parametrize("arguments", [[], ["--help"]])
 def test_program_without_arguments_shows_its_commands(hyperlabel, arguments):
     outcome = hyperlabel(*arguments)

@@ -30,6 +30,7 @@ LEVELS = (
     ("engines", "train", "endmodel", "compat"),
     ("bench", "report"),
     ("cli",),
+    ("__main__",),
 )
 # Rooms on one line do not know each other, except these: (importer, imported).
 NEIGHBOURS = {("network", "weights"), ("unrolled", "weights"), ("priors", "theory")}

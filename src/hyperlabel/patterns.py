@@ -102,13 +102,24 @@ class Patterns:
             raise VotesError(
                 f"patterns of {self.n_lfs} and of {other.n_lfs} LFs cannot be merged; give all chunks the same columns"
             )
-        k = max(self.n_classes, other.n_classes)
-        rows = self.rows.concatenate(other.rows)
-        groups = _group_rows(rows, k)
+        counts = np.concatenate([self.counts, other.counts])
+        rows, k = self.rows.concatenate(other.rows), max(self.n_classes, other.n_classes)
+        return Patterns(rows.starts, rows.lf, rows.vote, counts, self.n_lfs, k).join_equal()[0]
+
+    def join_equal(self) -> tuple["Patterns", NDArray[np.intp]]:
+        """Equal rows as one: the patterns, and the place of each row among them. -> patterns, (p,).
+
+        >>> rows = Patterns(np.array([0, 1, 2]), np.array([0, 0]), np.array([1, 1]), np.array([3, 4]), 2, 2)
+        >>> joined, place = rows.join_equal()
+        >>> joined.counts.tolist(), place.tolist()
+        ([7], [0, 0])
+        """
+        groups = _group_rows(self.rows, self.n_classes)
         counts = np.zeros(len(groups.counts), np.int64)
-        np.add.at(counts, groups.inverse, np.concatenate([self.counts, other.counts]))
-        kept = rows.take(groups.example)
-        return Patterns(kept.starts, kept.lf, kept.vote, counts, self.n_lfs, k)
+        np.add.at(counts, groups.inverse, self.counts)
+        rows = self.rows.take(groups.example)
+        place = groups.inverse.astype(np.intp, copy=False)
+        return Patterns(rows.starts, rows.lf, rows.vote, counts, self.n_lfs, self.n_classes), place
 
     @property
     def rows(self) -> Rows:

@@ -6,7 +6,7 @@ row's logits are the sum of the evidence of its votes, scaled by a power of how 
 log class balance. Nothing else is passed from step to step, so that
 
 - the result is equivariant in items, LFs and classes, for any number of classes, and does not change when every
-  item is repeated: counts enter relative to the votes of an average LF, which count as `TYPICAL`;
+  item is repeated: distinct rows count, and of them no more than give an average LF `TYPICAL` votes;
 - the evidence is its own explanation: logits are sums over votes;
 - the rows enter through sums over votes only: a pass over data of any size needs one `Evidence` in memory.
 
@@ -16,7 +16,7 @@ its items give (else votes confirm themselves). *Confusion*: the log-likelihood 
 LF's confusion counts, shrunk towards those of all LFs, as in Dawid-Skene.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -29,13 +29,17 @@ from hyperlabel.weights import Weights
 Floats = NDArray[np.float64]
 Narrow = NDArray[np.float32]  # what the learned network computes in
 
-TYPICAL = 50.0  # votes that an average LF counts as having cast
+TYPICAL = 100.0  # votes that an average LF counts as having cast, at most
 START = 0.3  # votes that each class has before any is counted, in the first beliefs
 GAIN = 0.1  # what a node's precision, as a gain in log-odds over its class's share, adds to its votes
 STRENGTH, SHRINK, MIX = 0.54, 1.0, 2.0  # where the learned corrections start from; see `_evidence`
 PLAIN_BALANCE, CONFUSION_BALANCE = 0.15, 1.0  # share of the log class balance, by the form of the evidence
 FEW = 0.9  # log of the votes a row at which confusions begin to be trusted
 GOLD = 0.7  # log of how many gold items a belief counts as, before the learned correction
+# How gold is used, see `match_gold`; chosen with 20 to 1,000 gold labels on the public sets (docs/model-card.md).
+GOLD_ROUNDS = 5
+GOLD_PRIOR = 20.0  # imagined gold items of each class, all as expected, on which every node votes
+GOLD_CAUTION = 40.0  # real patterns are less pure than synthetic ones: with little gold, beliefs count for more
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,10 @@ class Ballots:
         """Sums over the votes of each code. (e,) -> (m * k,)."""
         return np.bincount(self.node, weights=values, minlength=self.m * self.k).astype(np.float64, copy=False)
 
+    def mass(self, items: Floats) -> Floats:
+        """Items of each class on which each code votes, from those of each row. (r, k) -> (m * k, k)."""
+        return np.stack([self.by_node(items[self.row, c]) for c in range(self.k)], axis=1)
+
     def by_row(self, values: Floats) -> Floats:
         """Sums over the votes of each row. (e, k) -> (r, k)."""
         return np.add.reduceat(values, self.starts) if len(self.starts) else np.zeros((0, self.k))
@@ -118,6 +126,7 @@ class Counts:
         shared: (m * k,) how many of these have another vote.
         gold: (m * k,) how many of these have a known class.
         items: Number of items with votes.
+        distinct: Votes on distinct rows.
     """
 
     n: Floats
@@ -126,6 +135,7 @@ class Counts:
     shared: Floats
     gold: Floats
     items: float
+    distinct: float
 
     def __add__(self, other: "Counts") -> "Counts":
         return Counts(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
@@ -159,6 +169,7 @@ class Evidence:
         scale: What evidence is multiplied by, on a row of one vote.
         power: How that grows with the number of votes: `scale * size ** power`.
         gold_weight: As how many gold items the belief in a row counts.
+        gold_worth: (k,) as how many a gold item of each class counts; one by default.
     """
 
     table: Floats
@@ -166,6 +177,7 @@ class Evidence:
     scale: float
     power: float
     gold_weight: float
+    gold_worth: Floats | float = 1.0
 
     def factor(self, ballots: Ballots) -> Floats:
         """What the evidence on each row is multiplied by. (r, 1)."""
@@ -193,6 +205,7 @@ def count(ballots: Ballots) -> Counts:
         shared=ballots.by_node(weight * (others > 0)),
         gold=ballots.by_node(ballots.gold.sum(1)[ballots.row]),
         items=float(ballots.weight.sum()),
+        distinct=float(ballots.size[ballots.weight > 0].sum()),
     )
 
 
@@ -207,9 +220,8 @@ def believe(ballots: Ballots, evidence: Evidence | None) -> Beliefs:
         belief, others = _softmax(logits), _softmax(logits[row] - added)
         own = others[np.arange(len(vote)), vote]
     items = ballots.unknown[:, None] * belief + ballots.gold
-    mass = [ballots.by_node(items[row, c]) for c in range(k)]
     own = ballots.by_node(ballots.unknown[row] * own + ballots.gold[row, vote])
-    return Beliefs(own, np.stack(mass, axis=1), items.sum(0))
+    return Beliefs(own, ballots.mass(items), items.sum(0))
 
 
 def _softmax(logits: Floats) -> Floats:
@@ -228,20 +240,41 @@ def forward(weights: Weights, ballots: Ballots) -> Evidence:
     return evidence
 
 
-def to_probabilities(evidence: Evidence, ballots: Ballots, caution: float = 0.0) -> Floats:
-    """Probabilities of the classes, gold looked up; uniform where nobody votes. (p, k).
+def match_gold(evidence: Evidence, told: Ballots) -> Evidence:
+    """The evidence, corrected until gold items have the classes that it expects.
+
+    Iterative scaling: in each round a node's evidence for a class grows by the log of how many of the gold items on
+    which the node votes are of that class, over how many are expected to be, shared among the votes of an item. So a
+    gold item teaches about every item that shares a vote with it, not those of its own pattern alone.
+
+    A class of few gold items counts for more, by the square root of its share, as its votes do in the own form: on
+    rare classes the most probable label is hardly ever the one that is wanted.
 
     Args:
         evidence: Of the last step.
-        ballots: The rows.
-        caution: How much more a belief counts against gold where gold is scarce: its weight is multiplied by
-            `1 + caution / sqrt(gold items)`.
+        told: The rows that have gold.
     """
-    belief = _softmax(evidence.logits(ballots))
-    known = ballots.gold.sum(1, keepdims=True)
-    weight = evidence.gold_weight * (1 + caution / np.sqrt(max(known.sum(), 1)))
+    known = told.gold.sum(0)
+    worth = 1 / np.sqrt(known + 1)
+    worth *= known.sum() / (known @ worth)
+    gold = told.gold * worth
+    items, seen = gold.sum(1, keepdims=True), told.mass(gold)
+    votes = (told.gold.sum(1) @ (evidence.factor(told)[:, 0] * told.size)) / known.sum()
+    for _ in range(GOLD_ROUNDS):
+        expected = told.mass(items * _softmax(evidence.logits(told)))
+        missed = np.log((seen + GOLD_PRIOR) / (expected + GOLD_PRIOR))
+        missed -= missed.mean(1, keepdims=True)
+        evidence = replace(evidence, table=evidence.table + missed / votes)
+    caution = 1 + GOLD_CAUTION / np.sqrt(known.sum())
+    return replace(evidence, gold_weight=evidence.gold_weight * caution, gold_worth=worth)
+
+
+def to_probabilities(evidence: Evidence, ballots: Ballots) -> Floats:
+    """Probabilities of the classes, gold looked up; uniform where nobody votes. (p, k)."""
+    belief, gold = _softmax(evidence.logits(ballots)), ballots.gold * evidence.gold_worth
+    weight = evidence.gold_weight
     probabilities = np.full((len(ballots.rows), ballots.k), 1 / ballots.k)
-    probabilities[ballots.rows] = (weight * belief + ballots.gold) / (weight + known)
+    probabilities[ballots.rows] = (weight * belief + gold) / (weight + gold.sum(1, keepdims=True))
     return probabilities
 
 
@@ -329,7 +362,7 @@ def find_nodes(counts: Counts, k: int) -> Nodes:
     code = np.flatnonzero(counts.n > 0)
     vote, lf = code % k, code // k
     voting = len(np.unique(lf))
-    scale = TYPICAL * voting / max(counts.n.sum(), 1)
+    scale = min(TYPICAL * voting, counts.distinct) / max(counts.n.sum(), 1)
     n, shared = counts.n[code] * scale, counts.shared[code] * scale
     total, items, ones = max(n.sum(), 1e-9), max(counts.items * scale, 1e-9), np.ones(len(code))
     share, class_share = n / _sum_by(lf, n), _sum_by(vote, n) / total
@@ -400,7 +433,8 @@ def _worth(nodes: Nodes, beliefs: Beliefs) -> _Worth:
 def advance(weights: Weights, step: int, nodes: Nodes, beliefs: Beliefs) -> Evidence:
     """One step: from sums over the rows to the evidence of every node.
 
-    The last step is made more certain by the `sharpness` of the weights, if they have one.
+    At the same precision, a vote among k classes says log(k - 1) more against each of the others than one among two.
+    The own form does not know that; its last step is made as much louder. Labels do not depend on it, probabilities do.
     """
     table = np.zeros((nodes.codes, nodes.k))
     if not len(nodes.code):
@@ -411,11 +445,12 @@ def advance(weights: Weights, step: int, nodes: Nodes, beliefs: Beliefs) -> Evid
     trusted = (nodes.n * gate).sum() / nodes.n.sum()
     share = PLAIN_BALANCE + (CONFUSION_BALANCE - PLAIN_BALANCE) * trusted + of_set[2]
     table[nodes.code] = evidence
-    sharpness = weights.header.get("sharpness", 1.0) if step == weights.header["steps"] - 1 else 1.0
+    last = step == weights.header["steps"] - 1
+    loudness = 1 + (1 - trusted) * np.log(max(nodes.k - 1, 1)) if last else 1.0
     return Evidence(
         table=table,
-        bias=sharpness * share * np.log(worth.balance),
-        scale=sharpness * float(np.exp(of_set[0])),
+        bias=loudness * share * np.log(worth.balance),
+        scale=float(loudness * np.exp(of_set[0])),
         power=float(of_set[1]),
         gold_weight=float(np.exp(of_set[3] + GOLD)),
     )

@@ -6,7 +6,7 @@ LF, so chunks may live anywhere: NumPy slices, Spark partitions, Dask partitions
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial, reduce
 from typing import Any, Protocol
 
@@ -160,14 +160,15 @@ class StreamedSteps:
         if state.nodes is not None:
             return sums
         counts = unrolled.count(ballots)
-        return (*sums, counts.n, counts.log_size, counts.agreement, counts.shared, counts.gold, np.array(counts.items))
+        return (*sums, *(np.asarray(getattr(counts, field.name)) for field in fields(counts)))
 
     def advance(self, state: StepState, sums: Sums) -> StepState:
         """One step."""
         beliefs, nodes = unrolled.Beliefs(*sums[:3]), state.nodes
         if nodes is None:
-            n, log_size, agreement, shared, gold, items = sums[3:]
-            nodes = unrolled.find_nodes(unrolled.Counts(n, log_size, agreement, shared, gold, float(items)), state.k)
+            n, log_size, agreement, shared, gold, items, distinct = sums[3:]
+            counts = unrolled.Counts(n, log_size, agreement, shared, gold, float(items), float(distinct))
+            nodes = unrolled.find_nodes(counts, state.k)
         evidence = unrolled.advance(self.weights, state.step, nodes, beliefs)
         return StepState(state.k, state.step + 1, nodes, evidence)
 

@@ -385,19 +385,19 @@ def _leave_one_out(model: LabelModel, patterns: Patterns) -> LeaveOneOut:
     labels, n = model._best(before, patterns), patterns.n_items
     label_changes, probability_changes = np.zeros(patterns.n_lfs), np.zeros(patterns.n_lfs)
     for j in np.unique(patterns.lf):
-        rest = _without(patterns, j)
+        rest, place = _without(patterns, j)
         after = model._pattern_probabilities(rest)
-        label_changes[j] = patterns.counts @ (model._best(after, rest) != labels) / n
-        probability_changes[j] = patterns.counts @ np.abs(after - before).sum(1) / 2 / n
+        label_changes[j] = patterns.counts @ (model._best(after, rest)[place] != labels) / n
+        probability_changes[j] = patterns.counts @ np.abs(after[place] - before).sum(1) / 2 / n
     return LeaveOneOut(label_changes, probability_changes, n)
 
 
-def _without(patterns: Patterns, lf: int) -> Patterns:
-    """The patterns, not distinct any more, when an LF abstains."""
+def _without(patterns: Patterns, lf: int) -> tuple[Patterns, NDArray[np.intp]]:
+    """The patterns when an LF abstains, and which of them each was. -> patterns, (p,)."""
     kept = patterns.lf != lf
     sizes = np.bincount(patterns.row[kept], minlength=patterns.n_patterns)
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    return replace(patterns, starts=starts, lf=patterns.lf[kept], vote=patterns.vote[kept])
+    return replace(patterns, starts=starts, lf=patterns.lf[kept], vote=patterns.vote[kept]).join_equal()
 
 
 def _share(part: NDArray[Any], whole: NDArray[Any]) -> Floats:

@@ -6,11 +6,11 @@ each class, more than half of the LFs are better than random. Abstentions are ab
 one-vs-rest problems whose probabilities are normalised. Gold labels fine-tune a copy of the pre-trained weights.
 
 `hlm2` is this project's: an unrolled, learned EM (`hyperlabel.unrolled`, docs/model-card.md) for any number of
-classes. Abstentions are no evidence. Gold labels are inputs of the same pass: nothing is fine-tuned.
+classes. Abstentions are no evidence. Gold labels are inputs of the same pass, and what its votes are worth is then
+matched to them (`unrolled.match_gold`): the weights stay as they are.
 """
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,6 @@ from hyperlabel.weights import Weights, load_weights, read_weights
 # The paper's. Its released code in effect runs at 1e-3 and weights two classes equally; benchmarks/fine_tuning.py
 # compares the two, and this one never falls below the model that is not fine-tuned.
 FINE_TUNING_LR = 1e-4
-
-
-# Real patterns are less pure than synthetic ones: with little gold, one label must not overturn all items of a
-# pattern. Chosen with 100 and 1000 gold labels on the public sets (docs/model-card.md).
-GOLD_CAUTION = 30.0
 
 
 class HyperLabelModel(LabelModel):
@@ -77,7 +72,7 @@ class HyperLabelModel(LabelModel):
             return
         gold = gold * patterns.has_votes[:, None]  # without votes there is nothing to learn from
         if self.weights_.is_unrolled:
-            self._told = (replace(patterns, inverse=None), gold) if gold.any() else None
+            self._told = _keep_told(patterns, gold) if gold.any() else None
         else:
             self.n_iter_ = int(np.sqrt(gold.sum()))
             self.weights_ = fine_tune(self.weights_, patterns, gold, lr=FINE_TUNING_LR, steps=self.n_iter_)
@@ -110,8 +105,8 @@ class HyperLabelModel(LabelModel):
         weights = self._current()
         if not weights.is_unrolled:
             return to_probabilities(forward(weights, patterns))
-        ballots = unrolled.Ballots.from_patterns(patterns, self._gold_of(patterns))
-        return unrolled.to_probabilities(unrolled.forward(weights, ballots), ballots, GOLD_CAUTION)
+        evidence, ballots = self._evidence(weights, patterns)
+        return unrolled.to_probabilities(evidence, ballots)
 
     def _contributions(self, patterns: Patterns) -> NDArray[np.float64] | None:
         """Of the unrolled network, what each vote adds to a class's logit, less what it adds to others on average."""
@@ -120,20 +115,28 @@ class HyperLabelModel(LabelModel):
             return None
         if patterns.n_classes == 1:
             return np.zeros((len(patterns.lf), 1))  # there is no other class to decide against
-        ballots = unrolled.Ballots.from_patterns(patterns, self._gold_of(patterns))
-        added = unrolled.forward(weights, ballots).contributions(ballots)
+        evidence, ballots = self._evidence(weights, patterns)
+        added = evidence.contributions(ballots)
         others = (added.sum(1, keepdims=True) - added) / (patterns.n_classes - 1)
         relative: NDArray[np.float64] = added - others
         return relative
 
-    def _gold_of(self, patterns: Patterns) -> NDArray[np.int64] | None:
-        """The gold items of `fit` that have these patterns. -> (p, k)."""
-        if getattr(self, "_told", None) is None:
-            return None
-        assert self._told is not None
-        known, counts = self._told
-        place = patterns.find(known)
-        return np.where((place >= 0)[:, None], counts[place], 0)
+    def _evidence(self, weights: Weights, patterns: Patterns) -> tuple[unrolled.Evidence, unrolled.Ballots]:
+        """The evidence of the unrolled network on these patterns, with the gold of `fit`, and their ballots."""
+        told = getattr(self, "_told", None)
+        if told is None or told[0].n_lfs != patterns.n_lfs:
+            ballots = unrolled.Ballots.from_patterns(patterns)
+            return unrolled.forward(weights, ballots), ballots
+        place = patterns.find(told[0])
+        ballots = unrolled.Ballots.from_patterns(patterns, np.where((place >= 0)[:, None], told[1][place], 0))
+        return unrolled.match_gold(unrolled.forward(weights, ballots), unrolled.Ballots.from_patterns(*told)), ballots
+
+
+def _keep_told(patterns: Patterns, gold: NDArray[np.int64]) -> tuple[Patterns, NDArray[np.int64]]:
+    """The patterns that have gold, and their gold items."""
+    kept = np.flatnonzero(gold.any(1))
+    rows, counts = patterns.rows.take(kept), gold[kept]
+    return Patterns(rows.starts, rows.lf, rows.vote, counts.sum(1), patterns.n_lfs, patterns.n_classes), counts
 
 
 def _to_json(told: tuple[Patterns, NDArray[np.int64]] | None) -> dict[str, Any] | None:
@@ -141,9 +144,7 @@ def _to_json(told: tuple[Patterns, NDArray[np.int64]] | None) -> dict[str, Any] 
     if told is None:
         return None
     patterns, counts = told
-    kept = np.flatnonzero(counts.any(1))
-    rows = patterns.rows.take(kept)
-    lists = {"starts": rows.starts, "lf": rows.lf, "vote": rows.vote, "counts": counts[kept]}
+    lists = {"starts": patterns.starts, "lf": patterns.lf, "vote": patterns.vote, "counts": counts}
     return {"n_lfs": patterns.n_lfs, **{name: array.tolist() for name, array in lists.items()}}
 
 

@@ -13,7 +13,7 @@ def suggest_items(
 ) -> NDArray[np.intp]:
     """The n items whose labels would help most, most helpful first. -> (n,), fewer if there are no more.
 
-    A gold label is looked up by all items of the same pattern, so a pattern's worth is the number of its items
+    A gold label tells most about the items of the same pattern, so a pattern's worth is the number of its items
     times the chance that their label is wrong. What is already known of a pattern lowers what one more label can
     tell: the worth is divided by the square of one plus the gold labels it has, those suggested before included.
 

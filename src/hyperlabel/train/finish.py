@@ -15,9 +15,6 @@ from hyperlabel.train.unrolled import UnrolledNet
 from hyperlabel.weights import Weights
 
 WEIGHTS = "weights.safetensors"
-# Real votes say a little more than synthetic ones: what logits of the unrolled network are multiplied by in the end.
-# Labels do not depend on it. Chosen by the Brier score on the public sets (docs/model-card.md).
-SHARPNESS = 1.5
 MODELS = {"gnn": "hlm", "deepset": "hlm-deepset", "unrolled": "hlm2"}
 """What a weights file calls the architectures that have one; the second is the paper's ablation."""
 DESCRIPTIONS = {
@@ -60,5 +57,5 @@ def _export(net: HyperNet | UnrolledNet, recipe: Recipe, summary: RunSummary, ru
         "selected": f"of {runs} runs, by mean validation accuracy" if selected else "no",
     }
     if isinstance(net, UnrolledNet):
-        return Weights(unrolled_weights(net, header).arrays, {**header, "sharpness": SHARPNESS})
+        return unrolled_weights(net, header)
     return to_weights(net, header)

@@ -56,7 +56,8 @@ class Batch:
             patterns = lesson.patterns
             code, node = np.unique(patterns.lf * k + patterns.vote, return_inverse=True)
             lf, lf_of_code = np.unique(code // k, return_inverse=True)
-            scale = np.float32(TYPICAL * len(lf) / (patterns.counts * np.diff(patterns.starts)).sum())
+            votes = (patterns.counts * np.diff(patterns.starts)).sum()
+            scale = np.float32(min(TYPICAL * len(lf), len(patterns.lf)) / votes)
             for name, value in {
                 "row": patterns.row + rows,
                 "node": node + nodes,
@@ -181,8 +182,8 @@ class UnrolledNet(nn.Module):
         agreeing = batch.votes_for[batch.row].gather(1, batch.vote[:, None])[:, 0] - 1
         own = (agreeing + START) / (batch.size[batch.row] - 1 + START * k)
         outputs = []
-        for step in self.steps:
-            logits, without, gold_weight = _advance(step, batch, belief, own)
+        for number, step in enumerate(self.steps, 1):
+            logits, without, gold_weight = _advance(step, batch, belief, own, last=number == len(self.steps))
             belief = torch.softmax(logits, 1)
             others = torch.softmax(without, 1) if self.leave_one_out else belief[batch.row]
             own = others.gather(1, batch.vote[:, None])[:, 0]
@@ -191,7 +192,9 @@ class UnrolledNet(nn.Module):
         return outputs
 
 
-def _advance(step: nn.Module, batch: Batch, belief: Tensor, own: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _advance(
+    step: nn.Module, batch: Batch, belief: Tensor, own: Tensor, *, last: bool
+) -> tuple[Tensor, Tensor, Tensor]:
     """Logits (r, k), those without each vote (e, k), and the weight of a belief against gold (r, 1)."""
     k, of_set = batch.k, batch.set_of
     items = batch.unknown[:, None] * belief + batch.gold
@@ -208,9 +211,10 @@ def _advance(step: nn.Module, batch: Batch, belief: Tensor, own: Tensor) -> tupl
     evidence, gate = _evidence(batch, gain, mass, of_node)
     trusted = _sum(batch.n * gate, of_set, batch.sets) / batch.total
     share = PLAIN_BALANCE + (CONFUSION_BALANCE - PLAIN_BALANCE) * trusted + of_sets[:, 2]
-    bias = (share[:, None] * torch.log(balance))[batch.set_of_row]
+    loudness = (1 + (1 - trusted) * math.log(max(k - 1, 1)) if last else torch.ones(batch.sets))[:, None]
+    bias = (loudness * share[:, None] * torch.log(balance))[batch.set_of_row]
     row_set = of_sets[batch.set_of_row]
-    factor = (torch.exp(row_set[:, 0]) * batch.size ** row_set[:, 1])[:, None]
+    factor = (loudness[batch.set_of_row, 0] * torch.exp(row_set[:, 0]) * batch.size ** row_set[:, 1])[:, None]
     summed = _sum(evidence[batch.node], batch.row, batch.rows)
     without = bias[batch.row] + factor[batch.row] * (summed[batch.row] - evidence[batch.node])
     return bias + factor * summed, without, torch.exp(row_set[:, 3:] + GOLD)
