@@ -27,8 +27,9 @@ from record import write_result
 
 FAMILIES = ("wrench", "crowd", "other")
 PEERS = ("mv", "bv", "auto", "hlm")
-GOLD, GOLD_DRAWS = (20, 100, 300, 1000), 3
+GOLD, GOLD_DRAWS = (20, 100, 300, 1000), 5
 SUGGESTED, RANDOM_DRAWS = (50, 100, 300), 5
+F1_GOLD, F1_TOLD = 300, ("hlm2", "mv")
 REPEATS = 7
 
 
@@ -94,12 +95,15 @@ def score_part(sets: Sequence[DataSet], runs: Sequence[str]) -> str:
 
 
 def gold_scores(data: DataSet, size: int, seed: int, plain: Mapping[str, np.ndarray]) -> dict[str, float]:
-    """Scores on the items that are not gold."""
+    """Scores, and 100 times the Brier score of hlm2, on the items that are not gold."""
     gold = draw_gold(data, size, seed)
     rest = replace(data, truth=np.where(gold >= 0, -1, data.truth))
     found = {f"{name}, no gold": score(rest, labels) for name, labels in plain.items()}
     for title, name in (("hlm2, gold in the pass", "hlm2"), ("hlm, fine-tuned", "hlm"), ("mv and lookup", "mv")):
         found[title] = score(rest, make_model(name, data).fit(data.votes, gold).predict(data.votes))
+    for title, given in (("hlm2, no gold, 100 Brier", None), ("hlm2, gold, 100 Brier", gold)):
+        probabilities = make_model("hlm2", data).fit(data.votes, given).predict_proba(data.votes)
+        found[title] = 100 * brier_score(probabilities, rest.truth)
     return found
 
 
@@ -156,23 +160,32 @@ def suggest_part(sets: Sequence[DataSet]) -> str:
     return f"{what}\n\n" + table(["told", *head(sets, "items")], rows)
 
 
+def f1_with_gold(data: DataSet, name: str, seed: int) -> tuple[float, float]:
+    """F1 of the most probable labels, and of those for F1, on the items that are not gold."""
+    gold = draw_gold(data, F1_GOLD, seed)
+    rest = replace(data, truth=np.where(gold >= 0, -1, data.truth))
+    model = make_model(name, data).fit(data.votes, gold)
+    plain, wanted = (score(rest, model.predict(data.votes, metric=metric)) for metric in ("accuracy", "f1"))
+    return plain, wanted
+
+
 def f1_part(sets: Sequence[DataSet]) -> str:
     """Labels that expect the best F1 against the most probable ones, on the sets that are scored by F1."""
     names = ("hlm2", *PEERS)
     rows, gains = [], []
     for each in (each for each in sets if each.metric == "f1"):
-        cells = [each.name, each.family]
+        pairs = []
         for name in names:
             model = make_model(name, each).fit(each.votes)
-            plain, wanted = (score(each, model.predict(each.votes, metric=metric)) for metric in ("accuracy", "f1"))
-            cells += [f"{plain:.1f} → {wanted:.1f}"]
-            gains.append((plain, wanted))
-        rows.append(cells)
-    means = np.array(gains).reshape(len(rows), len(names), 2).mean(0)
+            pairs.append([score(each, model.predict(each.votes, metric=metric)) for metric in ("accuracy", "f1")])
+        pairs += [np.mean([f1_with_gold(each, name, seed) for seed in range(GOLD_DRAWS)], axis=0) for name in F1_TOLD]
+        gains.append(pairs)
+        rows.append([each.name, each.family, *[f"{plain:.1f} → {wanted:.1f}" for plain, wanted in pairs]])
+    means = np.array(gains).mean(0)
     rows.append(["**mean**", "", *[f"**{plain:.1f} → {wanted:.1f}**" for plain, wanted in means]])
-    return "F1 of class 1: `predict(votes)` → `predict(votes, metric='f1')`.\n\n" + table(
-        ["set", "family", *names], rows
-    )
+    told = [f"{name}, {F1_GOLD} gold" for name in F1_TOLD]
+    what = "F1 of class 1: `predict(votes)` → `predict(votes, metric='f1')`; with gold, on the items that are not gold."
+    return f"{what}\n\n" + table(["set", "family", *names, *told], rows)
 
 
 def median_seconds(calls: Sequence[Callable[[], object]]) -> list[float]:
