@@ -30,6 +30,12 @@ PEERS = ("mv", "bv", "auto", "hlm")
 GOLD, GOLD_DRAWS = (20, 100, 300, 1000), 5
 SUGGESTED, RANDOM_DRAWS = (50, 100, 300), 5
 F1_GOLD, F1_TOLD = 300, ("hlm2", "mv")
+KNOWN = {
+    "nothing": (),
+    "class balance": ("class_balance",),
+    "LF accuracies": ("lf_accuracies",),
+    "both": ("class_balance", "lf_accuracies"),
+}
 REPEATS = 7
 
 
@@ -188,6 +194,35 @@ def f1_part(sets: Sequence[DataSet]) -> str:
     return f"{what}\n\n" + table(["set", "family", *names, *told], rows)
 
 
+def true_shares(data: DataSet) -> dict[str, np.ndarray]:
+    """The class balance of the items with votes, and the accuracy of each LF, by the truth; half an item each way."""
+    kept = (data.truth >= 0) & (data.votes >= 0).any(1)
+    votes, truth = data.votes[kept], data.truth[kept]
+    items = np.bincount(truth, minlength=data.k) + 0.5
+    right = (votes == truth[:, None]).sum(0) + 0.5
+    return {"class_balance": items / items.sum(), "lf_accuracies": right / ((votes >= 0).sum(0) + 1)}
+
+
+def known_part(sets: Sequence[DataSet]) -> str:
+    """A class balance and accuracies of LFs that are known, here by the truth, as inputs."""
+    rows = []
+    for title, names in KNOWN.items():
+        labels, for_f1, brier = [], [], []
+        for each in sets:
+            shares = true_shares(each)
+            model = hl.HyperLabelModel(n_classes=each.k, **{name: shares[name] for name in names})
+            labels.append(score(each, model.predict(each.votes)))
+            for_f1.append(score(each, model.predict(each.votes, metric="f1" if each.metric == "f1" else "accuracy")))
+            brier.append(brier_score(model.predict_proba(each.votes), each.truth))
+        rows.append([title, "most probable", *show(by_family(sets, labels))])
+        rows.append([title, "for the set's metric", *show(by_family(sets, for_f1))])
+        rows.append([title, "Brier score", *show(by_family(sets, brier), 4)])
+    what = (
+        "`HyperLabelModel(class_balance=..., lf_accuracies=...)`, both taken from the truth: as good as can be known."
+    )
+    return f"{what}\n\n" + table(["known", *head(sets, "labels")], rows)
+
+
 def median_seconds(calls: Sequence[Callable[[], object]]) -> list[float]:
     """Of each call, in turn, after one that does not count."""
     seconds: list[list[float]] = [[] for _ in calls]
@@ -234,6 +269,7 @@ PARTS = {
     "gold": ("Gold labels", gold_part),
     "suggest": ("Suggested items", suggest_part),
     "f1": ("Labels for F1", f1_part),
+    "known": ("Known shares", known_part),
     "time": ("Cost", time_part),
 }
 

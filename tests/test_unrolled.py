@@ -389,3 +389,87 @@ def test_gold_of_one_item_or_of_one_class_is_taken(model):
         assert np.isfinite(found).all()
         assert_allclose(found.sum(1), 1)
         assert found[item].argmax() == 1 or len(known) == 1
+
+
+def shares_of(model, votes):
+    """Expected share of each class among the items with votes, and of each LF's right votes. (k,), (m,)."""
+    believed = model.predict_proba(votes)
+    cast = votes >= 0
+    own = np.take_along_axis(believed, np.maximum(votes, 0), axis=1)
+    return believed[cast.any(1)].mean(0), (own * cast).sum(0) / cast.sum(0)
+
+
+def test_known_class_balance_is_the_share_of_each_class(model):
+    votes, _ = draw_votes(n=400)
+    balance = np.array([0.7, 0.1, 0.2])
+    plain, _ = shares_of(model(n_classes=3), votes)
+    matched, _ = shares_of(model(n_classes=3, class_balance=balance), votes)
+    assert np.abs(plain - balance).max() > 0.1
+    assert_allclose(matched, balance, atol=0.01)
+
+
+def test_known_accuracies_are_the_shares_of_right_votes(model):
+    votes, _ = draw_votes(n=2000)
+    accuracies = [0.9, 0.4, None, 0.7, np.nan, 0.6]
+    known = np.array([0, 1, 3, 5])
+    _, plain = shares_of(model(n_classes=3), votes)
+    _, matched = shares_of(model(n_classes=3, lf_accuracies=accuracies), votes)
+    wanted = np.array(accuracies, float)[known]
+    assert np.abs(matched[known] - wanted).max() < 0.3 * np.abs(plain[known] - wanted).max()
+
+
+def test_known_shares_and_gold_are_taken_together(model):
+    votes, truth = draw_votes()
+    known = {i: int(truth[i]) for i in range(0, 120, 3)}
+    shares = {"class_balance": [0.2, 0.3, 0.5], "lf_accuracies": np.full(6, 0.8)}
+    both = model(n_classes=3, **shares).fit(votes, known).predict_proba(votes)
+    for other in (model(n_classes=3, **shares), model(n_classes=3).fit(votes, known)):
+        assert np.abs(both - other.predict_proba(votes)).max() > 0.01
+    assert_allclose(both.sum(1), 1)
+
+
+def test_permuted_classes_and_lfs_with_their_shares_permute_probabilities(model):
+    votes, _ = draw_votes()
+    balance, accuracies = np.array([0.5, 0.2, 0.3]), np.linspace(0.5, 0.95, 6)
+    classes, lfs = np.array([2, 0, 1]), np.array([3, 0, 5, 1, 4, 2])
+    plain = model(n_classes=3, class_balance=balance, lf_accuracies=accuracies).predict_proba(votes)
+    renamed = np.where(votes >= 0, np.argsort(classes)[votes], -1)[:, lfs]
+    found = model(n_classes=3, class_balance=balance[classes], lf_accuracies=accuracies[lfs]).predict_proba(renamed)
+    assert_allclose(found, plain[:, classes], atol=TOLERANCE)
+
+
+def test_known_shares_of_votes_nobody_cast_change_nothing(model):
+    votes = np.full((4, 3), -1)
+    found = model(n_classes=2, class_balance=[0.9, 0.1], lf_accuracies=[0.9, 0.8, 0.7]).predict_proba(votes)
+    assert_allclose(found, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"class_balance": [0.5, 0.5]}, r"class_balance is \[0.5, 0.5\]; expected one probability for each of the 3"),
+        ({"lf_accuracies": [0.5, 0.5]}, r"lf_accuracies has the shape \(2,\); expected one share for each of the 6"),
+        ({"lf_accuracies": [0.5, 0.5, 0.5, 1.5, 0.5, 0.5]}, "lf_accuracies has 1.5 at 3; expected a share"),
+        ({"lf_accuracies": "high"}, "lf_accuracies is 'high'; expected one share"),
+    ],
+)
+@pytest.mark.parametrize("method", ["fit", "predict"])
+def test_shares_that_do_not_fit_the_votes_are_refused(model, params, message, method):
+    votes, _ = draw_votes()
+    with pytest.raises(hl.ParameterError, match=message):
+        getattr(model(n_classes=3, **params), method)(votes)
+
+
+@pytest.mark.parametrize("params", [{"class_balance": [0.5, 0.5]}, {"lf_accuracies": [0.7, 0.7]}])
+@pytest.mark.parametrize("method", ["fit", "predict"])
+def test_shares_are_refused_by_the_network_of_the_paper(params, method):
+    with pytest.raises(hl.ParameterError, match=f"{next(iter(params))} is given, but the weights 'hlm'"):
+        getattr(hl.HyperLabelModel("hlm", **params), method)([[0, 1], [1, 1]])
+
+
+def test_saved_model_keeps_its_known_shares(model, tmp_path):
+    votes, _ = draw_votes()
+    kept = model(n_classes=3, class_balance=np.array([0.5, 0.2, 0.3]), lf_accuracies=[0.9, None, np.nan, 0.5, 0.6, 0.7])
+    kept.fit(votes).save(tmp_path / "model.safetensors")
+    loaded = hl.HyperLabelModel.load(tmp_path / "model.safetensors")
+    assert_array_equal(loaded.predict_proba(votes), kept.predict_proba(votes))

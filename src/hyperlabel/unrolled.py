@@ -17,7 +17,7 @@ LF's confusion counts, shrunk towards those of all LFs, as in Dawid-Skene.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,9 @@ GAIN = 0.1  # what a node's precision, as a gain in log-odds over its class's sh
 STRENGTH, SHRINK, MIX = 0.54, 1.0, 2.0  # where the learned corrections start from; see `_evidence`
 PLAIN_BALANCE, CONFUSION_BALANCE = 0.15, 1.0  # share of the log class balance, by the form of the evidence
 FEW = 0.9  # log of the votes a row at which confusions begin to be trusted
+MANY_CLASSES = 32
 GOLD = 0.7  # log of how many gold items a belief counts as, before the learned correction
+SHARE_ROUNDS, LEAST_SHARE = 10, 1e-3  # of `match_shares`: how often, and what shares below count as
 # How gold is used, see `match_gold`; chosen with 20 to 1,000 gold labels on the public sets (docs/model-card.md).
 GOLD_ROUNDS = 5
 GOLD_PRIOR = 20.0  # imagined gold items of each class, all as expected, on which every node votes
@@ -186,11 +188,11 @@ class Evidence:
 
     def contributions(self, ballots: Ballots) -> Floats:
         """What each vote adds to the logits of its row. (e, k)."""
-        return self.table[ballots.node] * self.factor(ballots)[ballots.row]
+        return self.table.take(ballots.node, axis=0) * self.factor(ballots).take(ballots.row, axis=0)
 
     def logits(self, ballots: Ballots) -> Floats:
         """(r, k)."""
-        return self.bias + ballots.by_row(self.table[ballots.node]) * self.factor(ballots)
+        return self.bias + ballots.by_row(self.table.take(ballots.node, axis=0)) * self.factor(ballots)
 
 
 def count(ballots: Ballots) -> Counts:
@@ -217,8 +219,8 @@ def believe(ballots: Ballots, evidence: Evidence | None) -> Beliefs:
         own = (ballots.votes_for[row, vote] - 1 + START) / (ballots.size[row] - 1 + START * k)
     else:
         logits, added = evidence.logits(ballots), evidence.contributions(ballots)
-        belief, others = _softmax(logits), _softmax(logits[row] - added)
-        own = others[np.arange(len(vote)), vote]
+        others = _odds(logits.take(row, axis=0) - added)
+        belief, own = _softmax(logits), others[np.arange(len(vote)), vote] / _over_classes(np.add, others)
     items = ballots.unknown[:, None] * belief + ballots.gold
     own = ballots.by_node(ballots.unknown[row] * own + ballots.gold[row, vote])
     return Beliefs(own, ballots.mass(items), items.sum(0))
@@ -226,9 +228,22 @@ def believe(ballots: Ballots, evidence: Evidence | None) -> Beliefs:
 
 def _softmax(logits: Floats) -> Floats:
     """By rows, without the shares that underflow. (r, k) -> (r, k)."""
-    shares: Floats = np.exp(logits - logits.max(1, keepdims=True))
-    shares /= shares.sum(1, keepdims=True)
+    shares = _odds(logits)
+    shares /= _over_classes(np.add, shares)[:, None]
     return shares
+
+
+def _odds(logits: Floats) -> Floats:
+    """By rows, odds against the class of the largest logit. (r, k) -> (r, k)."""
+    odds: Floats = np.exp(logits - _over_classes(np.maximum, logits)[:, None])
+    return odds
+
+
+def _over_classes(reduce_two: np.ufunc, values: Floats) -> Floats:
+    """A reduction over the classes: one by one where they are few, up to forty times as quick. (r, k) -> (r,)."""
+    if values.shape[1] > MANY_CLASSES:
+        return np.asarray(reduce_two.reduce(values, axis=1))
+    return reduce(reduce_two, values.T)
 
 
 def forward(weights: Weights, ballots: Ballots) -> Evidence:
@@ -238,6 +253,49 @@ def forward(weights: Weights, ballots: Ballots) -> Evidence:
         evidence = advance(weights, step, nodes, believe(ballots, evidence))
     assert evidence is not None  # a network has at least one step
     return evidence
+
+
+def match_shares(evidence: Evidence, ballots: Ballots, balance: Floats | None, accuracies: Floats | None) -> Evidence:
+    """The evidence, corrected until the classes, and the right votes of LFs, have the shares that are known.
+
+    Iterative scaling: in each round a class's bias grows by the log of its known over its expected share of the
+    items, and the evidence of an LF's votes for their own class by the difference of the log-odds of its accuracy,
+    shared among the votes of an item.
+
+    Args:
+        evidence: Of the last step.
+        ballots: The rows.
+        balance: (k,) share of each class among the items with votes; None if it is not known.
+        accuracies: (m,) share of each LF's votes that are right, NaN where it is not known; None for no LF.
+    """
+    items = max(ballots.weight.sum(), 1e-9)
+    votes = max(ballots.weight @ (evidence.factor(ballots)[:, 0] * ballots.size) / items, 1e-9)
+    weight = ballots.weight[ballots.row]
+    for _ in range(SHARE_ROUNDS):
+        belief = _softmax(evidence.logits(ballots))
+        if balance is not None:
+            missed = np.log(_bound(balance)) - np.log(_bound(ballots.weight @ belief / items))
+            evidence = replace(evidence, bias=evidence.bias + missed)
+        if accuracies is not None:
+            cast, right = (
+                ballots.by_node(values).reshape(ballots.m, ballots.k).sum(1)
+                for values in (weight, weight * belief[ballots.row, ballots.vote])
+            )
+            known = (cast > 0) & ~np.isnan(accuracies)
+            expected = right / np.maximum(cast, 1e-9)
+            missed = np.where(known, _logit(_bound(accuracies)) - _logit(_bound(expected)), 0)
+            evidence = replace(evidence, table=evidence.table + _for_own_class(missed / votes, ballots.k))
+    return evidence
+
+
+def _bound(shares: Floats) -> Floats:
+    return np.clip(shares, LEAST_SHARE, 1 - LEAST_SHARE)
+
+
+def _for_own_class(added: Floats, k: int) -> Floats:
+    """A table that adds a number to the evidence of each LF's votes for their own class. (m,) -> (m * k, k)."""
+    table: Floats = (added[:, None, None] * np.eye(k)).reshape(-1, k)
+    return table
 
 
 def match_gold(evidence: Evidence, told: Ballots) -> Evidence:
@@ -321,14 +379,31 @@ class Nodes:
         return self.code // self.k
 
     @cached_property
+    def weight(self) -> Narrow:
+        """How much each node counts in means over nodes. (p, 1)."""
+        return np.sqrt(self.n, dtype=np.float32)[:, None]
+
+    @cached_property
     def by_vote(self) -> "Groups":
         """The nodes by their class."""
-        return Groups(self.vote, np.sqrt(self.n, dtype=np.float32)[:, None])
+        return Groups(self.vote, self.weight)
 
     @cached_property
     def by_lf(self) -> "Groups":
         """The nodes by their LF."""
-        return Groups(self.lf, np.sqrt(self.n, dtype=np.float32)[:, None])
+        return Groups(self.lf, self.weight)
+
+    @cached_property
+    def rarity(self) -> Floats:
+        """What a vote says for its class: less for one voted for often, unless the LF votes for several. (p,)."""
+        rarity: Floats = np.exp(-0.5 * (1 - self.spread) * np.log(self.class_share * self.k))
+        return rarity
+
+    @cached_property
+    def trust(self) -> Floats:
+        """Log-odds that confusions are to be trusted, before the learned correction. (p,)."""
+        enough = min(max(self.row_size - FEW, -2.0), 1.0)
+        return 4 * self.spread - 2 + 1.5 * enough
 
 
 class Groups:
@@ -361,7 +436,7 @@ def find_nodes(counts: Counts, k: int) -> Nodes:
     """The nodes that occur, and what is known of them before any belief."""
     code = np.flatnonzero(counts.n > 0)
     vote, lf = code % k, code // k
-    voting = len(np.unique(lf))
+    voting = int(np.count_nonzero(np.diff(lf, prepend=-1)))
     scale = min(TYPICAL * voting, counts.distinct) / max(counts.n.sum(), 1)
     n, shared = counts.n[code] * scale, counts.shared[code] * scale
     total, items, ones = max(n.sum(), 1e-9), max(counts.items * scale, 1e-9), np.ones(len(code))
@@ -413,7 +488,7 @@ def _worth(nodes: Nodes, beliefs: Beliefs) -> _Worth:
     of_class, own = balance[nodes.vote], nodes.scale * beliefs.own[nodes.code]
     precision = np.clip((own + of_class) / (nodes.n + 1), 1e-4, 1 - 1e-4)
     recall = (own + 0.5) / (nodes.items * of_class + 0.5)
-    accuracy = _sum_by(nodes.lf, own) / _sum_by(nodes.lf, nodes.n)
+    accuracy = _sum_by(nodes.lf, own) * nodes.share / nodes.n
     logit_precision, logit_balance = _logit(precision), _logit(of_class)
     features = np.stack(
         [
@@ -465,9 +540,8 @@ def _network(weights: Weights, step: int, nodes: Nodes, features: Floats) -> tup
         return product
 
     hidden = _silu(linear(_silu(linear(features.astype(np.float32), "node0")), "node1"))
-    weight = np.sqrt(nodes.n, dtype=np.float32)[:, None]
-    weighted = weight * hidden
-    everything = (weighted.sum(0) / weight.sum())[None]
+    weighted = nodes.weight * hidden
+    everything = (weighted.sum(0) / nodes.weight.sum())[None]
     context = [nodes.by_vote.means(weighted), nodes.by_lf.means(weighted)]
     pooled = np.concatenate([hidden, *context, np.repeat(everything, len(hidden), axis=0)], axis=1)
     of_node = linear(_silu(linear(pooled, "pooled")), "evidence")
@@ -491,9 +565,8 @@ def _evidence(nodes: Nodes, worth: _Worth, learned: Floats) -> tuple[Floats, Flo
     """
     p, k = worth.mass.shape
     shrink, mix, strength, gate = learned.T
-    gate = _sigmoid(4 * nodes.spread - 2 + 1.5 * np.clip(nodes.row_size - FEW, -2, 1) + gate)
-    rarity = np.exp(-0.5 * (1 - nodes.spread) * np.log(nodes.class_share * k))
-    own = rarity + GAIN * (worth.logit_precision - worth.logit_balance)
+    gate = _sigmoid(nodes.trust + gate)
+    own = nodes.rarity + GAIN * (worth.logit_precision - worth.logit_balance)
     evidence = gate[:, None] * _softplus(strength + STRENGTH)[:, None] * _confusion(nodes, worth.mass, shrink, mix)
     evidence[np.arange(p), nodes.vote] += (1 - gate) * own
     return evidence, gate

@@ -187,6 +187,8 @@ def streamed_network(model: LabelModel) -> StreamedNetwork | None:
     """
     if not isinstance(model, HyperLabelModel) or getattr(model, "_told", None) is not None:
         return None  # gold that is part of the input is looked up by pattern
+    if model.class_balance is not None or model.lf_accuracies is not None:
+        return None  # evidence is matched to these in rounds over all patterns
     weights = model._current()
     return StreamedSteps(weights) if weights.is_unrolled else StreamedLayers(weights)
 

@@ -6,8 +6,8 @@ each class, more than half of the LFs are better than random. Abstentions are ab
 one-vs-rest problems whose probabilities are normalised. Gold labels fine-tune a copy of the pre-trained weights.
 
 `hlm2` is this project's: an unrolled, learned EM (`hyperlabel.unrolled`, docs/model-card.md) for any number of
-classes. Abstentions are no evidence. Gold labels are inputs of the same pass, and what its votes are worth is then
-matched to them (`unrolled.match_gold`): the weights stay as they are.
+classes. Abstentions are no evidence. Gold labels are inputs of the same pass, and what votes are worth is then matched
+to them, as it is to a known class balance and to known accuracies of LFs: the weights stay as they are.
 """
 
 from collections.abc import Hashable, Sequence
@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel import unrolled
+from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Floats
+from hyperlabel.models.assumptions import check_class_balance
 from hyperlabel.models.base import LabelModel, TieBreak
 from hyperlabel.network import backward, forward, forward_traced
 from hyperlabel.patterns import Patterns
@@ -39,6 +41,8 @@ class HyperLabelModel(LabelModel):
         classes: The classes, in the order of their probabilities.
         tie_break: `first`, `abstain` or `random`, for items whose best classes are exactly tied.
         seed: For `tie_break="random"`; everything else is deterministic.
+        class_balance: (k,) known shares of the classes among the items with votes; `hlm2` only.
+        lf_accuracies: (m,) known shares of the right votes of each LF, None or NaN where not known; `hlm2` only.
 
     Attributes:
         weights_: After `fit`, the weights: fine-tuned if gold was given, the pre-trained ones otherwise.
@@ -56,9 +60,13 @@ class HyperLabelModel(LabelModel):
         classes: Sequence[Hashable] | None = None,
         tie_break: TieBreak = "first",
         seed: int = 0,
+        class_balance: Sequence[float] | NDArray[np.float64] | None = None,
+        lf_accuracies: Sequence[float | None] | NDArray[np.float64] | None = None,
     ) -> None:
         super().__init__(n_classes=n_classes, classes=classes, tie_break=tie_break, seed=seed)
         self.weights = weights
+        self.class_balance = class_balance
+        self.lf_accuracies = lf_accuracies
 
     needs_fit = False
     learns_from_gold = True
@@ -68,6 +76,7 @@ class HyperLabelModel(LabelModel):
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
         """Fine-tune on gold, or keep it for the pass; without gold there is nothing to learn."""
         self.weights_, self._told = load_weights(self.weights), None
+        self._known_shares(self.weights_, patterns)
         if gold is None:
             return
         gold = gold * patterns.has_votes[:, None]  # without votes there is nothing to learn from
@@ -81,8 +90,8 @@ class HyperLabelModel(LabelModel):
         """Write the model, its weights fine-tuned or not, to a safetensors file."""
         weights = self._current()
         params = {name: value for name, value in self.get_params().items() if name != "weights"}
-        stated = None if self.classes is None else list(self.classes)
-        header = {**weights.header, "params": {**params, "classes": stated}}
+        lists = {name: _to_list(params[name]) for name in ("classes", "class_balance", "lf_accuracies")}
+        header = {**weights.header, "params": {**params, **lists}}
         if self._is_fitted():
             header |= {"fitted_classes": list(self._fitted_classes), "gold": _to_json(self._told)}
         Weights(weights.arrays, header).save(path)
@@ -104,6 +113,7 @@ class HyperLabelModel(LabelModel):
     def _probabilities(self, patterns: Patterns) -> NDArray[np.float64]:
         weights = self._current()
         if not weights.is_unrolled:
+            self._known_shares(weights, patterns)
             return to_probabilities(forward(weights, patterns))
         evidence, ballots = self._evidence(weights, patterns)
         return unrolled.to_probabilities(evidence, ballots)
@@ -124,12 +134,61 @@ class HyperLabelModel(LabelModel):
     def _evidence(self, weights: Weights, patterns: Patterns) -> tuple[unrolled.Evidence, unrolled.Ballots]:
         """The evidence of the unrolled network on these patterns, with the gold of `fit`, and their ballots."""
         told = getattr(self, "_told", None)
-        if told is None or told[0].n_lfs != patterns.n_lfs:
-            ballots = unrolled.Ballots.from_patterns(patterns)
-            return unrolled.forward(weights, ballots), ballots
-        place = patterns.find(told[0])
-        ballots = unrolled.Ballots.from_patterns(patterns, np.where((place >= 0)[:, None], told[1][place], 0))
-        return unrolled.match_gold(unrolled.forward(weights, ballots), unrolled.Ballots.from_patterns(*told)), ballots
+        if told is not None and told[0].n_lfs != patterns.n_lfs:
+            told = None  # these are other LFs
+        ballots = unrolled.Ballots.from_patterns(patterns, None if told is None else _find_gold(patterns, *told))
+        evidence = unrolled.forward(weights, ballots)
+        balance, accuracies = self._known_shares(weights, patterns)
+        if balance is not None or accuracies is not None:
+            evidence = unrolled.match_shares(evidence, ballots, balance, accuracies)
+        if told is not None:
+            evidence = unrolled.match_gold(evidence, unrolled.Ballots.from_patterns(*told))
+        return evidence, ballots
+
+    def _known_shares(
+        self, weights: Weights, patterns: Patterns
+    ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64] | None]:
+        """The stated class balance (k,) and accuracies of LFs (m,), checked."""
+        for name in ("class_balance", "lf_accuracies"):
+            if getattr(self, name) is not None and not weights.is_unrolled:
+                raise ParameterError(
+                    f"{name} is given, but the weights {str(self.weights)!r} are of the paper's network, which takes "
+                    "none; use weights='hlm2'"
+                )
+        stated, accuracies = self.class_balance, self.lf_accuracies
+        balance = None if stated is None else check_class_balance(stated, patterns.n_classes)
+        return balance, None if accuracies is None else _check_accuracies(accuracies, patterns.n_lfs)
+
+
+def _find_gold(patterns: Patterns, told: Patterns, gold: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The gold items of each pattern, from those of the patterns that have some. -> (p, k)."""
+    place = patterns.find(told)
+    return np.where((place >= 0)[:, None], gold[place], 0)
+
+
+def _check_accuracies(accuracies: Sequence[float | None] | NDArray[np.float64], m: int) -> NDArray[np.float64]:
+    """Accuracies of LFs that a user states, NaN where not known. -> (m,)."""
+    expected = f"expected one share for each of the {m} LFs, None where it is not known"
+    try:
+        shares = np.asarray(accuracies, np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"lf_accuracies is {accuracies!r:.80}; {expected}") from None
+    if shares.shape != (m,):
+        raise ParameterError(f"lf_accuracies has the shape {shares.shape}; {expected}")
+    wrong = np.flatnonzero((shares < 0) | (shares > 1))
+    if len(wrong):
+        raise ParameterError(
+            f"lf_accuracies has {shares[wrong[0]]} at {wrong[0]}; expected a share of right votes from 0 to 1"
+        )
+    return shares
+
+
+def _to_list(values: Sequence[Any] | NDArray[Any] | None) -> list[Any] | None:
+    """Values as JSON knows them; NaN is null."""
+    if values is None:
+        return None
+    plain = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    return [None if value != value else value for value in plain]
 
 
 def _keep_told(patterns: Patterns, gold: NDArray[np.int64]) -> tuple[Patterns, NDArray[np.int64]]:
