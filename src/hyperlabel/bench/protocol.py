@@ -4,7 +4,6 @@ Models learn on the items that they are scored on, as in the paper. Scores are i
 truth is known.
 """
 
-import inspect
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -32,6 +31,10 @@ BINS = 10
 
 REQUIRES_BALANCE = ("fs", "metal")
 """Models that are given a class balance; the others learn one or do without."""
+
+TAKES_BALANCE = ("nplm", "ds", "hds", "ebcc")
+"""Models that learn a class balance, and are also tried with two that are given. The hyper label models are not: they
+see votes alone."""
 
 
 def score(data: DataSet, labels: NDArray[Any]) -> float:
@@ -198,7 +201,7 @@ def _balances(data: DataSet, name: str) -> dict[str, Mapping[str, Any]]:
     estimated: dict[str, Mapping[str, Any]] = {"majority vote": {"class_balance": majority_balance(data)}}
     if name in REQUIRES_BALANCE:
         return {"uniform": {}, **estimated}  # even is what these take where nothing is given
-    if name in label_models() and "class_balance" in inspect.signature(label_model_class(name)).parameters:
+    if name in TAKES_BALANCE:
         return {"own": {}, "uniform": {"class_balance": np.full(data.k, 1 / data.k)}, **estimated}
     return {"own": {}}
 
