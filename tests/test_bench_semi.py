@@ -90,6 +90,14 @@ def test_results_use_the_largest_size_that_a_set_has():
     assert semi.Results(small + large).curve("hlm", "other") == {10: [70.0], 100: [76.0], 1000: [80.0]}
 
 
+def test_results_of_a_model_run_with_fewer_sizes_are_of_these_alone():
+    all_sizes = [make_record(size, 60.0, dataset="a") for size in (10, 20, 100)]
+    few = [make_record(size, 70.0, dataset="a", model="rf", trees=100) for size in (10, 100)]
+    assert semi.Results(all_sizes + few).curve("rf", "other") == {10: [70.0], 100: [70.0]}
+    row = next(line for line in semi.tables(all_sizes + few).splitlines() if line.startswith("| rf"))
+    assert [cell.strip() for cell in row.split("|")[2:5]] == ["70.0", "–", "70.0"]
+
+
 def test_results_leave_out_a_repeat_that_misses_a_set():
     whole = [make_record(10, score, dataset=name) for name, score in (("a", 60.0), ("b", 80.0))]
     torn = make_record(10, 100.0, dataset="a", seed=1)

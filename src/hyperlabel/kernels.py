@@ -65,6 +65,8 @@ def multiply(values: Floats, matrix: Floats) -> Floats:
     if d_in == 1:
         return values * matrix[:, 0]
     block = max(1, _BLOCK_PRODUCT // matrix.size)
+    if len(values) < block:
+        return values @ matrix.T
     whole = len(values) // block * block
     product = np.empty((len(values), d_out), np.float32)
     np.matmul(values[:whole].reshape(-1, block, d_in), matrix.T, out=product[:whole].reshape(-1, block, d_out))

@@ -16,6 +16,7 @@ its items give (else votes confirm themselves). *Confusion*: the log-likelihood 
 LF's confusion counts, shrunk towards those of all LFs, as in Dawid-Skene.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 
@@ -394,6 +395,11 @@ class Nodes:
         return Groups(self.lf, self.weight)
 
     @cached_property
+    def gold_features(self) -> tuple[Floats, Floats]:
+        """What is known of each node's gold items. (p,) each."""
+        return np.log1p(self.gold) / 3, self.scale * self.gold / self.n
+
+    @cached_property
     def rarity(self) -> Floats:
         """What a vote says for its class: less for one voted for often, unless the LF votes for several. (p,)."""
         rarity: Floats = np.exp(-0.5 * (1 - self.spread) * np.log(self.class_share * self.k))
@@ -473,34 +479,30 @@ def find_nodes(counts: Counts, k: int) -> Nodes:
 
 @dataclass(frozen=True)
 class _Worth:
-    """What beliefs say of each node. All (p,) but `mass` (p, k) and `balance` (k,)."""
+    """What beliefs say of each node. All (p,), `features` seven of them, but `mass` (p, k) and `balance` (k,)."""
 
     logit_precision: Floats
     logit_balance: Floats
     mass: Floats
     balance: Floats
-    features: Floats
+    features: tuple[Floats, ...]
 
 
 def _worth(nodes: Nodes, beliefs: Beliefs) -> _Worth:
     items = nodes.scale * beliefs.balance
     balance = (items + 1) / (items.sum() + nodes.k)
     of_class, own = balance[nodes.vote], nodes.scale * beliefs.own[nodes.code]
-    precision = np.clip((own + of_class) / (nodes.n + 1), 1e-4, 1 - 1e-4)
+    precision = np.minimum(np.maximum((own + of_class) / (nodes.n + 1), 1e-4), 1 - 1e-4)
     recall = (own + 0.5) / (nodes.items * of_class + 0.5)
     accuracy = _sum_by(nodes.lf, own) * nodes.share / nodes.n
     logit_precision, logit_balance = _logit(precision), _logit(of_class)
-    features = np.stack(
-        [
-            logit_precision / 2,
-            logit_balance / 2,
-            (logit_precision - logit_balance) / 2,
-            np.log(np.clip(recall, 1e-4, 10)) / 3,
-            accuracy * 2 - 1,
-            np.log1p(nodes.gold) / 3,
-            nodes.scale * nodes.gold / nodes.n,
-        ],
-        axis=1,
+    features = (
+        logit_precision / 2,
+        logit_balance / 2,
+        (logit_precision - logit_balance) / 2,
+        np.log(np.minimum(np.maximum(recall, 1e-4), 10)) / 3,
+        accuracy * 2 - 1,
+        *nodes.gold_features,
     )
     return _Worth(logit_precision, logit_balance, nodes.scale * beliefs.mass[nodes.code], balance, features)
 
@@ -515,7 +517,7 @@ def advance(weights: Weights, step: int, nodes: Nodes, beliefs: Beliefs) -> Evid
     if not len(nodes.code):
         return Evidence(table, np.zeros(nodes.k), 1.0, 0.0, 1.0)
     worth = _worth(nodes, beliefs)
-    of_node, of_set = _network(weights, step, nodes, np.concatenate([nodes.features, worth.features], axis=1))
+    of_node, of_set = _network(weights, step, nodes, _join(nodes.features, worth.features))
     evidence, gate = _evidence(nodes, worth, of_node)
     trusted = (nodes.n * gate).sum() / nodes.n.sum()
     share = PLAIN_BALANCE + (CONFUSION_BALANCE - PLAIN_BALANCE) * trusted + of_set[2]
@@ -531,7 +533,17 @@ def advance(weights: Weights, step: int, nodes: Nodes, beliefs: Beliefs) -> Evid
     )
 
 
-def _network(weights: Weights, step: int, nodes: Nodes, features: Floats) -> tuple[Floats, Floats]:
+def _join(fixed: Floats, columns: Sequence[Floats]) -> Narrow:
+    """One matrix of an array and of columns. (p, a), b of (p,) -> (p, a + b)."""
+    a = fixed.shape[1]
+    joined = np.empty((len(fixed), a + len(columns)), np.float32)
+    joined[:, :a] = fixed
+    for place, column in enumerate(columns, a):
+        joined[:, place] = column
+    return joined
+
+
+def _network(weights: Weights, step: int, nodes: Nodes, features: Narrow) -> tuple[Floats, Floats]:
     """What is learned: four numbers for each node and four for the set. -> (p, 4), (4,)."""
 
     def linear(values: Narrow, name: str) -> Narrow:
@@ -539,7 +551,7 @@ def _network(weights: Weights, step: int, nodes: Nodes, features: Floats) -> tup
         product += weights.arrays[f"step{step}.{name}.bias"]
         return product
 
-    hidden = _silu(linear(_silu(linear(features.astype(np.float32), "node0")), "node1"))
+    hidden = _silu(linear(_silu(linear(features, "node0")), "node1"))
     weighted = nodes.weight * hidden
     everything = (weighted.sum(0) / nodes.weight.sum())[None]
     context = [nodes.by_vote.means(weighted), nodes.by_lf.means(weighted)]
@@ -574,10 +586,12 @@ def _evidence(nodes: Nodes, worth: _Worth, learned: Floats) -> tuple[Floats, Flo
 
 def _confusion(nodes: Nodes, mass: Floats, shrink: Floats, mix: Floats) -> Floats:
     """Log-likelihood of a vote given each class, less its mean over the classes. (p, k)."""
-    k = nodes.k
-    pooled = np.stack([np.bincount(nodes.vote, weights=mass[:, c], minlength=k) for c in range(k)], axis=1)  # (vote, c)
-    everyone = ((pooled + 0.5) / (pooled.sum(0) + 0.5 * k))[nodes.vote]
-    of_lf = np.stack([_sum_by(nodes.lf, mass[:, c]) for c in range(k)], axis=1)
+    k, lf, vote = nodes.k, nodes.lf, nodes.vote
+    by_lf = np.zeros((nodes.codes // k, k, k))  # (LF, vote, class)
+    by_lf[lf, vote] = mass
+    pooled = by_lf.sum(0)
+    everyone = ((pooled + 0.5) / (pooled.sum(0) + 0.5 * k))[vote]
+    of_lf = by_lf.sum(1)[lf]
     prior_items = np.exp(shrink + SHRINK)[:, None]
     share = _sigmoid(mix + MIX)[:, None]
     prior = share * everyone + (1 - share) * nodes.share[:, None]

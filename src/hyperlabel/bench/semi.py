@@ -165,11 +165,15 @@ class Results:
         rows = [[self.of_set(name, model, size, seed) for name in sets] for seed in sorted(seeds)]
         return [[record for record in row if record is not None] for row in rows if None not in row]
 
+    def sizes_of(self, model: str) -> list[int]:
+        """The sizes with which a model was run on some set."""
+        return sorted({size for (_, of, _), by_size in self._found.items() if of == model for size in by_size})
+
     def curve(self, model: str, family: str, field: str = "score") -> Curve:
         """A measure by size, averaged over a family's sets; empty where no repeat covers them all."""
         found = {
             size: [float(np.mean([record[field] for record in row])) for row in self.repeats(model, family, size)]
-            for size in self.sizes
+            for size in self.sizes_of(model)
         }
         return {size: values for size, values in found.items() if values}
 
@@ -210,8 +214,10 @@ def _seconds_table(results: Results) -> str:
     rows = []
     for model in results.models:
         shown = []
+        run_with = results.sizes_of(model)
         for size in results.sizes:
             found = [row for family in results.families for row in results.repeats(model, family, size)]
+            found = found if size in run_with else []
             times = [record["seconds"] for row in found for record in row]
             shown.append(seconds(float(np.mean(times))) if times else "–")
         published = f"{SEMI_SECONDS[model]:.1f} s" if model in SEMI_SECONDS else "–"
@@ -258,13 +264,16 @@ def draw(records: Sequence[Record], folder: Path) -> list[Path]:
     figure, panels = new_figure(0.8 + 4.4 * columns, 4.2, columns=columns)
     for axes, (family, sets) in zip(panels[0], results.families.items(), strict=True):
         for model in results.models:
-            _draw_curve(axes, results.curve(model, family), style(model, results.models))
+            if curve := results.curve(model, family):
+                _draw_curve(axes, curve, style(model, results.models))
         line = np.mean([np.mean(values) for values in results.without_gold(family).values()])
         axes.axhline(line, color="0.35", linestyle=(0, (6, 3)), linewidth=1.2, label="hlm without gold")
         axes.set_xscale("log")
         axes.set(title=f"{family}: mean of {len(sets)} sets", xlabel="gold items", ylabel="score (%)")
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    entries = {
+        label: handle for axes in panels[0] for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(entries.values(), entries, loc="outside lower center", ncols=len(entries), frameon=False)
     return [save(figure, folder / "semi.png")]
 
 

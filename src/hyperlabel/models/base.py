@@ -135,8 +135,8 @@ class LabelModel(ABC):
             votes: The votes.
             metric: What the labels are to be good at: `accuracy` takes the most probable class; `f1`, for two
                 classes, calls as many items of the second class as the probabilities let expect the best F1 from.
-                That is only as good as the probabilities: on public sets the most probable class of the default
-                model had the better F1 on average, with gold or without (benchmarks/results/hlm2.md).
+                That is only as good as the probabilities: on public sets it pays with a known class balance, and
+                the most probable class of the default model has the better F1 otherwise (docs/model-card.md).
         """
         read = self._read(votes)
         patterns = Patterns.from_votes(read)
