@@ -11,6 +11,8 @@ from hyperlabel import unrolled
 from hyperlabel.models import explain
 from hyperlabel.patterns import Patterns
 from hyperlabel.unrolled import Ballots
+from hyperlabel.unrolled.ballots import softmax
+from hyperlabel.unrolled.nodes import TYPICAL
 from hyperlabel.votes import Votes
 
 TOLERANCE = 1e-6  # float32 in the learned part, sums in another order
@@ -146,7 +148,7 @@ def test_probabilities_when_patterns_are_rows_of_one_item_each_are_unchanged(wei
     votes, _ = draw_votes(n=3000, m=6)
     patterns = to_patterns(votes, 3)
     assert patterns.n_patterns < 1500
-    assert len(patterns.lf) > unrolled.TYPICAL * 6
+    assert len(patterns.lf) > TYPICAL * 6
     rows = Votes.from_array(votes, n_classes=3).rows
     items = Patterns(rows.starts, rows.lf, rows.vote, np.ones(3000, np.int64), 6, 3)
     assert_allclose(probabilities(weights, items), patterns.expand(probabilities(weights, patterns)), atol=TOLERANCE)
@@ -336,7 +338,7 @@ def test_model_saved_with_gold_on_items_without_votes_alone_loads(model, tmp_pat
 def gap(evidence, told):
     """How far the classes of gold items are from what is expected, node by node, rare classes counting for more."""
     gold = told.gold / np.sqrt(told.gold.sum(0) + 1)
-    expected = gold.sum(1, keepdims=True) * unrolled._softmax(evidence.logits(told))
+    expected = gold.sum(1, keepdims=True) * softmax(evidence.logits(told))
     return np.abs(told.mass(gold) - told.mass(expected)).sum()
 
 

@@ -14,7 +14,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hyperlabel.patterns import Patterns
-from hyperlabel.unrolled import CONFUSION_BALANCE, FEW, GAIN, GOLD, MIX, PLAIN_BALANCE, SHRINK, START, STRENGTH, TYPICAL
+from hyperlabel.unrolled.ballots import START
+from hyperlabel.unrolled.nodes import FEW, TYPICAL
+from hyperlabel.unrolled.steps import CONFUSION_BALANCE, GAIN, GOLD, MIX, PLAIN_BALANCE, SHRINK, STRENGTH
 
 FEATURES, OF_NODE, OF_SET = 21, 4, 4
 EARLY = 0.3  # weight of the loss of each step before the last

@@ -1,0 +1,230 @@
+"""Votes as the unrolled network sees them, what a step hands to the next, and the sums over rows between steps."""
+
+from dataclasses import dataclass
+from functools import cached_property, reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.patterns import Patterns
+
+Floats = NDArray[np.float64]
+
+START = 0.3  # votes that each class has before any is counted, in the first beliefs
+MANY_CLASSES = 32
+
+
+@dataclass(frozen=True)
+class Ballots:
+    """The votes of patterns, prepared for sums over rows and over nodes; rows without votes are left out.
+
+    Attributes:
+        rows: (p,) whether the pattern has votes.
+        starts: (r,) where each row's votes begin.
+        row: (e,) the row of each vote.
+        node: (e,) the code `lf * k + class` of each vote.
+        vote: (e,) the class of each vote.
+        weight: (r,) how many items have the row.
+        gold: (r, k) how many of them have a known class.
+        size: (r,) votes of the row.
+        k: Number of classes.
+        m: Number of LFs.
+    """
+
+    rows: NDArray[np.bool_]
+    starts: NDArray[np.int64]
+    row: NDArray[np.intp]
+    node: NDArray[np.int64]
+    vote: NDArray[np.int64]
+    weight: Floats
+    gold: Floats
+    size: NDArray[np.int64]
+    k: int
+    m: int
+
+    @classmethod
+    def from_patterns(cls, patterns: Patterns, gold: NDArray[np.int64] | None = None) -> "Ballots":
+        """Prepare patterns; gold (p, k) counts the items whose class is known."""
+        rows, k = patterns.has_votes, patterns.n_classes
+        size = np.diff(patterns.starts)[rows]
+        counts = np.zeros((len(size), k)) if gold is None else gold[rows].astype(np.float64)
+        return cls(
+            rows=rows,
+            starts=patterns.starts[:-1][rows],
+            row=np.repeat(np.arange(len(size)), size),
+            node=patterns.lf * k + patterns.vote,
+            vote=patterns.vote,
+            weight=np.maximum(patterns.counts[rows].astype(np.float64), counts.sum(1)),
+            gold=counts,
+            size=size,
+            k=k,
+            m=patterns.n_lfs,
+        )
+
+    @cached_property
+    def votes_for(self) -> Floats:
+        """Votes of each row for each class. (r, k)."""
+        flat = self.row * self.k + self.vote
+        counts: Floats = np.bincount(flat, minlength=len(self.size) * self.k).reshape(-1, self.k).astype(np.float64)
+        return counts
+
+    @cached_property
+    def unknown(self) -> Floats:
+        """Items of each row whose class is not known. (r,)."""
+        unknown: Floats = self.weight - self.gold.sum(1)
+        return unknown
+
+    def by_node(self, values: Floats) -> Floats:
+        """Sums over the votes of each code. (e,) -> (m * k,)."""
+        return np.bincount(self.node, weights=values, minlength=self.m * self.k).astype(np.float64, copy=False)
+
+    def mass(self, items: Floats) -> Floats:
+        """Items of each class on which each code votes, from those of each row. (r, k) -> (m * k, k)."""
+        return np.stack([self.by_node(items[self.row, c]) for c in range(self.k)], axis=1)
+
+    def by_row(self, values: Floats) -> Floats:
+        """Sums over the votes of each row. (e, k) -> (r, k)."""
+        return np.add.reduceat(values, self.starts) if len(self.starts) else np.zeros((0, self.k))
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Sums over votes that do not depend on beliefs; they add up over chunks of rows.
+
+    Attributes:
+        n: (m * k,) items on which each node votes.
+        log_size: (m * k,) over these, the sum of the log of the votes on the item.
+        agreement: (m * k,) over these, the sum of the share of the other votes that agree.
+        shared: (m * k,) how many of these have another vote.
+        gold: (m * k,) how many of these have a known class.
+        items: Number of items with votes.
+        distinct: Votes on distinct rows.
+    """
+
+    n: Floats
+    log_size: Floats
+    agreement: Floats
+    shared: Floats
+    gold: Floats
+    items: float
+    distinct: float
+
+    def __add__(self, other: "Counts") -> "Counts":
+        return Counts(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """Sums over rows of what is believed of their classes; they add up over chunks of rows.
+
+    Attributes:
+        own: (m * k,) of the items on which a node votes, those that are of its class by the other votes.
+        mass: (m * k, k) of these, those of each class.
+        balance: (k,) items of each class.
+    """
+
+    own: Floats
+    mass: Floats
+    balance: Floats
+
+    def __add__(self, other: "Beliefs") -> "Beliefs":
+        return Beliefs(self.own + other.own, self.mass + other.mass, self.balance + other.balance)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What a step hands to the next: everything that a row's logits need.
+
+    Attributes:
+        table: (m * k, k) evidence of one vote of each code for each class.
+        bias: (k,) logits of a row before its votes.
+        scale: What evidence is multiplied by, on a row of one vote.
+        power: How that grows with the number of votes: `scale * size ** power`.
+        gold_weight: As how many gold items the belief in a row counts.
+        gold_worth: (k,) as how many a gold item of each class counts; one by default.
+    """
+
+    table: Floats
+    bias: Floats
+    scale: float
+    power: float
+    gold_weight: float
+    gold_worth: Floats | float = 1.0
+
+    def factor(self, ballots: Ballots) -> Floats:
+        """What the evidence on each row is multiplied by. (r, 1)."""
+        factors: Floats = self.scale * ballots.size[:, None].astype(np.float64) ** self.power
+        return factors
+
+    def contributions(self, ballots: Ballots) -> Floats:
+        """What each vote adds to the logits of its row. (e, k)."""
+        return self.table.take(ballots.node, axis=0) * self.factor(ballots).take(ballots.row, axis=0)
+
+    def logits(self, ballots: Ballots) -> Floats:
+        """(r, k)."""
+        return self.bias + ballots.by_row(self.table.take(ballots.node, axis=0)) * self.factor(ballots)
+
+
+def count(ballots: Ballots) -> Counts:
+    """The sums that do not depend on beliefs."""
+    weight = ballots.weight[ballots.row]
+    others = ballots.size[ballots.row] - 1
+    agreeing = ballots.votes_for[ballots.row, ballots.vote] - 1
+    return Counts(
+        n=ballots.by_node(weight),
+        log_size=ballots.by_node(weight * np.log(ballots.size)[ballots.row]),
+        agreement=ballots.by_node(weight * agreeing / np.maximum(others, 1)),
+        shared=ballots.by_node(weight * (others > 0)),
+        gold=ballots.by_node(ballots.gold.sum(1)[ballots.row]),
+        items=float(ballots.weight.sum()),
+        distinct=float(ballots.size[ballots.weight > 0].sum()),
+    )
+
+
+def believe(ballots: Ballots, evidence: Evidence | None) -> Beliefs:
+    """The sums over beliefs that some evidence gives; without evidence, smoothed shares of the votes."""
+    k, vote, row = ballots.k, ballots.vote, ballots.row
+    if evidence is None:
+        belief = (ballots.votes_for + START) / (ballots.size[:, None] + START * k)
+        own = (ballots.votes_for[row, vote] - 1 + START) / (ballots.size[row] - 1 + START * k)
+    else:
+        logits, added = evidence.logits(ballots), evidence.contributions(ballots)
+        others = _odds(logits.take(row, axis=0) - added)
+        belief, own = softmax(logits), others[np.arange(len(vote)), vote] / _over_classes(np.add, others)
+    items = ballots.unknown[:, None] * belief + ballots.gold
+    own = ballots.by_node(ballots.unknown[row] * own + ballots.gold[row, vote])
+    return Beliefs(own, ballots.mass(items), items.sum(0))
+
+
+def softmax(logits: Floats) -> Floats:
+    """By rows, without the shares that underflow. (r, k) -> (r, k)."""
+    shares = _odds(logits)
+    shares /= _over_classes(np.add, shares)[:, None]
+    return shares
+
+
+def logit(share: Floats) -> Floats:
+    """Log-odds of a share."""
+    return np.log(share / (1 - share))
+
+
+def _odds(logits: Floats) -> Floats:
+    """By rows, odds against the class of the largest logit. (r, k) -> (r, k)."""
+    odds: Floats = np.exp(logits - _over_classes(np.maximum, logits)[:, None])
+    return odds
+
+
+def _over_classes(reduce_two: np.ufunc, values: Floats) -> Floats:
+    """A reduction over the classes: one by one where they are few, up to forty times as quick. (r, k) -> (r,)."""
+    if values.shape[1] > MANY_CLASSES:
+        return np.asarray(reduce_two.reduce(values, axis=1))
+    return reduce(reduce_two, values.T)
+
+
+def to_probabilities(evidence: Evidence, ballots: Ballots) -> Floats:
+    """Probabilities of the classes, gold looked up; uniform where nobody votes. (p, k)."""
+    belief, gold = softmax(evidence.logits(ballots)), ballots.gold * evidence.gold_worth
+    weight = evidence.gold_weight
+    probabilities = np.full((len(ballots.rows), ballots.k), 1 / ballots.k)
+    probabilities[ballots.rows] = (weight * belief + gold) / (weight + gold.sum(1, keepdims=True))
+    return probabilities
