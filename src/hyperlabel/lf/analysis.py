@@ -201,8 +201,8 @@ class LFAnalysis:
     def posterior(self) -> Floats:
         """What stands in for the truth: certainty of the most probable class, shared between tied ones. (p, k).
 
-        The paper's model orders the classes well, but its probabilities are means over all label vectors that are
-        possible, and so close to even that every LF would look like a coin if they were taken at their face value.
+        Any label model may be asked, and labels serve all alike. The paper's, for one, orders the classes well, but
+        its probabilities lie so close to even that every LF would look like a coin at their face value.
         """
         tied = self.probabilities >= self.probabilities.max(1, keepdims=True) - 1e-6
         shared: Floats = tied / tied.sum(1, keepdims=True)
