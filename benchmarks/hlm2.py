@@ -29,6 +29,7 @@ FAMILIES = ("wrench", "crowd", "other")
 PEERS = ("mv", "bv", "auto", "hlm")
 GOLD, GOLD_DRAWS = (20, 100, 300, 1000), 5
 SUGGESTED, RANDOM_DRAWS = (50, 100, 300), 5
+SUBSETS, SUBSET_SHARE = 8, (0.35, 0.85)
 F1_GOLD, F1_TOLD = 300, ("hlm2", "mv")
 KNOWN = {
     "nothing": (),
@@ -98,6 +99,31 @@ def score_part(sets: Sequence[DataSet], runs: Sequence[str]) -> str:
     rows = [[s.name, s.family, *show(v[i] for v in (f["score"] for f in found.values()))] for i, s in enumerate(sets)]
     parts.append(titled("Score, every set", table(["set", "family", *found], rows)))
     return "\n\n".join(parts)
+
+
+def draw_subset(data: DataSet, rng: np.random.Generator) -> DataSet:
+    """The set with some of its LFs, at least three, and the items on which these vote."""
+    m = data.votes.shape[1]
+    size = max(min(m, 3), round(m * rng.uniform(*SUBSET_SHARE)))
+    votes = data.votes[:, np.sort(rng.choice(m, size, replace=False))]
+    kept = (votes >= 0).any(1)
+    return replace(data, votes=votes[kept], truth=data.truth[kept])
+
+
+def subset_part(sets: Sequence[DataSet]) -> str:
+    """Scores on sets made of some LFs of each set: more sets than there are, though not independent ones."""
+    rng = np.random.default_rng(0)
+    subsets = [[draw_subset(each, rng) for _ in range(SUBSETS)] for each in sets]
+    rows = []
+    for name in ("hlm2", *PEERS):
+        means = [np.mean([score(e, make_model(name, e).fit(e.votes).predict(e.votes)) for e in of]) for of in subsets]
+        rows.append([name, *show(by_family(sets, [float(mean) for mean in means]))])
+    low, high = SUBSET_SHARE
+    what = (
+        f"{SUBSETS} subsets of the LFs of each set, {low:.0%} to {high:.0%} of them drawn at random, at least three; "
+        "the items on which they vote. Mean over the subsets of a set, then over sets."
+    )
+    return f"{what}\n\n" + table(head(sets, "model"), rows)
 
 
 def gold_scores(data: DataSet, size: int, seed: int, plain: Mapping[str, np.ndarray]) -> dict[str, float]:
@@ -266,6 +292,7 @@ def time_part(sets: Sequence[DataSet]) -> str:
 
 PARTS = {
     "scores": ("Scores and probabilities", score_part),
+    "subsets": ("Some of the LFs", subset_part),
     "gold": ("Gold labels", gold_part),
     "suggest": ("Suggested items", suggest_part),
     "f1": ("Labels for F1", f1_part),

@@ -42,7 +42,8 @@ def pack_rows(cells: Ints, k: int) -> Keys:
     keys = np.empty(n, np.uint64)
     step = max(1, _BLOCK_PRODUCT // weights.size)
     for start in range(0, n, step):
-        sums = (cells[start : start + step].astype(np.float32) @ weights) + weights.sum(0)
+        with np.errstate(invalid="ignore"):  # small whole numbers; BLAS may trip over what lies beside them in memory
+            sums = (cells[start : start + step].astype(np.float32) @ weights) + weights.sum(0)
         keys[start : start + step] = _join_digits(sums.astype(np.uint64), np.uint64(k + 1) ** np.uint64(digits))
     return keys
 
