@@ -159,7 +159,7 @@ def unrolled_shapes(width: int, steps: int) -> dict[str, tuple[int, ...]]:
         "pooled": (d, 4 * d),
         "evidence": (4, d),
         "set0": (d, d),
-        "set1": (4, d),
+        "set1": (3, d),
     }
     for i in range(steps):
         for layer, size in sizes.items():

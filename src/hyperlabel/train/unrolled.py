@@ -16,9 +16,9 @@ from torch.nn import functional
 from hyperlabel.patterns import Patterns
 from hyperlabel.unrolled.ballots import START
 from hyperlabel.unrolled.nodes import FEW, TYPICAL
-from hyperlabel.unrolled.steps import CONFUSION_BALANCE, GAIN, GOLD, MIX, PLAIN_BALANCE, SHRINK, STRENGTH
+from hyperlabel.unrolled.steps import GAIN, GOLD, MIX, PLAIN_BALANCE, SHRINK, STRENGTH, confusion_balance
 
-FEATURES, OF_NODE, OF_SET = 21, 4, 4
+FEATURES, OF_NODE, OF_SET = 21, 4, 3
 EARLY = 0.3  # weight of the loss of each step before the last
 
 
@@ -148,7 +148,7 @@ class Step(nn.Module):
             nn.init.zeros_(layer.bias)
 
     def forward(self, batch: Batch, features: Tensor) -> tuple[Tensor, Tensor]:
-        """-> (p, 4), (t, 4)."""
+        """-> (p, 4), (t, 3)."""
         hidden = functional.silu(self.node1(functional.silu(self.node0(features))))
         weight = batch.n.sqrt()[:, None]
 
@@ -212,14 +212,14 @@ def _advance(
     of_node, of_sets = step(batch, features)
     evidence, gate = _evidence(batch, gain, mass, of_node)
     trusted = _sum(batch.n * gate, of_set, batch.sets) / batch.total
-    share = PLAIN_BALANCE + (CONFUSION_BALANCE - PLAIN_BALANCE) * trusted + of_sets[:, 2]
+    share = PLAIN_BALANCE + (confusion_balance(k) - PLAIN_BALANCE) * trusted
     loudness = (1 + (1 - trusted) * math.log(max(k - 1, 1)) if last else torch.ones(batch.sets))[:, None]
     bias = (loudness * share[:, None] * torch.log(balance))[batch.set_of_row]
     row_set = of_sets[batch.set_of_row]
     factor = (loudness[batch.set_of_row, 0] * torch.exp(row_set[:, 0]) * batch.size ** row_set[:, 1])[:, None]
     summed = _sum(evidence[batch.node], batch.row, batch.rows)
     without = bias[batch.row] + factor[batch.row] * (summed[batch.row] - evidence[batch.node])
-    return bias + factor * summed, without, torch.exp(row_set[:, 3:] + GOLD)
+    return bias + factor * summed, without, torch.exp(row_set[:, 2:] + GOLD)
 
 
 def _worth(batch: Batch, own: Tensor, of_class: Tensor, precision: Tensor) -> Tensor:

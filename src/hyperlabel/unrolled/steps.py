@@ -1,5 +1,6 @@
 """The steps: from sums over the rows to the evidence of every node."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,8 +13,17 @@ from hyperlabel.weights import Weights
 
 GAIN = 0.1  # what a node's precision, as a gain in log-odds over its class's share, adds to its votes
 STRENGTH, SHRINK, MIX = 0.54, 1.0, 2.0  # where the learned corrections start from; see `_evidence`
-PLAIN_BALANCE, CONFUSION_BALANCE = 0.15, 1.0  # share of the log class balance, by the form of the evidence
+PLAIN_BALANCE = 0.15  # share of the log class balance that evidence of the own form goes with
 GOLD = 0.7  # log of how many gold items a belief counts as, before the learned correction
+
+
+def confusion_balance(k: int) -> float:
+    """Share of the log class balance that evidence of the confusion form goes with.
+
+    All of it for two classes, as in Dawid-Skene; less for many, where beliefs tell frequent classes from others that
+    look like them less well, and each step would make the frequent ones more frequent.
+    """
+    return 1 / math.log2(max(k, 2))
 
 
 def forward(weights: Weights, ballots: Ballots) -> Evidence:
@@ -68,7 +78,7 @@ def advance(weights: Weights, step: int, nodes: Nodes, beliefs: Beliefs) -> Evid
     of_node, of_set = _network(weights, step, nodes, _join(nodes.features, worth.features))
     evidence, gate = _evidence(nodes, worth, of_node)
     trusted = (nodes.n * gate).sum() / nodes.n.sum()
-    share = PLAIN_BALANCE + (CONFUSION_BALANCE - PLAIN_BALANCE) * trusted + of_set[2]
+    share = PLAIN_BALANCE + (confusion_balance(nodes.k) - PLAIN_BALANCE) * trusted
     table[nodes.code] = evidence
     last = step == weights.header["steps"] - 1
     loudness = 1 + (1 - trusted) * np.log(max(nodes.k - 1, 1)) if last else 1.0
@@ -77,7 +87,7 @@ def advance(weights: Weights, step: int, nodes: Nodes, beliefs: Beliefs) -> Evid
         bias=loudness * share * np.log(worth.balance),
         scale=float(loudness * np.exp(of_set[0])),
         power=float(of_set[1]),
-        gold_weight=float(np.exp(of_set[3] + GOLD)),
+        gold_weight=float(np.exp(of_set[2] + GOLD)),
     )
 
 
@@ -92,7 +102,7 @@ def _join(fixed: Floats, columns: Sequence[Floats]) -> Narrow:
 
 
 def _network(weights: Weights, step: int, nodes: Nodes, features: Narrow) -> tuple[Floats, Floats]:
-    """What is learned: four numbers for each node and four for the set. -> (p, 4), (4,)."""
+    """What is learned: four numbers for each node and three for the set. -> (p, 4), (3,)."""
 
     def linear(values: Narrow, name: str) -> Narrow:
         product = multiply(values, weights.arrays[f"step{step}.{name}.weight"])
