@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from hyperlabel.patterns import Patterns
 
+SATED = 2.5  # how soon a pattern has gold enough; chosen on the public sets (docs/model-card.md)
+
 
 def suggest_items(
     probabilities: NDArray[np.float64], patterns: Patterns, known: NDArray[np.bool_], n: int
@@ -15,7 +17,7 @@ def suggest_items(
 
     A gold label tells most about the items of the same pattern, so a pattern's worth is the number of its items
     times the chance that their label is wrong. What is already known of a pattern lowers what one more label can
-    tell: the worth is divided by the square of one plus the gold labels it has, those suggested before included.
+    tell: the worth is divided by one plus the gold labels it has, those suggested before included, to a power.
 
     Args:
         probabilities: (p, k) of the patterns.
@@ -27,7 +29,9 @@ def suggest_items(
     wrong = (1 - probabilities.max(1)) * patterns.counts * patterns.has_votes
     told = np.bincount(patterns.inverse[known], minlength=patterns.n_patterns)
     free = _by_pattern(patterns.inverse, known, patterns.n_patterns)
-    queue = [(-wrong[p] / (1 + told[p]) ** 2, p) for p in range(patterns.n_patterns) if len(free[p]) and wrong[p] > 0]
+    queue = [
+        (-wrong[p] / (1 + told[p]) ** SATED, p) for p in range(patterns.n_patterns) if len(free[p]) and wrong[p] > 0
+    ]
     heapq.heapify(queue)
     chosen: list[int] = []
     while queue and len(chosen) < n:
@@ -35,7 +39,7 @@ def suggest_items(
         chosen.append(int(free[pattern][0]))
         free[pattern], told[pattern] = free[pattern][1:], told[pattern] + 1
         if len(free[pattern]):
-            heapq.heapreplace(queue, (-wrong[pattern] / (1 + told[pattern]) ** 2, pattern))
+            heapq.heapreplace(queue, (-wrong[pattern] / (1 + told[pattern]) ** SATED, pattern))
         else:
             heapq.heappop(queue)
     return np.array(chosen, np.intp)
