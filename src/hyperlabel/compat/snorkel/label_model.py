@@ -31,7 +31,6 @@ TRAINING = (
 )
 """Arguments of Snorkel's training, of which the hyper label model has none."""
 
-_TIE = 1e-5  # as in probs_to_preds
 _PATTERNS = ("starts", "lf", "vote", "counts")
 
 
@@ -73,7 +72,7 @@ class LabelModel(BaseLabeler):
         Args:
             L_train: (n, m) votes, -1 abstains; any number of LFs.
             Y_dev: True classes of other items, whose shares are the class balance if that is not given.
-            class_balance: Share of each class. It decides where votes do not: on ties and on items without votes.
+            class_balance: Share of each class among the items with votes; items without have these probabilities.
             progress_bar: For Snorkel's signature; there is nothing to wait for.
             **kwargs: Arguments of Snorkel's training, which are ignored with a warning.
         """
@@ -88,24 +87,16 @@ class LabelModel(BaseLabeler):
         An item without votes has those of the class balance, uniform if that is not given.
         """
         patterns = self._patterns(L)
-        model = HyperLabelModel(n_classes=self.cardinality)
         if not self._is_fitted():
-            return patterns.expand(model._pattern_probabilities(patterns))
+            return patterns.expand(self._model()._pattern_probabilities(patterns))
         together, place = _put_together(self._context, patterns)
-        return patterns.expand(self._weigh_ties(model._pattern_probabilities(together)[place]))
+        probs = self._model()._pattern_probabilities(together)[place]
+        if self._balance is not None:
+            probs[~patterns.has_votes] = self._balance
+        return patterns.expand(probs)
 
-    def _weigh_ties(self, probs: Floats) -> Floats:
-        """Let the class balance decide between tied classes; they are all tied where nobody votes. (p, k) -> (p, k).
-
-        It does not touch the others: the probabilities are means over all labelings that are possible, so close to
-        even that any balance would outweigh any votes.
-        """
-        if self._balance is None:
-            return probs
-        tied = probs > probs.max(axis=1, keepdims=True) - _TIE
-        weighed = np.where(tied, probs * self._balance, 0)
-        weighed *= (probs * tied).sum(axis=1, keepdims=True) / weighed.sum(axis=1, keepdims=True)
-        return np.where(tied & (tied.sum(axis=1, keepdims=True) > 1), weighed, probs)
+    def _model(self) -> HyperLabelModel:
+        return HyperLabelModel(n_classes=self.cardinality, class_balance=self._balance)
 
     def get_weights(self) -> Floats:
         """The estimated accuracy of each LF where it votes; NaN for one that never does. (m,)."""
@@ -126,7 +117,7 @@ class LabelModel(BaseLabeler):
     def _analysis(self) -> LFAnalysis:
         if not self._is_fitted():
             raise NotFittedError("this LabelModel has seen no votes yet; call fit(L_train) first")
-        return LFAnalysis(self._context, model=HyperLabelModel(n_classes=self.cardinality))
+        return LFAnalysis(self._context, model=self._model())
 
     def _is_fitted(self) -> bool:
         return hasattr(self, "_context")
