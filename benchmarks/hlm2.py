@@ -233,15 +233,17 @@ def known_part(sets: Sequence[DataSet]) -> str:
     """A class balance and accuracies of LFs that are known, here by the truth, as inputs."""
     rows = []
     for title, names in KNOWN.items():
-        labels, for_f1, brier = [], [], []
+        labels, for_f1, right, brier = [], [], [], []
         for each in sets:
             shares = true_shares(each)
             model = hl.HyperLabelModel(n_classes=each.k, **{name: shares[name] for name in names})
             labels.append(score(each, model.predict(each.votes)))
+            right.append(score(replace(each, metric="accuracy"), model.predict(each.votes)))
             for_f1.append(score(each, model.predict(each.votes, metric="f1" if each.metric == "f1" else "accuracy")))
             brier.append(brier_score(model.predict_proba(each.votes), each.truth))
         rows.append([title, "most probable", *show(by_family(sets, labels))])
         rows.append([title, "for the set's metric", *show(by_family(sets, for_f1))])
+        rows.append([title, "accuracy of the most probable", *show(by_family(sets, right))])
         rows.append([title, "Brier score", *show(by_family(sets, brier), 4)])
     what = (
         "`HyperLabelModel(class_balance=..., lf_accuracies=...)`, both taken from the truth: as good as can be known."

@@ -176,6 +176,38 @@ def test_label_with_classes_keeps_their_order_and_one_that_nobody_votes_for(hype
     assert_allclose(table.select("p_spam", "p_eggs", "p_ham").sum_horizontal(), 1)
 
 
+@pytest.mark.parametrize("engine", ["memory", "polars"])
+def test_label_with_a_class_balance_makes_it_the_mean_of_items_with_votes(hyperlabel, tmp_path, engine):
+    cells = np.random.default_rng(0).integers(-1, 2, (400, 4))
+    pl.DataFrame(np.array(["ham", "spam", None], object)[cells].tolist(), orient="row").write_parquet("votes.parquet")
+    said = hyperlabel(
+        *("label", "votes.parquet", "-o", "out.parquet", "--probabilities", "--engine", engine),
+        *("--classes", "ham,spam", "--class-balance", "0.8,0.2"),
+    )
+    assert said.code == 0, said.err
+    voted = pl.read_parquet("out.parquet").filter(pl.col("label").is_not_null())
+    assert voted["p_spam"].mean() == pytest.approx(0.2, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--class-balance", "0.5,0.5"], "--class-balance is '0.5,0.5'; expected --classes beside it"),
+        (
+            ["--class-balance", "1", "--classes", "ham,spam"],
+            "'1'; expected a share for each of the 2",
+        ),
+        (["--class-balance", "a,b", "--classes", "ham,spam"], "'a,b'; expected a share"),
+        (["--class-balance", "0.5,0.6", "--classes", "ham,spam"], "summing to 1"),
+        (["--class-balance", "0.5,0.5", "--classes", "ham,spam", "--model", "mv"], "'mv' takes none; use --model hlm2"),
+    ],
+)
+def test_label_with_a_class_balance_that_cannot_be_is_refused(hyperlabel, votes, options, message):
+    said = hyperlabel("label", str(votes), "--lfs", "lf_*", *options)
+    assert (said.code, said.out) == (2, "")
+    assert message in said.err
+
+
 def test_label_of_an_array_with_classes_names_its_numbers(hyperlabel, tmp_path):
     table = read_stdout(hyperlabel("label", *write_npy(tmp_path), "--classes", "no,yes"))
     assert table["label"].to_list() == ["yes", "no", None, "yes", "no"]

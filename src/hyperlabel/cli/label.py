@@ -35,6 +35,7 @@ OUT_HELP = "csv, tsv or parquet file; without it csv goes to standard output."
 GOLD_HELP = "Known classes: a column of VOTES, a table with 'id' and the class, or an npy array."
 MODEL_HELP = f"Label model: {', '.join(label_models())}; or a .safetensors file of `hyperlabel train`."
 CLASSES_HELP = "All classes, in the order of their probabilities; else inferred from votes and gold."
+BALANCE_HELP = "Known shares of the classes, such as 0.9,0.1, in the order of --classes."
 LFS_HELP = "Columns that are LFs: names or patterns such as 'lf_*'; else all but id, item, text, gold, truth, label."
 ENGINE_HELP = (
     f"Where to work: {', '.join(engines.ENGINES)}, or memory; auto is polars for parquet and large csv, else memory. "
@@ -49,6 +50,7 @@ def label(
     gold: Annotated[str | None, Option(metavar="COLUMN|FILE", help=GOLD_HELP)] = None,
     model: Annotated[str, Option(metavar="NAME|FILE", help=MODEL_HELP)] = "hlm2",
     classes: Annotated[str | None, Option(metavar="A,B,...", help=CLASSES_HELP)] = None,
+    class_balance: Annotated[str | None, Option(metavar="SHARE,...", help=BALANCE_HELP)] = None,
     lfs: Annotated[str | None, Option(metavar="A,B,...", help=LFS_HELP)] = None,
     long: Annotated[str | None, Option(metavar="ITEM,LF,VOTE", help=LONG_HELP)] = None,
     tie_break: Annotated[str, Option(metavar="RULE", help="Exact ties: first, abstain or random.")] = "first",
@@ -67,6 +69,8 @@ def label(
     if tie_break not in ("first", "abstain", "random"):
         raise ParameterError(f"--tie-break is '{tie_break}'; expected first, abstain or random")
     estimator = make_model(model, tie_break=tie_break, seed=seed)
+    if class_balance is not None:
+        set_balance(estimator, class_balance, stated, model)
     if chosen != "memory":
         matched = match_classes(stated, votes, columns)
         with say_warnings():
@@ -98,6 +102,21 @@ def make_model(name: str, **params: Any) -> LabelModel:
     if name.endswith(".safetensors"):
         return label_model("hlm", weights=name, **params)
     return label_model(name, **params)
+
+
+def set_balance(estimator: LabelModel, balance: str, classes: list[str] | None, model: str) -> None:
+    """Tell a model the class balance that was typed."""
+    if "class_balance" not in estimator.get_params():
+        raise ParameterError(f"--class-balance is given, but the label model '{model}' takes none; use --model hlm2")
+    if classes is None:
+        raise ParameterError(f"--class-balance is '{balance}'; expected --classes beside it, which says whose shares")
+    try:
+        shares = [float(share) for share in balance.split(",")]
+    except ValueError:
+        shares = []
+    if len(shares) != len(classes):
+        raise ParameterError(f"--class-balance is '{balance}'; expected a share for each of the {len(classes)} classes")
+    estimator.set_params(class_balance=shares)
 
 
 @contextmanager
