@@ -5,8 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import hyperlabel as hl
+from hyperlabel.kernels import softmax
 from hyperlabel.models import cll, ebcc, evidence
-from hyperlabel.models.evidence import VoteSums, softmax
+from hyperlabel.models.evidence import VoteSums
 from hyperlabel.patterns import Patterns
 
 

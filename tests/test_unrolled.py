@@ -8,10 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import hyperlabel as hl
 from hyperlabel import unrolled
+from hyperlabel.kernels import softmax
 from hyperlabel.models import explain
 from hyperlabel.patterns import Patterns
 from hyperlabel.unrolled import Ballots
-from hyperlabel.unrolled.ballots import softmax
 from hyperlabel.unrolled.nodes import TYPICAL
 from hyperlabel.votes import Votes
 
@@ -272,13 +272,14 @@ def test_sums_over_chunks_of_rows_add_up_to_those_over_all(weights):
         return Ballots.from_patterns(chunk, gold[kept])
 
     chunks = [part(np.arange(half)), part(np.arange(half, patterns.n_patterns))]
-    added = unrolled.count(chunks[0]) + unrolled.count(chunks[1])
-    for name in added.__dataclass_fields__:
-        assert_allclose(getattr(added, name), getattr(unrolled.count(whole), name))
-    for given in (None, evidence):
-        added = unrolled.believe(chunks[0], given) + unrolled.believe(chunks[1], given)
-        for name in added.__dataclass_fields__:
-            assert_allclose(getattr(added, name), getattr(unrolled.believe(whole, given), name))
+    for sums in (
+        unrolled.count,
+        lambda rows: unrolled.believe(rows, None),
+        lambda rows: unrolled.believe(rows, evidence),
+    ):
+        together, *apart = (sums(rows) for rows in (whole, *chunks))
+        for name in together.__dataclass_fields__:
+            assert_allclose(sum(getattr(part, name) for part in apart), getattr(together, name))
 
 
 def test_gold_moves_its_pattern_towards_it(model):

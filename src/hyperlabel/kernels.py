@@ -8,6 +8,7 @@ A compiled version could replace this file and nothing else.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,11 @@ from numpy.typing import NDArray
 Ints = NDArray[np.integer]
 Keys = NDArray[np.uint64]
 Floats = NDArray[np.float32]
+Wide = NDArray[np.float64]
 
 _CHUNK_KEYS = 1 << 16  # keys looked up at a time: they and their slots stay in the cache
 _BLOCK_PRODUCT = 1 << 17  # multiplications of a matrix product; BLAS starts threads above about twice this
+_MANY_CLASSES = 32  # from here on NumPy reduces rows quickly enough
 _EXACT = 1 << 24  # integers below this are exact in float32
 _MULTIPLIER = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, odd
 
@@ -73,6 +76,31 @@ def multiply(values: Floats, matrix: Floats) -> Floats:
     np.matmul(values[:whole].reshape(-1, block, d_in), matrix.T, out=product[:whole].reshape(-1, block, d_out))
     np.matmul(values[whole:], matrix.T, out=product[whole:])
     return product
+
+
+def softmax(logits: Wide) -> Wide:
+    """Probabilities from unnormalised log-probabilities, by rows. (r, k) -> (r, k)."""
+    shares = odds(logits)
+    shares /= over_classes(np.add, shares)[:, None]
+    return shares
+
+
+def odds(logits: Wide) -> Wide:
+    """By rows, odds against the class of the largest logit. (r, k) -> (r, k)."""
+    against: Wide = np.exp(logits - over_classes(np.maximum, logits)[:, None])
+    return against
+
+
+def over_classes(reduce_two: np.ufunc, values: Wide) -> Wide:
+    """A reduction over the classes: one by one where they are few, up to forty times as quick. (r, k) -> (r,)."""
+    if values.shape[1] > _MANY_CLASSES:
+        return np.asarray(reduce_two.reduce(values, axis=1))
+    return reduce(reduce_two, values.T)
+
+
+def sigmoid(values: Wide) -> Wide:
+    """1 / (1 + exp(-x)), without overflow."""
+    return 0.5 * (1 + np.tanh(0.5 * values))
 
 
 def hash_rows(starts: Ints, lf: Ints, vote: Ints, k: int, seed: int) -> Keys:

@@ -159,7 +159,9 @@ class Results:
         return by_size[max(within)] if within else None
 
     def repeats(self, model: str, family: str, size: int) -> list[list[Record]]:
-        """One list of records for each repeat that covers all sets of a family."""
+        """One list of records for each repeat that covers all sets of a family; none for a size not run with."""
+        if size not in self.sizes_of(model):
+            return []
         sets = self.families[family]
         seeds = {seed for name, of_model, seed in self._found if name in sets and of_model == model}
         rows = [[self.of_set(name, model, size, seed) for name in sets] for seed in sorted(seeds)]
@@ -173,7 +175,7 @@ class Results:
         """A measure by size, averaged over a family's sets; empty where no repeat covers them all."""
         found = {
             size: [float(np.mean([record[field] for record in row])) for row in self.repeats(model, family, size)]
-            for size in self.sizes_of(model)
+            for size in self.sizes
         }
         return {size: values for size, values in found.items() if values}
 
@@ -214,10 +216,8 @@ def _seconds_table(results: Results) -> str:
     rows = []
     for model in results.models:
         shown = []
-        run_with = results.sizes_of(model)
         for size in results.sizes:
             found = [row for family in results.families for row in results.repeats(model, family, size)]
-            found = found if size in run_with else []
             times = [record["seconds"] for row in found for record in row]
             shown.append(seconds(float(np.mean(times))) if times else "–")
         published = f"{SEMI_SECONDS[model]:.1f} s" if model in SEMI_SECONDS else "–"

@@ -5,7 +5,6 @@ more than `max_patterns`: they are counted, and the network is streamed over the
 streamed over the rows, one pass over the data a layer or step.
 """
 
-import warnings
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -14,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import MOST_INFERRED, Classes
+from hyperlabel.classes import MOST_INFERRED
 from hyperlabel.engines.base import CHUNK_ROWS, Added, Answers, AnswerTable, Engine
 from hyperlabel.engines.columns import Encoder, VoteColumn, find_classes, read_columns
-from hyperlabel.engines.counting import Counted, count_patterns
+from hyperlabel.engines.counting import count_patterns
 from hyperlabel.engines.packing import Keys, Lookup, Packing
 from hyperlabel.engines.streaming import StreamedNetwork, Sums, add_sums, finish, run_passes, streamed_network
-from hyperlabel.errors import ConvergenceWarning, ParameterError, VotesError
+from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.models import LabelModel
 from hyperlabel.network import problems
 from hyperlabel.patterns import Patterns
@@ -82,7 +81,7 @@ def label_rows(engine: Engine, job: Job) -> Any:
         return engine.apply(encoder.packing, _stream_rows(engine, encoder, added, job, patterns), added)
     counted = count_patterns(engine, encoder, None if gold is None else Encoder.of([gold], classes))
     if job.learns:
-        _learn(job.model, counted, classes)
+        job.model._fit_patterns(counted.patterns, counted.gold, classes)
     probabilities = _pattern_probabilities(job.model, counted.patterns)
     answers = _answer(job.model, added, probabilities, counted.patterns).take(counted.place)
     table = AnswerTable(counted.keys, answers, Lookup(counted.keys, encoder.packing.space))
@@ -110,19 +109,6 @@ def _estimate(engine: Engine, packing: Packing, most: int) -> int:
         return packing.space
     n = engine.n_rows()
     return n if n <= most else min(n, int(_ESTIMATE_ERROR * engine.estimate(packing)))
-
-
-def _learn(model: LabelModel, counted: Counted, classes: Classes) -> None:
-    """As `LabelModel.fit`, on patterns that are already counted."""
-    vars(model).pop("_fitted_classes", None)  # should learning fail, nothing half-learned is left
-    model.n_iter_, model.converged_ = 0, True
-    patterns, gold = counted.patterns, counted.gold
-    model._fit(patterns, gold)
-    model._gold = None if gold is None or model.learns_from_gold else (patterns, gold)
-    model._fitted_classes, model.n_features_in_ = classes, patterns.n_lfs
-    if not model.converged_:
-        message = f"{type(model).__name__} did not converge in {model.n_iter_} iterations; raise max_iter"
-        warnings.warn(message, ConvergenceWarning, stacklevel=2)
 
 
 def _answer(model: LabelModel, added: Added, probabilities: NDArray[np.float64], patterns: Patterns) -> Answers:

@@ -4,6 +4,7 @@ Flows in: a list of items, a pandas or Polars frame, or an Arrow record batch. F
 row, frames for functions of whole columns, and single columns for the ready-made LFs.
 """
 
+from abc import ABC, abstractmethod
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -106,7 +107,7 @@ def make_rows(part: Part) -> list[Any]:
     return list(map(row_class(tuple(part.names)), values))
 
 
-class Items:
+class Items(ABC):
     """The n items of a frame, read as rows, as columns or as a frame.
 
     Attributes:
@@ -142,17 +143,18 @@ class Items:
         """The values of a column of plain numbers, NaN where one is missing; None if it holds others. -> (n,)."""
         return None
 
+    @abstractmethod
     def select(self, names: Sequence[str]) -> Any:
         """Some columns as a Polars frame."""
-        raise NotImplementedError
 
     def cut(self, start: int, stop: int) -> "Part":
         """The items from `start` to `stop`, as `make_rows` takes them."""
         names = self.names or []
         return Part(names, [self.values(name)[start:stop] for name in names], stop - start)
 
+    @abstractmethod
     def _read(self, name: str) -> list[Any]:
-        raise NotImplementedError
+        """The values of a column as Python objects. -> n."""
 
     def _read_texts(self, name: str) -> Any:
         """A column of texts and nulls as a Polars series, or None."""
@@ -180,6 +182,10 @@ class ListItems(Items):
     def cut(self, start: int, stop: int) -> "Part":
         """The items from `start` to `stop`."""
         return Part(None, [self.data[start:stop]], stop - start)
+
+    def _read(self, name: str) -> list[Any]:
+        """There is no frame to read from."""
+        return list(self.frame)
 
     def _read_texts(self, name: str) -> Any:
         """Items need not have the column: they are read one by one, so that the one without it is named."""

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
+from hyperlabel.kernels import softmax
 from hyperlabel.models.base import LabelModel, TieBreak
-from hyperlabel.models.evidence import softmax
 from hyperlabel.models.majority import count_classes
 from hyperlabel.patterns import Patterns
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.classes import Classes
 from hyperlabel.errors import ConvergenceWarning, NotFittedError, ParameterError
 from hyperlabel.kernels import hash_rows, mix_bits
 from hyperlabel.models.decide import call_for_f1
@@ -97,15 +98,19 @@ class LabelModel(ABC):
             read, known = read.with_labels(gold, "gold")
         patterns = Patterns.from_votes(read)
         counts = None if known is None else patterns.count_labels(known)
+        self._fit_patterns(patterns, counts, read.classes)
+        return self
+
+    def _fit_patterns(self, patterns: Patterns, gold: NDArray[np.int64] | None, classes: Classes) -> None:
+        """Learn from patterns, and (p, k) gold items of each pattern and class."""
         vars(self).pop("_fitted_classes", None)  # should learning fail, nothing half-learned is left
         self.n_iter_, self.converged_ = 0, True
-        self._fit(patterns, counts)
-        self._gold = None if counts is None or self.learns_from_gold else (replace(patterns, inverse=None), counts)
-        self._fitted_classes, self.n_features_in_ = read.classes, read.n_lfs
+        self._fit(patterns, gold)
+        self._gold = None if gold is None or self.learns_from_gold else (replace(patterns, inverse=None), gold)
+        self._fitted_classes, self.n_features_in_ = classes, patterns.n_lfs
         if not self.converged_:
             message = f"{type(self).__name__} did not converge in {self.n_iter_} iterations; raise max_iter"
-            warnings.warn(message, ConvergenceWarning, stacklevel=2)
-        return self
+            warnings.warn(message, ConvergenceWarning, stacklevel=3)
 
     @property
     def classes_(self) -> NDArray[Any]:

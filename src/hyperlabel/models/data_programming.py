@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
+from hyperlabel.kernels import softmax
 from hyperlabel.models.base import LabelModel, TieBreak
-from hyperlabel.models.evidence import VoteSums, softmax
+from hyperlabel.models.evidence import VoteSums
 from hyperlabel.patterns import Patterns
 
 Floats = NDArray[np.float64]

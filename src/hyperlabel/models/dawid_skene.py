@@ -25,9 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
+from hyperlabel.kernels import softmax
 from hyperlabel.models.assumptions import accurate_votes, check_class_balance
 from hyperlabel.models.base import LabelModel, TieBreak
-from hyperlabel.models.evidence import VoteSums, softmax
+from hyperlabel.models.evidence import VoteSums
 from hyperlabel.models.majority import vote_shares
 from hyperlabel.patterns import Patterns
 

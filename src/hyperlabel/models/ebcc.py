@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError, require
-from hyperlabel.kernels import hash_rows
+from hyperlabel.kernels import hash_rows, softmax
 from hyperlabel.models.assumptions import check_class_balance
 from hyperlabel.models.base import LabelModel, TieBreak
-from hyperlabel.models.evidence import DENSE, VoteSums, softmax
+from hyperlabel.models.evidence import DENSE, VoteSums
 from hyperlabel.models.majority import vote_shares
 from hyperlabel.patterns import Patterns
 

@@ -62,10 +62,3 @@ class VoteSums:
         for c in range(posterior.shape[1]):
             counted[:, c] = np.bincount(self._code, weights=weighted[self._row, c], minlength=len(counted))
         return counted.reshape(shape)
-
-
-def softmax(logits: Floats) -> Floats:
-    """Probabilities from unnormalised log-probabilities, by rows. (p, k) -> (p, k)."""
-    shifted = np.exp(logits - logits.max(1, keepdims=True))
-    normalised: Floats = shifted / shifted.sum(1, keepdims=True)
-    return normalised

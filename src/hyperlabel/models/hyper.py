@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from hyperlabel import unrolled
 from hyperlabel.errors import ParameterError
-from hyperlabel.kernels import Floats
+from hyperlabel.kernels import Floats, sigmoid
 from hyperlabel.models.assumptions import check_class_balance
 from hyperlabel.models.base import LabelModel, TieBreak
 from hyperlabel.network import backward, forward, forward_traced
@@ -217,15 +217,11 @@ def _from_json(gold: dict[str, Any] | None) -> tuple[Patterns, NDArray[np.int64]
 
 def to_probabilities(logits: Floats) -> NDArray[np.float64]:
     """Class probabilities from one-vs-rest logits. (p, q) -> (p, k)."""
-    positive = _sigmoid(logits)
+    positive = sigmoid(logits.astype(np.float64))
     if positive.shape[1] == 1:
         return np.concatenate([1 - positive, positive], axis=1)
     normalised: NDArray[np.float64] = positive / positive.sum(1, keepdims=True)
     return normalised
-
-
-def _sigmoid(logits: Floats) -> NDArray[np.float64]:
-    return 0.5 * (1 + np.tanh(0.5 * logits.astype(np.float64)))
 
 
 def fine_tune(
@@ -252,7 +248,7 @@ def _loss_gradient(logits: Floats, gold: NDArray[np.int64 | np.float64]) -> Floa
     """Gradient of the mean cross-entropy of the gold items. (p, q), (p, k) -> (p, q)."""
     items = gold.sum(1, keepdims=True)
     right = gold[:, 1:] if logits.shape[1] == 1 else gold
-    gradient = (items * _sigmoid(logits) - right) / (gold.sum() * logits.shape[1])
+    gradient = (items * sigmoid(logits.astype(np.float64)) - right) / (gold.sum() * logits.shape[1])
     return np.asarray(gradient, np.float32)
 
 

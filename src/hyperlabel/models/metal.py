@@ -26,9 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError, require
+from hyperlabel.kernels import softmax
 from hyperlabel.models.assumptions import PRIOR_ACCURACY, accurate_votes, check_class_balance
 from hyperlabel.models.base import LabelModel, TieBreak
-from hyperlabel.models.evidence import VoteSums, softmax
+from hyperlabel.models.evidence import VoteSums
 from hyperlabel.models.overlaps import sum_products
 from hyperlabel.patterns import Patterns
 

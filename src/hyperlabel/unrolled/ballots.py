@@ -1,17 +1,17 @@
 """Votes as the unrolled network sees them, what a step hands to the next, and the sums over rows between steps."""
 
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.kernels import odds, over_classes, softmax
 from hyperlabel.patterns import Patterns
 
 Floats = NDArray[np.float64]
 
 START = 0.3  # votes that each class has before any is counted, in the first beliefs
-MANY_CLASSES = 32
 
 
 @dataclass(frozen=True)
@@ -109,9 +109,6 @@ class Counts:
     items: float
     distinct: float
 
-    def __add__(self, other: "Counts") -> "Counts":
-        return Counts(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
-
 
 @dataclass(frozen=True)
 class Beliefs:
@@ -126,9 +123,6 @@ class Beliefs:
     own: Floats
     mass: Floats
     balance: Floats
-
-    def __add__(self, other: "Beliefs") -> "Beliefs":
-        return Beliefs(self.own + other.own, self.mass + other.mass, self.balance + other.balance)
 
 
 @dataclass(frozen=True)
@@ -189,36 +183,16 @@ def believe(ballots: Ballots, evidence: Evidence | None) -> Beliefs:
         own = (ballots.votes_for[row, vote] - 1 + START) / (ballots.size[row] - 1 + START * k)
     else:
         logits, added = evidence.logits(ballots), evidence.contributions(ballots)
-        others = _odds(logits.take(row, axis=0) - added)
-        belief, own = softmax(logits), others[np.arange(len(vote)), vote] / _over_classes(np.add, others)
+        others = odds(logits.take(row, axis=0) - added)
+        belief, own = softmax(logits), others[np.arange(len(vote)), vote] / over_classes(np.add, others)
     items = ballots.unknown[:, None] * belief + ballots.gold
     own = ballots.by_node(ballots.unknown[row] * own + ballots.gold[row, vote])
     return Beliefs(own, ballots.mass(items), items.sum(0))
 
 
-def softmax(logits: Floats) -> Floats:
-    """By rows, without the shares that underflow. (r, k) -> (r, k)."""
-    shares = _odds(logits)
-    shares /= _over_classes(np.add, shares)[:, None]
-    return shares
-
-
 def logit(share: Floats) -> Floats:
     """Log-odds of a share."""
     return np.log(share / (1 - share))
-
-
-def _odds(logits: Floats) -> Floats:
-    """By rows, odds against the class of the largest logit. (r, k) -> (r, k)."""
-    odds: Floats = np.exp(logits - _over_classes(np.maximum, logits)[:, None])
-    return odds
-
-
-def _over_classes(reduce_two: np.ufunc, values: Floats) -> Floats:
-    """A reduction over the classes: one by one where they are few, up to forty times as quick. (r, k) -> (r,)."""
-    if values.shape[1] > MANY_CLASSES:
-        return np.asarray(reduce_two.reduce(values, axis=1))
-    return reduce(reduce_two, values.T)
 
 
 def to_probabilities(evidence: Evidence, ballots: Ballots) -> Floats:

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from hyperlabel.unrolled.ballots import Ballots, Evidence, Floats, logit, softmax
+from hyperlabel.kernels import softmax
+from hyperlabel.unrolled.ballots import Ballots, Evidence, Floats, logit
 
 SHARE_ROUNDS, LEAST_SHARE = 10, 1e-3  # of `match_shares`: how often, and what shares below count as
 # How gold is used, see `match_gold`; chosen with 20 to 1,000 gold labels on the public sets (docs/model-card.md).
@@ -58,21 +59,24 @@ def match_shares(evidence: Evidence, ballots: Ballots, balance: Floats | None, a
     items = max(ballots.weight.sum(), 1e-9)
     votes = max(ballots.weight @ (evidence.factor(ballots)[:, 0] * ballots.size) / items, 1e-9)
     weight = ballots.weight[ballots.row]
+    cast = _by_lf(ballots, weight)
     for _ in range(SHARE_ROUNDS):
         belief = softmax(evidence.logits(ballots))
         if balance is not None:
             missed = np.log(_bound(balance)) - np.log(_bound(ballots.weight @ belief / items))
             evidence = replace(evidence, bias=evidence.bias + missed)
         if accuracies is not None:
-            cast, right = (
-                ballots.by_node(values).reshape(ballots.m, ballots.k).sum(1)
-                for values in (weight, weight * belief[ballots.row, ballots.vote])
-            )
             known = (cast > 0) & ~np.isnan(accuracies)
-            expected = right / np.maximum(cast, 1e-9)
+            expected = _by_lf(ballots, weight * belief[ballots.row, ballots.vote]) / np.maximum(cast, 1e-9)
             missed = np.where(known, logit(_bound(accuracies)) - logit(_bound(expected)), 0)
             evidence = replace(evidence, table=evidence.table + _for_own_class(missed / votes, ballots.k))
     return evidence
+
+
+def _by_lf(ballots: Ballots, values: Floats) -> Floats:
+    """Sums over the votes of each LF. (e,) -> (m,)."""
+    sums: Floats = ballots.by_node(values).reshape(ballots.m, ballots.k).sum(1)
+    return sums
 
 
 def _bound(shares: Floats) -> Floats:

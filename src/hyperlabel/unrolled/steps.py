@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hyperlabel.kernels import multiply
+from hyperlabel.kernels import multiply, sigmoid
 from hyperlabel.unrolled.ballots import Ballots, Beliefs, Evidence, Floats, believe, count, logit
 from hyperlabel.unrolled.nodes import Narrow, Nodes, find_nodes, sum_by
 from hyperlabel.weights import Weights
@@ -135,7 +135,7 @@ def _evidence(nodes: Nodes, worth: _Worth, learned: Floats) -> tuple[Floats, Flo
     """
     p, k = worth.mass.shape
     shrink, mix, strength, gate = learned.T
-    gate = _sigmoid(nodes.trust + gate)
+    gate = sigmoid(nodes.trust + gate)
     own = nodes.rarity + GAIN * (worth.logit_precision - worth.logit_balance)
     evidence = gate[:, None] * _softplus(strength + STRENGTH)[:, None] * _confusion(nodes, worth.mass, shrink, mix)
     evidence[np.arange(p), nodes.vote] += (1 - gate) * own
@@ -151,15 +151,11 @@ def _confusion(nodes: Nodes, mass: Floats, shrink: Floats, mix: Floats) -> Float
     everyone = ((pooled + 0.5) / (pooled.sum(0) + 0.5 * k))[vote]
     of_lf = by_lf.sum(1)[lf]
     prior_items = np.exp(shrink + SHRINK)[:, None]
-    share = _sigmoid(mix + MIX)[:, None]
+    share = sigmoid(mix + MIX)[:, None]
     prior = share * everyone + (1 - share) * nodes.share[:, None]
     likelihood = np.log((mass + prior_items * prior) / (of_lf + prior_items))
     centred: Floats = likelihood - likelihood.mean(1, keepdims=True)
     return centred
-
-
-def _sigmoid(values: Floats) -> Floats:
-    return 0.5 * (1 + np.tanh(0.5 * values))
 
 
 def _softplus(values: Floats) -> Floats:
