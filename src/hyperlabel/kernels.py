@@ -80,18 +80,12 @@ def multiply(values: Floats, matrix: Floats) -> Floats:
 
 def softmax(logits: Wide) -> Wide:
     """Probabilities from unnormalised log-probabilities, by rows. (r, k) -> (r, k)."""
-    shares = odds(logits)
-    shares /= over_classes(np.add, shares)[:, None]
+    shares: Wide = np.exp(logits - _over_classes(np.maximum, logits)[:, None])
+    shares /= _over_classes(np.add, shares)[:, None]
     return shares
 
 
-def odds(logits: Wide) -> Wide:
-    """By rows, odds against the class of the largest logit. (r, k) -> (r, k)."""
-    against: Wide = np.exp(logits - over_classes(np.maximum, logits)[:, None])
-    return against
-
-
-def over_classes(reduce_two: np.ufunc, values: Wide) -> Wide:
+def _over_classes(reduce_two: np.ufunc, values: Wide) -> Wide:
     """A reduction over the classes: one by one where they are few, up to forty times as quick. (r, k) -> (r,)."""
     if values.shape[1] > _MANY_CLASSES:
         return np.asarray(reduce_two.reduce(values, axis=1))

@@ -59,9 +59,7 @@ VARIANTS = {
     ),
     "hlm2": Variant("nothing", None, {}),
     "hlm2-rules": Variant("data: rules alone, no crowds and no topics", None, {"prior": "rules"}),
-    "hlm2-confirming": Variant(
-        "leave-one-out: a vote is judged by all votes, itself included", None, {"leave_one_out": False}
-    ),
+    "hlm2-others": Variant("leave-one-out: a vote is judged by the other votes alone", None, {"leave_one_out": True}),
     "hlm2-one-step": Variant("unrolled steps: one instead of three", None, {"widths": (16,)}),
     "hlm2-uncounted": Variant("counts: every pattern counts once; no gold in training", None, {"counted": False}),
 }

@@ -118,7 +118,7 @@ SECTIONS = (
         "two architectures each with a row of its own.",
         (
             "hyperlabel bench ablation --data DATA --out benchmarks/results/bench --seeds 2 --iterations 200 "
-            "--models hlm2,hlm2-rules,hlm2-confirming,hlm2-one-step,hlm2-uncounted",
+            "--models hlm2,hlm2-rules,hlm2-others,hlm2-one-step,hlm2-uncounted",
             "hyperlabel bench ablation --data DATA --out benchmarks/results/bench --seeds 2 --iterations 400 "
             "--models hlm,independent,mlp,deepset,every",
         ),

@@ -156,7 +156,7 @@ class StreamedSteps:
         """Sums of beliefs over each LF's votes for each class, in the first pass with counts of votes."""
         ballots = unrolled.Ballots.from_patterns(patterns)
         beliefs = unrolled.believe(ballots, state.evidence)
-        sums = (beliefs.own, beliefs.mass, beliefs.balance)
+        sums = (beliefs.mass, beliefs.balance)
         if state.nodes is not None:
             return sums
         counts = unrolled.count(ballots)
@@ -164,12 +164,12 @@ class StreamedSteps:
 
     def advance(self, state: StepState, sums: Sums) -> StepState:
         """One step."""
-        beliefs, nodes = unrolled.Beliefs(*sums[:3]), state.nodes
+        mass, balance, *counted = sums
+        nodes = state.nodes
         if nodes is None:
-            n, log_size, agreement, shared, gold, items, distinct = sums[3:]
-            counts = unrolled.Counts(n, log_size, agreement, shared, gold, float(items), float(distinct))
-            nodes = unrolled.find_nodes(counts, state.k)
-        evidence = unrolled.advance(self.weights, state.step, nodes, beliefs)
+            n, gold, items, distinct = counted
+            nodes = unrolled.find_nodes(unrolled.Counts(n, gold, float(items), float(distinct)), state.k)
+        evidence = unrolled.advance(self.weights, state.step, nodes, unrolled.Beliefs(mass, balance))
         return StepState(state.k, state.step + 1, nodes, evidence)
 
     def probabilities(self, patterns: Patterns, state: StepState) -> NDArray[np.float64]:

@@ -33,7 +33,7 @@ def finish(recipe: Recipe, out: Path, runs: int) -> RunSummary:
     for run in range(runs):
         net = make_net(recipe.architecture, recipe.widths)
         load_net(run_folder(out, run) / CHECKPOINT, net)
-        if isinstance(net, HyperNet) or (isinstance(net, UnrolledNet) and recipe.leave_one_out and recipe.counted):
+        if isinstance(net, HyperNet) or (isinstance(net, UnrolledNet) and not recipe.leave_one_out and recipe.counted):
             weights = _export(net, recipe, summarise(out, run), runs, selected=run == chosen.run)
             weights.save(run_folder(out, run) / WEIGHTS)
             if run == chosen.run:

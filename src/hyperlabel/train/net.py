@@ -133,7 +133,7 @@ class FlatNet(nn.Module):
         return functional.pad(logits, (0, len(signs) - n))
 
 
-def make_net(architecture: str, widths: Sequence[int], *, leave_one_out: bool = True) -> nn.Module:
+def make_net(architecture: str, widths: Sequence[int], *, leave_one_out: bool = False) -> nn.Module:
     """The network by the name `hyperlabel train --architecture` knows it by."""
     if architecture == "unrolled":
         return UnrolledNet(widths[0], len(widths), leave_one_out=leave_one_out)

@@ -34,7 +34,7 @@ class Recipe:
         validation_sets: Number of synthetic validation sets.
         gold_chance: How often the unrolled network is told some of the truth.
         balance_power: For the unrolled network, how much more the items of rare classes count.
-        leave_one_out: Whether the unrolled network judges a vote by the other votes; False is an ablation.
+        leave_one_out: Whether the unrolled network judges a vote by the other votes alone; True is an ablation.
         counted: Whether it knows how often each pattern occurs; False is an ablation, in which nothing is told.
     """
 
@@ -55,7 +55,7 @@ class Recipe:
     validation_sets: int = 100
     gold_chance: float = 0.3
     balance_power: float = 0.3
-    leave_one_out: bool = True
+    leave_one_out: bool = False
     counted: bool = True
 
     def __post_init__(self) -> None:

@@ -16,9 +16,9 @@ from torch.nn import functional
 from hyperlabel.patterns import Patterns
 from hyperlabel.unrolled.ballots import START
 from hyperlabel.unrolled.nodes import FEW, TYPICAL
-from hyperlabel.unrolled.steps import GAIN, GOLD, MIX, PLAIN_BALANCE, SHRINK, STRENGTH, confusion_balance
+from hyperlabel.unrolled.steps import GOLD, MIX, PLAIN_BALANCE, SHRINK, STRENGTH, confusion_balance
 
-FEATURES, OF_NODE, OF_SET = 21, 4, 3
+FEATURES, OF_NODE, OF_SET = 18, 4, 3
 EARLY = 0.3  # weight of the loss of each step before the last
 
 
@@ -84,7 +84,6 @@ class Batch:
         self.balance_power = torch.tensor([lesson.balance_power for lesson in lessons])
         self.known = self.told.sum(1)
         self.unknown = self.weight - self.gold.sum(1)
-        self.vote = self.vote_of[self.node]
         self.own_class = functional.one_hot(self.vote_of, k).float()
         self.class_of = self.set_of * k + self.vote_of
         self.size = _sum(torch.ones(len(self.row)), self.row, rows)
@@ -102,18 +101,11 @@ class Batch:
         self.features = self._features()
 
     def _features(self) -> Tensor:
-        """What is known before any belief. (p, 14)."""
+        """What is known before any belief. (p, 11)."""
         k, n, of_set = self.k, self.n, self.set_of
-        weight = self.weight[self.row]
-        others = self.size[self.row] - 1
-        agreeing = self.votes_for[self.row].gather(1, self.vote[:, None])[:, 0] - 1
-        agreement = _sum(weight * agreeing / others.clamp(min=1), self.node, self.nodes)
-        shared = _sum(weight * (others > 0), self.node, self.nodes)
-        agreement = (agreement + 1 / k) / (shared + 1)
         coverage = torch.log(n / self.items[of_set])
         mean_coverage = _sum(coverage, of_set, self.sets) / _sum(torch.ones_like(n), of_set, self.sets)
         several = _sum(n * (self.share < 0.999), of_set, self.sets) / self.total
-        log_size = _sum(weight * torch.log(self.size)[self.row], self.node, self.nodes)
         return torch.stack(
             [
                 torch.log(n) / 3 - 1.5,
@@ -126,9 +118,6 @@ class Batch:
                 torch.log(self.lf_count)[of_set] / 2 - 1.5,
                 torch.log(self.items)[of_set] / 3 - 2.5,
                 coverage - mean_coverage[of_set],
-                log_size / n - 0.7,
-                torch.log(agreement / (1 - agreement).clamp(min=1e-3)) / 2 + 0.5 * math.log(k - 1),
-                shared / n - 0.5,
                 several[of_set],
             ],
             1,
@@ -169,61 +158,64 @@ class UnrolledNet(nn.Module):
     Args:
         width: Of the hidden layers.
         steps: Number of steps, each with weights of its own.
-        leave_one_out: Judge a vote by what the other votes say; False is an ablation.
+        leave_one_out: Judge a vote by what the other votes on its item say, not by all; an ablation.
     """
 
-    def __init__(self, width: int, steps: int, *, leave_one_out: bool = True) -> None:
+    def __init__(self, width: int, steps: int, *, leave_one_out: bool = False) -> None:
         super().__init__()
         self.steps = nn.ModuleList(Step(width) for _ in range(steps))
         self.leave_one_out = leave_one_out
 
     def forward(self, batch: Batch) -> list[Tensor]:
         """Log-probabilities of every row after each step. -> (r, k) each."""
-        k = batch.k
-        belief = (batch.votes_for + START) / (batch.size[:, None] + START * k)
-        agreeing = batch.votes_for[batch.row].gather(1, batch.vote[:, None])[:, 0] - 1
-        own = (agreeing + START) / (batch.size[batch.row] - 1 + START * k)
+        belief = _shares(batch.votes_for)
+        judged = belief[batch.row]
+        if self.leave_one_out:
+            judged = _shares(batch.votes_for[batch.row] - batch.own_class[batch.node])
         outputs = []
         for number, step in enumerate(self.steps, 1):
-            logits, without, gold_weight = _advance(step, batch, belief, own, last=number == len(self.steps))
+            logits, added, gold_weight = _advance(step, batch, belief, judged, last=number == len(self.steps))
             belief = torch.softmax(logits, 1)
-            others = torch.softmax(without, 1) if self.leave_one_out else belief[batch.row]
-            own = others.gather(1, batch.vote[:, None])[:, 0]
+            judged = torch.softmax(logits[batch.row] - added, 1) if self.leave_one_out else belief[batch.row]
             mixed = (gold_weight * belief + batch.told) / (gold_weight + batch.known[:, None])
             outputs.append(torch.log(mixed.clamp(min=1e-7)))
         return outputs
 
 
+def _shares(votes: Tensor) -> Tensor:
+    """Smoothed shares of votes for each class. (x, k)."""
+    return (votes + START) / (votes.sum(1, keepdim=True) + START * votes.shape[1])
+
+
 def _advance(
-    step: nn.Module, batch: Batch, belief: Tensor, own: Tensor, *, last: bool
+    step: nn.Module, batch: Batch, belief: Tensor, judged: Tensor, *, last: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Logits (r, k), those without each vote (e, k), and the weight of a belief against gold (r, 1)."""
+    """Logits (r, k), what each vote adds to them (e, k), and the weight of a belief against gold (r, 1).
+
+    Votes are judged by the beliefs `judged` (e, k).
+    """
     k, of_set = batch.k, batch.set_of
     items = batch.unknown[:, None] * belief + batch.gold
     balance = _sum(items, batch.set_of_row, batch.sets)
     balance = (balance + 1) / (balance.sum(1, keepdim=True) + k)
-    gold_own = batch.gold[batch.row].gather(1, batch.vote[:, None])[:, 0]
-    own = _sum(batch.unknown[batch.row] * own + gold_own, batch.node, batch.nodes)
-    mass = _sum(items[batch.row], batch.node, batch.nodes)
-    of_class = balance[of_set].gather(1, batch.vote_of[:, None])[:, 0]
-    precision = ((own + of_class) / (batch.n + 1)).clamp(1e-4, 1 - 1e-4)
-    gain = torch.logit(precision) - torch.logit(of_class)
-    features = _worth(batch, own, of_class, precision)
-    of_node, of_sets = step(batch, features)
-    evidence, gate = _evidence(batch, gain, mass, of_node)
+    mass = _sum(batch.unknown[batch.row, None] * judged + batch.gold[batch.row], batch.node, batch.nodes)
+    of_node, of_sets = step(batch, _worth(batch, mass, balance))
+    evidence, gate = _evidence(batch, mass, of_node)
     trusted = _sum(batch.n * gate, of_set, batch.sets) / batch.total
     share = PLAIN_BALANCE + (confusion_balance(k) - PLAIN_BALANCE) * trusted
     loudness = (1 + (1 - trusted) * math.log(max(k - 1, 1)) if last else torch.ones(batch.sets))[:, None]
     bias = (loudness * share[:, None] * torch.log(balance))[batch.set_of_row]
     row_set = of_sets[batch.set_of_row]
     factor = (loudness[batch.set_of_row, 0] * torch.exp(row_set[:, 0]) * batch.size ** row_set[:, 1])[:, None]
-    summed = _sum(evidence[batch.node], batch.row, batch.rows)
-    without = bias[batch.row] + factor[batch.row] * (summed[batch.row] - evidence[batch.node])
-    return bias + factor * summed, without, torch.exp(row_set[:, 2:] + GOLD)
+    added = factor[batch.row] * evidence[batch.node]
+    return bias + _sum(added, batch.row, batch.rows), added, torch.exp(row_set[:, 2:] + GOLD)
 
 
-def _worth(batch: Batch, own: Tensor, of_class: Tensor, precision: Tensor) -> Tensor:
-    """All features of the nodes. (p, 21)."""
+def _worth(batch: Batch, mass: Tensor, balance: Tensor) -> Tensor:
+    """All features of the nodes. (p, 18)."""
+    own = mass.gather(1, batch.vote_of[:, None])[:, 0]
+    of_class = balance[batch.set_of].gather(1, batch.vote_of[:, None])[:, 0]
+    precision = ((own + of_class) / (batch.n + 1)).clamp(1e-4, 1 - 1e-4)
     recall = (own + 0.5) / (batch.items[batch.set_of] * of_class + 0.5)
     accuracy = (_sum(own, batch.lf_of, batch.lfs) / batch.of_lf)[batch.lf_of]
     told = _sum(batch.known[batch.row], batch.node, batch.nodes)
@@ -241,14 +233,13 @@ def _worth(batch: Batch, own: Tensor, of_class: Tensor, precision: Tensor) -> Te
     return torch.cat([batch.features, torch.stack(believed, 1)], 1)
 
 
-def _evidence(batch: Batch, gain: Tensor, mass: Tensor, learned: Tensor) -> tuple[Tensor, Tensor]:
+def _evidence(batch: Batch, mass: Tensor, learned: Tensor) -> tuple[Tensor, Tensor]:
     """As `hyperlabel.unrolled._evidence`: (p, k), (p,)."""
     k, spread = batch.k, batch.spread
     shrink, mix, strength, gate = learned.unbind(1)
     few = 1.5 * (batch.row_size[batch.set_of] - FEW).clamp(-2, 1)
     gate = torch.sigmoid(4 * spread - 2 + few + gate)
     rarity = torch.exp(-0.5 * (1 - spread) * torch.log(batch.class_share * k))
-    own = rarity + GAIN * gain
     pooled = _sum(mass, batch.class_of, batch.sets * k).view(batch.sets, k, k)  # (t, vote, class)
     everyone = ((pooled + 0.5) / (pooled.sum(1, keepdim=True) + 0.5 * k)).view(-1, k)[batch.class_of]
     prior_items = torch.exp(shrink + SHRINK)[:, None]
@@ -259,7 +250,7 @@ def _evidence(batch: Batch, gain: Tensor, mass: Tensor, learned: Tensor) -> tupl
     )
     centred = likelihood - likelihood.mean(1, keepdim=True)
     confusion = functional.softplus(strength + STRENGTH)[:, None] * centred
-    return (1 - gate[:, None]) * own[:, None] * batch.own_class + gate[:, None] * confusion, gate
+    return ((1 - gate) * rarity)[:, None] * batch.own_class + gate[:, None] * confusion, gate
 
 
 def loss(outputs: Sequence[Tensor], batch: Batch) -> Tensor:

@@ -11,9 +11,8 @@ log class balance. Nothing else is passed from step to step, so that
 - the rows enter through sums over votes only: a pass over data of any size needs one `Evidence` in memory.
 
 Evidence mixes two forms, by how far an LF votes for several classes. *Own*: a vote speaks for its class alone, less
-for a class that is voted for often, more for a node whose votes agree with the beliefs that the *other* votes on
-its items give (else votes confirm themselves). *Confusion*: the log-likelihood of the vote given each class, by the
-LF's confusion counts, shrunk towards those of all LFs, as in Dawid-Skene.
+for a class that is voted for often. *Confusion*: the log-likelihood of the vote given each class, by the LF's
+confusion counts, shrunk towards those of all LFs, as in Dawid-Skene.
 """
 
 from hyperlabel.unrolled.ballots import Ballots, Beliefs, Counts, Evidence, believe, count, to_probabilities

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.kernels import odds, over_classes, softmax
+from hyperlabel.kernels import softmax
 from hyperlabel.patterns import Patterns
 
 Floats = NDArray[np.float64]
@@ -93,18 +93,12 @@ class Counts:
 
     Attributes:
         n: (m * k,) items on which each node votes.
-        log_size: (m * k,) over these, the sum of the log of the votes on the item.
-        agreement: (m * k,) over these, the sum of the share of the other votes that agree.
-        shared: (m * k,) how many of these have another vote.
         gold: (m * k,) how many of these have a known class.
         items: Number of items with votes.
         distinct: Votes on distinct rows.
     """
 
     n: Floats
-    log_size: Floats
-    agreement: Floats
-    shared: Floats
     gold: Floats
     items: float
     distinct: float
@@ -115,12 +109,10 @@ class Beliefs:
     """Sums over rows of what is believed of their classes; they add up over chunks of rows.
 
     Attributes:
-        own: (m * k,) of the items on which a node votes, those that are of its class by the other votes.
-        mass: (m * k, k) of these, those of each class.
+        mass: (m * k, k) of the items on which a node votes, those of each class.
         balance: (k,) items of each class.
     """
 
-    own: Floats
     mass: Floats
     balance: Floats
 
@@ -161,14 +153,8 @@ class Evidence:
 
 def count(ballots: Ballots) -> Counts:
     """The sums that do not depend on beliefs."""
-    weight = ballots.weight[ballots.row]
-    others = ballots.size[ballots.row] - 1
-    agreeing = ballots.votes_for[ballots.row, ballots.vote] - 1
     return Counts(
-        n=ballots.by_node(weight),
-        log_size=ballots.by_node(weight * np.log(ballots.size)[ballots.row]),
-        agreement=ballots.by_node(weight * agreeing / np.maximum(others, 1)),
-        shared=ballots.by_node(weight * (others > 0)),
+        n=ballots.by_node(ballots.weight[ballots.row]),
         gold=ballots.by_node(ballots.gold.sum(1)[ballots.row]),
         items=float(ballots.weight.sum()),
         distinct=float(ballots.size[ballots.weight > 0].sum()),
@@ -177,17 +163,12 @@ def count(ballots: Ballots) -> Counts:
 
 def believe(ballots: Ballots, evidence: Evidence | None) -> Beliefs:
     """The sums over beliefs that some evidence gives; without evidence, smoothed shares of the votes."""
-    k, vote, row = ballots.k, ballots.vote, ballots.row
     if evidence is None:
-        belief = (ballots.votes_for + START) / (ballots.size[:, None] + START * k)
-        own = (ballots.votes_for[row, vote] - 1 + START) / (ballots.size[row] - 1 + START * k)
+        belief = (ballots.votes_for + START) / (ballots.size[:, None] + START * ballots.k)
     else:
-        logits, added = evidence.logits(ballots), evidence.contributions(ballots)
-        others = odds(logits.take(row, axis=0) - added)
-        belief, own = softmax(logits), others[np.arange(len(vote)), vote] / over_classes(np.add, others)
+        belief = softmax(evidence.logits(ballots))
     items = ballots.unknown[:, None] * belief + ballots.gold
-    own = ballots.by_node(ballots.unknown[row] * own + ballots.gold[row, vote])
-    return Beliefs(own, ballots.mass(items), items.sum(0))
+    return Beliefs(ballots.mass(items), items.sum(0))
 
 
 def logit(share: Floats) -> Floats:

@@ -27,7 +27,7 @@ class Nodes:
         spread: (p,) 0 where the LF votes for one class, 1 where a quarter of its votes are for others.
         row_size: Log of the votes an item.
         gold: (p,) items whose class is known, not scaled.
-        features: (p, 14) what is known before any belief.
+        features: (p, 11) what is known before any belief.
         items: Number of items with votes, scaled.
         k: Number of classes.
         codes: m * k.
@@ -117,13 +117,12 @@ def find_nodes(counts: Counts, k: int) -> Nodes:
     vote, lf = code % k, code // k
     voting = int(np.count_nonzero(np.diff(lf, prepend=-1)))
     scale = min(TYPICAL * voting, counts.distinct) / max(counts.n.sum(), 1)
-    n, shared = counts.n[code] * scale, counts.shared[code] * scale
+    n = counts.n[code] * scale
     total, items, ones = max(n.sum(), 1e-9), max(counts.items * scale, 1e-9), np.ones(len(code))
     share, class_share = n / sum_by(lf, n), sum_by(vote, n) / total
     most = np.zeros(code.max(initial=0) // k + 1)
     np.maximum.at(most, lf, share)
     coverage = np.log(n / items)
-    agreement = (counts.agreement[code] * scale + 1 / k) / (shared + 1)
     several = (n[share < 0.999]).sum() / total
     row_size = float(np.log(total / items))
     features = np.stack(
@@ -138,9 +137,6 @@ def find_nodes(counts: Counts, k: int) -> Nodes:
             ones * (np.log(max(voting, 1)) / 2 - 1.5),
             ones * (np.log(items) / 3 - 2.5),
             coverage - coverage.sum() / max(len(code), 1),
-            counts.log_size[code] / counts.n[code] - 0.7,
-            np.log(agreement / np.maximum(1 - agreement, 1e-3)) / 2 + 0.5 * np.log(k - 1),
-            shared / n - 0.5,
             ones * several,
         ],
         axis=1,

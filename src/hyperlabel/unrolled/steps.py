@@ -11,7 +11,6 @@ from hyperlabel.unrolled.ballots import Ballots, Beliefs, Evidence, Floats, beli
 from hyperlabel.unrolled.nodes import Narrow, Nodes, find_nodes, sum_by
 from hyperlabel.weights import Weights
 
-GAIN = 0.1  # what a node's precision, as a gain in log-odds over its class's share, adds to its votes
 STRENGTH, SHRINK, MIX = 0.54, 1.0, 2.0  # where the learned corrections start from; see `_evidence`
 PLAIN_BALANCE = 0.15  # share of the log class balance that evidence of the own form goes with
 GOLD = 0.7  # log of how many gold items a belief counts as, before the learned correction
@@ -37,10 +36,8 @@ def forward(weights: Weights, ballots: Ballots) -> Evidence:
 
 @dataclass(frozen=True)
 class _Worth:
-    """What beliefs say of each node. All (p,), `features` seven of them, but `mass` (p, k) and `balance` (k,)."""
+    """What beliefs say of each node: `mass` (p, k), `balance` (k,), and seven `features`, (p,) each."""
 
-    logit_precision: Floats
-    logit_balance: Floats
     mass: Floats
     balance: Floats
     features: tuple[Floats, ...]
@@ -49,7 +46,8 @@ class _Worth:
 def _worth(nodes: Nodes, beliefs: Beliefs) -> _Worth:
     items = nodes.scale * beliefs.balance
     balance = (items + 1) / (items.sum() + nodes.k)
-    of_class, own = balance[nodes.vote], nodes.scale * beliefs.own[nodes.code]
+    mass = nodes.scale * beliefs.mass[nodes.code]
+    of_class, own = balance[nodes.vote], mass[np.arange(len(mass)), nodes.vote]
     precision = np.minimum(np.maximum((own + of_class) / (nodes.n + 1), 1e-4), 1 - 1e-4)
     recall = (own + 0.5) / (nodes.items * of_class + 0.5)
     accuracy = sum_by(nodes.lf, own) * nodes.share / nodes.n
@@ -62,7 +60,7 @@ def _worth(nodes: Nodes, beliefs: Beliefs) -> _Worth:
         accuracy * 2 - 1,
         *nodes.gold_features,
     )
-    return _Worth(logit_precision, logit_balance, nodes.scale * beliefs.mass[nodes.code], balance, features)
+    return _Worth(mass, balance, features)
 
 
 def advance(weights: Weights, step: int, nodes: Nodes, beliefs: Beliefs) -> Evidence:
@@ -128,17 +126,16 @@ def _silu(values: Narrow) -> Narrow:
 def _evidence(nodes: Nodes, worth: _Worth, learned: Floats) -> tuple[Floats, Floats]:
     """The evidence of one vote of each node for each class, and how far it is of the confusion form. (p, k), (p,).
 
-    The own form is a vote divided by the square root of its class's share of the votes, and a little more for a
-    node of high precision; with nothing learned, the confusion form is a Dawid-Skene step. LFs of one class, and sets
-    with few votes an item, use the former. The own form has no learned part: whatever was learned there from
-    synthetic rules did worse on real ones.
+    The own form is a vote divided by the square root of its class's share of the votes; with nothing learned, the
+    confusion form is a Dawid-Skene step. LFs of one class, and sets with few votes an item, use the former. The own
+    form has no learned part, nor does it ask how often a node agrees with others: whatever was learned there from
+    synthetic rules did worse on real ones, and agreement was of no use.
     """
     p, k = worth.mass.shape
     shrink, mix, strength, gate = learned.T
     gate = sigmoid(nodes.trust + gate)
-    own = nodes.rarity + GAIN * (worth.logit_precision - worth.logit_balance)
     evidence = gate[:, None] * _softplus(strength + STRENGTH)[:, None] * _confusion(nodes, worth.mass, shrink, mix)
-    evidence[np.arange(p), nodes.vote] += (1 - gate) * own
+    evidence[np.arange(p), nodes.vote] += (1 - gate) * nodes.rarity
     return evidence, gate
 
 
