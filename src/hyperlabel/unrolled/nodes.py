@@ -1,5 +1,6 @@
 """LFs and the classes they vote for, and what is known of them before any belief."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -41,7 +42,7 @@ class Nodes:
     spread: Floats
     row_size: float
     gold: Floats
-    features: Floats
+    features: Narrow
     items: float
     k: int
     codes: int
@@ -94,7 +95,7 @@ class Groups:
 
     def __init__(self, number: NDArray[np.intp], weight: Narrow) -> None:
         self.order = np.argsort(number, kind="stable")
-        first = np.diff(number[self.order], prepend=-1) > 0
+        first = find_first(number[self.order])
         self.starts = np.flatnonzero(first)
         self.place = np.empty(len(number), np.intp)
         self.place[self.order] = np.cumsum(first) - 1
@@ -106,6 +107,21 @@ class Groups:
         return means.astype(np.float32, copy=False)[self.place]
 
 
+def find_first(numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Which of ascending numbers are the first of their kind. (p,) -> (p,)."""
+    first = np.ones(len(numbers), bool)
+    np.not_equal(numbers[1:], numbers[:-1], out=first[1:])
+    return first
+
+
+def join_columns(columns: Sequence[Floats | float], p: int) -> Narrow:
+    """One matrix of columns, (p,) each or one number for all. -> (p, columns)."""
+    joined = np.empty((p, len(columns)), np.float32)
+    for place, column in enumerate(columns):
+        joined[:, place] = column
+    return joined
+
+
 def sum_by(group: NDArray[np.intp], values: Floats) -> Floats:
     """For each member the sum over its group. (p,) -> (p,)."""
     return np.bincount(group, weights=values).astype(np.float64, copy=False)[group]
@@ -115,31 +131,31 @@ def find_nodes(counts: Counts, k: int) -> Nodes:
     """The nodes that occur, and what is known of them before any belief."""
     code = np.flatnonzero(counts.n > 0)
     vote, lf = code % k, code // k
-    voting = int(np.count_nonzero(np.diff(lf, prepend=-1)))
+    voting = int(np.count_nonzero(find_first(lf)))
     scale = min(TYPICAL * voting, counts.distinct) / max(counts.n.sum(), 1)
     n = counts.n[code] * scale
-    total, items, ones = max(n.sum(), 1e-9), max(counts.items * scale, 1e-9), np.ones(len(code))
+    total, items = max(n.sum(), 1e-9), max(counts.items * scale, 1e-9)
     share, class_share = n / sum_by(lf, n), sum_by(vote, n) / total
     most = np.zeros(code.max(initial=0) // k + 1)
     np.maximum.at(most, lf, share)
     coverage = np.log(n / items)
     several = (n[share < 0.999]).sum() / total
     row_size = float(np.log(total / items))
-    features = np.stack(
+    features = join_columns(
         [
             np.log(n) / 3 - 1.5,
             coverage / 2 + 1.5,
             share * 2 - 1,
             np.log(class_share * k),
             class_share * 2 - 1,
-            ones * row_size,
-            ones * (np.log(k) - 1),
-            ones * (np.log(max(voting, 1)) / 2 - 1.5),
-            ones * (np.log(items) / 3 - 2.5),
+            row_size,
+            np.log(k) - 1,
+            np.log(max(voting, 1)) / 2 - 1.5,
+            np.log(items) / 3 - 2.5,
             coverage - coverage.sum() / max(len(code), 1),
-            ones * several,
+            several,
         ],
-        axis=1,
+        len(code),
     )
     spread = np.minimum(4 * (1 - most[lf]), 1)
     gold = counts.gold[code]

@@ -1,14 +1,13 @@
 """The steps: from sums over the rows to the evidence of every node."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from hyperlabel.kernels import multiply, sigmoid
 from hyperlabel.unrolled.ballots import Ballots, Beliefs, Evidence, Floats, believe, count, logit
-from hyperlabel.unrolled.nodes import Narrow, Nodes, find_nodes, sum_by
+from hyperlabel.unrolled.nodes import Narrow, Nodes, find_nodes, join_columns, sum_by
 from hyperlabel.weights import Weights
 
 STRENGTH, SHRINK, MIX = 0.54, 1.0, 2.0  # where the learned corrections start from; see `_evidence`
@@ -36,11 +35,11 @@ def forward(weights: Weights, ballots: Ballots) -> Evidence:
 
 @dataclass(frozen=True)
 class _Worth:
-    """What beliefs say of each node: `mass` (p, k), `balance` (k,), and seven `features`, (p,) each."""
+    """What beliefs say of each node: `mass` (p, k), `balance` (k,) and `features` (p, 7)."""
 
     mass: Floats
     balance: Floats
-    features: tuple[Floats, ...]
+    features: Narrow
 
 
 def _worth(nodes: Nodes, beliefs: Beliefs) -> _Worth:
@@ -52,15 +51,15 @@ def _worth(nodes: Nodes, beliefs: Beliefs) -> _Worth:
     recall = (own + 0.5) / (nodes.items * of_class + 0.5)
     accuracy = sum_by(nodes.lf, own) * nodes.share / nodes.n
     logit_precision, logit_balance = logit(precision), logit(of_class)
-    features = (
+    features = [
         logit_precision / 2,
         logit_balance / 2,
         (logit_precision - logit_balance) / 2,
         np.log(np.minimum(np.maximum(recall, 1e-4), 10)) / 3,
         accuracy * 2 - 1,
         *nodes.gold_features,
-    )
-    return _Worth(mass, balance, features)
+    ]
+    return _Worth(mass, balance, join_columns(features, len(mass)))
 
 
 def advance(weights: Weights, step: int, nodes: Nodes, beliefs: Beliefs) -> Evidence:
@@ -73,7 +72,7 @@ def advance(weights: Weights, step: int, nodes: Nodes, beliefs: Beliefs) -> Evid
     if not len(nodes.code):
         return Evidence(table, np.zeros(nodes.k), 1.0, 0.0, 1.0)
     worth = _worth(nodes, beliefs)
-    of_node, of_set = _network(weights, step, nodes, _join(nodes.features, worth.features))
+    of_node, of_set = _network(weights, step, nodes, np.concatenate([nodes.features, worth.features], axis=1))
     evidence, gate = _evidence(nodes, worth, of_node)
     trusted = (nodes.n * gate).sum() / nodes.n.sum()
     share = PLAIN_BALANCE + (confusion_balance(nodes.k) - PLAIN_BALANCE) * trusted
@@ -87,16 +86,6 @@ def advance(weights: Weights, step: int, nodes: Nodes, beliefs: Beliefs) -> Evid
         power=float(of_set[1]),
         gold_weight=float(np.exp(of_set[2] + GOLD)),
     )
-
-
-def _join(fixed: Floats, columns: Sequence[Floats]) -> Narrow:
-    """One matrix of an array and of columns. (p, a), b of (p,) -> (p, a + b)."""
-    a = fixed.shape[1]
-    joined = np.empty((len(fixed), a + len(columns)), np.float32)
-    joined[:, :a] = fixed
-    for place, column in enumerate(columns, a):
-        joined[:, place] = column
-    return joined
 
 
 def _network(weights: Weights, step: int, nodes: Nodes, features: Narrow) -> tuple[Floats, Floats]:
@@ -150,9 +139,9 @@ def _confusion(nodes: Nodes, mass: Floats, shrink: Floats, mix: Floats) -> Float
     prior_items = np.exp(shrink + SHRINK)[:, None]
     share = sigmoid(mix + MIX)[:, None]
     prior = share * everyone + (1 - share) * nodes.share[:, None]
-    likelihood = np.log((mass + prior_items * prior) / (of_lf + prior_items))
-    centred: Floats = likelihood - likelihood.mean(1, keepdims=True)
-    return centred
+    likelihood: Floats = np.log((mass + prior_items * prior) / (of_lf + prior_items))
+    likelihood -= likelihood.sum(1, keepdims=True) / k
+    return likelihood
 
 
 def _softplus(values: Floats) -> Floats:
