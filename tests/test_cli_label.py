@@ -189,6 +189,29 @@ def test_label_with_a_class_balance_makes_it_the_mean_of_items_with_votes(hyperl
     assert voted["p_spam"].mean() == pytest.approx(0.2, abs=0.01)
 
 
+@pytest.mark.parametrize("engine", ["memory", "polars"])
+def test_label_for_f1_calls_what_the_model_does_and_is_as_sure_as_of_the_label(hyperlabel, tmp_path, engine):
+    cells = np.random.default_rng(0).integers(-1, 2, (400, 4))
+    pl.DataFrame(np.array(["ham", "spam", None], object)[cells].tolist(), orient="row").write_parquet("votes.parquet")
+    said = hyperlabel(
+        *("label", "votes.parquet", "-o", "out.parquet", "--probabilities", "--engine", engine),
+        *("--classes", "ham,spam", "--class-balance", "0.8,0.2", "--metric", "f1"),
+    )
+    assert said.code == 0, said.err
+    found = pl.read_parquet("out.parquet")
+    labels = hl.HyperLabelModel(n_classes=2, class_balance=[0.8, 0.2]).predict(cells, metric="f1")
+    assert found["label"].to_list() == np.array(["ham", "spam", None], object)[labels].tolist()
+    sure = np.where(found["label"] == "spam", found["p_spam"], found["p_ham"])
+    assert_allclose(found["confidence"], sure)
+    assert found["confidence"].min() < 0.5  # labels for F1 are not always the most probable
+
+
+def test_label_for_an_unknown_metric_is_refused(hyperlabel, votes):
+    said = hyperlabel("label", str(votes), "--lfs", "lf_*", "--metric", "auc")
+    assert (said.code, said.out) == (2, "")
+    assert "--metric is 'auc'; expected accuracy or f1" in said.err
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

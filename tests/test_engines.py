@@ -216,6 +216,11 @@ def test_label_with_classes_that_miss_a_vote_is_refused():
         ({"gold": "y", "lfs": ["y"]}, r"votes has no LF column but that of gold"),
         ({"lfs": ["z*"]}, r"lfs has 'z\*', which no column matches"),
         ({"max_patterns": 2, "model": "ds"}, r"about \d+ patterns, and DawidSkene\(\) learns .*; expected at most 2"),
+        ({"metric": "auc"}, r"metric is 'auc'; expected 'accuracy' or 'f1'"),
+        (
+            {"max_patterns": 2, "metric": "f1"},
+            r"about \d+ patterns, and HyperLabelModel\(.*\) ranks, for f1, .* at most 2",
+        ),
         ({"max_patterns": 2, "model": "mv"}, r"about \d+ patterns, and MajorityVote\(\) works .*; expected at most 2"),
     ],
 )

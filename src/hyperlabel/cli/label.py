@@ -4,8 +4,9 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
+import numpy as np
 import polars as pl
 import typer
 from rich.table import Table
@@ -26,6 +27,7 @@ from hyperlabel.cli.terminal import console, say
 from hyperlabel.errors import ConvergenceWarning, ParameterError
 from hyperlabel.models import label_model, label_models
 from hyperlabel.models.base import LabelModel
+from hyperlabel.models.decide import Metric, confidence_of
 from hyperlabel.votes import ABSTAIN
 
 Option = typer.Option
@@ -36,6 +38,7 @@ GOLD_HELP = "Known classes: a column of VOTES, a table with 'id' and the class, 
 MODEL_HELP = f"Label model: {', '.join(label_models())}; or a .safetensors file of `hyperlabel train`."
 CLASSES_HELP = "All classes, in the order of their probabilities; else inferred from votes and gold."
 BALANCE_HELP = "Known shares of the classes, such as 0.9,0.1, in the order of --classes."
+METRIC_HELP = "What labels are to be good at: accuracy, or f1 of the second class, which pays with --class-balance."
 LFS_HELP = "Columns that are LFs: names or patterns such as 'lf_*'; else all but id, item, text, gold, truth, label."
 ENGINE_HELP = (
     f"Where to work: {', '.join(engines.ENGINES)}, or memory; auto is polars for parquet and large csv, else memory. "
@@ -56,6 +59,7 @@ def label(
     tie_break: Annotated[str, Option(metavar="RULE", help="Exact ties: first, abstain or random.")] = "first",
     seed: Annotated[int, Option(metavar="NUMBER", help="For --tie-break random.")] = 0,
     probabilities: Annotated[bool, Option("--probabilities", help="Add a column p_<class> for each class.")] = False,
+    metric: Annotated[str, Option(metavar="NAME", help=METRIC_HELP)] = "accuracy",
     engine: Annotated[str, Option(metavar="NAME", help=ENGINE_HELP)] = "auto",
 ) -> None:
     """Label every item of VOTES.
@@ -68,6 +72,9 @@ def label(
     check_output(out, folder=chosen in ("spark", "dask"))
     if tie_break not in ("first", "abstain", "random"):
         raise ParameterError(f"--tie-break is '{tie_break}'; expected first, abstain or random")
+    if metric not in ("accuracy", "f1"):
+        raise ParameterError(f"--metric is '{metric}'; expected accuracy or f1")
+    wanted = cast(Metric, metric)
     estimator = make_model(model, tie_break=tie_break, seed=seed)
     if class_balance is not None:
         set_balance(estimator, class_balance, stated, model)
@@ -81,6 +88,7 @@ def label(
                 classes=matched,
                 gold=gold,
                 probabilities=probabilities,
+                metric=wanted,
                 engine=chosen,
                 out=out,
             )
@@ -91,7 +99,7 @@ def label(
         known = None if gold is None else read_labels(gold, source, "gold")
         with say_warnings():
             estimator.fit(source.votes, known)
-        write_table(source.join(label_columns(estimator, source, probabilities)), out)
+        write_table(source.join(label_columns(estimator, source, probabilities, wanted)), out)
     if out is not None:
         rows = print_label_counts(out)
         say(f"wrote {out}: {rows:,} rows")
@@ -142,11 +150,12 @@ def print_label_counts(path: Path) -> int:
     return total
 
 
-def label_columns(estimator: LabelModel, source: Source, probabilities: bool) -> pl.DataFrame:
+def label_columns(estimator: LabelModel, source: Source, probabilities: bool, metric: Metric) -> pl.DataFrame:
     """The columns that labelling adds."""
-    shares = estimator.predict_proba(source.votes)
-    labels = label_series(estimator.predict(source.votes), estimator.classes_)
-    columns = {"label": labels, "confidence": pl.Series(shares.max(1))}
+    shares, labels = estimator.predict_proba(source.votes), estimator.predict(source.votes, metric)
+    same = labels[:, None] == estimator.classes_
+    confidence = confidence_of(np.where(same.any(1), same.argmax(1), ABSTAIN), shares)
+    columns = {"label": label_series(labels, estimator.classes_), "confidence": pl.Series(confidence)}
     if probabilities:
         names = pl.Series(estimator.classes_).cast(pl.String).to_list()
         columns |= {f"p_{name}": pl.Series(shares[:, c]) for c, name in enumerate(names)}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.endmodel.base import EndModel, Examples, Inputs, cross_entropy
 from hyperlabel.errors import ParameterError
-from hyperlabel.models.base import Metric
+from hyperlabel.models.decide import Metric
 
 _RANGE = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 

@@ -15,6 +15,7 @@ from hyperlabel.engines.run import MOST_PATTERNS, Job, label_rows
 from hyperlabel.engines.streaming import StreamedNetwork, stream_probabilities, streamed_network
 from hyperlabel.errors import HyperlabelError, ParameterError, VotesError, require
 from hyperlabel.models import LabelModel, label_model
+from hyperlabel.models.decide import Metric, check_metric
 
 ENGINES = {  # name: (packages that it needs, extra that has them)
     "polars": (("polars",), "cli"),
@@ -34,6 +35,7 @@ def label(
     classes: Sequence[Hashable] | None = None,
     gold: str | None = None,
     probabilities: bool = False,
+    metric: Metric = "accuracy",
     engine: str = "auto",
     out: str | Path | None = None,
     max_patterns: int = MOST_PATTERNS,
@@ -53,6 +55,7 @@ def label(
         classes: The classes, in the order of their probabilities; inferred if not given.
         gold: The column with the known classes of some items.
         probabilities: Whether to add the probabilities of all classes.
+        metric: What the labels are to be good at, as for `LabelModel.predict`.
         engine: `auto`, `polars`, `duckdb`, `spark` or `dask`. `auto` is the engine of the frame, and Polars for paths.
         out: File to write; Spark and Dask make it a folder. It appears whole or not at all.
         max_patterns: Beyond about so many patterns they are not counted: the network is streamed over the rows.
@@ -66,8 +69,9 @@ def label(
     >>> label(votes).collect()["label"].to_list()
     ['spam', 'ham', None]
     """
+    check_metric(metric)
     estimator = label_model(model) if isinstance(model, str) else model
-    job = Job(estimator, lfs, n_classes, classes, gold, probabilities, max_patterns)
+    job = Job(estimator, lfs, n_classes, classes, gold, probabilities, metric, max_patterns)
     target = None if out is None else Path(out)
     if target is not None:
         check_replaceable(target)

@@ -21,6 +21,7 @@ from hyperlabel.engines.packing import Keys, Lookup, Packing
 from hyperlabel.engines.streaming import StreamedNetwork, Sums, add_sums, finish, run_passes, streamed_network
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.models import LabelModel
+from hyperlabel.models.decide import Metric, confidence_of
 from hyperlabel.network import problems
 from hyperlabel.patterns import Patterns
 from hyperlabel.read import lf_columns
@@ -45,6 +46,7 @@ class Job:
         classes: The classes; None to infer them.
         gold: The column with known classes, if there is one.
         probabilities: Whether to add the probabilities of all classes.
+        metric: What the labels are to be good at.
         max_patterns: Patterns that are counted and joined back.
     """
 
@@ -54,6 +56,7 @@ class Job:
     classes: Sequence[Hashable] | None = None
     gold: str | None = None
     probabilities: bool = False
+    metric: Metric = "accuracy"
     max_patterns: int = MOST_PATTERNS
 
     @property
@@ -83,7 +86,8 @@ def label_rows(engine: Engine, job: Job) -> Any:
     if job.learns:
         job.model._fit_patterns(counted.patterns, counted.gold, classes)
     probabilities = _pattern_probabilities(job.model, counted.patterns)
-    answers = _answer(job.model, added, probabilities, counted.patterns).take(counted.place)
+    best = job.model._decide(probabilities, counted.patterns, job.metric)
+    answers = _answer(best, added, probabilities).take(counted.place)
     table = AnswerTable(counted.keys, answers, Lookup(counted.keys, encoder.packing.space))
     return engine.join(encoder.packing, table, added)
 
@@ -111,10 +115,9 @@ def _estimate(engine: Engine, packing: Packing, most: int) -> int:
     return n if n <= most else min(n, int(_ESTIMATE_ERROR * engine.estimate(packing)))
 
 
-def _answer(model: LabelModel, added: Added, probabilities: NDArray[np.float64], patterns: Patterns) -> Answers:
-    """What to say of each pattern. (p, k) probabilities -> p answers."""
-    best = model._best(probabilities, patterns)
-    confidence = probabilities.max(1, keepdims=True)
+def _answer(best: NDArray[np.intp], added: Added, probabilities: NDArray[np.float64]) -> Answers:
+    """What to say of each pattern. (p,) labels, (p, k) probabilities -> p answers."""
+    confidence = confidence_of(best, probabilities)[:, None]
     numbers = np.concatenate([confidence, probabilities], axis=1) if added.probabilities else confidence
     return Answers(np.where(best < 0, len(added.classes), best), numbers)
 
@@ -161,18 +164,18 @@ class StreamedAnswer:
     def _answer(self, keys: Keys) -> Answers:
         patterns = self.encoder.patterns(keys)
         probabilities = finish(self.network, patterns, self.state)
-        answers = _answer(self.model, self.added, probabilities, patterns)
+        answers = _answer(self.model._best(probabilities, patterns), self.added, probabilities)
         return answers.take(patterns.expand(np.arange(patterns.n_patterns)))
 
 
 def _stream_rows(engine: Engine, encoder: Encoder, added: Added, job: Job, patterns: int) -> StreamedAnswer:
     """All passes of the model's network over the rows."""
     network = streamed_network(job.model)
-    if network is None or job.learns:
-        what = "learns from patterns in memory" if job.learns else "works on patterns in memory"
+    if network is None or job.learns or job.metric != "accuracy":
+        what = "learns from" if job.learns else "works on" if network is None else f"ranks, for {job.metric},"
         raise ParameterError(
-            f"votes has about {patterns:,} patterns, and {job.model!r} {what}; expected at most {job.max_patterns:,}. "
-            "Name fewer LFs, take a sample of the rows, or raise max_patterns"
+            f"votes has about {patterns:,} patterns, and {job.model!r} {what} patterns in memory; expected at most "
+            f"{job.max_patterns:,}. Name fewer LFs, take a sample of the rows, or raise max_patterns"
         )
 
     def reduce_rows(sums: Callable[[Patterns], Sums]) -> Sums:

@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 from hyperlabel.classes import Classes
 from hyperlabel.errors import ConvergenceWarning, NotFittedError, ParameterError
 from hyperlabel.kernels import hash_rows, mix_bits
-from hyperlabel.models.decide import call_for_f1
+from hyperlabel.models.decide import Metric, call_for_f1, check_metric
 from hyperlabel.models.explain import Explanation, explain_item
 from hyperlabel.models.suggest import suggest_items
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import ABSTAIN, Votes, to_votes
 
 TieBreak = Literal["first", "abstain", "random"]
-Metric = Literal["accuracy", "f1"]
 Self = TypeVar("Self", bound="LabelModel")
 
 _TIE = 1e-6  # probabilities closer than this are tied: networks compute in float32
@@ -143,15 +142,10 @@ class LabelModel(ABC):
                 That is only as good as the probabilities: on public sets it pays with a known class balance, and
                 the most probable class of the default model has the better F1 otherwise (docs/model-card.md).
         """
+        check_metric(metric)
         read = self._read(votes)
         patterns = Patterns.from_votes(read)
-        probabilities = self._pattern_probabilities(patterns)
-        if metric == "f1":
-            best = call_for_f1(probabilities, patterns)
-        elif metric == "accuracy":
-            best = self._best(probabilities, patterns)
-        else:
-            raise ParameterError(f"metric is {metric!r}; expected 'accuracy' or 'f1'")
+        best = self._decide(self._pattern_probabilities(patterns), patterns, metric)
         return patterns.expand(read.decode(best))
 
     def suggest(self, votes: object, n: int, gold: object = None) -> NDArray[np.intp]:
@@ -186,8 +180,7 @@ class LabelModel(ABC):
             truth: (n,) classes, -1 for unknown; or a mapping from item to class.
             metric: Share of right labels, or F1 of the second class. An item without a label is wrong.
         """
-        if metric not in ("accuracy", "f1"):
-            raise ParameterError(f"metric is {metric!r}; expected 'accuracy' or 'f1'")
+        check_metric(metric)
         read, known = self._read(votes).with_labels(truth, "truth")
         if not (known >= 0).any():
             raise ParameterError("truth is unknown for every item; expected at least one class")
@@ -285,6 +278,10 @@ class LabelModel(ABC):
         gold = np.where((place >= 0)[:, None] & patterns.has_votes[:, None], counts[place], 0)
         looked_up: NDArray[np.float64] = (probabilities + gold) / (1 + gold.sum(1, keepdims=True))
         return looked_up
+
+    def _decide(self, probabilities: NDArray[np.float64], patterns: Patterns, metric: Metric) -> NDArray[np.intp]:
+        """The class number of each pattern's label, for a metric; -1 for none. (p, k) -> (p,)."""
+        return call_for_f1(probabilities, patterns) if metric == "f1" else self._best(probabilities, patterns)
 
     def _best(self, probabilities: NDArray[np.float64], patterns: Patterns) -> NDArray[np.intp]:
         """The class number of each pattern's label, -1 for none. (p, k) -> (p,)."""

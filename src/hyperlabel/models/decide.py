@@ -1,4 +1,6 @@
-"""Labels that serve a metric other than accuracy."""
+"""Labels that serve a metric, and how sure they are."""
+
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,6 +8,14 @@ from numpy.typing import NDArray
 from hyperlabel.errors import ParameterError
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import ABSTAIN
+
+Metric = Literal["accuracy", "f1"]
+
+
+def check_metric(metric: str) -> None:
+    """Refuse what is not a metric."""
+    if metric not in ("accuracy", "f1"):
+        raise ParameterError(f"metric is {metric!r}; expected 'accuracy' or 'f1'")
 
 
 def call_for_f1(probabilities: NDArray[np.float64], patterns: Patterns) -> NDArray[np.intp]:
@@ -25,3 +35,9 @@ def call_for_f1(probabilities: NDArray[np.float64], patterns: Patterns) -> NDArr
     best[positive >= positive[order[int(expected.argmax())]]] = 1
     best[~patterns.has_votes] = ABSTAIN
     return best
+
+
+def confidence_of(best: NDArray[np.intp], probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The probability of each label, or of the most probable class where there is none. (n,), (n, k) -> (n,)."""
+    own = np.take_along_axis(probabilities, np.maximum(best, 0)[:, None], axis=1)[:, 0]
+    return np.where(best == ABSTAIN, probabilities.max(1), own)
