@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from hyperlabel.cli import report as report_command
+from hyperlabel import files
 from hyperlabel.lf.analysis import LFAnalysis
 
 ESCAPED = "id,<b>x</b>,b,c\n1,spam,ham,\n2,ham,ham,ham\n3,spam,,spam\n4,,spam,ham\n"
@@ -133,7 +133,7 @@ def test_report_that_cannot_be_written_leaves_the_old_page(hyperlabel, frame, tm
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(report_command.os, "replace", fail)
+    monkeypatch.setattr(files.os, "replace", fail)
     done = hyperlabel("report", "votes.csv", "-o", "r.html")
     assert (done.code, "No space left on device" in done.err) == (2, True)
     assert (tmp_path / "r.html").read_text() == "old"

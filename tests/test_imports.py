@@ -17,7 +17,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 # A room is a file or a folder in src/hyperlabel; "hyperlabel" is the package's own __init__.py.
 # One line a level, lowest first: a room imports itself and the rooms of the lines above its own.
 LEVELS = (
-    ("errors", "kernels", "rows"),
+    ("errors", "files", "kernels", "rows"),
     ("arrays",),
     ("frames",),
     ("classes",),

@@ -1,7 +1,6 @@
 """Weights of a pre-trained network: a safetensors file whose header says what it is. Nothing is unpickled."""
 
 import json
-import os
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -14,6 +13,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from hyperlabel.errors import WeightsError
+from hyperlabel.files import replacing
 
 FORMAT = "hyperlabel-weights"
 BUNDLED = {"default": "hlm2", "hlm2": "hlm2", "hlm": "hlm"}
@@ -65,12 +65,10 @@ class Weights:
         Raises:
             WeightsError: The file cannot be written there.
         """
-        part = Path(path).with_name(f".{Path(path).name}.part")
         try:
-            save_file(self.arrays, part, {"format": FORMAT, "header": json.dumps(self.header)})
-            os.replace(part, path)
+            with replacing(Path(path)) as part:
+                save_file(self.arrays, part, {"format": FORMAT, "header": json.dumps(self.header)})
         except (SafetensorError, OSError) as error:
-            part.unlink(missing_ok=True)
             raise WeightsError(f"path is '{path}', where no weights can be written: {error}") from error
 
 

@@ -5,13 +5,13 @@ says what was done and where it differs from the paper; every figure comes from 
 """
 
 import importlib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hyperlabel.bench.paper import SETS
 from hyperlabel.bench.store import Record, read_records
+from hyperlabel.files import replacing
 
 
 @dataclass(frozen=True)
@@ -153,9 +153,8 @@ def write_page(results: Path, docs: Path) -> Path:
     parts += [_section(section, results / f"{section.name}.jsonl", docs) for section in SECTIONS]
     path = docs / "benchmarks.md"
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    part.write_text("\n".join(parts), encoding="utf-8")
-    os.replace(part, path)
+    with replacing(path) as part:
+        part.write_text("\n".join(parts), encoding="utf-8")
     return path
 
 

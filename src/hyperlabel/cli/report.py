@@ -1,6 +1,5 @@
 """`hyperlabel report`: one self-contained HTML page about LFs and labels."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from hyperlabel.cli.label import CLASSES_HELP, LFS_HELP, LONG_HELP, MODEL_HELP, 
 from hyperlabel.cli.tables import Source
 from hyperlabel.cli.terminal import say
 from hyperlabel.errors import ParameterError
+from hyperlabel.files import replacing
 from hyperlabel.report import Items, render
 
 Option = typer.Option
@@ -55,11 +55,8 @@ def _check_page(path: Path) -> None:
 
 def _write_page(page: str, path: Path) -> None:
     """Write the page, whole or not at all."""
-    part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        part.write_text(page, encoding="utf-8")
-        os.replace(part, path)
+        with replacing(path) as part:
+            part.write_text(page, encoding="utf-8")
     except OSError as error:
         raise ParameterError(f"--out is '{path}', which cannot be written: {error.strerror}") from error
-    finally:
-        part.unlink(missing_ok=True)

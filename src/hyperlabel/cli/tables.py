@@ -1,8 +1,6 @@
 """Tables that commands read and write: votes with the columns beside them, labels, results."""
 
-import os
 import sys
-import tempfile
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +11,7 @@ import polars as pl
 
 from hyperlabel import engines
 from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.files import replacing
 from hyperlabel.frames import Column, columns_of
 from hyperlabel.read import TABLES, lf_columns, read_array, read_table, read_votes
 from hyperlabel.votes import Votes
@@ -276,25 +275,10 @@ def write_table(table: pl.DataFrame, path: Path | None) -> None:
         sys.stdout.write(table.write_csv())
         return
     try:
-        handle, part = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        os.close(handle)
+        with replacing(path) as part:
+            if TABLES[path.suffix] == "parquet":
+                table.write_parquet(part)
+            else:
+                table.write_csv(part, separator="\t" if TABLES[path.suffix] == "tsv" else ",")
     except OSError as error:
-        raise ParameterError(f"--out is '{path}', which cannot be written: {error.strerror}") from error
-    try:
-        if TABLES[path.suffix] == "parquet":
-            table.write_parquet(part)
-        else:
-            table.write_csv(part, separator="\t" if TABLES[path.suffix] == "tsv" else ",")
-        os.chmod(part, 0o666 & ~_umask())
-        os.replace(part, path)
-    except BaseException as error:
-        Path(part).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise ParameterError(f"--out is '{path}', which cannot be written: {error}") from error
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+        raise ParameterError(f"--out is '{path}', which cannot be written: {error.strerror or error}") from error

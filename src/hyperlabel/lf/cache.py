@@ -3,9 +3,7 @@
 import hashlib
 import io
 import json
-import os
 import re
-import tempfile
 import zipfile
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from hyperlabel.errors import ParameterError
+from hyperlabel.files import replacing
 from hyperlabel.lf.define import LabelingFunction
 from hyperlabel.lf.fingerprint import fingerprint_items, fingerprint_lf
 from hyperlabel.lf.items import Items
@@ -57,17 +56,8 @@ class Cache:
         content = io.BytesIO()
         head = json.dumps({"lf": lf.name, "values": answer.values, "failures": answer.failures})
         np.savez_compressed(content, head=np.array(head), codes=answer.codes)
-        self._write(self._paths[lf.name], content.getvalue())
-
-    def _write(self, path: Path, content: bytes) -> None:
-        handle, temporary = tempfile.mkstemp(dir=self.folder, prefix=".", suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        with replacing(self._paths[lf.name]) as part:
+            part.write_bytes(content.getvalue())
 
     def _path(self, lf: LabelingFunction) -> Path:
         data = self._column(lf.column) if isinstance(lf, ValueFunction) else self._all

@@ -5,7 +5,6 @@ and a resumed run is the same as an uninterrupted one. Nothing is pickled.
 """
 
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from hyperlabel.errors import WeightsError
+from hyperlabel.files import replacing
 from hyperlabel.train.recipe import Recipe
 
 
@@ -45,9 +45,8 @@ def save_checkpoint(
     for index, state in optimiser.state_dict()["state"].items():
         tensors |= {f"optimiser/{index}/{name}": value for name, value in state.items()}
     metadata = {"recipe": recipe.to_json(), "progress": json.dumps(asdict(progress))}
-    part = path.with_suffix(".part")
-    save_file(tensors, part, metadata)
-    os.replace(part, path)
+    with replacing(path) as part:
+        save_file(tensors, part, metadata)
 
 
 def read_progress(path: Path) -> tuple[Recipe, Progress]:

@@ -1,7 +1,6 @@
 """One training run: iterate, log, validate, checkpoint."""
 
 import json
-import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from hyperlabel.files import replacing
 from hyperlabel.priors import LABELED_PRIORS, IndependentPrior, Prior, Task
 from hyperlabel.theory.validity import to_signs
 from hyperlabel.train.checkpoint import Progress, load_net, load_optimiser, read_progress, save_checkpoint
@@ -142,9 +142,8 @@ class Run:
     def _cut_log(self) -> None:
         """Keep the lines of the log up to the checkpoint; the old log stays until the new one is complete."""
         records = [record for record in read_log(self.folder) if record["iteration"] <= self.progress.iteration]
-        part = self.folder / f"{LOG}.part"
-        part.write_text("".join(json.dumps(record) + "\n" for record in records))
-        os.replace(part, self.folder / LOG)
+        with replacing(self.folder / LOG) as part:
+            part.write_text("".join(json.dumps(record) + "\n" for record in records))
 
     def train(self, *, until: int | None = None) -> None:
         """Iterate to the end, or to iteration `until`."""

@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,6 +15,7 @@ from safetensors.numpy import save_file
 from hyperlabel.compat.snorkel.convert import Floats, Labels, probs_to_preds
 from hyperlabel.compat.snorkel.scores import score_labels
 from hyperlabel.errors import NotFittedError, ParameterError, WeightsError
+from hyperlabel.files import replacing
 from hyperlabel.models.majority import count_classes
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import to_votes
@@ -76,12 +76,10 @@ class BaseLabeler(ABC):
         """Write the model to a safetensors file; an old file stays until the new one is complete."""
         arrays, header = self._state()
         header = {"labeler": type(self).__name__, "cardinality": self.cardinality, **header}
-        part = Path(destination).with_name(f".{Path(destination).name}.part")
         try:
-            save_file(arrays, part, {"format": FORMAT, "header": json.dumps(header)})
-            os.replace(part, destination)
+            with replacing(Path(destination)) as part:
+                save_file(arrays, part, {"format": FORMAT, "header": json.dumps(header)})
         except (SafetensorError, OSError) as error:
-            part.unlink(missing_ok=True)
             raise WeightsError(f"destination is '{destination}', where no model can be written: {error}") from error
 
     def load(self, source: str | Path) -> None:
