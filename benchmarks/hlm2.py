@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from hyperlabel.bench.datasets import DataSet, load_datasets
 from hyperlabel.bench.markdown import table, titled
 from hyperlabel.bench.protocol import brier_score, log_loss, make_model, score, to_patterns
 from hyperlabel.bench.semi import draw_gold
+from hyperlabel.models import LabelModel
 from hyperlabel.models.hyper import to_probabilities
 from hyperlabel.weights import load_weights
 from record import write_result
@@ -28,6 +30,7 @@ from record import write_result
 FAMILIES = ("wrench", "crowd", "other")
 PEERS = ("mv", "bv", "auto", "hlm")
 GOLD, GOLD_DRAWS = (20, 100, 300, 1000), 5
+GOLD_MODELS = {"hlm2": "hlm2, gold in the pass", "hlm": "hlm, fine-tuned", "mv": "mv and lookup"}
 SUGGESTED, RANDOM_DRAWS = (50, 100, 300), 5
 SUBSETS, SUBSET_SHARE = 8, (0.35, 0.85)
 F1_GOLD, F1_TOLD = 300, ("hlm2", "mv")
@@ -63,12 +66,12 @@ def find_runs(folder: Path | None) -> list[str]:
     return [] if folder is None else sorted(map(str, folder.glob("run-*/weights.safetensors")))
 
 
-def measure(sets: Sequence[DataSet], name: str) -> dict[str, list[float]]:
+def measure(sets: Sequence[DataSet], name: str, **params: Any) -> dict[str, list[float]]:
     """Score, Brier score and log loss of a model on each set."""
     found: dict[str, list[float]] = {"score": [], "brier": [], "log loss": []}
     for each in sets:
         votes = hl.Votes.from_array(each.votes, n_classes=each.k)
-        model = make_model(name, each).fit(votes)
+        model = make_model(name, each, **params).fit(votes)
         probabilities = model.predict_proba(votes)
         found["score"].append(score(each, model.predict(votes)))
         found["brier"].append(brier_score(probabilities, each.truth))
@@ -126,16 +129,20 @@ def subset_part(sets: Sequence[DataSet]) -> str:
     return f"{what}\n\n" + table(head(sets, "model"), rows)
 
 
-def gold_scores(data: DataSet, size: int, seed: int, plain: Mapping[str, np.ndarray]) -> dict[str, float]:
-    """Scores, and 100 times the Brier score of hlm2, on the items that are not gold."""
+def tell(data: DataSet, size: int, seed: int) -> tuple[np.ndarray, DataSet]:
+    """Gold items drawn from a set, and the set without their truth, to score the others."""
     gold = draw_gold(data, size, seed)
-    rest = replace(data, truth=np.where(gold >= 0, -1, data.truth))
-    found = {f"{name}, no gold": score(rest, labels) for name, labels in plain.items()}
-    for title, name in (("hlm2, gold in the pass", "hlm2"), ("hlm, fine-tuned", "hlm"), ("mv and lookup", "mv")):
-        found[title] = score(rest, make_model(name, data).fit(data.votes, gold).predict(data.votes))
-    for title, given in (("hlm2, no gold, 100 Brier", None), ("hlm2, gold, 100 Brier", gold)):
-        probabilities = make_model("hlm2", data).fit(data.votes, given).predict_proba(data.votes)
-        found[title] = 100 * brier_score(probabilities, rest.truth)
+    return gold, replace(data, truth=np.where(gold >= 0, -1, data.truth))
+
+
+def gold_scores(data: DataSet, size: int, seed: int, plain: Mapping[str, LabelModel]) -> dict[str, float]:
+    """Scores, and 100 times the Brier score of hlm2, on the items that are not gold."""
+    gold, rest = tell(data, size, seed)
+    told = {name: make_model(name, data).fit(data.votes, gold) for name in GOLD_MODELS}
+    found = {f"{name}, no gold": score(rest, model.predict(data.votes)) for name, model in plain.items()}
+    found |= {GOLD_MODELS[name]: score(rest, model.predict(data.votes)) for name, model in told.items()}
+    for title, models in (("hlm2, no gold, 100 Brier", plain), ("hlm2, gold, 100 Brier", told)):
+        found[title] = 100 * brier_score(models["hlm2"].predict_proba(data.votes), rest.truth)
     return found
 
 
@@ -143,7 +150,7 @@ def gold_part(sets: Sequence[DataSet]) -> str:
     """Scores by number of gold items, on the items that are not gold."""
     found: dict[tuple[str, int], list[list[float]]] = defaultdict(lambda: [[] for _ in range(GOLD_DRAWS)])
     for each in sets:
-        plain = {name: make_model(name, each).predict(each.votes) for name in ("hlm2", "hlm")}
+        plain = {name: make_model(name, each).fit(each.votes) for name in ("hlm2", "hlm")}
         for size in GOLD:
             for seed in range(GOLD_DRAWS):
                 for title, value in gold_scores(each, size, seed, plain).items():
@@ -192,13 +199,15 @@ def suggest_part(sets: Sequence[DataSet]) -> str:
     return f"{what}\n\n" + table(["told", *head(sets, "items")], rows)
 
 
-def f1_with_gold(data: DataSet, name: str, seed: int) -> tuple[float, float]:
-    """F1 of the most probable labels, and of those for F1, on the items that are not gold."""
-    gold = draw_gold(data, F1_GOLD, seed)
-    rest = replace(data, truth=np.where(gold >= 0, -1, data.truth))
-    model = make_model(name, data).fit(data.votes, gold)
-    plain, wanted = (score(rest, model.predict(data.votes, metric=metric)) for metric in ("accuracy", "f1"))
-    return plain, wanted
+def two_f1(model: LabelModel, data: DataSet) -> list[float]:
+    """F1 of the most probable labels, and of those for F1."""
+    return [score(data, model.predict(data.votes, metric=metric)) for metric in ("accuracy", "f1")]
+
+
+def f1_with_gold(data: DataSet, name: str, seed: int) -> list[float]:
+    """Both on the items that are not gold."""
+    gold, rest = tell(data, F1_GOLD, seed)
+    return two_f1(make_model(name, data).fit(data.votes, gold), rest)
 
 
 def f1_part(sets: Sequence[DataSet]) -> str:
@@ -206,10 +215,7 @@ def f1_part(sets: Sequence[DataSet]) -> str:
     names = ("hlm2", *PEERS)
     rows, gains = [], []
     for each in (each for each in sets if each.metric == "f1"):
-        pairs = []
-        for name in names:
-            model = make_model(name, each).fit(each.votes)
-            pairs.append([score(each, model.predict(each.votes, metric=metric)) for metric in ("accuracy", "f1")])
+        pairs = [two_f1(make_model(name, each).fit(each.votes), each) for name in names]
         pairs += [np.mean([f1_with_gold(each, name, seed) for seed in range(GOLD_DRAWS)], axis=0) for name in F1_TOLD]
         gains.append(pairs)
         rows.append([each.name, each.family, *[f"{plain:.1f} → {wanted:.1f}" for plain, wanted in pairs]])
@@ -233,16 +239,17 @@ def known_part(sets: Sequence[DataSet]) -> str:
     """A class balance and accuracies of LFs that are known, here by the truth, as inputs."""
     rows = []
     for title, names in KNOWN.items():
-        labels, for_f1, right, brier = [], [], [], []
+        labels, for_metric, right, brier = [], [], [], []
         for each in sets:
             shares = true_shares(each)
             model = hl.HyperLabelModel(n_classes=each.k, **{name: shares[name] for name in names})
-            labels.append(score(each, model.predict(each.votes)))
-            right.append(score(replace(each, metric="accuracy"), model.predict(each.votes)))
-            for_f1.append(score(each, model.predict(each.votes, metric="f1" if each.metric == "f1" else "accuracy")))
+            most_probable = model.predict(each.votes)
+            labels.append(score(each, most_probable))
+            right.append(score(replace(each, metric="accuracy"), most_probable))
+            for_metric.append(score(each, model.predict(each.votes, metric=each.metric)))
             brier.append(brier_score(model.predict_proba(each.votes), each.truth))
         rows.append([title, "most probable", *show(by_family(sets, labels))])
-        rows.append([title, "for the set's metric", *show(by_family(sets, for_f1))])
+        rows.append([title, "for the set's metric", *show(by_family(sets, for_metric))])
         rows.append([title, "accuracy of the most probable", *show(by_family(sets, right))])
         rows.append([title, "Brier score", *show(by_family(sets, brier), 4)])
     what = (

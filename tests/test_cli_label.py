@@ -176,29 +176,32 @@ def test_label_with_classes_keeps_their_order_and_one_that_nobody_votes_for(hype
     assert_allclose(table.select("p_spam", "p_eggs", "p_ham").sum_horizontal(), 1)
 
 
-@pytest.mark.parametrize("engine", ["memory", "polars"])
-def test_label_with_a_class_balance_makes_it_the_mean_of_items_with_votes(hyperlabel, tmp_path, engine):
-    cells = np.random.default_rng(0).integers(-1, 2, (400, 4))
-    pl.DataFrame(np.array(["ham", "spam", None], object)[cells].tolist(), orient="row").write_parquet("votes.parquet")
-    said = hyperlabel(
-        *("label", "votes.parquet", "-o", "out.parquet", "--probabilities", "--engine", engine),
-        *("--classes", "ham,spam", "--class-balance", "0.8,0.2"),
-    )
-    assert said.code == 0, said.err
-    voted = pl.read_parquet("out.parquet").filter(pl.col("label").is_not_null())
+@pytest.fixture(params=["memory", "polars"])
+def balanced(hyperlabel, tmp_path, request):
+    """Labels random votes of two classes with a known balance, by an engine; gives the votes and the result."""
+
+    def run(*options):
+        cells = np.random.default_rng(0).integers(-1, 2, (400, 4))
+        named = np.array(["ham", "spam", None], object)[cells]
+        pl.DataFrame(named.tolist(), orient="row").write_parquet("votes.parquet")
+        said = hyperlabel(
+            *("label", "votes.parquet", "-o", "out.parquet", "--probabilities", "--engine", request.param),
+            *("--classes", "ham,spam", "--class-balance", "0.8,0.2", *options),
+        )
+        assert said.code == 0, said.err
+        return cells, pl.read_parquet("out.parquet")
+
+    return run
+
+
+def test_label_with_a_class_balance_makes_it_the_mean_of_items_with_votes(balanced):
+    _, found = balanced()
+    voted = found.filter(pl.col("label").is_not_null())
     assert voted["p_spam"].mean() == pytest.approx(0.2, abs=0.01)
 
 
-@pytest.mark.parametrize("engine", ["memory", "polars"])
-def test_label_for_f1_calls_what_the_model_does_and_is_as_sure_as_of_the_label(hyperlabel, tmp_path, engine):
-    cells = np.random.default_rng(0).integers(-1, 2, (400, 4))
-    pl.DataFrame(np.array(["ham", "spam", None], object)[cells].tolist(), orient="row").write_parquet("votes.parquet")
-    said = hyperlabel(
-        *("label", "votes.parquet", "-o", "out.parquet", "--probabilities", "--engine", engine),
-        *("--classes", "ham,spam", "--class-balance", "0.8,0.2", "--metric", "f1"),
-    )
-    assert said.code == 0, said.err
-    found = pl.read_parquet("out.parquet")
+def test_label_for_f1_calls_what_the_model_does_and_is_as_sure_as_of_the_label(balanced):
+    cells, found = balanced("--metric", "f1")
     labels = hl.HyperLabelModel(n_classes=2, class_balance=[0.8, 0.2]).predict(cells, metric="f1")
     assert found["label"].to_list() == np.array(["ham", "spam", None], object)[labels].tolist()
     sure = np.where(found["label"] == "spam", found["p_spam"], found["p_ham"])

@@ -48,7 +48,8 @@ def by_item(weights, votes, k, known=None):
 
 @pytest.fixture
 def weights(make_unrolled_weights):
-    return make_unrolled_weights()
+    """Random weights by which an item's votes say less each the more they are, as by those that are trained."""
+    return make_unrolled_weights(seed=1)
 
 
 @pytest.fixture
@@ -92,7 +93,7 @@ def test_probabilities_equal_those_of_torch(make_unrolled_weights, k, told):
         gold = draw_gold(patterns, truth) if told else np.zeros((patterns.n_patterns, k), np.int64)
         theirs = torch_steps(weights, [to_lesson(patterns, truth, gold)])[-1]
         ours = probabilities(weights, patterns, gold if told else None)
-        assert ours.std() > 0.03  # the network says something
+        assert ours.std() > 0.05  # the network says something
         assert_allclose(ours, theirs, atol=1e-5)
 
 
@@ -288,7 +289,7 @@ def test_gold_moves_its_pattern_towards_it(model):
     item = int((votes >= 0).sum(1).argmax())
     unlikely = int(plain[item].argmin())
     told = model(n_classes=3).fit(votes, {item: unlikely}).predict_proba(votes)
-    assert told[item, unlikely] > plain[item, unlikely] + 0.01
+    assert told[item, unlikely] > plain[item, unlikely] + 0.05
 
 
 def test_more_gold_of_a_pattern_tends_to_its_shares_by_their_roots(model):
@@ -349,7 +350,7 @@ def test_matched_evidence_expects_the_classes_of_gold_items(weights):
     told = Ballots.from_patterns(patterns, draw_gold(patterns, truth, every=2))
     before = unrolled.forward(weights, told)
     after = unrolled.match_gold(before, told)
-    assert gap(after, told) < 0.9 * gap(before, told)
+    assert gap(after, told) < 0.8 * gap(before, told)
 
 
 def test_gold_of_an_lf_that_is_always_wrong_turns_its_votes_on_other_patterns(model):
@@ -408,7 +409,7 @@ def test_known_class_balance_is_the_share_of_each_class(model):
     plain, _ = shares_of(model(n_classes=3), votes)
     matched, _ = shares_of(model(n_classes=3, class_balance=balance), votes)
     assert np.abs(plain - balance).max() > 0.1
-    assert np.abs(matched - balance).max() < 0.1 * np.abs(plain - balance).max()
+    assert_allclose(matched, balance, atol=0.01)
 
 
 def test_known_accuracies_are_the_shares_of_right_votes(model):

@@ -97,6 +97,13 @@ def sigmoid(values: Wide) -> Wide:
     return 0.5 * (1 + np.tanh(0.5 * values))
 
 
+def find_first(numbers: Ints) -> NDArray[np.bool_]:
+    """Which numbers differ from the one before: where runs of equal ones begin. (p,) -> (p,)."""
+    first = np.ones(len(numbers), bool)
+    np.not_equal(numbers[1:], numbers[:-1], out=first[1:])
+    return first
+
+
 def hash_rows(starts: Ints, lf: Ints, vote: Ints, k: int, seed: int) -> Keys:
     """A 64-bit hash of each sparse vote row: the wrapping sum of a hash of each (LF, vote).
 
@@ -358,7 +365,7 @@ def _stable_order(numbers: Ints) -> NDArray[np.intp]:
 
 def _runs(lengths: Ints) -> Iterator[tuple[int, int, int]]:
     """Runs of equal slots: (first vote, number of slots, votes in each)."""
-    change = np.flatnonzero(np.diff(lengths, prepend=-1))
+    change = np.flatnonzero(find_first(lengths))
     slots = np.diff(change, append=len(lengths))
     start = 0
     for first, count in zip(change.tolist(), slots.tolist(), strict=True):

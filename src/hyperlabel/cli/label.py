@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-import numpy as np
 import polars as pl
 import typer
 from rich.table import Table
@@ -28,6 +27,7 @@ from hyperlabel.errors import ConvergenceWarning, ParameterError
 from hyperlabel.models import label_model, label_models
 from hyperlabel.models.base import LabelModel
 from hyperlabel.models.decide import Metric, confidence_of
+from hyperlabel.patterns import Patterns
 from hyperlabel.votes import ABSTAIN
 
 Option = typer.Option
@@ -152,13 +152,15 @@ def print_label_counts(path: Path) -> int:
 
 def label_columns(estimator: LabelModel, source: Source, probabilities: bool, metric: Metric) -> pl.DataFrame:
     """The columns that labelling adds."""
-    shares, labels = estimator.predict_proba(source.votes), estimator.predict(source.votes, metric)
-    same = labels[:, None] == estimator.classes_
-    confidence = confidence_of(np.where(same.any(1), same.argmax(1), ABSTAIN), shares)
-    columns = {"label": label_series(labels, estimator.classes_), "confidence": pl.Series(confidence)}
+    read = estimator._read(source.votes)
+    patterns = Patterns.from_votes(read)
+    shares = estimator._pattern_probabilities(patterns)
+    best = estimator._decide(shares, patterns, metric)
+    labels = label_series(patterns.expand(read.decode(best)), estimator.classes_)
+    columns = {"label": labels, "confidence": pl.Series(patterns.expand(confidence_of(best, shares)))}
     if probabilities:
         names = pl.Series(estimator.classes_).cast(pl.String).to_list()
-        columns |= {f"p_{name}": pl.Series(shares[:, c]) for c, name in enumerate(names)}
+        columns |= {f"p_{name}": pl.Series(patterns.expand(shares[:, c])) for c, name in enumerate(names)}
     return pl.DataFrame(columns)
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError, require
-from hyperlabel.kernels import hash_rows, softmax
+from hyperlabel.kernels import find_first, hash_rows, softmax
 from hyperlabel.models.assumptions import check_class_balance
 from hyperlabel.models.base import LabelModel, TieBreak
 from hyperlabel.models.evidence import DENSE, VoteSums
@@ -188,7 +188,7 @@ class _Inference:
         self._is_class = np.repeat(np.eye(self._k), subtypes, axis=0)  # (kG, k)
         pairs, pair = np.unique(patterns.lf * self._k + patterns.vote, return_inverse=True)
         self._pair_lf, self._pair_vote = pairs // self._k, pairs % self._k
-        begins = np.diff(self._pair_lf, prepend=-1) > 0
+        begins = find_first(self._pair_lf)
         self._first_pair, self._pair_voter = np.flatnonzero(begins), np.cumsum(begins) - 1
         self._casts, self._is_cast = _tabulate(patterns, pair, len(pairs))
 

@@ -29,9 +29,11 @@ def suggest_items(
     wrong = (1 - probabilities.max(1)) * patterns.counts * patterns.has_votes
     told = np.bincount(patterns.inverse[known], minlength=patterns.n_patterns)
     free = _by_pattern(patterns.inverse, known, patterns.n_patterns)
-    queue = [
-        (-wrong[p] / (1 + told[p]) ** SATED, p) for p in range(patterns.n_patterns) if len(free[p]) and wrong[p] > 0
-    ]
+
+    def worth(pattern: int) -> float:
+        return float(wrong[pattern] / (1 + told[pattern]) ** SATED)
+
+    queue = [(-worth(p), p) for p in range(patterns.n_patterns) if len(free[p]) and wrong[p] > 0]
     heapq.heapify(queue)
     chosen: list[int] = []
     while queue and len(chosen) < n:
@@ -39,7 +41,7 @@ def suggest_items(
         chosen.append(int(free[pattern][0]))
         free[pattern], told[pattern] = free[pattern][1:], told[pattern] + 1
         if len(free[pattern]):
-            heapq.heapreplace(queue, (-wrong[pattern] / (1 + told[pattern]) ** SATED, pattern))
+            heapq.heapreplace(queue, (-worth(pattern), pattern))
         else:
             heapq.heappop(queue)
     return np.array(chosen, np.intp)

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.kernels import find_first
 from hyperlabel.unrolled.ballots import Counts, Floats
 
 Narrow = NDArray[np.float32]  # what the learned network computes in
@@ -105,13 +106,6 @@ class Groups:
         """For each node the mean over its group. (p, d) -> (p, d)."""
         means = np.add.reduceat(weighted[self.order], self.starts) / self.weight
         return means.astype(np.float32, copy=False)[self.place]
-
-
-def find_first(numbers: NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Which of ascending numbers are the first of their kind. (p,) -> (p,)."""
-    first = np.ones(len(numbers), bool)
-    np.not_equal(numbers[1:], numbers[:-1], out=first[1:])
-    return first
 
 
 def join_columns(columns: Sequence[Floats | float], p: int) -> Narrow:
