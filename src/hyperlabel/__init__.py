@@ -16,7 +16,8 @@ from hyperlabel.errors import (
     VotesError,
     WeightsError,
 )
-from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models
+from hyperlabel.labels import Labels
+from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models, load
 from hyperlabel.patterns import Patterns
 from hyperlabel.read import read_votes
 from hyperlabel.votes import ABSTAIN, Votes
@@ -45,6 +46,7 @@ __all__ = [
     "LFError",
     "LabelModel",
     "LabelingFunction",
+    "Labels",
     "MissingExtraError",
     "NotFittedError",
     "ParameterError",
@@ -59,6 +61,7 @@ __all__ = [
     "label_model",
     "label_models",
     "labeling_function",
+    "load",
     "lookup_lf",
     "read_votes",
     "regex_lf",

@@ -1,6 +1,7 @@
 """Classes: what the user states, what columns imply, and their numbers 0..k-1."""
 
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,9 +157,33 @@ def encode_column(column: Column, classes: Classes) -> NDArray[np.signedinteger]
     return np.array(table, smallest_type(len(classes))).take(column.codes + 1)
 
 
+def decode(numbers: NDArray[np.integer], classes: Classes) -> NDArray[Any]:
+    """Classes of class numbers; -1 stays -1. (n,) -> (n,).
+
+    >>> decode(np.array([1, -1, 0]), ("ham", "spam")).tolist()
+    ['spam', -1, 'ham']
+    """
+    if all(isinstance(c, int) and not isinstance(c, bool) for c in classes):
+        table = np.array([*classes, ABSTAIN])
+    else:
+        table = np.empty(len(classes) + 1, object)
+        table[:] = [*classes, ABSTAIN]
+    return table.take(numbers, mode="wrap")
+
+
 def smallest_type(k: int) -> np.dtype[np.signedinteger]:
     """The smallest type of integer that holds -2..k-1."""
     return np.min_scalar_type(-max(2, k))
+
+
+def missing_from(classes: Classes, others: Classes) -> Classes:
+    """The other classes that are not among some; True is not 1.
+
+    >>> missing_from((0, 1), (1, 2))
+    (2,)
+    """
+    known = {(type(c), c) for c in classes}
+    return tuple(c for c in others if (type(c), c) not in known)
 
 
 def missing_classes(column: Column, classes: Classes) -> Classes:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 Ints = NDArray[np.integer]
 Keys = NDArray[np.uint64]
-Floats = NDArray[np.float32]
-Wide = NDArray[np.float64]
+Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
 
 _CHUNK_KEYS = 1 << 16  # keys looked up at a time: they and their slots stay in the cache
 _BLOCK_PRODUCT = 1 << 17  # multiplications of a matrix product; BLAS starts threads above about twice this
@@ -59,7 +59,7 @@ def _join_digits(parts: Keys, base: np.uint64) -> Keys:
     return keys
 
 
-def multiply(values: Floats, matrix: Floats) -> Floats:
+def multiply(values: Float32, matrix: Float32) -> Float32:
     """`values @ matrix.T` in blocks that stay in the cache and below the size at which BLAS starts threads.
 
     Threads gain little on such narrow products, and cost ten times as much where other work keeps the cores busy.
@@ -78,21 +78,21 @@ def multiply(values: Floats, matrix: Floats) -> Floats:
     return product
 
 
-def softmax(logits: Wide) -> Wide:
+def softmax(logits: Float64) -> Float64:
     """Probabilities from unnormalised log-probabilities, by rows. (r, k) -> (r, k)."""
-    shares: Wide = np.exp(logits - _over_classes(np.maximum, logits)[:, None])
+    shares: Float64 = np.exp(logits - _over_classes(np.maximum, logits)[:, None])
     shares /= _over_classes(np.add, shares)[:, None]
     return shares
 
 
-def _over_classes(reduce_two: np.ufunc, values: Wide) -> Wide:
+def _over_classes(reduce_two: np.ufunc, values: Float64) -> Float64:
     """A reduction over the classes: one by one where they are few, up to forty times as quick. (r, k) -> (r,)."""
     if values.shape[1] > _MANY_CLASSES:
         return np.asarray(reduce_two.reduce(values, axis=1))
     return reduce(reduce_two, values.T)
 
 
-def sigmoid(values: Wide) -> Wide:
+def sigmoid(values: Float64) -> Float64:
     """1 / (1 + exp(-x)), without overflow."""
     return 0.5 * (1 + np.tanh(0.5 * values))
 
@@ -323,13 +323,13 @@ class VoteLayout:
         self._gather, self._gather_weight = index, weight.reshape(len(weight) // block, 1, block)
         self._column_starts = (np.cumsum(padded) - padded) // block
 
-    def add_rows(self, cells: Floats, values: Floats) -> None:
+    def add_rows(self, cells: Float32, values: Float32) -> None:
         """Add to each vote the value of its row, in place. (e, w), (p, w)."""
         for start, slots, length in self._blocks:
             block = cells[start : start + slots * length].reshape(slots, length, cells.shape[1])
             block += values[:length]
 
-    def sum_rows(self, cells: Floats) -> Floats:
+    def sum_rows(self, cells: Float32) -> Float32:
         """Sum of each row's votes. (e, w) -> (p, w)."""
         sums = np.zeros((len(self.row_order), cells.shape[1]), np.float32)
         for start, slots, length in self._blocks:
@@ -337,15 +337,15 @@ class VoteLayout:
             sums[:length] += block.sum(0) if slots > 1 else block[0]
         return sums
 
-    def add_columns(self, cells: Floats, values: Floats) -> None:
+    def add_columns(self, cells: Float32, values: Float32) -> None:
         """Add to each vote the value of its column, in place. (e, w), (n_columns, w)."""
         cells += values.take(self.lf, axis=0, mode="clip")
 
-    def sum_columns(self, cells: Floats) -> Floats:
+    def sum_columns(self, cells: Float32) -> Float32:
         """Sum of each column's votes, weighted by how often their rows occur. (e, w) -> (n_columns, w)."""
         gathered = cells.take(self._gather, axis=0, mode="clip")
         blocks, _, size = self._gather_weight.shape
-        sums: Floats = (self._gather_weight @ gathered.reshape(blocks, size, cells.shape[1]))[:, 0]
+        sums: Float32 = (self._gather_weight @ gathered.reshape(blocks, size, cells.shape[1]))[:, 0]
         if len(self._column_starts) == len(sums):
             return sums
         return np.add.reduceat(sums, self._column_starts, axis=0)

@@ -1,4 +1,4 @@
-"""Which items to label by hand next: the few whose gold labels would mend most others."""
+"""Which items to label by hand next: the few whose gold labels would correct most others."""
 
 import heapq
 
@@ -27,11 +27,11 @@ def suggest_items(
     """
     assert patterns.inverse is not None  # patterns of votes know their items
     wrong = (1 - probabilities.max(1)) * patterns.counts * patterns.has_votes
-    told = np.bincount(patterns.inverse[known], minlength=patterns.n_patterns)
+    known_items = np.bincount(patterns.inverse[known], minlength=patterns.n_patterns)
     free = _by_pattern(patterns.inverse, known, patterns.n_patterns)
 
     def worth(pattern: int) -> float:
-        return float(wrong[pattern] / (1 + told[pattern]) ** SATED)
+        return float(wrong[pattern] / (1 + known_items[pattern]) ** SATED)
 
     queue = [(-worth(p), p) for p in range(patterns.n_patterns) if len(free[p]) and wrong[p] > 0]
     heapq.heapify(queue)
@@ -39,7 +39,7 @@ def suggest_items(
     while queue and len(chosen) < n:
         _, pattern = queue[0]
         chosen.append(int(free[pattern][0]))
-        free[pattern], told[pattern] = free[pattern][1:], told[pattern] + 1
+        free[pattern], known_items[pattern] = free[pattern][1:], known_items[pattern] + 1
         if len(free[pattern]):
             heapq.heapreplace(queue, (-worth(pattern), pattern))
         else:

@@ -1,41 +1,42 @@
 """Why an item has its label: what each of its votes adds, and the fewest votes whose change would change the label.
 
-Flows in: a label model, votes and an item. Flows out: an `Explanation`. Changed rows are scored all in one pass, as
-items without weight beside the data, so that nothing else moves; a change that is then named was also tried for
-real, with the item's votes replaced.
+Flows in: a fitted model, votes and an item. Flows out: an `Explanation`. Every changed row is judged in the model's
+state, like any new row, so what is named really happens when such a row is predicted.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.classes import ABSTAIN
 from hyperlabel.errors import ParameterError
+from hyperlabel.labels.labels import Labels
 from hyperlabel.patterns import Patterns
 from hyperlabel.rows import Rows
-from hyperlabel.votes import ABSTAIN, Votes
+from hyperlabel.votes import Votes
 
-Floats = NDArray[np.float64]
+Float64 = NDArray[np.float64]
 Row = dict[int, int]  # LF -> class number
+Step = tuple[int, int]  # LF, and the class number that it votes instead
 
 _SWITCHED_VOTES = 64  # votes, of those that add most to the label, that are switched to another class
 _SWITCHED_CLASSES = 4  # the most probable other classes, to which they are switched
 _PAIRED = 32  # single changes, of those that weaken the label most, that are tried in pairs
-_TRIED = 8  # changes of each kind that are tried for real
 _LEAST = 1e-12  # probabilities below count as this in log-odds
 
 
-class Scorer(Protocol):
-    """The part of a label model that explaining needs."""
+class Judge(Protocol):
+    """The part of a fitted label model that explaining needs."""
 
-    def _pattern_probabilities(self, patterns: Patterns) -> Floats: ...
+    def label_patterns(self, patterns: Patterns) -> Labels:
+        """Labels of patterns."""
 
-    def _best(self, probabilities: Floats, patterns: Patterns) -> NDArray[np.intp]: ...
-
-    def _contributions(self, patterns: Patterns) -> Floats | None: ...
+    def contributions(self, patterns: Patterns) -> Float64 | None:
+        """What each vote adds to each class's log-odds, (e, k); None if that is not known exactly."""
 
 
 class Contribution(NamedTuple):
@@ -101,18 +102,17 @@ class Explanation:
         return f"The label would be {self.flipped} if {' and '.join(changes)}."
 
 
-def explain_item(model: Scorer, votes: Votes, item: Hashable) -> Explanation:
-    """Explain the label that a model gives to an item.
+def explain_item(judge: Judge, votes: Votes, item: Hashable) -> Explanation:
+    """Explain the label that a fitted model gives to an item.
 
     Args:
-        model: The model, ready to predict.
-        votes: All votes, since the label may depend on the other items.
+        judge: The fitted model.
+        votes: The votes, in the classes and LFs of the model.
         item: The item: its identifier if the votes have them, else its index.
     """
     patterns = Patterns.from_votes(votes)
     assert patterns.inverse is not None  # patterns of votes know their items
-    place = int(patterns.inverse[_index(votes, item)])
-    search = _Search(model, patterns, place)
+    search = _Search(judge, patterns, int(patterns.inverse[_index(votes, item)]))
     added = search.contributions()
     steps, flipped = search.find_flip(added)
     classes = [*votes.classes, ABSTAIN]
@@ -143,36 +143,33 @@ def _index(votes: Votes, item: Any) -> int:
 
 
 class _Search:
-    """One item's row of votes, and how a model scores it when some of them change.
+    """One item's row of votes, and how a model judges it when some of them change.
 
     Attributes:
         row: The item's votes.
         probabilities: (k,) of the item.
         label: Its class number, -1 for none.
-        target: Its most probable class.
+        target: Its label, or its most probable class if it has none.
     """
 
-    def __init__(self, model: Scorer, patterns: Patterns, place: int) -> None:
-        self.model, self.patterns, self.place = model, patterns, place
-        first, last = patterns.starts[place : place + 2]
-        self._votes = slice(int(first), int(last))
-        self.row: Row = dict(zip(patterns.lf[first:last].tolist(), patterns.vote[first:last].tolist(), strict=True))
-        probabilities = model._pattern_probabilities(patterns)
-        self.label = int(model._best(probabilities, patterns)[place])
-        self.probabilities: Floats = probabilities[place]
+    def __init__(self, judge: Judge, patterns: Patterns, index: int) -> None:
+        self.judge, self.pattern = judge, patterns.take(np.array([index]))
+        self.row: Row = dict(zip(self.pattern.lf.tolist(), self.pattern.vote.tolist(), strict=True))
+        labels = judge.label_patterns(self.pattern)
+        self.label, self.probabilities = int(labels.best[0]), labels.probabilities[0]
         self.target = self.label if self.label != ABSTAIN else int(self.probabilities.argmax())
 
-    def contributions(self) -> Floats:
+    def contributions(self) -> Float64:
         """What each vote adds to the log-odds of the target. -> (votes of the item,)."""
-        exact = self.model._contributions(self.patterns)
+        exact = self.judge.contributions(self.pattern)
         if exact is not None:
-            return exact[self._votes, self.target]
-        without, _ = self._score([self._change([(lf, ABSTAIN)]) for lf in self.row])
-        added: Floats = _log_odds(self.probabilities[self.target]) - _log_odds(without[:, self.target])
+            return exact[:, self.target]
+        without = self._judge([[(lf, ABSTAIN)] for lf in self.row]).probabilities
+        added: Float64 = _log_odds(self.probabilities[self.target]) - _log_odds(without[:, self.target])
         return added
 
-    def find_flip(self, added: Floats) -> tuple[Sequence[tuple[int, int]], int]:
-        """The first changes found that give another label, and that label; none and -1 if there are none.
+    def find_flip(self, added: Float64) -> tuple[Sequence[Step], int]:
+        """The fewest changes found that give another label, and that label; none and -1 if there are none.
 
         One vote before two, and one that abstains before one that switches.
         """
@@ -182,59 +179,41 @@ class _Search:
         singles = drops + switches
         if not singles:
             return [], ABSTAIN
-        scores, labels = self._score([self._change(steps) for steps in singles])
-        for part in (slice(len(drops)), slice(len(drops), None)):
-            found = self._try(singles[part], scores[part], labels[part])
+        scores = self._judge(singles)
+        for part in (np.arange(len(drops)), np.arange(len(drops), len(singles))):
+            found = self._weakest(singles, scores, part)
             if found is not None:
                 return found
-        weakening = np.argsort(scores[:, self.target], kind="stable")[:_PAIRED]
+        weakening = np.argsort(scores.probabilities[:, self.target], kind="stable")[:_PAIRED]
         pairs = [singles[a] + singles[b] for a, b in combinations(weakening, 2) if singles[a][0][0] != singles[b][0][0]]
-        return self._try(pairs, *self._score([self._change(steps) for steps in pairs])) or ([], ABSTAIN)
+        return self._weakest(pairs, self._judge(pairs), np.arange(len(pairs))) or ([], ABSTAIN)
 
     def _others(self) -> list[int]:
         """Classes other than the target, most probable first, as many as are tried."""
         ranked = np.argsort(-self.probabilities, kind="stable").tolist()
         return [c for c in ranked if c != self.target][:_SWITCHED_CLASSES]
 
-    def _change(self, steps: Iterable[tuple[int, int]]) -> Row:
+    def _change(self, steps: Iterable[Step]) -> Row:
         changed = {**self.row, **dict(steps)}
         return {lf: vote for lf, vote in changed.items() if vote != ABSTAIN}
 
-    def _score(self, rows: list[Row]) -> tuple[Floats, NDArray[np.intp]]:
-        """Probabilities and labels of rows beside the data, without weight. -> (rows, k), (rows,)."""
-        p = self.patterns.n_patterns
-        beside = _extend(self.patterns, np.arange(p), rows, weight=0)
-        probabilities = self.model._pattern_probabilities(beside)
-        return probabilities[p:], self.model._best(probabilities, beside)[p:]
+    def _judge(self, changes: list[list[Step]]) -> Labels:
+        """The item's labels after each of some changes."""
+        rows = [self._change(steps) for steps in changes]
+        starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        lf = np.array([lf for row in rows for lf in row], np.int64)
+        vote = np.array([vote for row in rows for vote in row.values()], np.int64)
+        return self.judge.label_patterns(self.pattern.with_rows(Rows(starts, lf, vote), np.ones(len(rows), np.int64)))
 
-    def _try(
-        self, changes: list[list[tuple[int, int]]], scores: Floats, labels: NDArray[np.intp]
-    ) -> tuple[list[tuple[int, int]], int] | None:
-        """The change that weakens the label most of those that give another one, once it is made for real."""
-        other = np.flatnonzero((labels != self.label) & (labels != ABSTAIN))
-        for place in other[np.argsort(scores[other, self.target], kind="stable")][:_TRIED].tolist():
-            label = self._label_after(changes[place])
-            if label not in (self.label, ABSTAIN):
-                return changes[place], label
-        return None
-
-    def _label_after(self, steps: list[tuple[int, int]]) -> int:
-        """The item's label when its votes are replaced."""
-        counts = self.patterns.counts.astype(np.int64)
-        counts[self.place] -= 1
-        kept = np.flatnonzero(counts)
-        edited = _extend(replace(self.patterns, counts=counts), kept, [self._change(steps)], weight=1)
-        return int(self.model._best(self.model._pattern_probabilities(edited), edited)[-1])
-
-
-def _extend(patterns: Patterns, kept: NDArray[np.intp], rows: list[Row], *, weight: int) -> Patterns:
-    """Some of the patterns, and rows behind them that occur `weight` times each."""
-    starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
-    lf = np.array([lf for row in rows for lf in row], np.int64)
-    vote = np.array([vote for row in rows for vote in row.values()], np.int64)
-    joined = patterns.rows.take(kept).concatenate(Rows(starts, lf, vote))
-    counts = np.concatenate([patterns.counts[kept], np.full(len(rows), weight)])
-    return replace(patterns, starts=joined.starts, lf=joined.lf, vote=joined.vote, counts=counts, inverse=None)
+    def _weakest(
+        self, changes: list[list[Step]], labels: Labels, part: NDArray[np.intp]
+    ) -> tuple[list[Step], int] | None:
+        """Of the changes that give another label, the one that weakens the present label most."""
+        other = part[(labels.best[part] != self.label) & (labels.best[part] != ABSTAIN)]
+        if not len(other):
+            return None
+        chosen = int(other[labels.probabilities[other, self.target].argmin()])
+        return changes[chosen], int(labels.best[chosen])
 
 
 def _log_odds(probability: Any) -> Any:
