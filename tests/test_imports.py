@@ -28,7 +28,7 @@ LEVELS = (
     ("lf",),
     ("hyperlabel",),
     ("engines", "train", "endmodel", "compat"),
-    ("bench", "report"),
+    ("report",),
     ("cli",),
     ("__main__",),
 )
