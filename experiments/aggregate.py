@@ -20,11 +20,9 @@ from experiments.paper import SCORES, SETS
 from experiments.plots import COLOURS, MARKERS, new_figure, save
 from experiments.protocol import (
     BINS,
-    brier_score,
     ceiling,
     check_models,
     fit_best_prior,
-    log_loss,
     model_order,
     named_model,
     reliability,
@@ -33,6 +31,7 @@ from experiments.protocol import (
 )
 from experiments.store import Cell, Options, Record, Store
 from hyperlabel.errors import ConvergenceWarning, ParameterError
+from hyperlabel.metrics import brier, log_loss
 
 ALL_ROWS, AS_RELEASED = "all rows", "as released"
 PRIORS = ("own", "uniform", "majority vote")
@@ -108,8 +107,8 @@ def measure(data: DataSet, model: str, **params: Any) -> dict[str, Any]:
         "score": fitted.scores[fitted.prior],
         "prior": fitted.prior,
         "scores_by_prior": fitted.scores,
-        "brier": brier_score(fitted.probabilities, data.truth),
-        "log_loss": log_loss(fitted.probabilities, data.truth),
+        "brier": brier(data.truth, fitted.probabilities),
+        "log_loss": log_loss(data.truth, fitted.probabilities),
         "reliability": reliability(fitted.probabilities, data.truth),
         "seconds": fitted.seconds,
     }

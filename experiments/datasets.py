@@ -8,16 +8,16 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.paper import F1_SETS
 from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.metrics import Metric
 from hyperlabel.read import SPLITS, WrenchData, read_wrench
 
-Metric = Literal["accuracy", "f1"]
 Ints = NDArray[np.int64]
 
 FAMILIES = ("wrench", "crowd", "panel", "other")
@@ -31,7 +31,7 @@ class DataSet:
     Attributes:
         name: Its name.
         family: One of `FAMILIES`, or what its anchors say.
-        metric: Accuracy, or F1 of class 1.
+        metric: What its labels are scored by.
         k: Number of classes.
         votes: (n, m) class numbers, -1 abstains.
         truth: (n,) class numbers, -1 unknown.

@@ -18,10 +18,10 @@ import numpy as np
 import hyperlabel as hl
 from experiments.datasets import FAMILIES, DataSet, by_family, load_datasets
 from experiments.markdown import table, titled
-from experiments.protocol import brier_score, log_loss, make_model, score, to_patterns
+from experiments.protocol import make_model, score, to_patterns
 from experiments.record import keep_result
 from experiments.semi import draw_gold
-from hyperlabel import network, unrolled
+from hyperlabel import metrics, network, unrolled
 from hyperlabel.models import LabelModel
 from hyperlabel.models.hyper import to_probabilities
 from hyperlabel.weights import load_weights
@@ -64,8 +64,8 @@ def measure(sets: Sequence[DataSet], name: str, **params: Any) -> dict[str, list
         model = make_model(name, each, **params).fit(votes)
         probabilities = model.predict_proba(votes)
         found["score"].append(score(each, model.predict(votes)))
-        found["brier"].append(brier_score(probabilities, each.truth))
-        found["log loss"].append(log_loss(probabilities, each.truth))
+        found["brier"].append(metrics.brier(each.truth, probabilities))
+        found["log loss"].append(metrics.log_loss(each.truth, probabilities))
     return found
 
 
@@ -132,7 +132,7 @@ def gold_scores(data: DataSet, size: int, seed: int, plain: Mapping[str, LabelMo
     found = {f"{name}, no gold": score(rest, model.predict(data.votes)) for name, model in plain.items()}
     found |= {GOLD_MODELS[name]: score(rest, model.predict(data.votes)) for name, model in told.items()}
     for title, models in (("hlm2, no gold, 100 Brier", plain), ("hlm2, gold, 100 Brier", told)):
-        found[title] = 100 * brier_score(models["hlm2"].predict_proba(data.votes), rest.truth)
+        found[title] = 100 * metrics.brier(rest.truth, models["hlm2"].predict_proba(data.votes))
     return found
 
 
@@ -238,7 +238,7 @@ def known_part(sets: Sequence[DataSet]) -> str:
             labels.append(score(each, most_probable))
             right.append(score(replace(each, metric="accuracy"), most_probable))
             for_metric.append(score(each, model.predict(each.votes, metric=each.metric)))
-            brier.append(brier_score(model.predict_proba(each.votes), each.truth))
+            brier.append(metrics.brier(each.truth, model.predict_proba(each.votes)))
         rows.append([title, "most probable", *show(by_family(sets, labels))])
         rows.append([title, "for the set's metric", *show(by_family(sets, for_metric))])
         rows.append([title, "accuracy of the most probable", *show(by_family(sets, right))])

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.datasets import DataSet
+from hyperlabel import metrics
 from hyperlabel.errors import ParameterError
 from hyperlabel.models import label_model, label_model_class, label_models
 from hyperlabel.models.base import LabelModel
@@ -22,9 +23,6 @@ from hyperlabel.weights import load_weights
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-LEAST_PROBABILITY = 1e-6
-"""A class that a model rules out counts as this probable in the log loss, which would else be infinite."""
 
 BINS = 10
 """Of the reliability plot."""
@@ -38,13 +36,8 @@ see votes alone."""
 
 
 def score(data: DataSet, labels: NDArray[Any]) -> float:
-    """Accuracy, or F1 of class 1, in per cent; an item without a label is wrong. (n,) -> score."""
-    known = data.truth >= 0
-    truth, found = data.truth[known], np.asarray(labels)[known]
-    if data.metric == "f1":
-        both = ((found == 1) & (truth == 1)).sum()
-        return float(100 * 2 * both / max(1, (found == 1).sum() + (truth == 1).sum()))
-    return float(100 * (found == truth).mean())
+    """Accuracy or F1, whichever is the set's, in per cent; an item without a label is wrong. (n,) -> score."""
+    return 100 * metrics.score(data.metric, data.truth, np.asarray(labels), data.k)
 
 
 def ceiling(data: DataSet) -> float:
@@ -66,29 +59,6 @@ def ceiling(data: DataSet) -> float:
 def to_patterns(data: DataSet) -> Patterns:
     """The patterns of a set's votes."""
     return Patterns.from_votes(Votes.from_array(data.votes, n_classes=data.k))
-
-
-def brier_score(probabilities: Floats, truth: Ints) -> float:
-    """Mean squared distance of the probabilities from the truth, over the items whose truth is known. (n, k), (n,).
-
-    >>> brier_score(np.array([[0.5, 0.5], [1.0, 0.0]]), np.array([0, -1]))
-    0.5
-    """
-    known = np.flatnonzero(truth >= 0)
-    distance = probabilities[known].copy()
-    distance[np.arange(len(known)), truth[known]] -= 1
-    return float((distance**2).sum(1).mean())
-
-
-def log_loss(probabilities: Floats, truth: Ints) -> float:
-    """Mean of -ln of the true class's probability, over the items whose truth is known. (n, k), (n,).
-
-    >>> round(log_loss(np.array([[0.5, 0.5]]), np.array([1])), 4)
-    0.6931
-    """
-    known = np.flatnonzero(truth >= 0)
-    right = probabilities[known, truth[known]]
-    return float(-np.log(np.maximum(right, LEAST_PROBABILITY)).mean())
 
 
 def reliability(probabilities: Floats, truth: Ints) -> dict[str, list[float]]:

@@ -8,11 +8,9 @@ from conftest import DATA
 from experiments.datasets import DataSet, load_datasets
 from experiments.protocol import (
     BINS,
-    brier_score,
     ceiling,
     check_models,
     fit_best_prior,
-    log_loss,
     majority_balance,
     make_model,
     reliability,
@@ -72,16 +70,6 @@ def test_ceiling_is_the_best_score_of_all_functions_of_patterns(metric):
         patterns, inverse = np.unique(votes, axis=0, return_inverse=True)
         best = max(score(data, np.array(f)[inverse.ravel()]) for f in itertools.product((0, 1), repeat=len(patterns)))
         assert ceiling(data) == pytest.approx(best)
-
-
-def test_brier_score_and_log_loss_of_known_values():
-    probabilities, truth = np.array([[0.8, 0.2], [0.4, 0.6], [0.5, 0.5]]), np.array([0, 0, -1])
-    assert brier_score(probabilities, truth) == pytest.approx((2 * 0.04 + 2 * 0.36) / 2)
-    assert log_loss(probabilities, truth) == pytest.approx(-(np.log(0.8) + np.log(0.4)) / 2)
-
-
-def test_log_loss_of_a_class_that_is_ruled_out_is_finite():
-    assert log_loss(np.array([[1.0, 0.0]]), np.array([1])) == pytest.approx(6 * np.log(10))
 
 
 def test_reliability_sorts_items_by_confidence():

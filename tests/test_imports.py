@@ -18,7 +18,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 # One line a level, lowest first: a room imports itself and the rooms of the lines above its own.
 LEVELS = (
     ("errors", "files", "kernels", "rows"),
-    ("arrays",),
+    ("arrays", "metrics"),
     ("frames",),
     ("classes",),
     ("votes",),
