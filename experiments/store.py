@@ -1,4 +1,4 @@
-"""Records of experiments: JSON lines, one finished cell a line, never lost and never run twice.
+"""Records of experiments: JSON lines, one finished cell per line, never lost and never run twice.
 
 Flows in: cells (what identifies a run: data set, model, seed, ...) and the work that measures one. Flows out: a file
 with the measures of each cell beside what identifies it, how long it took, and on what it ran.
@@ -11,8 +11,9 @@ import platform
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,9 @@ Record = dict[str, Any]
 Cell = Mapping[str, Any]
 Progress = Callable[[int, int, str], None]
 """Called with the number of finished cells, that of all cells, and a word about the last one."""
+
+LARGEST_FILE = 1_000_000
+"""Bytes of a file of records; what does not fit goes on in another, since no file of the repository is above 1 MiB."""
 
 VERSIONED = ("scipy", "sklearn", "torch", "transformers")
 
@@ -59,10 +63,10 @@ class Options:
 
 
 class Store:
-    """A file of records that grows by whole lines.
+    """A file of records that grows by whole lines; when it is full, `runs.jsonl` goes on in `runs-2.jsonl`.
 
     Args:
-        path: The file; it and its folder are made when the first record is written.
+        path: The first file; it and its folder are made when the first record is written.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -100,12 +104,28 @@ class Store:
 
     def _append(self, record: Record) -> None:
         """Write one whole line, and drop what a killed run left of its last one."""
+        line = json.dumps(record, default=_plain).encode() + b"\n"
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("ab+") as file:
+        with self._last_file(len(line)).open("ab+") as file:
             _drop_torn_line(file)
-            file.write(json.dumps(record, default=_plain).encode() + b"\n")
+            file.write(line)
             file.flush()
             os.fsync(file.fileno())
+
+    def _last_file(self, room: int) -> Path:
+        """The file that has room for so many more bytes."""
+        files = _files(self.path)
+        full = files[-1].exists() and files[-1].stat().st_size + room > LARGEST_FILE
+        return _continuation(self.path, len(files) + 1) if full else files[-1]
+
+
+def _files(path: Path) -> list[Path]:
+    """A file of records and those in which it goes on, in order."""
+    return [path, *takewhile(Path.exists, (_continuation(path, number) for number in count(2)))]
+
+
+def _continuation(path: Path, number: int) -> Path:
+    return path.with_stem(f"{path.stem}-{number}")
 
 
 class _Finished:
@@ -161,20 +181,22 @@ def _measure(cell: Cell, work: Callable[[Cell], Mapping[str, Any]]) -> Record:
 
 
 def read_records(path: Path) -> list[Record]:
-    """The records of a file; a last line that a killed run left unfinished is not read.
+    """The records of a file and of those in which it goes on; a line that a killed run left unfinished is not read.
 
     Raises:
         ParameterError: There is no such file, or a line of it is no record.
     """
     if not path.exists():
         raise ParameterError(f"there is no file of records '{path}'; run the experiment first")
-    records = []
+    return [record for file in _files(path) for record in _read_file(file)]
+
+
+def _read_file(path: Path) -> Iterator[Record]:
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
         try:
-            records.append(dict(json.loads(line)))
+            yield dict(json.loads(line))
         except ValueError as error:
             raise ParameterError(f"line {number} of '{path}' is no record: {error}; remove the line") from error
-    return records
 
 
 def versions() -> dict[str, str]:

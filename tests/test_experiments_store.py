@@ -64,6 +64,32 @@ def test_store_whose_only_line_is_torn_starts_anew(store):
     assert [r["seed"] for r in read_records(store.path)] == [0]
 
 
+def test_store_that_is_full_goes_on_in_another_file(store, monkeypatch):
+    store.run(CELLS[:1], square)
+    monkeypatch.setattr("experiments.store.LARGEST_FILE", store.path.stat().st_size + 10)
+    store.run(CELLS[:2], square)
+    store.run(CELLS, square)
+    names = ["runs-2.jsonl", "runs-3.jsonl", "runs.jsonl"]
+    assert sorted(path.name for path in store.path.parent.iterdir()) == names
+    assert [r["seed"] for r in read_records(store.path)] == [0, 1, 2]
+    store.run(CELLS, lambda cell: pytest.fail("was recorded before"))
+
+
+def test_store_with_a_torn_line_in_a_later_file_drops_it_and_goes_on(store, monkeypatch):
+    store.run(CELLS[:1], square)
+    monkeypatch.setattr("experiments.store.LARGEST_FILE", store.path.stat().st_size + 10)
+    store.path.with_stem("runs-2").write_text('{"model": "mv", "se')
+    store.run(CELLS, square)
+    assert [r["seed"] for r in read_records(store.path)] == [0, 1, 2]
+
+
+def test_read_records_of_a_broken_line_in_a_later_file_names_that_file(store):
+    store.run(CELLS[:1], square)
+    store.path.with_stem("runs-2").write_text("nonsense\n")
+    with pytest.raises(ParameterError, match="line 1 of .*runs-2.jsonl' is no record"):
+        read_records(store.path)
+
+
 def test_store_on_a_model_that_cannot_be_used_keeps_a_note(store):
     def refuse(cell):
         raise ParameterError("too few LFs")
