@@ -69,11 +69,13 @@ class Outcome:
 def hyperlabel(monkeypatch, capsys) -> Callable[..., Outcome]:
     """The command line, run in this process."""
 
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["hyperlabel", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return Outcome(ended.value.code, captured.out, captured.err)
+    return lambda *arguments: run_command(main, "hyperlabel", arguments, monkeypatch, capsys)
 
-    return run
+
+def run_command(main, name, arguments, monkeypatch, capsys) -> Outcome:
+    """A command line, given its arguments, until it ends."""
+    monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    captured = capsys.readouterr()
+    return Outcome(ended.value.code, captured.out, captured.err)

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hyperlabel.cli.app import app
-from hyperlabel.cli.compare import Result, brier_score, evaluate, result_table
+from hyperlabel.cli.compare import Result, evaluate, result_table
 from hyperlabel.models import label_model_class, label_models
 from hyperlabel.votes import Votes
 
@@ -61,15 +61,10 @@ def test_result_table_is_sorted_by_score_with_failures_last():
     assert list(result_table(results, "accuracy").columns[0].cells) == ["c", "a", "b"]
 
 
-def test_brier_score_of_certain_and_right_probabilities_is_zero():
-    assert brier_score(np.eye(2), np.array([0, 1])) == 0
-    assert brier_score(np.eye(2), np.array([1, -1])) == 2
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--metric", "recall"], "--metric is 'recall'; expected accuracy or f1"),
+        (["--metric", "recall"], "--metric is 'recall'; expected 'accuracy' or 'f1'"),
         (["--models", "mv,nope"], "there is no label model 'nope'"),
         (["--lfs", "lf9"], "lf9"),
     ],

@@ -86,6 +86,11 @@ _LATER = {"LFAnalysis": "hyperlabel.lf.analysis"} | dict.fromkeys(
 """Names that are loaded when they are first asked for: labelling votes does not need them."""
 
 
+def __dir__() -> list[str]:
+    """The public names, and nothing else."""
+    return sorted(__all__)
+
+
 def __getattr__(name: str) -> Any:
     """`hl.engines` and the names of `_LATER`."""
     if name == "engines":

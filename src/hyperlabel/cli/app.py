@@ -6,7 +6,6 @@ import typer
 
 import hyperlabel
 from hyperlabel.cli.analyze import analyze
-from hyperlabel.cli.bench import bench
 from hyperlabel.cli.compare import compare
 from hyperlabel.cli.demo import demo
 from hyperlabel.cli.label import label
@@ -21,7 +20,6 @@ app.command()(report)
 app.command()(compare)
 app.command()(train)
 app.command()(demo)
-app.add_typer(bench, name="bench")
 
 
 def _version(asked: bool) -> None:

@@ -16,6 +16,7 @@ from hyperlabel.cli.label import CLASSES_HELP, LFS_HELP, LONG_HELP, VOTES_HELP
 from hyperlabel.cli.tables import Source, open_source, read_labels, split_names
 from hyperlabel.cli.terminal import console, output, say
 from hyperlabel.errors import ConvergenceWarning, HyperlabelError, ParameterError
+from hyperlabel.metrics import Metric, brier, check_metric
 from hyperlabel.models import label_model, label_model_class, label_models
 from hyperlabel.votes import Votes
 
@@ -51,8 +52,7 @@ def compare(
     Prints score, Brier score and time of each, best first; --gold adds the models that need it. Scored are the items
     that have votes, known truth and no gold.
     """
-    if metric not in ("accuracy", "f1"):
-        raise ParameterError(f"--metric is '{metric}'; expected accuracy or f1")
+    measure = check_metric(metric, "--metric")
     columns, triple, stated = split_names(lfs, "--lfs"), split_names(long, "--long"), split_names(classes, "--classes")
     names = split_names(models, "--models") or [
         n for n in label_models() if gold or not label_model_class(n).needs_gold
@@ -64,7 +64,7 @@ def compare(
     results = []
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         for name in bar.track(names, description="comparing"):
-            results.append(evaluate(name, read, known, hidden, metric))
+            results.append(evaluate(name, read, known, hidden, measure))
     output.print(result_table(results, metric))
     say(f"scored: {(known >= 0).sum():,} of {read.n_items:,} items, those with votes and known truth")
 
@@ -84,7 +84,9 @@ def read_truth(
     return read, known, hidden
 
 
-def evaluate(name: str, votes: Votes, truth: NDArray[np.int64], gold: NDArray[np.int64] | None, metric: str) -> Result:
+def evaluate(
+    name: str, votes: Votes, truth: NDArray[np.int64], gold: NDArray[np.int64] | None, metric: Metric
+) -> Result:
     """Fit a model on votes and score it; a model that the votes do not suit says so in its note."""
     start = time.perf_counter()
     model = label_model(name, classes=votes.classes)
@@ -94,19 +96,11 @@ def evaluate(name: str, votes: Votes, truth: NDArray[np.int64], gold: NDArray[np
             warnings.simplefilter("always", ConvergenceWarning)
             probabilities = model.fit(votes, hint).predict_proba(votes)
         seconds = time.perf_counter() - start
-        score = model.score(votes, votes.decode(truth), metric="f1" if metric == "f1" else "accuracy")
+        score = model.score(votes, votes.decode(truth), metric=metric)
     except HyperlabelError as error:
         return Result(name, note=str(error))
     note = "did not converge" if any(issubclass(w.category, ConvergenceWarning) for w in caught) else ""
-    return Result(name, score, brier_score(probabilities, truth), seconds, note)
-
-
-def brier_score(probabilities: NDArray[np.float64], truth: NDArray[np.int64]) -> float:
-    """Mean squared distance of the probabilities from the truth, over items whose truth is known."""
-    known = np.flatnonzero(truth >= 0)
-    distance = probabilities[known].copy()
-    distance[np.arange(len(known)), truth[known]] -= 1
-    return float((distance**2).sum(1).mean())
+    return Result(name, score, brier(truth, probabilities), seconds, note)
 
 
 def result_table(results: list[Result], metric: str) -> Table:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel import metrics
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.models import label_model
 
@@ -48,14 +49,14 @@ def score(analysis: LFAnalysis) -> tuple[Scores, Scores] | None:
 
 def _score(probabilities: Floats, labels: NDArray[np.intp], truth: NDArray[np.int64]) -> Scores:
     """(p, k), (p,), (p, k) items of each pattern and true class -> scores."""
-    items, k = int(truth.sum()), truth.shape[1]
-    right = np.take_along_axis(truth, np.maximum(labels, 0)[:, None], 1)[:, 0] * (labels >= 0)
-    f1 = None
-    if k == 2:
-        called = truth[labels == 1].sum() + truth[:, 1].sum()
-        f1 = float(2 * truth[labels == 1, 1].sum() / max(1, called))
-    distance = (probabilities**2).sum(1, keepdims=True) - 2 * probabilities + 1  # from each class
-    return Scores(items, float(right.sum() / items), f1, float((truth * distance).sum() / items))
+    pattern, true_class = np.nonzero(truth)
+    counts, called, k = truth[pattern, true_class], labels[pattern], truth.shape[1]
+    return Scores(
+        items=int(counts.sum()),
+        accuracy=metrics.accuracy(true_class, called, counts),
+        f1=metrics.f1(true_class, called, k, counts) if k == 2 else None,
+        brier=metrics.brier(true_class, probabilities[pattern], counts),
+    )
 
 
 def group_by_confidence(analysis: LFAnalysis) -> tuple[Floats, Floats, NDArray[np.int64]]:
