@@ -22,6 +22,7 @@ KINDS = {
     "weights": "pre-trained weights: give it to HyperLabelModel(weights=...)",
     "model": "a saved label model: read it with hyperlabel.load(path), or label with --model PATH",
     "patterns": "counted patterns: read it with Patterns.load(path)",
+    "voter": "a voter of hyperlabel.compat.snorkel: read it with the load of its class",
 }
 """What a file may hold, and what it is good for."""
 
@@ -76,7 +77,7 @@ def read_tensors(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:
 
 
 def kind_of(path: str | Path) -> str | None:
-    """What a file holds, `weights`, `model` or `patterns`; None for anything else."""
+    """What a file holds, one of `KINDS`; None for anything else."""
     try:
         with safe_open(path, framework="np") as file:
             name = (file.metadata() or {}).get("format", "")

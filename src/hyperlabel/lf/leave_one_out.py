@@ -45,7 +45,7 @@ def leave_one_out(model: LabelModel, patterns: Patterns) -> LeaveOneOut:
     >>> from hyperlabel import Votes, label_model
     >>> votes = Votes.from_array([[0, -1], [1, 0], [1, 1]])
     >>> leave_one_out(label_model("mv"), Patterns.from_votes(votes)).label_changes.round(2).tolist()
-    [0.67, 0.33]
+    [0.33, 0.33]
     """
     counted = replace(patterns, inverse=None)  # labels of patterns, not of items
     before, n = model.label(counted), patterns.n_items
