@@ -1,4 +1,7 @@
-"""The commands, and how they are found."""
+"""The commands, and how they are found.
+
+Their files load typer alone until a command runs, so that help and completion are quick.
+"""
 
 from typing import Annotated
 

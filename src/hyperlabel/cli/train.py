@@ -6,15 +6,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-from hyperlabel.cli.tables import make_folder, split_names
-from hyperlabel.cli.terminal import console, say
+from hyperlabel.cli.options import Option, split_names
 from hyperlabel.errors import ParameterError, require
-from hyperlabel.priors import LABELED_PRIORS, PRIORS
-
-Option = typer.Option
 
 MODEL_HELP = "hlm (the paper's) or hlm2 (the default of labelling); decides what the other options stand at."
 PRIOR_HELP = "Synthetic training data: uniform (the paper's) or independent; for hlm2 mixture, rules, crowd or topics."
@@ -55,6 +48,7 @@ def train(
     _check_choices(prior=prior, architecture=architecture)
     for package in ("torch", "matplotlib"):
         require(package, extra="train")
+    from hyperlabel.cli.terminal import say
     from hyperlabel.train.finish import finish
     from hyperlabel.train.recipe import Recipe
     from hyperlabel.train.runs import check_resumable, train_runs
@@ -89,7 +83,6 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 _CHOICES = {
     "model": tuple(PRESETS),
-    "prior": (*PRIORS, *LABELED_PRIORS),
     "architecture": ("gnn", "deepset", "mlp", "unrolled"),
     "assumption": ("majority", "every"),
     "schedule": ("cosine", "constant"),
@@ -97,9 +90,12 @@ _CHOICES = {
 
 
 def _check_choices(**values: str) -> None:
+    from hyperlabel.priors import LABELED_PRIORS, PRIORS
+
+    choices = _CHOICES | {"prior": (*PRIORS, *LABELED_PRIORS)}
     for name, value in values.items():
-        if value not in _CHOICES[name]:
-            raise ParameterError(f"--{name} is '{value}'; expected {' or '.join(_CHOICES[name])}")
+        if value not in choices[name]:
+            raise ParameterError(f"--{name} is '{value}'; expected {' or '.join(choices[name])}")
 
 
 def _widths(text: str) -> tuple[int, ...]:
@@ -118,6 +114,8 @@ def _count_jobs(runs: int, jobs: int) -> int:
 
 
 def _check_folder(out: Path, resume: bool) -> None:
+    from hyperlabel.cli.tables import make_folder
+
     if not resume and any(out.glob("run-*/checkpoint.safetensors")):
         raise ParameterError(
             f"--out is '{out}', which holds checkpoints; add --resume to go on, or name another folder"
@@ -127,6 +125,17 @@ def _check_folder(out: Path, resume: bool) -> None:
 
 def _show_progress(steps: Iterator[dict[int, int]], total: int) -> None:
     """A bar on a terminal, a line now and then elsewhere."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from hyperlabel.cli.terminal import console, say
+
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     shown = 0
     with Progress(TextColumn("training"), *columns, console=console, disable=not console.is_terminal) as bar:
