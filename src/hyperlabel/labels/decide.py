@@ -27,9 +27,7 @@ def check_tie_break(tie_break: str) -> None:
         raise ParameterError(f"tie_break is {tie_break!r}; expected 'first', 'abstain' or 'random'")
 
 
-def decide(
-    probabilities: Float64, patterns: Patterns, tie_break: TieBreak, seed: int
-) -> NDArray[np.intp]:
+def decide(probabilities: Float64, patterns: Patterns, tie_break: TieBreak, seed: int) -> NDArray[np.intp]:
     """The most probable class of each pattern, -1 where nobody votes. (p, k) -> (p,).
 
     Args:
@@ -53,7 +51,7 @@ def _first(tied: NDArray[np.bool_]) -> NDArray[np.intp]:
     """The first tied class of each row: class by class where they are few, since argmax is slow on short rows."""
     n, k = tied.shape
     if k > _FEW_CLASSES:
-        return tied.argmax(1)
+        return np.asarray(tied.argmax(1), np.intp)
     first = np.zeros(n, np.intp)
     for c in range(k - 1, -1, -1):
         first[tied[:, c]] = c
@@ -101,7 +99,7 @@ class F1Rule:
         return best
 
     def sums(self, probabilities: Float64, patterns: Patterns) -> tuple[Float64, Float64, Float64]:
-        """Items called each class, their expected hits, and all items expected of it; adds up over chunks. (c,) each."""
+        """Items called each class, expected hits among them, and items expected of it: adds up over chunks. (c,)."""
         weight = (patterns.counts * patterns.has_votes).astype(np.float64)
         counting, gains = probabilities[:, -len(self.f1) :], self.gains(probabilities)
         called = gains >= (gains.max(1, keepdims=True) if gains.shape[1] > 1 else 0)
