@@ -19,6 +19,7 @@ Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 
 _CHUNK_KEYS = 1 << 16  # keys looked up at a time: they and their slots stay in the cache
+_FEW_ADDRESSES = 1 << 12  # clearing a table of so many slots costs less than a few rounds of hashing
 _BLOCK_PRODUCT = 1 << 17  # multiplications of a matrix product; BLAS starts threads above about twice this
 _MANY_CLASSES = 32  # from here on NumPy reduces rows quickly enough
 _EXACT = 1 << 24  # integers below this are exact in float32
@@ -80,12 +81,12 @@ def multiply(values: Float32, matrix: Float32) -> Float32:
 
 def softmax(logits: Float64) -> Float64:
     """Probabilities from unnormalised log-probabilities, by rows. (r, k) -> (r, k)."""
-    shares: Float64 = np.exp(logits - _over_classes(np.maximum, logits)[:, None])
-    shares /= _over_classes(np.add, shares)[:, None]
+    shares: Float64 = np.exp(logits - over_classes(np.maximum, logits)[:, None])
+    shares /= over_classes(np.add, shares)[:, None]
     return shares
 
 
-def _over_classes(reduce_two: np.ufunc, values: Float64) -> Float64:
+def over_classes(reduce_two: np.ufunc, values: Float64) -> Float64:
     """A reduction over the classes: one by one where they are few, up to forty times as quick. (r, k) -> (r,)."""
     if values.shape[1] > _MANY_CLASSES:
         return np.asarray(reduce_two.reduce(values, axis=1))
@@ -140,7 +141,7 @@ class Groups:
 
 def group_keys(keys: Keys, space: int) -> Groups:
     """Group equal keys: by address where the space is small, by hashing otherwise."""
-    if space <= max(8 * len(keys), _CHUNK_KEYS):
+    if space <= max(8 * len(keys), _FEW_ADDRESSES):
         return _group_by_address(keys.astype(np.intp), space)
     if len(keys) <= _CHUNK_KEYS or _mostly_distinct(keys[:_CHUNK_KEYS]):
         return _group_by_hash(keys)

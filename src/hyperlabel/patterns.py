@@ -6,6 +6,7 @@ number of its pattern, so that what was computed for patterns can be handed back
 
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
@@ -228,7 +229,7 @@ class Patterns:
         """The pattern of each vote. (e,)."""
         return np.repeat(np.arange(self.n_patterns), np.diff(self.starts))
 
-    @property
+    @cached_property
     def has_votes(self) -> NDArray[np.bool_]:
         """Whether anybody votes on the pattern's items. (p,)."""
         return np.diff(self.starts) > 0
@@ -270,9 +271,7 @@ class Patterns:
         return self.inverse
 
 
-def to_patterns(
-    data: object, *, n_classes: int | None = None, classes: Sequence[Hashable] | None = None
-) -> Patterns:
+def to_patterns(data: object, *, n_classes: int | None = None, classes: Sequence[Hashable] | None = None) -> Patterns:
     """Patterns from whatever holds votes, or from patterns.
 
     >>> to_patterns([[0, -1], [1, 1], [1, 1]]).counts.tolist()

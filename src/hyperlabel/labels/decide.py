@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from hyperlabel.classes import ABSTAIN
 from hyperlabel.errors import ParameterError
-from hyperlabel.kernels import Float64, hash_rows, mix_bits
+from hyperlabel.kernels import Float64, hash_rows, mix_bits, over_classes
 from hyperlabel.patterns import Patterns
 
 TieBreak = Literal["first", "abstain", "random"]
 
 TIE = 1e-6  # probabilities closer than this are tied: the paper's network computes in float32
 _SEEDS = 1 << 24  # seeds are taken modulo this: they are mixed into 64 bits beside the votes
+_FEW_CLASSES = 8
 _F1_ROUNDS = 50  # far more than `find_f1_rule` ever takes
 _LEAST_ITEMS = 1e-12  # so that a class that nobody has can be divided by
 
@@ -26,9 +27,7 @@ def check_tie_break(tie_break: str) -> None:
         raise ParameterError(f"tie_break is {tie_break!r}; expected 'first', 'abstain' or 'random'")
 
 
-def decide(
-    probabilities: Float64, patterns: Patterns, tie_break: TieBreak, seed: int
-) -> NDArray[np.intp]:
+def decide(probabilities: Float64, patterns: Patterns, tie_break: TieBreak, seed: int) -> NDArray[np.intp]:
     """The most probable class of each pattern, -1 where nobody votes. (p, k) -> (p,).
 
     Args:
@@ -39,13 +38,24 @@ def decide(
         seed: For random ties.
     """
     check_tie_break(tie_break)
-    tied = probabilities >= probabilities.max(1, keepdims=True) - TIE
-    best: NDArray[np.intp] = tied.argmax(1)
+    tied = probabilities >= over_classes(np.maximum, probabilities)[:, None] - TIE
+    best = _first(tied)
     if tie_break != "first":
         several = np.flatnonzero(tied.sum(1) > 1)
         best[several] = ABSTAIN if tie_break == "abstain" else _draw(tied, patterns, seed)[several]
     best[~patterns.has_votes] = ABSTAIN
     return best
+
+
+def _first(tied: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The first tied class of each row: class by class where they are few, since argmax is slow on short rows."""
+    n, k = tied.shape
+    if k > _FEW_CLASSES:
+        return np.asarray(tied.argmax(1), np.intp)
+    first = np.zeros(n, np.intp)
+    for c in range(k - 1, -1, -1):
+        first[tied[:, c]] = c
+    return first
 
 
 def _draw(tied: NDArray[np.bool_], patterns: Patterns, seed: int) -> NDArray[np.intp]:
@@ -89,7 +99,7 @@ class F1Rule:
         return best
 
     def sums(self, probabilities: Float64, patterns: Patterns) -> tuple[Float64, Float64, Float64]:
-        """Items called each class, their expected hits, and all items expected of it; adds up over chunks. (c,) each."""
+        """Items called each class, expected hits among them, and items expected of it: adds up over chunks. (c,)."""
         weight = (patterns.counts * patterns.has_votes).astype(np.float64)
         counting, gains = probabilities[:, -len(self.f1) :], self.gains(probabilities)
         called = gains >= (gains.max(1, keepdims=True) if gains.shape[1] > 1 else 0)

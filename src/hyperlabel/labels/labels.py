@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.classes import ABSTAIN, Classes, decode
+from hyperlabel.kernels import over_classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,7 @@ class Labels:
     def confidence(self) -> NDArray[np.float64]:
         """The probability of each label, or of the most probable class where there is none. (n,)."""
         own = np.take_along_axis(self.probabilities, np.maximum(self.best, 0)[:, None], axis=1)[:, 0]
-        return np.where(self.best == ABSTAIN, self.probabilities.max(1), own)
+        return np.where(self.best == ABSTAIN, over_classes(np.maximum, self.probabilities), own)
 
     def take(self, index: NDArray[np.integer], items: NDArray[Any] | None = None) -> "Labels":
         """The labels of an index, for instance from patterns to the items that have them."""

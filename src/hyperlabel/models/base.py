@@ -159,12 +159,10 @@ class LabelModel(ABC):
         """
         return self._fit_label(votes, gold, "accuracy").probabilities
 
-    def _fit_label(self, votes: object, gold: object, metric: Metric) -> Labels:
+    def _fit_label(self, votes: object, gold: object, metric: Metric) -> "_Verdict":
         check_metric(metric)
         patterns, counts, known = self._read_set(votes, gold)
-        labels = self._to_labels(self._learn(patterns, counts), patterns, metric)
-        labels = _expand(labels, patterns, votes)
-        return labels if known is None else labels.with_gold(known)
+        return _Verdict(self._to_labels(self._learn(patterns, counts), patterns, metric), patterns, known)
 
     def _learn(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> Float64:
         """Learn from patterns. -> their (p, k) probabilities."""
@@ -200,7 +198,8 @@ class LabelModel(ABC):
         if balance is None:
             return None
         shares: Float64 = balance[self._active.active]
-        return shares / shares.sum()
+        shares /= shares.sum()
+        return shares
 
     # Judging.
 
@@ -211,11 +210,14 @@ class LabelModel(ABC):
         >>> HyperLabelModel().label([[1, 1], [-1, -1]]).confidence.round(1).tolist()[1]
         0.5
         """
+        return self._verdict(votes, metric).of_items(votes.items if isinstance(votes, Votes) else None)
+
+    def _verdict(self, votes: object, metric: Metric) -> "_Verdict":
         check_metric(metric)
         if not self.is_fitted:
             return copy.copy(self)._fit_label(votes, None, metric)
         patterns = self.read(votes)
-        return _expand(self.label_patterns(patterns, metric), patterns, votes)
+        return _Verdict(self.label_patterns(patterns, metric), patterns)
 
     def label_patterns(self, patterns: Patterns, metric: Metric = "accuracy") -> Labels:
         """Labels of patterns, one row per pattern, judged in the state of `fit`.
@@ -243,7 +245,7 @@ class LabelModel(ABC):
         Of a model that is not fitted this is short for `fit_predict_proba`. An item without votes has the same
         probability for every class.
         """
-        return self.label(votes).probabilities
+        return self._verdict(votes, "accuracy").probabilities
 
     def predict(self, votes: object, metric: Metric = "accuracy") -> NDArray[Any]:
         """The label of each item, judged in the state of `fit`. -> (n,); -1 for items without votes.
@@ -257,7 +259,7 @@ class LabelModel(ABC):
                 probabilities: on public sets it pays with a known class balance, and the most probable class of the
                 default model has the better F1 otherwise (docs/model-card.md).
         """
-        return self.label(votes, metric).labels
+        return self._verdict(votes, metric).labels
 
     def score(self, votes: object, truth: object, metric: Metric = "accuracy") -> float:
         """How well the labels of `predict(votes, metric)` agree with the truth, over items whose truth is known.
@@ -480,11 +482,40 @@ class LabelModel(ABC):
         return f"{type(self).__name__}({', '.join(changed)})"
 
 
-def _expand(labels: Labels, patterns: Patterns, votes: object) -> Labels:
-    """From patterns to the items that have them; patterns that know no items keep one row each."""
-    if patterns.inverse is None:
-        return labels
-    return labels.take(patterns.inverse, votes.items if isinstance(votes, Votes) else None)
+@dataclass(frozen=True)
+class _Verdict:
+    """Labels of patterns on their way to the items, of which only what is asked for is given to each item.
+
+    Attributes:
+        of_patterns: One row per pattern.
+        patterns: The patterns; those that know no items keep one row each.
+        gold: (n,) gold classes of the items, which overrule; -1 for unknown.
+    """
+
+    of_patterns: Labels
+    patterns: Patterns
+    gold: NDArray[np.int64] | None = None
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        if self.gold is not None:
+            return self.of_items(None).labels
+        return self._to_items(self.of_patterns.labels)
+
+    @property
+    def probabilities(self) -> Float64:
+        if self.gold is not None:
+            return self.of_items(None).probabilities
+        return self._to_items(self.of_patterns.probabilities)
+
+    def of_items(self, items: NDArray[Any] | None) -> Labels:
+        index = self.patterns.inverse
+        labels = self.of_patterns if index is None else self.of_patterns.take(index, items)
+        return labels if self.gold is None else labels.with_gold(self.gold)
+
+    def _to_items(self, values: NDArray[Any]) -> NDArray[Any]:
+        index = self.patterns.inverse
+        return values if index is None else values.take(index, axis=0)
 
 
 def _count_votes(patterns: Patterns) -> Sums:

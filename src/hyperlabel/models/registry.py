@@ -115,6 +115,8 @@ def load(path: str | Path) -> LabelModel:
 
 def _from_json(header: dict[str, Any]) -> LabelModel:
     """A model of a class and parameters that are not defaults; a parameter may be a model itself."""
-    nested = {"model", "params"}
-    params = {n: _from_json(v) if isinstance(v, dict) and v.keys() == nested else v for n, v in header["params"].items()}
+    params: dict[str, Any] = dict(header["params"])
+    for name, value in params.items():
+        if isinstance(value, dict) and value.keys() == {"model", "params"}:
+            params[name] = _from_json(value)
     return class_of(header["model"])(**params)
