@@ -87,7 +87,7 @@ def _read(engine: Engine, job: Job) -> Encoder:
     present = list(engine.kinds())
     if job.gold is not None and job.gold not in present:
         raise VotesError(f"gold is '{job.gold}'; expected a column of votes: {', '.join(present)}")
-    names = _find_lfs([name for name in present if name != job.gold], job)
+    names = _find_lfs(present, job)
     n_classes, classes = _state_classes(job)
     columns = read_columns(
         engine,
@@ -105,14 +105,16 @@ def _read(engine: Engine, job: Job) -> Encoder:
 def _find_lfs(present: list[str], job: Job) -> list[str]:
     """The columns that are LFs, in the order that the model knows where it knows their names."""
     fitted = job.model.lf_names_ if job.model.is_fitted else None
-    if fitted is None:
-        chosen = lf_columns(present, job.lfs) if present else []
-        if not chosen:
-            raise VotesError("votes has no LF column but that of gold; name the LFs with lfs")
-        return chosen
-    chosen = lf_columns(present, job.lfs) if job.lfs is not None else [name for name in present if name in fitted]
-    match_lfs(chosen, fitted)
-    return list(fitted)
+    if fitted is not None and job.lfs is None:
+        chosen = [name for name in present if name in fitted]
+    else:
+        chosen = lf_columns(present, job.lfs)
+    chosen = [name for name in chosen if name != job.gold]
+    if fitted is not None:
+        return [chosen[j] for j in match_lfs(chosen, fitted)]
+    if not chosen:
+        raise VotesError("votes has no LF column but that of gold; name the LFs with lfs")
+    return chosen
 
 
 def _state_classes(job: Job) -> tuple[int | None, Sequence[Hashable] | None]:
@@ -183,7 +185,8 @@ def _fit_passes(engine: Engine, encoder: Encoder, job: Job, patterns: int) -> La
     if not job.model.reads_in_passes:
         raise ParameterError(
             f"votes has about {patterns:,} patterns, and {job.model!r} learns from patterns in memory; expected at "
-            f"most {job.max_patterns:,}. Name fewer LFs, fit the model on a sample of the rows first, or raise max_patterns"
+            f"most {job.max_patterns:,}. Name fewer LFs, fit the model on a sample of the rows first, or raise "
+            "max_patterns"
         )
     gold = collect_gold(engine, encoder)
     return copy.copy(job.model).fit_passes(partial(_reduce_rows, engine, encoder), encoder.no_items, gold, job.metric)
