@@ -94,6 +94,20 @@ def infer_classes(columns: Sequence[Column], n_classes: int | None = None) -> Cl
     return tuple(range(max(2, max(values, default=0) + 1)))
 
 
+def find_classes(
+    columns: Sequence[Column], n_classes: int | None, classes: Sequence[Hashable] | None
+) -> tuple[Classes, bool]:
+    """The classes of table columns, and whether they were stated, so that none can be added.
+
+    >>> find_classes([Column.from_values("a", ["spam", "ham"])], None, None)
+    (('ham', 'spam'), False)
+    """
+    stated = state_classes(n_classes, classes)
+    if stated is not None and classes is not None:
+        return stated, True
+    return complete_classes(infer_classes(columns, n_classes), n_classes), n_classes is not None
+
+
 def _one_kind(columns: Sequence[Column]) -> str:
     """The kind of class that all columns hold; numbers if they are all empty."""
     holder: dict[str, Column] = {}

@@ -19,7 +19,7 @@ from hyperlabel.classes import (
     Classes,
     complete_classes,
     encode_column,
-    infer_classes,
+    find_classes,
     limit_numbers,
     missing_classes,
     show_some,
@@ -130,7 +130,7 @@ class Votes:
         if not columns or not len(columns[0].codes):
             rows = f" and {len(columns[0].codes)} rows" if columns else ""
             raise VotesError(f"votes has {len(columns)} LF columns{rows}; expected at least one LF and one item")
-        known, stated = _column_classes(columns, n_classes, classes)
+        known, stated = find_classes(columns, n_classes, classes)
         cells = np.empty((len(columns[0].codes), len(columns)), smallest_type(len(known)))
         for j, column in enumerate(columns):
             cells[:, j] = encode_column(column, known)
@@ -172,7 +172,7 @@ class Votes:
             raise VotesError("votes has no rows; expected at least one vote")
         _check_identified(item_column)
         _check_identified(lf_column)
-        known, stated = _column_classes([vote_column], n_classes, classes)
+        known, stated = find_classes([vote_column], n_classes, classes)
         numbers = encode_column(vote_column, known)
         item_number, items = _by_appearance(item_column)
         kept = _one_vote_a_pair(item_number, lf_column, numbers, items, known)
@@ -353,17 +353,6 @@ def _number_classes(
     if high >= top:
         raise VotesError(f"{where()}; expected a class from 0 to {top - 1}. {remedy}")
     return stated or tuple(range(max(2, high + 1))), stated is not None
-
-
-def _column_classes(
-    columns: Sequence[Column], n_classes: int | None, classes: Sequence[Hashable] | None
-) -> tuple[Classes, bool]:
-    """The classes of table columns, and whether they were stated."""
-    if classes is not None:
-        stated = state_classes(n_classes, classes)
-        assert stated is not None
-        return stated, True
-    return complete_classes(infer_classes(columns, n_classes), n_classes), n_classes is not None
 
 
 def _lf_names(lfs: Sequence[str] | None, m: int) -> tuple[str, ...]:

@@ -136,9 +136,10 @@ class LabelModel(ABC):
         (cast,) = reduce(_count_votes)
         active = find_active(cast, None if gold is None else gold.counts, self._balance_of(shape.n_classes))
         seen = self._active = Seen(shape.classes, active, shape.lf_names, shape.n_lfs)
-        inner = None if gold is None else Gold(seen.restrict(gold.patterns), gold.counts[:, active])
+        inner = None if gold is None else keep_gold(seen.restrict(gold.patterns), gold.counts[:, active])
         self._fit_passes(partial(_reduce_restricted, reduce, seen), seen.restrict(shape), inner)
-        self._seen = replace(seen, gold=None if self.learns_from_gold else gold)
+        kept = None if gold is None or self.learns_from_gold else keep_gold(gold.patterns, gold.counts)
+        self._seen = replace(seen, gold=kept)
         if metric == "f1":
             rule = find_f1_rule(lambda rule: reduce(partial(self._f1_sums, rule)), shape.n_classes)
             self._seen = replace(self._seen, f1=rule)
@@ -337,7 +338,9 @@ class LabelModel(ABC):
     @property
     def classes_(self) -> NDArray[Any]:
         """The classes, in the order of their probabilities; known after `fit`."""
-        return np.array(self._fitted().classes)
+        classes = self._fitted().classes
+        kinds = {type(c) for c in classes}
+        return np.array(classes, dtype=None if len(kinds) == 1 else object)  # NumPy would make texts of 1 and "a"
 
     @property
     def n_features_in_(self) -> int:
