@@ -34,7 +34,7 @@ def read_analysis(path: Path, selection: Selection, truth: str | None, model: st
     known = None if truth is None else read_labels(truth, source, "truth")
     with say_warnings(), console.status("looking at the votes without each LF"):
         analysis = LFAnalysis(source.votes, known, model=estimator)
-        analysis.leave_one_out()
+        _ = analysis.labels, analysis.leave_one_out()
     return source, analysis
 
 

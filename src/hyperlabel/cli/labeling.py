@@ -7,7 +7,8 @@ from typing import Any
 import polars as pl
 from rich.table import Table
 
-from hyperlabel.cli.tables import Selection, label_columns, match_classes, open_source, read_labels, scan
+from hyperlabel.added import add_labels
+from hyperlabel.cli.tables import Selection, match_classes, open_source, read_labels, scan
 from hyperlabel.cli.terminal import console, say_warnings
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
@@ -34,8 +35,8 @@ class Labeling:
     probabilities: bool
     metric: Metric
 
-    def in_memory(self) -> pl.DataFrame:
-        """The table with the columns that labeling adds."""
+    def in_memory(self) -> Any:
+        """The table with the columns that labeling adds, as a Polars frame."""
         source = open_source(self.votes, self.selection, labels=[self.gold] if self.gold else [])
         gold = None if self.gold is None else read_labels(self.gold, source, "gold")
         with say_warnings():
@@ -45,15 +46,17 @@ class Labeling:
         if gold is not None:
             _, known = source.votes.with_classes(labels.classes).with_labels(gold, "gold")
             labels = labels.with_gold(known)
-        return source.join(label_columns(labels, self.probabilities))
+        return add_labels(source.frame, labels, probabilities=self.probabilities)
 
     def with_engine(self, engine: str, out: Path | None) -> Any:
         """As `in_memory`, where the data are; a lazy frame, or `out` if that is given."""
         from hyperlabel import engines
 
-        frame = scan(self.votes)
-        names = lf_columns(frame.collect_schema().names(), self.selection.lfs)
-        classes = match_classes(self.selection, frame.select(names))
+        classes = self.selection.classes
+        if classes is not None:
+            frame = scan(self.votes)
+            names = lf_columns(frame.collect_schema().names(), self.selection.lfs)
+            classes = match_classes(self.selection, frame.select(names))
         with say_warnings():
             return engines.label(
                 self.votes,

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hyperlabel.classes import ABSTAIN
 from hyperlabel.cli.options import ENGINES, split_names
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.files import replacing
 from hyperlabel.frames import Column
-from hyperlabel.labels import Labels
 from hyperlabel.models import LabelModel
 from hyperlabel.read import TABLES, lf_columns, read_array, read_table, read_votes
 from hyperlabel.votes import Votes
@@ -76,33 +74,6 @@ class Source:
     votes: Votes
     frame: pl.DataFrame
     key: str | None
-
-    def join(self, added: pl.DataFrame) -> pl.DataFrame:
-        """The table with further columns; columns of the table with the same name are kept as *_input."""
-        taken = [*self.frame.columns, *added.columns]
-        renamed = {}
-        for name in added.columns:
-            if name in self.frame.columns:
-                renamed[name] = _free_name(name, taken)
-                taken.append(renamed[name])
-        return self.frame.rename(renamed).hstack(added)
-
-
-def _free_name(name: str, taken: list[str]) -> str:
-    while name in taken:
-        name += "_input"
-    return name
-
-
-def label_columns(labels: Labels, probabilities: bool) -> pl.DataFrame:
-    """The columns that labeling adds; an item without a label has null, and labels have the type of the classes."""
-    names, k = pl.Series(list(labels.classes)), len(labels.classes)
-    index = np.where(labels.best == ABSTAIN, k, labels.best)
-    columns = {"label": names.extend_constant(None, 1).gather(index), "confidence": pl.Series(labels.confidence)}
-    if probabilities:
-        shares = labels.probabilities
-        columns |= {f"p_{name}": pl.Series(shares[:, c]) for c, name in enumerate(names.cast(pl.String).to_list())}
-    return pl.DataFrame(columns)
 
 
 def open_source(path: Path, selection: Selection, labels: Sequence[str] = ()) -> Source:
@@ -207,13 +178,15 @@ def choose_engine(engine: str, votes: Path, out: Path | None, *, long: list[str]
 
 
 def scan(path: Path) -> pl.LazyFrame:
-    """A table that is read when needed."""
+    """A table whose rows are read when needed."""
     from hyperlabel.engines.polars import scan_table
 
     try:
-        return scan_table(path)
+        frame: pl.LazyFrame = scan_table(path)
+        frame.collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise VotesError(f"'{path}' cannot be read: {str(error).splitlines()[0]}. Is it a whole table?") from error
+    return frame
 
 
 def scan_result(path: Path) -> pl.LazyFrame:

@@ -12,7 +12,8 @@ import numpy as np
 import polars as pl
 from rich.table import Table
 
-from hyperlabel.cli.tables import label_columns, make_folder, write_table
+from hyperlabel.added import add_labels
+from hyperlabel.cli.tables import make_folder, write_table
 from hyperlabel.cli.terminal import console, say
 from hyperlabel.labels import Labels
 from hyperlabel.metrics import accuracy
@@ -43,7 +44,7 @@ def label_tumors(out: Path) -> None:
     frame = vote_table()
     votes = Votes.from_frame(frame.select(list(RULES)), classes=CLASSES)
     labels = HyperLabelModel().label(votes)
-    labeled = frame.hstack(label_columns(labels, probabilities=False))
+    labeled = add_labels(frame, labels)
     make_folder(out)
     write_table(frame, out / "votes.csv")
     write_table(labeled, out / "labels.csv")
