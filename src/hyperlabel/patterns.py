@@ -270,9 +270,7 @@ class Patterns:
         return self.inverse
 
 
-def to_patterns(
-    data: object, *, n_classes: int | None = None, classes: Sequence[Hashable] | None = None
-) -> Patterns:
+def to_patterns(data: object, *, n_classes: int | None = None, classes: Sequence[Hashable] | None = None) -> Patterns:
     """Patterns from whatever holds votes, or from patterns.
 
     >>> to_patterns([[0, -1], [1, 1], [1, 1]]).counts.tolist()

@@ -15,7 +15,6 @@ from hyperlabel.patterns import Patterns
 TieBreak = Literal["first", "abstain", "random"]
 
 TIE = 1e-6  # probabilities closer than this are tied: the paper's network computes in float32
-_SEEDS = 1 << 24  # seeds are taken modulo this: they are mixed into 64 bits beside the votes
 _F1_ROUNDS = 50  # far more than `find_f1_rule` ever takes
 _LEAST_ITEMS = 1e-12  # so that a class that nobody has can be divided by
 
@@ -26,9 +25,7 @@ def check_tie_break(tie_break: str) -> None:
         raise ParameterError(f"tie_break is {tie_break!r}; expected 'first', 'abstain' or 'random'")
 
 
-def decide(
-    probabilities: Float64, patterns: Patterns, tie_break: TieBreak, seed: int
-) -> NDArray[np.intp]:
+def decide(probabilities: Float64, patterns: Patterns, tie_break: TieBreak, seed: int) -> NDArray[np.intp]:
     """The most probable class of each pattern, -1 where nobody votes. (p, k) -> (p,).
 
     Args:
@@ -50,7 +47,7 @@ def decide(
 
 def _draw(tied: NDArray[np.bool_], patterns: Patterns, seed: int) -> NDArray[np.intp]:
     """One of the tied classes, by a hash of the pattern's votes. (p, k) -> (p,)."""
-    hashes = hash_rows(patterns.starts, patterns.lf, patterns.vote, patterns.n_classes, int(seed) % _SEEDS)
+    hashes = hash_rows(patterns.starts, patterns.lf, patterns.vote, patterns.n_classes, int(seed))
     chosen = mix_bits(hashes) % tied.sum(1).astype(np.uint64)
     drawn: NDArray[np.intp] = (tied.cumsum(1) > chosen[:, None]).argmax(1)
     return drawn
@@ -89,7 +86,7 @@ class F1Rule:
         return best
 
     def sums(self, probabilities: Float64, patterns: Patterns) -> tuple[Float64, Float64, Float64]:
-        """Items called each class, their expected hits, and all items expected of it; adds up over chunks. (c,) each."""
+        """Items called each class, expected hits among them, and all items expected of it, to add up. (c,) each."""
         weight = (patterns.counts * patterns.has_votes).astype(np.float64)
         counting, gains = probabilities[:, -len(self.f1) :], self.gains(probabilities)
         called = gains >= (gains.max(1, keepdims=True) if gains.shape[1] > 1 else 0)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf.columns import Table
 from hyperlabel.models import HyperLabelModel, LabelModel
-from hyperlabel.models.overlaps import sum_products
+from hyperlabel.models.estimation.overlaps import sum_products
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes, to_votes
 

@@ -115,6 +115,9 @@ def load(path: str | Path) -> LabelModel:
 
 def _from_json(header: dict[str, Any]) -> LabelModel:
     """A model of a class and parameters that are not defaults; a parameter may be a model itself."""
-    nested = {"model", "params"}
-    params = {n: _from_json(v) if isinstance(v, dict) and v.keys() == nested else v for n, v in header["params"].items()}
+
+    def value_of(value: Any) -> Any:
+        return _from_json(value) if isinstance(value, dict) and value.keys() == {"model", "params"} else value
+
+    params: dict[str, Any] = {name: value_of(value) for name, value in header["params"].items()}
     return class_of(header["model"])(**params)

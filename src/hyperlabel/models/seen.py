@@ -79,9 +79,7 @@ class Seen:
         vote = number[patterns.vote]
         kept = vote >= 0
         restricted = patterns if kept.all() else patterns.with_rows(_keep(patterns, kept), patterns.counts)
-        return replace(
-            restricted, vote=vote[kept], n_classes=len(classes), classes=classes, inverse=patterns.inverse
-        )
+        return replace(restricted, vote=vote[kept], n_classes=len(classes), classes=classes, inverse=patterns.inverse)
 
     def expand(self, probabilities: Float64, patterns: Patterns) -> Float64:
         """Probabilities of all classes from those of the active ones. (p, c) -> (p, k).
