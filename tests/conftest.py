@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hyperlabel.cli import main
-from hyperlabel.weights import Weights, expected_shapes, unrolled_shapes
+from hyperlabel.weights import Weights, paper_shapes, unrolled_shapes
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -34,7 +34,7 @@ def make_weights() -> Callable[..., Weights]:
         rng = np.random.default_rng(seed)
         arrays = {
             name: rng.normal(0, 1 / np.sqrt(shape[-1]), shape).astype(np.float32)
-            for name, shape in expected_shapes(list(widths)).items()
+            for name, shape in paper_shapes(list(widths)).items()
         }
         return Weights(arrays, {"model": "random", "widths": list(widths)})
 
