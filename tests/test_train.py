@@ -16,6 +16,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hyperlabel.errors import HyperlabelError, ParameterError, WeightsError
+from hyperlabel.theory import to_signs
 from hyperlabel.weights import load_weights
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra `train`)")
@@ -82,13 +83,15 @@ def test_recipe_of_its_json_is_the_same():
     assert Recipe.from_json(TINY.to_json()) == TINY
 
 
-@pytest.mark.parametrize("name", ["iterations", "batch", "patience", "log_every", "validation_sets"])
+@pytest.mark.parametrize(
+    "name", ["max_cells", "iterations", "batch", "patience", "log_every", "validation_sets", "full_every"]
+)
 def test_recipe_with_none_of_what_it_needs_raises(name):
     with pytest.raises(ParameterError, match=f"{name} is 0; expected at least 1"):
         Recipe(**{name: 0})
 
 
-@pytest.mark.parametrize("name", ["candidates", "warmup", "seed"])
+@pytest.mark.parametrize("name", ["candidates", "warmup", "seed", "quick_sets"])
 def test_recipe_with_a_negative_number_raises(name):
     with pytest.raises(ParameterError, match=f"{name} is -1; expected 0 or more"):
         Recipe(**{name: -1})
@@ -251,9 +254,9 @@ def test_loss_of_a_batch_is_the_mean_over_all_its_items(tmp_path):
     tasks = [run.prior.sample(np.random.default_rng(seed)) for seed in range(3)]
     loss = loop.backward_batch(run.net, tasks, CPU)
     with torch.no_grad():
-        logits = torch.cat([run.net(loop._inputs(task, CPU)[0]) for task in tasks])
+        logits = torch.cat([run.net(torch.from_numpy(to_signs(task.votes))) for task in tasks])
         target = torch.cat([torch.from_numpy(task.target) for task in tasks])
-        voted = torch.cat([loop._inputs(task, CPU)[2] for task in tasks])
+        voted = torch.cat([torch.from_numpy((task.votes >= 0).any(axis=1)) for task in tasks])
         each = torch.nn.functional.binary_cross_entropy_with_logits(logits, target, reduction="none")
     assert loss == pytest.approx((each * voted).sum().item() / len(each), rel=1e-5)
 
