@@ -87,7 +87,7 @@ PAPER: dict[str, Any] = {
     "prior": "uniform",
     "architecture": "gnn",
     "widths": "8,8,8,32",
-    "candidates": 512,
+    "candidates": 1024,
     "max_cells": 120_000,
     "batch": 2,
     "iterations": 50_000,
