@@ -21,7 +21,7 @@ from hyperlabel.train.batches import backward_tasks
 from hyperlabel.train.loop import Run
 from hyperlabel.train.recipe import Recipe
 
-BATCHES = ((50, 0), (16, 32), (8, 64), (4, 128), (3, 192), (2, 256), (2, 512), (2, 1024), (1, 1024))
+BATCHES = ((50, 0), (8, 64), (4, 128), (3, 192), (2, 256), (2, 1024))
 POINTS = (0, 500, 3000)
 CPU = torch.device("cpu")
 REACH = Recipe(

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from hyperlabel.priors import Task
 from hyperlabel.theory.validity import to_signs
-from hyperlabel.train.compiled import CompiledNet, SignedVotes, find_compiler
+from hyperlabel.train.compiled import CompiledNet, SignedVotes, can_compile
 from hyperlabel.train.net import HyperNet
 
 
@@ -30,7 +30,7 @@ class Example:
 
 def compiles(net: nn.Module, device: torch.device) -> bool:
     """Whether the network can be compiled: the paper's, on a CPU, with a C compiler."""
-    return isinstance(net, HyperNet) and device.type == "cpu" and find_compiler() is not None
+    return isinstance(net, HyperNet) and device.type == "cpu" and can_compile()
 
 
 def to_example(net: nn.Module, task: Task, device: torch.device) -> Example:
