@@ -14,6 +14,8 @@ import hyperlabel as hl
 from hyperlabel.cli import tumors
 from hyperlabel.cli.options import ENGINES, MODELS
 from hyperlabel.engines import ENGINES as ENGINES_THERE_ARE
+from hyperlabel.errors import ParameterError
+from hyperlabel.priors import PaperValidationPrior
 
 VOTES = "id,text,lf_0,lf_1,lf_2,note\n7,win,spam,spam,,0.5\n3,hello,ham,ham,ham,1.5\n5,,,,,\n"
 CELLS = np.array([[1, 1, -1], [0, 0, 0], [-1, -1, -1], [-1, 1, 1], [0, -1, 0]])
@@ -292,6 +294,11 @@ TRAIN_MISTAKES = {
     "no folder": (["train"], r"Missing option '--out'; see: hyperlabel train --help"),
     "no runs": ([*TRAIN, "--runs", "0"], r"--runs is 0; expected at least 1"),
     "no jobs": ([*TRAIN, "--jobs", "-1"], r"--jobs is -1; expected a number of runs, or 0 for one for each core"),
+    "recipe": ([*TRAIN, "--recipe", "long"], r"--recipe is 'long'; expected short or paper"),
+    "recipe of another model": (
+        [*TRAIN, "--recipe", "paper", "--model", "hlm2"],
+        r"--recipe is 'paper' and --model 'hlm2'; the paper's recipe trains --model hlm",
+    ),
     "prior": ([*TRAIN, "--prior", "real"], r"--prior is 'real'; expected uniform or independent"),
     "architecture": ([*TRAIN, "--architecture", "rnn"], r"--architecture is 'rnn'; expected gnn or deepset or mlp"),
     "assumption": ([*TRAIN, "--assumption", "none"], r"--assumption is 'none'; expected majority or every"),
@@ -315,6 +322,28 @@ def test_train_with_a_bad_option_is_one_line_and_writes_nothing(hyperlabel, tmp_
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
     assert re.search(message, outcome.err)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.torch
+def test_train_by_the_papers_recipe_is_what_the_paper_says(hyperlabel, monkeypatch):
+    pytest.importorskip("torch", reason="torch is not installed (extra `train`)")
+    from hyperlabel.train import runs
+
+    seen = []
+
+    def stop(recipe, *_):
+        seen.append(recipe)
+        raise ParameterError("enough")
+
+    monkeypatch.setattr(runs, "check_resumable", stop)
+    assert "enough" in hyperlabel("train", "--out", "out", "--recipe", "paper", "--batch", "3").err
+    (recipe,) = seen
+    assert (recipe.schedule, recipe.lr, recipe.iterations, recipe.patience) == ("constant", 0.001, 50_000, 10_000)
+    assert (recipe.widths, recipe.batch, recipe.log_every) == ((8, 8, 8, 32), 3, 100)
+    assert (recipe.lr_at(0), recipe.lr_at(49_999), recipe.loss_window) == (0.001, 0.001, 10)
+    prior = recipe.make_prior()
+    assert (prior.items, prior.lfs, prior.max_cells) == ((100, 2000), (2, 60), 2000 * 60)
+    assert isinstance(recipe.make_validation_prior(), PaperValidationPrior)
 
 
 @pytest.mark.torch

@@ -22,6 +22,7 @@ _CHUNK_KEYS = 1 << 16  # keys looked up at a time: they and their slots stay in 
 _FEW_ADDRESSES = 1 << 12  # clearing a table of so many slots costs less than a few rounds of hashing
 _BLOCK_PRODUCT = 1 << 17  # multiplications of a matrix product; BLAS starts threads above about twice this
 _MANY_CLASSES = 32  # from here on NumPy reduces rows quickly enough
+_HASH_SEEDS = 1 << 24
 _EXACT = 1 << 24  # integers below this are exact in float32
 _MULTIPLIER = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, odd
 
@@ -108,9 +109,10 @@ def find_first(numbers: Ints) -> NDArray[np.bool_]:
 def hash_rows(starts: Ints, lf: Ints, vote: Ints, k: int, seed: int) -> Keys:
     """A 64-bit hash of each sparse vote row: the wrapping sum of a hash of each (LF, vote).
 
-    Two different rows collide with probability 2^-64; callers verify. (p + 1,), (e,), (e,) -> (p,).
+    Two different rows collide with probability 2^-64; callers verify. Seeds may have any size and count modulo 2^24:
+    they stand above the votes in 64 bits. (p + 1,), (e,), (e,) -> (p,).
     """
-    terms = mix_bits((lf * k + vote).astype(np.uint64) + np.uint64(seed + 1 << 40))
+    terms = mix_bits((lf * k + vote).astype(np.uint64) + np.uint64((seed + 1) % _HASH_SEEDS << 40))
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
     hashes: Keys = sums[starts[1:]] - sums[starts[:-1]]
     return hashes

@@ -6,6 +6,7 @@ checksum covers the header and all arrays, so that a damaged file is refused and
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ KINDS = {
 MOST_BYTES = 1 << 32  # of all arrays of a file
 MOST_HEADER = 1 << 26  # bytes of a header: names of a million LFs fit
 MOST_DEPTH = 20  # of nested lists in a header
+_TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"')  # of JSON
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -108,9 +110,9 @@ def _parse(path: str | Path, text: str) -> dict[str, Any]:
 
 
 def _depth(text: str) -> int:
-    """An upper bound of the depth of a JSON text."""
+    """The depth of a JSON text; brackets in names do not count."""
     depth = deepest = 0
-    for character in text:
+    for character in _TEXTS.sub("", text):
         if character in "[{":
             depth += 1
             deepest = max(deepest, depth)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.kernels import Float64
-from hyperlabel.models.overlaps import sum_products
+from hyperlabel.models.estimation.overlaps import sum_products
 from hyperlabel.patterns import Patterns
 
 Counts = NDArray[np.int64]

@@ -36,13 +36,15 @@ from hyperlabel.labels import (
 )
 from hyperlabel.metrics import Metric, check_metric
 from hyperlabel.metrics import score as score_labels
-from hyperlabel.models.assumptions import check_class_balance
+from hyperlabel.models.estimation.assumptions import check_class_balance
 from hyperlabel.models.packing import below, pack_params, pack_seen, to_json, unpack_seen, with_prefix
 from hyperlabel.models.seen import Seen, find_active, keep_gold
 from hyperlabel.networks import Gold, Reduce, Sums
 from hyperlabel.patterns import Patterns, to_patterns
 from hyperlabel.tensors import Arrays, write_tensors
 from hyperlabel.votes import Votes, to_votes
+
+SEEDS = 1 << 32  # that NumPy's generators take
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -118,6 +120,7 @@ class LabelModel(ABC):
             gold: (p, k) gold items of each pattern and class.
         """
         self._learn(patterns, gold)
+        self._warn_unless_converged()
         return self
 
     def fit_passes(
@@ -162,7 +165,9 @@ class LabelModel(ABC):
     def _fit_label(self, votes: object, gold: object, metric: Metric) -> "_Verdict":
         check_metric(metric)
         patterns, counts, known = self._read_set(votes, gold)
-        return _Verdict(self._to_labels(self._learn(patterns, counts), patterns, metric), patterns, known)
+        probabilities = self._learn(patterns, counts)
+        self._warn_unless_converged()
+        return _Verdict(self._to_labels(probabilities, patterns, metric), patterns, known)
 
     def _learn(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> Float64:
         """Learn from patterns. -> their (p, k) probabilities."""
@@ -177,10 +182,12 @@ class LabelModel(ABC):
         probabilities = self._complete(self._judge(inner) if found is None else found, patterns)
         rule = find_f1_rule(lambda rule: rule.sums(probabilities, patterns), patterns.n_classes)
         self._seen = replace(self._seen, f1=rule)
+        return probabilities
+
+    def _warn_unless_converged(self) -> None:
         if not self.converged_:
             message = f"{type(self).__name__} did not converge in {self.n_iter_} iterations; raise max_iter"
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
-        return probabilities
 
     def _forget(self) -> None:
         """Forget what was learned; should learning fail, nothing half-learned is left."""
@@ -197,9 +204,8 @@ class LabelModel(ABC):
         balance = self._balance_of(len(self._active.classes))
         if balance is None:
             return None
-        shares: Float64 = balance[self._active.active]
-        shares /= shares.sum()
-        return shares
+        shares = balance[self._active.active]
+        return np.asarray(shares / shares.sum())
 
     # Judging.
 
@@ -214,8 +220,9 @@ class LabelModel(ABC):
 
     def _verdict(self, votes: object, metric: Metric) -> "_Verdict":
         check_metric(metric)
-        if not self.is_fitted:
+        if not self.is_fitted and not self.needs_gold:
             return copy.copy(self)._fit_label(votes, None, metric)
+        self._fitted()
         patterns = self.read(votes)
         return _Verdict(self.label_patterns(patterns, metric), patterns)
 
@@ -331,6 +338,11 @@ class LabelModel(ABC):
         return self if self.is_fitted else copy.copy(self).fit(votes)
 
     @property
+    def _seed(self) -> int:
+        """The seed, of any size, as random generators take it."""
+        return int(self.seed) % SEEDS
+
+    @property
     def is_fitted(self) -> bool:
         """Whether the model has read a set."""
         return hasattr(self, "_seen")
@@ -387,7 +399,8 @@ class LabelModel(ABC):
 
     def _fitted(self) -> Seen:
         if not self.is_fitted:
-            raise NotFittedError(f"this {type(self).__name__} has not learned yet; call fit(votes) first")
+            arguments = "votes, gold" if self.needs_gold else "votes"
+            raise NotFittedError(f"this {type(self).__name__} has not learned yet; call fit({arguments}) first")
         return self._seen
 
     def _judge(self, inner: Patterns) -> Float64:

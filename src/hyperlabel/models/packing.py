@@ -68,7 +68,8 @@ def unpack_seen(arrays: Arrays, header: dict[str, Any]) -> Seen:
         seen = replace(seen, f1=F1Rule(arrays["f1"], arrays["f1_items"]))
     if "gold.counts" in arrays:
         counts = arrays["gold.counts"]
-        rows = Patterns(*(arrays[f"gold.{name}"] for name in _GOLD), counts.sum(1), seen.n_lfs, len(classes))
+        starts, lf, vote = (arrays[f"gold.{name}"] for name in _GOLD)
+        rows = Patterns(starts, lf, vote, counts.sum(1), seen.n_lfs, len(classes))
         seen = replace(seen, gold=Gold(rows, counts))
     return seen
 

@@ -97,8 +97,8 @@ class HyperLabelModel(LabelModel):
         self.weights_ = load_weights(self.weights)
         if gold is not None and not is_unrolled(self.weights_):
             raise ParameterError(
-                f"gold is given, but the weights {str(self.weights)!r} are fine-tuned on it, which needs all patterns in "
-                "memory; use weights='hlm2', or leave gold out"
+                f"gold is given, but the weights {str(self.weights)!r} are fine-tuned on gold, which needs all "
+                "patterns in memory; use weights='hlm2', or leave gold out"
             )
         self.state_ = read(self._network(shape), reduce, shape.n_lfs, shape.n_classes, gold)
 

@@ -14,7 +14,7 @@ from hyperlabel.compat.snorkel.voters import BaseLabeler
 from hyperlabel.errors import NotFittedError, ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.lf.analysis import LFAnalysis
-from hyperlabel.models.vote_sums import VoteSums
+from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.tensors import Arrays
 
 TRAINING = (

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 import hyperlabel as hl
 from hyperlabel.kernels import softmax
 from hyperlabel.models import cll, ebcc, evidence
-from hyperlabel.models.evidence import VoteSums
+from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.patterns import Patterns
 
 
