@@ -3,6 +3,7 @@
 import ast
 import graphlib
 import importlib
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -211,8 +212,8 @@ def test_levels_name_the_parts_that_there_are():
 
 def test_architecture_page_lists_every_part_at_its_level():
     page = (SOURCE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
-    rows = [line.split("|")[1:3] for line in page.splitlines() if line.startswith("| ") and "`" in line]
-    listed = {name.strip(" `/").removesuffix(".py"): int(level) - 1 for level, name in rows}
+    rows = re.findall(r"^\| (\d+) \| `(\w+)[./]", page, flags=re.MULTILINE)
+    listed = {name: int(level) - 1 for level, name in rows}
     listed["hyperlabel"] = listed.pop("__init__")
     assert listed == LEVEL_OF
 
