@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from experiments.datasets import load_datasets
 from experiments.existence import exists_valid
 from experiments.protocol import score
-from hyperlabel.models.hyper import to_probabilities
-from hyperlabel.network import forward
+from hyperlabel.networks.paper import forward, to_probabilities
 from hyperlabel.patterns import Patterns
 from hyperlabel.priors import UniformPrior
 from hyperlabel.theory import approximate_optimum, is_valid, optimum, to_signs
@@ -94,7 +93,7 @@ def labeler(weights: Weights) -> Labeler:
 
     def label(votes: Ints) -> Floats:
         patterns = Patterns.from_votes(Votes.from_array(votes, n_classes=2))
-        return patterns.expand(to_probabilities(forward(weights, patterns)))[:, 1]
+        return patterns.expand(to_probabilities(forward(weights, patterns)[0]))[:, 1]
 
     return label
 
