@@ -16,7 +16,7 @@ from hyperlabel.classes import Classes, complete_classes, missing_from, show_som
 from hyperlabel.errors import VotesError, WeightsError
 from hyperlabel.kernels import Groups, Ints, group_keys, hash_rows, key_space, pack_rows
 from hyperlabel.rows import Rows
-from hyperlabel.tensors import read_tensors, write_tensors
+from hyperlabel.tensors import plain_classes, read_tensors, write_tensors
 from hyperlabel.votes import ABSTAIN, Votes, match_lfs, to_votes
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -172,7 +172,7 @@ class Patterns:
         """Write the patterns and their counts to a safetensors file; items keep no number of their pattern."""
         arrays = {name: np.asarray(getattr(self, name), np.int64) for name in ("starts", "lf", "vote", "counts")}
         names = None if self.lf_names is None else list(self.lf_names)
-        header = {"n_lfs": self.n_lfs, "lf_names": names, "classes": list(self.classes)}
+        header = {"n_lfs": self.n_lfs, "lf_names": names, "classes": plain_classes(self.classes)}
         write_tensors(path, arrays, header, "patterns")
 
     @classmethod
@@ -183,14 +183,13 @@ class Patterns:
             WeightsError: The file is broken or holds something else.
         """
         arrays, header = read_tensors(path, "patterns")
-        names = header["lf_names"]
-        patterns = cls(
-            **{name: arrays[name] for name in ("starts", "lf", "vote", "counts")},
-            n_lfs=header["n_lfs"],
-            n_classes=len(header["classes"]),
-            lf_names=None if names is None else tuple(names),
-            classes=tuple(header["classes"]),
-        )
+        try:
+            names, classes = header["lf_names"], tuple(plain_classes(header["classes"]))
+            rows = (arrays[name] for name in ("starts", "lf", "vote", "counts"))
+            lf_names = None if names is None else tuple(names)
+            patterns = cls(*rows, int(header["n_lfs"]), len(classes), None, lf_names, classes)
+        except (KeyError, TypeError, ValueError) as error:
+            raise WeightsError(f"{path} holds no whole patterns ({error}); save it again") from error
         _check_loaded(patterns, path)
         return patterns
 
@@ -286,10 +285,13 @@ def to_patterns(data: object, *, n_classes: int | None = None, classes: Sequence
 
 def _check_loaded(patterns: Patterns, path: str | Path) -> None:
     """Check what a file claims before anything is indexed with it."""
-    starts, sizes = patterns.starts, np.diff(patterns.starts)
-    votes = len(patterns.vote)
-    whole = starts.ndim == 1 and len(starts) == patterns.n_patterns + 1 and starts[0] == 0 and starts[-1] == votes
-    if not whole or len(patterns.lf) != votes or (sizes < 0).any() or (patterns.counts < 0).any():
+    starts, votes = patterns.starts, len(patterns.vote)
+    arrays = starts, patterns.lf, patterns.vote, patterns.counts
+    whole = all(array.ndim == 1 and array.dtype == np.int64 for array in arrays)
+    whole = whole and len(starts) == patterns.n_patterns + 1 and len(patterns.lf) == votes
+    whole = whole and starts[0] == 0 and starts[-1] == votes and (np.diff(starts) >= 0).all()
+    names = patterns.n_lfs if patterns.lf_names is None else len(patterns.lf_names)
+    if not whole or (patterns.counts < 0).any() or names != patterns.n_lfs:
         raise WeightsError(f"{path} holds patterns whose parts do not fit each other; save it again")
     for name, numbers, top in (("lf", patterns.lf, patterns.n_lfs), ("vote", patterns.vote, patterns.n_classes)):
         if votes and not 0 <= numbers.min() <= numbers.max() < top:
