@@ -30,7 +30,7 @@ from hyperlabel.theory.validity import Assumption, quorum, to_signs
 
 Floats = NDArray[np.float64]
 
-KEPT = 0.25  # share of the draws kept at each splitting
+KEPT = 0.05  # share of the draws kept at each splitting
 MOVES = 4  # moves of each draw after a splitting
 SWEEPS = 20  # moves averaged at the end
 ENOUGH = 500  # valid plain draws that make splitting unnecessary
