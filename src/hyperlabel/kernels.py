@@ -9,17 +9,22 @@ A compiled version could replace this file and nothing else.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 Ints = NDArray[np.integer]
 Keys = NDArray[np.uint64]
-Floats = NDArray[np.float32]
-Wide = NDArray[np.float64]
+Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
+Floats = Float32  # until `network.py` and `models/hyper.py` say Float32
+
+Floating = TypeVar("Floating", Float32, Float64)
 
 _CHUNK_KEYS = 1 << 16  # keys looked up at a time: they and their slots stay in the cache
 _BLOCK_PRODUCT = 1 << 17  # multiplications of a matrix product; BLAS starts threads above about twice this
+_BLOCK_CELLS = 1 << 14  # numbers of a block that several operations in a row find in the cache
 _MANY_CLASSES = 32  # from here on NumPy reduces rows quickly enough
 _EXACT = 1 << 24  # integers below this are exact in float32
 _MULTIPLIER = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, odd
@@ -59,7 +64,7 @@ def _join_digits(parts: Keys, base: np.uint64) -> Keys:
     return keys
 
 
-def multiply(values: Floats, matrix: Floats) -> Floats:
+def multiply(values: Floating, matrix: Floating) -> Floating:
     """`values @ matrix.T` in blocks that stay in the cache and below the size at which BLAS starts threads.
 
     Threads gain little on such narrow products, and cost ten times as much where other work keeps the cores busy.
@@ -72,29 +77,107 @@ def multiply(values: Floats, matrix: Floats) -> Floats:
     if len(values) < block:
         return values @ matrix.T
     whole = len(values) // block * block
-    product = np.empty((len(values), d_out), np.float32)
+    product = np.empty((len(values), d_out), values.dtype)
     np.matmul(values[:whole].reshape(-1, block, d_in), matrix.T, out=product[:whole].reshape(-1, block, d_out))
     np.matmul(values[whole:], matrix.T, out=product[whole:])
     return product
 
 
-def softmax(logits: Wide) -> Wide:
-    """Probabilities from unnormalised log-probabilities, by rows. (r, k) -> (r, k)."""
-    shares: Wide = np.exp(logits - _over_classes(np.maximum, logits)[:, None])
-    shares /= _over_classes(np.add, shares)[:, None]
+def row_blocks(rows: int, width: int) -> Iterator[slice]:
+    """The rows of an array of this width, block by block, so that a block stays in the cache."""
+    step = max(1, _BLOCK_CELLS // max(width, 1))
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
+
+
+def softmax(logits: Float64, out: Float64 | None = None) -> Float64:
+    """Probabilities from unnormalized log-probabilities, by rows. (r, k) -> (r, k).
+
+    Args:
+        logits: The log-probabilities.
+        out: Where the result goes; the logits themselves are a good place.
+    """
+    shares = np.empty(logits.shape) if out is None else out
+    fill = _softmax_of_two if logits.shape[1] == 2 else _softmax_of_many
+    for block in row_blocks(*logits.shape):
+        fill(logits[block], shares[block])
     return shares
 
 
-def _over_classes(reduce_two: np.ufunc, values: Wide) -> Wide:
+def _softmax_of_two(logits: Float64, out: Float64) -> None:
+    """One exponential a row instead of two."""
+    lead = logits[:, 1] - logits[:, 0]
+    second = lead > 0
+    np.abs(lead, out=lead)
+    np.negative(lead, out=lead)
+    odds = np.exp(lead, out=lead)  # of the worse class
+    better = 1 / (1 + odds)
+    odds *= better
+    np.copyto(out[:, 0], better)
+    np.copyto(out[:, 1], odds)
+    np.copyto(out[:, 0], odds, where=second)
+    np.copyto(out[:, 1], better, where=second)
+
+
+def _softmax_of_many(logits: Float64, out: Float64) -> None:
+    np.subtract(logits, _over_classes(np.maximum, logits)[:, None], out=out)
+    np.exp(out, out=out)
+    out /= _over_classes(np.add, out)[:, None]
+
+
+def _over_classes(reduce_two: np.ufunc, values: Float64) -> Float64:
     """A reduction over the classes: one by one where they are few, up to forty times as quick. (r, k) -> (r,)."""
     if values.shape[1] > _MANY_CLASSES:
         return np.asarray(reduce_two.reduce(values, axis=1))
     return reduce(reduce_two, values.T)
 
 
-def sigmoid(values: Wide) -> Wide:
+def scale_rows(values: Float64, factors: Float64) -> None:
+    """Multiply each row by its factor, in place: column by column where they are few. (r, c), (r,)."""
+    if values.shape[1] > _MANY_CLASSES:
+        values *= factors[:, None]
+        return
+    for column in values.T:
+        column *= factors
+
+
+def sigmoid(values: Float64) -> Float64:
     """1 / (1 + exp(-x)), without overflow."""
     return 0.5 * (1 + np.tanh(0.5 * values))
+
+
+def gather_sums(values: Float64, index: Ints, starts: Ints) -> Float64:
+    """Sums of gathered rows over segments that are not empty: of `values[index[starts[s]:starts[s + 1]]]` each.
+
+    The gathered rows are never all in memory. (x, c), (e,), (segments + 1,) -> (segments, c).
+    """
+    sums = np.empty((len(starts) - 1, values.shape[1]))
+    if values.shape[1] > _MANY_CLASSES:
+        bounds = starts.tolist()
+        for segment, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False)):
+            np.add.reduce(values.take(index[start:end], axis=0), axis=0, out=sums[segment])
+        return sums
+    per_segment = len(index) // max(len(sums), 1)
+    for block in row_blocks(len(sums), values.shape[1] * (per_segment + 1)):
+        bounds = starts[block.start : block.stop + 1]
+        gathered = values.take(index[bounds[0] : bounds[-1]], axis=0)
+        np.add.reduceat(gathered, bounds[:-1] - bounds[0], out=sums[block])
+    return sums
+
+
+def sum_groups(values: Float64, group: Ints, size: int) -> Float64:
+    """Sums of the members of each group. (x,) or (x, c) by (x,) -> (size,) or (size, c)."""
+    if values.ndim == 1:
+        return np.bincount(group, values, size).astype(np.float64, copy=False)
+    columns = values.shape[1]
+    if columns <= _MANY_CLASSES:
+        flat = (group[:, None] * columns + np.arange(columns)).reshape(-1)
+        return np.bincount(flat, values.reshape(-1), size * columns).reshape(size, columns)
+    sums = np.zeros((size, columns))
+    order = stable_order(group)
+    starts = np.append(np.flatnonzero(find_first(group[order])), len(group))
+    sums[group[order[starts[:-1]]]] = gather_sums(values, order, starts)
+    return sums
 
 
 def find_first(numbers: Ints) -> NDArray[np.bool_]:
@@ -291,7 +374,7 @@ class VoteLayout:
 
     def __init__(self, starts: Ints, lf: Ints, vote: Ints, counts: Ints) -> None:
         sizes = np.diff(starts)
-        self.row_order = _stable_order(sizes.max(initial=0) - sizes)
+        self.row_order = stable_order(sizes.max(initial=0) - sizes)
         place = np.empty(len(sizes), np.intp)
         place[self.row_order] = np.arange(len(sizes))
         rows = np.repeat(np.arange(len(sizes)), sizes)
@@ -316,20 +399,20 @@ class VoteLayout:
         padded = -(-sizes // block) * block
         index = np.zeros(padded.sum(), np.intp)
         weight = np.zeros(len(index), np.float32)
-        by_column = _stable_order(self.lf)
+        by_column = stable_order(self.lf)
         shift = np.repeat(np.cumsum(padded) - padded - (np.cumsum(sizes) - sizes), sizes)
         index[np.arange(len(by_column)) + shift] = by_column
         weight[np.arange(len(by_column)) + shift] = self.weight[by_column]
         self._gather, self._gather_weight = index, weight.reshape(len(weight) // block, 1, block)
         self._column_starts = (np.cumsum(padded) - padded) // block
 
-    def add_rows(self, cells: Floats, values: Floats) -> None:
+    def add_rows(self, cells: Float32, values: Float32) -> None:
         """Add to each vote the value of its row, in place. (e, w), (p, w)."""
         for start, slots, length in self._blocks:
             block = cells[start : start + slots * length].reshape(slots, length, cells.shape[1])
             block += values[:length]
 
-    def sum_rows(self, cells: Floats) -> Floats:
+    def sum_rows(self, cells: Float32) -> Float32:
         """Sum of each row's votes. (e, w) -> (p, w)."""
         sums = np.zeros((len(self.row_order), cells.shape[1]), np.float32)
         for start, slots, length in self._blocks:
@@ -337,15 +420,15 @@ class VoteLayout:
             sums[:length] += block.sum(0) if slots > 1 else block[0]
         return sums
 
-    def add_columns(self, cells: Floats, values: Floats) -> None:
+    def add_columns(self, cells: Float32, values: Float32) -> None:
         """Add to each vote the value of its column, in place. (e, w), (n_columns, w)."""
         cells += values.take(self.lf, axis=0, mode="clip")
 
-    def sum_columns(self, cells: Floats) -> Floats:
+    def sum_columns(self, cells: Float32) -> Float32:
         """Sum of each column's votes, weighted by how often their rows occur. (e, w) -> (n_columns, w)."""
         gathered = cells.take(self._gather, axis=0, mode="clip")
         blocks, _, size = self._gather_weight.shape
-        sums: Floats = (self._gather_weight @ gathered.reshape(blocks, size, cells.shape[1]))[:, 0]
+        sums: Float32 = (self._gather_weight @ gathered.reshape(blocks, size, cells.shape[1]))[:, 0]
         if len(self._column_starts) == len(sums):
             return sums
         return np.add.reduceat(sums, self._column_starts, axis=0)
@@ -357,7 +440,7 @@ def _without_gaps(numbers: Ints) -> tuple[NDArray[np.intp], int]:
     return (np.cumsum(present) - 1)[numbers], int(present.sum())
 
 
-def _stable_order(numbers: Ints) -> NDArray[np.intp]:
+def stable_order(numbers: Ints) -> NDArray[np.intp]:
     """A stable argsort of small numbers; 16-bit ones are sorted by radix, in linear time."""
     small = len(numbers) and numbers.max() < 1 << 16
     return np.argsort(numbers.astype(np.uint16) if small else numbers, kind="stable")

@@ -1,0 +1,77 @@
+"""What a pre-trained network must offer: read a set in passes into a small state, then judge patterns in it.
+
+A network never holds a data set. It reads one in a fixed number of passes; in each pass every chunk of patterns gives
+sums that add up, whatever the chunks are, and the sums of all chunks advance the state. In memory there is one chunk;
+engines have one per partition. Afterwards the state alone judges any pattern, one by one or together.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.patterns import Patterns
+
+Sums = tuple[NDArray[np.float64], ...]
+"""What one pass needs of a chunk. The arrays of two chunks of the same set have the same shapes and are added."""
+
+Reduce = Callable[[Callable[[Patterns], Sums]], Sums]
+"""Applies a function to every chunk of a set and adds up what it gives."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gold:
+    """Vote rows of items whose class is known.
+
+    Attributes:
+        patterns: The distinct rows of these items; `counts` are their gold items.
+        counts: (g, k) gold items of each row and class.
+    """
+
+    patterns: Patterns
+    counts: NDArray[np.int64]
+
+
+class Network(Protocol):
+    """A pre-trained network. Its state is small, can be pickled, and never changes."""
+
+    @property
+    def n_passes(self) -> int:
+        """Passes over the data until the state is complete."""
+
+    def start(self, n_lfs: int, n_classes: int, gold: Gold | None) -> Any:
+        """The state before the first pass."""
+
+    def sums(self, patterns: Patterns, state: Any) -> Sums:
+        """What the next pass needs of a chunk. Gold items are part of the patterns and count like all others."""
+
+    def advance(self, state: Any, sums: Sums) -> Any:
+        """The state after a pass, given the sums over all chunks."""
+
+    def probabilities(self, patterns: Patterns, state: Any) -> NDArray[np.float64]:
+        """Probabilities of patterns in a complete state; rows without votes are uniform. -> (p, k)."""
+
+    def contributions(self, patterns: Patterns, state: Any) -> NDArray[np.float64] | None:
+        """What each vote adds to the logit of each class; None where logits are no sum over votes. -> (e, k)."""
+
+    def to_arrays(self, state: Any) -> dict[str, NDArray[Any]]:
+        """A complete state as named arrays."""
+
+    def from_arrays(self, arrays: dict[str, NDArray[Any]]) -> Any:
+        """The inverse of `to_arrays`."""
+
+
+def read(network: Network, reduce: Reduce, n_lfs: int, n_classes: int, gold: Gold | None = None) -> Any:
+    """All passes of a network over a set. -> the complete state."""
+    state = network.start(n_lfs, n_classes, gold)
+    for _ in range(network.n_passes):
+        state = network.advance(state, reduce(partial(network.sums, state=state)))
+    return state
+
+
+def add_sums(one: Sums, other: Sums) -> Sums:
+    """Arrays added one by one."""
+    return tuple(a + b for a, b in zip(one, other, strict=True))
