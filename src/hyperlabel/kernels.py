@@ -98,31 +98,29 @@ def softmax(logits: Float64, out: Float64 | None = None) -> Float64:
         out: Where the result goes; the logits themselves are a good place.
     """
     shares = np.empty(logits.shape) if out is None else out
-    fill = _softmax_of_two if logits.shape[1] == 2 else _softmax_of_many
+    if logits.size <= _BLOCK_CELLS:
+        _softmax_block(logits, shares)
+        return shares
+    fill = _softmax_of_two if logits.shape[1] == 2 else _softmax_block
     for block in row_blocks(*logits.shape):
         fill(logits[block], shares[block])
     return shares
 
 
-def _softmax_of_two(logits: Float64, out: Float64) -> None:
-    """One exponential a row instead of two."""
-    lead = logits[:, 1] - logits[:, 0]
-    second = lead > 0
-    np.abs(lead, out=lead)
-    np.negative(lead, out=lead)
-    odds = np.exp(lead, out=lead)  # of the worse class
-    better = 1 / (1 + odds)
-    odds *= better
-    np.copyto(out[:, 0], better)
-    np.copyto(out[:, 1], odds)
-    np.copyto(out[:, 0], odds, where=second)
-    np.copyto(out[:, 1], better, where=second)
-
-
-def _softmax_of_many(logits: Float64, out: Float64) -> None:
+def _softmax_block(logits: Float64, out: Float64) -> None:
     np.subtract(logits, _over_classes(np.maximum, logits)[:, None], out=out)
     np.exp(out, out=out)
     out /= _over_classes(np.add, out)[:, None]
+
+
+def _softmax_of_two(logits: Float64, out: Float64) -> None:
+    """One exponential per row instead of two."""
+    lead = logits[:, 1] - logits[:, 0]
+    odds = np.exp(-np.abs(lead))  # of the worse class
+    better = 1 / (1 + odds)
+    odds *= better
+    second = lead > 0
+    out[:, 0], out[:, 1] = np.where(second, odds, better), np.where(second, better, odds)
 
 
 def _over_classes(reduce_two: np.ufunc, values: Float64) -> Float64:
@@ -151,32 +149,20 @@ def gather_sums(values: Float64, index: Ints, starts: Ints) -> Float64:
 
     The gathered rows are never all in memory. (x, c), (e,), (segments + 1,) -> (segments, c).
     """
-    sums = np.empty((len(starts) - 1, values.shape[1]))
-    if values.shape[1] > _MANY_CLASSES:
+    columns = values.shape[1]
+    if 0 < len(index) * columns <= _BLOCK_CELLS:
+        return np.add.reduceat(values.take(index, axis=0), starts[:-1])
+    sums = np.empty((len(starts) - 1, columns))
+    if columns > _MANY_CLASSES:
         bounds = starts.tolist()
         for segment, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False)):
             np.add.reduce(values.take(index[start:end], axis=0), axis=0, out=sums[segment])
         return sums
-    per_segment = len(index) // max(len(sums), 1)
-    for block in row_blocks(len(sums), values.shape[1] * (per_segment + 1)):
+    votes_each = len(index) // max(len(sums), 1) + 1
+    for block in row_blocks(len(sums), columns * votes_each):
         bounds = starts[block.start : block.stop + 1]
         gathered = values.take(index[bounds[0] : bounds[-1]], axis=0)
         np.add.reduceat(gathered, bounds[:-1] - bounds[0], out=sums[block])
-    return sums
-
-
-def sum_groups(values: Float64, group: Ints, size: int) -> Float64:
-    """Sums of the members of each group. (x,) or (x, c) by (x,) -> (size,) or (size, c)."""
-    if values.ndim == 1:
-        return np.bincount(group, values, size).astype(np.float64, copy=False)
-    columns = values.shape[1]
-    if columns <= _MANY_CLASSES:
-        flat = (group[:, None] * columns + np.arange(columns)).reshape(-1)
-        return np.bincount(flat, values.reshape(-1), size * columns).reshape(size, columns)
-    sums = np.zeros((size, columns))
-    order = stable_order(group)
-    starts = np.append(np.flatnonzero(find_first(group[order])), len(group))
-    sums[group[order[starts[:-1]]]] = gather_sums(values, order, starts)
     return sums
 
 

@@ -75,13 +75,13 @@ class Shares:
         right = (votes.layout.sum_by_node(beliefs) * own_class).sum(1) if self.accuracies is not None else np.zeros(0)
         return beliefs.sum(0), right, np.asarray(votes.counts @ (evidence.factors(votes) * votes.size))
 
-    def match(self, evidence: Evidence, sums: Sums, cast: Float64, own_class: Float64) -> Evidence:
+    def match(self, evidence: Evidence, sums: Sums, votes: Float64, own_class: Float64) -> Evidence:
         """The evidence after a round: biases of classes and evidence of LFs for their own class, corrected.
 
         Args:
             evidence: Before.
             sums: Of all rows.
-            cast: (m,) votes of each LF.
+            votes: (m * k,) of each node.
             own_class: (m * k, k) marks the class a node votes for.
         """
         expected, right, factors = sums
@@ -90,11 +90,13 @@ class Shares:
             missed = np.log(_bound(self.balance)) - np.log(_bound(expected / items))
             evidence = replace(evidence, bias=evidence.bias + missed)
         if self.accuracies is not None:
+            m = len(self.accuracies)
+            cast = votes.reshape(m, -1).sum(1)
+            shares = right.reshape(m, -1).sum(1) / np.maximum(cast, LEAST_COUNT)
             known = (cast > 0) & ~np.isnan(self.accuracies)
-            shares = right.reshape(len(cast), -1).sum(1) / np.maximum(cast, LEAST_COUNT)
             missed = np.where(known, _logit(_bound(self.accuracies)) - _logit(_bound(shares)), 0)
             missed /= max(float(factors) / items, LEAST_COUNT)
-            added = np.repeat(missed, len(own_class) // len(cast))
+            added = np.repeat(missed, len(votes) // m)
             evidence = replace(evidence, table=evidence.table + added[:, None] * own_class)
         return evidence
 

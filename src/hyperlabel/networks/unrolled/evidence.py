@@ -32,8 +32,7 @@ class Evidence:
 
     def factors(self, votes: VoteTable) -> Float64:
         """What the evidence on each row is multiplied by. (r,)."""
-        sizes = np.arange(1, votes.size.max(initial=0) + 1, dtype=np.float64)
-        factors: Float64 = (self.scale * sizes**self.power).take(votes.size - 1)
+        factors: Float64 = (self.scale * votes.sizes**self.power).take(votes.size - 1)
         return factors
 
     def logits(self, votes: VoteTable) -> Float64:

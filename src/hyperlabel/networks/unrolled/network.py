@@ -20,6 +20,28 @@ from hyperlabel.weights import Weights
 
 
 @dataclass(frozen=True, eq=False)
+class Counts:
+    """What the first pass finds.
+
+    Attributes:
+        votes: (m * k,) items on which each node votes.
+        seen: (k,) the classes that take part, c of them.
+        number: (q,) the numbers of the nodes that occur.
+        nodes: What is known of these; None where there is nothing to learn, or nothing to tell apart.
+    """
+
+    votes: Float64
+    seen: NDArray[np.bool_]
+    number: NDArray[np.intp]
+    nodes: Nodes | None
+
+    @property
+    def own_class(self) -> Float64:
+        """1 where a node votes for a class that takes part, 0 elsewhere. (m * k, c)."""
+        return np.eye(len(self.seen))[:, self.seen].take(np.arange(len(self.votes)) % len(self.seen), axis=0)
+
+
+@dataclass(frozen=True, eq=False)
 class Reading:
     """What is known of a set while it is read.
 
@@ -28,25 +50,16 @@ class Reading:
         n_classes: Number of classes.
         gold: The vote rows of gold items.
         passes: Passes done.
-        votes: (m * k,) items on which each node votes; known after the first pass, as the following are.
-        classes: (c,) the classes that take part.
-        nodes: The nodes that occur, for these classes.
-        evidence: What the last pass gave; `table` (m * k, c).
+        counts: What the first pass found.
+        evidence: What the last one gave; `table` (m * k, c).
     """
 
     n_lfs: int
     n_classes: int
     gold: Gold | None
     passes: int = 0
-    votes: Float64 | None = None
-    classes: NDArray[np.intp] | None = None
-    nodes: Nodes | None = None
+    counts: Counts | None = None
     evidence: Evidence | None = None
-
-    @property
-    def own_class(self) -> Float64:
-        """1 where a node votes for a class that takes part, 0 elsewhere. (m * k, c)."""
-        return np.tile(np.eye(self.n_classes)[:, self.classes], (self.n_lfs, 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,15 +92,13 @@ class UnrolledNetwork:
     @property
     def n_passes(self) -> int:
         """One to count votes, one for each step, and the rounds of known shares."""
-        return 1 + self._steps + (SHARE_ROUNDS if self._knows_shares else 0)
+        knows_shares = self.class_balance is not None or self.lf_accuracies is not None
+        return 1 + self.n_steps + (SHARE_ROUNDS if knows_shares else 0)
 
     @property
-    def _steps(self) -> int:
+    def n_steps(self) -> int:
+        """Steps of the network."""
         return int(self.weights.header["steps"])
-
-    @property
-    def _knows_shares(self) -> bool:
-        return self.class_balance is not None or self.lf_accuracies is not None
 
     def start(self, n_lfs: int, n_classes: int, gold: Gold | None) -> Reading:
         """The state before the first pass; gold on rows without votes has nothing to teach."""
@@ -95,26 +106,27 @@ class UnrolledNetwork:
 
     def sums(self, patterns: Patterns, state: Reading) -> Sums:
         """What the next pass needs of a chunk."""
-        votes = keep_table(patterns)
-        if state.passes == 0:
+        votes, counts = keep_table(patterns), state.counts
+        if counts is None:
             return votes.layout.sum_by_node(votes.counts[:, None])[:, 0], np.asarray(votes.counts.sum())
-        if state.passes <= self._steps:
-            items = _beliefs(state, votes)
-            scale_rows(items, votes.counts)
-            return votes.layout.sum_by_node(items), items.sum(0)
-        assert state.evidence is not None  # there was a step
-        return self._shares(state).sums(state.evidence, votes, state.own_class)
+        if state.evidence is not None and state.passes > self.n_steps:
+            return self._shares(counts).sums(state.evidence, votes, counts.own_class)
+        items = _beliefs(counts, state.evidence, votes)
+        scale_rows(items, votes.counts)
+        return votes.layout.sum_by_node(items), items.sum(0)
 
     def advance(self, state: Reading, sums: Sums) -> Reading | UnrolledState:
         """The state after a pass, complete after the last."""
-        if state.passes == 0:
-            state = self._find_nodes(state, *sums)
-        elif state.passes <= self._steps:
-            state = replace(state, evidence=self._step(state, *sums))
+        counts, passes = state.counts, state.passes + 1
+        if counts is None:
+            return replace(state, passes=passes, counts=self._count(state, *sums))
+        if state.evidence is not None and state.passes > self.n_steps:
+            evidence = self._shares(counts).match(state.evidence, sums, counts.votes, counts.own_class)
         else:
-            state = replace(state, evidence=self._match_shares(state, sums))
-        state = replace(state, passes=state.passes + 1)
-        return self._complete(state) if state.passes == self.n_passes else state
+            evidence = self._step(state, counts, *sums)
+        if passes < self.n_passes:
+            return replace(state, passes=passes, evidence=evidence)
+        return _complete(evidence, counts, state.gold)
 
     def probabilities(self, patterns: Patterns, state: UnrolledState) -> Float64:
         """Probabilities of patterns in a complete state, gold looked up; uniform where nobody votes. -> (p, k)."""
@@ -132,79 +144,56 @@ class UnrolledNetwork:
         """The inverse of `to_arrays`."""
         return UnrolledState.from_arrays(arrays)
 
-    def _find_nodes(self, state: Reading, votes: Float64, items: Float64) -> Reading:
+    def _count(self, state: Reading, votes: Float64, items: Float64) -> Counts:
         """Which classes take part, which nodes occur, and what is known of them before any belief."""
-        m, k = state.n_lfs, state.n_classes
-        classes = self._find_classes(state, votes)
-        node = np.flatnonzero(votes > 0)
-        lf = node // k
-        gold = np.zeros(m * k)
-        if state.gold is not None:
-            gold = keep_table(state.gold.patterns).layout.sum_by_node(state.gold.counts.sum(1)[:, None].astype(float))[:, 0]
-        nodes = None
-        if len(node) and len(classes) > 1:
-            nodes = describe_nodes(
-                NumpyBackend(),
-                len(classes),
-                m,
-                lf=lf,
-                vote=np.searchsorted(classes, node % k),
-                of_set=np.zeros(len(node), np.intp),
-                n=votes[node],
-                items=items.reshape(1),
-                voting=np.array([np.count_nonzero(find_first(lf))], np.float64),
-                gold=gold[node],
-            )
-        return replace(state, votes=votes, classes=classes, nodes=nodes)
-
-    def _find_classes(self, state: Reading, votes: Float64) -> NDArray[np.intp]:
-        """The classes that somebody votes for, or that gold or the stated balance has; all, if these are not two."""
-        seen = votes.reshape(state.n_lfs, state.n_classes).sum(0) > 0
-        if state.gold is not None:
-            seen |= state.gold.counts.any(0)
-        if self.class_balance is not None:
-            seen |= self.class_balance > 0
-        return np.flatnonzero(seen) if seen.sum() > 1 else np.arange(state.n_classes)
-
-    def _step(self, state: Reading, class_counts: Float64, class_totals: Float64) -> Evidence:
-        """The evidence of the next step, from sums in which gold items count as believed."""
-        assert state.classes is not None  # known after the first pass
-        nodes, c = state.nodes, len(state.classes)
-        table = np.zeros((len(class_counts), c))
-        if nodes is None:
-            return Evidence(table, np.zeros(c), 1.0, 0.0, 1.0, np.ones(c))
-        if state.gold is not None:
-            known = keep_table(state.gold.patterns)
-            gold = state.gold.counts[:, state.classes]
-            missed = gold - gold.sum(1, keepdims=True) * _beliefs(state, known)
-            class_counts, class_totals = class_counts + known.layout.sum_by_node(missed), class_totals + missed.sum(0)
-        number = nodes.lf * state.n_classes + state.classes[nodes.vote]
-        linear = NumpyLinear(self.weights, state.passes - 1)
-        scaled = class_counts[number] * nodes.scale
-        step = advance(linear, nodes, scaled, nodes.scale * class_totals[None], last=state.passes == self._steps)
-        table[number] = step.evidence
-        return Evidence(
-            table, step.bias[0], float(step.scale[0]), float(step.power[0]), float(step.gold_weight[0]), np.ones(c)
+        k, seen, number = state.n_classes, self._find_classes(state, votes), np.flatnonzero(votes > 0)
+        c = np.count_nonzero(seen)
+        if len(number) == 0 or c < 2:
+            return Counts(votes, seen, number, None)
+        lf = number // k
+        nodes = describe_nodes(
+            NumpyBackend(),
+            c,
+            state.n_lfs,
+            lf=lf,
+            vote=(np.cumsum(seen) - 1).take(number % k),
+            of_set=np.zeros(len(number), np.intp),
+            n=votes[number],
+            items=items.reshape(1),
+            voting=np.array([np.count_nonzero(find_first(lf))], np.float64),
+            gold=_count_gold(state).take(number),
         )
+        return Counts(votes, seen, number, nodes)
 
-    def _shares(self, state: Reading) -> Shares:
-        """What is known of the classes that take part."""
-        balance = None if self.class_balance is None else self.class_balance[state.classes]
-        return Shares(balance, self.lf_accuracies)
-
-    def _match_shares(self, state: Reading, sums: Sums) -> Evidence:
-        assert state.evidence is not None and state.votes is not None  # there were steps
-        cast = state.votes.reshape(state.n_lfs, state.n_classes).sum(1)
-        return self._shares(state).match(state.evidence, sums, cast, state.own_class)
-
-    def _complete(self, state: Reading) -> UnrolledState:
-        evidence, votes = state.evidence, state.votes
-        assert evidence is not None and votes is not None  # a network has at least one step
+    def _find_classes(self, state: Reading, votes: Float64) -> NDArray[np.bool_]:
+        """The classes that somebody votes for, or that gold or the stated balance has; all, if these are not two."""
+        seen: NDArray[np.bool_] = votes.reshape(state.n_lfs, state.n_classes).any(0)
         if state.gold is not None:
-            gold = state.gold.counts[:, state.classes].astype(np.float64)
-            evidence = match_gold(evidence, keep_table(state.gold.patterns), gold)
-        seen = np.isin(np.arange(state.n_classes), state.classes)
-        return UnrolledState(complete(evidence, votes, seen), seen, state.gold)
+            seen = seen | state.gold.counts.any(0)
+        if self.class_balance is not None:
+            seen = seen | (self.class_balance > 0)
+        return seen if np.count_nonzero(seen) > 1 else np.ones_like(seen)
+
+    def _step(self, state: Reading, counts: Counts, class_counts: Float64, class_totals: Float64) -> Evidence:
+        """The evidence of the next step, from sums in which gold items count as believed."""
+        nodes, c = counts.nodes, len(class_totals)
+        table, worth = np.zeros((len(class_counts), c)), np.ones(c)
+        if nodes is None:
+            return Evidence(table, np.zeros(c), 1.0, 0.0, 1.0, worth)
+        if state.gold is not None:
+            known, gold = keep_table(state.gold.patterns), state.gold.counts[:, counts.seen]
+            missed = gold - gold.sum(1, keepdims=True) * _beliefs(counts, state.evidence, known)
+            class_counts, class_totals = class_counts + known.layout.sum_by_node(missed), class_totals + missed.sum(0)
+        linear, last = NumpyLinear(self.weights, state.passes - 1), state.passes == self.n_steps
+        scaled = class_counts[counts.number] * nodes.scale
+        step = advance(linear, nodes, scaled, nodes.scale * class_totals[None], last=last)
+        table[counts.number] = step.evidence
+        return Evidence(table, step.bias[0], step.scale.item(), step.power.item(), step.gold_weight.item(), worth)
+
+    def _shares(self, counts: Counts) -> Shares:
+        """What is known of the classes that take part, and of the LFs."""
+        balance = None if self.class_balance is None else self.class_balance[counts.seen]
+        return Shares(balance, self.lf_accuracies)
 
 
 def _with_votes(gold: Gold) -> Gold | None:
@@ -212,13 +201,27 @@ def _with_votes(gold: Gold) -> Gold | None:
     kept = np.flatnonzero(gold.patterns.has_votes & gold.counts.any(1))
     if len(kept) == len(gold.counts):
         return gold
-    rows, counts = gold.patterns.rows.take(kept), gold.counts[kept]
-    patterns = Patterns(
-        rows.starts, rows.lf, rows.vote, counts.sum(1), gold.patterns.n_lfs, gold.patterns.n_classes
-    )
+    rows, counts, patterns = gold.patterns.rows.take(kept), gold.counts[kept], gold.patterns
+    patterns = Patterns(rows.starts, rows.lf, rows.vote, counts.sum(1), patterns.n_lfs, patterns.n_classes)
     return Gold(patterns, counts) if len(kept) else None
 
 
-def _beliefs(state: Reading, votes: VoteTable) -> Float64:
-    """What the last pass makes believe of rows; before any step, shares of their votes. (r, c)."""
-    return first_beliefs(votes, state.own_class) if state.evidence is None else state.evidence.beliefs(votes)
+def _count_gold(state: Reading) -> Float64:
+    """Gold items on which each node votes. (m * k,)."""
+    if state.gold is None:
+        return np.zeros(state.n_lfs * state.n_classes)
+    items = state.gold.counts.sum(1).astype(np.float64)
+    return keep_table(state.gold.patterns).layout.sum_by_node(items[:, None])[:, 0]
+
+
+def _beliefs(counts: Counts, evidence: Evidence | None, votes: VoteTable) -> Float64:
+    """What some evidence makes believe of rows; without any, shares of their votes. (r, c)."""
+    return first_beliefs(votes, counts.own_class) if evidence is None else evidence.beliefs(votes)
+
+
+def _complete(evidence: Evidence, counts: Counts, gold: Gold | None) -> UnrolledState:
+    """The state after the last pass: evidence matched to gold, for all nodes and classes."""
+    if gold is not None:
+        known = gold.counts[:, counts.seen].astype(np.float64)
+        evidence = match_gold(evidence, keep_table(gold.patterns), known)
+    return UnrolledState(complete(evidence, counts.votes, counts.seen), counts.seen, gold)

@@ -6,8 +6,9 @@ Written once for NumPy and torch. Several sets may stand side by side: q nodes o
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
-from hyperlabel.networks.unrolled.backend import Array, Backend
+from hyperlabel.networks.unrolled.backend import Array, Backend, Groups
 
 TYPICAL = 100.0  # votes that an average LF counts as having cast, at most: synthetic sets rarely show more
 ONE_CLASS = 0.999  # an LF votes for one class if at least this share of its votes is for it
@@ -46,83 +47,61 @@ order of one. The first eleven are known before any belief; a share of 0 to 1 go
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """The nodes that occur, and how they are grouped. Counts are scaled, except where stated.
+    """The nodes that occur, and how they are grouped. Counts are scaled.
 
     Attributes:
         backend: The library of the arrays.
         k: Number of classes.
-        lfs: Number of LFs of all sets; some may be silent.
-        sets: Number of sets, t.
-        lf: (q,) the LF of each node.
-        vote: (q,) its class.
-        of_set: (q,) its set.
-        of_class: (q,) its class among those of all sets, `of_set * k + vote`.
+        vote: (q,) the class of each node.
+        by_class: The nodes by set and class.
+        by_lf: The nodes by LF.
+        by_set: The nodes by set.
+        own: (q,) where the node's own class stands in an array (q, k), one row after another.
         scale: (t,) what counts of items were multiplied by.
         n: (q,) items on which the node votes.
         total: (t,) votes.
         items: (t,) items with votes.
-        gold: (q,) items whose class is known, not scaled.
         share: (q,) of the LF's votes.
-        class_share: (q,) of all votes, those for the node's class.
-        spread: (q,) 0 where the LF votes for one class, 1 where it votes for several alike.
+        rarity: (q,) what a vote says for its class: less for one voted for often, unless the LF votes for several.
+        trust: (q,) log-odds that confusions are to be trusted, before the learned correction.
         features: (q, 11) what is known before any belief, normalized.
+        gold_features: (q, 2) what is known of gold items, normalized.
+        weight_in_class: (q, 1) how much the node counts in a mean over the nodes of its class.
+        weight_in_lf: (q, 1) the same for its LF.
+        weight_in_set: (q, 1) the same for its set.
     """
 
     backend: Backend
     k: int
-    lfs: int
-    sets: int
-    lf: Array
     vote: Array
-    of_set: Array
-    of_class: Array
+    by_class: Groups
+    by_lf: Groups
+    by_set: Groups
+    own: Array
     scale: Array
     n: Array
     total: Array
     items: Array
-    gold: Array
     share: Array
-    class_share: Array
-    spread: Array
+    rarity: Array
+    trust: Array
     features: Array
-
-    @property
-    def rarity(self) -> Array:
-        """What a vote says for its class: less for one voted for often, unless the LF votes for several. (q,)."""
-        xp = self.backend.xp
-        return xp.exp(-RARITY * (1 - self.spread) * xp.log(self.class_share * self.k))
-
-    @property
-    def trust(self) -> Array:
-        """Log-odds that confusions are to be trusted, before the learned correction. (q,)."""
-        xp = self.backend.xp
-        size = xp.clip(xp.log(self.total / self.items) - FEW_VOTES, LEAST_SIZE, MOST_SIZE)
-        by_spread = TRUST_OF_ONE_CLASS + (TRUST_OF_SEVERAL - TRUST_OF_ONE_CLASS) * self.spread
-        return by_spread + TRUST_OF_SIZE * size[self.of_set]
-
-    @property
-    def gold_features(self) -> Array:
-        """What is known of each node's gold items, normalized. (q, 2)."""
-        xp = self.backend.xp
-        share = self.scale[self.of_set] * self.gold / self.n
-        return normalize(xp, {"log gold items": xp.log1p(self.gold), "gold share": share})
-
-    def sum_by_set(self, values: Array) -> Array:
-        """Sums over the nodes of each set. (q, ...) -> (t, ...)."""
-        return self.backend.sum_groups(values, self.of_set, self.sets)
-
-    def sum_by_lf(self, values: Array) -> Array:
-        """Sums over the nodes of each LF. (q, ...) -> (lfs, ...)."""
-        return self.backend.sum_groups(values, self.lf, self.lfs)
-
-    def sum_by_class(self, values: Array) -> Array:
-        """Sums over the nodes of each class of each set. (q, ...) -> (t * k, ...)."""
-        return self.backend.sum_groups(values, self.of_class, self.sets * self.k)
+    gold_features: Array
+    weight_in_class: Array
+    weight_in_lf: Array
+    weight_in_set: Array
 
 
-def normalize(xp: Array, raw: Mapping[str, Array]) -> Array:
+def normalize(backend: Backend, raw: Mapping[str, Array]) -> Array:
     """Features by name, less their centers and over their scales. (q,) each -> (q, features)."""
-    return xp.stack([(column - CENTER_AND_SCALE[name][0]) / CENTER_AND_SCALE[name][1] for name, column in raw.items()], 1)
+    centers, scales = _centers_and_scales(backend, tuple(raw))
+    return backend.to_learned((backend.to_columns(list(raw.values())) - centers) / scales)
+
+
+@cache
+def _centers_and_scales(backend: Backend, names: tuple[str, ...]) -> tuple[Array, Array]:
+    centers, scales = zip(*(CENTER_AND_SCALE[name] for name in names), strict=True)
+    return backend.to_array(centers), backend.to_array(scales)
 
 
 def find_scale(xp: Array, votes: Array, voting: Array) -> Array:
@@ -135,7 +114,7 @@ def find_scale(xp: Array, votes: Array, voting: Array) -> Array:
         votes: (t,) votes on all items.
         voting: (t,) LFs that vote.
     """
-    return xp.minimum(TYPICAL * voting, votes) / xp.clip(votes, 1, None)
+    return xp.minimum(TYPICAL * voting, votes) / votes
 
 
 def describe_nodes(
@@ -163,48 +142,61 @@ def describe_nodes(
         n: (q,) items on which it votes.
         items: (t,) items with votes.
         voting: (t,) LFs that vote.
-        gold: (q,) those of the items whose class is known.
+        gold: (q,) those of the items on which it votes whose class is known.
     """
     xp, sets = backend.xp, len(items)
-    of_class = of_set * k + vote
-    votes = backend.sum_groups(n, of_set, sets)
+    by_set, by_class = backend.group(of_set, sets), backend.group(of_set * k + vote, sets * k)
+    by_lf = backend.group(lf, lfs)
+
+    def total_of(values: Array, groups: Groups) -> Array:
+        """For each node the sum over its group. (q,) -> (q,)."""
+        return groups.sum(values)[groups.index]
+
+    votes = by_set.sum(n)
     scale = find_scale(xp, votes, voting)
     n, items, total = n * scale[of_set], items * scale, votes * scale
-    share = n / backend.sum_groups(n, lf, lfs)[lf]
-    class_share = backend.sum_groups(n, of_class, sets * k)[of_class] / total[of_set]
-    most = backend.max_groups(share, lf, lfs)[lf]
-    coverage = xp.log(n / items[of_set])
-    mean_coverage = backend.sum_groups(coverage, of_set, sets) / backend.sum_groups(xp.ones_like(n), of_set, sets)
-    several = backend.sum_groups(n * (share < ONE_CLASS), of_set, sets) / total
+    share, class_share = n / total_of(n, by_lf), total_of(n, by_class) / total[of_set]
+    spread = ((1 - by_lf.max(share)[lf]) / FULL_SPREAD).clip(0, 1)
+    log_size = xp.log(total / items)
+    by_size = TRUST_OF_SIZE * (log_size - FEW_VOTES).clip(LEAST_SIZE, MOST_SIZE)
+    coverage, over_uniform = xp.log(n / items[of_set]), xp.log(class_share * k)
+    mean_coverage = by_set.sum(coverage) / by_set.sum(xp.ones_like(n))
+    several = by_set.sum(n * (share < ONE_CLASS)) / total
     raw = {
         "log items": xp.log(n),
         "log coverage": coverage,
         "share of the LF's votes": share,
-        "log class share over uniform": xp.log(class_share * k),
+        "log class share over uniform": over_uniform,
         "class share": class_share,
-        "log votes per item": xp.log(total / items)[of_set],
+        "log votes per item": log_size[of_set],
         "log classes": xp.full_like(n, math.log(k)),
         "log LFs": xp.log(voting)[of_set],
         "log items of the set": xp.log(items)[of_set],
         "log coverage over the mean": coverage - mean_coverage[of_set],
         "votes of LFs of several classes": several[of_set],
     }
+    gold_raw = {"log gold items": xp.log1p(gold), "gold share": scale[of_set] * gold / n}
+    weight = xp.sqrt(n)
+    weights = (backend.to_learned(weight / total_of(weight, groups))[:, None] for groups in (by_class, by_lf, by_set))
+    weight_in_class, weight_in_lf, weight_in_set = weights
     return Nodes(
         backend=backend,
         k=k,
-        lfs=lfs,
-        sets=sets,
-        lf=lf,
         vote=vote,
-        of_set=of_set,
-        of_class=of_class,
+        by_class=by_class,
+        by_lf=by_lf,
+        by_set=by_set,
+        own=xp.arange(len(vote)) * k + vote,
         scale=scale,
         n=n,
         total=total,
         items=items,
-        gold=gold,
         share=share,
-        class_share=class_share,
-        spread=xp.clip((1 - most) / FULL_SPREAD, None, 1),
-        features=normalize(xp, raw),
+        rarity=xp.exp(-RARITY * (1 - spread) * over_uniform),
+        trust=TRUST_OF_ONE_CLASS + (TRUST_OF_SEVERAL - TRUST_OF_ONE_CLASS) * spread + by_size[of_set],
+        features=normalize(backend, raw),
+        gold_features=normalize(backend, gold_raw),
+        weight_in_class=weight_in_class,
+        weight_in_lf=weight_in_lf,
+        weight_in_set=weight_in_set,
     )

@@ -116,18 +116,29 @@ def complete(evidence: Evidence, votes: Float64, seen: NDArray[np.bool_]) -> Evi
         votes: (m * k,) of each node.
         seen: (k,) which classes these are.
     """
-    if seen.all() and votes.all():
+    if not seen.all():
+        evidence = _widen_all(evidence, seen)
+    absent = np.flatnonzero(votes == 0)
+    if len(absent) == 0:
         return evidence
-    k, node = len(seen), np.arange(len(votes))
-    vote = node % k
-    table = _widen(evidence.table, seen)
-    own = table[node, vote]
-    others = (table.sum(1) - own) / max(int(seen.sum()) - 1, 1)
+    table = evidence.table.copy()
+    table[absent] = _average_votes(table, votes).take(absent % len(seen), axis=0)
+    return replace(evidence, table=table)
+
+
+def _widen_all(evidence: Evidence, seen: NDArray[np.bool_]) -> Evidence:
+    """Evidence for all classes: for one that does not take part a vote says what it says for others on average."""
+    table, bias = _widen(evidence.table, seen), _widen(evidence.bias, seen, evidence.bias.mean())
+    _, others = _own_and_others(table, int(seen.sum()))
     table[:, ~seen] = others[:, None]
-    absent = votes == 0
-    table[absent] = _average_votes(table, own, others, votes)[vote[absent]]
-    bias, worth = _widen(evidence.bias, seen, evidence.bias.mean()), _widen(evidence.gold_worth, seen, 1.0)
-    return replace(evidence, table=table, bias=bias, gold_worth=worth)
+    return replace(evidence, table=table, bias=bias, gold_worth=_widen(evidence.gold_worth, seen, 1.0))
+
+
+def _own_and_others(table: Float64, c: int) -> tuple[Float64, Float64]:
+    """What each node says for its own class, and for each of the c - 1 others on average. (m * k,), (m * k,)."""
+    node = np.arange(len(table))
+    own: Float64 = table[node, node % table.shape[1]]
+    return own, (table.sum(1) - own) / max(c - 1, 1)
 
 
 def _widen(values: Float64, seen: NDArray[np.bool_], default: float = 0.0) -> Float64:
@@ -137,13 +148,14 @@ def _widen(values: Float64, seen: NDArray[np.bool_], default: float = 0.0) -> Fl
     return wide
 
 
-def _average_votes(table: Float64, own: Float64, others: Float64, votes: Float64) -> Float64:
-    """What a vote for each class is worth on average, for each class. (m * k, k), (m * k,) each -> (k, k)."""
-    k, total = table.shape[1], votes.sum()
-    average = np.full((k, k), votes @ others / total if total else 0.0)
-    np.fill_diagonal(average, votes @ own / total if total else PLAIN_VOTE)
-    by_node = votes.reshape(-1, k)
+def _average_votes(table: Float64, votes: Float64) -> Float64:
+    """What a vote for each class is worth on average, for each class. (m * k, k), (m * k,) -> (k, k)."""
+    k, by_node = table.shape[1], votes.reshape(-1, table.shape[1])
     by_class = by_node.sum(0)
-    sums = np.einsum("mv,mvc->vc", by_node, table.reshape(-1, k, k))
-    average[by_class > 0] = sums[by_class > 0] / by_class[by_class > 0, None]
+    average: Float64 = np.einsum("mv,mvc->vc", by_node, table.reshape(-1, k, k))
+    average /= np.maximum(by_class, 1)[:, None]
+    if not by_class.all():
+        total = by_class.sum()
+        own, others = (votes @ said / total if total else 0.0 for said in _own_and_others(table, k))
+        average[by_class == 0] = np.where(np.eye(k)[by_class == 0] > 0, own if total else PLAIN_VOTE, others)
     return average

@@ -18,7 +18,6 @@ ONE_ITEM = 1.0  # imagined items: of each class in the class balance, and of eac
 HALF_ITEM = 0.5  # imagined items of each class in the recall of a node and in the confusions of all LFs
 LEAST_PRECISION = 1e-4  # precisions stay this far from 0 and 1, so that their log-odds are finite
 LEAST_RECALL, MOST_RECALL = 1e-4, 10.0  # recalls of rare classes may exceed 1: beliefs and votes need not agree
-LEAST_WEIGHT = 1e-6  # of a group of nodes in a mean; a group without nodes is never asked for
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +67,7 @@ def advance(linear: Linear, nodes: Nodes, class_counts: Array, class_totals: Arr
     features = [nodes.features, _believed_features(nodes, class_counts, balance), nodes.gold_features]
     of_node, of_set = _learned(linear, nodes, xp.concatenate(features, 1))
     gate = _sigmoid(xp, nodes.trust + of_node[:, 3])
-    trusted = nodes.sum_by_set(nodes.n * gate) / nodes.total  # (t,)
+    trusted = nodes.by_set.sum(nodes.n * gate) / nodes.total  # (t,)
     loudness = 1 + (1 - trusted) * math.log(max(k - 1, 1)) if last else xp.ones_like(trusted)
     share = PLAIN_BALANCE + (confusion_balance(k) - PLAIN_BALANCE) * trusted
     return Step(
@@ -83,33 +82,31 @@ def advance(linear: Linear, nodes: Nodes, class_counts: Array, class_totals: Arr
 def _believed_features(nodes: Nodes, class_counts: Array, balance: Array) -> Array:
     """What beliefs say of each node, normalized. (q, 5)."""
     xp = nodes.backend.xp
-    own = class_counts[xp.arange(len(nodes.vote)), nodes.vote]
-    of_class = balance.reshape(-1)[nodes.of_class]
+    own = class_counts.reshape(-1)[nodes.own]
+    of_class = balance.reshape(-1)[nodes.by_class.index]
     precision = (own + ONE_ITEM * of_class) / (nodes.n + ONE_ITEM)
-    recall = (own + HALF_ITEM) / (nodes.items[nodes.of_set] * of_class + HALF_ITEM)
-    accuracy = nodes.sum_by_lf(own)[nodes.lf] * nodes.share / nodes.n  # an LF's votes are those of a node over its share
-    logit_precision = _logit(xp, xp.clip(precision, LEAST_PRECISION, 1 - LEAST_PRECISION))
+    recall = (own + HALF_ITEM) / (nodes.items[nodes.by_set.index] * of_class + HALF_ITEM)
+    accuracy = nodes.by_lf.sum(own)[nodes.by_lf.index] * nodes.share / nodes.n  # an LF's votes are those of a node over its share
+    logit_precision = _logit(xp, precision.clip(LEAST_PRECISION, 1 - LEAST_PRECISION))
     logit_class = _logit(xp, of_class)
     raw = {
         "log-odds of precision": logit_precision,
         "log-odds of the class": logit_class,
         "log-odds of precision over the class": logit_precision - logit_class,
-        "log recall": xp.log(xp.clip(recall, LEAST_RECALL, MOST_RECALL)),
+        "log recall": xp.log(recall.clip(LEAST_RECALL, MOST_RECALL)),
         "accuracy of the LF": accuracy,
     }
-    return normalize(xp, raw)
+    return normalize(nodes.backend, raw)
 
 
 def _learned(linear: Linear, nodes: Nodes, features: Array) -> tuple[Array, Array]:
     """The learned network: four numbers for each node and three for each set. (q, 18) -> (q, 4), (t, 3)."""
     xp = nodes.backend.xp
     hidden = _silu(xp, linear("node1", _silu(xp, linear("node0", features))))
-    weight = xp.sqrt(nodes.n)[:, None]
-    weighted = weight * hidden
-    of_class = nodes.sum_by_class(weighted) / xp.clip(nodes.sum_by_class(weight), LEAST_WEIGHT, None)
-    of_lf = nodes.sum_by_lf(weighted) / xp.clip(nodes.sum_by_lf(weight), LEAST_WEIGHT, None)
-    of_all = nodes.sum_by_set(weighted) / nodes.sum_by_set(weight)
-    context = xp.concatenate([hidden, of_class[nodes.of_class], of_lf[nodes.lf], of_all[nodes.of_set]], 1)
+    of_class = nodes.by_class.sum(nodes.weight_in_class * hidden)[nodes.by_class.index]
+    of_lf = nodes.by_lf.sum(nodes.weight_in_lf * hidden)[nodes.by_lf.index]
+    of_all = nodes.by_set.sum(nodes.weight_in_set * hidden)
+    context = xp.concatenate([hidden, of_class, of_lf, of_all[nodes.by_set.index]], 1)
     of_node = linear("evidence", _silu(xp, linear("pooled", context)))
     return of_node, linear("set1", _silu(xp, linear("set0", of_all)))
 
@@ -129,7 +126,7 @@ def _evidence(nodes: Nodes, class_counts: Array, of_node: Array, gate: Array) ->
     for block in nodes.backend.blocks(len(nodes.vote), k):
         own = nodes.vote[block, None] == classes
         blocks.append(strength[block, None] * confusions.of(block) + xp.where(own, plain[block, None], 0.0))
-    return xp.concatenate(blocks, 0)
+    return xp.concatenate(blocks, 0) if len(blocks) > 1 else blocks[0]
 
 
 class _Confusions:
@@ -143,15 +140,15 @@ class _Confusions:
         self.nodes, self.class_counts = nodes, class_counts
         self.items = xp.exp(of_node[:, 0] + SHRINK)[:, None]
         self.mix = _sigmoid(xp, of_node[:, 1] + MIX)[:, None]
-        pooled = nodes.sum_by_class(class_counts).reshape(nodes.sets, k, k)  # (t, vote, class)
+        pooled = nodes.by_class.sum(class_counts).reshape(-1, k, k)  # (t, vote, class)
         everyone = (pooled + HALF_ITEM) / (pooled.sum(1)[:, None] + HALF_ITEM * k)
-        self.everyone, self.of_lf = everyone.reshape(-1, k), nodes.sum_by_lf(class_counts)
+        self.everyone, self.of_lf = everyone.reshape(-1, k), nodes.by_lf.sum(class_counts)
 
     def of(self, block: slice) -> Array:
         """The log-likelihoods of some nodes, less their means over the classes. (q, k)."""
         nodes, items, mix = self.nodes, self.items[block], self.mix[block]
-        prior = mix * self.everyone[nodes.of_class[block]] + (1 - mix) * nodes.share[block, None]
-        shares = (self.class_counts[block] + items * prior) / (self.of_lf[nodes.lf[block]] + items)
+        prior = mix * self.everyone[nodes.by_class.index[block]] + (1 - mix) * nodes.share[block, None]
+        shares = (self.class_counts[block] + items * prior) / (self.of_lf[nodes.by_lf.index[block]] + items)
         likelihood = nodes.backend.xp.log(shares)
         return likelihood - likelihood.sum(1)[:, None] / nodes.k
 
@@ -165,4 +162,5 @@ def _sigmoid(xp: Array, values: Array) -> Array:
 
 
 def _silu(xp: Array, values: Array) -> Array:
-    return values * _sigmoid(xp, values)
+    half = 0.5 * values
+    return half * (1 + xp.tanh(half))  # values * sigmoid(values)

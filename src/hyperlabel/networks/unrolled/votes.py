@@ -53,7 +53,7 @@ class VoteTable:
         >>> votes.layout.sum_by_row(np.eye(4)).tolist()  # nodes 0 and 3 vote on the row of two votes
         [[0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0]]
         """
-        size = np.diff(patterns.starts)
+        size = patterns.starts[1:] - patterns.starts[:-1]
         has_votes = size > 0
         starts, counts = patterns.starts, patterns.counts
         if not has_votes.all():
@@ -66,6 +66,11 @@ class VoteTable:
             node = patterns.lf * patterns.n_classes + patterns.vote
             layout = SparseVotes(starts, node, patterns.n_lfs * patterns.n_classes)
         return cls(has_votes, counts.astype(np.float64), size, layout)
+
+    @cached_property
+    def sizes(self) -> Float64:
+        """The numbers of votes that a row may have, from 1 on."""
+        return np.arange(1, self.size.max(initial=0) + 1, dtype=np.float64)
 
 
 _TABLES: WeakKeyDictionary[Patterns, VoteTable] = WeakKeyDictionary()
