@@ -144,13 +144,13 @@ class PackedVotes:
         self.m, self.base = m, k + 1
         self.width = _packed_lfs(k)
         self.codes = np.empty((-(-m // self.width), len(starts) - 1), np.intp)  # (packs, r)
+        values = self._digit_values()
         for block in row_blocks(len(starts) - 1, m):
             bounds = starts[block.start : block.stop + 1]
-            votes = slice(bounds[0], bounds[-1])
-            row = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
-            digits = np.zeros((len(bounds) - 1, m), np.float32)
-            digits[row, lf[votes]] = vote[votes] + 1
-            self.codes[:, block] = (digits @ self._digit_values()).T
+            votes, rows = slice(bounds[0], bounds[-1]), len(bounds) - 1
+            digits = np.zeros(rows * m, np.float32)
+            digits[np.repeat(np.arange(0, rows * m, m), np.diff(bounds)) + lf[votes]] = vote[votes] + 1
+            self.codes[:, block] = (digits.reshape(rows, m) @ values).T
 
     @staticmethod
     def pays(rows: int, votes: int, m: int, k: int) -> bool:
