@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hyperlabel.cli import main
-from hyperlabel.weights import Weights, expected_shapes, unrolled_shapes
+from hyperlabel.weights import Weights, paper_shapes, unrolled_shapes
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
@@ -34,7 +34,7 @@ def make_weights() -> Callable[..., Weights]:
         rng = np.random.default_rng(seed)
         arrays = {
             name: rng.normal(0, 1 / np.sqrt(shape[-1]), shape).astype(np.float32)
-            for name, shape in expected_shapes(list(widths)).items()
+            for name, shape in paper_shapes(list(widths)).items()
         }
         return Weights(arrays, {"model": "random", "widths": list(widths)})
 
@@ -69,11 +69,13 @@ class Outcome:
 def hyperlabel(monkeypatch, capsys) -> Callable[..., Outcome]:
     """The command line, run in this process."""
 
-    def run(*arguments):
-        monkeypatch.setattr(sys, "argv", ["hyperlabel", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return Outcome(ended.value.code, captured.out, captured.err)
+    return lambda *arguments: run_command(main, "hyperlabel", arguments, monkeypatch, capsys)
 
-    return run
+
+def run_command(main, name, arguments, monkeypatch, capsys) -> Outcome:
+    """A command line, given its arguments, until it ends."""
+    monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    captured = capsys.readouterr()
+    return Outcome(ended.value.code, captured.out, captured.err)

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from hyperlabel.errors import ConvergenceWarning, ParameterError
 from hyperlabel.models.data_programming import DataProgramming, follow
-from oracles import ORACLES, needs_oracles, on_oracles
+from oracles import ORACLES, on_oracles
 
 
 def load(name):
@@ -20,7 +20,6 @@ def sample(n=200, m=5, k=2, coverage=0.8, seed=0):
     return np.where(rng.random((n, m)) < coverage, votes, -1), truth
 
 
-@needs_oracles
 @on_oracles
 def test_data_programming_with_thirty_epochs_is_close_to_a_run_of_snorkel(name):
     oracle, covered = load(name)
@@ -31,7 +30,6 @@ def test_data_programming_with_thirty_epochs_is_close_to_a_run_of_snorkel(name):
     assert_allclose(model.weights_, oracle["dp_W_s0"].T, atol=0.05)
 
 
-@needs_oracles
 @on_oracles
 def test_data_programming_by_default_is_as_accurate_as_the_reference_or_agrees_with_it(name):
     oracle, covered = load(name)

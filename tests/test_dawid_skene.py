@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from hyperlabel.errors import ConvergenceWarning, ParameterError
 from hyperlabel.models.dawid_skene import DawidSkene
-from oracles import ORACLES, needs_oracles, on_oracles
+from oracles import ORACLES, on_oracles
 
 # Where many items have no votes fewer steps lead as far: they start at no class here, at all alike in WRENCH.
 WRENCH_STEPS = {"degenerate": 326, "dense_bin": 195, "imbalanced": 39, "multi4": 34, "sparse_bin": 66, "unipolar": 48}
@@ -34,7 +34,6 @@ def votes():
     return sample(600, [0.6, 0.4], confusion, 0.8)[0]
 
 
-@needs_oracles
 @equal_steps
 @on_oracles
 def test_dawid_skene_ignoring_abstentions_gives_the_probabilities_of_fast_dawid_skene(name):
@@ -47,7 +46,6 @@ def test_dawid_skene_ignoring_abstentions_gives_the_probabilities_of_fast_dawid_
     assert_allclose(model.confusion_, oracle["ds_error_rates"], atol=1e-6)
 
 
-@needs_oracles
 @equal_steps
 @on_oracles
 def test_dawid_skene_with_abstaining_as_outcome_gives_the_probabilities_of_wrench(name):
@@ -58,7 +56,6 @@ def test_dawid_skene_with_abstaining_as_outcome_gives_the_probabilities_of_wrenc
     assert_allclose(model.predict_proba(oracle["L"])[covered], oracle["ds_wrench"][covered], atol=1e-5)
 
 
-@needs_oracles
 @equal_steps
 @on_oracles
 def test_dawid_skene_with_gold_gives_the_probabilities_of_crowd_kit(name):
@@ -71,7 +68,6 @@ def test_dawid_skene_with_gold_gives_the_probabilities_of_crowd_kit(name):
     assert_allclose(model.predict_proba(oracle["L"])[compared], oracle["ds_semi_crowdkit"][compared], atol=1e-6)
 
 
-@needs_oracles
 @on_oracles
 def test_dawid_skene_by_default_is_as_accurate_as_the_reference(name):
     oracle, covered, _ = load(name)
@@ -80,7 +76,6 @@ def test_dawid_skene_by_default_is_as_accurate_as_the_reference(name):
     assert (labels == truth).mean() >= (reference == truth).mean() - 0.005
 
 
-@needs_oracles
 def test_dawid_skene_on_one_sided_lfs_collapses_only_if_abstentions_are_ignored():
     oracle, covered, _ = load("unipolar")
     truth = np.where(covered, oracle["y_true"], -1)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from hyperlabel.errors import ConvergenceWarning, ParameterError
 from hyperlabel.models.ebcc import EBCC
-from oracles import ORACLES, needs_oracles, on_oracles
+from oracles import ORACLES, on_oracles
 
 pytest.importorskip("scipy")
 
@@ -27,7 +27,6 @@ def votes():
     return np.where(rng.random((300, 6)) < 0.6, cast, -1)
 
 
-@needs_oracles
 @on_oracles
 @pytest.mark.parametrize("seed", [0, 3])
 def test_ebcc_with_the_draw_of_the_reference_gives_its_probabilities_and_bound(name, seed):
@@ -37,7 +36,6 @@ def test_ebcc_with_the_draw_of_the_reference_gives_its_probabilities_and_bound(n
     assert_allclose(model.elbos_, runs[f"ebcc_s{seed}"]["elbo"], atol=1e-6)
 
 
-@needs_oracles
 @on_oracles
 def test_ebcc_of_several_starts_keeps_the_highest_bound(name):
     oracle, covered, runs = load(name)
@@ -46,7 +44,6 @@ def test_ebcc_of_several_starts_keeps_the_highest_bound(name):
     assert model.elbos_.argmax() == runs["ebcc"]["best_seed"]
 
 
-@needs_oracles
 @pytest.mark.parametrize("name", ["degenerate", "dense_bin", "unipolar"])
 def test_ebcc_by_default_agrees_with_the_reference(name):
     oracle, covered, _ = load(name)

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from hyperlabel.errors import ParameterError
 from hyperlabel.models.flying_squid import FlyingSquid, average_triplets
 from hyperlabel.models.majority import MajorityVote
-from oracles import ORACLES, needs_oracles, on_oracles
+from oracles import ORACLES, on_oracles
 
 
 def load(name):
@@ -24,7 +24,6 @@ def sample(n, accuracies, coverage=0.7, k=2, seed=0):
     return np.where(rng.random((n, m)) < coverage, votes, -1), truth
 
 
-@needs_oracles
 @on_oracles
 def test_flying_squid_with_all_triplets_gives_the_probabilities_of_the_released_code(name):
     oracle, covered = load(name)
@@ -32,7 +31,6 @@ def test_flying_squid_with_all_triplets_gives_the_probabilities_of_the_released_
     assert_allclose(model.predict_proba(oracle["L"])[covered], oracle["fs"][covered], atol=1e-6)
 
 
-@needs_oracles
 @on_oracles
 def test_flying_squid_by_default_is_as_accurate_as_the_released_code_or_agrees_with_it(name):
     oracle, covered = load(name)

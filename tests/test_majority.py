@@ -8,7 +8,6 @@ from hyperlabel.votes import Votes
 from oracles import NAMES, ORACLES
 
 
-@pytest.mark.skipif(not ORACLES.exists(), reason="the reference outputs are not beside the repository")
 @pytest.mark.parametrize("name", NAMES)
 def test_majority_vote_on_oracle_gives_its_probabilities(name):
     oracle = np.load(ORACLES / f"{name}.npz")

@@ -7,7 +7,7 @@ from hyperlabel.models import metal
 from hyperlabel.models.metal import MeTaL
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
-from oracles import ORACLES, needs_oracles, on_oracles
+from oracles import ORACLES, on_oracles
 
 
 def load(name):
@@ -30,7 +30,6 @@ def one_hot(votes, k):
     return (votes[:, :, None] == np.arange(k)).reshape(len(votes), -1).astype(float)
 
 
-@needs_oracles
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @on_oracles
 def test_metal_by_steps_of_descent_gives_the_probabilities_of_snorkel(name, seed):
@@ -41,7 +40,6 @@ def test_metal_by_steps_of_descent_gives_the_probabilities_of_snorkel(name, seed
     assert_allclose(mu, oracle[f"metal_mu_s{seed}"], atol=1e-6)
 
 
-@needs_oracles
 @on_oracles
 def test_metal_by_steps_of_descent_with_a_class_balance_gives_the_probabilities_of_snorkel(name):
     oracle, covered = load(name)
@@ -49,7 +47,6 @@ def test_metal_by_steps_of_descent_with_a_class_balance_gives_the_probabilities_
     assert_allclose(model.predict_proba(oracle["L"])[covered], oracle["metal_cb"][covered], atol=1e-5)
 
 
-@needs_oracles
 @on_oracles
 def test_metal_by_default_is_as_accurate_as_snorkel_or_agrees_with_it(name):
     oracle, covered = load(name)
@@ -60,7 +57,6 @@ def test_metal_by_default_is_as_accurate_as_snorkel_or_agrees_with_it(name):
     assert agreement >= 0.95 or (labels == truth).mean() >= (reference == truth).mean() - 0.005
 
 
-@needs_oracles
 def test_metal_with_the_true_class_balance_is_more_accurate_where_classes_are_uneven():
     oracle, covered = load("imbalanced")
     truth = np.where(covered, oracle["y_true"], -1)

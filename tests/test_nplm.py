@@ -6,7 +6,7 @@ from hyperlabel.errors import ConvergenceWarning, ParameterError
 from hyperlabel.models.majority import MajorityVote
 from hyperlabel.models.nplm import NPLM
 from hyperlabel.patterns import Patterns
-from oracles import ORACLES, needs_oracles, on_oracles
+from oracles import ORACLES, on_oracles
 
 
 def load(name):
@@ -32,7 +32,6 @@ def sample_one_sided(n, rates, balance):
     return np.where(rng.random((n, len(rates))) < rates[:, truth].T, sides, -1), truth
 
 
-@needs_oracles
 @on_oracles
 def test_nplm_by_batches_gives_the_probabilities_of_the_released_code(name):
     oracle, covered = load(name)
@@ -43,7 +42,6 @@ def test_nplm_by_batches_gives_the_probabilities_of_the_released_code(name):
     assert_allclose(model.class_balance_, logits / logits.sum(), atol=1e-9)
 
 
-@needs_oracles
 @on_oracles
 def test_nplm_by_default_is_as_accurate_as_the_released_code_or_agrees_with_it(name):
     oracle, covered = load(name)
@@ -54,7 +52,6 @@ def test_nplm_by_default_is_as_accurate_as_the_released_code_or_agrees_with_it(n
     assert agreement >= 0.95 or (labels == truth).mean() >= (reference == truth).mean() - 0.005
 
 
-@needs_oracles
 def test_nplm_on_one_sided_lfs_collapses_only_where_abstentions_are_ignored():
     oracle, covered = load("unipolar")
     truth = np.where(covered, oracle["y_true"], -1)

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from hyperlabel.models import overlaps
-from hyperlabel.models.overlaps import sum_products
+from hyperlabel.models.estimation.overlaps import sum_products
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
 

@@ -1,6 +1,7 @@
 """Classes: what the user states, what columns imply, and their numbers 0..k-1."""
 
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +94,20 @@ def infer_classes(columns: Sequence[Column], n_classes: int | None = None) -> Cl
     return tuple(range(max(2, max(values, default=0) + 1)))
 
 
+def find_classes(
+    columns: Sequence[Column], n_classes: int | None, classes: Sequence[Hashable] | None
+) -> tuple[Classes, bool]:
+    """The classes of table columns, and whether they were stated, so that none can be added.
+
+    >>> find_classes([Column.from_values("a", ["spam", "ham"])], None, None)
+    (('ham', 'spam'), False)
+    """
+    stated = state_classes(n_classes, classes)
+    if stated is not None and classes is not None:
+        return stated, True
+    return complete_classes(infer_classes(columns, n_classes), n_classes), n_classes is not None
+
+
 def _one_kind(columns: Sequence[Column]) -> str:
     """The kind of class that all columns hold; numbers if they are all empty."""
     holder: dict[str, Column] = {}
@@ -156,9 +171,33 @@ def encode_column(column: Column, classes: Classes) -> NDArray[np.signedinteger]
     return np.array(table, smallest_type(len(classes))).take(column.codes + 1)
 
 
+def decode(numbers: NDArray[np.integer], classes: Classes) -> NDArray[Any]:
+    """Classes of class numbers; -1 stays -1. (n,) -> (n,).
+
+    >>> decode(np.array([1, -1, 0]), ("ham", "spam")).tolist()
+    ['spam', -1, 'ham']
+    """
+    if all(isinstance(c, int) and not isinstance(c, bool) for c in classes):
+        table = np.array([*classes, ABSTAIN])
+    else:
+        table = np.empty(len(classes) + 1, object)
+        table[:] = [*classes, ABSTAIN]
+    return table.take(numbers, mode="wrap")
+
+
 def smallest_type(k: int) -> np.dtype[np.signedinteger]:
     """The smallest type of integer that holds -2..k-1."""
     return np.min_scalar_type(-max(2, k))
+
+
+def missing_from(classes: Classes, others: Classes) -> Classes:
+    """The other classes that are not among some; True is not 1.
+
+    >>> missing_from((0, 1), (1, 2))
+    (2,)
+    """
+    known = {(type(c), c) for c in classes}
+    return tuple(c for c in others if (type(c), c) not in known)
 
 
 def missing_classes(column: Column, classes: Classes) -> Classes:

@@ -9,7 +9,6 @@ A compiled version could replace this file and nothing else.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +17,13 @@ Ints = NDArray[np.integer]
 Keys = NDArray[np.uint64]
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
-Floats = Float32  # until `network.py` and `models/hyper.py` say Float32
-
-Floating = TypeVar("Floating", Float32, Float64)
 
 _CHUNK_KEYS = 1 << 16  # keys looked up at a time: they and their slots stay in the cache
+_FEW_ADDRESSES = 1 << 12  # clearing a table of so many slots costs less than a few rounds of hashing
 _BLOCK_PRODUCT = 1 << 17  # multiplications of a matrix product; BLAS starts threads above about twice this
 _BLOCK_CELLS = 1 << 14  # numbers of a block that several operations in a row find in the cache
 _MANY_CLASSES = 32  # from here on NumPy reduces rows quickly enough
+_HASH_SEEDS = 1 << 24
 _EXACT = 1 << 24  # integers below this are exact in float32
 _MULTIPLIER = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, odd
 
@@ -64,7 +62,7 @@ def _join_digits(parts: Keys, base: np.uint64) -> Keys:
     return keys
 
 
-def multiply(values: Floating, matrix: Floating) -> Floating:
+def multiply(values: Float32, matrix: Float32) -> Float32:
     """`values @ matrix.T` in blocks that stay in the cache and below the size at which BLAS starts threads.
 
     Threads gain little on such narrow products, and cost ten times as much where other work keeps the cores busy.
@@ -77,7 +75,7 @@ def multiply(values: Floating, matrix: Floating) -> Floating:
     if len(values) < block:
         return values @ matrix.T
     whole = len(values) // block * block
-    product = np.empty((len(values), d_out), values.dtype)
+    product = np.empty((len(values), d_out), np.float32)
     np.matmul(values[:whole].reshape(-1, block, d_in), matrix.T, out=product[:whole].reshape(-1, block, d_out))
     np.matmul(values[whole:], matrix.T, out=product[whole:])
     return product
@@ -108,9 +106,9 @@ def softmax(logits: Float64, out: Float64 | None = None) -> Float64:
 
 
 def _softmax_block(logits: Float64, out: Float64) -> None:
-    np.subtract(logits, _over_classes(np.maximum, logits)[:, None], out=out)
+    np.subtract(logits, over_classes(np.maximum, logits)[:, None], out=out)
     np.exp(out, out=out)
-    out /= _over_classes(np.add, out)[:, None]
+    out /= over_classes(np.add, out)[:, None]
 
 
 def _softmax_of_two(logits: Float64, out: Float64) -> None:
@@ -123,7 +121,7 @@ def _softmax_of_two(logits: Float64, out: Float64) -> None:
     out[:, 0], out[:, 1] = np.where(second, odds, better), np.where(second, better, odds)
 
 
-def _over_classes(reduce_two: np.ufunc, values: Float64) -> Float64:
+def over_classes(reduce_two: np.ufunc, values: Float64) -> Float64:
     """A reduction over the classes: one by one where they are few, up to forty times as quick. (r, k) -> (r,)."""
     if values.shape[1] > _MANY_CLASSES:
         return np.asarray(reduce_two.reduce(values, axis=1))
@@ -144,25 +142,36 @@ def sigmoid(values: Float64) -> Float64:
     return 0.5 * (1 + np.tanh(0.5 * values))
 
 
-def gather_sums(values: Float64, index: Ints, starts: Ints) -> Float64:
+def gather_blocks(values: Float64, index: Ints, starts: Ints) -> Iterator[tuple[slice, Float64]]:
     """Sums of gathered rows over segments that are not empty: of `values[index[starts[s]:starts[s + 1]]]` each.
 
-    The gathered rows are never all in memory. (x, c), (e,), (segments + 1,) -> (segments, c).
+    The sums come block by block, so that what is done to them next finds them in the cache, and the gathered rows are
+    never all in memory. (x, c), (e,), (segments + 1,) -> segments, (segments, c).
     """
-    columns = values.shape[1]
+    segments, columns = len(starts) - 1, values.shape[1]
     if 0 < len(index) * columns <= _BLOCK_CELLS:
-        return np.add.reduceat(values.take(index, axis=0), starts[:-1])
-    sums = np.empty((len(starts) - 1, columns))
-    if columns > _MANY_CLASSES:
-        bounds = starts.tolist()
-        for segment, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False)):
-            np.add.reduce(values.take(index[start:end], axis=0), axis=0, out=sums[segment])
-        return sums
-    votes_each = len(index) // max(len(sums), 1) + 1
-    for block in row_blocks(len(sums), columns * votes_each):
+        yield slice(0, segments), np.add.reduceat(values.take(index, axis=0), starts[:-1])
+        return
+    width = columns if columns > _MANY_CLASSES else columns * (len(index) // max(segments, 1) + 1)
+    for block in row_blocks(segments, width):
         bounds = starts[block.start : block.stop + 1]
-        gathered = values.take(index[bounds[0] : bounds[-1]], axis=0)
-        np.add.reduceat(gathered, bounds[:-1] - bounds[0], out=sums[block])
+        yield block, _gather_block(values, index[bounds[0] : bounds[-1]], bounds - bounds[0])
+
+
+def _gather_block(values: Float64, index: Ints, starts: Ints) -> Float64:
+    if values.shape[1] <= _MANY_CLASSES:
+        return np.add.reduceat(values.take(index, axis=0), starts[:-1])
+    sums, bounds = np.empty((len(starts) - 1, values.shape[1])), starts.tolist()
+    for segment, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False)):
+        np.add.reduce(values.take(index[start:end], axis=0), axis=0, out=sums[segment])
+    return sums
+
+
+def gather_sums(values: Float64, index: Ints, starts: Ints) -> Float64:
+    """The blocks of `gather_blocks` as one array. (x, c), (e,), (segments + 1,) -> (segments, c)."""
+    sums = np.empty((len(starts) - 1, values.shape[1]))
+    for block, part in gather_blocks(values, index, starts):
+        sums[block] = part
     return sums
 
 
@@ -176,9 +185,10 @@ def find_first(numbers: Ints) -> NDArray[np.bool_]:
 def hash_rows(starts: Ints, lf: Ints, vote: Ints, k: int, seed: int) -> Keys:
     """A 64-bit hash of each sparse vote row: the wrapping sum of a hash of each (LF, vote).
 
-    Two different rows collide with probability 2^-64; callers verify. (p + 1,), (e,), (e,) -> (p,).
+    Two different rows collide with probability 2^-64; callers verify. Seeds may have any size and count modulo 2^24:
+    they stand above the votes in 64 bits. (p + 1,), (e,), (e,) -> (p,).
     """
-    terms = mix_bits((lf * k + vote).astype(np.uint64) + np.uint64(seed + 1 << 40))
+    terms = mix_bits((lf * k + vote).astype(np.uint64) + np.uint64((seed + 1) % _HASH_SEEDS << 40))
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
     hashes: Keys = sums[starts[1:]] - sums[starts[:-1]]
     return hashes
@@ -209,7 +219,7 @@ class Groups:
 
 def group_keys(keys: Keys, space: int) -> Groups:
     """Group equal keys: by address where the space is small, by hashing otherwise."""
-    if space <= max(8 * len(keys), _CHUNK_KEYS):
+    if space <= max(8 * len(keys), _FEW_ADDRESSES):
         return _group_by_address(keys.astype(np.intp), space)
     if len(keys) <= _CHUNK_KEYS or _mostly_distinct(keys[:_CHUNK_KEYS]):
         return _group_by_hash(keys)

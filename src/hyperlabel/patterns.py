@@ -4,18 +4,21 @@ Flows in: `Votes`, or chunks of them. Flows out: the patterns' votes, their coun
 number of its pattern, so that what was computed for patterns can be handed back to items.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import are_numbers, show_some
-from hyperlabel.errors import VotesError
+from hyperlabel.classes import Classes, complete_classes, missing_from, show_some, state_classes
+from hyperlabel.errors import VotesError, WeightsError
 from hyperlabel.kernels import Groups, Ints, group_keys, hash_rows, key_space, pack_rows
 from hyperlabel.rows import Rows
-from hyperlabel.votes import Votes, to_votes
+from hyperlabel.tensors import read_tensors, write_tensors
+from hyperlabel.votes import ABSTAIN, Votes, match_lfs, to_votes
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -23,6 +26,8 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 @dataclass(frozen=True, eq=False)
 class Patterns:
     """Distinct vote rows with counts.
+
+    Patterns are accepted wherever votes are: yesterday's, merged with today's, are fitted again in milliseconds.
 
     Attributes:
         starts: (p + 1,) where each pattern's votes begin in `lf` and `vote`.
@@ -32,6 +37,8 @@ class Patterns:
         n_lfs: Number of LFs, those that never vote included.
         n_classes: Number of classes, those nobody votes for included.
         inverse: (n,) the pattern of each item; None where items were only counted.
+        lf_names: The names of the LFs; None where they have none.
+        classes: The classes; their numbers if not given.
     """
 
     starts: NDArray[np.int64]
@@ -41,6 +48,12 @@ class Patterns:
     n_lfs: int
     n_classes: int
     inverse: Ints | None = None
+    lf_names: tuple[str, ...] | None = None
+    classes: Classes = field(default=())
+
+    def __post_init__(self) -> None:
+        if not self.classes:
+            object.__setattr__(self, "classes", tuple(range(self.n_classes)))
 
     @classmethod
     def from_votes(cls, votes: Votes) -> "Patterns":
@@ -58,7 +71,8 @@ class Patterns:
             rows = votes.rows
             groups = _group_rows(rows, k)
             rows = rows.take(groups.example)
-        return cls(rows.starts, rows.lf, rows.vote, groups.counts, m, k, groups.inverse)
+        names = votes.lf_names if votes.named else None
+        return cls(rows.starts, rows.lf, rows.vote, groups.counts, m, k, groups.inverse, names, votes.classes)
 
     @classmethod
     def from_chunks(
@@ -73,38 +87,113 @@ class Patterns:
         Args:
             chunks: Whatever `Votes` takes, all with the same LFs.
             n_classes: Number of classes; the largest of any chunk if not given.
-            classes: The classes; must be stated where they are texts and a chunk may miss one.
+            classes: The classes; inferred from all chunks if not given.
 
         >>> chunks = ([[0, 1], [0, 1]], [[-1, 1], [0, 1]])
         >>> sorted(Patterns.from_chunks(chunks).counts.tolist())
         [1, 3]
         """
-        first: Votes | None = None
         merged: Patterns | None = None
         for number, chunk in enumerate(chunks):
-            votes = to_votes(chunk, n_classes=n_classes, classes=classes)
-            first = votes if first is None else first
-            _check_chunk(number, votes, first)
-            patterns = replace(cls.from_votes(votes), inverse=None)
-            merged = patterns if merged is None else merged.merge(patterns)
+            patterns = replace(to_patterns(chunk, n_classes=n_classes, classes=classes), inverse=None)
+            try:
+                merged = patterns if merged is None else merged.merge(patterns)
+            except VotesError as error:
+                raise VotesError(f"chunk {number}: {error}") from None
         if merged is None:
             raise VotesError("chunks is empty; expected at least one chunk of votes")
         return merged
 
     def merge(self, other: "Patterns") -> "Patterns":
-        """Patterns of both: counts of equal rows are added. Items keep no number of their pattern.
+        """Patterns of both: the counts of equal rows are added. Items keep no number of their pattern.
+
+        LFs are matched by name where both have names, classes by what they are.
 
         >>> one = Patterns.from_votes(Votes.from_array([[0, 1], [1, 1]]))
         >>> one.merge(one).counts.tolist()
         [2, 2]
         """
-        if self.n_lfs != other.n_lfs:
+        if self.n_lfs != other.n_lfs and (self.lf_names is None or other.lf_names is None):
             raise VotesError(
-                f"patterns of {self.n_lfs} and of {other.n_lfs} LFs cannot be merged; give all chunks the same columns"
+                f"patterns of {self.n_lfs} and of {other.n_lfs} LFs cannot be merged; give both the same LFs"
             )
-        counts = np.concatenate([self.counts, other.counts])
-        rows, k = self.rows.concatenate(other.rows), max(self.n_classes, other.n_classes)
-        return Patterns(rows.starts, rows.lf, rows.vote, counts, self.n_lfs, k).join_equal()[0]
+        classes = self.classes + missing_from(self.classes, other.classes)
+        one, two = self.with_classes(classes), other.with_classes(classes).with_lfs(self.lf_names)
+        counts = np.concatenate([one.counts, two.counts])
+        rows = one.rows.concatenate(two.rows)
+        names = self.lf_names or other.lf_names
+        joined = Patterns(rows.starts, rows.lf, rows.vote, counts, self.n_lfs, len(classes), None, names, classes)
+        return joined.join_equal()[0]
+
+    def with_rows(self, rows: Rows, counts: Ints) -> "Patterns":
+        """Other rows of the same LFs and classes, which know no items."""
+        return replace(self, starts=rows.starts, lf=rows.lf, vote=rows.vote, counts=counts, inverse=None)
+
+    def take(self, index: NDArray[np.integer]) -> "Patterns":
+        """The patterns of an index, in its order; they know no items.
+
+        >>> Patterns.from_votes(Votes.from_array([[0, 1], [1, 1]])).take(np.array([1])).to_array().tolist()
+        [[1, 1]]
+        """
+        return self.with_rows(self.rows.take(index), self.counts[index])
+
+    def split(self, most: int) -> Iterator["Patterns"]:
+        """The patterns in chunks of at most so many."""
+        for start in range(0, self.n_patterns, most):
+            yield self.take(np.arange(start, min(start + most, self.n_patterns)))
+
+    def with_classes(self, classes: Classes) -> "Patterns":
+        """The same votes with other classes, which must hold every class that is voted for.
+
+        >>> patterns = Patterns.from_votes(Votes.from_array([[0, 1]]))
+        >>> patterns.with_classes((1, 0, 2)).to_array().tolist()
+        [[1, 0]]
+        """
+        if classes[: self.n_classes] == self.classes:
+            return replace(self, classes=classes, n_classes=len(classes))
+        number = {c: i for i, c in enumerate(classes)}
+        table = np.array([number.get(c, ABSTAIN) for c in self.classes], np.int64)
+        vote = table[self.vote]
+        if len(vote) and vote.min() < 0:
+            lost = self.classes[int(self.vote[vote.argmin()])]
+            raise VotesError(f"votes has the class {lost!r}; expected one of {show_some(classes)}. State it in classes")
+        return replace(self, vote=vote, classes=classes, n_classes=len(classes))
+
+    def with_lfs(self, names: tuple[str, ...] | None) -> "Patterns":
+        """The same votes with LFs in the order of names; unchanged where one side has no names."""
+        if names is None or self.lf_names is None or self.lf_names == names:
+            return self
+        order = match_lfs(self.lf_names, names)  # (m,) where each name stands here
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        rows = Rows.from_triples(self.row, place[self.lf], self.vote, self.n_patterns)
+        return replace(self, starts=rows.starts, lf=rows.lf, vote=rows.vote, lf_names=names)
+
+    def save(self, path: str | Path) -> None:
+        """Write the patterns and their counts to a safetensors file; items keep no number of their pattern."""
+        arrays = {name: np.asarray(getattr(self, name), np.int64) for name in ("starts", "lf", "vote", "counts")}
+        names = None if self.lf_names is None else list(self.lf_names)
+        header = {"n_lfs": self.n_lfs, "lf_names": names, "classes": list(self.classes)}
+        write_tensors(path, arrays, header, "patterns")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Patterns":
+        """Patterns from a file that `save` wrote.
+
+        Raises:
+            WeightsError: The file is broken or holds something else.
+        """
+        arrays, header = read_tensors(path, "patterns")
+        names = header["lf_names"]
+        patterns = cls(
+            **{name: arrays[name] for name in ("starts", "lf", "vote", "counts")},
+            n_lfs=header["n_lfs"],
+            n_classes=len(header["classes"]),
+            lf_names=None if names is None else tuple(names),
+            classes=tuple(header["classes"]),
+        )
+        _check_loaded(patterns, path)
+        return patterns
 
     def join_equal(self) -> tuple["Patterns", NDArray[np.intp]]:
         """Equal rows as one: the patterns, and the place of each row among them. -> patterns, (p,).
@@ -117,9 +206,8 @@ class Patterns:
         groups = _group_rows(self.rows, self.n_classes)
         counts = np.zeros(len(groups.counts), np.int64)
         np.add.at(counts, groups.inverse, self.counts)
-        rows = self.rows.take(groups.example)
         place = groups.inverse.astype(np.intp, copy=False)
-        return Patterns(rows.starts, rows.lf, rows.vote, counts, self.n_lfs, self.n_classes), place
+        return self.with_rows(self.rows.take(groups.example), counts), place
 
     @property
     def rows(self) -> Rows:
@@ -141,7 +229,7 @@ class Patterns:
         """The pattern of each vote. (e,)."""
         return np.repeat(np.arange(self.n_patterns), np.diff(self.starts))
 
-    @property
+    @cached_property
     def has_votes(self) -> NDArray[np.bool_]:
         """Whether anybody votes on the pattern's items. (p,)."""
         return np.diff(self.starts) > 0
@@ -183,18 +271,30 @@ class Patterns:
         return self.inverse
 
 
-def _check_chunk(number: int, votes: Votes, first: Votes) -> None:
-    """Check that a chunk has the LFs of the first one, and class numbers of the same meaning."""
-    if votes.lf_names != first.lf_names:
-        raise VotesError(
-            f"chunk {number} has the LFs {show_some(votes.lf_names)}, chunk 0 has {show_some(first.lf_names)}; "
-            "give all chunks the same columns in the same order"
-        )
-    if votes.classes != first.classes and not (are_numbers(votes.classes) and are_numbers(first.classes)):
-        raise VotesError(
-            f"chunk {number} has the classes {show_some(votes.classes)}, chunk 0 has {show_some(first.classes)}; "
-            "state all classes with classes"
-        )
+def to_patterns(data: object, *, n_classes: int | None = None, classes: Sequence[Hashable] | None = None) -> Patterns:
+    """Patterns from whatever holds votes, or from patterns.
+
+    >>> to_patterns([[0, -1], [1, 1], [1, 1]]).counts.tolist()
+    [1, 2]
+    """
+    if not isinstance(data, Patterns):
+        return Patterns.from_votes(to_votes(data, n_classes=n_classes, classes=classes))
+    stated = state_classes(n_classes, classes)
+    if stated is None:
+        return data
+    return data.with_classes(stated if classes is not None else complete_classes(data.classes, n_classes))
+
+
+def _check_loaded(patterns: Patterns, path: str | Path) -> None:
+    """Check what a file claims before anything is indexed with it."""
+    starts, sizes = patterns.starts, np.diff(patterns.starts)
+    votes = len(patterns.vote)
+    whole = starts.ndim == 1 and len(starts) == patterns.n_patterns + 1 and starts[0] == 0 and starts[-1] == votes
+    if not whole or len(patterns.lf) != votes or (sizes < 0).any() or (patterns.counts < 0).any():
+        raise WeightsError(f"{path} holds patterns whose parts do not fit each other; save it again")
+    for name, numbers, top in (("lf", patterns.lf, patterns.n_lfs), ("vote", patterns.vote, patterns.n_classes)):
+        if votes and not 0 <= numbers.min() <= numbers.max() < top:
+            raise WeightsError(f"{path} holds {name} numbers outside 0 to {top - 1}; save it again")
 
 
 def _group_rows(rows: Rows, k: int) -> Groups:

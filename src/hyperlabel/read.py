@@ -101,10 +101,9 @@ def read_table(path: str | Path) -> Any:
     try:
         if kind == "parquet":
             return pl.read_parquet(path)
-        reason = _odd_line(path, separator) if _may_be_ragged(path, separator) else None
-        if reason is None:
-            frame = pl.read_csv(path, separator=separator, infer_schema_length=None)
-            return _keep_leading_zeros(frame, path, separator)
+        check_lines(path)
+        frame = pl.read_csv(path, separator=separator, infer_schema_length=None)
+        return _keep_leading_zeros(frame, path, separator)
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
     raise VotesError(f"'{path}' cannot be read: {reason}. Is it a whole {kind} file?")
@@ -119,6 +118,19 @@ def _keep_leading_zeros(frame: Any, path: Path, separator: str) -> Any:
         return frame
     texts = pl.read_csv(path, separator=separator, columns=whole, infer_schema=False)
     return frame.with_columns(texts[name] for name in whole if texts[name].str.contains(r"^[+-]?0\d").any())
+
+
+def check_lines(path: Path) -> None:
+    """Refuse a csv or tsv file in which a line has another number of fields than the header.
+
+    Raises:
+        VotesError: There is such a line, as in a file that was cut off.
+    """
+    kind = TABLES[path.suffix]
+    separator = "\t" if kind == "tsv" else ","
+    reason = _odd_line(path, separator) if _may_be_ragged(path, separator) else None
+    if reason is not None:
+        raise VotesError(f"'{path}' cannot be read: {reason}. Is it a whole {kind} file?")
 
 
 def _may_be_ragged(path: Path, separator: str) -> bool:

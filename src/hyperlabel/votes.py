@@ -19,7 +19,7 @@ from hyperlabel.classes import (
     Classes,
     complete_classes,
     encode_column,
-    infer_classes,
+    find_classes,
     limit_numbers,
     missing_classes,
     show_some,
@@ -30,7 +30,7 @@ from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.frames import Column, columns_of, is_frame, is_series
 from hyperlabel.rows import Rows
 
-__all__ = ["ABSTAIN", "Rows", "Votes", "to_votes"]
+__all__ = ["ABSTAIN", "Rows", "Votes", "match_lfs", "to_votes"]
 
 Ints = NDArray[np.integer]
 
@@ -46,7 +46,8 @@ class Votes:
         n_lfs: Number of LFs.
         classes: The classes; a vote is a place in this tuple.
         stated: Whether the classes were stated, not inferred; then no class can be added.
-        lf_names: One name an LF.
+        lf_names: One name per LF.
+        named: Whether the names were given; LFs are matched by them then, and by their order otherwise.
         items: One identifier an item, where the source has them.
         cells: (n, m) class numbers, -1 abstains; None where votes are held as sparse rows only.
     """
@@ -59,6 +60,7 @@ class Votes:
     items: NDArray[Any] | None = None
     cells: Ints | None = None
     _rows: Rows | None = None
+    named: bool = True
 
     @property
     def n_classes(self) -> int:
@@ -98,7 +100,7 @@ class Votes:
         known, stated = _number_classes(high, n_classes, classes, lambda: f"votes{place(cells == high)} is {high}")
         n, m = cells.shape
         signed = cells.astype(np.int64) if cells.dtype == np.uint64 else cells
-        return cls(n, m, known, stated, _lf_names(lfs, m), cells=signed)
+        return cls(n, m, known, stated, _lf_names(lfs, m), cells=signed, named=lfs is not None)
 
     @classmethod
     def from_frame(
@@ -128,7 +130,7 @@ class Votes:
         if not columns or not len(columns[0].codes):
             rows = f" and {len(columns[0].codes)} rows" if columns else ""
             raise VotesError(f"votes has {len(columns)} LF columns{rows}; expected at least one LF and one item")
-        known, stated = _column_classes(columns, n_classes, classes)
+        known, stated = find_classes(columns, n_classes, classes)
         cells = np.empty((len(columns[0].codes), len(columns)), smallest_type(len(known)))
         for j, column in enumerate(columns):
             cells[:, j] = encode_column(column, known)
@@ -170,7 +172,7 @@ class Votes:
             raise VotesError("votes has no rows; expected at least one vote")
         _check_identified(item_column)
         _check_identified(lf_column)
-        known, stated = _column_classes([vote_column], n_classes, classes)
+        known, stated = find_classes([vote_column], n_classes, classes)
         numbers = encode_column(vote_column, known)
         item_number, items = _by_appearance(item_column)
         kept = _one_vote_a_pair(item_number, lf_column, numbers, items, known)
@@ -202,7 +204,7 @@ class Votes:
 
         known, stated = _number_classes(high, n_classes, classes, where)
         rows = Rows.from_triples(row, column, vote, n)
-        return cls(n, m, known, stated, _lf_names(lfs, m), _rows=rows)
+        return cls(n, m, known, stated, _lf_names(lfs, m), _rows=rows, named=lfs is not None)
 
     def with_classes(self, classes: Sequence[Hashable]) -> "Votes":
         """The same votes with the classes stated, which must hold every class that is voted for.
@@ -236,6 +238,24 @@ class Votes:
                 f"votes, item {row}: LF '{name}' votes {vote!r}; expected one of the classes {show_some(classes)}. "
                 "Correct it, or state it in classes"
             )
+
+    def with_lfs(self, names: Sequence[str]) -> "Votes":
+        """The same votes with the LFs in the order of their names, which must be the same names.
+
+        >>> Votes.from_array([[0, 1]], lfs=["a", "b"]).with_lfs(["b", "a"]).cells.tolist()
+        [[1, 0]]
+        """
+        wanted = tuple(names)
+        if self.lf_names == wanted:
+            return self
+        order = match_lfs(self.lf_names, wanted)
+        if self.cells is not None:
+            return replace(self, cells=self.cells[:, order], lf_names=wanted, _rows=None)
+        index = np.empty(len(order), np.int64)
+        index[order] = np.arange(len(order))
+        item = np.repeat(np.arange(self.n_items), np.diff(self.rows.starts))
+        rows = Rows.from_triples(item, index[self.rows.lf], self.rows.vote, self.n_items)
+        return replace(self, lf_names=wanted, _rows=rows)
 
     def with_labels(self, labels: object, name: str) -> tuple["Votes", NDArray[np.int64]]:
         """Encode gold or truth; classes that only labels have are added, unless classes were stated.
@@ -286,19 +306,6 @@ class Votes:
             values[index[item]] = label
         return Column.from_values(name, values, lambda row: f"{name}[{items[row]!r}]")
 
-    def decode(self, numbers: Ints) -> NDArray[Any]:
-        """Classes of class numbers; -1 stays -1. (n,) -> (n,).
-
-        >>> Votes.from_array([[0, 1]], classes=["ham", "spam"]).decode(np.array([1, -1, 0])).tolist()
-        ['spam', -1, 'ham']
-        """
-        if all(isinstance(c, int) and not isinstance(c, bool) for c in self.classes):
-            table = np.array([*self.classes, ABSTAIN])
-        else:
-            table = np.empty(self.n_classes + 1, object)
-            table[:] = [*self.classes, ABSTAIN]
-        return table.take(numbers, mode="wrap")
-
 
 def to_votes(data: object, *, n_classes: int | None = None, classes: Sequence[Hashable] | None = None) -> Votes:
     """Votes from whatever holds them: `Votes`, an array, nested lists, a wide frame or a sparse matrix.
@@ -317,6 +324,26 @@ def to_votes(data: object, *, n_classes: int | None = None, classes: Sequence[Ha
     return read(data, n_classes=n_classes, classes=classes)
 
 
+def match_lfs(present: Sequence[str], wanted: Sequence[str]) -> NDArray[np.intp]:
+    """Where each wanted LF stands among those present. -> (m,).
+
+    Raises:
+        VotesError: An LF is missing, unknown or there twice.
+
+    >>> match_lfs(("a", "b"), ("b", "a")).tolist()
+    [1, 0]
+    """
+    index = {name: j for j, name in enumerate(present)}
+    missing = [name for name in wanted if name not in index]
+    unknown = [name for name in present if name not in set(wanted)]
+    if missing or unknown or len(index) != len(present):
+        what = f"lacks the LF {missing[0]!r}" if missing else "has two LFs of one name"
+        if unknown and not missing:
+            what = f"has the LF {unknown[0]!r}, which was not there when the model was fitted"
+        raise VotesError(f"votes {what}; expected the LFs {show_some(wanted)}. Give the same columns, or fit again")
+    return np.array([index[name] for name in wanted], np.intp)
+
+
 def _number_classes(
     high: int, n_classes: int | None, classes: Sequence[Hashable] | None, where: Callable[[], str]
 ) -> tuple[Classes, bool]:
@@ -326,17 +353,6 @@ def _number_classes(
     if high >= top:
         raise VotesError(f"{where()}; expected a class from 0 to {top - 1}. {remedy}")
     return stated or tuple(range(max(2, high + 1))), stated is not None
-
-
-def _column_classes(
-    columns: Sequence[Column], n_classes: int | None, classes: Sequence[Hashable] | None
-) -> tuple[Classes, bool]:
-    """The classes of table columns, and whether they were stated."""
-    if classes is not None:
-        stated = state_classes(n_classes, classes)
-        assert stated is not None
-        return stated, True
-    return complete_classes(infer_classes(columns, n_classes), n_classes), n_classes is not None
 
 
 def _lf_names(lfs: Sequence[str] | None, m: int) -> tuple[str, ...]:

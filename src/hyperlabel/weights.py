@@ -1,6 +1,5 @@
-"""Weights of a pre-trained network: a safetensors file whose header says what it is. Nothing is unpickled."""
+"""Weights of a pre-trained network: a file whose header says which network they are of, and its sizes."""
 
-import json
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -9,51 +8,32 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
 from hyperlabel.errors import WeightsError
-from hyperlabel.files import replacing
+from hyperlabel.tensors import read_tensors, write_tensors
 
-FORMAT = "hyperlabel-weights"
 BUNDLED = {"default": "hlm2", "hlm2": "hlm2", "hlm": "hlm"}
 """Names that `load_weights` knows, and the file of `hyperlabel/weights` each stands for."""
 
-TERMS = ("self", "row", "column", "all")
-"""What a layer sees of a vote: the vote itself and the means over its row, its column and everything."""
-
-Floats = NDArray[np.float32]
+MOST_LAYERS = 64
+MOST_WIDTH = 4096
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Weights:
     """The arrays of a network.
 
     Attributes:
-        arrays: Of the paper's network, `layer<i>.<term>` (d_out, d_in) and `layer<i>.bias` (d_out,) for the pooling
-            layers, then `head<i>.weight` (d_out, d_in) and `head<i>.bias` (d_out,). Of the unrolled network,
-            `step<i>.<layer>.weight` (d_out, d_in) and `step<i>.<layer>.bias` (d_out,).
+        arrays: Names and shapes are those that the network asks for, see `hyperlabel.networks`.
         header: What the file says of itself: model, sizes, how it was trained. The sizes are `widths` for the
             paper's network, `width` and `steps` for the unrolled one.
     """
 
-    arrays: dict[str, Floats]
+    arrays: dict[str, NDArray[np.float32]]
     header: dict[str, Any]
 
-    @property
-    def is_unrolled(self) -> bool:
-        """Whether they are of the unrolled network, not of the paper's."""
-        return "steps" in self.header
-
-    @property
-    def depth(self) -> int:
-        """Number of pooling layers."""
-        return sum(name.endswith(".self") for name in self.arrays)
-
-    @property
-    def head_depth(self) -> int:
-        """Number of linear layers after pooling."""
-        return sum(name.startswith("head") and name.endswith(".weight") for name in self.arrays)
+    def __repr__(self) -> str:
+        return f"<weights of {self.header.get('model', 'a network')}>"
 
     def copy(self) -> "Weights":
         """Weights that can be changed without changing these."""
@@ -65,30 +45,27 @@ class Weights:
         Raises:
             WeightsError: The file cannot be written there.
         """
-        try:
-            with replacing(Path(path)) as part:
-                save_file(self.arrays, part, {"format": FORMAT, "header": json.dumps(self.header)})
-        except (SafetensorError, OSError) as error:
-            raise WeightsError(f"path is '{path}', where no weights can be written: {error}") from error
+        write_tensors(path, dict(self.arrays), self.header, "weights")
 
 
-def load_weights(name: str | Path) -> Weights:
+def load_weights(name: str | Path | Weights) -> Weights:
     """Bundled weights by name, or a weights file by path.
 
     Raises:
-        WeightsError: No such name or file, or not a whole weights file of this kind.
+        WeightsError: No such name or file, or not a whole weights file.
 
     >>> load_weights("hlm").header["model"]
     'hlm'
     """
+    if isinstance(name, Weights):
+        return name
     if isinstance(name, str) and name in BUNDLED:
         return _load_bundled(BUNDLED[name])
-    path = Path(name)
-    if not path.is_file():
+    if not isinstance(name, str | Path) or not Path(name).is_file():
         raise WeightsError(
-            f"weights is '{name}'; expected one of {', '.join(BUNDLED)} or the path of a weights file that exists"
+            f"weights is {name!r}; expected one of {', '.join(BUNDLED)} or the path of a weights file that exists"
         )
-    return read_weights(path)
+    return read_weights(Path(name))
 
 
 @cache
@@ -102,43 +79,58 @@ def _load_bundled(name: str) -> Weights:
 
 def read_weights(path: Path) -> Weights:
     """Read and check a weights file."""
-    try:
-        with safe_open(path, framework="np") as file:
-            header = _read_header(path, file.metadata() or {})
-            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118
-            found = {name: f"{part.get_dtype()} {tuple(part.get_shape())}" for name, part in slices.items()}
-            _check_shapes(path, found, header)
-            arrays = {name: file.get_tensor(name) for name in found}
-    except (SafetensorError, OSError) as error:
-        raise WeightsError(f"{path} is not a whole safetensors file ({error}); download or export it again") from error
-    if not all(np.isfinite(array).all() for array in arrays.values()):
-        raise WeightsError(f"{path} holds numbers that are not finite; export it again")
+    arrays, header = read_tensors(path, "weights")
+    check_weights(arrays, header, str(path))
     return Weights(arrays, header)
 
 
-def _read_header(path: Path, metadata: dict[str, str]) -> dict[str, Any]:
-    if metadata.get("format") != FORMAT:
-        raise WeightsError(
-            f"{path} is a safetensors file of another kind (format {metadata.get('format')!r}); "
-            f"expected {FORMAT!r}, as written by `hyperlabel train`"
-        )
-    try:
-        header = json.loads(metadata.get("header", ""))
-    except ValueError:
-        header = None
-    header = header if isinstance(header, dict) else {}
-    sizes: object
+def check_weights(arrays: dict[str, NDArray[Any]], header: dict[str, Any], path: str) -> None:
+    """Check types, shapes and numbers of the arrays against the sizes of a header.
+
+    Raises:
+        WeightsError: They do not fit.
+    """
+    sizes, shapes = _shapes_of(header, path)
+    expected = {name: f"float32 {shape}" for name, shape in shapes.items()}
+    found = {name: f"{array.dtype} {array.shape}" for name, array in arrays.items()}
+    for name in sorted(expected.keys() | found.keys()):
+        is_, wanted = found.get(name, "missing"), expected.get(name, "no such array")
+        if is_ != wanted:
+            raise WeightsError(
+                f"{path}: array '{name}' is {is_}; expected {wanted} for {sizes}. "
+                "The file does not match its header; export it again"
+            )
+    largest = max((float(np.abs(array).max(initial=0)) for array in arrays.values()), default=0.0)
+    if not largest < MOST_WEIGHT:
+        raise WeightsError(f"{path} holds a weight of {largest:.3g}; expected numbers below {MOST_WEIGHT:.0g}")
+
+
+MOST_WEIGHT = 1e6  # sums of products of larger ones could leave the range of float32
+
+
+def _shapes_of(header: dict[str, Any], path: str) -> tuple[str, dict[str, tuple[int, ...]]]:
+    """The sizes of a header in words, and the names and shapes of the arrays that they ask for."""
     if "steps" in header:
-        sizes, wanted = [header["steps"], header.get("width")], "width and steps, two positive integers"
-    else:
-        sizes, wanted = header.get("widths"), "widths, a list of positive integers"
-    if not isinstance(sizes, list) or not sizes or any(type(size) is not int or size < 1 for size in sizes):
-        raise WeightsError(f"{path} has sizes {sizes!r} in its header; expected {wanted}")
-    return dict(header)
+        width, steps = header.get("width"), header["steps"]
+        _check_sizes(path, [width, steps], "width and steps, two positive integers")
+        return f"width {width}", unrolled_shapes(width, steps)
+    widths = header.get("widths")
+    _check_sizes(path, widths, "widths, a list of positive integers")
+    return f"widths {widths}", paper_shapes(widths)
 
 
-def expected_shapes(widths: list[int]) -> dict[str, tuple[int, ...]]:
-    """Names and shapes of the arrays of a network with these pooling widths."""
+def _check_sizes(path: str, sizes: Any, wanted: str) -> None:
+    whole = isinstance(sizes, list) and 0 < len(sizes) <= MOST_LAYERS and all(type(size) is int for size in sizes)
+    if not whole or not all(1 <= size <= MOST_WIDTH for size in sizes):
+        raise WeightsError(f"{path} has sizes {sizes!r:.80} in its header; expected {wanted} up to {MOST_WIDTH}")
+
+
+TERMS = ("self", "row", "column", "all")
+"""What a layer of the paper's network sees of a vote: itself and the means over its row, its column, everything."""
+
+
+def paper_shapes(widths: list[int]) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of the arrays of the paper's network with these pooling widths."""
     shapes: dict[str, tuple[int, ...]] = {}
     for i, (d_in, d_out) in enumerate(zip([1, *widths], widths, strict=False)):
         shapes |= {f"layer{i}.{term}": (d_out, d_in) for term in TERMS} | {f"layer{i}.bias": (d_out,)}
@@ -163,19 +155,3 @@ def unrolled_shapes(width: int, steps: int) -> dict[str, tuple[int, ...]]:
         for layer, size in sizes.items():
             shapes |= {f"step{i}.{layer}.weight": size, f"step{i}.{layer}.bias": size[:1]}
     return shapes
-
-
-def _check_shapes(path: Path, found: dict[str, str], header: dict[str, Any]) -> None:
-    """Compare types and shapes such as `F32 (8, 1)` with those that the sizes of the header ask for."""
-    if "steps" in header:
-        sizes, shapes = f"width {header['width']}", unrolled_shapes(header["width"], header["steps"])
-    else:
-        sizes, shapes = f"widths {header['widths']}", expected_shapes(header["widths"])
-    expected = {name: f"F32 {shape}" for name, shape in shapes.items()}
-    for name in sorted(expected.keys() | found.keys()):
-        is_, wanted = found.get(name, "missing"), expected.get(name, "no such array")
-        if is_ != wanted:
-            raise WeightsError(
-                f"{path}: array '{name}' is {is_}; expected {wanted} for {sizes}. "
-                "The file does not match its header; export it again"
-            )

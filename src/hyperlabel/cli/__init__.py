@@ -1,5 +1,6 @@
-"""The command line: one file a command; each parses, calls and prints. Extra `cli`."""
+"""The command line: one file per command, which parses, calls and prints. Extra `cli`."""
 
+import importlib.util
 import os
 import sys
 
@@ -13,7 +14,8 @@ def main() -> None:
     """Run the command line; a mistake is one line on standard error and exit code 2."""
     try:
         for package in ("typer", "rich", "polars"):
-            require(package, extra="cli")
+            if importlib.util.find_spec(package) is None:  # found, but not loaded: help must be quick
+                require(package, extra="cli")
         from hyperlabel.cli.app import run
 
         code = run(sys.argv[1:])

@@ -1,4 +1,7 @@
-"""The commands, and how they are found."""
+"""The commands, and how they are found.
+
+Their files load typer alone until a command runs, so that help and completion are quick.
+"""
 
 from typing import Annotated
 
@@ -6,7 +9,6 @@ import typer
 
 import hyperlabel
 from hyperlabel.cli.analyze import analyze
-from hyperlabel.cli.bench import bench
 from hyperlabel.cli.compare import compare
 from hyperlabel.cli.demo import demo
 from hyperlabel.cli.label import label
@@ -21,7 +23,6 @@ app.command()(report)
 app.command()(compare)
 app.command()(train)
 app.command()(demo)
-app.add_typer(bench, name="bench")
 
 
 def _version(asked: bool) -> None:

@@ -2,21 +2,63 @@
 
 import sys
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from hyperlabel import engines
+from hyperlabel.cli.options import ENGINES, split_names
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.files import replacing
-from hyperlabel.frames import Column, columns_of
+from hyperlabel.frames import Column
+from hyperlabel.models import LabelModel
 from hyperlabel.read import TABLES, lf_columns, read_array, read_table, read_votes
 from hyperlabel.votes import Votes
 
 _LARGE_CSV = 1 << 28  # bytes of a csv that is streamed, not read into memory
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which columns of a table are votes, and for which classes.
+
+    Attributes:
+        lfs: Columns that are LFs, as names or patterns; None for all but those with another meaning.
+        long: The columns of item, LF and vote of a long table.
+        classes: All classes; None to infer them.
+        as_typed: Whether classes are text that stands for whatever the votes hold.
+    """
+
+    lfs: list[str] | None = None
+    long: list[str] | None = None
+    classes: Sequence[Hashable] | None = None
+    as_typed: bool = False
+
+    @classmethod
+    def parse(cls, *, lfs: str | None, long: str | None, classes: str | None) -> "Selection":
+        """From the options that commands share.
+
+        >>> Selection.parse(lfs="lf_*", long=None, classes=None).lfs
+        ['lf_*']
+        """
+        names = (split_names(lfs, "--lfs"), split_names(long, "--long"), split_names(classes, "--classes"))
+        if names[0] is not None and names[1] is not None:
+            raise ParameterError(
+                "--lfs and --long are both given; expected --lfs for a wide table, --long for a long one"
+            )
+        return cls(*names, as_typed=True)
+
+    def of_model(self, model: LabelModel) -> "Selection":
+        """The same, with the LFs and classes of a model where it knows them and nothing was typed."""
+        fitted = model.is_fitted
+        names = model.lf_names_ if fitted and self.lfs is None and self.long is None else None
+        classes = model.classes_.tolist() if fitted else model.classes
+        selection = self if names is None else replace(self, lfs=list(names))
+        if classes is None or self.classes is not None:
+            return selection
+        return replace(selection, classes=classes, as_typed=False)
 
 
 @dataclass(frozen=True)
@@ -25,7 +67,7 @@ class Source:
 
     Attributes:
         votes: The votes.
-        frame: One row an item: the columns that pass through to the output.
+        frame: One row per item: the columns that pass through to the output.
         key: The column that identifies an item, if there is one.
     """
 
@@ -33,76 +75,45 @@ class Source:
     frame: pl.DataFrame
     key: str | None
 
-    def join(self, result: pl.DataFrame) -> pl.DataFrame:
-        """The table with a result's columns; columns of the table with the same name are kept as *_input."""
-        taken = [*self.frame.columns, *result.columns]
-        renamed = {}
-        for name in result.columns:
-            if name in self.frame.columns:
-                renamed[name] = _free_name(name, taken)
-                taken.append(renamed[name])
-        return self.frame.rename(renamed).hstack(result)
 
-
-def _free_name(name: str, taken: list[str]) -> str:
-    while name in taken:
-        name += "_input"
-    return name
-
-
-def split_names(text: str | None, option: str) -> list[str] | None:
-    """A comma-separated option as a list.
-
-    >>> split_names("ham, spam", "--classes")
-    ['ham', 'spam']
-    """
-    if text is None:
-        return None
-    names = [part.strip() for part in text.split(",")]
-    if not all(names):
-        raise ParameterError(f"{option} is '{text}'; expected names with a comma between each two")
-    return names
-
-
-def open_source(
-    path: Path, *, lfs: list[str] | None, long: list[str] | None, classes: list[str] | None, labels: Sequence[str] = ()
-) -> Source:
+def open_source(path: Path, selection: Selection, labels: Sequence[str] = ()) -> Source:
     """Read votes with the columns beside them. A column that is named among `labels`, gold or truth, is no LF."""
-    if lfs is not None and long is not None:
-        raise ParameterError("--lfs and --long are both given; expected --lfs for a wide table, --long for a long one")
     if path.suffix not in TABLES or path.is_dir():
-        return _open_array(path, "--lfs" if lfs else "--long" if long else None, classes)
+        return _open_array(path, selection)
     frame = read_table(path)
-    if long is not None:
-        return _open_long(frame, long, classes, labels)
-    columns = [c for c in lf_columns(frame.columns, lfs) if c not in labels]
-    votes = Votes.from_frame(frame, lfs=columns, classes=_match_classes(classes, frame.select(columns)))
+    if selection.long is not None:
+        return _open_long(frame, selection, labels)
+    columns = [c for c in lf_columns(frame.columns, selection.lfs) if c not in labels]
+    votes = Votes.from_frame(frame, lfs=columns, classes=match_classes(selection, frame.lazy().select(columns)))
     return Source(votes, frame, "id" if "id" in frame.columns else None)
 
 
-def _open_array(path: Path, unusable: str | None, classes: list[str] | None) -> Source:
+def _open_array(path: Path, selection: Selection) -> Source:
     """Votes of an array or a WRENCH folder, which have no columns that an option could name."""
-    votes = read_votes(path, classes=_numbers(classes))
+    classes = _numbers(selection.classes) if selection.as_typed else selection.classes
+    votes = read_votes(path, classes=classes)
+    unusable = "--lfs" if selection.lfs else "--long" if selection.long else None
     if unusable is not None:
         raise ParameterError(f"{unusable} names columns, and '{path}' has none; leave {unusable} out")
     items = np.arange(votes.n_items) if votes.items is None else votes.items
     return Source(votes, pl.DataFrame({"id": items}), "id")
 
 
-def _open_long(frame: pl.DataFrame, long: list[str], classes: list[str] | None, labels: Sequence[str]) -> Source:
-    if len(long) != 3:
-        raise ParameterError(f"--long is '{','.join(long)}'; expected three columns: item,lf,vote")
-    item, lf, vote = long
-    stated = _match_classes(classes, frame.select([vote])) if vote in frame.columns else None
-    votes = Votes.from_long(frame, item=item, lf=lf, vote=vote, classes=stated)
+def _open_long(frame: pl.DataFrame, selection: Selection, labels: Sequence[str]) -> Source:
+    names = selection.long or []
+    if len(names) != 3:
+        raise ParameterError(f"--long is '{','.join(names)}'; expected three columns: item,lf,vote")
+    item, lf, vote = names
+    classes = match_classes(selection, frame.lazy().select([vote])) if vote in frame.columns else None
+    votes = Votes.from_long(frame, item=item, lf=lf, vote=vote, classes=classes)
     items = frame.select(item).unique(maintain_order=True)
     for name in labels:
-        if name in frame.columns and name not in long:
-            items = items.with_columns(_one_an_item(frame, item, name))
+        if name in frame.columns and name not in names:
+            items = items.with_columns(_one_per_item(frame, item, name))
     return Source(votes, items, item)
 
 
-def _one_an_item(frame: pl.DataFrame, item: str, column: str) -> pl.Series:
+def _one_per_item(frame: pl.DataFrame, item: str, column: str) -> pl.Series:
     """A column of a long table, which must not differ between the rows of an item. -> (n,)."""
     values = frame.group_by(item, maintain_order=True).agg(pl.col(column).drop_nulls().unique())
     several = values.filter(pl.col(column).list.len() > 1)
@@ -112,11 +123,34 @@ def _one_an_item(frame: pl.DataFrame, item: str, column: str) -> pl.Series:
     return values[column].list.first()
 
 
-def _numbers(classes: list[str] | None) -> Sequence[Hashable] | None:
-    """Classes as numbers, if all are."""
-    if classes is None or not all(c.isdecimal() for c in classes):
+def match_classes(selection: Selection, votes: pl.LazyFrame) -> Sequence[Hashable] | None:
+    """The classes of a selection in the type that the columns of votes have, if they were typed as text."""
+    classes = selection.classes
+    if classes is None or not selection.as_typed:
         return classes
-    return [int(c) for c in classes]
+    kinds = _kinds(votes)
+    if kinds == {"boolean"} and {str(c).lower() for c in classes} <= {"true", "false"}:
+        return [str(c).lower() == "true" for c in classes]
+    return classes if "text" in kinds else _numbers(classes)
+
+
+def _kinds(votes: pl.LazyFrame) -> set[str]:
+    """What columns hold, those without any vote left out: `text`, `boolean` or `number`."""
+    texts = (pl.String, pl.Categorical, pl.Enum)
+    kinds = {
+        name: "text" if kind in texts else "boolean" if kind == pl.Boolean else "number"
+        for name, kind in votes.collect_schema().items()
+    }
+    empty = {name: pl.col(name).cast(pl.String) == "" if kinds[name] == "text" else pl.lit(False) for name in kinds}
+    voted = votes.select((pl.col(name).is_not_null() & ~empty[name]).any() for name in kinds)
+    return {kinds[name] for name, found in voted.collect(engine="streaming").row(0, named=True).items() if found}
+
+
+def _numbers(classes: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
+    """Classes that were typed, as numbers if all are."""
+    if classes is None or not all(str(c).isdecimal() for c in classes):
+        return classes
+    return [int(str(c)) for c in classes]
 
 
 def choose_engine(engine: str, votes: Path, out: Path | None, *, long: list[str] | None, gold: str | None) -> str:
@@ -125,11 +159,11 @@ def choose_engine(engine: str, votes: Path, out: Path | None, *, long: list[str]
     Engines read wide tables, with gold as one of the columns. Each pass parses a csv anew, so Polars gains from a size
     on that memory may not hold.
     """
-    if engine not in ("auto", "memory", *engines.ENGINES):
-        raise ParameterError(f"--engine is '{engine}'; expected auto, memory, {', '.join(engines.ENGINES)}")
+    if engine not in ("auto", "memory", *ENGINES):
+        raise ParameterError(f"--engine is '{engine}'; expected auto, memory, {', '.join(ENGINES)}")
     folder = votes.is_dir() and any(votes.glob("*.parquet"))
     wide = (folder or (votes.is_file() and votes.suffix in TABLES)) and long is None
-    known = gold is None or (wide and gold in _scan(votes).collect_schema().names())
+    known = gold is None or (wide and gold in scan(votes).collect_schema().names())
     if engine == "auto":
         large = folder or TABLES.get(votes.suffix) == "parquet" or (wide and votes.stat().st_size > _LARGE_CSV)
         return "polars" if wide and known and large else "memory"
@@ -143,28 +177,16 @@ def choose_engine(engine: str, votes: Path, out: Path | None, *, long: list[str]
     return engine
 
 
-def _scan(path: Path) -> pl.LazyFrame:
-    """A table that is read when needed."""
+def scan(path: Path) -> pl.LazyFrame:
+    """A table whose rows are read when needed."""
     from hyperlabel.engines.polars import scan_table
 
     try:
-        return scan_table(path)
+        frame: pl.LazyFrame = scan_table(path)
+        frame.collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:
         raise VotesError(f"'{path}' cannot be read: {str(error).splitlines()[0]}. Is it a whole table?") from error
-
-
-def match_classes(classes: list[str] | None, path: Path, lfs: list[str] | None) -> Sequence[Hashable] | None:
-    """Classes stated as text, in the type that the LF columns of a table on disk have."""
-    if classes is None:
-        return None
-    frame = _scan(path)
-    schema = frame.collect_schema()
-    names = lf_columns(schema.names(), lfs)
-    if all(schema[name] == pl.Boolean for name in names) and {c.lower() for c in classes} <= {"true", "false"}:
-        return [c.lower() == "true" for c in classes]
-    texts = [name for name in names if schema[name] in (pl.String, pl.Categorical, pl.Enum)]
-    filled = frame.select(texts).count().collect(engine="streaming") if texts else None
-    return classes if filled is not None and any(filled.row(0)) else _numbers(classes)
+    return frame
 
 
 def scan_result(path: Path) -> pl.LazyFrame:
@@ -176,21 +198,11 @@ def scan_result(path: Path) -> pl.LazyFrame:
     return pl.scan_csv(path, separator=separator, infer_schema=False, glob=False).select("label")
 
 
-def _match_classes(classes: list[str] | None, votes: pl.DataFrame) -> Sequence[Hashable] | None:
-    """Classes stated as text, in the type that the votes of a table have."""
-    if classes is None:
-        return None
-    kinds = {kind for column in columns_of(votes, None) for kind in column.kinds}
-    if kinds == {"boolean"} and {c.lower() for c in classes} <= {"true", "false"}:
-        return [c.lower() == "true" for c in classes]
-    return classes if "text" in kinds else _numbers(classes)
-
-
 def read_labels(name: str, source: Source, what: str) -> object:
     """Gold or truth: a column of the same table, a table with `id` and the class, or an npy array.
 
     Returns:
-        What `LabelModel.fit` takes: one class an item.
+        What `LabelModel.fit` takes: one class per item.
     """
     if name in source.frame.columns:
         return source.frame[name].to_list()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.endmodel.base import EndModel, Examples, Inputs, cross_entropy
 from hyperlabel.errors import ParameterError
-from hyperlabel.models.decide import Metric
+from hyperlabel.metrics import Metric, check_metric, score
 
 _RANGE = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
@@ -30,14 +30,6 @@ GRIDS: dict[str, dict[str, dict[str, Sequence[Any]]]] = {
 `linear`, which the paper does not have."""
 
 
-def agreement(labels: NDArray[np.int64], others: NDArray[np.int64], metric: Metric) -> float:
-    """Share of equal labels, or F1 of class 1 with `others` for truth."""
-    if metric == "accuracy":
-        return float((labels == others).mean())
-    called, positive = labels == 1, others == 1
-    return float(2 * (called & positive).sum() / max(1, called.sum() + positive.sum()))
-
-
 @dataclass
 class Search(EndModel):
     """Tries every combination of hyper-parameters and keeps the best model.
@@ -48,7 +40,7 @@ class Search(EndModel):
     Args:
         model: The model; its own hyper-parameters count where the grid has none.
         grid: Values to try, by hyper-parameter; `GRIDS` has the paper's.
-        metric: Share of equal labels, or F1 of class 1.
+        metric: Share of equal labels, or F1 with the generated labels for truth.
         seed: For the items that are kept aside.
 
     Attributes:
@@ -70,8 +62,7 @@ class Search(EndModel):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.metric not in ("accuracy", "f1"):
-            raise ParameterError(f"metric is {self.metric!r}; expected 'accuracy' or 'f1'")
+        check_metric(self.metric)
         unknown = [name for name in self.grid if name not in vars(self.model)]
         if unknown:
             raise ParameterError(f"grid has {unknown[0]!r}; expected hyper-parameters of {type(self.model).__name__}")
@@ -92,10 +83,10 @@ class Search(EndModel):
             model = replace(self.model, **point)  # type: ignore[type-var]
             model.fit(examples.inputs, examples.probabilities, (validation.inputs, validation.probabilities))
             predicted = model.predict_proba(validation.inputs)
-            score = agreement(predicted.argmax(1), generated, self.metric)
-            judged = (score, -cross_entropy(validation.probabilities, predicted))
+            agreement = score(self.metric, generated, predicted.argmax(1), predicted.shape[1])
+            judged = (agreement, -cross_entropy(validation.probabilities, predicted))
             if judged > best:
-                best, self.best_, self.best_params_, self.best_score_ = judged, model, point, score
+                best, self.best_, self.best_params_, self.best_score_ = judged, model, point, agreement
 
     def _probabilities(self, inputs: Inputs) -> NDArray[np.float64]:
         return self.best_.predict_proba(inputs)

@@ -1,4 +1,4 @@
-"""Engines: labelling where the data are. Count patterns, run the model on the patterns, hand the labels back.
+"""Engines: labeling where the data is. Count patterns, judge the patterns, join the labels back.
 
 Polars, DuckDB, Spark and Dask behind one function. Rows stay with the engine; this process sees the patterns, or,
 where there are too many, sums over rows. How it works and what it costs: docs/scale.md.
@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from hyperlabel.engines.base import Engine
+from hyperlabel.engines.chunks import fit_chunks
 from hyperlabel.engines.output import check_replaceable, reason_of, write_whole
 from hyperlabel.engines.run import MOST_PATTERNS, Job, label_rows
-from hyperlabel.engines.streaming import StreamedNetwork, stream_probabilities, streamed_network
 from hyperlabel.errors import HyperlabelError, ParameterError, VotesError, require
+from hyperlabel.metrics import Metric, check_metric
 from hyperlabel.models import LabelModel, label_model
-from hyperlabel.models.decide import Metric, check_metric
 
 ENGINES = {  # name: (packages that it needs, extra that has them)
     "polars": (("polars",), "cli"),
@@ -43,22 +43,26 @@ def label(
     r"""Label every row of a frame or file where it is.
 
     All rows and columns are kept. `label` and `confidence` are added, and with `probabilities` one `p_<class>` for
-    each class; a row without votes has no label. A column that already has one of these names is kept as `*_input`.
+    each class; a row without votes has no label, unless gold gives it one. A column that already has one of these names
+    is kept as `*_input`.
 
     Args:
         data: A Polars LazyFrame or DataFrame, a DuckDB relation, a Spark or Dask DataFrame; or the path of a parquet
-            file or a folder of them (with Polars of a csv or tsv file, too). One row an item, one column an LF;
+            file or a folder of them (with Polars of a csv or tsv file, too). One row per item, one column per LF;
             null, NaN, an empty text and -1 abstain.
-        lfs: Columns that are LFs, as names or patterns such as `lf_*`; else all but id, item, text, gold, truth, label.
-        model: A short name, or a label model. One that must learn, or gets gold, learns from the counted patterns.
+        lfs: Columns that are LFs, as names or patterns such as `lf_*`. If not given, those that the model was fitted
+            on; for a model that is not fitted, all but id, item, text, gold, truth, label.
+        model: A short name, or a label model. One that is fitted judges the rows in its state, its LFs found by name
+            where it knows names; any other is fitted on these rows first, as a copy.
         n_classes: Number of classes; inferred if not given.
         classes: The classes, in the order of their probabilities; inferred if not given.
-        gold: The column with the known classes of some items.
+        gold: The column with the known classes of some items. They are the labels of these items, and a model that
+            is not fitted learns from them.
         probabilities: Whether to add the probabilities of all classes.
         metric: What the labels are to be good at, as for `LabelModel.predict`.
         engine: `auto`, `polars`, `duckdb`, `spark` or `dask`. `auto` is the engine of the frame, and Polars for paths.
         out: File to write; Spark and Dask make it a folder. It appears whole or not at all.
-        max_patterns: Beyond about so many patterns they are not counted: the network is streamed over the rows.
+        max_patterns: Beyond about so many patterns they are not counted: the model reads the rows in passes.
 
     Returns:
         The path of `out` if it is given. Otherwise a frame of the same kind, evaluated when it is used where the
@@ -145,8 +149,6 @@ def _check_suffix(path: Path, argument: str, kind: Any) -> None:
 __all__ = [
     "ENGINES",
     "MOST_PATTERNS",
-    "StreamedNetwork",
+    "fit_chunks",
     "label",
-    "stream_probabilities",
-    "streamed_network",
 ]

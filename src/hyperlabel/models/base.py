@@ -1,37 +1,55 @@
 """The contract of all label models.
 
-A model sees `Patterns` and returns one row of probabilities a pattern; everything else, from reading votes to
-breaking ties and giving results back to the items, happens here, once. A new model is one file with a class
-that has `_fit` and `_probabilities`, and one line in the registry of `hyperlabel.models`.
+`fit` reads a set and keeps its state: the classes, the names of the LFs, and a few numbers for each LF and class, never
+rows. Every verb of a fitted model judges whatever votes it is given in that state, alone or together. `fit_predict` is
+the transductive use, one pass over the votes it labels; `predict` of a model that is not fitted is short for it.
+
+A model sees `Patterns` and returns one row of probabilities per pattern; everything else, from reading votes to
+breaking ties and giving results back to the items, happens here, once. A new model is one file with a class that has
+`_fit` and `_probabilities`, and one line in the registry of `hyperlabel.models`.
 """
 
+import copy
 import inspect
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar, Literal, TypeVar
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import Classes
 from hyperlabel.errors import ConvergenceWarning, NotFittedError, ParameterError
-from hyperlabel.kernels import hash_rows, mix_bits
-from hyperlabel.models.decide import Metric, call_for_f1, check_metric
-from hyperlabel.models.explain import Explanation, explain_item
-from hyperlabel.models.suggest import suggest_items
-from hyperlabel.patterns import Patterns
-from hyperlabel.votes import ABSTAIN, Votes, to_votes
+from hyperlabel.kernels import Float64
+from hyperlabel.labels import (
+    Explanation,
+    F1Rule,
+    Labels,
+    TieBreak,
+    decide,
+    explain_item,
+    find_f1_rule,
+    suggest_items,
+)
+from hyperlabel.metrics import Metric, check_metric
+from hyperlabel.metrics import score as score_labels
+from hyperlabel.models.estimation.assumptions import check_class_balance
+from hyperlabel.models.packing import below, pack_params, pack_seen, to_json, unpack_seen, with_prefix
+from hyperlabel.models.seen import Seen, find_active, keep_gold
+from hyperlabel.networks import Gold, Reduce, Sums
+from hyperlabel.patterns import Patterns, to_patterns
+from hyperlabel.tensors import Arrays, write_tensors
+from hyperlabel.votes import Votes, to_votes
 
-TieBreak = Literal["first", "abstain", "random"]
-Self = TypeVar("Self", bound="LabelModel")
-
-_TIE = 1e-6  # probabilities closer than this are tied: networks compute in float32
+SEEDS = 1 << 32  # that NumPy's generators take
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LabelModel(ABC):
-    """What every label model can do.
+    """What every label model can do. All label models share these parameters.
 
     Args:
         n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
@@ -41,112 +59,229 @@ class LabelModel(ABC):
         seed: For everything that is random.
 
     Attributes:
-        needs_fit: Whether the model must learn before it can predict.
         needs_gold: Whether the model learns from gold alone.
         learns_from_gold: Whether `_fit` uses gold. For other models the gold items of a pattern are added to
             its probabilities.
+        reads_in_passes: Whether the model can read a set that does not fit into memory, see `fit_passes`.
         n_iter_: After `fit`, the iterations it took.
         converged_: After `fit`, whether it converged.
     """
 
-    needs_fit: ClassVar[bool] = True
+    n_classes: int | None = None
+    classes: Sequence[Hashable] | None = None
+    tie_break: TieBreak = "first"
+    seed: int = 0
+
     learns_from_gold: ClassVar[bool] = False
     needs_gold: ClassVar[bool] = False
+    reads_in_passes: ClassVar[bool] = False
 
-    n_iter_: int
-    _fitted_classes: tuple[Hashable, ...]
-    _gold: tuple[Patterns, NDArray[np.int64]] | None
-    converged_: bool
-    n_features_in_: int
-
-    def __init__(
-        self,
-        *,
-        n_classes: int | None = None,
-        classes: Sequence[Hashable] | None = None,
-        tie_break: TieBreak = "first",
-        seed: int = 0,
-    ) -> None:
-        self.n_classes = n_classes
-        self.classes = classes
-        self.tie_break = tie_break
-        self.seed = seed
+    # What subclasses provide.
 
     @abstractmethod
-    def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
-        """Learn; (p, k) gold items of each pattern and class, or None. Sets `n_iter_` and `converged_`."""
+    def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> Float64 | None:
+        """Learn; (p, k) gold items of each pattern and class, or None. Sets `n_iter_` and `converged_`.
+
+        All classes of the patterns are voted for, or have gold or a stated share. What is learned is kept in
+        attributes that end in an underscore. A model that has the (p, k) probabilities of the patterns already may
+        return them.
+        """
 
     @abstractmethod
-    def _probabilities(self, patterns: Patterns) -> NDArray[np.float64]:
+    def _probabilities(self, patterns: Patterns) -> Float64:
         """Probabilities of the classes, a new array. -> (p, k); rows of patterns without votes are not looked at."""
 
-    def _contributions(self, patterns: Patterns) -> NDArray[np.float64] | None:
+    def _contributions(self, patterns: Patterns) -> Float64 | None:
         """What each vote adds to each class's log-odds, (e, k); None for models that do not know it exactly."""
         return None
 
-    def fit(self: Self, votes: object, gold: object = None) -> Self:
-        """Learn from votes, and from the true classes of some items.
+    def _fit_passes(self, reduce: Reduce, shape: Patterns, gold: Gold | None) -> None:
+        """Learn in passes over chunks, see `fit_passes`."""
+        raise ParameterError(f"{self!r} needs all patterns in memory; use fit, or a model that reads in passes")
+
+    # Learning.
+
+    def fit(self, votes: object, gold: object = None) -> Self:
+        """Read a set and keep its state; what is predicted later is judged in it.
 
         Args:
-            votes: The votes.
-            gold: (n,) classes, -1 for unknown; or a mapping from item to class.
+            votes: The votes, or `Patterns`.
+            gold: (n,) classes, -1 for unknown; or a mapping from item to class. For patterns that know no items, (p, k)
+                numbers of gold items of each pattern and class.
         """
-        read = to_votes(votes, n_classes=self.n_classes, classes=self.classes)
-        known = None
-        if gold is not None:
-            read, known = read.with_labels(gold, "gold")
-        patterns = Patterns.from_votes(read)
-        counts = None if known is None else patterns.count_labels(known)
-        self._fit_patterns(patterns, counts, read.classes)
+        patterns, counts, _ = self._read_set(votes, gold)
+        return self.fit_patterns(patterns, counts)
+
+    def fit_patterns(self, patterns: Patterns, gold: NDArray[np.int64] | None = None) -> Self:
+        """Learn from counted patterns.
+
+        Args:
+            patterns: The patterns, with the classes that labels shall have.
+            gold: (p, k) gold items of each pattern and class.
+        """
+        self._learn(patterns, gold)
+        self._warn_unless_converged()
         return self
 
-    def _fit_patterns(self, patterns: Patterns, gold: NDArray[np.int64] | None, classes: Classes) -> None:
-        """Learn from patterns, and (p, k) gold items of each pattern and class."""
-        vars(self).pop("_fitted_classes", None)  # should learning fail, nothing half-learned is left
-        self.n_iter_, self.converged_ = 0, True
-        self._fit(patterns, gold)
-        self._gold = None if gold is None or self.learns_from_gold else (replace(patterns, inverse=None), gold)
-        self._fitted_classes, self.n_features_in_ = classes, patterns.n_lfs
+    def fit_passes(
+        self, reduce: Reduce, shape: Patterns, gold: Gold | None = None, metric: Metric = "accuracy"
+    ) -> Self:
+        """Learn from a set that does not fit into memory, in several passes over it.
+
+        Args:
+            reduce: Applies a function to every chunk of the set, as patterns like `shape`, and adds up what it gives.
+            shape: Patterns with the LFs and classes of the set; their rows do not matter.
+            gold: The vote rows of gold items, which are part of the chunks as well.
+            metric: With `f1`, further passes find how items are labeled for F1.
+        """
+        check_metric(metric)
+        self._forget()
+        (cast,) = reduce(_count_votes)
+        active = find_active(cast, None if gold is None else gold.counts, self._balance_of(shape.n_classes))
+        seen = self._active = Seen(shape.classes, active, shape.lf_names, shape.n_lfs)
+        inner = None if gold is None else keep_gold(seen.restrict(gold.patterns), gold.counts[:, active])
+        self._fit_passes(partial(_reduce_restricted, reduce, seen), seen.restrict(shape), inner)
+        kept = None if gold is None or self.learns_from_gold else keep_gold(gold.patterns, gold.counts)
+        self._seen = replace(seen, gold=kept)
+        if metric == "f1":
+            rule = find_f1_rule(lambda rule: reduce(partial(self._f1_sums, rule)), shape.n_classes)
+            self._seen = replace(self._seen, f1=rule)
+        return self
+
+    def fit_predict(self, votes: object, gold: object = None, metric: Metric = "accuracy") -> NDArray[Any]:
+        """Fit these votes and label them, in one pass: the transductive use. -> (n,); -1 for no label.
+
+        An item with gold has that class. See `fit` and `predict` for the arguments.
+        """
+        return self._fit_label(votes, gold, metric).labels
+
+    def fit_predict_proba(self, votes: object, gold: object = None) -> Float64:
+        """Fit these votes and give their probabilities, in one pass: the transductive use. -> (n, k).
+
+        An item with gold is certain.
+        """
+        return self._fit_label(votes, gold, "accuracy").probabilities
+
+    def _fit_label(self, votes: object, gold: object, metric: Metric) -> "_Verdict":
+        check_metric(metric)
+        patterns, counts, known = self._read_set(votes, gold)
+        probabilities = self._learn(patterns, counts)
+        self._warn_unless_converged()
+        return _Verdict(self._to_labels(probabilities, patterns, metric), patterns, known)
+
+    def _learn(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> Float64:
+        """Learn from patterns. -> their (p, k) probabilities."""
+        self._forget()
+        cast = np.bincount(patterns.vote, minlength=patterns.n_classes)
+        active = find_active(cast, gold, self._balance_of(patterns.n_classes))
+        seen = self._active = Seen(patterns.classes, active, patterns.lf_names, patterns.n_lfs)
+        inner = seen.restrict(patterns)
+        found = self._fit(inner, None if gold is None else gold[:, active])
+        kept = None if gold is None or self.learns_from_gold else keep_gold(patterns, gold)
+        self._seen = replace(seen, gold=kept)
+        probabilities = self._complete(self._judge(inner) if found is None else found, patterns)
+        rule = find_f1_rule(lambda rule: rule.sums(probabilities, patterns), patterns.n_classes)
+        self._seen = replace(self._seen, f1=rule)
+        return probabilities
+
+    def _warn_unless_converged(self) -> None:
         if not self.converged_:
             message = f"{type(self).__name__} did not converge in {self.n_iter_} iterations; raise max_iter"
-            warnings.warn(message, ConvergenceWarning, stacklevel=3)
+            warnings.warn(message, ConvergenceWarning, stacklevel=4)
 
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The classes, in the order of their probabilities; known after `fit`."""
-        self._check_fitted()
-        return np.array(self._fitted_classes)
+    def _forget(self) -> None:
+        """Forget what was learned; should learning fail, nothing half-learned is left."""
+        vars(self).pop("_seen", None)
+        self.n_iter_, self.converged_ = 0, True
 
-    def _is_fitted(self) -> bool:
-        return hasattr(self, "_fitted_classes")
+    def _balance_of(self, k: int) -> Float64 | None:
+        """The class balance that the user states, checked; None if there is none. -> (k,)."""
+        stated = getattr(self, "class_balance", None)
+        return None if stated is None else check_class_balance(stated, k)
 
-    def _check_fitted(self) -> None:
-        if not self._is_fitted():
-            raise NotFittedError(f"this {type(self).__name__} has not learned yet; call fit(votes) first")
+    def _stated_balance(self) -> Float64 | None:
+        """The stated balance of the classes that are learned about, for `_fit`. -> (c,)."""
+        balance = self._balance_of(len(self._active.classes))
+        if balance is None:
+            return None
+        shares = balance[self._active.active]
+        return np.asarray(shares / shares.sum())
 
-    def predict_proba(self, votes: object) -> NDArray[np.float64]:
-        """Probabilities of the classes for each item. -> (n, k), rows sum to 1.
+    # Judging.
 
-        An item without votes has the same probability for every class.
+    def label(self, votes: object, metric: Metric = "accuracy") -> Labels:
+        """Labels, confidence and probabilities of items, judged in the state of `fit`; see `predict`.
+
+        >>> from hyperlabel import HyperLabelModel
+        >>> HyperLabelModel().label([[1, 1], [-1, -1]]).confidence.round(1).tolist()[1]
+        0.5
         """
-        patterns = Patterns.from_votes(self._read(votes))
-        return patterns.expand(self._pattern_probabilities(patterns))
+        return self._verdict(votes, metric).of_items(votes.items if isinstance(votes, Votes) else None)
+
+    def _verdict(self, votes: object, metric: Metric) -> "_Verdict":
+        check_metric(metric)
+        if not self.is_fitted and not self.needs_gold:
+            return copy.copy(self)._fit_label(votes, None, metric)
+        self._fitted()
+        patterns = self.read(votes)
+        return _Verdict(self.label_patterns(patterns, metric), patterns)
+
+    def label_patterns(self, patterns: Patterns, metric: Metric = "accuracy") -> Labels:
+        """Labels of patterns, one row per pattern, judged in the state of `fit`.
+
+        Args:
+            patterns: Patterns of the LFs and classes that the model learned, in their order.
+            metric: As for `predict`.
+        """
+        return self._to_labels(self.pattern_probabilities(patterns), patterns, metric)
+
+    def pattern_probabilities(self, patterns: Patterns) -> Float64:
+        """Probabilities of patterns, judged in the state of `fit`; uniform where nobody votes. -> (p, k)."""
+        seen = self._fitted()
+        seen.check(patterns, type(self).__name__)
+        return self._complete(self._judge(seen.restrict(patterns)), patterns)
+
+    def contributions(self, patterns: Patterns) -> Float64 | None:
+        """What each vote adds to the log-odds of each class; None if the model does not know it exactly. -> (e, k)."""
+        seen = self._fitted()
+        return self._contributions(patterns) if seen.all_active else None
+
+    def predict_proba(self, votes: object) -> Float64:
+        """Probabilities of the classes for each item, judged in the state of `fit`. -> (n, k), rows sum to 1.
+
+        Of a model that is not fitted this is short for `fit_predict_proba`. An item without votes has the same
+        probability for every class.
+        """
+        return self._verdict(votes, "accuracy").probabilities
 
     def predict(self, votes: object, metric: Metric = "accuracy") -> NDArray[Any]:
-        """The label of each item. -> (n,); -1 for items without votes.
+        """The label of each item, judged in the state of `fit`. -> (n,); -1 for items without votes.
+
+        Of a model that is not fitted this is short for `fit_predict`.
 
         Args:
             votes: The votes.
-            metric: What the labels are to be good at: `accuracy` takes the most probable class; `f1`, for two
-                classes, calls as many items of the second class as the probabilities let expect the best F1 from.
-                That is only as good as the probabilities: on public sets it pays with a known class balance, and
-                the most probable class of the default model has the better F1 otherwise (docs/model-card.md).
+            metric: What the labels are to be good at. `accuracy` takes the most probable class. `f1` calls what raises
+                the expected F1 most: that of the second of two classes, macro F1 for more. That is only as good as the
+                probabilities: on public sets it pays with a known class balance, and the most probable class of the
+                default model has the better F1 otherwise (docs/model-card.md).
         """
-        check_metric(metric)
-        read = self._read(votes)
-        patterns = Patterns.from_votes(read)
-        best = self._decide(self._pattern_probabilities(patterns), patterns, metric)
-        return patterns.expand(read.decode(best))
+        return self._verdict(votes, metric).labels
+
+    def score(self, votes: object, truth: object, metric: Metric = "accuracy") -> float:
+        """How well the labels of `predict(votes, metric)` agree with the truth, over items whose truth is known.
+
+        Args:
+            votes: The votes.
+            truth: (n,) classes, -1 for unknown; or a mapping from item to class.
+            metric: Share of right labels, or F1: of the second of two classes, macro F1 for more. An item without
+                a label is wrong.
+        """
+        read, known = self._read_votes(votes).with_labels(truth, "truth")
+        if not (known >= 0).any():
+            raise ParameterError("truth is unknown for every item; expected at least one class")
+        best = self.label(votes, metric).best
+        return score_labels(metric, known, best, read.n_classes)
 
     def suggest(self, votes: object, n: int, gold: object = None) -> NDArray[np.intp]:
         """The items whose gold labels would help most, most helpful first. -> (n,) indices.
@@ -162,41 +297,24 @@ class LabelModel(ABC):
         >>> label_model("mv").suggest([[0, 1], [0, 1], [1, 1], [0, 0]], 1).tolist()
         [0]
         """
-        if n < 1:
-            raise ParameterError(f"n is {n}; expected at least 1")
-        read = self._read(votes)
+        if not isinstance(n, int | np.integer) or n < 1:
+            raise ParameterError(f"n is {n!r}; expected a whole number, at least 1")
+        read = self._read_votes(votes)
         known = np.zeros(read.n_items, bool)
         if gold is not None:
             read, classes = read.with_labels(gold, "gold")
             known = classes >= 0
-        patterns = Patterns.from_votes(read)
-        return suggest_items(self._pattern_probabilities(patterns), patterns, known, n)
-
-    def score(self, votes: object, truth: object, metric: Metric = "accuracy") -> float:
-        """How well the labels agree with the truth, over the items whose truth is known.
-
-        Args:
-            votes: The votes.
-            truth: (n,) classes, -1 for unknown; or a mapping from item to class.
-            metric: Share of right labels, or F1 of the second class. An item without a label is wrong.
-        """
-        check_metric(metric)
-        read, known = self._read(votes).with_labels(truth, "truth")
-        if not (known >= 0).any():
-            raise ParameterError("truth is unknown for every item; expected at least one class")
-        patterns = Patterns.from_votes(read)
-        best = patterns.expand(self._best(self._pattern_probabilities(patterns), patterns))
-        right, positive = best[known >= 0] == known[known >= 0], known[known >= 0] == 1
-        if metric == "accuracy":
-            return float(right.mean())
-        called = best[known >= 0] == 1
-        return float(2 * (called & positive).sum() / max(1, called.sum() + positive.sum()))
+        fitted = self.fitted_on(read)
+        patterns = fitted.read(read)
+        return suggest_items(fitted.pattern_probabilities(patterns), patterns, known, n)
 
     def explain(self, votes: object, item: Hashable) -> Explanation:
         """Which votes made the label of an item, and which change of votes would change it.
 
+        Every change is judged in the state of `fit`; a model that is not fitted reads these votes first.
+
         Args:
-            votes: All votes: the label may depend on the other items.
+            votes: The votes.
             item: The item: its identifier if the votes have them, else its index.
 
         >>> from hyperlabel import label_model
@@ -212,13 +330,141 @@ class LabelModel(ABC):
         <BLANKLINE>
         The label would be 1 if lf0 voted 1 instead of 0.
         """
-        return explain_item(self, self._read(votes), item)
+        read = self._read_votes(votes)
+        return explain_item(self.fitted_on(read), read, item)
+
+    def fitted_on(self, votes: object) -> Self:
+        """This model if it is fitted, otherwise a copy that is fitted on these votes."""
+        return self if self.is_fitted else copy.copy(self).fit(votes)
+
+    @property
+    def _seed(self) -> int:
+        """The seed, of any size, as random generators take it."""
+        return int(self.seed) % SEEDS
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the model has read a set."""
+        return hasattr(self, "_seen")
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, in the order of their probabilities; known after `fit`."""
+        classes = self._fitted().classes
+        kinds = {type(c) for c in classes}
+        return np.array(classes, dtype=None if len(kinds) == 1 else object)  # NumPy would make texts of 1 and "a"
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of LFs that `fit` saw."""
+        return self._fitted().n_lfs
+
+    @property
+    def lf_names_(self) -> tuple[str, ...] | None:
+        """The names of the LFs that `fit` saw; None where they have none."""
+        return self._fitted().lf_names
+
+    def read(self, votes: object) -> Patterns:
+        """Patterns of votes with the classes and the order of LFs that `fit` saw, if there was one."""
+        if isinstance(votes, Patterns):
+            patterns = to_patterns(votes, **self._stated())
+            return patterns.with_lfs(self._seen.lf_names) if self.is_fitted else patterns
+        return Patterns.from_votes(self._read_votes(votes))
+
+    def _read_votes(self, votes: object) -> Votes:
+        if isinstance(votes, Patterns):
+            raise ParameterError("votes is Patterns, which know no items; give the votes themselves")
+        read = to_votes(votes, **self._stated())
+        names = self._seen.lf_names if self.is_fitted else None
+        return read if names is None or not read.named else read.with_lfs(names)
+
+    def _stated(self) -> dict[str, Any]:
+        if self.is_fitted:
+            return {"classes": self._seen.classes}
+        return {"n_classes": self.n_classes, "classes": self.classes}
+
+    def _read_set(
+        self, votes: object, gold: object
+    ) -> tuple[Patterns, NDArray[np.int64] | None, NDArray[np.int64] | None]:
+        """Patterns to learn from, (p, k) gold items of each, and the (n,) gold classes of the items."""
+        stated: dict[str, Any] = {"n_classes": self.n_classes, "classes": self.classes}
+        if isinstance(votes, Patterns):
+            patterns = to_patterns(votes, **stated)
+            return patterns, None if gold is None else _check_counts(gold, patterns), None
+        read, known = to_votes(votes, **stated), None
+        if gold is not None:
+            read, known = read.with_labels(gold, "gold")
+        patterns = Patterns.from_votes(read)
+        return patterns, None if known is None else patterns.count_labels(known), known
+
+    def _fitted(self) -> Seen:
+        if not self.is_fitted:
+            arguments = "votes, gold" if self.needs_gold else "votes"
+            raise NotFittedError(f"this {type(self).__name__} has not learned yet; call fit({arguments}) first")
+        return self._seen
+
+    def _judge(self, inner: Patterns) -> Float64:
+        """As `_probabilities`; one class leaves nothing to judge."""
+        return np.ones((inner.n_patterns, 1)) if inner.n_classes == 1 else self._probabilities(inner)
+
+    def _complete(self, probabilities: Float64, patterns: Patterns) -> Float64:
+        """From the active classes to all, uniform where nobody votes, gold looked up. (p, c) -> (p, k)."""
+        probabilities = self._seen.expand(probabilities, patterns)
+        probabilities[~patterns.has_votes] = 1 / patterns.n_classes
+        return self._seen.add_gold(probabilities, patterns)
+
+    def _to_labels(self, probabilities: Float64, patterns: Patterns, metric: Metric) -> Labels:
+        check_metric(metric)
+        if metric == "f1":
+            rule = self._seen.f1
+            if rule is None:
+                raise ParameterError("metric is 'f1', but the set was read for accuracy; fit it with metric='f1'")
+            best = rule.decide(probabilities, patterns)
+        else:
+            best = decide(probabilities, patterns, self.tie_break, self.seed)
+        return Labels(best, probabilities, patterns.classes)
+
+    def _f1_sums(self, rule: F1Rule, patterns: Patterns) -> tuple[Float64, ...]:
+        return rule.sums(self.pattern_probabilities(patterns), patterns)
+
+    # Parameters and files.
+
+    def save(self, path: str | Path) -> None:
+        """Write the model, fitted or not, to a safetensors file; `hyperlabel.load` reads it. Nothing is pickled."""
+        arrays, header = self.to_arrays()
+        write_tensors(path, arrays, header, "model")
+
+    def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
+        """The model, fitted or not, as named arrays and a header that JSON knows."""
+        header: dict[str, Any] = {"model": type(self).__name__, "params": pack_params(self)}
+        if not self.is_fitted:
+            return {}, header
+        seen, header["seen"] = pack_seen(self._seen)
+        state, header["learned"] = self._to_state()
+        return with_prefix(seen, "seen") | with_prefix(state, "state"), header
+
+    def restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
+        """Take back what `to_arrays` gave, parameters left aside."""
+        if "seen" in header:
+            self._from_state(below(arrays, "state"), header["learned"])
+            self._seen = self._active = unpack_seen(below(arrays, "seen"), header["seen"])
+
+    def _to_state(self) -> tuple[Arrays, dict[str, Any]]:
+        """What was learned, the attributes that end in an underscore: arrays, and values that JSON knows."""
+        learned = {name: value for name, value in vars(self).items() if name.endswith("_")}
+        arrays = {name: value for name, value in learned.items() if isinstance(value, np.ndarray)}
+        return arrays, {name: to_json(value, name) for name, value in learned.items() if name not in arrays}
+
+    def _from_state(self, arrays: Arrays, learned: dict[str, Any]) -> None:
+        """The inverse of `_to_state`."""
+        for name, value in (*arrays.items(), *learned.items()):
+            setattr(self, name, value)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments this model was made with."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
-    def set_params(self: Self, **params: Any) -> Self:
+    def set_params(self, **params: Any) -> Self:
         """Change arguments by name."""
         known = self.get_params()
         for name, value in params.items():
@@ -236,11 +482,11 @@ class LabelModel(ABC):
             target_tags=TargetTags(required=self.needs_gold),
             classifier_tags=ClassifierTags(poor_score=True),  # features of other tasks are no votes
             input_tags=InputTags(categorical=True, sparse=True),
-            requires_fit=self.needs_fit,
+            requires_fit=self.needs_gold,
         )
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self._is_fitted()
+        return self.is_fitted
 
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self)).parameters
@@ -248,56 +494,64 @@ class LabelModel(ABC):
         changed = [f"{n}={v!r}" for n, v in params if repr(v) != repr(defaults[n].default)]
         return f"{type(self).__name__}({', '.join(changed)})"
 
-    def _read(self, votes: object) -> Votes:
-        """Votes to predict on: with the classes that `fit` saw, if there was one."""
-        if self._is_fitted():
-            return to_votes(votes, classes=self._fitted_classes)
-        if self.needs_fit:
-            self._check_fitted()
-        return to_votes(votes, n_classes=self.n_classes, classes=self.classes)
 
-    def _pattern_probabilities(self, patterns: Patterns) -> NDArray[np.float64]:
-        """As `_probabilities`, uniform where nobody votes, with the gold of `fit` looked up."""
-        if self.needs_fit and patterns.n_lfs != self.n_features_in_:
-            raise ParameterError(
-                f"votes has {patterns.n_lfs} LFs, but this {type(self).__name__} learned from "
-                f"{self.n_features_in_}; give it the same LFs, or fit it again"
-            )
-        if patterns.n_classes == 1:
-            return np.ones((patterns.n_patterns, 1))
-        probabilities = self._probabilities(patterns)
-        probabilities[~patterns.has_votes] = 1 / patterns.n_classes
-        return self._look_up_gold(probabilities, patterns)
+@dataclass(frozen=True)
+class _Verdict:
+    """Labels of patterns on their way to the items, of which only what is asked for is given to each item.
 
-    def _look_up_gold(self, probabilities: NDArray[np.float64], patterns: Patterns) -> NDArray[np.float64]:
-        """Count the probabilities as one item, add the pattern's gold items. (p, k) -> (p, k)."""
-        if not self._is_fitted() or self._gold is None:
-            return probabilities
-        gold_patterns, counts = self._gold
-        place = patterns.find(gold_patterns)
-        gold = np.where((place >= 0)[:, None] & patterns.has_votes[:, None], counts[place], 0)
-        looked_up: NDArray[np.float64] = (probabilities + gold) / (1 + gold.sum(1, keepdims=True))
-        return looked_up
+    Attributes:
+        of_patterns: One row per pattern.
+        patterns: The patterns; those that know no items keep one row each.
+        gold: (n,) gold classes of the items, which overrule; -1 for unknown.
+    """
 
-    def _decide(self, probabilities: NDArray[np.float64], patterns: Patterns, metric: Metric) -> NDArray[np.intp]:
-        """The class number of each pattern's label, for a metric; -1 for none. (p, k) -> (p,)."""
-        return call_for_f1(probabilities, patterns) if metric == "f1" else self._best(probabilities, patterns)
+    of_patterns: Labels
+    patterns: Patterns
+    gold: NDArray[np.int64] | None = None
 
-    def _best(self, probabilities: NDArray[np.float64], patterns: Patterns) -> NDArray[np.intp]:
-        """The class number of each pattern's label, -1 for none. (p, k) -> (p,)."""
-        if self.tie_break not in ("first", "abstain", "random"):
-            raise ParameterError(f"tie_break is {self.tie_break!r}; expected 'first', 'abstain' or 'random'")
-        tied = probabilities >= probabilities.max(1, keepdims=True) - _TIE
-        best: NDArray[np.intp] = tied.argmax(1)
-        if self.tie_break != "first":
-            several = tied.sum(1) > 1
-            best[several] = ABSTAIN if self.tie_break == "abstain" else self._draw(tied, patterns)[several]
-        best[~patterns.has_votes] = ABSTAIN
-        return best
+    @property
+    def labels(self) -> NDArray[Any]:
+        if self.gold is not None:
+            return self.of_items(None).labels
+        return self._to_items(self.of_patterns.labels)
 
-    def _draw(self, tied: NDArray[np.bool_], patterns: Patterns) -> NDArray[np.intp]:
-        """One of the tied classes, by a hash of the pattern's votes. (p, k) -> (p,)."""
-        keys = mix_bits(hash_rows(patterns.starts, patterns.lf, patterns.vote, patterns.n_classes, self.seed))
-        chosen = keys % tied.sum(1).astype(np.uint64)
-        drawn: NDArray[np.intp] = (tied.cumsum(1) > chosen[:, None]).argmax(1)
-        return drawn
+    @property
+    def probabilities(self) -> Float64:
+        if self.gold is not None:
+            return self.of_items(None).probabilities
+        return self._to_items(self.of_patterns.probabilities)
+
+    def of_items(self, items: NDArray[Any] | None) -> Labels:
+        index = self.patterns.inverse
+        labels = self.of_patterns if index is None else self.of_patterns.take(index, items)
+        return labels if self.gold is None else labels.with_gold(self.gold)
+
+    def _to_items(self, values: NDArray[Any]) -> NDArray[Any]:
+        index = self.patterns.inverse
+        return values if index is None else values.take(index, axis=0)
+
+
+def _count_votes(patterns: Patterns) -> Sums:
+    """Votes for each class. -> (k,)."""
+    return (np.bincount(patterns.vote, minlength=patterns.n_classes).astype(np.float64),)
+
+
+def _reduce_restricted(reduce: Reduce, seen: Seen, sums: Callable[[Patterns], Sums]) -> Sums:
+    """As `reduce`, on chunks as the model sees them."""
+    return reduce(partial(_sum_restricted, seen, sums))
+
+
+def _sum_restricted(seen: Seen, sums: Callable[[Patterns], Sums], patterns: Patterns) -> Sums:
+    return sums(seen.restrict(patterns))
+
+
+def _check_counts(gold: object, patterns: Patterns) -> NDArray[np.int64]:
+    """Gold of counted patterns: numbers of items. -> (p, k)."""
+    counts = np.asarray(gold)
+    shape = patterns.n_patterns, patterns.n_classes
+    if counts.shape != shape or counts.dtype.kind not in "iu" or (counts < 0).any():
+        raise ParameterError(
+            f"gold has the shape {counts.shape} and holds {counts.dtype}; expected the number of gold items of each "
+            f"pattern and class, {shape} whole numbers"
+        )
+    return counts.astype(np.int64)

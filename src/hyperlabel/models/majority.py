@@ -3,29 +3,30 @@
 Nothing is estimated; every LF counts the same. An LF that abstains does not take part.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.models.base import LabelModel
+from hyperlabel.networks import Gold, Reduce
 from hyperlabel.patterns import Patterns
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MajorityVote(LabelModel):
     """Labels by the number of votes.
-
-    Args:
-        n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
-        classes: The classes, in the order of their probabilities.
-        tie_break: `first`, `abstain` or `random`, for items whose best classes are exactly tied.
-        seed: For `tie_break="random"`.
 
     >>> MajorityVote().predict_proba([[1, 1, 0, 1], [0, -1, -1, 0]]).tolist()
     [[0.25, 0.75], [1.0, 0.0]]
     """
 
-    needs_fit = False
+    reads_in_passes = True
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
+        """There is nothing to learn."""
+
+    def _fit_passes(self, reduce: Reduce, shape: Patterns, gold: Gold | None) -> None:
         """There is nothing to learn."""
 
     def _probabilities(self, patterns: Patterns) -> NDArray[np.float64]:

@@ -1,1 +1,29 @@
-"""The pre-trained networks, each behind the protocol of `base.py`: read a set into a state, judge patterns in it."""
+"""Pre-trained networks: each reads a set in passes into a small state, and judges patterns in it.
+
+`paper` is the network of the hyper label model paper (`hlm`), `unrolled` is this project's (`hlm2`); `base` says what
+both can do.
+"""
+
+from hyperlabel.kernels import Float64
+from hyperlabel.networks.base import Gold, Network, Reduce, Sums, add_sums, read
+from hyperlabel.networks.paper import PaperNetwork
+from hyperlabel.networks.unrolled import UnrolledNetwork
+from hyperlabel.weights import Weights
+
+__all__ = ["Gold", "Network", "Reduce", "Sums", "add_sums", "is_unrolled", "load_network", "read"]
+
+
+def is_unrolled(weights: Weights) -> bool:
+    """Whether weights are of the unrolled network, not of the paper's."""
+    return "steps" in weights.header
+
+
+def load_network(weights: Weights, balance: Float64 | None = None, accuracies: Float64 | None = None) -> Network:
+    """The network of some weights.
+
+    Args:
+        weights: The weights.
+        balance: (k,) known shares of the classes; unrolled network only.
+        accuracies: (m,) known accuracies of LFs, NaN where not known; unrolled network only.
+    """
+    return UnrolledNetwork(weights, balance, accuracies) if is_unrolled(weights) else PaperNetwork(weights)

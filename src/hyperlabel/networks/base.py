@@ -51,6 +51,9 @@ class Network(Protocol):
     def advance(self, state: Any, sums: Sums) -> Any:
         """The state after a pass, given the sums over all chunks."""
 
+    def read_at_once(self, patterns: Patterns, gold: Gold | None) -> tuple[Any, NDArray[np.float64]]:
+        """The complete state of patterns that fit into memory, and their probabilities. -> state, (p, k)."""
+
     def probabilities(self, patterns: Patterns, state: Any) -> NDArray[np.float64]:
         """Probabilities of patterns in a complete state; rows without votes are uniform. -> (p, k)."""
 

@@ -1,0 +1,321 @@
+"""`python -m experiments NAME`: one command per experiment, and one for the page of the paper's experiments."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from experiments import ablation, aggregate, endmodel, page, runtime, semi, theory
+from experiments.existence import SECONDS
+from experiments.record import show_result
+from experiments.store import Options, Progress, read_records
+from hyperlabel.cli.terminal import console, say
+from hyperlabel.errors import HyperlabelError, ParameterError
+
+Option = typer.Option
+
+app = typer.Typer(
+    help="The project's experiments; those of the paper keep finished parts and go on where they were interrupted.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+DATA_HELP = "Folder of npz files with votes 'L' and truth 'y', or of WRENCH folders."
+OUT_HELP = "Folder for the records, one JSON line for each finished part."
+MODELS_HELP = "Some models only, such as hlm,mv,ds; a .safetensors file is hlm with these weights."
+
+Data = Annotated[Path, Option(metavar="FOLDER", help=DATA_HELP)]
+Out = Annotated[Path, Option(metavar="FOLDER", help=OUT_HELP)]
+Seeds = Annotated[int, Option(metavar="NUMBER", help="Repeats, for what is random.")]
+Models = Annotated[str | None, Option(metavar="A,B,...", help=MODELS_HELP)]
+Sets = Annotated[str | None, Option(metavar="A,B,...", help="Some data sets only.")]
+
+DATA, OUT = Path("data"), Path("experiments/results/bench")
+
+
+@contextmanager
+def _experiment(
+    name: str, data: Path, out: Path, seeds: int, models: str | None, sets: str | None
+) -> Iterator[Options]:
+    """The options of an experiment, with progress that is shown; afterwards, what was written."""
+    with _show_progress(name) as progress:
+        yield Options(data, out, seeds, _names(models, "--models"), _names(sets, "--sets"), progress)
+    path = out / f"{name}.jsonl"
+    again = f"python -m experiments page --results {out}"
+    say(f"wrote {path}: {len(read_records(path)):,} records; tables and figures: {again}")
+
+
+@contextmanager
+def _show_progress(name: str) -> Iterator[Progress]:
+    """A bar on a terminal, a line for each twentieth elsewhere."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    times = (TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.fields[what]}"))
+    with Bar(*columns, *times, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(name, total=None, what="")
+        shown = ""
+
+        def progress(done: int, total: int, what: str) -> None:
+            nonlocal shown
+            bar.update(task, completed=done, total=total, what=what)
+            twentieth = f"{20 * done // max(1, total)} of {total}"
+            if not console.is_terminal and twentieth != shown:
+                say(f"{name}: {done:,} of {total:,} ({what})")
+            shown = twentieth
+
+        yield progress
+
+
+def _names(text: str | None, option: str) -> tuple[str, ...] | None:
+    """The parts of a list with commas; None where nothing is given."""
+    if text is None:
+        return None
+    parts = tuple(part.strip() for part in text.split(","))
+    if not all(parts):
+        raise ParameterError(f"{option} is '{text}'; expected names with a comma between each two")
+    return parts
+
+
+def _numbers(text: str, option: str) -> list[int]:
+    """Positive whole numbers, written in full or as 1e6; none for an empty text."""
+    try:
+        values = [float(part) for part in text.split(",")] if text else []
+    except ValueError:
+        values = [0.0]
+    if not all(value >= 1 and value.is_integer() for value in values):
+        raise ParameterError(f"{option} is '{text}'; expected positive whole numbers with a comma between each two")
+    return [int(value) for value in values]
+
+
+def _chosen(text: str | None, option: str, known: Sequence[str]) -> list[str]:
+    """Some of the known names, all of them where nothing is given."""
+    chosen = _names(text, option) or tuple(known)
+    for name in chosen:
+        if name not in known:
+            raise ParameterError(f"{option} has '{name}'; expected some of {', '.join(known)}")
+    return list(chosen)
+
+
+def _join(numbers: object) -> str:
+    return ",".join(map(str, numbers)) if isinstance(numbers, tuple | list) else str(numbers)
+
+
+RELEASED_HELP = "The authors' protocol: rows merged by item id, models as their reference implementations run them."
+
+
+@app.command("aggregate")
+def run_aggregate(
+    data: Data = DATA,
+    out: Out = OUT,
+    seeds: Seeds = 5,
+    models: Models = None,
+    sets: Sets = None,
+    as_released: Annotated[bool, Option("--as-released", help=RELEASED_HELP)] = False,
+) -> None:
+    """Table 2: every unsupervised label model on every data set."""
+    with _experiment("aggregate", data, out, seeds, models, sets) as options:
+        aggregate.run(options, as_released=as_released)
+
+
+@app.command("runtime")
+def run_runtime(
+    data: Data = DATA,
+    out: Out = OUT,
+    seeds: Annotated[int, Option(metavar="NUMBER", help="Timed runs, of which the median counts.")] = 5,
+    models: Models = None,
+    sets: Sets = None,
+    items: Annotated[str, Option(metavar="A,B,...", help="Items of the scaling plot.")] = _join(runtime.ITEMS),
+    lfs: Annotated[str, Option(metavar="A,B,...", help="LFs of the scaling plot.")] = _join(runtime.LFS),
+    seconds: Annotated[float, Option(metavar="NUMBER", help="Most for one model at one size.")] = 30.0,
+    gigabytes: Annotated[float, Option(metavar="NUMBER", help="Most memory on top of the votes.")] = 8.0,
+) -> None:
+    """Tables 3 and 5: seconds of every unsupervised label model, and how they grow."""
+    sizes = {"items": _numbers(items, "--items"), "lfs": _numbers(lfs, "--lfs")}
+    with _experiment("runtime", data, out, seeds, models, sets) as options:
+        runtime.run(options, budget=runtime.Budget(seconds, gigabytes), **sizes)
+
+
+@app.command("semi")
+def run_semi(
+    data: Data = DATA,
+    out: Out = OUT,
+    seeds: Seeds = 5,
+    models: Models = None,
+    sets: Sets = None,
+    sizes: Annotated[str, Option(metavar="A,B,...", help="Numbers of gold items.")] = _join(semi.SIZES),
+    trees: Annotated[int, Option(metavar="NUMBER", help="Trees of each random forest.")] = semi.TREES,
+) -> None:
+    """Figure 2: label models that learn from gold."""
+    with _experiment("semi", data, out, seeds, models, sets) as options:
+        semi.run(options, sizes=_numbers(sizes, "--sizes"), trees=trees)
+
+
+@app.command("ablation")
+def run_ablation(
+    data: Data = DATA,
+    out: Out = OUT,
+    seeds: Annotated[int, Option(metavar="NUMBER", help="Training runs of each variant.")] = 5,
+    models: Annotated[str | None, Option(metavar="A,B,...", help="Some variants only.")] = None,
+    sets: Sets = None,
+    iterations: Annotated[int, Option(metavar="NUMBER", help="Steps of the optimiser.")] = ablation.ITERATIONS,
+    batch: Annotated[int, Option(metavar="NUMBER", help="Matrices a step.")] = ablation.BATCH,
+) -> None:
+    """Table 4: the hyper label model with one part of its training replaced."""
+    with _experiment("ablation", data, out, seeds, models, sets) as options:
+        ablation.run(options, iterations=iterations, batch=batch)
+
+
+@app.command("theory")
+def run_theory(
+    data: Data = DATA,
+    out: Out = OUT,
+    seeds: Seeds = 5,
+    models: Models = None,
+    sets: Sets = None,
+    items: Annotated[str, Option(metavar="A,B,...", help="Items of the votes to solve.")] = _join(theory.ITEMS),
+    lfs: Annotated[str, Option(metavar="A,B,...", help="LFs of the votes to solve.")] = _join(theory.LFS),
+    more_items: Annotated[str, Option(metavar="A,B,...", help="More items, with 2 LFs.")] = _join(theory.MORE_ITEMS),
+    most_lfs: Annotated[int, Option(metavar="NUMBER", help="LFs up to which validity is counted.")] = theory.MOST_LFS,
+    seconds: Annotated[float, Option(metavar="NUMBER", help="Most for one class of a real set.")] = SECONDS,
+) -> None:
+    """How close the network is to the optimum that it approximates."""
+    sizes = {"items": _numbers(items, "--items"), "lfs": _numbers(lfs, "--lfs")}
+    more = _numbers(more_items, "--more-items")
+    with _experiment("theory", data, out, seeds, models, sets) as options:
+        theory.run(options, **sizes, more_items=more, most_lfs=most_lfs, limit=seconds)
+
+
+TEXT_HELP = "What learns from texts: linear or mlp on TF-IDF, or a transformer by its folder or name."
+
+
+@app.command("endmodel")
+def run_endmodel(
+    data: Data = DATA,
+    out: Out = OUT,
+    seeds: Seeds = 5,
+    models: Annotated[str | None, Option(metavar="A,B,...", help=MODELS_HELP + " 'truth' for true labels.")] = None,
+    sets: Sets = None,
+    text_model: Annotated[str, Option(metavar="NAME|FOLDER", help=TEXT_HELP)] = "linear",
+    search: Annotated[str, Option(metavar="NAME", help="Hyper-parameters to try: paper or small.")] = "paper",
+    test_votes: Annotated[bool, Option(help="Whether label models see the votes of the test split.")] = True,
+) -> None:
+    """Table 6: a classifier trained on the labels of each label model."""
+    with _experiment("endmodel", data, out, seeds, models, sets) as options:
+        endmodel.run(options, text_model=text_model, search=search, test_votes=test_votes)
+
+
+@app.command("page")
+def run_page(
+    results: Annotated[Path, Option(metavar="FOLDER", help="Records that the experiments wrote.")] = OUT,
+    docs: Annotated[Path, Option(metavar="FOLDER", help="Gets benchmarks.md and the figures.")] = Path("docs"),
+) -> None:
+    """Write the page with the tables and figures of all records of the paper's experiments."""
+    written = page.write_page(results, docs)
+    say(f"wrote {written}")
+
+
+Table = Annotated[Path | None, Option("--out", metavar="FILE", help="Keeps the table, beside printing it.")]
+Runs = Annotated[Path | None, Option(metavar="FOLDER", help="Of `hyperlabel train`: the spread over its runs.")]
+Parts = Annotated[str | None, Option(metavar="A,B,...", help="Some parts only.")]
+
+
+@app.command("accuracy")
+def run_accuracy(data: Data = DATA, runs: Runs = None, out: Table = None) -> None:
+    """Scores of the paper's model beside its peers', or the spread over training runs."""
+    from experiments import accuracy
+
+    show_result(accuracy.run(data, runs), out)
+
+
+@app.command("fine_tuning")
+def run_fine_tuning(data: Data = DATA, out: Table = None) -> None:
+    """Rates and class weights of fine-tuning on gold."""
+    from experiments import fine_tuning
+
+    show_result(fine_tuning.run(data), out)
+
+
+@app.command("hlm2")
+def run_hlm2(data: Data = DATA, runs: Runs = None, parts: Parts = None, sets: Sets = None, out: Table = None) -> None:
+    """What hlm2 is worth; parts that are not run stay as they were kept."""
+    from experiments import hlm2
+
+    hlm2.run(data, runs, _chosen(parts, "--parts", list(hlm2.PARTS)), _names(sets, "--sets"), out)
+
+
+@app.command("label_models")
+def run_label_models(
+    data: Data = DATA,
+    parts: Parts = None,
+    out: Annotated[Path | None, Option(metavar="FOLDER", help="Keeps one table per part.")] = None,
+) -> None:
+    """Speed of the label models beside their peers."""
+    from experiments import label_models
+
+    label_models.run(data, _chosen(parts, "--parts", list(label_models.PARTS)), out)
+
+
+@app.command("labeling_functions")
+def run_labeling_functions(items: int = 100_000, repeats: int = 3, out: Table = None) -> None:
+    """Speed of applying labeling functions beside Snorkel's."""
+    from experiments import labeling_functions
+
+    show_result(labeling_functions.run(items, repeats), out)
+
+
+@app.command("lf_estimates")
+def run_lf_estimates(data: Data = DATA, out: Table = None) -> None:
+    """How near estimated LF accuracies come to their precision."""
+    from experiments import lf_estimates
+
+    show_result(lf_estimates.run(data), out)
+
+
+@app.command("scale")
+def run_scale(
+    rows: Annotated[str, Option(metavar="A,B,...", help="Numbers of rows.")] = "1e6",
+    parts: Annotated[str, Option(metavar="A,B,...", help="Some of files, spark, dense.")] = "files",
+    engines: Annotated[str | None, Option(metavar="A,B,...", help="Engines of the part files.")] = None,
+    repeats: Annotated[int, Option(help="Rounds of the part files; medians are kept.")] = 1,
+    folder: Annotated[Path | None, Option(help="Gets the files: needs three times the size of the votes.")] = None,
+    keep: Annotated[bool, Option("--keep", help="Keep the records, and fill docs/scale.md.")] = False,
+) -> None:
+    """Labeling large parquet files beside DuckDB's COPY."""
+    from experiments import scale
+
+    chosen = _chosen(parts, "--parts", scale.PARTS), _chosen(engines, "--engines", scale.ENGINES)
+    scale.run(_numbers(rows, "--rows"), *chosen, repeats=repeats, folder=folder, keep=keep)
+
+
+@app.command("speed")
+def run_speed(data: Data = DATA, out: Table = None) -> None:
+    """Speed of labeling beside the authors' package and majority vote."""
+    from experiments import speed
+
+    show_result(speed.run(data), out)
+
+
+@app.command("tables")
+def run_tables(out: Table = None) -> None:
+    """Label models on rules for columns of public tables."""
+    from experiments import tables
+
+    show_result(tables.run(), out)
+
+
+def main() -> None:
+    """Run a command; a mistake is one line on standard error and exit code 2."""
+    try:
+        app(prog_name="python -m experiments")
+    except HyperlabelError as error:
+        print(f"experiments: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

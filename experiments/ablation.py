@@ -1,0 +1,355 @@
+"""The paper's Table 4: the hyper label model with one of its components replaced by a naive one; hlm2 likewise.
+
+Every variant is trained from scratch, several runs each, all with the same number of steps and matrices; then every
+run labels every set. As in the paper, the run with the best synthetic validation stands for its variant; the spread
+over the runs stands beside it.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache
+from os import cpu_count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.datasets import DataSet, Ints, load_datasets
+from experiments.markdown import bold_best, number, spread, table
+from experiments.paper import ABLATION
+from experiments.plots import new_figure, save, style
+from experiments.protocol import score
+from experiments.store import Cell, Options, Progress, Record, Store, read_records
+from hyperlabel.errors import ParameterError, require
+from hyperlabel.models import HyperLabelModel
+from hyperlabel.patterns import Patterns
+from hyperlabel.votes import Votes
+
+Recipe = Any
+"""A `hyperlabel.train.recipe.Recipe`, which only torch can load."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to train.
+
+    Attributes:
+        replaced: What takes the place of what, in words.
+        published: The row of the paper's Table 4 that it belongs to; None for those of hlm2.
+        changes: Fields of the recipe that differ from the paper's model, or from hlm2.
+    """
+
+    replaced: str
+    published: str | None
+    changes: Mapping[str, Any]
+
+
+VARIANTS = {
+    "hlm": Variant("nothing is replaced", "hlm", {}),
+    "independent": Variant(
+        "data: conditionally independent LFs, not uniform votes", "data generation", {"prior": "independent"}
+    ),
+    "mlp": Variant("architecture: an MLP on the flattened matrix", "model architecture", {"architecture": "mlp"}),
+    "deepset": Variant(
+        "architecture: a DeepSet, every item a set of its own", "model architecture", {"architecture": "deepset"}
+    ),
+    "every": Variant(
+        "assumption: every LF is better than random, not most", "better-than-random", {"assumption": "every"}
+    ),
+    "hlm2": Variant("nothing", None, {}),
+    "hlm2-rules": Variant("data: rules alone, no crowds and no topics", None, {"prior": "rules"}),
+    "hlm2-others": Variant("leave-one-out: a vote is judged by the other votes alone", None, {"leave_one_out": True}),
+    "hlm2-one-step": Variant("unrolled steps: one instead of three", None, {"widths": (16,)}),
+    "hlm2-uncounted": Variant("counts: every pattern counts once; no gold in training", None, {"counted": False}),
+}
+UNROLLED: Mapping[str, Any] = {"architecture": "unrolled", "prior": "mixture", "widths": (16, 16, 16)}
+
+ITERATIONS, BATCH, WIDTHS = 400, 32, (8, 8, 8, 32)  # those of the weights that the package carries
+LOG_EVERY = 25
+THRESHOLD = 0.55  # a run whose last synthetic validation is below has learned nothing: chance is 0.5
+
+
+def run(options: Options, *, iterations: int = ITERATIONS, batch: int = BATCH) -> None:
+    """Train every variant, then score it; records go to ablation.jsonl, the training to the folder ablation.
+
+    Training goes on from its checkpoints where it was interrupted; a variant whose scores are all there is not
+    trained again.
+
+    Args:
+        options: What to run, and where; models are names of variants, seeds the runs of each.
+        iterations: Steps of the optimiser.
+        batch: Matrices a step; half as many for hlm2 and its variants.
+    """
+    require("torch", extra="train")
+    names = options.models or tuple(VARIANTS)
+    _check_names(names)
+    sets = {data.name: data for data in load_datasets(options.data, options.sets)}
+    store = Store(options.out / "ablation.jsonl")
+    for name in names:
+        recipe = make_recipe(name, iterations=iterations, batch=batch)
+        cells = list(_cells(name, recipe, sets, options.seeds))
+        folder = options.out / "ablation" / name
+        if not _all_recorded(store, cells):
+            train_variant(recipe, folder, options.seeds, _named(options.progress, f"training {name}"))
+        store.run(cells, _scorer(recipe, folder, sets), _named(options.progress, f"scoring {name}"))
+
+
+def _check_names(names: Sequence[str]) -> None:
+    unknown = [name for name in names if name not in VARIANTS]
+    if unknown:
+        raise ParameterError(f"there is no variant {unknown[0]!r}; expected some of {', '.join(VARIANTS)}")
+
+
+def make_recipe(name: str, *, iterations: int, batch: int) -> Recipe:
+    """The recipe of a variant: the paper's model, or hlm2, but for what the variant replaces."""
+    from hyperlabel.train.recipe import Recipe
+
+    variant = VARIANTS[name]
+    base: Mapping[str, Any] = {"widths": WIDTHS} if variant.published else UNROLLED
+    budget = {"iterations": iterations, "batch": batch if variant.published else max(1, batch // 2)}
+    return Recipe(log_every=min(LOG_EVERY, iterations), **{**budget, **base, **variant.changes})
+
+
+def _cells(name: str, recipe: Recipe, sets: Mapping[str, DataSet], runs: int) -> Iterator[Cell]:
+    budget = {"iterations": recipe.iterations, "batch": recipe.batch}
+    for seed in range(runs):
+        for dataset in sets:
+            yield {"dataset": dataset, "model": name, "seed": seed, **budget}
+
+
+def _all_recorded(store: Store, cells: Sequence[Cell]) -> bool:
+    records = read_records(store.path) if store.path.exists() else []
+    found = {tuple(record.get(field) for field in cells[0]) for record in records}
+    return all(tuple(cell.values()) in found for cell in cells)
+
+
+def _named(progress: Progress, what: str) -> Progress:
+    return lambda done, total, last: progress(done, total, f"{what}: {last}")
+
+
+def train_variant(recipe: Recipe, folder: Path, runs: int, progress: Progress) -> None:
+    """Train all runs of a variant, as many at a time as there are cores, and export them."""
+    from hyperlabel.train.finish import finish
+    from hyperlabel.train.runs import check_resumable, train_runs
+
+    folder.mkdir(parents=True, exist_ok=True)
+    check_resumable(recipe, folder, runs)
+    total = recipe.iterations * runs
+    with closing(train_runs(recipe, folder, runs, jobs=min(runs, cpu_count() or 1), resume=True)) as steps:
+        for done in steps:
+            progress(sum(done.values()), total, "steps of all runs")
+    finish(recipe, folder, runs)
+
+
+def _scorer(recipe: Recipe, folder: Path, sets: Mapping[str, DataSet]) -> Any:
+    """What scores one run on one set."""
+    from hyperlabel.train.runs import summarise
+
+    def work(cell: Cell) -> dict[str, Any]:
+        data, summary = sets[cell["dataset"]], summarise(folder, cell["seed"])
+        return {
+            "family": data.family,
+            "metric": data.metric,
+            "score": score(data, _predict(recipe, folder, cell["seed"], data)),
+            "validation": summary.mean_accuracy,
+            "last_validation": summary.last_accuracy,
+            "training_seconds": summary.seconds,
+            "widths": list(recipe.widths),
+        }
+
+    return work
+
+
+def _predict(recipe: Recipe, folder: Path, seed: int, data: DataSet) -> Ints:
+    from hyperlabel.train.finish import WEIGHTS
+    from hyperlabel.train.loop import run_folder
+
+    if recipe.architecture == "mlp":
+        return predict_flat(_load_flat(folder, seed, recipe.widths), data)
+    if recipe.is_unrolled:
+        return predict_unrolled(recipe, folder, seed, data)
+    model = HyperLabelModel(weights=run_folder(folder, seed) / WEIGHTS, n_classes=data.k)
+    return model.predict(data.votes).astype(np.int64)
+
+
+def predict_unrolled(recipe: Recipe, folder: Path, seed: int, data: DataSet) -> Ints:
+    """Labels of hlm2 or a variant of it, by torch, since NumPy runs none of the variants. -> (n,)."""
+    import torch
+
+    from hyperlabel.train.checkpoint import load_net
+    from hyperlabel.train.lessons import uncount
+    from hyperlabel.train.loop import CHECKPOINT, run_folder
+    from hyperlabel.train.net import make_net
+    from hyperlabel.train.unrolled import Batch, Lesson
+
+    net = make_net("unrolled", recipe.widths, leave_one_out=recipe.leave_one_out)
+    load_net(run_folder(folder, seed) / CHECKPOINT, net)
+    patterns = Patterns.from_votes(Votes.from_array(data.votes, n_classes=data.k))
+    untold = np.zeros((patterns.n_patterns, data.k), np.float32)
+    lesson = Lesson(patterns if recipe.counted else uncount(patterns), untold, untold, 0.0)
+    with torch.no_grad():
+        labels = net(Batch([lesson]))[-1].argmax(1).numpy()
+    return patterns.expand(labels.astype(np.int64))
+
+
+@cache
+def _load_flat(folder: Path, seed: int, widths: tuple[int, ...]) -> Any:
+    from hyperlabel.train.checkpoint import load_net
+    from hyperlabel.train.loop import CHECKPOINT, run_folder
+    from hyperlabel.train.net import make_net
+
+    net = make_net("mlp", widths)
+    load_net(run_folder(folder, seed) / CHECKPOINT, net)
+    return net
+
+
+def predict_flat(net: Any, data: DataSet) -> Ints:
+    """Labels of the MLP, which takes matrices up to a fixed size. -> (n,).
+
+    Items are labelled in blocks of that size, one class against the rest where there are more than two; of more LFs
+    than it takes, those that vote most are kept.
+    """
+    import torch
+
+    from hyperlabel.theory import to_signs
+
+    often = np.sort(np.argsort(-(data.votes >= 0).sum(0), kind="stable")[: net.lfs])
+    targets = [1] if data.k == 2 else range(data.k)
+    logits = np.empty((len(data.votes), len(targets)))
+    for start in range(0, len(data.votes), net.items):
+        block = data.votes[start : start + net.items, often]
+        for place, target in enumerate(targets):
+            signs = to_signs(np.where(block < 0, -1, (block == target).astype(np.int64)))
+            with torch.no_grad():
+                logits[start : start + net.items, place] = net(torch.from_numpy(signs)).numpy()
+    return np.asarray(logits[:, 0] > 0 if data.k == 2 else logits.argmax(1), np.int64)
+
+
+class Results:
+    """Scores by variant, run and family.
+
+    Args:
+        records: Of ablation.jsonl, all of one budget.
+    """
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self.records = [record for record in records if "score" in record]
+        self.variants = [name for name in VARIANTS if any(record["model"] == name for record in self.records)]
+        self.families = list(dict.fromkeys(record["family"] for record in self.records))
+
+    def of(self, variant: str, seed: int | None = None) -> list[Record]:
+        """Records of a variant, or of one of its runs."""
+        return [r for r in self.records if r["model"] == variant and seed in (None, r["seed"])]
+
+    def runs(self, variant: str) -> list[int]:
+        """Numbers of a variant's runs."""
+        return sorted({record["seed"] for record in self.of(variant)})
+
+    def mean(self, variant: str, seed: int, family: str) -> float:
+        """A run's mean score over the sets of a family."""
+        return float(np.mean([record["score"] for record in self.of(variant, seed) if record["family"] == family]))
+
+    def selected(self, variant: str) -> int:
+        """The run with the best mean validation accuracy, the first of equals."""
+        return max(self.runs(variant), key=lambda seed: self.of(variant, seed)[0]["validation"])
+
+    def idle(self, variant: str) -> int:
+        """How many runs learned nothing that shows on the synthetic validation sets."""
+        last = [self.of(variant, seed)[0]["last_validation"] for seed in self.runs(variant)]
+        return sum(accuracy < THRESHOLD for accuracy in last)
+
+
+def tables(records: Sequence[Record]) -> str:
+    """Scores of every variant, in markdown; one part for each training budget."""
+    budgets = dict.fromkeys((record["iterations"], record["batch"]) for record in records)
+    parts = []
+    for iterations, batch in budgets:
+        of_budget = [r for r in records if (r["iterations"], r["batch"]) == (iterations, batch)]
+        results = Results(of_budget)
+        parts += [_budget(results, iterations, batch), _variant_table(results), _set_table(results)]
+    return "\n\n".join(parts)
+
+
+def _budget(results: Results, iterations: int, batch: int) -> str:
+    first = results.records[0]
+    times = [results.of(name, seed)[0]["training_seconds"] for name in results.variants for seed in results.runs(name)]
+    runs = " or ".join(sorted({str(len(results.runs(name))) for name in results.variants}))
+    widths = "-".join(map(str, first["widths"]))
+    if VARIANTS[results.variants[0]].published is None:
+        return (
+            f"**Budget of every run of hlm2 and its variants: {iterations:,} steps of {batch} sets**, {runs} runs a "
+            f"variant, the one with the best mean accuracy on synthetic validation sets selected; a run took "
+            f"{min(times):.0f} to {max(times):.0f} s."
+        )
+    return (
+        f"**Budget of every run: {iterations:,} steps of {batch} matrices** (the paper: about 50,000 of 50), widths "
+        f"{widths}, {runs} runs a variant, the one with the best mean accuracy on synthetic validation sets selected; "
+        f"a run took {min(times):.0f} to {max(times):.0f} s. The validation sets come from the prior that "
+        "`independent` is trained on, so that its runs are selected on data of their own kind. The MLP takes 2,000 "
+        "items by 50 LFs: items are labelled 2,000 at a time, and of more LFs those that vote most are kept."
+    )
+
+
+def _variant_table(results: Results) -> str:
+    head = ["variant and what it replaces", "paper, 14 sets"]
+    head += [f"{family}, selected run" for family in results.families]
+    head += [f"{family}, all runs" for family in results.families]
+    rows = []
+    for name in results.variants:
+        chosen, runs = results.selected(name), results.runs(name)
+        selected = [number(results.mean(name, chosen, family), 2) for family in results.families]
+        every = [spread([results.mean(name, seed, family) for seed in runs]) for family in results.families]
+        idle = f" ({results.idle(name)} of {len(runs)} runs learned nothing)" if results.idle(name) else ""
+        words = f"`{name}`: {VARIANTS[name].replaced}{idle}"
+        published = VARIANTS[name].published
+        rows.append([words, number(ABLATION[published]) if published else "", *selected, *every])
+    title = "Score in per cent, mean over the sets of a family; over all runs: mean ± standard deviation"
+    note = "\n\nThe paper reports the better of the two architectures." if "hlm" in results.variants else ""
+    return f"**{title}**\n\n{table(head, rows)}{note}"
+
+
+def _set_table(results: Results) -> str:
+    rows = []
+    for dataset in dict.fromkeys(record["dataset"] for record in results.records):
+        values = [_score(results, name, dataset) for name in results.variants]
+        rows.append([dataset, *bold_best([number(value) for value in values], values)])
+    return f"**Score of the selected runs, by set**\n\n{table(['set', *results.variants], rows)}"
+
+
+def _score(results: Results, variant: str, dataset: str) -> float:
+    found = [r["score"] for r in results.of(variant, results.selected(variant)) if r["dataset"] == dataset]
+    return float(found[0]) if found else float("nan")
+
+
+def draw(records: Sequence[Record], folder: Path) -> list[Path]:
+    """One figure a model and budget, one panel a family: every run of every variant, the selected ones filled."""
+    budgets = dict.fromkeys((record["iterations"], record["batch"]) for record in records)
+    paths = []
+    for place, budget in enumerate(budgets):
+        of_budget = [record for record in records if (record["iterations"], record["batch"]) == budget]
+        paths.append(_draw_budget(Results(of_budget), folder / f"ablation{'' if place == 0 else -place - 1}.png"))
+    return paths
+
+
+def _draw_budget(results: Results, path: Path) -> Path:
+    columns = len(results.families)
+    figure, panels = new_figure(1.4 + 3.4 * columns, 3.4, columns=columns, sharey=True)
+    for axes, family in zip(panels[0], results.families, strict=True):
+        for place, name in enumerate(results.variants):
+            _draw_variant(axes, results, name, family, place)
+        axes.set(title=family, xlabel="mean score (%)")
+        axes.margins(y=0.15)
+        axes.locator_params(axis="x", nbins=6)
+    panels[0, 0].set_yticks(range(len(results.variants)), results.variants)
+    panels[0, 0].invert_yaxis()
+    figure.suptitle("○ one training run    ● the run that synthetic validation selects", fontsize=10)
+    return save(figure, path)
+
+
+def _draw_variant(axes: Any, results: Results, name: str, family: str, place: int) -> None:
+    look = style(name, list(VARIANTS))
+    runs, chosen = results.runs(name), results.selected(name)
+    means = [results.mean(name, seed, family) for seed in runs]
+    axes.plot(means, [place] * len(runs), "o", color=look["color"], markerfacecolor="none", markersize=7)
+    axes.plot(results.mean(name, chosen, family), place, "o", color=look["color"], markersize=9)

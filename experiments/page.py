@@ -1,0 +1,195 @@
+"""The page of results: docs/benchmarks.md and its figures, from records alone.
+
+Flows in: a folder of JSON lines. Flows out: markdown with the tables of each experiment, pictures beside it. The prose
+says what was done and where it differs from the paper; every figure comes from the records.
+"""
+
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from experiments.paper import SETS
+from experiments.store import Record, read_records
+from hyperlabel.files import replacing
+
+
+@dataclass(frozen=True)
+class Section:
+    """One experiment on the page.
+
+    Attributes:
+        name: Its module, and its file of records.
+        title: Its heading.
+        text: What was done, and where it differs from the paper.
+        commands: The subcommands that made the records.
+    """
+
+    name: str
+    title: str
+    text: str
+    commands: tuple[str, ...]
+
+
+INTRODUCTION = """\
+# Benchmarks
+
+The experiments of R. Wu, S.-E. Chen, J. Zhang and X. Chu, "Learning Hyper Label Model for Programmatic Weak
+Supervision", ICLR 2023, rerun on real votes with the label models of this package, beside the paper's own numbers.
+
+This page is generated: `python -m experiments page` writes it from the
+records in [experiments/results/bench](../experiments/results/bench), one JSON line a run with its score, seconds,
+versions and machine. Each section names the command that made its records; `DATA` is a folder of npz files with votes
+`L` and truth `y`, or of WRENCH folders. A command that is interrupted goes on where it was.
+"""
+
+PROTOCOL = """\
+## How scores are made, and where this differs from the paper
+
+As in the paper: models learn from the votes that they are scored on; the splits of a set form one matrix; items on
+which every LF abstains and LFs that never vote are dropped; the score is accuracy, or F1 of class 1, over the items
+whose truth is known, in per cent; a label model that must be given a class balance gets the better of the uniform one
+and majority vote's, judged by the truth.
+
+Different from the paper:
+
+- **Rows.** The authors' loader merges the three splits by item id, so that rows of later splits overwrite rows of
+  earlier ones that have the same id, and the published scores are those of the remaining rows. Here every row counts.
+  `aggregate --as-released` scores the rows that their loader keeps.
+- **Sets.** {sets}
+  The votes of `cdr` are those of another release with fewer items; of `spouse` only the validation
+  and test rows have truth and are at hand; the training votes of `chemprot` were rebuilt with the published LFs.
+- **Models.** Label models run with this package's defaults, which differ from the reference implementations where
+  [label models](label-models.md) says so. Constants of these defaults were chosen with the truth of these sets in
+  view, which flatters them. `--as-released` sets models to do what the reference implementations do; why some scores
+  still are not the paper's, stands there too.
+- **Error bars.** They are over seeds, for the models whose result depends on the seed. The paper's error bar of `hlm`
+  is over repeated training; here `hlm` is one set of weights, so it has none. The spread over training runs stands in
+  [training](../training/README.md).
+- **Hardware.** The paper used a GPU where a method could; everything here runs on the CPU.
+"""
+
+SECTIONS = (
+    Section(
+        "aggregate",
+        "Unsupervised label models (Table 2)",
+        "Every label model that needs no gold, on every set. The *ceiling* is the best score that any function of an "
+        "item's own votes can reach, with the truth known: the commonest class of each pattern, or the best F1 over "
+        "all ways to call patterns positive. Where patterns hardly repeat, as with crowds, it is out of reach and "
+        "means little. People train on the probabilities, so these are judged too: Brier score (squared distance "
+        "from the truth, 0 to 2), log loss (natural logarithm; a class that is ruled out counts as one in a million) "
+        "and calibration error (how far confidence is from the share of right labels, mean over ten bins). `fs` and "
+        "`metal` must be given a class balance and get the better of two; the other models keep their own, and the "
+        "table by class balance shows what they would have scored with a given one.",
+        (
+            "python -m experiments aggregate --data DATA --seeds 3",
+            "python -m experiments aggregate --data DATA --seeds 3 --as-released",
+        ),
+    ),
+    Section(
+        "runtime",
+        "Running time (Tables 3 and 5)",
+        "From an array of votes to probabilities, learning included, on the CPU, in one process, one model after the "
+        "other: median of the timed runs, after one that warms up. The paper's seconds were taken on another machine "
+        "and are shown for orientation only; ratios within a table can be compared. Synthetic votes have two classes "
+        "and independent LFs; a line that ends early was cut.",
+        ("python -m experiments runtime --data DATA --seeds 3 --seconds 1 --gigabytes 4",),
+    ),
+    Section(
+        "semi",
+        "Label models that learn from gold (Figure 2)",
+        "Gold is drawn: the true classes of some items, at least two of each class and at most 70 % of the items. "
+        "Models learn from all votes and this gold, and the other items are scored; `hlm` without gold, on the same "
+        "items, is the line to be above. As in the paper, where `amcl` finds no solution or needs too much memory, a "
+        "random forest takes its place. Different from the paper: more sets, and smaller forests; `rf` and `amcl`, "
+        "which take most time, once and with three numbers of gold items. The seconds were taken beside other work: "
+        "compare them with each other only.",
+        (
+            "python -m experiments semi --data DATA --models hlm,hlm2,ds --seeds 5",
+            "python -m experiments semi --data DATA --models rf,amcl --seeds 1 --sizes 10,100,1000",
+        ),
+    ),
+    Section(
+        "ablation",
+        "What each part of the training is worth (Table 4)",
+        "The hyper label model trained from scratch with one part replaced by a naive one, every variant with the same "
+        "number of steps and matrices. Different from the paper: a far smaller budget, for all variants alike, and the "
+        "two architectures each with a row of its own.",
+        (
+            "python -m experiments ablation --data DATA --seeds 2 --iterations 200 "
+            "--models hlm2,hlm2-rules,hlm2-others,hlm2-one-step,hlm2-uncounted",
+            "python -m experiments ablation --data DATA --seeds 2 --iterations 400 "
+            "--models hlm,independent,mlp,deepset,every",
+        ),
+    ),
+    Section(
+        "theory",
+        "How close the network is to the optimum it approximates",
+        "The paper's analysis, put to the test; it reports no such measurements. First, the distance of the network "
+        "from the exact optimum h*(X), on votes so few that it can be computed. Second, how likely random votes and "
+        "labels are valid, against the formula of the paper's appendix. Third, whether real votes have any valid "
+        "labels at all, without which the optimum is undefined.",
+        ("python -m experiments theory --data DATA --seeds 2 --seconds 30",),
+    ),
+    Section(
+        "endmodel",
+        "End models trained on the labels (Table 6)",
+        "A classifier trained on the probabilities of each label model and scored on the true classes of the test "
+        "split. As in the paper, a quarter of the other items, with generated labels, chooses the hyper-parameters. "
+        "Different from the paper: texts are encoded by TF-IDF unless a transformer is named, since no pre-trained one "
+        "comes with this package.",
+        ("python -m experiments endmodel --data DATA --seeds 2",),
+    ),
+)
+
+
+def write_page(results: Path, docs: Path) -> Path:
+    """Write benchmarks.md and the figures it shows to a folder, from the records of another.
+
+    A section without records says so.
+    """
+    parts = [INTRODUCTION, PROTOCOL.format(sets=_about_sets(results))]
+    parts += [_section(section, results / f"{section.name}.jsonl", docs) for section in SECTIONS]
+    path = docs / "benchmarks.md"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as part:
+        part.write_text("\n".join(parts), encoding="utf-8")
+    return path
+
+
+def _section(section: Section, path: Path, docs: Path) -> str:
+    commands = "\n".join(section.commands)
+    head = f"## {section.title}\n\n{section.text}\n\n```\n{commands}\n```\n"
+    if not path.exists():
+        return f"{head}\n*Not run yet: there are no records of this experiment.*\n"
+    records = read_records(path)
+    module = importlib.import_module(f"experiments.{section.name}")
+    pictures = [_picture(picture, docs) for picture in module.draw(records, docs / "benchmarks")]
+    return "\n\n".join([head + "\n" + _measured_on(records), module.tables(records), *pictures]) + "\n"
+
+
+def _picture(path: Path, docs: Path) -> str:
+    return f"![{path.stem.replace('_', ' ')}]({path.relative_to(docs).as_posix()})"
+
+
+def _measured_on(records: Sequence[Record]) -> str:
+    """On what the records were made."""
+    machines = dict.fromkeys(str(r["machine"]) for r in records)
+    software: dict[str, list[str]] = {}
+    for r in records:
+        for package, version in r["versions"].items():
+            found = software.setdefault(package, [])
+            found.extend([version] if version not in found else [])
+    packages = ", ".join(f"{package} {' and '.join(found)}" for package, found in software.items())
+    return f"{len(records):,} records, made on: {'; '.join(machines)}. {packages}."
+
+
+def _about_sets(results: Path) -> str:
+    """How many sets there are, and how many of them are the paper's."""
+    path = results / "aggregate.jsonl"
+    names = {r["dataset"] for r in read_records(path)} if path.exists() else set()
+    of_paper = sorted(names & set(SETS))
+    return (
+        f"Of the paper's {len(SETS)} sets {len(of_paper)} are at hand ({', '.join(of_paper)});\n"
+        f"  {len(names - set(SETS))} others, which the paper did not use, are added."
+    )

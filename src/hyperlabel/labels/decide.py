@@ -1,0 +1,130 @@
+"""From probabilities to labels: the most probable class, ties, and labels that serve F1."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.classes import ABSTAIN
+from hyperlabel.errors import ParameterError
+from hyperlabel.kernels import Float64, hash_rows, mix_bits, over_classes
+from hyperlabel.patterns import Patterns
+
+TieBreak = Literal["first", "abstain", "random"]
+
+TIE = 1e-6  # probabilities closer than this are tied: the paper's network computes in float32
+_FEW_CLASSES = 8
+_F1_ROUNDS = 50  # far more than `find_f1_rule` ever takes
+_LEAST_ITEMS = 1e-12  # so that a class that nobody has can be divided by
+
+
+def check_tie_break(tie_break: str) -> None:
+    """Refuse what is not a way to break ties."""
+    if tie_break not in get_args(TieBreak):
+        raise ParameterError(f"tie_break is {tie_break!r}; expected 'first', 'abstain' or 'random'")
+
+
+def decide(probabilities: Float64, patterns: Patterns, tie_break: TieBreak, seed: int) -> NDArray[np.intp]:
+    """The most probable class of each pattern, -1 where nobody votes. (p, k) -> (p,).
+
+    Args:
+        probabilities: (p, k) of the patterns.
+        patterns: The patterns.
+        tie_break: The label where the best classes are tied: the `first` of them, none (`abstain`), or a `random` one
+            that depends on the seed and the votes, not on the place of an item.
+        seed: For random ties.
+    """
+    check_tie_break(tie_break)
+    tied = probabilities >= over_classes(np.maximum, probabilities)[:, None] - TIE
+    best = _first(tied)
+    if tie_break != "first":
+        several = np.flatnonzero(tied.sum(1) > 1)
+        best[several] = ABSTAIN if tie_break == "abstain" else _draw(tied, patterns, seed)[several]
+    best[~patterns.has_votes] = ABSTAIN
+    return best
+
+
+def _first(tied: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The first tied class of each row: class by class where they are few, since argmax is slow on short rows."""
+    n, k = tied.shape
+    if k > _FEW_CLASSES:
+        return np.asarray(tied.argmax(1), np.intp)
+    first = np.zeros(n, np.intp)
+    for c in range(k - 1, -1, -1):
+        first[tied[:, c]] = c
+    return first
+
+
+def _draw(tied: NDArray[np.bool_], patterns: Patterns, seed: int) -> NDArray[np.intp]:
+    """One of the tied classes, by a hash of the pattern's votes. (p, k) -> (p,)."""
+    hashes = hash_rows(patterns.starts, patterns.lf, patterns.vote, patterns.n_classes, int(seed))
+    chosen = mix_bits(hashes) % tied.sum(1).astype(np.uint64)
+    drawn: NDArray[np.intp] = (tied.cumsum(1) > chosen[:, None]).argmax(1)
+    return drawn
+
+
+@dataclass(frozen=True)
+class F1Rule:
+    """What labels for F1 need to know of a set: found once, it decides any further item alone.
+
+    With two classes F1 is that of the second class. With more it is macro F1, the mean of the F1 of every class.
+
+    Attributes:
+        f1: (c,) the F1 that is expected of each class that counts: the second of two, or all.
+        items: (c,) items called and items expected of it, added: what its F1 is divided by.
+    """
+
+    f1: Float64
+    items: Float64
+
+    def gains(self, probabilities: Float64) -> Float64:
+        """How much calling an item a class raises its F1. (p, k) -> (p, c).
+
+        An item called c adds 2 q to the numerator of the F1 of c and 1 to its denominator.
+        """
+        gains: Float64 = (2 * probabilities[:, -len(self.f1) :] - self.f1) / self.items
+        return gains
+
+    def decide(self, probabilities: Float64, patterns: Patterns) -> NDArray[np.intp]:
+        """The class of each pattern's label, -1 where nobody votes. (p, k) -> (p,).
+
+        With two classes an item is called the second if that gains; with more it is called what gains most.
+        """
+        gains = self.gains(probabilities)
+        best: NDArray[np.intp] = gains.argmax(1) if gains.shape[1] > 1 else (gains[:, 0] >= 0).astype(np.intp)
+        best[~patterns.has_votes] = ABSTAIN
+        return best
+
+    def sums(self, probabilities: Float64, patterns: Patterns) -> tuple[Float64, Float64, Float64]:
+        """Items called each class, expected hits among them, and items expected of it: adds up over chunks. (c,)."""
+        weight = (patterns.counts * patterns.has_votes).astype(np.float64)
+        counting, gains = probabilities[:, -len(self.f1) :], self.gains(probabilities)
+        called = gains >= (gains.max(1, keepdims=True) if gains.shape[1] > 1 else 0)
+        return weight @ called, np.einsum("p,pc,pc->c", weight, called, counting), weight @ counting
+
+
+def find_f1_rule(sums: Callable[[F1Rule], tuple[Float64, ...]], n_classes: int) -> F1Rule:
+    """The rule whose labels have the best F1 to be expected.
+
+    If the probabilities are right, a set S of items called c has an F1 of about 2 sum_S q / (|S| + sum q). Dinkelbach's
+    algorithm finds the best S: call what gains at the present F1, take the F1 of that, and so on while it grows. For
+    one ratio, two classes, that is the optimum (W. Dinkelbach, "On nonlinear fractional programming", 1967); for the
+    mean of several it begins at the most probable classes and ends at a rule that is no worse.
+
+    Args:
+        sums: What `F1Rule.sums` gives for all items of the set, for a rule.
+        n_classes: Number of classes.
+    """
+    counting = n_classes if n_classes > 2 else 1
+    rule = best = F1Rule(np.zeros(counting), np.ones(counting))
+    highest = -1.0
+    for _ in range(_F1_ROUNDS):
+        called, hits, expected = sums(rule)
+        items = np.maximum(called + expected, _LEAST_ITEMS)
+        f1 = 2 * hits / items
+        if f1.mean() <= highest:
+            break
+        best, highest, rule = rule, float(f1.mean()), F1Rule(f1, items)
+    return best

@@ -1,0 +1,221 @@
+"""Why an item has its label: what each of its votes adds, and the fewest votes whose change would change the label.
+
+Flows in: a fitted model, votes and an item. Flows out: an `Explanation`. Every changed row is judged in the model's
+state, like any new row, so what is named really happens when such a row is predicted.
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.classes import ABSTAIN
+from hyperlabel.errors import ParameterError
+from hyperlabel.labels.labels import Labels
+from hyperlabel.patterns import Patterns
+from hyperlabel.rows import Rows
+from hyperlabel.votes import Votes
+
+Float64 = NDArray[np.float64]
+Row = dict[int, int]  # LF -> class number
+Step = tuple[int, int]  # LF, and the class number that it votes instead
+
+_SWITCHED_VOTES = 64  # votes, of those that add most to the label, that are switched to another class
+_SWITCHED_CLASSES = 4  # the most probable other classes, to which they are switched
+_PAIRED = 32  # single changes, of those that weaken the label most, that are tried in pairs
+_LEAST = 1e-12  # probabilities below count as this in log-odds
+
+
+class Judge(Protocol):
+    """The part of a fitted label model that explaining needs."""
+
+    def label_patterns(self, patterns: Patterns) -> Labels:
+        """Labels of patterns."""
+
+    def contributions(self, patterns: Patterns) -> Float64 | None:
+        """What each vote adds to each class's log-odds, (e, k); None if that is not known exactly."""
+
+
+class Contribution(NamedTuple):
+    """What one vote adds to the log-odds of the label."""
+
+    lf: str
+    vote: Hashable
+    log_odds: float
+
+
+class Change(NamedTuple):
+    """One vote changed: to another class, or to -1 where the LF would abstain."""
+
+    lf: str
+    vote: Hashable
+    instead: Hashable
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Which votes made a label, and which change of votes would change it.
+
+    Attributes:
+        item: The item: its identifier if the votes have them, else its index.
+        label: Its label; -1 for none.
+        probabilities: The probability of each class.
+        contributions: What each vote adds to the log-odds of the label, or of the most probable class if there is
+            no label; strongest first.
+        flip: The fewest changes, one or two, that give the item another label; empty if none were found.
+        flipped: The label after these changes; -1 if none were found.
+
+    >>> from hyperlabel import HyperLabelModel
+    >>> print(HyperLabelModel().explain([[1, 1, -1], [0, 0, 1], [0, 0, 0], [1, 1, 1]], 1).flip)
+    (Change(lf='lf0', vote=0, instead=1),)
+    """
+
+    item: Hashable
+    label: Hashable
+    probabilities: dict[Hashable, float]
+    contributions: tuple[Contribution, ...]
+    flip: tuple[Change, ...]
+    flipped: Hashable
+
+    def __str__(self) -> str:
+        if not self.contributions:
+            return f"item {self.item}: nobody votes on it, so it has no label"
+        best = max(self.probabilities, key=lambda c: self.probabilities[c])
+        tied = f"no label, tied at {best}" if self.label == ABSTAIN else str(self.label)
+        lines = [f"item {self.item}: {tied} (probability {self.probabilities[best]:.2f})", ""]
+        table = [("LF", "vote", f"adds to the log-odds of {best}")]
+        table += [(c.lf, str(c.vote), f"{c.log_odds:+.3f}") for c in self.contributions]
+        widths = [max(len(row[i]) for row in table) for i in range(2)]
+        lines += [f"{lf:{widths[0]}}  {vote:{widths[1]}}  {odds}" for lf, vote, odds in table]
+        return "\n".join([*lines, "", self._describe_flip()])
+
+    def _describe_flip(self) -> str:
+        if not self.flip:
+            return "No change of one or two of these votes was found that gives another label."
+        changes = [
+            f"{c.lf} abstained" if c.instead == ABSTAIN else f"{c.lf} voted {c.instead} instead of {c.vote}"
+            for c in self.flip
+        ]
+        return f"The label would be {self.flipped} if {' and '.join(changes)}."
+
+
+def explain_item(judge: Judge, votes: Votes, item: Hashable) -> Explanation:
+    """Explain the label that a fitted model gives to an item.
+
+    Args:
+        judge: The fitted model.
+        votes: The votes, in the classes and LFs of the model.
+        item: The item: its identifier if the votes have them, else its index.
+    """
+    patterns = Patterns.from_votes(votes)
+    assert patterns.inverse is not None  # patterns of votes know their items
+    search = _Search(judge, patterns, int(patterns.inverse[_index(votes, item)]))
+    added = search.contributions()
+    steps, flipped = search.find_flip(added)
+    classes = [*votes.classes, ABSTAIN]
+    order = np.argsort(-np.abs(added), kind="stable")
+    lfs = list(search.row)
+    return Explanation(
+        item=item,
+        label=classes[search.label],
+        probabilities=dict(zip(votes.classes, search.probabilities.tolist(), strict=True)),
+        contributions=tuple(
+            Contribution(votes.lf_names[lfs[e]], classes[search.row[lfs[e]]], float(added[e])) for e in order
+        ),
+        flip=tuple(Change(votes.lf_names[j], classes[search.row[j]], classes[v]) for j, v in steps),
+        flipped=classes[flipped],
+    )
+
+
+def _index(votes: Votes, item: Any) -> int:
+    if votes.items is None:
+        if not isinstance(item, int | np.integer) or not 0 <= item < votes.n_items:
+            raise ParameterError(f"item is {item!r}; expected an index from 0 to {votes.n_items - 1}")
+        return int(item)
+    found = np.flatnonzero(votes.items == item)
+    if not len(found):
+        some = ", ".join(map(repr, votes.items[:5].tolist()))
+        raise ParameterError(f"item is {item!r}, which votes does not have; expected an identifier such as {some}")
+    return int(found[0])
+
+
+class _Search:
+    """One item's row of votes, and how a model judges it when some of them change.
+
+    Attributes:
+        row: The item's votes.
+        probabilities: (k,) of the item.
+        label: Its class number, -1 for none.
+        target: Its label, or its most probable class if it has none.
+    """
+
+    def __init__(self, judge: Judge, patterns: Patterns, index: int) -> None:
+        self.judge, self.pattern = judge, patterns.take(np.array([index]))
+        self.row: Row = dict(zip(self.pattern.lf.tolist(), self.pattern.vote.tolist(), strict=True))
+        labels = judge.label_patterns(self.pattern)
+        self.label, self.probabilities = int(labels.best[0]), labels.probabilities[0]
+        self.target = self.label if self.label != ABSTAIN else int(self.probabilities.argmax())
+
+    def contributions(self) -> Float64:
+        """What each vote adds to the log-odds of the target. -> (votes of the item,)."""
+        exact = self.judge.contributions(self.pattern)
+        if exact is not None:
+            return exact[:, self.target]
+        without = self._judge([[(lf, ABSTAIN)] for lf in self.row]).probabilities
+        added: Float64 = _log_odds(self.probabilities[self.target]) - _log_odds(without[:, self.target])
+        return added
+
+    def find_flip(self, added: Float64) -> tuple[Sequence[Step], int]:
+        """The fewest changes found that give another label, and that label; none and -1 if there are none.
+
+        One vote before two, and one that abstains before one that switches.
+        """
+        strongest = [list(self.row)[e] for e in np.argsort(-added, kind="stable")]
+        drops = [[(lf, ABSTAIN)] for lf in strongest]
+        switches = [[(lf, c)] for lf in strongest[:_SWITCHED_VOTES] for c in self._others() if c != self.row[lf]]
+        singles = drops + switches
+        if not singles:
+            return [], ABSTAIN
+        scores = self._judge(singles)
+        for part in (np.arange(len(drops)), np.arange(len(drops), len(singles))):
+            found = self._weakest(singles, scores, part)
+            if found is not None:
+                return found
+        weakening = np.argsort(scores.probabilities[:, self.target], kind="stable")[:_PAIRED]
+        pairs = [singles[a] + singles[b] for a, b in combinations(weakening, 2) if singles[a][0][0] != singles[b][0][0]]
+        return self._weakest(pairs, self._judge(pairs), np.arange(len(pairs))) or ([], ABSTAIN)
+
+    def _others(self) -> list[int]:
+        """Classes other than the target, most probable first, as many as are tried."""
+        ranked = np.argsort(-self.probabilities, kind="stable").tolist()
+        return [c for c in ranked if c != self.target][:_SWITCHED_CLASSES]
+
+    def _change(self, steps: Iterable[Step]) -> Row:
+        changed = {**self.row, **dict(steps)}
+        return {lf: vote for lf, vote in changed.items() if vote != ABSTAIN}
+
+    def _judge(self, changes: list[list[Step]]) -> Labels:
+        """The item's labels after each of some changes."""
+        rows = [self._change(steps) for steps in changes]
+        starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+        lf = np.array([lf for row in rows for lf in row], np.int64)
+        vote = np.array([vote for row in rows for vote in row.values()], np.int64)
+        return self.judge.label_patterns(self.pattern.with_rows(Rows(starts, lf, vote), np.ones(len(rows), np.int64)))
+
+    def _weakest(
+        self, changes: list[list[Step]], labels: Labels, part: NDArray[np.intp]
+    ) -> tuple[list[Step], int] | None:
+        """Of the changes that give another label, the one that weakens the present label most."""
+        other = part[(labels.best[part] != self.label) & (labels.best[part] != ABSTAIN)]
+        if not len(other):
+            return None
+        chosen = int(other[labels.probabilities[other, self.target].argmin()])
+        return changes[chosen], int(labels.best[chosen])
+
+
+def _log_odds(probability: Any) -> Any:
+    share = np.clip(probability, _LEAST, 1 - _LEAST)
+    return np.log(share) - np.log1p(-share)

@@ -1,0 +1,128 @@
+"""How good labels and probabilities are, given the truth: every measure of the package, defined once.
+
+All take class numbers. One rule says how items count: an item whose truth is unknown (-1) is left out, and an item
+without a label (-1) is never right: it is wrong in `accuracy`, and nothing was called for it in `f1`. Where a row
+stands for several items, as a pattern does, `counts` says for how many.
+"""
+
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.errors import ParameterError
+
+Metric = Literal["accuracy", "f1"]
+"""What labels are scored by."""
+
+METRICS: tuple[Metric, ...] = get_args(Metric)
+
+LEAST_PROBABILITY = 1e-6
+"""A class that is ruled out counts as this probable in the log loss, which would be infinite otherwise."""
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.integer]
+
+
+def check_metric(metric: str, argument: str = "metric") -> Metric:
+    """The metric of a name.
+
+    Args:
+        metric: The name.
+        argument: What it was given as, for the error.
+
+    Raises:
+        ParameterError: There is no such metric.
+
+    >>> check_metric("f1")
+    'f1'
+    """
+    for known in METRICS:
+        if metric == known:
+            return known
+    raise ParameterError(f"{argument} is {metric!r}; expected {' or '.join(map(repr, METRICS))}")
+
+
+def score(metric: Metric, truth: Ints, labels: Ints, n_classes: int, counts: Ints | None = None) -> float:
+    """Accuracy or F1 of labels.
+
+    Args:
+        metric: Which of them.
+        truth: (n,) class numbers, -1 for unknown.
+        labels: (n,) class numbers, -1 for none.
+        n_classes: Number of classes.
+        counts: (n,) how many items each row stands for; one each if not given.
+
+    >>> score("f1", np.array([1, 1, 0]), np.array([1, 0, 0]), n_classes=2)
+    0.6666666666666666
+    """
+    if check_metric(metric) == "f1":
+        return f1(truth, labels, n_classes, counts)
+    return accuracy(truth, labels, counts)
+
+
+def accuracy(truth: Ints, labels: Ints, counts: Ints | None = None) -> float:
+    """Share of the items whose label is the truth; an item without a label is wrong. (n,), (n,), (n,) -> share.
+
+    >>> accuracy(np.array([0, 1, 1, -1]), np.array([0, 1, -1, 1]))
+    0.6666666666666666
+    """
+    known, weights = _known_items(truth, counts)
+    return float(np.average(truth[known] == labels[known], weights=weights))
+
+
+def f1(truth: Ints, labels: Ints, n_classes: int, counts: Ints | None = None) -> float:
+    """F1 of class 1 if there are two classes, macro F1 if there are more. (n,), (n,), k, (n,) -> F1.
+
+    F1 of a class is 2 b / (t + c): t items are of the class, c have it as their label, b both; 0 if t and c are 0.
+    Macro F1 is the mean over the classes, without those that no item is of and no label names. An item without a
+    label adds to t alone.
+
+    >>> f1(np.array([1, 1, 0]), np.array([1, -1, 1]), n_classes=2)
+    0.5
+    >>> round(f1(np.array([0, 1, 2, 2]), np.array([0, 1, 2, 1]), n_classes=4), 4)  # the mean of 1, 2/3 and 2/3
+    0.7778
+    """
+    known, weights = _known_items(truth, counts)
+    truth, labels = truth[known], labels[known]
+    called, right = labels >= 0, truth == labels
+    both = np.bincount(truth[right], weights[right], n_classes)
+    total = np.bincount(truth, weights, n_classes) + np.bincount(labels[called], weights[called], n_classes)
+    of_class = np.divide(2 * both, total, out=np.zeros(n_classes), where=total > 0)
+    return float(of_class[1] if n_classes == 2 else of_class[total > 0].mean())
+
+
+def brier(truth: Ints, probabilities: Floats, counts: Ints | None = None) -> float:
+    """Brier score: squared distance of the probabilities from the truth, summed over classes, mean over items.
+
+    From 0, certain and right, to 2, certain and wrong. (n,), (n, k), (n,) -> score.
+
+    >>> brier(np.array([0, -1]), np.array([[0.5, 0.5], [1.0, 0.0]]))
+    0.5
+    """
+    known, weights = _known_items(truth, counts)
+    distance = probabilities[known].astype(np.float64)
+    distance[np.arange(len(known)), truth[known]] -= 1
+    return float(np.average((distance**2).sum(1), weights=weights))
+
+
+def log_loss(truth: Ints, probabilities: Floats, counts: Ints | None = None) -> float:
+    """Mean of -ln of the true class's probability, which counts as at least `LEAST_PROBABILITY`.
+
+    (n,), (n, k), (n,) -> loss.
+
+    >>> round(log_loss(np.array([1]), np.array([[0.5, 0.5]])), 4)
+    0.6931
+    """
+    known, weights = _known_items(truth, counts)
+    right = np.maximum(probabilities[known, truth[known]], LEAST_PROBABILITY)
+    return float(np.average(-np.log(right), weights=weights))
+
+
+def _known_items(truth: Ints, counts: Ints | None) -> tuple[NDArray[np.intp], Floats]:
+    """Rows whose truth is known, and how many items each stands for. (n,), (n,) -> (r,), (r,)."""
+    known = np.flatnonzero(truth >= 0)
+    weights = np.ones(len(known)) if counts is None else counts[known].astype(np.float64)
+    if not weights.sum() > 0:
+        raise ParameterError("truth is unknown for every item; expected at least one class")
+    return known, weights

@@ -1,0 +1,85 @@
+"""What a file of a label model holds: its parameters, and the frame of what it learned, as arrays and JSON."""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hyperlabel.errors import WeightsError
+from hyperlabel.labels import F1Rule
+from hyperlabel.models.seen import Seen
+from hyperlabel.networks import Gold
+from hyperlabel.patterns import Patterns
+from hyperlabel.tensors import Arrays
+
+_GOLD = ("starts", "lf", "vote")
+
+
+def pack_params(model: Any) -> dict[str, Any]:
+    """The parameters of a model that differ from their defaults, as JSON knows them."""
+    defaults = inspect.signature(type(model)).parameters
+    changed = {n: v for n, v in model.get_params().items() if repr(v) != repr(defaults[n].default)}
+    return {name: to_json(value, name) for name, value in changed.items()}
+
+
+def to_json(value: Any, name: str) -> Any:
+    """A value as JSON knows it: NaN is null, a label model is its class and parameters.
+
+    >>> to_json(np.array([0.5, np.nan]), "class_balance")
+    [0.5, None]
+    """
+    if hasattr(value, "get_params"):
+        return {"model": type(value).__name__, "params": pack_params(value)}
+    if isinstance(value, Mapping):
+        return {str(key): to_json(each, name) for key, each in value.items()}
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [to_json(each, name) for each in value]
+    if isinstance(value, float) and value != value:
+        return None
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, Path):
+        return str(value)
+    raise WeightsError(f"{name} holds {value!r:.60}, a {type(value).__name__}; only texts and numbers can be saved")
+
+
+def pack_seen(seen: Seen) -> tuple[Arrays, dict[str, Any]]:
+    """What `fit` saw, as arrays and a header."""
+    arrays: Arrays = {"active": seen.active.astype(np.int64)}
+    if seen.f1 is not None:
+        arrays |= {"f1": seen.f1.f1, "f1_items": seen.f1.items}
+    if seen.gold is not None:
+        arrays |= {f"gold.{name}": getattr(seen.gold.patterns, name) for name in _GOLD}
+        arrays["gold.counts"] = seen.gold.counts
+    names = None if seen.lf_names is None else list(seen.lf_names)
+    return arrays, {"classes": to_json(seen.classes, "classes"), "lf_names": names, "n_lfs": seen.n_lfs}
+
+
+def unpack_seen(arrays: Arrays, header: dict[str, Any]) -> Seen:
+    """The inverse of `pack_seen`."""
+    names, classes = header["lf_names"], tuple(header["classes"])
+    seen = Seen(classes, arrays["active"].astype(np.intp), None if names is None else tuple(names), header["n_lfs"])
+    if "f1" in arrays:
+        seen = replace(seen, f1=F1Rule(arrays["f1"], arrays["f1_items"]))
+    if "gold.counts" in arrays:
+        counts = arrays["gold.counts"]
+        starts, lf, vote = (arrays[f"gold.{name}"] for name in _GOLD)
+        rows = Patterns(starts, lf, vote, counts.sum(1), seen.n_lfs, len(classes))
+        seen = replace(seen, gold=Gold(rows, counts))
+    return seen
+
+
+def with_prefix(arrays: Arrays, prefix: str) -> Arrays:
+    """The same arrays, their names under a prefix."""
+    return {f"{prefix}/{name}": array for name, array in arrays.items()}
+
+
+def below(arrays: Arrays, prefix: str) -> Arrays:
+    """The arrays whose names are under a prefix, without it."""
+    start = f"{prefix}/"
+    return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}

@@ -1,0 +1,183 @@
+"""The hyper label model: labels in one forward pass of a pre-trained network, no training on the data set.
+
+Two networks are bundled. `hlm` is the paper's (`hyperlabel.networks.paper`): R. Wu, S.-E. Chen, J. Zhang and X. Chu,
+"Learning Hyper Label Model for Programmatic Weak Supervision", ICLR 2023. It approximates h*(X), the mean of all label
+vectors for which, in each class, more than half of the LFs are better than random. Abstentions are absent nodes. More
+than two classes are one-vs-rest problems whose probabilities are normalized. Gold labels fine-tune a copy of the
+pre-trained weights.
+
+`hlm2` is this project's: an unrolled, learned EM (`hyperlabel.networks.unrolled`, docs/model-card.md) for any number of
+classes. Abstentions are no evidence. Gold labels are inputs of the same pass, and what votes are worth is then matched
+to them, as it is to a known class balance and to known accuracies of LFs: the weights stay as they are.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial, reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.errors import ParameterError
+from hyperlabel.kernels import Float64
+from hyperlabel.models.base import LabelModel
+from hyperlabel.models.packing import below, with_prefix
+from hyperlabel.models.seen import keep_gold
+from hyperlabel.networks import Gold, Network, Reduce, Sums, add_sums, is_unrolled, load_network, read
+from hyperlabel.networks.fine_tuning import fine_tune
+from hyperlabel.networks.paper import problems
+from hyperlabel.patterns import Patterns
+from hyperlabel.tensors import Arrays
+from hyperlabel.weights import BUNDLED, Weights, check_weights, load_weights
+
+# The paper's. Its released code in effect runs at 1e-3 and weights two classes equally; experiments/fine_tuning.py
+# compares the two, and this one never falls below the model that is not fine-tuned.
+FINE_TUNING_LR = 1e-4
+
+MOST_CELLS = 1 << 22
+"""Patterns times LFs times one-vs-rest problems that a network reads at once, about 1 GB; beyond, in chunks."""
+
+_CHUNK = 1 << 16  # patterns
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class HyperLabelModel(LabelModel):
+    """Labels from votes in one forward pass of a pre-trained network.
+
+    `fit` reads the votes in that one pass and keeps its state; `predict` judges new rows in it, alone or together the
+    same. `fit_predict`, or `predict` of a model that is not fitted, labels the votes that it reads: the paper's use.
+
+    Args:
+        weights: `default`, `hlm` (the paper's model, trained by this project), `hlm2` (the better one), or the path
+            of a weights file.
+        class_balance: (k,) known shares of the classes among the items with votes; `hlm2` only.
+        lf_accuracies: (m,) known shares of the right votes of each LF, None or NaN where not known; `hlm2` only.
+
+    Attributes:
+        weights_: After `fit`, the weights: fine-tuned for `hlm` if gold was given, the pre-trained ones otherwise.
+        n_iter_: After `fit`, the number of fine-tuning steps.
+
+    >>> model = HyperLabelModel()
+    >>> model.fit_predict([[1, 1, 0], [0, -1, 0], [-1, -1, -1]]).tolist()
+    [1, 0, -1]
+    >>> model.predict([[0, 0, 1]]).tolist()
+    [0]
+    """
+
+    weights: str | Path | Weights = field(default="default", kw_only=False)
+    class_balance: Sequence[float] | NDArray[np.float64] | None = None
+    lf_accuracies: Sequence[float | None] | NDArray[np.float64] | None = None
+
+    learns_from_gold = True
+    reads_in_passes = True
+
+    def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> Float64 | None:
+        self.weights_ = load_weights(self.weights)
+        network = self._network(patterns)
+        if gold is not None and not is_unrolled(self.weights_):
+            network = self._fine_tune(patterns, gold)
+        known = None if gold is None else keep_gold(patterns, gold)
+        if patterns.n_patterns * patterns.n_lfs * problems(patterns.n_classes) <= MOST_CELLS:
+            self.state_, probabilities = network.read_at_once(patterns, known)
+            return probabilities
+        chunks = partial(_reduce_chunks, patterns)
+        self.state_ = read(network, chunks, patterns.n_lfs, patterns.n_classes, known)
+        return None
+
+    def _fine_tune(self, patterns: Patterns, gold: NDArray[np.int64]) -> Network:
+        """The paper's network, fine-tuned on gold of items with votes: the others teach nothing."""
+        usable = gold * patterns.has_votes[:, None]
+        self.n_iter_ = int(np.sqrt(usable.sum()))
+        self.weights_ = fine_tune(self.weights_, patterns, usable, lr=FINE_TUNING_LR, steps=self.n_iter_)
+        return load_network(self.weights_)
+
+    def _fit_passes(self, reduce: Reduce, shape: Patterns, gold: Gold | None) -> None:
+        self.weights_ = load_weights(self.weights)
+        if gold is not None and not is_unrolled(self.weights_):
+            raise ParameterError(
+                f"gold is given, but the weights {str(self.weights)!r} are fine-tuned on gold, which needs all "
+                "patterns in memory; use weights='hlm2', or leave gold out"
+            )
+        self.state_ = read(self._network(shape), reduce, shape.n_lfs, shape.n_classes, gold)
+
+    def _probabilities(self, patterns: Patterns) -> Float64:
+        judge = self._judging_network().probabilities
+        if patterns.n_patterns * patterns.n_lfs * problems(patterns.n_classes) <= MOST_CELLS:
+            return judge(patterns, self.state_)
+        return np.concatenate([judge(chunk, self.state_) for chunk in patterns.split(_CHUNK)])
+
+    def _contributions(self, patterns: Patterns) -> Float64 | None:
+        """Of the unrolled network, what each vote adds to a class's logit, less what it adds to others on average."""
+        if patterns.n_classes == 1:
+            return np.zeros((len(patterns.lf), 1))  # there is no other class to decide against
+        added = self._judging_network().contributions(patterns, self.state_)
+        if added is None:
+            return None
+        others = (added.sum(1, keepdims=True) - added) / (patterns.n_classes - 1)
+        relative: Float64 = added - others
+        return relative
+
+    def _judging_network(self) -> Network:
+        return load_network(self.weights_)
+
+    def _network(self, patterns: Patterns) -> Network:
+        """The network with what the user knows of the classes and LFs, checked."""
+        for name in ("class_balance", "lf_accuracies"):
+            if getattr(self, name) is not None and not is_unrolled(self.weights_):
+                raise ParameterError(
+                    f"{name} is given, but the weights {str(self.weights)!r} are of the paper's network, which takes "
+                    "none; use weights='hlm2'"
+                )
+        stated = self.lf_accuracies
+        accuracies = None if stated is None else _check_accuracies(stated, patterns.n_lfs)
+        return load_network(self.weights_, self._stated_balance(), accuracies)
+
+    def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
+        """As for all label models, and the weights: a file is complete without those of the package."""
+        arrays, header = super().to_arrays()
+        weights = self.weights_ if self.is_fitted else load_weights(self.weights)
+        if not (isinstance(self.weights, str) and self.weights in BUNDLED):
+            header["params"].pop("weights", None)
+        header["weights"] = weights.header
+        return arrays | with_prefix(dict(weights.arrays), "weights"), header
+
+    def restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
+        """Take back what `to_arrays` gave. Other weights than those of the package are a parameter again."""
+        weights = Weights(below(arrays, "weights"), header["weights"])
+        check_weights(weights.arrays, weights.header, "the file")
+        if "weights" not in header["params"]:
+            self.weights = weights
+        self.weights_ = weights
+        super().restore(arrays, header)
+
+    def _to_state(self) -> tuple[Arrays, dict[str, Any]]:
+        arrays = self._judging_network().to_arrays(self.state_)
+        return arrays, {"n_iter_": self.n_iter_, "converged_": self.converged_}
+
+    def _from_state(self, arrays: Arrays, learned: dict[str, Any]) -> None:
+        super()._from_state({}, learned)
+        self.state_ = self._judging_network().from_arrays(arrays)
+
+
+def _reduce_chunks(patterns: Patterns, sums: Callable[[Patterns], Sums]) -> Sums:
+    """The sums of patterns in memory, chunk by chunk: the network's numbers for all of them would be many."""
+    return reduce(add_sums, map(sums, patterns.split(_CHUNK)))
+
+
+def _check_accuracies(accuracies: Sequence[float | None] | NDArray[np.float64], m: int) -> Float64:
+    """Accuracies of LFs that a user states, NaN where not known. -> (m,)."""
+    expected = f"expected one share for each of the {m} LFs, None where it is not known"
+    try:
+        shares = np.asarray(accuracies, np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"lf_accuracies is {accuracies!r:.80}; {expected}") from None
+    if shares.shape != (m,):
+        raise ParameterError(f"lf_accuracies has the shape {shares.shape}; {expected}")
+    wrong = np.flatnonzero((shares < 0) | (shares > 1))
+    if len(wrong):
+        raise ParameterError(
+            f"lf_accuracies has {shares[wrong[0]]} at {wrong[0]}; expected a share of right votes from 0 to 1"
+        )
+    return shares

@@ -1,0 +1,127 @@
+"""The frame in which a fitted model judges: the classes, LFs and gold that `fit` saw."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.classes import Classes
+from hyperlabel.errors import ParameterError
+from hyperlabel.kernels import Float64
+from hyperlabel.labels import F1Rule
+from hyperlabel.networks import Gold
+from hyperlabel.patterns import Patterns
+from hyperlabel.rows import Rows
+
+
+def find_active(cast: NDArray[np.generic], gold: NDArray[np.int64] | None, balance: Float64 | None) -> NDArray[np.intp]:
+    """The classes that a model learns about: those with votes, gold or a stated share. (k,), (g, k), (k,) -> (c,).
+
+    A class that is only stated gets next to no mass: a model that learned about it would have to invent it. One class
+    alone leaves nothing to decide, so there the first other one is kept.
+    """
+    active = np.asarray(cast) > 0
+    if gold is not None:
+        active |= gold.any(0)
+    if balance is not None:
+        active |= balance > 0
+    if not active.any():
+        active[:] = True
+    elif active.sum() == 1 and len(active) > 1:
+        active[np.flatnonzero(~active)[0]] = True
+    return np.flatnonzero(active)
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What `fit` saw.
+
+    Attributes:
+        classes: All classes.
+        active: (c,) the numbers of those that the model learned about.
+        lf_names: The names of the LFs; None where they have none.
+        n_lfs: Number of LFs.
+        gold: Vote rows of gold items, for models that look gold up; None for others.
+        f1: How items are labeled for F1; None where it was not found.
+    """
+
+    classes: Classes
+    active: NDArray[np.intp]
+    lf_names: tuple[str, ...] | None
+    n_lfs: int
+    gold: Gold | None = None
+    f1: F1Rule | None = None
+
+    @property
+    def all_active(self) -> bool:
+        """Whether the model learned about every class."""
+        return len(self.active) == len(self.classes)
+
+    def check(self, patterns: Patterns, model: str) -> None:
+        """Refuse patterns of other LFs or classes."""
+        if patterns.n_lfs != self.n_lfs:
+            raise ParameterError(
+                f"votes has {patterns.n_lfs} LFs, but this {model} learned from {self.n_lfs}; "
+                "give it the same LFs, or fit it again"
+            )
+        if patterns.n_classes != len(self.classes):
+            raise ParameterError(
+                f"votes has {patterns.n_classes} classes, but this {model} learned {len(self.classes)}; fit it again"
+            )
+
+    def restrict(self, patterns: Patterns) -> Patterns:
+        """The patterns as the model sees them: active classes only, votes for others left out."""
+        if self.all_active:
+            return patterns
+        number = np.full(len(self.classes), -1, np.int64)
+        number[self.active] = np.arange(len(self.active))
+        classes = tuple(self.classes[c] for c in self.active)
+        vote = number[patterns.vote]
+        kept = vote >= 0
+        restricted = patterns if kept.all() else patterns.with_rows(_keep(patterns, kept), patterns.counts)
+        return replace(restricted, vote=vote[kept], n_classes=len(classes), classes=classes, inverse=patterns.inverse)
+
+    def expand(self, probabilities: Float64, patterns: Patterns) -> Float64:
+        """Probabilities of all classes from those of the active ones. (p, c) -> (p, k).
+
+        A vote for a class that nobody voted for in `fit` counts like one vote of a majority vote: it gives its class
+        its share of the item's votes.
+        """
+        if self.all_active:
+            return probabilities
+        shares = np.zeros((patterns.n_patterns, len(self.classes)))
+        shares[:, self.active] = probabilities
+        unseen = np.ones(len(self.classes), bool)
+        unseen[self.active] = False
+        votes = np.flatnonzero(unseen[patterns.vote])
+        if len(votes):
+            row, each = patterns.row[votes], 1 / np.diff(patterns.starts)
+            lost = np.bincount(row, each[row], patterns.n_patterns)
+            shares *= (1 - lost)[:, None]
+            np.add.at(shares, (row, patterns.vote[votes]), each[row])
+        return shares
+
+    def add_gold(self, probabilities: Float64, patterns: Patterns) -> Float64:
+        """Count the probabilities as one item and add the gold items of the same votes. (p, k) -> (p, k)."""
+        if self.gold is None:
+            return probabilities
+        index = patterns.find(self.gold.patterns)
+        gold = np.where((index >= 0)[:, None] & patterns.has_votes[:, None], self.gold.counts[index], 0)
+        added: Float64 = (probabilities + gold) / (1 + gold.sum(1, keepdims=True))
+        return added
+
+
+def keep_gold(patterns: Patterns, counts: NDArray[np.int64]) -> Gold | None:
+    """The rows with votes that have gold; None if there are none. (p, k) gold items of the patterns."""
+    kept = np.flatnonzero(counts.any(1) & patterns.has_votes)
+    if not len(kept):
+        return None
+    rows = replace(patterns.take(kept), counts=counts[kept].sum(1))
+    return Gold(rows, counts[kept])
+
+
+def _keep(patterns: Patterns, kept: NDArray[np.bool_]) -> Rows:
+    """The rows with some of their votes."""
+    sizes = np.bincount(patterns.row[kept], minlength=patterns.n_patterns)
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+    return Rows(starts, patterns.lf[kept], patterns.vote[kept])

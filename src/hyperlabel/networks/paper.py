@@ -1,0 +1,303 @@
+"""The network of the hyper label model paper over patterns, forward and backward, in NumPy.
+
+R. Wu, S.-E. Chen, J. Zhang and X. Chu, "Learning Hyper Label Model for Programmatic Weak Supervision", ICLR 2023. A
+layer is `h'(i,j) = leaky(S h(i,j) + R row_mean(i) + C column_mean(j) + G global_mean + b)`; abstentions
+are absent, column and global means count how often a pattern occurs. Only `S h` costs per vote. The votes
+have the same places for every one-vs-rest class, so all classes run in one pass with a class axis: cells are
+(e, q * d) for e votes, q one-vs-rest problems (1 for two classes) and width d.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.kernels import Float32, Float64, VoteLayout, multiply, sigmoid
+from hyperlabel.networks.base import Gold, Sums
+from hyperlabel.patterns import Patterns
+from hyperlabel.weights import Weights
+
+LEAK = np.float32(0.01)  # slope of the activation below zero
+HEAD_DEPTH = 3  # linear layers after pooling
+
+
+@dataclass(frozen=True)
+class LayerInput:
+    """What one pooling layer sees.
+
+    Attributes:
+        cells: (e, q * d) one vector a vote.
+        rows: (p, q * d) means over each row's votes, by place in the layout.
+        columns: (m, q * d) means over each column's votes.
+        total: (1, q * d) mean over all votes.
+    """
+
+    cells: Float32
+    rows: Float32
+    columns: Float32
+    total: Float32
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What the backward pass needs of a forward pass.
+
+    Attributes:
+        layout: Where the votes are.
+        layers: What each pooling layer saw.
+        last: (e, q * d) what the last pooling layer gave.
+        head: What each linear layer of the head saw, (p * q, d) each.
+    """
+
+    layout: VoteLayout
+    layers: list[LayerInput]
+    last: Float32
+    head: list[Float32]
+
+
+def depth(weights: Weights) -> int:
+    """Number of pooling layers."""
+    return len(weights.header["widths"])
+
+
+def problems(k: int) -> int:
+    """One-vs-rest problems for k classes: two classes are one problem."""
+    return 1 if k == 2 else k
+
+
+def forward(weights: Weights, patterns: Patterns) -> tuple[Float32, Trace]:
+    """Logits of every pattern and one-vs-rest problem, and what `backward` needs. -> (p, q), trace."""
+    layout = _layout(patterns)
+    cells = _signs(layout.vote, patterns.n_classes)
+    layers = []
+    for i in range(depth(weights)):
+        layers.append(_pool(layout, cells))
+        cells = _layer(weights, i, layout, layers[-1])
+    logits, head = _head(weights, _row_means(layout, cells), problems(patterns.n_classes))
+    return _by_pattern(layout, logits), Trace(layout, layers, cells, head)
+
+
+def _layout(patterns: Patterns) -> VoteLayout:
+    return VoteLayout(patterns.starts, patterns.lf, patterns.vote, patterns.counts)
+
+
+def _by_pattern(layout: VoteLayout, by_place: Float32) -> Float32:
+    """From the order of the layout to the order of the patterns. (p, q) -> (p, q)."""
+    values = np.empty_like(by_place)
+    values[layout.row_order] = by_place
+    return values
+
+
+def _signs(vote: NDArray[np.integer], k: int) -> Float32:
+    """(e,) -> (e, q): +1 where the vote is for the problem's class, -1 where it is for another."""
+    targets = np.arange(1, 2) if k == 2 else np.arange(k)
+    return np.where(vote[:, None] == targets, np.float32(1), np.float32(-1))
+
+
+def _linear(values: Float32, matrix: Float32) -> Float32:
+    """Apply a (d_out, d_in) matrix to each problem's numbers. (r, q * d_in) -> (r, q * d_out)."""
+    d_out, d_in = matrix.shape
+    rows, width = values.shape
+    return multiply(values.reshape(rows * width // d_in, d_in), matrix).reshape(rows, width // d_in * d_out)
+
+
+def _row_means(layout: VoteLayout, cells: Float32) -> Float32:
+    """(e, w) -> (p, w); 0 for a row without votes."""
+    return layout.sum_rows(cells) / layout.votes_per_row[:, None]
+
+
+def _pool(layout: VoteLayout, cells: Float32) -> LayerInput:
+    sums = layout.sum_columns(cells)
+    total = sums.sum(0, keepdims=True) / layout.n_votes
+    return LayerInput(cells, _row_means(layout, cells), sums / layout.votes_per_column[:, None], total)
+
+
+def _layer(weights: Weights, i: int, layout: VoteLayout, seen: LayerInput) -> Float32:
+    """One pooling layer. -> (e, q * d_out)."""
+    arrays, d_in = weights.arrays, weights.arrays[f"layer{i}.self"].shape[1]
+    bias = np.tile(arrays[f"layer{i}.bias"], seen.total.shape[1] // d_in)
+    shared = _linear(seen.total, arrays[f"layer{i}.all"]) + bias
+    cells = _linear(seen.cells, arrays[f"layer{i}.self"])
+    layout.add_columns(cells, _linear(seen.columns, arrays[f"layer{i}.column"]) + shared)
+    layout.add_rows(cells, _linear(seen.rows, arrays[f"layer{i}.row"]))
+    return _leaky(cells)
+
+
+def _leaky(values: Float32) -> Float32:
+    """The activation, in place."""
+    np.maximum(values, values * LEAK, out=values)
+    return values
+
+
+def _leaky_slope(activated: Float32) -> Float32:
+    """The derivative of the activation where it gave `activated`."""
+    return np.where(activated > 0, np.float32(1), LEAK)
+
+
+def _head(weights: Weights, rows: Float32, q: int) -> tuple[Float32, list[Float32]]:
+    """Linear layers on the row means; -> logits (p, q) and what each layer saw."""
+    values = rows.reshape(len(rows) * q, rows.shape[1] // q)
+    seen = []
+    for i in range(HEAD_DEPTH):
+        seen.append(values if i == 0 else _leaky(values))
+        values = multiply(seen[-1], weights.arrays[f"head{i}.weight"]) + weights.arrays[f"head{i}.bias"]
+    return values.reshape(-1, q), seen
+
+
+def backward(weights: Weights, trace: Trace, grad: Float32) -> dict[str, Float32]:
+    """Gradients of all weights, given the gradient of the logits. (p, q) -> one array a weight."""
+    grads: dict[str, Float32] = {}
+    rows = _head_backward(weights, trace, grad, grads)
+    layout, activated = trace.layout, trace.last
+    cells = np.zeros_like(activated)
+    layout.add_rows(cells, rows / layout.votes_per_row[:, None])
+    for i in range(depth(weights) - 1, -1, -1):
+        cells *= _leaky_slope(activated)
+        cells = _layer_backward(weights, i, trace, cells, grads)
+        activated = trace.layers[i].cells
+    return grads
+
+
+def _head_backward(weights: Weights, trace: Trace, grad: Float32, grads: dict[str, Float32]) -> Float32:
+    """Through the head; -> the gradient of the row means (p, q * d), by place."""
+    p, q = grad.shape
+    values = grad[trace.layout.row_order].reshape(p * q, 1)
+    for i in range(HEAD_DEPTH - 1, -1, -1):
+        grads[f"head{i}.weight"] = values.T @ trace.head[i]
+        grads[f"head{i}.bias"] = values.sum(0)
+        values = values @ weights.arrays[f"head{i}.weight"]
+        if i:
+            values *= _leaky_slope(trace.head[i])
+    return values.reshape(p, -1)
+
+
+def _layer_backward(weights: Weights, i: int, trace: Trace, grad: Float32, grads: dict[str, Float32]) -> Float32:
+    """Through one pooling layer; grad (e, q * d_out), before the activation -> (e, q * d_in)."""
+    layout, seen = trace.layout, trace.layers[i]
+    to_rows = layout.sum_rows(grad)
+    to_columns = layout.sum_columns(grad / layout.weight[:, None])  # each vote once
+    to_total = to_columns.sum(0, keepdims=True)
+    terms = {"self": (grad, seen.cells), "row": (to_rows, seen.rows), "column": (to_columns, seen.columns)}
+    terms["all"] = (to_total, seen.total)
+    matrices = {term: weights.arrays[f"layer{i}.{term}"] for term in terms}
+    for term, (outer, inner) in terms.items():
+        d_out, d_in = matrices[term].shape
+        grads[f"layer{i}.{term}"] = outer.reshape(-1, d_out).T @ inner.reshape(-1, d_in)
+    grads[f"layer{i}.bias"] = to_total.reshape(-1, len(matrices["self"])).sum(0)
+    columns = _linear(to_columns, matrices["column"].T) / layout.votes_per_column[:, None]
+    columns += _linear(to_total, matrices["all"].T) / layout.n_votes
+    cells = _linear(grad, matrices["self"].T)
+    cells += columns.take(layout.lf, axis=0) * layout.weight[:, None]
+    layout.add_rows(cells, _linear(to_rows, matrices["row"].T) / layout.votes_per_row[:, None])
+    return cells
+
+
+def to_probabilities(logits: Float32) -> Float64:
+    """Class probabilities from one-vs-rest logits. (p, q) -> (p, k)."""
+    positive = sigmoid(logits.astype(np.float64))
+    if positive.shape[1] == 1:
+        return np.concatenate([1 - positive, positive], axis=1)
+    normalized: Float64 = positive / positive.sum(1, keepdims=True)
+    return normalized
+
+
+@dataclass(frozen=True)
+class LayerMeans:
+    """What a pooling layer must know of all data.
+
+    Attributes:
+        columns: (m, q * d) means over each LF's votes; those of an LF that never votes are the mean over all votes,
+            so that a vote it casts later counts like one of an average LF.
+        total: (1, q * d) mean over all votes.
+    """
+
+    columns: Float32
+    total: Float32
+
+
+State = tuple[LayerMeans, ...]
+"""The means that each pooling layer saw, from the first layer on."""
+
+
+@dataclass(frozen=True)
+class PaperNetwork:
+    """The paper's network behind the protocol of `networks.base`: a pass finds the means of one more layer.
+
+    Attributes:
+        weights: The weights.
+    """
+
+    weights: Weights
+
+    @property
+    def n_passes(self) -> int:
+        """One pass per pooling layer."""
+        return depth(self.weights)
+
+    def start(self, n_lfs: int, n_classes: int, gold: Gold | None) -> State:
+        """No layer's means are known. Gold is not an input of this network: it fine-tunes the weights."""
+        return ()
+
+    def sums(self, patterns: Patterns, state: State) -> Sums:
+        """Sums over each LF's votes of what the next layer sees, and how many votes. -> (m, q * d), (m,)."""
+        layout = _layout(patterns)
+        cells = self._cells(layout, patterns, state)
+        voting = np.unique(patterns.lf)  # the layout knows these only
+        sums, votes = np.zeros((patterns.n_lfs, cells.shape[1])), np.zeros(patterns.n_lfs)
+        if len(voting):
+            sums[voting], votes[voting] = layout.sum_columns(cells), layout.votes_per_column
+        return sums, votes
+
+    def advance(self, state: State, sums: Sums) -> State:
+        """Add the means of one more layer."""
+        cells, votes = sums
+        total = cells.sum(0, keepdims=True) / max(votes.sum(), 1)
+        columns = np.where(votes[:, None] > 0, cells / np.maximum(votes, 1)[:, None], total)
+        return (*state, LayerMeans(columns.astype(np.float32), total.astype(np.float32)))
+
+    def read_at_once(self, patterns: Patterns, gold: Gold | None) -> tuple[State, Float64]:
+        """The state of patterns that fit into memory and their probabilities, in a single forward pass. -> (p, k)."""
+        logits, trace = forward(self.weights, patterns)
+        voting = np.unique(patterns.lf)
+        state = []
+        for seen in trace.layers:
+            columns = np.repeat(seen.total, patterns.n_lfs, axis=0)
+            columns[voting] = seen.columns
+            state.append(LayerMeans(columns, seen.total))
+        return tuple(state), _uniform_without_votes(to_probabilities(logits), patterns)
+
+    def probabilities(self, patterns: Patterns, state: State) -> Float64:
+        """All layers with known means, then the head. -> (p, k)."""
+        layout = _layout(patterns)
+        rows = _row_means(layout, self._cells(layout, patterns, state))
+        logits, _ = _head(self.weights, rows, problems(patterns.n_classes))
+        return _uniform_without_votes(to_probabilities(_by_pattern(layout, logits)), patterns)
+
+    def contributions(self, patterns: Patterns, state: State) -> None:
+        """Its logits are no sum over votes."""
+
+    def to_arrays(self, state: State) -> dict[str, NDArray[Any]]:
+        """`layer<i>.columns` and `layer<i>.total`."""
+        return {f"layer{i}.{name}": getattr(means, name) for i, means in enumerate(state) for name in _MEANS}
+
+    def from_arrays(self, arrays: dict[str, NDArray[Any]]) -> State:
+        """The inverse of `to_arrays`."""
+        layers = range(len(arrays) // len(_MEANS))
+        return tuple(LayerMeans(*(arrays[f"layer{i}.{name}"] for name in _MEANS)) for i in layers)
+
+    def _cells(self, layout: VoteLayout, patterns: Patterns, state: State) -> Float32:
+        """What the layers whose means are known give. -> (e, q * d)."""
+        cells, voting = _signs(layout.vote, patterns.n_classes), np.unique(patterns.lf)
+        for i, means in enumerate(state):
+            seen = LayerInput(cells, _row_means(layout, cells), means.columns[voting], means.total)
+            cells = _layer(self.weights, i, layout, seen)
+        return cells
+
+
+_MEANS = ("columns", "total")
+
+
+def _uniform_without_votes(probabilities: Float64, patterns: Patterns) -> Float64:
+    probabilities[~patterns.has_votes] = 1 / probabilities.shape[1]
+    return probabilities

@@ -1,0 +1,137 @@
+"""One kind of file for everything that is kept: named arrays and a JSON header, with a checksum. Nothing is unpickled.
+
+Weights, fitted models and counted patterns are safetensors files. The header says which of these a file is, and its
+checksum covers the header and all arrays, so that a damaged file is refused and never half believed.
+"""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from hyperlabel.errors import WeightsError
+from hyperlabel.files import replacing
+
+FORMAT = "hyperlabel-"
+KINDS = {
+    "weights": "pre-trained weights: give it to HyperLabelModel(weights=...)",
+    "model": "a saved label model: read it with hyperlabel.load(path), or label with --model PATH",
+    "patterns": "counted patterns: read it with Patterns.load(path)",
+    "voter": "a voter of hyperlabel.compat.snorkel: read it with the load of its class",
+}
+"""What a file may hold, and what it is good for."""
+
+MOST_BYTES = 1 << 32  # of all arrays of a file
+MOST_HEADER = 1 << 26  # bytes of a header: names of a million LFs fit
+MOST_DEPTH = 20  # of nested lists in a header
+_TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"')  # of JSON
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def write_tensors(path: str | Path, arrays: Arrays, header: dict[str, Any], kind: str) -> None:
+    """Write a file; an old one stays until the new one is complete.
+
+    Raises:
+        WeightsError: The file cannot be written there, or the header holds what JSON does not know.
+    """
+    try:
+        text = json.dumps(header, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise WeightsError(f"path is '{path}', but not everything can be saved: {error}") from error
+    plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    metadata = {"format": FORMAT + kind, "header": text, "checksum": _checksum(plain, text)}
+    try:
+        with replacing(Path(path)) as part:
+            save_file(plain, part, metadata)
+    except (SafetensorError, OSError) as error:
+        raise WeightsError(f"path is '{path}', where no file can be written: {error}") from error
+
+
+def read_tensors(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:
+    """The arrays and the header of a file, checked as a whole.
+
+    Raises:
+        WeightsError: The file is missing, damaged, or of another kind.
+    """
+    try:
+        with safe_open(path, framework="np") as file:
+            metadata = file.metadata() or {}
+            _check_kind(path, metadata.get("format"), kind)
+            text = metadata.get("header", "")
+            header = _parse(path, text)
+            names = list(file.keys())  # noqa: SIM118
+            _check_size(path, [file.get_slice(name) for name in names])
+            arrays = {name: file.get_tensor(name) for name in names}
+    except (SafetensorError, OSError, TypeError, ValueError) as error:
+        if isinstance(error, WeightsError):
+            raise
+        raise WeightsError(f"{path} is not a whole safetensors file ({error}); download or save it again") from error
+    if metadata.get("checksum") != _checksum(arrays, text):
+        raise WeightsError(f"{path} is damaged: its checksum does not match what it holds; download or save it again")
+    return arrays, header
+
+
+def kind_of(path: str | Path) -> str | None:
+    """What a file holds, one of `KINDS`; None for anything else."""
+    try:
+        with safe_open(path, framework="np") as file:
+            name = (file.metadata() or {}).get("format", "")
+    except (SafetensorError, OSError, TypeError, ValueError):
+        return None
+    return name.removeprefix(FORMAT) if name.removeprefix(FORMAT) in KINDS else None
+
+
+def _check_kind(path: str | Path, found: str | None, kind: str) -> None:
+    other = (found or "").removeprefix(FORMAT)
+    if found == FORMAT + kind:
+        return
+    what = KINDS.get(other)
+    if what is None:
+        raise WeightsError(f"{path} is a safetensors file of another kind (format {found!r}); expected {FORMAT + kind}")
+    raise WeightsError(f"{path} holds {what}")
+
+
+def _parse(path: str | Path, text: str) -> dict[str, Any]:
+    """The header, a JSON object of bounded size and depth."""
+    try:
+        header = json.loads(text) if len(text) <= MOST_HEADER and _depth(text) <= MOST_DEPTH else None
+    except (ValueError, RecursionError):
+        header = None
+    if not isinstance(header, dict):
+        raise WeightsError(f"{path} has a header that is no JSON object; download or save it again")
+    return header
+
+
+def _depth(text: str) -> int:
+    """The depth of a JSON text; brackets in names do not count."""
+    depth = deepest = 0
+    for character in _TEXTS.sub("", text):
+        if character in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif character in "]}":
+            depth -= 1
+    return deepest
+
+
+def _check_size(path: str | Path, slices: list[Any]) -> None:
+    size = sum(8 * int(np.prod(part.get_shape(), dtype=np.float64)) for part in slices)
+    if size > MOST_BYTES:
+        raise WeightsError(f"{path} claims arrays of about {size / 1e9:.1f} GB; expected at most {MOST_BYTES >> 30}")
+
+
+def _checksum(arrays: Arrays, header: str) -> str:
+    """A digest of the header and of every array's name, type, shape and bytes."""
+    digest = hashlib.sha256(header.encode("utf-8", "surrogatepass"))
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"\0{name}\0{array.dtype.str}\0{array.shape}\0".encode())
+        digest.update(array.data if array.size else b"")
+    return digest.hexdigest()
