@@ -66,7 +66,7 @@ class Patterns:
         m, k = votes.n_lfs, votes.n_classes
         if votes.cells is not None and key_space(m, k) <= 1 << 64:
             groups = group_keys(pack_rows(votes.cells, k), key_space(m, k))
-            rows = Rows.from_cells(votes.cells[groups.example])
+            rows = Rows.from_cells(votes.cells, groups.example)
         else:
             rows = votes.rows
             groups = _group_rows(rows, k)
