@@ -31,19 +31,19 @@ class Rows:
     @classmethod
     def from_cells(cls, cells: Ints, index: Ints | None = None) -> "Rows":
         """From a dense array, or from the rows of an index into it. (n, m) -> rows."""
-        n, m = (len(cells) if index is None else len(index)), cells.shape[1]
+        m = cells.shape[1]
+        index = np.arange(len(cells)) if index is None else index
         step = max(1, _BLOCK_CELLS // m)
-        blocks = [slice(start, min(start + step, n)) for start in range(0, n, step)]
         sizes = np.concatenate([np.count_nonzero(cells[i : i + step] >= 0, axis=1) for i in range(0, len(cells), step)])
-        starts = np.zeros(n + 1, np.int64)
-        np.cumsum(sizes if index is None else sizes[index], out=starts[1:])
+        starts = np.zeros(len(index) + 1, np.int64)
+        np.cumsum(sizes[index], out=starts[1:])
         lf, vote = np.empty(starts[-1], np.int64), np.empty(starts[-1], np.int64)
-        lf_of_cell = np.tile(np.arange(m), min(step, n))
-        for block in blocks:
-            part = np.ascontiguousarray(cells[block] if index is None else cells[index[block]]).reshape(-1)
-            voted = np.flatnonzero(part >= 0)
-            votes = slice(starts[block.start], starts[block.stop])
-            lf[votes], vote[votes] = lf_of_cell[voted], part[voted]
+        lf_of_cell = np.tile(np.arange(m), min(step, len(index)))
+        for first in range(0, len(index), step):
+            block = cells.take(index[first : first + step], axis=0).reshape(-1)
+            voted = np.flatnonzero(block >= 0)
+            votes = slice(starts[first], starts[min(first + step, len(index))])
+            lf[votes], vote[votes] = lf_of_cell.take(voted), block.take(voted)
         return cls(starts, lf, vote)
 
     @classmethod

@@ -6,8 +6,9 @@ All by iterative scaling: in each round evidence grows by the log of what is kno
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hyperlabel.kernels import Float64
+from hyperlabel.kernels import Float64, scale_rows
 from hyperlabel.networks.base import Sums
 from hyperlabel.networks.unrolled.evidence import Evidence
 from hyperlabel.networks.unrolled.votes import VoteTable
@@ -23,7 +24,7 @@ GOLD_CAUTION = 40.0  # real patterns are less pure than synthetic ones: with lit
 RARE_GOLD = 1.0  # imagined gold items of each class, so that a class without gold has a finite worth
 
 
-def match_gold(evidence: Evidence, votes: VoteTable, gold: Float64) -> Evidence:
+def match_gold(evidence: Evidence, votes: VoteTable, gold: NDArray[np.int64]) -> Evidence:
     """The evidence, corrected until gold items have the classes that it expects.
 
     In each round a node's evidence for a class grows by the log of how many of the gold items on which the node votes
@@ -65,24 +66,27 @@ class Shares:
     balance: Float64 | None
     accuracies: Float64 | None
 
-    def sums(self, evidence: Evidence, votes: VoteTable, own_class: Float64) -> Sums:
-        """What a round needs of a chunk of rows; `own_class` (m * k, k) marks the class a node votes for.
+    def sums(self, evidence: Evidence, votes: VoteTable) -> Sums:
+        """What a round needs of a chunk of rows.
 
-        -> (k,) items of each class, as expected; (m * k,) right votes of each node; () evidence that votes share.
+        -> (k,) items of each class, as expected; (m, k) right votes of each LF for each class, if accuracies are
+        known; () what evidence is multiplied by, over all votes.
         """
-        beliefs = evidence.beliefs(votes)
-        beliefs *= votes.counts[:, None]
-        right = (votes.layout.sum_by_node(beliefs) * own_class).sum(1) if self.accuracies is not None else np.zeros(0)
-        return beliefs.sum(0), right, np.asarray(votes.counts @ (evidence.factors(votes) * votes.size))
+        items = evidence.beliefs(votes)
+        scale_rows(items, votes.counts)
+        right = np.zeros(0)
+        if self.accuracies is not None:
+            k = items.shape[1]
+            right = votes.layout.sum_by_node(items).reshape(-1, k, k).diagonal(axis1=1, axis2=2)
+        return items.sum(0), right, np.asarray(votes.counts @ (evidence.factors(votes) * votes.size))
 
-    def match(self, evidence: Evidence, sums: Sums, votes: Float64, own_class: Float64) -> Evidence:
+    def match(self, evidence: Evidence, sums: Sums, votes: Float64) -> Evidence:
         """The evidence after a round: biases of classes and evidence of LFs for their own class, corrected.
 
         Args:
             evidence: Before.
             sums: Of all rows.
-            votes: (m * k,) of each node.
-            own_class: (m * k, k) marks the class a node votes for.
+            votes: (m * k,) items on which each node votes.
         """
         expected, right, factors = sums
         items = max(float(expected.sum()), LEAST_COUNT)
@@ -90,14 +94,14 @@ class Shares:
             missed = np.log(_bound(self.balance)) - np.log(_bound(expected / items))
             evidence = replace(evidence, bias=evidence.bias + missed)
         if self.accuracies is not None:
-            m = len(self.accuracies)
-            cast = votes.reshape(m, -1).sum(1)
-            shares = right.reshape(m, -1).sum(1) / np.maximum(cast, LEAST_COUNT)
+            k = len(expected)
+            cast = votes.reshape(-1, k).sum(1)
             known = (cast > 0) & ~np.isnan(self.accuracies)
+            shares = right.sum(1) / np.maximum(cast, LEAST_COUNT)
             missed = np.where(known, _logit(_bound(self.accuracies)) - _logit(_bound(shares)), 0)
             missed /= max(float(factors) / items, LEAST_COUNT)
-            added = np.repeat(missed, len(votes) // m)
-            evidence = replace(evidence, table=evidence.table + added[:, None] * own_class)
+            added = (missed[:, None, None] * np.eye(k)).reshape(-1, k)
+            evidence = replace(evidence, table=evidence.table + added)
         return evidence
 
 

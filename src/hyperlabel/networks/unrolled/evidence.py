@@ -35,27 +35,23 @@ class Evidence:
         factors: Float64 = (self.scale * votes.sizes**self.power).take(votes.size - 1)
         return factors
 
-    def logits(self, votes: VoteTable) -> Float64:
-        """(r, k)."""
-        logits = votes.layout.sum_by_row(self.table)
-        scale_rows(logits, self.factors(votes))
-        logits += self.bias
-        return logits
-
     def beliefs(self, votes: VoteTable) -> Float64:
         """Probabilities of the classes, before gold is looked up. (r, k)."""
-        logits = self.logits(votes)
-        return softmax(logits, out=logits)
+        beliefs, factors = np.empty((len(votes.size), len(self.bias))), self.factors(votes)
+        for block, logits in votes.layout.sum_by_row(self.table):
+            scale_rows(logits, factors[block])
+            logits += self.bias
+            softmax(logits, out=beliefs[block])
+        return beliefs
 
 
-def first_beliefs(votes: VoteTable, own_class: Float64) -> Float64:
-    """Smoothed shares of the votes. (r, c).
-
-    Args:
-        votes: The rows.
-        own_class: (m * k, c) 1 where a node votes for a class, 0 elsewhere.
-    """
-    beliefs = votes.layout.sum_by_row(own_class)
-    beliefs += START
-    scale_rows(beliefs, 1 / (votes.size + START * own_class.shape[1]))
+def first_beliefs(votes: VoteTable, m: int, k: int) -> Float64:
+    """Smoothed shares of the votes. (r, k)."""
+    beliefs = np.empty((len(votes.size), k))
+    own_class = np.eye(k).take(np.arange(m * k) % k, axis=0)  # (m * k, k)
+    factors = 1 / (votes.size + START * k)
+    for block, shares in votes.layout.sum_by_row(own_class):
+        shares += START
+        scale_rows(shares, factors[block])
+        beliefs[block] = shares
     return beliefs

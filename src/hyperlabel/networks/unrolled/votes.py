@@ -3,26 +3,28 @@
 A node's number is `lf * k + class`. Sums over rows look up a table of nodes; sums over nodes are the way back.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.kernels import Float32, Float64, gather_sums, row_blocks, stable_order
+from hyperlabel.kernels import Float64, gather_blocks, gather_sums, row_blocks, stable_order
 from hyperlabel.patterns import Patterns
 
 MANY_ROWS = 1 << 13  # from here on packing may pay
-MOST_COMBINATIONS = 1 << 10  # of the votes of LFs that are packed into one number: sums of all of them stay in the cache
+PACK_BITS = 10
+MOST_COMBINATIONS = 1 << PACK_BITS  # of votes that are packed into one number: sums of all of them stay in the cache
+PACKS_IN_WORD = 6  # of 64 bits
 
 
 class Layout(Protocol):
     """Votes of r rows, each of at least one vote."""
 
-    def sum_by_row(self, table: Float64) -> Float64:
-        """What a table says of the votes of each row, added up. (m * k, c) -> (r, c)."""
+    def sum_by_row(self, table: Float64) -> Iterator[tuple[slice, Float64]]:
+        """What a table says of the votes of each row, added up, block by block. (m * k, c) -> rows, (rows, c)."""
 
     def sum_by_node(self, values: Float64) -> Float64:
         """Values of the rows on which each node votes, added up. (r, c) -> (m * k, c)."""
@@ -50,21 +52,19 @@ class VoteTable:
 
         >>> from hyperlabel.votes import Votes
         >>> votes = VoteTable.from_patterns(Patterns.from_votes(Votes.from_array([[0, 1], [-1, 1], [-1, -1]])))
-        >>> votes.layout.sum_by_row(np.eye(4)).tolist()  # nodes 0 and 3 vote on the row of two votes
-        [[0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0]]
+        >>> [sums.tolist() for _, sums in votes.layout.sum_by_row(np.eye(4))]  # nodes 0 and 3 vote on the last row
+        [[[0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0]]]
         """
-        size = patterns.starts[1:] - patterns.starts[:-1]
+        starts, counts, m, k = patterns.starts, patterns.counts, patterns.n_lfs, patterns.n_classes
+        size = starts[1:] - starts[:-1]
         has_votes = size > 0
-        starts, counts = patterns.starts, patterns.counts
         if not has_votes.all():
-            size, counts = size[has_votes], counts[has_votes]
-            starts = np.append(starts[:-1][has_votes], starts[-1])
+            size, counts, starts = size[has_votes], counts[has_votes], np.append(starts[:-1][has_votes], starts[-1])
         layout: Layout
-        if PackedVotes.pays(len(size), len(patterns.lf), patterns.n_lfs, patterns.n_classes):
-            layout = PackedVotes(starts, patterns.lf, patterns.vote, patterns.n_lfs, patterns.n_classes)
+        if PackedVotes.pays(len(size), len(patterns.lf), m, k):
+            layout = PackedVotes(starts, patterns.lf, patterns.vote, m, k)
         else:
-            node = patterns.lf * patterns.n_classes + patterns.vote
-            layout = SparseVotes(starts, node, patterns.n_lfs * patterns.n_classes)
+            layout = SparseVotes(starts, patterns.lf * k + patterns.vote, m * k)
         return cls(has_votes, counts.astype(np.float64), size, layout)
 
     @cached_property
@@ -72,21 +72,10 @@ class VoteTable:
         """The numbers of votes that a row may have, from 1 on."""
         return np.arange(1, self.size.max(initial=0) + 1, dtype=np.float64)
 
-
-_TABLES: WeakKeyDictionary[Patterns, VoteTable] = WeakKeyDictionary()
-
-
-def keep_table(patterns: Patterns) -> VoteTable:
-    """The vote table of patterns, kept as long as they are: a set is read in several passes, and then judged."""
-    table = _TABLES.get(patterns)
-    if table is None:
-        table = _TABLES[patterns] = VoteTable.from_patterns(patterns)
-    return table
-
-
-def find_table(patterns: Patterns) -> VoteTable:
-    """The vote table of patterns that may be judged only once."""
-    return _TABLES.get(patterns) or VoteTable.from_patterns(patterns)
+    @cached_property
+    def is_repeated(self) -> bool:
+        """Whether some row has other than one item."""
+        return not bool((self.counts == 1).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,24 +92,28 @@ class SparseVotes:
     node: NDArray[np.int64]
     n_nodes: int
 
-    def sum_by_row(self, table: Float64) -> Float64:
-        """What a table says of the votes of each row, added up. (m * k, c) -> (r, c)."""
-        return gather_sums(table, self.node, self.starts)
+    def sum_by_row(self, table: Float64) -> Iterator[tuple[slice, Float64]]:
+        """What a table says of the votes of each row, added up, block by block. (m * k, c) -> rows, (rows, c)."""
+        return gather_blocks(table, self.node, self.starts)
 
     def sum_by_node(self, values: Float64) -> Float64:
         """Values of the rows on which each node votes, added up. (r, c) -> (m * k, c)."""
         voting, row, starts = self._by_node
-        sums = np.zeros((self.n_nodes, values.shape[1]))
-        sums[voting] = gather_sums(values, row, starts)
-        return sums
+        sums = gather_sums(values, row, starts)
+        if len(voting) == self.n_nodes:
+            return sums
+        all_sums = np.zeros((self.n_nodes, values.shape[1]))
+        all_sums[voting] = sums
+        return all_sums
 
     @cached_property
     def _by_node(self) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
         """The nodes that vote (q,), the rows on which they do, one node after another (e,), and their starts (q + 1,)."""
         sizes = np.bincount(self.node, minlength=self.n_nodes)
         voting = np.flatnonzero(sizes)
-        row = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[voting])])
+        row = np.arange(len(self.starts) - 1).repeat(self.starts[1:] - self.starts[:-1])
+        starts = np.zeros(len(voting) + 1, np.int64)
+        np.cumsum(sizes[voting], out=starts[1:])
         return voting, row[stable_order(self.node)], starts
 
 
@@ -141,59 +134,60 @@ class PackedVotes:
     def __init__(
         self, starts: NDArray[np.int64], lf: NDArray[np.int64], vote: NDArray[np.int64], m: int, k: int
     ) -> None:
-        self.m, self.base = m, k + 1
-        self.width = _packed_lfs(k)
-        self.codes = np.empty((-(-m // self.width), len(starts) - 1), np.intp)  # (packs, r)
-        values = self._digit_values()
+        self.m, self.base, width = m, k + 1, _packed_lfs(k)
+        self.packs = [range(start, min(start + width, m)) for start in range(0, m, width)]
+        self.codes = np.empty((len(self.packs), len(starts) - 1), np.intp)  # (packs, r)
+        words = self._digit_values()
         for block in row_blocks(len(starts) - 1, m):
             bounds = starts[block.start : block.stop + 1]
-            votes, rows = slice(bounds[0], bounds[-1]), len(bounds) - 1
-            digits = np.zeros(rows * m, np.float32)
-            digits[np.repeat(np.arange(0, rows * m, m), np.diff(bounds)) + lf[votes]] = vote[votes] + 1
-            self.codes[:, block] = (digits.reshape(rows, m) @ values).T
+            votes = slice(bounds[0], bounds[-1])
+            node = lf[votes] * k + vote[votes]
+            for first, values in words.items():
+                numbers = np.add.reduceat(values.take(node), bounds[:-1] - bounds[0])
+                for codes in self.codes[first : first + PACKS_IN_WORD, block]:
+                    np.bitwise_and(numbers, MOST_COMBINATIONS - 1, out=codes)
+                    numbers >>= PACK_BITS
 
     @staticmethod
     def pays(rows: int, votes: int, m: int, k: int) -> bool:
         """Whether there are so many rows and votes that packing saves more than it costs."""
-        return rows >= MANY_ROWS and 2 * rows * -(-m // _packed_lfs(k)) <= votes
+        return rows >= MANY_ROWS and k < MOST_COMBINATIONS and 2 * rows * -(-m // _packed_lfs(k)) <= votes
 
-    def _digit_values(self) -> Float32:
-        """What a digit of each LF is worth in the number of each pack. (m, packs)."""
-        values = np.zeros((self.m, len(self.codes)), np.float32)
-        lf = np.arange(self.m)
-        values[lf, lf // self.width] = self.base ** (lf % self.width)
-        return values
+    def _digit_values(self) -> dict[int, NDArray[np.int64]]:
+        """What a vote of each node adds to a word, which holds several packs, by the first of these. (m * k,) each."""
+        words = {}
+        for first in range(0, len(self.packs), PACKS_IN_WORD):
+            values = words[first] = np.zeros((self.m, self.base - 1), np.int64)
+            for place, pack in enumerate(self.packs[first : first + PACKS_IN_WORD]):
+                digits = self.base ** np.arange(len(pack))[:, None] * np.arange(1, self.base)
+                values[pack] = digits << (PACK_BITS * place)
+        return {first: values.reshape(-1) for first, values in words.items()}
 
-    def _packs(self) -> list[range]:
-        return [range(start, min(start + self.width, self.m)) for start in range(0, self.m, self.width)]
-
-    def sum_by_row(self, table: Float64) -> Float64:
-        """What a table says of the votes of each row, added up. (m * k, c) -> (r, c)."""
-        columns = table.shape[1]
-        by_lf = np.zeros((self.m, self.base, columns))  # the first row of an LF is that of abstaining
+    def sum_by_row(self, table: Float64) -> Iterator[tuple[slice, Float64]]:
+        """What a table says of the votes of each row, added up, block by block. (m * k, c) -> rows, (rows, c)."""
+        columns, rows = table.shape[1], self.codes.shape[1]
+        by_lf = np.zeros((self.m, self.base, columns))  # the first of an LF is for abstaining
         by_lf[:, 1:] = table.reshape(self.m, -1, columns)
         packs = []
-        for pack in self._packs():
+        for pack in self.packs:
             sums = by_lf[pack[0]]
             for lf in pack[1:]:
                 sums = (by_lf[lf][:, None] + sums).reshape(-1, columns)
             packs.append(sums)
-        rows = np.empty((self.codes.shape[1], columns))
-        for block in row_blocks(len(rows), columns):
-            part = packs[0].take(self.codes[0, block], axis=0, out=rows[block], mode="clip")
+        for block in row_blocks(rows, columns):
+            part = packs[0].take(self.codes[0, block], axis=0)
             for sums, codes in zip(packs[1:], self.codes[1:, block], strict=True):
                 part += sums.take(codes, axis=0)
-        return rows
+            yield block, part
 
     def sum_by_node(self, values: Float64) -> Float64:
         """Values of the rows on which each node votes, added up. (r, c) -> (m * k, c)."""
         sums = np.empty((self.m, self.base, values.shape[1]))
         for column, weights in enumerate(np.ascontiguousarray(values.T)):
-            for pack, codes in zip(self._packs(), self.codes, strict=True):
-                size = self.base ** len(pack)
-                counts = np.bincount(codes, weights, size)
-                for place, lf in enumerate(pack):
-                    sums[lf, :, column] = counts.reshape(-1, self.base, self.base**place).sum((0, 2))
+            for pack, codes in zip(self.packs, self.codes, strict=True):
+                counts = np.bincount(codes, weights, self.base ** len(pack))
+                for digit, lf in enumerate(pack):
+                    sums[lf, :, column] = counts.reshape(-1, self.base, self.base**digit).sum((0, 2))
         return sums[:, 1:].reshape(-1, values.shape[1])
 
 
