@@ -401,17 +401,10 @@ def test_label_with_a_gold_class_nobody_votes_for_has_it(hyperlabel, votes):
     assert table.columns[-3:] == ["p_ham", "p_spam", "p_eggs"]
 
 
-def test_label_with_a_weights_file_uses_it(votes, hyperlabel, make_weights, tmp_path):
-    weights = make_weights()
-    weights.save(tmp_path / "mine.safetensors")
-    table = read_stdout(hyperlabel("label", votes, "--lfs", "lf_*", "--model", "mine.safetensors"))
-    expected = hl.HyperLabelModel(weights=tmp_path / "mine.safetensors").predict_proba(TABLE.select("^lf_.*$"))
-    assert_allclose(table["confidence"], expected.max(1))
-
-
 @pytest.mark.parametrize("network", ["paper", "unrolled"])
-def test_label_with_weights_of_either_network_uses_them(votes, hyperlabel, make_weights, make_unrolled_weights, network):
-    (make_weights() if network == "paper" else make_unrolled_weights()).save("mine.safetensors")
+def test_label_with_weights_of_either_network_uses_them(votes, hyperlabel, request, network):
+    make = request.getfixturevalue("make_weights" if network == "paper" else "make_unrolled_weights")
+    make().save("mine.safetensors")
     table = read_stdout(hyperlabel("label", votes, "--lfs", "lf_*", "--model", "mine.safetensors"))
     expected = hl.HyperLabelModel(weights="mine.safetensors").predict_proba(TABLE.select("^lf_.*$"))
     assert_allclose(table["confidence"], expected.max(1))
