@@ -93,8 +93,7 @@ def labeler(weights: Weights) -> Labeler:
 
     def label(votes: Ints) -> Floats:
         patterns = Patterns.from_votes(Votes.from_array(votes, n_classes=2))
-        logits, _ = forward(weights, patterns)
-        return patterns.expand(to_probabilities(logits))[:, 1]
+        return patterns.expand(to_probabilities(forward(weights, patterns)[0]))[:, 1]
 
     return label
 
