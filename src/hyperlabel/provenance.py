@@ -16,7 +16,7 @@ def provenance(model: LabelModel, options: Mapping[str, object] | None = None) -
     """What made labels, as metadata: version, model, hash of all that it learned, LFs, classes, options; as JSON.
 
     Args:
-        model: A fitted model.
+        model: A label model; of one that is not fitted, the hash is that of its weights, if it has some.
         options: What else the labels depend on, by name: the metric, say. Values that JSON does not know become texts.
 
     >>> from hyperlabel import label_model
@@ -30,7 +30,7 @@ def provenance(model: LabelModel, options: Mapping[str, object] | None = None) -
         "model": header["model"],
         "params": header["params"],
         "sha256": _hash(arrays),
-        **header["seen"],
+        **header.get("seen", {}),
         "options": dict(options or {}),
     }
     return {KEY: json.dumps(content, default=str, sort_keys=True)}

@@ -14,6 +14,9 @@ from hyperlabel.wrench import is_wrench, read_wrench
 NOT_LFS = ("", "id", "item", "text", "gold", "truth", "label")
 """Columns that are not LFs unless they are named as such; the nameless one is an index that pandas wrote."""
 
+_WHOLE = r"^-?(0|[1-9]\d{0,17})$"
+_DECIMAL = r"^-?(0|[1-9]\d*)(\.\d*)?$"
+
 
 def read_votes(
     source: object,
@@ -56,7 +59,8 @@ def read_votes(
         return _read_long(frame, lfs, long, n_classes, classes)
     names = [name for name in frame.columns if name not in table.hive or lfs is not None]
     chosen = lf_columns(names, lfs)
-    return Votes.from_frame(_number_texts(frame, chosen), lfs=chosen, n_classes=n_classes, classes=classes)
+    numbered = number_texts(frame.lazy(), chosen).collect()
+    return Votes.from_frame(numbered, lfs=chosen, n_classes=n_classes, classes=classes)
 
 
 def _read_without_columns(
@@ -83,19 +87,30 @@ def _read_long(
             f"lfs is {list(lfs)} and long is {long!r}; a long table names its LFs itself, leave out lfs"
         )
     item, lf, vote = long
-    votes = _number_texts(frame, [vote])
+    votes = number_texts(frame.lazy(), [vote]).collect()
     return Votes.from_long(votes, item=item, lf=lf, vote=vote, n_classes=n_classes, classes=classes)
 
 
-def _number_texts(frame: Any, columns: Sequence[str]) -> Any:
-    """The frame with texts that are all numbers, in all of some columns, as numbers: a csv has texts alone."""
+def number_texts(frame: Any, columns: Sequence[str]) -> Any:
+    """A lazy frame in which texts that are all numbers, in all of some columns, are numbers: a csv has texts alone.
+
+    Numbers such as 007 are names, and stay texts.
+
+    >>> import polars as pl
+    >>> number_texts(pl.LazyFrame({"a": ["1", ""], "b": ["0", "-1"]}), ["a", "b"]).collect().rows()
+    [(1, 0), (None, -1)]
+    """
     import polars as pl
 
-    names = [name for name in columns if name in frame.columns and frame.schema[name] == pl.String]
-    texts = frame.select(pl.col(names).str.strip_chars().replace("", None))
-    for pattern, kind in ((r"^-?\d{1,18}$", pl.Int64), (r"^-?\d+(\.\d*)?$", pl.Float64)):
-        if names and all(texts.select(pl.all().str.contains(pattern).all()).row(0)):
-            return frame.with_columns(texts.cast(kind))
+    schema = frame.collect_schema()
+    names = [name for name in columns if schema.get(name) == pl.String]
+    if not names:
+        return frame
+    texts = [pl.nth(schema.names().index(name)).str.strip_chars().replace("", None) for name in names]
+    for pattern, kind in ((_WHOLE, pl.Int64), (_DECIMAL, pl.Float64)):
+        tests = frame.select(text.str.contains(pattern).all() for text in texts)
+        if all(tests.collect(engine="streaming").row(0)):
+            return frame.with_columns(text.cast(kind) for text in texts)
     return frame
 
 

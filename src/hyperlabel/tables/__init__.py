@@ -7,7 +7,14 @@
 from hyperlabel.tables.failures import reading, reason_of
 from hyperlabel.tables.formats import ENDINGS, Format
 from hyperlabel.tables.table import Table, read_table
-from hyperlabel.tables.write import check_folder_target, check_target, write_stdout, write_table, write_whole
+from hyperlabel.tables.write import (
+    check_folder_target,
+    check_target,
+    sink_table,
+    write_stdout,
+    write_table,
+    write_whole,
+)
 
 __all__ = [
     "ENDINGS",
@@ -18,6 +25,7 @@ __all__ = [
     "read_table",
     "reading",
     "reason_of",
+    "sink_table",
     "write_stdout",
     "write_table",
     "write_whole",

@@ -6,7 +6,6 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,7 +21,7 @@ def spool(blocks: Iterable[bytes]) -> Path:
     >>> spool([b"a,b", b";"]).read_bytes()
     b'a,b;'
     """
-    descriptor, name = tempfile.mkstemp(dir=_folder(os.getpid()))
+    descriptor, name = tempfile.mkstemp(dir=_folder())
     with open(descriptor, "wb") as file:
         for block in blocks:
             file.write(block)
@@ -34,12 +33,25 @@ def spool_path() -> Path:
     return spool(())
 
 
-@cache
-def _folder(process: int) -> str:
-    """The folder of this process's temporary files; a fork has its own."""
-    folder = tempfile.mkdtemp(prefix="hyperlabel-")
-    atexit.register(lambda: shutil.rmtree(folder, ignore_errors=True) if os.getpid() == process else None)
-    return folder
+_FOLDERS: dict[int, str] = {}  # by process: a fork has its own
+
+
+def _folder() -> str:
+    """The folder of this process's temporary files."""
+    process = os.getpid()
+    if process not in _FOLDERS:
+        _FOLDERS[process] = tempfile.mkdtemp(prefix="hyperlabel-")
+    return _FOLDERS[process]
+
+
+def discard_spooled() -> None:
+    """Remove the temporary files of this process, for instance before it ends on a signal."""
+    folder = _FOLDERS.pop(os.getpid(), None)
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+atexit.register(discard_spooled)
 
 
 def read_blocks(file: BinaryIO | Any) -> Iterator[bytes]:

@@ -86,6 +86,15 @@ class Table:
         with self.reading():
             return self.frame.collect()
 
+    def parquet_files(self) -> tuple[Path, ...]:
+        """The rows as parquet files, for engines that read nothing else; a temporary one if they are not parquet."""
+        if self.kind == "parquet" and not self.hive:
+            return self.files
+        path = spool_path()
+        with self.reading():
+            self.frame.sink_parquet(path)
+        return (path,)
+
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Turn what damage raises, wherever the rows are really read, into a `VotesError`."""

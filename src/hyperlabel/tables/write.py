@@ -19,7 +19,9 @@ STDOUT = STDIN
 _BATCH = 1 << 16  # rows that are held at a time
 
 
-def write_table(frame: Any, target: str | Path, *, metadata: Mapping[str, str] | None = None) -> None:
+def write_table(
+    frame: Any, target: str | Path, *, metadata: Mapping[str, str] | None = None, argument: str = "out"
+) -> None:
     r"""Write a table in the format that the target's ending names; it appears whole or not at all.
 
     Args:
@@ -27,6 +29,7 @@ def write_table(frame: Any, target: str | Path, *, metadata: Mapping[str, str] |
         target: A name that ends in .csv, .tsv, .jsonl (each also .gz and .zst), .parquet or .arrow, in any case;
             `-` for csv to standard output.
         metadata: Texts that a parquet or Arrow file carries; other formats have no room for them.
+        argument: What to call the target in errors.
 
     Raises:
         ParameterError: It cannot be written: nothing is left but what was there before.
@@ -43,9 +46,9 @@ def write_table(frame: Any, target: str | Path, *, metadata: Mapping[str, str] |
     if os.fspath(target) == STDOUT:
         write_stdout(frame)
         return
-    path, format = Path(target), check_target(target)
+    path, format = Path(target), check_target(target, argument)
     failures = pl.exceptions.PolarsError, pl.exceptions.PanicException
-    write_whole(path, lambda part: _sink(frame.lazy(), part, format, dict(metadata or {})), failures)
+    write_whole(path, lambda part: sink_table(frame.lazy(), part, format, metadata), failures, argument)
 
 
 def check_target(target: str | Path, argument: str = "out") -> Format:
@@ -82,13 +85,19 @@ def check_folder_target(target: str | Path, argument: str = "out") -> None:
         raise ParameterError(f"{shown}, a folder that holds more than parquet files; expected another name")
 
 
-def write_whole(path: Path, write: Callable[[Path], None], failures: tuple[type[BaseException], ...] = ()) -> None:
+def write_whole(
+    path: Path,
+    write: Callable[[Path], None],
+    failures: tuple[type[BaseException], ...] = (),
+    argument: str = "out",
+) -> None:
     """Let `write` write a file or folder beside `path`, then put it in its place.
 
     Args:
         path: Where it shall stand.
         write: Writes to the path that it is given, where nothing is.
         failures: What it raises, beside the system's own errors, where it cannot.
+        argument: What to call the path in errors.
 
     Raises:
         ParameterError: One of the failures, or the disk's; nothing is left but what was at `path` before.
@@ -99,15 +108,18 @@ def write_whole(path: Path, write: Callable[[Path], None], failures: tuple[type[
     except BaseException as error:
         if not isinstance(error, (*failures, OSError)):
             raise
-        raise ParameterError(f"out is '{printable(path)}', which cannot be written: {reason_of(error)}") from error
+        raise ParameterError(
+            f"{argument} is '{printable(path)}', which cannot be written: {reason_of(error)}"
+        ) from error
 
 
-def _sink(frame: Any, part: Path, format: Format, metadata: dict[str, str]) -> None:
-    """Stream rows to a file."""
+def sink_table(frame: Any, part: Path, format: Format, metadata: Mapping[str, str] | None = None) -> None:
+    """Stream the rows of a LazyFrame to a file of some format, whatever the file's name."""
+    texts = dict(metadata or {})
     if format.kind == "parquet":
-        frame.sink_parquet(part, metadata=_parquet_metadata(frame, metadata))
+        frame.sink_parquet(part, metadata=_parquet_metadata(frame, texts))
     elif format.kind == "arrow":
-        _sink_arrow(frame, part, metadata)
+        _sink_arrow(frame, part, texts)
     else:
         options = {"compression": format.compression or "uncompressed", "check_extension": False}
         if format.kind == "json":
