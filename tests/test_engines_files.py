@@ -14,7 +14,7 @@ import pytest
 import hyperlabel as hl
 from engines_fixtures import dask_workers, engine, read_result, spark
 from hyperlabel import engines
-from hyperlabel.engines.output import reason_of
+from hyperlabel.tables import reason_of
 
 __all__ = ["dask_workers", "engine", "spark"]  # fixtures
 
@@ -46,8 +46,8 @@ SLOW_WRITE = """
 import time
 from hyperlabel.engines.{engine} import {kind}Engine
 whole = {kind}Engine.write
-def write(self, frame, path):
-    whole(self, frame, path)
+def write(self, frame, path, format):
+    whole(self, frame, path, format)
     print("written", flush=True)
     time.sleep(60)
 {kind}Engine.write = write
