@@ -268,7 +268,9 @@ def time_part(sets: Sequence[DataSet]) -> str:
     for each in sets:
         patterns = to_patterns(each)
         models = [make_model(name, each) for name in ("hlm", "hlm2")]
-        passes = [lambda network=network, patterns=patterns: network.read_at_once(patterns, None) for network in networks]
+        passes = [
+            lambda network=network, patterns=patterns: network.read_at_once(patterns, None) for network in networks
+        ]
         whole = [lambda model=model, votes=each.votes: model.predict(votes) for model in models]
         seconds = median_seconds([*passes, *whole])
         ratios.append((seconds[1] / seconds[0], seconds[3] / seconds[2]))

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from experiments.datasets import load_datasets
 from experiments.existence import exists_valid
 from experiments.protocol import score
-from hyperlabel.models.hyper import to_probabilities
-from hyperlabel.network import forward
+from hyperlabel.networks.paper import forward, to_probabilities
 from hyperlabel.patterns import Patterns
 from hyperlabel.priors import UniformPrior
 from hyperlabel.theory import approximate_optimum, is_valid, optimum, to_signs
@@ -31,8 +30,8 @@ Labeler = Callable[[Ints], Floats]
 
 EXACT = ((16, 3), (16, 5), (16, 10), (18, 4), (18, 7), (18, 15))
 SAMPLED, CANDIDATES = ((200, 10), (400, 31)), 400_000
-SIZES = tuple((n, m) for n in (100, 500, 2000) for m in (2, 5, 10, 30, 60))
-MATRICES, DRAWS = 8, 100_000
+SIZES = tuple((n, m) for n in (100, 500, 2000) for m in (2, 10, 30, 60))
+MATRICES, DRAWS = 5, 100_000
 
 
 def lines_of(head: str, rows: list[list[str]]) -> str:
@@ -94,7 +93,7 @@ def labeler(weights: Weights) -> Labeler:
 
     def label(votes: Ints) -> Floats:
         patterns = Patterns.from_votes(Votes.from_array(votes, n_classes=2))
-        return patterns.expand(to_probabilities(forward(weights, patterns)))[:, 1]
+        return patterns.expand(to_probabilities(forward(weights, patterns)[0]))[:, 1]
 
     return label
 
@@ -118,7 +117,7 @@ def released_weights(folder: Path) -> Weights:
             ours[f"layers.{index}.{place}.{rest[1]}"] = tensor
     net = HyperNet((8, 8, 8, 32))
     net.load_state_dict(ours)
-    return to_weights(net, {})
+    return to_weights(net, {"widths": [8, 8, 8, 32]})
 
 
 def mean_vote(votes: Ints) -> Floats:
@@ -153,7 +152,7 @@ def real_part(data: Path, labelers: dict[str, Labeler]) -> str:
             continue
         verdict = exists_valid(to_signs(each.votes), 20)
         start = time.process_time()
-        found = approximate_optimum(each.votes, draws=DRAWS)
+        found = approximate_optimum(each.votes)
         seconds = time.process_time() - start
         defined = verdict.answer != "no" and np.isfinite(found.log_share)
         guesses = {name: f"{score(each, label(each.votes) > 0.5):.1f}" for name, label in labelers.items()}
@@ -207,7 +206,7 @@ def main() -> None:
     labelers["mean vote"] = mean_vote
     agreement = agreement_part()
     print(agreement, flush=True)
-    real, networks = real_part(options.data, labelers), network_part(labelers)
+    networks, real = network_part(labelers), real_part(options.data, labelers)
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(TEXT.format(matrices=MATRICES, agreement=agreement, networks=networks, real=real))
 

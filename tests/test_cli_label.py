@@ -257,9 +257,9 @@ def test_label_of_booleans_gives_booleans(hyperlabel, tmp_path, classes, names):
     table = numbers().with_columns(pl.col("^lf.*$").cast(pl.Boolean))
     table.write_csv(tmp_path / "votes.csv")
     stated = ["--classes", classes] if classes else []
-    labelled = read_stdout(hyperlabel("label", "votes.csv", "--probabilities", *stated))
-    assert labelled["label"].to_list() == [True, False, None, True, False]
-    assert labelled.columns[-2:] == names
+    labeled = read_stdout(hyperlabel("label", "votes.csv", "--probabilities", *stated))
+    assert labeled["label"].to_list() == [True, False, None, True, False]
+    assert labeled.columns[-2:] == names
 
 
 @pytest.mark.parametrize(
@@ -274,12 +274,12 @@ def test_label_to_parquet_keeps_the_types_of_all_columns(hyperlabel, tmp_path, v
     table = plain.with_columns(pl.col("id").cast(pl.UInt16), day=dates, tags=pl.lit(["a", "b"]))
     table.write_parquet(tmp_path / "votes.parquet")
     outcome = hyperlabel("label", "votes.parquet", "--lfs", "lf*", "-o", "out.parquet")
-    labelled = pl.read_parquet(tmp_path / "out.parquet")
+    labeled = pl.read_parquet(tmp_path / "out.parquet")
     assert (outcome.code, outcome.out) == (0, "")
-    assert labelled.select(table.columns).equals(table)
-    assert labelled.select(table.columns).schema == table.schema
-    assert labelled.schema["label"] == dtype
-    assert labelled["label"].null_count() == 1
+    assert labeled.select(table.columns).equals(table)
+    assert labeled.select(table.columns).schema == table.schema
+    assert labeled.schema["label"] == dtype
+    assert labeled["label"].null_count() == 1
 
 
 def test_label_where_nobody_votes_keeps_the_type_of_the_classes(hyperlabel, tmp_path):
@@ -401,17 +401,10 @@ def test_label_with_a_gold_class_nobody_votes_for_has_it(hyperlabel, votes):
     assert table.columns[-3:] == ["p_ham", "p_spam", "p_eggs"]
 
 
-def test_label_with_a_weights_file_uses_it(votes, hyperlabel, make_weights, tmp_path):
-    weights = make_weights()
-    weights.save(tmp_path / "mine.safetensors")
-    table = read_stdout(hyperlabel("label", votes, "--lfs", "lf_*", "--model", "mine.safetensors"))
-    expected = hl.HyperLabelModel(weights=tmp_path / "mine.safetensors").predict_proba(TABLE.select("^lf_.*$"))
-    assert_allclose(table["confidence"], expected.max(1))
-
-
 @pytest.mark.parametrize("network", ["paper", "unrolled"])
-def test_label_with_weights_of_either_network_uses_them(votes, hyperlabel, make_weights, make_unrolled_weights, network):
-    (make_weights() if network == "paper" else make_unrolled_weights()).save("mine.safetensors")
+def test_label_with_weights_of_either_network_uses_them(votes, hyperlabel, request, network):
+    make = request.getfixturevalue("make_weights" if network == "paper" else "make_unrolled_weights")
+    make().save("mine.safetensors")
     table = read_stdout(hyperlabel("label", votes, "--lfs", "lf_*", "--model", "mine.safetensors"))
     expected = hl.HyperLabelModel(weights="mine.safetensors").predict_proba(TABLE.select("^lf_.*$"))
     assert_allclose(table["confidence"], expected.max(1))

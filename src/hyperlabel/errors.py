@@ -8,6 +8,7 @@
     └── MissingExtraError (ImportError) a feature whose optional packages are not installed
 
     ConvergenceWarning (UserWarning)    a model stopped learning before it had converged
+    TableWarning (UserWarning)          a table was read by a guess that may be wrong
 
 A message names the argument, the value, its place, what was expected and what to do about it.
 """
@@ -41,6 +42,10 @@ class MissingExtraError(HyperlabelError, ImportError):
 
 class ConvergenceWarning(UserWarning):
     """A model stopped learning before it had converged."""
+
+
+class TableWarning(UserWarning):
+    """A table was read by a guess that may be wrong."""
 
 
 def require(package: str, *, extra: str) -> None:

@@ -22,9 +22,7 @@ def make_model(name: str, **params: Any) -> LabelModel:
     path = Path(name)
     if not path.is_file():
         known = ", ".join(label_models())
-        raise ParameterError(
-            f"--model is '{name}'; expected one of {known}, or a file of a saved model or of weights"
-        )
+        raise ParameterError(f"--model is '{name}'; expected one of {known}, or a file of a saved model or of weights")
     if kind_of(path) == "model":
         return load(path).set_params(**stated)
     load_weights(path)  # whatever is wrong with the file is said now

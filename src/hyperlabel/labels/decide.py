@@ -33,7 +33,7 @@ def decide(probabilities: Float64, patterns: Patterns, tie_break: TieBreak, seed
         probabilities: (p, k) of the patterns.
         patterns: The patterns.
         tie_break: The label where the best classes are tied: the `first` of them, none (`abstain`), or a `random` one
-            that depends on the seed and the votes, not on the place of an item.
+            that depends on the seed and the votes, not on the order of items.
         seed: For random ties.
     """
     check_tie_break(tie_break)

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from hyperlabel.classes import ABSTAIN
 from hyperlabel.errors import ParameterError
+from hyperlabel.kernels import Float64
 from hyperlabel.labels.labels import Labels
 from hyperlabel.patterns import Patterns
 from hyperlabel.rows import Rows
 from hyperlabel.votes import Votes
 
-Float64 = NDArray[np.float64]
 Row = dict[int, int]  # LF -> class number
 Step = tuple[int, int]  # LF, and the class number that it votes instead
 

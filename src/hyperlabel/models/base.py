@@ -55,7 +55,7 @@ class LabelModel(ABC):
         n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
         classes: The classes, in the order of their probabilities.
         tie_break: The label of an item whose best classes are exactly tied: the `first` of them, none
-            (`abstain`), or a `random` one that depends on the seed and the item's votes, not on its place.
+            (`abstain`), or a `random` one that depends on the seed and the item's votes, not on its index.
         seed: For everything that is random.
 
     Attributes:

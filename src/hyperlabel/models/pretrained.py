@@ -67,8 +67,8 @@ class HyperLabelModel(LabelModel):
     """
 
     weights: str | Path | Weights = field(default="default", kw_only=False)
-    class_balance: Sequence[float] | NDArray[np.float64] | None = None
-    lf_accuracies: Sequence[float | None] | NDArray[np.float64] | None = None
+    class_balance: Sequence[float] | Float64 | None = None
+    lf_accuracies: Sequence[float | None] | Float64 | None = None
 
     learns_from_gold = True
     reads_in_passes = True
@@ -166,7 +166,7 @@ def _reduce_chunks(patterns: Patterns, sums: Callable[[Patterns], Sums]) -> Sums
     return reduce(add_sums, map(sums, patterns.split(_CHUNK)))
 
 
-def _check_accuracies(accuracies: Sequence[float | None] | NDArray[np.float64], m: int) -> Float64:
+def _check_accuracies(accuracies: Sequence[float | None] | Float64, m: int) -> Float64:
     """Accuracies of LFs that a user states, NaN where not known. -> (m,)."""
     expected = f"expected one share for each of the {m} LFs, None where it is not known"
     try:

@@ -218,7 +218,9 @@ def _array(tensor: torch.Tensor) -> Float32:
     return np.ascontiguousarray(tensor.detach().numpy())
 
 
-def _see(layer: dict[str, Float32], votes: SignedVotes, cells: Float32, row_sums: Float32, column_sums: Float32) -> _Seen:
+def _see(
+    layer: dict[str, Float32], votes: SignedVotes, cells: Float32, row_sums: Float32, column_sums: Float32
+) -> _Seen:
     row_means, column_means = row_sums / votes.per_row, column_sums / votes.per_column
     mean = column_sums.sum(0, keepdims=True) / np.float32(max(1, len(votes.lf)))
     columns = column_means @ layer["column"] + (mean @ layer["all"] + layer["bias"])

@@ -31,7 +31,8 @@ def to_weights(net: HyperNet, header: dict[str, Any]) -> Weights:
         arrays |= {name: tensor.cpu().numpy().copy() for name, tensor in tensors.items()}
     for i, linear in enumerate(net.head):
         arrays |= {f"head{i}.{name}": tensor.cpu().numpy().copy() for name, tensor in linear.state_dict().items()}
-    weights = Weights(arrays, header)
+    widths = [len(arrays[f"layer{i}.bias"]) for i in range(len(net.layers))]
+    weights = Weights(arrays, {**header, "widths": widths})
     check_agreement(net, weights)
     return weights
 
