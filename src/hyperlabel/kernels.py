@@ -24,6 +24,7 @@ _BLOCK_PRODUCT = 1 << 17  # multiplications of a matrix product; BLAS starts thr
 _BLOCK_CELLS = 1 << 14  # numbers of a block that several operations in a row find in the cache
 _MANY_CLASSES = 32  # from here on NumPy reduces rows quickly enough
 _HASH_SEEDS = 1 << 24
+_LARGEST_EXPONENT = 700.0  # of e, in float64
 _EXACT = 1 << 24  # integers below this are exact in float32
 _MULTIPLIER = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, odd
 
@@ -96,29 +97,22 @@ def softmax(logits: Float64, out: Float64 | None = None) -> Float64:
         out: Where the result goes; the logits themselves are a good place.
     """
     shares = np.empty(logits.shape) if out is None else out
-    if logits.size <= _BLOCK_CELLS:
-        _softmax_block(logits, shares)
-        return shares
-    fill = _softmax_of_two if logits.shape[1] == 2 else _softmax_block
+    if logits.shape[1] == 2:
+        return softmax_of_two(logits[:, 1] - logits[:, 0], shares)
     for block in row_blocks(*logits.shape):
-        fill(logits[block], shares[block])
+        part = np.subtract(logits[block], over_classes(np.maximum, logits[block])[:, None], out=shares[block])
+        np.exp(part, out=part)
+        part /= over_classes(np.add, part)[:, None]
     return shares
 
 
-def _softmax_block(logits: Float64, out: Float64) -> None:
-    np.subtract(logits, over_classes(np.maximum, logits)[:, None], out=out)
-    np.exp(out, out=out)
-    out /= over_classes(np.add, out)[:, None]
-
-
-def _softmax_of_two(logits: Float64, out: Float64) -> None:
-    """One exponential per row instead of two."""
-    lead = logits[:, 1] - logits[:, 0]
-    odds = np.exp(-np.abs(lead))  # of the worse class
-    better = 1 / (1 + odds)
-    odds *= better
-    second = lead > 0
-    out[:, 0], out[:, 1] = np.where(second, odds, better), np.where(second, better, odds)
+def softmax_of_two(lead: Float64, out: Float64) -> Float64:
+    """Probabilities of two classes, from the log-odds of the second, with one exponential per row. (r,) -> (r, 2)."""
+    for block in row_blocks(len(lead), 1):
+        odds = np.exp(np.minimum(-lead[block], _LARGEST_EXPONENT))  # of the first
+        second = np.divide(1, 1 + odds, out=out[block, 1])
+        np.multiply(odds, second, out=out[block, 0])
+    return out
 
 
 def over_classes(reduce_two: np.ufunc, values: Float64) -> Float64:
@@ -191,7 +185,12 @@ def hash_rows(starts: Ints, lf: Ints, vote: Ints, k: int, seed: int) -> Keys:
     Two different rows collide with probability 2^-64; callers verify. Seeds may have any size and count modulo 2^24:
     they stand above the votes in 64 bits. (p + 1,), (e,), (e,) -> (p,).
     """
-    terms = mix_bits((lf * k + vote).astype(np.uint64) + np.uint64((seed + 1) % _HASH_SEEDS << 40))
+    numbers, above = lf * k + vote, np.uint64((seed + 1) % _HASH_SEEDS << 40)
+    top = int(numbers.max(initial=0)) + 1
+    if top < len(numbers):
+        terms = mix_bits(np.arange(top, dtype=np.uint64) + above).take(numbers)
+    else:
+        terms = mix_bits(numbers.astype(np.uint64) + above)
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
     hashes: Keys = sums[starts[1:]] - sums[starts[:-1]]
     return hashes

@@ -246,8 +246,25 @@ class Patterns:
         >>> one.find(Patterns.from_votes(Votes.from_array([[1, 1]]))).tolist()
         [-1, 0]
         """
-        if self.n_lfs != other.n_lfs:
+        if self.n_lfs != other.n_lfs or other.n_patterns == 0:
             return np.full(self.n_patterns, -1, np.intp)
+        keys, order = other._by_hash
+        wanted = hash_rows(self.starts, self.lf, self.vote, other.n_classes, 0)
+        nearest = np.minimum(keys.searchsorted(wanted), len(keys) - 1)
+        index = np.where(keys[nearest] == wanted, order[nearest], -1)
+        found = np.flatnonzero(index >= 0)
+        if len(found) == 0 or self.rows.equal_to(found, other.rows, index[found]):
+            return index
+        return self._find_by_groups(other)  # rows of one hash that differ
+
+    @cached_property
+    def _by_hash(self) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
+        """Hashes of the patterns, sorted, and the pattern of each. (p,), (p,)."""
+        keys = hash_rows(self.starts, self.lf, self.vote, self.n_classes, 0)
+        order = np.argsort(keys)
+        return keys[order], order
+
+    def _find_by_groups(self, other: "Patterns") -> NDArray[np.intp]:
         rows = other.rows.concatenate(self.rows)
         groups = _group_rows(rows, max(self.n_classes, other.n_classes))
         index = np.full(len(groups.counts), -1, np.intp)

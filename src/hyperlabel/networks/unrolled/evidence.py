@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hyperlabel.kernels import Float64, scale_rows, softmax
+from hyperlabel.kernels import Float64, scale_rows, softmax, softmax_of_two
 from hyperlabel.networks.unrolled.votes import VoteTable
 
 START = 0.3  # votes that each class has before any is counted, in the first beliefs
@@ -38,6 +38,11 @@ class Evidence:
     def beliefs(self, votes: VoteTable) -> Float64:
         """Probabilities of the classes, before gold is looked up. (r, k)."""
         beliefs, factors = np.empty((len(votes.size), len(self.bias))), self.factors(votes)
+        if len(self.bias) == 2:  # only the difference matters
+            bias, table = self.bias[1] - self.bias[0], (self.table[:, 1] - self.table[:, 0])[:, None]
+            for block, lead in votes.layout.sum_by_row(table):
+                softmax_of_two(lead[:, 0] * factors[block] + bias, beliefs[block])
+            return beliefs
         for block, logits in votes.layout.sum_by_row(self.table):
             scale_rows(logits, factors[block])
             logits += self.bias

@@ -113,7 +113,7 @@ class UnrolledNetwork:
 
     def probabilities(self, patterns: Patterns, state: UnrolledState) -> Float64:
         """Probabilities of patterns in a complete state, gold looked up; uniform where nobody votes. -> (p, k)."""
-        return state.judge(patterns, VoteTable.from_patterns(patterns))
+        return state.judge(patterns, VoteTable.from_patterns(patterns, rows_only=True))
 
     def contributions(self, patterns: Patterns, state: UnrolledState) -> Float64:
         """What each vote adds to the logits of its row. -> (e, k)."""

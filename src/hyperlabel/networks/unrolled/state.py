@@ -49,7 +49,7 @@ class UnrolledState:
 
     def contributions(self, patterns: Patterns) -> Float64:
         """What each vote adds to the logits of its row. (e, k)."""
-        votes = VoteTable.from_patterns(patterns)
+        votes = VoteTable.from_patterns(patterns, rows_only=True)
         node = patterns.lf * len(self.evidence.bias) + patterns.vote
         factors = self.evidence.factors(votes).repeat(votes.size)
         added: Float64 = self.evidence.table.take(node, axis=0) * factors[:, None]

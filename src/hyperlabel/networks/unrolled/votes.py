@@ -47,8 +47,8 @@ class VoteTable:
     layout: Layout
 
     @classmethod
-    def from_patterns(cls, patterns: Patterns) -> "VoteTable":
-        """Prepare patterns.
+    def from_patterns(cls, patterns: Patterns, *, rows_only: bool = False) -> "VoteTable":
+        """Prepare patterns, for both sums or for one sum over rows only.
 
         >>> from hyperlabel.votes import Votes
         >>> votes = VoteTable.from_patterns(Patterns.from_votes(Votes.from_array([[0, 1], [-1, 1], [-1, -1]])))
@@ -61,7 +61,7 @@ class VoteTable:
         if not has_votes.all():
             size, counts, starts = size[has_votes], counts[has_votes], np.append(starts[:-1][has_votes], starts[-1])
         layout: Layout
-        if PackedVotes.pays(len(size), len(patterns.lf), m, k):
+        if not rows_only and PackedVotes.pays(len(size), len(patterns.lf), m, k):
             layout = PackedVotes(starts, patterns.lf, patterns.vote, m, k)
         else:
             layout = SparseVotes(starts, patterns.lf * k + patterns.vote, m * k)
