@@ -295,3 +295,15 @@ def test_label_model_of_an_unknown_name_lists_the_known():
 def test_set_params_of_an_unknown_name_lists_the_known():
     with pytest.raises(hl.ParameterError, match="HyperLabelModel has no parameter 'depth'; it has weights"):
         hl.HyperLabelModel().set_params(depth=3)
+
+
+@pytest.mark.parametrize("weights", ["default", "hlm", "own"])
+def test_model_that_was_loaded_can_be_saved_again(tmp_path, make_unrolled_weights, weights):
+    given = make_unrolled_weights() if weights == "own" else weights
+    hl.HyperLabelModel(weights=given).fit([[0, 1, 1], [1, 1, 0]]).save(tmp_path / "one.safetensors")
+    one = hl.load(tmp_path / "one.safetensors")
+    one.save(tmp_path / "two.safetensors")
+    (arrays, header), (same, other) = one.to_arrays(), hl.load(tmp_path / "two.safetensors").to_arrays()
+    assert header == other
+    assert all(np.array_equal(arrays[name], same[name]) for name in arrays | same)
+    assert weights == "own" or one.weights == weights

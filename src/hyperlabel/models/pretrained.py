@@ -11,6 +11,7 @@ classes. Abstentions are no evidence. Gold labels are inputs of the same pass, a
 to them, as it is to a known class balance and to known accuracies of LFs: the weights stay as they are.
 """
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
@@ -136,18 +137,18 @@ class HyperLabelModel(LabelModel):
 
     def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
         """As for all label models, and the weights: a file is complete without those of the package."""
-        arrays, header = super().to_arrays()
+        own = not (isinstance(self.weights, str) and self.weights in BUNDLED)
+        named = copy.copy(self).set_params(weights="default") if own else self
+        arrays, header = super(HyperLabelModel, named).to_arrays()
         weights = self.weights_ if self.is_fitted else load_weights(self.weights)
-        if not (isinstance(self.weights, str) and self.weights in BUNDLED):
-            header["params"].pop("weights", None)
-        header["weights"] = weights.header
+        header |= {"weights": weights.header, "own_weights": own}
         return arrays | with_prefix(dict(weights.arrays), "weights"), header
 
     def restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
         """Take back what `to_arrays` gave. Other weights than those of the package are a parameter again."""
         weights = Weights(below(arrays, "weights"), header["weights"])
         check_weights(weights.arrays, weights.header, "the file")
-        if "weights" not in header["params"]:
+        if header["own_weights"]:
             self.weights = weights
         self.weights_ = weights
         super().restore(arrays, header)
