@@ -140,7 +140,10 @@ class Patterns:
     def split(self, most: int) -> Iterator["Patterns"]:
         """The patterns in chunks of at most so many."""
         for start in range(0, self.n_patterns, most):
-            yield self.take(np.arange(start, min(start + most, self.n_patterns)))
+            stop = min(start + most, self.n_patterns)
+            votes = slice(self.starts[start], self.starts[stop])
+            starts = self.starts[start : stop + 1] - self.starts[start]
+            yield self.with_rows(Rows(starts, self.lf[votes], self.vote[votes]), self.counts[start:stop])
 
     def with_classes(self, classes: Classes) -> "Patterns":
         """The same votes with other classes, which must hold every class that is voted for.

@@ -119,7 +119,7 @@ class LabelModel(ABC):
             patterns: The patterns, with the classes that labels shall have.
             gold: (p, k) gold items of each pattern and class.
         """
-        self._learn(patterns, gold)
+        self._learn(patterns, gold, for_f1=True)
         self._warn_unless_converged()
         return self
 
@@ -165,12 +165,12 @@ class LabelModel(ABC):
     def _fit_label(self, votes: object, gold: object, metric: Metric) -> "_Verdict":
         check_metric(metric)
         patterns, counts, known = self._read_set(votes, gold)
-        probabilities = self._learn(patterns, counts)
+        probabilities = self._learn(patterns, counts, for_f1=metric == "f1")
         self._warn_unless_converged()
         return _Verdict(self._to_labels(probabilities, patterns, metric), patterns, known)
 
-    def _learn(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> Float64:
-        """Learn from patterns. -> their (p, k) probabilities."""
+    def _learn(self, patterns: Patterns, gold: NDArray[np.int64] | None, *, for_f1: bool) -> Float64:
+        """Learn from patterns, and on request how items are labeled for F1. -> the patterns' (p, k) probabilities."""
         self._forget()
         cast = np.bincount(patterns.vote, minlength=patterns.n_classes)
         active = find_active(cast, gold, self._balance_of(patterns.n_classes))
@@ -180,8 +180,9 @@ class LabelModel(ABC):
         kept = None if gold is None or self.learns_from_gold else keep_gold(patterns, gold)
         self._seen = replace(seen, gold=kept)
         probabilities = self._complete(self._judge(inner) if found is None else found, patterns)
-        rule = find_f1_rule(lambda rule: rule.sums(probabilities, patterns), patterns.n_classes)
-        self._seen = replace(self._seen, f1=rule)
+        if for_f1:
+            rule = find_f1_rule(lambda rule: rule.sums(probabilities, patterns), patterns.n_classes)
+            self._seen = replace(self._seen, f1=rule)
         return probabilities
 
     def _warn_unless_converged(self) -> None:
@@ -418,7 +419,7 @@ class LabelModel(ABC):
         if metric == "f1":
             rule = self._seen.f1
             if rule is None:
-                raise ParameterError("metric is 'f1', but the set was read for accuracy; fit it with metric='f1'")
+                raise ParameterError("metric is 'f1', but the model read its set for accuracy alone; call fit(votes) first")
             best = rule.decide(probabilities, patterns)
         else:
             best = decide(probabilities, patterns, self.tie_break, self.seed)

@@ -28,7 +28,6 @@ from hyperlabel.models.packing import below, with_prefix
 from hyperlabel.models.seen import keep_gold
 from hyperlabel.networks import Gold, Network, Reduce, Sums, add_sums, is_unrolled, load_network, read
 from hyperlabel.networks.fine_tuning import fine_tune
-from hyperlabel.networks.paper import problems
 from hyperlabel.patterns import Patterns
 from hyperlabel.tensors import Arrays
 from hyperlabel.weights import BUNDLED, Weights, check_weights, load_weights
@@ -37,10 +36,7 @@ from hyperlabel.weights import BUNDLED, Weights, check_weights, load_weights
 # compares the two, and this one never falls below the model that is not fine-tuned.
 FINE_TUNING_LR = 1e-4
 
-MOST_CELLS = 1 << 22
-"""Patterns times LFs times one-vs-rest problems that a network reads at once, about 1 GB; beyond, in chunks."""
-
-_CHUNK = 1 << 16  # patterns
+_CHUNK = 1 << 16  # patterns of a set that does not fit, read at a time
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -80,7 +76,7 @@ class HyperLabelModel(LabelModel):
         if gold is not None and not is_unrolled(self.weights_):
             network = self._fine_tune(patterns, gold)
         known = None if gold is None else keep_gold(patterns, gold)
-        if patterns.n_patterns * patterns.n_lfs * problems(patterns.n_classes) <= MOST_CELLS:
+        if network.fits(patterns):
             self.state_, probabilities = network.read_at_once(patterns, known)
             return probabilities
         chunks = partial(_reduce_chunks, patterns)
@@ -104,10 +100,10 @@ class HyperLabelModel(LabelModel):
         self.state_ = read(self._network(shape), reduce, shape.n_lfs, shape.n_classes, gold)
 
     def _probabilities(self, patterns: Patterns) -> Float64:
-        judge = self._judging_network().probabilities
-        if patterns.n_patterns * patterns.n_lfs * problems(patterns.n_classes) <= MOST_CELLS:
-            return judge(patterns, self.state_)
-        return np.concatenate([judge(chunk, self.state_) for chunk in patterns.split(_CHUNK)])
+        network = self._judging_network()
+        if network.fits(patterns):
+            return network.probabilities(patterns, self.state_)
+        return np.concatenate([network.probabilities(chunk, self.state_) for chunk in patterns.split(_CHUNK)])
 
     def _contributions(self, patterns: Patterns) -> Float64 | None:
         """Of the unrolled network, what each vote adds to a class's logit, less what it adds to others on average."""
