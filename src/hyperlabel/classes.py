@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 
 from hyperlabel.arrays import looks_like_number
 from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.doubts import kind_of
 from hyperlabel.frames import Column
+from hyperlabel.shown import show_some as show_some
 
 ABSTAIN = -1
 """The vote of an LF that does not vote, and the label of an item that gets none."""
@@ -32,22 +34,33 @@ def state_classes(n_classes: int | None, classes: Sequence[Hashable] | None) -> 
     if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray):
         raise ParameterError(f"classes is {classes!r:.60}; expected a list of classes")
     names = tuple(c.item() if isinstance(c, np.generic) else c for c in classes)
-    if not names or not all(isinstance(c, Hashable) for c in names) or len(set(names)) != len(names):
-        raise ParameterError(f"classes is [{show_some(names)}]; expected at least one class, each a single value, once")
+    _check_stated(names)
     if n_classes is not None and n_classes != len(names):
         raise ParameterError(f"n_classes is {n_classes} but classes names {len(names)}; give one of the two")
     return names
+
+
+def _check_stated(names: tuple[Any, ...]) -> None:
+    """Refuse classes that could not be told from each other, from no label, or after they were saved."""
+    kinds = {kind_of(c) if isinstance(c, int | str) else "" for c in names}
+    if len(kinds) != 1 or "" in kinds or len(set(names)) != len(names):
+        raise ParameterError(
+            f"classes is [{show_some(names)}]; expected at least one class, each once, all whole numbers, all texts or all "
+            "booleans"
+        )
+    if ABSTAIN in names:
+        raise ParameterError(
+            f"classes is [{show_some(names)}]; -1 stands for no vote and no label. Call that class something else, such as "
+            "'negative'"
+        )
+    if len(names) > MOST_STATED:
+        raise ParameterError(f"classes names {len(names)} classes; expected at most {MOST_STATED}")
 
 
 def _check_number(n_classes: int) -> int:
     if not isinstance(n_classes, int | np.integer) or not 1 <= n_classes <= MOST_STATED:
         raise ParameterError(f"n_classes is {n_classes!r}; expected a whole number from 1 to {MOST_STATED}")
     return int(n_classes)
-
-
-def show_some(values: Sequence[object]) -> str:
-    """The first few values, for errors."""
-    return ", ".join(map(repr, values[:10])) + (", ..." if len(values) > 10 else "")
 
 
 def limit_numbers(n_classes: int | None) -> tuple[int, str]:
@@ -88,10 +101,33 @@ def infer_classes(columns: Sequence[Column], n_classes: int | None = None) -> Cl
         return (False, True)
     if kind == "text":
         _check_texts(columns)
+        _check_few(len(values))
         return tuple(sorted(values))
     for column in columns:
         check_numbers(column, n_classes)
     return tuple(range(max(2, max(values, default=0) + 1)))
+
+
+def find_classes(
+    columns: Sequence[Column], n_classes: int | None, classes: Sequence[Hashable] | None
+) -> tuple[Classes, bool]:
+    """The classes of table columns, and whether they were stated, so that none can be added.
+
+    >>> find_classes([Column.from_values("a", ["spam", "ham"])], None, None)
+    (('ham', 'spam'), False)
+    """
+    stated = state_classes(n_classes, classes)
+    if stated is not None and classes is not None:
+        return stated, True
+    return complete_classes(infer_classes(columns, n_classes), n_classes), n_classes is not None
+
+
+def _check_few(k: int) -> None:
+    if k > MOST_INFERRED:
+        raise VotesError(
+            f"votes names {k} different classes; expected at most {MOST_INFERRED}. Are these identifiers or texts? Name "
+            "the LFs with lfs; more classes must be stated with classes"
+        )
 
 
 def _one_kind(columns: Sequence[Column]) -> str:
@@ -110,7 +146,7 @@ def _one_kind(columns: Sequence[Column]) -> str:
         value = holder[odd].first_of(odd)
         raise VotesError(
             f"{holder[odd].place(value)} is {value!r:.60} ({odd}) while column '{holder[other].name}' holds {other}s; "
-            "expected one kind of class. Correct it, or leave the column out of lfs"
+            "expected one kind of class. Correct it, or name the LFs with lfs"
         )
     return next(iter(holder), "number")
 
@@ -133,7 +169,8 @@ def check_numbers(column: Column, n_classes: int | None = None) -> None:
     for value in column.voted:
         if not isinstance(value, int) or value < 0:
             raise VotesError(
-                f"{column.place(value)} is {value}; expected a whole number from 0 on, or nothing (or -1) to abstain"
+                f"{column.place(value)} is {value}; expected a whole number from 0 on, or nothing (or -1) to abstain. "
+                "If the column holds no votes, name the LFs with lfs"
             )
         if value >= top:
             raise VotesError(f"{column.place(value)} is {value}; expected a class from 0 to {top - 1}. {remedy}")
@@ -148,26 +185,38 @@ def encode_column(column: Column, classes: Classes) -> NDArray[np.signedinteger]
     number = {value: i for i, value in enumerate(classes)}
     table = [ABSTAIN]
     for value in column.values:
-        if value not in number and not column.is_abstain(value):
+        if value not in number and not column.abstains(value):
             raise VotesError(
                 f"{column.place(value)} is {value!r:.60}; expected one of the classes {show_some(classes)}. "
-                "Correct it, or state it in classes"
+                "Correct it, state it in classes, list it in abstain, or name the LFs with lfs if the column holds no votes"
             )
         table.append(number.get(value, ABSTAIN))
     return np.array(table, smallest_type(len(classes))).take(column.codes + 1)
 
 
+def no_label(classes: Classes) -> int | None:
+    """What stands for no class beside these: -1 beside whole numbers, else None.
+
+    >>> no_label((0, 1)), no_label(("ham", "spam")), no_label((False, True))
+    (-1, None, None)
+    """
+    return ABSTAIN if all(isinstance(c, int) and not isinstance(c, bool) for c in classes) else None
+
+
 def decode(numbers: NDArray[np.integer], classes: Classes) -> NDArray[Any]:
-    """Classes of class numbers; -1 stays -1. (n,) -> (n,).
+    """Classes of class numbers; for -1 nothing: -1 beside whole numbers, None beside texts and booleans. (n,) -> (n,).
 
     >>> decode(np.array([1, -1, 0]), ("ham", "spam")).tolist()
-    ['spam', -1, 'ham']
+    ['spam', None, 'ham']
+    >>> decode(np.array([1, -1, 0]), (0, 1)).tolist()
+    [1, -1, 0]
     """
-    if all(isinstance(c, int) and not isinstance(c, bool) for c in classes):
-        table = np.array([*classes, ABSTAIN])
-    else:
+    none = no_label(classes)
+    if none is None:
         table = np.empty(len(classes) + 1, object)
-        table[:] = [*classes, ABSTAIN]
+        table[:] = [*classes, none]
+    else:
+        table = np.array([*classes, none])
     return table.take(numbers, mode="wrap")
 
 
@@ -189,7 +238,7 @@ def missing_from(classes: Classes, others: Classes) -> Classes:
 def missing_classes(column: Column, classes: Classes) -> Classes:
     """Classes of labels that votes do not have, if they are of one kind; numbers are filled up without gaps."""
     new = [value for value in column.voted if value not in classes]
-    if not new or column.kinds != sorted({Column.kind_of(c) for c in classes}):
+    if not new or column.kinds != sorted({kind_of(c) for c in classes}):
         return ()
     if not are_numbers(classes):
         return tuple(sorted(new, key=str))
