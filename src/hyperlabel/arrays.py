@@ -60,7 +60,9 @@ def _check_format(matrix: Any) -> None:
     broken = {"csr": _broken_rows, "csc": _broken_rows, "bsr": _broken_rows, "coo": _broken_triples}.get(matrix.format)
     reason = None if broken is None else broken(matrix)
     if reason is not None:
-        raise VotesError(f"votes is a broken {matrix.format} matrix: {reason}; expected one that SciPy made. Make it again")
+        raise VotesError(
+            f"votes is a broken {matrix.format} matrix: {reason}; expected one that SciPy made. Make it again"
+        )
 
 
 def _broken_rows(matrix: Any) -> str | None:
@@ -71,7 +73,7 @@ def _broken_rows(matrix: Any) -> str | None:
         height, width = (size // block for size, block in zip(matrix.shape, data.shape[1:], strict=True))
     if starts.dtype.kind not in "iu" or index.dtype.kind not in "iu":
         return f"indptr and indices are {starts.dtype} and {index.dtype}, not integers"
-    if starts.shape != (height + 1,) or starts[0] != 0 or (np.diff(starts) < 0).any() or starts[-1] > len(index):
+    if starts.shape != (height + 1,) or starts[0] != 0 or (starts[1:] < starts[:-1]).any() or starts[-1] > len(index):
         return f"indptr must rise from 0 to at most {len(index)} in {height + 1} steps"
     if index.ndim != 1 or len(data) < len(index):
         return f"{len(index)} indices but {len(data)} values"

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.arrays import looks_like_number
-from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.doubts import kind_of
+from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.frames import Column
 from hyperlabel.shown import show_some as show_some
 
@@ -45,13 +45,13 @@ def _check_stated(names: tuple[Any, ...]) -> None:
     kinds = {kind_of(c) if isinstance(c, int | str) else "" for c in names}
     if len(kinds) != 1 or "" in kinds or len(set(names)) != len(names):
         raise ParameterError(
-            f"classes is [{show_some(names)}]; expected at least one class, each once, all whole numbers, all texts or all "
-            "booleans"
+            f"classes is [{show_some(names)}]; expected at least one class, each once, all whole numbers, all texts or "
+            "all booleans"
         )
     if ABSTAIN in names:
         raise ParameterError(
-            f"classes is [{show_some(names)}]; -1 stands for no vote and no label. Call that class something else, such as "
-            "'negative'"
+            f"classes is [{show_some(names)}]; -1 stands for no vote and no label. Call that class something "
+            "else, such as 'negative'"
         )
     if len(names) > MOST_STATED:
         raise ParameterError(f"classes names {len(names)} classes; expected at most {MOST_STATED}")
@@ -125,8 +125,8 @@ def find_classes(
 def _check_few(k: int) -> None:
     if k > MOST_INFERRED:
         raise VotesError(
-            f"votes names {k} different classes; expected at most {MOST_INFERRED}. Are these identifiers or texts? Name "
-            "the LFs with lfs; more classes must be stated with classes"
+            f"votes names {k} different classes; expected at most {MOST_INFERRED}. Are these identifiers or texts? "
+            "Name the LFs with lfs; more classes must be stated with classes"
         )
 
 
@@ -186,9 +186,10 @@ def encode_column(column: Column, classes: Classes) -> NDArray[np.signedinteger]
     table = [ABSTAIN]
     for value in column.values:
         if value not in number and not column.abstains(value):
+            other = "" if column.describe is not None else ". If the column holds no votes, name the LFs with lfs"
             raise VotesError(
                 f"{column.place(value)} is {value!r:.60}; expected one of the classes {show_some(classes)}. "
-                "Correct it, state it in classes, list it in abstain, or name the LFs with lfs if the column holds no votes"
+                f"Correct it, or state it in classes{other}"
             )
         table.append(number.get(value, ABSTAIN))
     return np.array(table, smallest_type(len(classes))).take(column.codes + 1)

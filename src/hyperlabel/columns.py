@@ -194,7 +194,7 @@ def choose_columns(
     if lfs is None:
         chosen = [name for name in names if may_be_votes(name) and name not in known]
         if not chosen:
-            raise VotesError(f"the table has no LF column; its columns are {show_some(names)}. {REMEDY.capitalize()}")
+            raise VotesError(f"the table has no LF column; its columns are {show_some(names)}; {REMEDY}")
     else:
         chosen = _match(names, lfs)
     twice = next((name for name, count in Counter(names).items() if count > 1 and name in set(chosen)), None)
@@ -213,7 +213,10 @@ def _match(names: Sequence[str], lfs: Sequence[str]) -> list[str]:
     for i, pattern in enumerate(wanted):
         found = [pattern] if pattern in present else [name for name in names if fnmatchcase(name, pattern)]
         if not found:
-            raise VotesError(f"lfs has {pattern!r}, which no column matches; the columns are {show_some(names)}")
+            what = (
+                f"lfs has {pattern!r}, which no column matches" if "*" in pattern else f"votes lacks the LF {pattern!r}"
+            )
+            raise VotesError(f"{what}; the columns are {show_some(names, 20)}")
         if pattern in wanted[:i]:
             raise ParameterError(f"lfs has {pattern!r} twice; name each column once")
         chosen.update(dict.fromkeys(found))
@@ -342,7 +345,8 @@ def _check_wide(names: Sequence[str], summarize: Summarize) -> None:
     item = next(iter([*find_identifiers(rest), *rest]))
     raise VotesError(
         f"the table looks long, one row per vote: {voter.name!r} says who votes, {cast.name!r} for what. Read it with "
-        f"long=({item!r}, {voter.name!r}, {cast.name!r}) or Votes.from_long (command line: --long). If it is wide, {REMEDY}"
+        f"long=({item!r}, {voter.name!r}, {cast.name!r}) or Votes.from_long (command line: --long). If it is "
+        f"wide, {REMEDY}"
     )
 
 

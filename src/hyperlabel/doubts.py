@@ -146,8 +146,12 @@ def _compare_texts(tallies: dict[str, Tally], n_rows: Mapping[str, int]) -> tupl
     refused |= {name: f"{_no_company(tallies[name])} and has it in nearly every row" for name in constant}
     if refused or not lone or median_low(map(len, tallies.values())) == 1:
         return refused, []  # where most LFs vote for one class each, one more is nothing special
-    shown = ", ".join(f"{next(iter(tallies[name]))!r} ({name!r}, {sum(tallies[name].values()):,} votes)" for name in lone)
-    return {}, [f"classes that only one LF votes for, and it for no other: {shown}; if a column holds no votes, {REMEDY}"]
+    shown = ", ".join(
+        f"{next(iter(tallies[name]))!r} ({name!r}, {sum(tallies[name].values()):,} votes)" for name in lone
+    )
+    return {}, [
+        f"classes that only one LF votes for, and it for no other: {shown}; if a column holds no votes, {REMEDY}"
+    ]
 
 
 def _no_company(tally: Tally) -> str:
@@ -188,23 +192,25 @@ def _groups(tallies: dict[str, Tally]) -> dict[str, str]:
     return {name: root(name) for name in tallies}
 
 
-def _compare_numbers(
-    tallies: dict[str, dict[int, int]], n_rows: Mapping[str, int]
-) -> tuple[dict[str, str], list[str]]:
+def _compare_numbers(tallies: dict[str, dict[int, int]], n_rows: Mapping[str, int]) -> tuple[dict[str, str], list[str]]:
     """Class numbers that only one column has. Columns of many more values than others prove nothing for each other."""
-    narrow = {name for name, tally in tallies.items() if len(tally) <= max(3, 2 * median_low(map(len, tallies.values())))}
+    narrow = {
+        name for name, tally in tallies.items() if len(tally) <= max(3, 2 * median_low(map(len, tallies.values())))
+    }
     holders = Counter(value for name in narrow for value in tallies[name])
-    refused, doubts = {}, []
+    refused, doubts = dict[str, str](), dict[str, str]()
     for name, tally in tallies.items():
         own = [value for value in tally if holders[value] == (name in narrow)]
         if len(own) < 2 or (n_rows[name] < FEW_ROWS and max(own) < _SMALL_NUMBERS):
             continue
         if len(own) > (1 - _LEAST_SHARED) * len(tally):
             refused[name] = f"holds the numbers {show_some(sorted(own), 5)}, which no other LF votes for"
-        else:
-            doubts.append(f"{name!r} ({show_some(sorted(own), 5)})")
-    warning = f"classes that only one LF votes for: {', '.join(doubts)}; if a column holds no votes, {REMEDY}"
-    return refused, [warning] if doubts else []
+        elif sum(tally[value] for value in own) >= FEW_ROWS:
+            doubts[name] = f"{name!r} ({show_some(sorted(own), 5)})"
+    if not doubts or len(doubts) > len(tallies) / 2:  # where most columns have such numbers, there are many classes
+        return refused, []
+    shown = ", ".join(doubts.values())
+    return refused, [f"classes that only one LF votes for: {shown}; if a column holds no votes, {REMEDY}"]
 
 
 # What classes can be.
@@ -237,6 +243,8 @@ def _one_class(value: object, votes: int) -> str:
 def _typos(tallies: Tallies, classes: Counter[Any]) -> list[str]:
     """Classes of few votes that one LF casts, which votes for others nearly always."""
     rare = {value for value, n in classes.items() if n <= _HANDFUL}
+    usual = [value for value in classes if kind_of(value) == "number" and value not in rare]
+    rare -= {value for value in rare if kind_of(value) == "number" and value <= max(usual, default=0) + 1}
     found = [
         (value, name, tally[value])
         for name, tally in tallies.items()
@@ -246,11 +254,13 @@ def _typos(tallies: Tallies, classes: Counter[Any]) -> list[str]:
     if not found:
         return []
     names = [c for c in classes if isinstance(c, str) and c not in rare]
-    shown = "; ".join(f"{value!r} ({name!r}, {n}){_meant(value, names)}" for value, name, n in sorted(found, key=str)[:5])
+    shown = "; ".join(
+        f"{value!r} ({name!r}, {n}){_meant(value, names)}" for value, name, n in sorted(found, key=str)[:5]
+    )
     more = f"; and {len(found) - 5} more" if len(found) > 5 else ""
     return [
-        f"a class that one LF votes for a handful of times: {shown}{more}. If mistyped, correct it; else state all classes "
-        "with classes"
+        f"a class that one LF votes for a handful of times: {shown}{more}. If mistyped, correct it; else state all "
+        "classes with classes"
     ]
 
 
@@ -273,8 +283,8 @@ def warn_of_numbers(classes: Mapping[Any, int]) -> list[str]:
     low, high = min(classes), max(classes)
     if low == 1:
         return [
-            f"class numbers begin at 1: class 0 has none of the {sum(classes.values()):,} votes, and is a class all the "
-            "same; subtract 1, or state the classes"
+            f"class numbers begin at 1: class 0 has none of the {sum(classes.values()):,} votes, and is a class all "
+            "the same; subtract 1, or state the classes"
         ]
     if high + 1 >= _SMALL_NUMBERS + 2 * len(classes):
         return [

@@ -84,7 +84,8 @@ class Column:
         values, codes = factors
         number: dict[Any, int] = {}
         table = [
-            -1 if value is None else number.setdefault((type(value), value), len(number)) for value in map(plain, values)
+            -1 if value is None else number.setdefault((type(value), value), len(number))
+            for value in map(plain, values)
         ]
         if table != list(range(len(values))):
             codes = np.array([*table, -1], np.int64)[codes]
@@ -175,11 +176,11 @@ def factorize_numbers(values: NDArray[Any]) -> Factors:
 def _factorize_whole(values: NDArray[Any]) -> Factors:
     """Of values of a small range by counting, of others by sorting."""
     low, high = (values.min(), values.max()) if len(values) else (0, 0)
-    if not (-MOST_LISTED <= low and high <= MOST_LISTED):
+    if not (low >= -MOST_LISTED and high <= MOST_LISTED):
         distinct, codes = np.unique(values, return_inverse=True)
         return distinct.tolist(), codes
     shifted = values.astype(np.int64) - int(low)
-    if values.dtype.kind == "f" and (shifted + low != values).any():
+    if values.dtype.kind == "f" and (shifted + int(low) != values).any():
         distinct, codes = np.unique(values, return_inverse=True)
         return distinct.tolist(), codes
     present = np.bincount(shifted, minlength=1) > 0

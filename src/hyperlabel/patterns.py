@@ -95,7 +95,8 @@ class Patterns:
         """
         merged: Patterns | None = None
         for number, chunk in enumerate(chunks):
-            patterns = replace(to_patterns(chunk, n_classes=n_classes, classes=classes), inverse=None)
+            names = None if merged is None else merged.lf_names
+            patterns = replace(to_patterns(chunk, n_classes=n_classes, classes=classes, lfs=names), inverse=None)
             try:
                 merged = patterns if merged is None else merged.merge(patterns)
             except VotesError as error:
@@ -271,14 +272,20 @@ class Patterns:
         return self.inverse
 
 
-def to_patterns(data: object, *, n_classes: int | None = None, classes: Sequence[Hashable] | None = None) -> Patterns:
+def to_patterns(
+    data: object,
+    *,
+    n_classes: int | None = None,
+    classes: Sequence[Hashable] | None = None,
+    lfs: Sequence[str] | None = None,
+) -> Patterns:
     """Patterns from whatever holds votes, or from patterns.
 
     >>> to_patterns([[0, -1], [1, 1], [1, 1]]).counts.tolist()
     [1, 2]
     """
     if not isinstance(data, Patterns):
-        return Patterns.from_votes(to_votes(data, n_classes=n_classes, classes=classes))
+        return Patterns.from_votes(to_votes(data, n_classes=n_classes, classes=classes, lfs=lfs))
     stated = state_classes(n_classes, classes)
     if stated is None:
         return data

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.classes import state_classes
+from hyperlabel.columns import choose_columns
 from hyperlabel.errors import ParameterError, VotesError, require
-from hyperlabel.votes import Votes
-
-NOT_LFS = ("", "id", "item", "text", "gold", "truth", "label")
-"""Columns that are not LFs unless they are named as such; the nameless one is an index that pandas wrote."""
+from hyperlabel.votes import Votes, to_votes
+from hyperlabel.written import read_header
 
 SPLITS = ("train", "valid", "test")
 TABLES = {".csv": "csv", ".tsv": "tsv", ".parquet": "parquet", ".pq": "parquet"}
@@ -26,19 +24,23 @@ def read_votes(
     *,
     lfs: Sequence[str] | None = None,
     long: tuple[str, str, str] | None = None,
+    abstain: Sequence[Any] | None = None,
     n_classes: int | None = None,
     classes: Sequence[Hashable] | None = None,
+    strict: bool = False,
 ) -> Votes:
     r"""Read votes from a file or folder.
 
     Args:
         path: A .csv, .tsv or .parquet table, a .npy or .npz array, or a folder with WRENCH's train.json,
             valid.json and test.json (any of them may be missing).
-        lfs: Columns of a table that are LFs, as names or patterns such as `lf_*`. Without it every column
-            but id, item, text, gold, truth and label is one. For arrays and folders, the names of the LFs.
+        lfs: Columns of a table that are LFs, as names or patterns such as `lf_*`; see `Votes.from_frame`. For arrays
+            and folders, the names of the LFs.
         long: The columns of item, LF and vote of a long table.
+        abstain: Values of a table that abstain; see `Votes.from_frame`.
         n_classes: Number of classes; inferred if not given.
         classes: The classes; inferred if not given.
+        strict: Whether what would be a warning is an error.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -49,7 +51,7 @@ def read_votes(
     """
     path = Path(path)
     if long is not None and path.suffix in TABLES:
-        return _read_long(path, lfs, long, n_classes, classes)
+        return _read_long(path, lfs, long, abstain=abstain, n_classes=n_classes, classes=classes, strict=strict)
     if long is not None:
         raise ParameterError(f"long is {long!r} but '{path}' is no table; expected one of {', '.join(TABLES)}")
     if path.is_dir():
@@ -59,15 +61,17 @@ def read_votes(
         read = Votes.from_sparse if hasattr(data, "tocoo") else Votes.from_array
         return read(data, n_classes=n_classes, classes=classes, lfs=lfs)
     frame = read_table(path)
-    return Votes.from_frame(frame, lfs=lf_columns(frame.columns, lfs), n_classes=n_classes, classes=classes)
+    header = read_header(path) if TABLES[path.suffix] == "parquet" and lfs is None else None
+    if header is not None:
+        return to_votes(Votes.from_saved(frame, header), n_classes=n_classes, classes=classes)
+    return Votes.from_frame(frame, lfs=lfs, abstain=abstain, n_classes=n_classes, classes=classes, strict=strict)
 
 
 def _read_long(
     path: Path,
     lfs: Sequence[str] | None,
     long: tuple[str, str, str],
-    n_classes: int | None,
-    classes: Sequence[Hashable] | None,
+    **options: Any,
 ) -> Votes:
     if isinstance(long, str) or len(long) != 3:
         raise ParameterError(f"long is {long!r}; expected three columns: (item, lf, vote)")
@@ -76,7 +80,7 @@ def _read_long(
             f"lfs is {list(lfs)} and long is {long!r}; a long table names its LFs itself, leave out lfs"
         )
     item, lf, vote = long
-    return Votes.from_long(read_table(path), item=item, lf=lf, vote=vote, n_classes=n_classes, classes=classes)
+    return Votes.from_long(read_table(path), item=item, lf=lf, vote=vote, **options)
 
 
 def read_table(path: str | Path) -> Any:
@@ -160,26 +164,12 @@ def _check_file(path: Path) -> None:
 
 
 def lf_columns(names: Sequence[str], lfs: Sequence[str] | None) -> list[str]:
-    """The columns of a table that are LFs.
+    """The columns of a table that may be LFs, by their names; `hyperlabel.columns.take_votes` looks at values too.
 
     >>> lf_columns(["id", "text", "lf_a", "lf_b", "note"], ["lf_*"])
     ['lf_a', 'lf_b']
     """
-    if lfs is None:
-        chosen = [name for name in names if name not in NOT_LFS]
-        if not chosen:
-            raise VotesError(f"the table has no LF column; its columns are {', '.join(names)}. Name some with lfs")
-        return chosen
-    if isinstance(lfs, str):
-        raise ParameterError(f"lfs is the text {lfs!r}; expected a list of columns: [{lfs!r}]")
-    for pattern in lfs:
-        if not any(_matches(name, pattern) for name in names):
-            raise VotesError(f"lfs has '{pattern}', which no column matches; the columns are {', '.join(names)}")
-    return [name for name in names if any(_matches(name, pattern) for pattern in lfs)]
-
-
-def _matches(name: str, pattern: str) -> bool:
-    return name == pattern or fnmatchcase(name, pattern)  # a name may itself hold brackets or stars
+    return list(choose_columns(names, lfs))
 
 
 def read_array(path: str | Path) -> Any:

@@ -18,17 +18,19 @@ GLANCE = 1000
 
 
 class Table(Protocol):
-    """A table in memory.
+    """A table in memory."""
 
-    Attributes:
-        names: The names of its columns; a nameless one is the empty text.
-        n_rows: Number of rows.
-        index: The pandas index, if it says more than the place of a row; None otherwise.
-    """
+    @property
+    def names(self) -> list[str]:
+        """The names of its columns; a nameless one is the empty text."""
 
-    names: list[str]
-    n_rows: int
-    index: Any
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+
+    @property
+    def index(self) -> Any:
+        """The pandas index; None where there is none."""
 
     def columns(self, names: Sequence[str], rows: int | None = None) -> list[Column]:
         """Factorized columns, of the first rows if a number is given. Columns that were not read are left out."""
@@ -50,7 +52,8 @@ def open_table(data: Any, wanted: Callable[[list[str]], Sequence[str]] | None = 
     """A table in memory from whatever holds its columns.
 
     Args:
-        data: A pandas or Polars frame, a Polars LazyFrame, a pyarrow Table, a Hugging Face Dataset, or a list of records.
+        data: A pandas or Polars frame, a Polars LazyFrame, a pyarrow Table, a Hugging Face Dataset, or a list of
+            records.
         wanted: Which of the columns are needed; a lazy frame reads no others.
 
     >>> open_table([{"a": 1}, {"a": 2, "b": 3}]).names
@@ -104,7 +107,7 @@ def _open_arrow(table: Any, wanted: _Wanted) -> Table:
         if not hasattr(table, "to_pandas"):
             raise MissingExtraError("this needs the package 'polars'; run: pip install 'hyperlabel[cli]'") from None
         return _Pandas.of(table.to_pandas())
-    frame = pl.from_arrow(table)
+    frame: Any = pl.from_arrow(table)
     return _Polars(frame, list(frame.columns))
 
 
@@ -118,8 +121,7 @@ class _Pandas:
     @classmethod
     def of(cls, frame: Any) -> "_Pandas":
         names = ["" if name is None or name != name else str(name) for name in frame.columns]
-        kept = None if is_default(frame.index) else frame.index
-        return cls(frame, names, len(frame), kept)
+        return cls(frame, names, len(frame), frame.index)
 
     def columns(self, names: Sequence[str], rows: int | None = None) -> list[Column]:
         place = {name: j for j, name in enumerate(self.names)}

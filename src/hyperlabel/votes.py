@@ -1,14 +1,13 @@
 """Votes: the only place that checks and encodes what users hand in.
 
-Flows in: arrays, nested lists, pandas or Polars frames, scipy.sparse matrices, wide or long. Flows out: class
-numbers 0..k-1 for n items and m LFs, dense or sparse, with the names of classes, LFs and items beside them.
-Code behind this door trusts what it gets.
+Flows in: arrays, nested lists, frames, records, scipy.sparse matrices, wide or long. Flows out: class numbers 0..k-1
+for n items and m LFs, dense or sparse, with the names of classes, LFs and items beside them. Code behind this door
+trusts what it gets.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,61 +18,44 @@ from hyperlabel.classes import (
     Classes,
     complete_classes,
     encode_column,
-    infer_classes,
-    limit_numbers,
     missing_classes,
+    missing_from,
     show_some,
     smallest_type,
     state_classes,
 )
-from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.frames import Column, columns_of, is_frame, is_series
+from hyperlabel.doubts import FEW_ROWS
+from hyperlabel.encode import encode_long, encode_wide, number_classes
+from hyperlabel.errors import VotesError, warn_of_votes
+from hyperlabel.items import Origin, identify
+from hyperlabel.parts import (
+    default_names,
+    join_names,
+    match_lfs,
+    match_rows,
+    triples,
+    warn_of_missing_zero,
+)
 from hyperlabel.rows import Rows
+from hyperlabel.sources import holds_columns
+from hyperlabel.vote_frame import VoteFrame
 
 __all__ = ["ABSTAIN", "Rows", "Votes", "match_lfs", "to_votes"]
 
 Ints = NDArray[np.integer]
 
 
-@dataclass(frozen=True, eq=False)
-class Votes:
-    """The votes of m LFs on n items.
+@dataclass(frozen=True, eq=False, repr=False)
+class Votes(VoteFrame):
+    """The votes of m LFs on n items; behaves like a frame with one column per LF.
 
-    Make them with `from_array`, `from_frame`, `from_long`, `from_sparse` or `hyperlabel.read_votes`.
+    Make them with `from_array`, `from_frame`, `from_long`, `from_sparse` or `hyperlabel.read_votes`; the
+    attributes are those of `VoteFrame`.
 
-    Attributes:
-        n_items: Number of items.
-        n_lfs: Number of LFs.
-        classes: The classes; a vote is a place in this tuple.
-        stated: Whether the classes were stated, not inferred; then no class can be added.
-        lf_names: One name per LF.
-        named: Whether the names were given; LFs are matched by them then, and by their order otherwise.
-        items: One identifier an item, where the source has them.
-        cells: (n, m) class numbers, -1 abstains; None where votes are held as sparse rows only.
+    >>> votes = Votes.from_array([[0, 1], [1, -1], [1, 1]], lfs=["links", "short"])
+    >>> votes.shape, votes["short"].tolist(), votes[1:].to_numpy().tolist()
+    ((3, 2), [1, -1, 1], [[1, -1], [1, 1]])
     """
-
-    n_items: int
-    n_lfs: int
-    classes: Classes
-    stated: bool
-    lf_names: tuple[str, ...]
-    items: NDArray[Any] | None = None
-    cells: Ints | None = None
-    _rows: Rows | None = None
-    named: bool = True
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return len(self.classes)
-
-    @cached_property
-    def rows(self) -> Rows:
-        """The votes as sparse rows."""
-        if self._rows is not None:
-            return self._rows
-        assert self.cells is not None  # one of the two is always there
-        return Rows.from_cells(self.cells)
 
     @classmethod
     def from_array(
@@ -83,7 +65,7 @@ class Votes:
         n_classes: int | None = None,
         classes: Sequence[Hashable] | None = None,
         lfs: Sequence[str] | None = None,
-    ) -> "Votes":
+    ) -> Self:
         """Votes from an array or nested lists of integers: -1 abstains, 0..k-1 are classes.
 
         Args:
@@ -97,10 +79,12 @@ class Votes:
         """
         cells = check_array(array)
         high = int(cells.max())
-        known, stated = _number_classes(high, n_classes, classes, lambda: f"votes{place(cells == high)} is {high}")
-        n, m = cells.shape
+        known, stated = number_classes(high, n_classes, classes, lambda: f"votes{place(cells == high)} is {high}")
+        if not stated and len(cells) >= FEW_ROWS and (high == 0 or not (cells[:FEW_ROWS] == 0).any()):
+            warn_of_missing_zero(cells)
         signed = cells.astype(np.int64) if cells.dtype == np.uint64 else cells
-        return cls(n, m, known, stated, _lf_names(lfs, m), cells=signed, named=lfs is not None)
+        names = default_names(lfs, cells.shape[1])
+        return cls._trust(known, stated, names, len(cells), cells=signed, named=lfs is not None)
 
     @classmethod
     def from_frame(
@@ -108,34 +92,58 @@ class Votes:
         frame: object,
         *,
         lfs: Sequence[str] | None = None,
+        item: str | None = None,
+        abstain: Sequence[Any] | None = None,
         n_classes: int | None = None,
         classes: Sequence[Hashable] | None = None,
-    ) -> "Votes":
-        """Votes from a wide pandas or Polars frame: one row an item, one column an LF.
+        strict: bool = False,
+    ) -> Self:
+        """Votes from a wide table: one row per item, one column per LF.
 
         Args:
-            frame: The frame. Null, NaN, an empty text and -1 abstain. Whole numbers are class numbers; texts and
-                booleans are class names.
-            lfs: Columns that are LFs; all if not given.
+            frame: A pandas or Polars frame, a pyarrow Table, a Hugging Face Dataset, or a list of records. Whole
+                numbers are class numbers; texts and booleans are class names.
+            lfs: Columns that are LFs, as names or patterns such as `lf_*`. Without it all are but those whose names say
+                otherwise (`hyperlabel.columns`); a column that cannot be votes is refused.
+            item: The column of the items' identifiers; one named `id`, `item` or the like if not given, or else the
+                index of a pandas frame.
+            abstain: Values that abstain, beside null, NaN and blank texts; -1 and texts such as NA, None, null, abstain
+                and - if not given.
             n_classes: Number of classes; inferred if not given.
             classes: The classes, in the order their probabilities shall have; inferred if not given (texts in
-                alphabetical order).
+                alphabetical order, at most 10,000).
+            strict: Whether what would be a warning is an error.
+
+        Raises:
+            VotesError: A column cannot be votes, or a value no class.
 
         >>> import pandas as pd
-        >>> votes = Votes.from_frame(pd.DataFrame({"a": ["spam", None], "b": ["spam", "ham"]}))
-        >>> votes.classes, votes.cells.tolist()
-        (('ham', 'spam'), [[1, 1], [-1, 0]])
+        >>> votes = Votes.from_frame(pd.DataFrame({"id": [7, 8], "a": ["spam", None], "b": ["spam", "ham"]}))
+        >>> votes.classes, votes.cells.tolist(), votes.items.tolist()
+        (('ham', 'spam'), [[1, 1], [-1, 0]], [7, 8])
         """
-        columns = columns_of(frame, lfs)
-        if not columns or not len(columns[0].codes):
-            rows = f" and {len(columns[0].codes)} rows" if columns else ""
-            raise VotesError(f"votes has {len(columns)} LF columns{rows}; expected at least one LF and one item")
-        known, stated = _column_classes(columns, n_classes, classes)
-        cells = np.empty((len(columns[0].codes), len(columns)), smallest_type(len(known)))
-        for j, column in enumerate(columns):
-            cells[:, j] = encode_column(column, known)
-        n, m = cells.shape
-        return cls(n, m, known, stated, tuple(column.name for column in columns), cells=cells)
+        votes = cls.read_frame(frame, lfs=lfs, item=item, abstain=abstain, n_classes=n_classes, classes=classes)
+        assert votes.origin.columns is not None  # votes of a frame know what was taken
+        warn_of_votes(votes.origin.columns.warnings, strict=strict)
+        return votes
+
+    @classmethod
+    def read_frame(
+        cls,
+        frame: object,
+        *,
+        lfs: Sequence[str] | None = None,
+        item: str | None = None,
+        abstain: Sequence[Any] | None = None,
+        n_classes: int | None = None,
+        classes: Sequence[Hashable] | None = None,
+    ) -> Self:
+        """As `from_frame`, but silently: what is to be said is in `origin.columns.warnings`."""
+        wide = encode_wide(frame, lfs, item, abstain, n_classes, classes)
+        ids, origin = identify(wide.table, item, wide.columns)
+        return cls._trust(
+            wide.classes, wide.stated, wide.columns.lfs, len(wide.cells), items=ids, cells=wide.cells, origin=origin
+        )
 
     @classmethod
     def from_long(
@@ -145,21 +153,25 @@ class Votes:
         item: str,
         lf: str,
         vote: str,
+        abstain: Sequence[Any] | None = None,
         n_classes: int | None = None,
         classes: Sequence[Hashable] | None = None,
-    ) -> "Votes":
-        """Votes from a long pandas or Polars frame: one row a vote, as crowdsourcing tools write them.
+        strict: bool = False,
+    ) -> Self:
+        """Votes from a long table: one row per vote, as crowdsourcing tools write them.
 
         Items keep the order in which they first appear; `items` holds their identifiers. A row without a
         vote keeps its item and adds nothing.
 
         Args:
-            frame: The frame.
+            frame: The table, as for `from_frame`.
             item: Column of the item.
             lf: Column of the LF or person.
             vote: Column of the vote.
+            abstain: Values that abstain, as for `from_frame`.
             n_classes: Number of classes; inferred if not given.
             classes: The classes; inferred if not given.
+            strict: Whether what would be a warning is an error.
 
         >>> import pandas as pd
         >>> frame = pd.DataFrame({"task": [7, 7, 3], "worker": ["a", "b", "a"], "label": ["x", "y", "y"]})
@@ -167,18 +179,17 @@ class Votes:
         >>> votes.items.tolist(), votes.lf_names, votes.n_classes
         ([7, 3], ('a', 'b'), 2)
         """
-        item_column, lf_column, vote_column = columns_of(frame, [item, lf, vote])
-        if not len(vote_column.codes):
-            raise VotesError("votes has no rows; expected at least one vote")
-        _check_identified(item_column)
-        _check_identified(lf_column)
-        known, stated = _column_classes([vote_column], n_classes, classes)
-        numbers = encode_column(vote_column, known)
-        item_number, items = _by_appearance(item_column)
-        kept = _one_vote_a_pair(item_number, lf_column, numbers, items, known)
-        rows = Rows.from_triples(item_number[kept], lf_column.codes[kept], numbers[kept], len(items))
-        names = tuple(str(value) for value in lf_column.values)
-        return cls(len(items), len(names), known, stated, names, items=items, _rows=rows)
+        long = encode_long(frame, (item, lf, vote), abstain, n_classes, classes)
+        warn_of_votes(long.warnings, strict=strict)
+        return cls._trust(
+            long.classes,
+            long.stated,
+            long.lf_names,
+            len(long.items),
+            items=long.items,
+            _rows=long.rows,
+            origin=Origin(item),
+        )
 
     @classmethod
     def from_sparse(
@@ -188,7 +199,7 @@ class Votes:
         n_classes: int | None = None,
         classes: Sequence[Hashable] | None = None,
         lfs: Sequence[str] | None = None,
-    ) -> "Votes":
+    ) -> Self:
         """Votes from a scipy.sparse matrix: a stored v is class v - 1, nothing stored abstains.
 
         >>> import scipy.sparse
@@ -202,11 +213,53 @@ class Votes:
             first = int((vote == high).argmax())
             return f"votes[{row[first]}, {column[first]}] stores {high + 1}, which is class {high}"
 
-        known, stated = _number_classes(high, n_classes, classes, where)
+        known, stated = number_classes(high, n_classes, classes, where)
         rows = Rows.from_triples(row, column, vote, n)
-        return cls(n, m, known, stated, _lf_names(lfs, m), _rows=rows, named=lfs is not None)
+        return cls._trust(known, stated, default_names(lfs, m), n, _rows=rows, named=lfs is not None)
 
-    def with_classes(self, classes: Sequence[Hashable]) -> "Votes":
+    @classmethod
+    def from_saved(cls, frame: object, header: dict[str, Any]) -> Self:
+        """Votes from the frame and the header of a file that `save` wrote."""
+        votes = cls.read_frame(frame, lfs=header["lfs"], item=header["item"], abstain=(), classes=header["classes"])
+        if header["item"] is None:
+            votes = votes._replace(items=None)
+        return votes._replace(named=header["named"], stated=header["stated"])
+
+    # Matching.
+
+    def join(self, other: object) -> "Votes":
+        """These votes and those of more LFs on the same items.
+
+        Items are matched by their identifiers where both have them, and by their place otherwise. An item that only
+        these votes have keeps its place, and the new LFs abstain on it.
+
+        >>> one = Votes.from_array([[0], [1]], lfs=["a"])
+        >>> one.join(Votes.from_array([[1], [-1]], lfs=["b"])).to_numpy().tolist()
+        [[0, 1], [1, -1]]
+        """
+        more = to_votes(other)
+        names = join_names(self.lf_names, more.lf_names, renumber=not self.named and not more.named)
+        new = missing_from(self.classes, more.classes)
+        if new and self.stated:
+            used = set(np.unique(more.rows.vote).tolist())
+            more._check_unused([i for i, c in enumerate(more.classes) if c in new and i in used], self.classes)
+            new = ()
+        classes = self.classes + new
+        number = {c: i for i, c in enumerate(classes)}
+        table = np.array([number.get(c, ABSTAIN) for c in more.classes], np.int64)
+        item, lf, vote = triples(self.rows)
+        item2, lf2, vote2 = triples(match_rows(self.identity, more.identity, more.rows))
+        rows = Rows.from_triples(
+            np.concatenate([item, item2]),
+            np.concatenate([lf, lf2 + self.n_lfs]),
+            np.concatenate([vote, table[vote2]]),
+            self.n_items,
+        )
+        named = self.named or more.named
+        joined = self._replace(classes=classes, lf_names=names, n_lfs=len(names), cells=None, _rows=rows, named=named)
+        return joined._dense() if self.cells is not None else joined
+
+    def with_classes(self, classes: Sequence[Hashable]) -> Self:
         """The same votes with the classes stated, which must hold every class that is voted for.
 
         >>> votes = Votes.from_array([[0, 1], [1, -1]]).with_classes([1, 0, 2])
@@ -216,14 +269,14 @@ class Votes:
         stated = state_classes(None, classes)
         assert stated is not None  # classes are given
         if stated[: self.n_classes] == self.classes:
-            return replace(self, classes=stated, stated=True)
+            return self._replace(classes=stated, stated=True)
         number = {c: i for i, c in enumerate(stated)}
         self._check_unused([i for i, c in enumerate(self.classes) if c not in number], stated)
         table = np.array([number.get(c, ABSTAIN) for c in self.classes] + [ABSTAIN], smallest_type(len(stated)))
         if self.cells is not None:
-            return replace(self, classes=stated, stated=True, cells=table[self.cells], _rows=None)
+            return self._replace(classes=stated, stated=True, cells=table[self.cells], _rows=None)
         rows = Rows(self.rows.starts, self.rows.lf, table[self.rows.vote].astype(np.int64))
-        return replace(self, classes=stated, stated=True, _rows=rows)
+        return self._replace(classes=stated, stated=True, _rows=rows)
 
     def _check_unused(self, unknown: list[int], classes: Classes) -> None:
         """Check that nobody votes for some classes, since they are not among the stated ones."""
@@ -239,176 +292,67 @@ class Votes:
                 "Correct it, or state it in classes"
             )
 
-    def with_lfs(self, names: Sequence[str]) -> "Votes":
+    def with_lfs(self, names: Sequence[str]) -> Self:
         """The same votes with the LFs in the order of their names, which must be the same names.
 
         >>> Votes.from_array([[0, 1]], lfs=["a", "b"]).with_lfs(["b", "a"]).cells.tolist()
         [[1, 0]]
         """
         wanted = tuple(names)
-        if self.lf_names == wanted:
-            return self
-        order = match_lfs(self.lf_names, wanted)
-        if self.cells is not None:
-            return replace(self, cells=self.cells[:, order], lf_names=wanted, _rows=None)
-        index = np.empty(len(order), np.int64)
-        index[order] = np.arange(len(order))
-        item = np.repeat(np.arange(self.n_items), np.diff(self.rows.starts))
-        rows = Rows.from_triples(item, index[self.rows.lf], self.rows.vote, self.n_items)
-        return replace(self, lf_names=wanted, _rows=rows)
+        return self if self.lf_names == wanted else self._take_lfs(match_lfs(self.lf_names, wanted))
 
-    def with_labels(self, labels: object, name: str) -> tuple["Votes", NDArray[np.int64]]:
+    def with_labels(self, labels: object, name: str) -> tuple[Self, NDArray[np.int64]]:
         """Encode gold or truth; classes that only labels have are added, unless classes were stated.
 
         Args:
-            labels: (n,) classes with -1, None or NaN for unknown; or a mapping from item to class, where an
-                item is its identifier if the votes have them and its index otherwise.
+            labels: (n,) classes with -1, None or NaN for unknown; a pandas Series, matched by its index; or a mapping
+                from item to class, where an item is its identifier if the votes have them and its index otherwise.
             name: What to call the labels in an error.
 
         Returns:
             The votes, perhaps with more classes, and (n,) class numbers, -1 for unknown.
 
-        >>> votes, gold = Votes.from_array([[0, 1], [1, 1]]).with_labels({1: 2}, "gold")
-        >>> votes.n_classes, gold.tolist()
+        >>> votes, truth = Votes.from_array([[0, 1], [1, 1]]).with_labels({1: 2}, "truth")
+        >>> votes.n_classes, truth.tolist()
         (3, [-1, 2])
         """
-        column = self._label_column(labels, name)
+        column = self.identity.match(labels, name)
         extra = () if self.stated else missing_classes(column, self.classes)
-        votes = replace(self, classes=self.classes + extra) if extra else self
-        return votes, encode_column(column, votes.classes).astype(np.int64)
-
-    def _label_column(self, labels: Any, name: str) -> Column:
-        if isinstance(labels, Mapping):
-            return self._column_of_mapping(labels, name)
-        listed = is_series(labels) or isinstance(labels, np.ndarray | list | tuple)
-        if not listed or getattr(labels, "ndim", 1) != 1:
-            shape = f" of shape {labels.shape}" if hasattr(labels, "shape") else ""
-            raise VotesError(
-                f"{name} is a {type(labels).__name__}{shape}; expected one class an item in one dimension, "
-                "or a mapping from item to class"
-            )
-        if len(labels) != self.n_items:
-            raise VotesError(
-                f"{name} has {len(labels)} entries but votes has {self.n_items} items; "
-                "give one an item (-1 for unknown), or a mapping from item to class"
-            )
-        read = Column.from_series if is_series(labels) else Column.from_values
-        return read(name, labels, lambda row: f"{name}[{row}]")
-
-    def _column_of_mapping(self, labels: Mapping[Any, Any], name: str) -> Column:
-        items = list(range(self.n_items)) if self.items is None else self.items.tolist()
-        index = {item: i for i, item in enumerate(items)}
-        values: list[Any] = [None] * self.n_items
-        for item, label in labels.items():
-            if item not in index:
-                known = f"an index from 0 to {self.n_items - 1}" if self.items is None else f"one of {show_some(items)}"
-                raise VotesError(f"{name} has the item {item!r}, which votes does not have; expected {known}")
-            values[index[item]] = label
-        return Column.from_values(name, values, lambda row: f"{name}[{items[row]!r}]")
+        votes = self._replace(classes=self.classes + extra) if extra else self
+        numbers = encode_column(column, votes.classes).astype(np.int64)
+        if extra and name == "gold":
+            counts = {c: int((numbers == self.n_classes + i).sum()) for i, c in enumerate(extra)}
+            shown = ", ".join(f"{c!r} ({n:,} items)" for c, n in counts.items() if n)
+            warn_of_votes([f"gold has classes that no LF votes for: {shown}; correct them, or state all with classes"])
+        return votes, numbers
 
 
-def to_votes(data: object, *, n_classes: int | None = None, classes: Sequence[Hashable] | None = None) -> Votes:
-    """Votes from whatever holds them: `Votes`, an array, nested lists, a wide frame or a sparse matrix.
+def to_votes(
+    data: object,
+    *,
+    n_classes: int | None = None,
+    classes: Sequence[Hashable] | None = None,
+    lfs: Sequence[str] | None = None,
+) -> Votes:
+    """Votes from whatever holds them: `Votes`, an array, nested lists, a wide table or a sparse matrix.
+
+    Args:
+        data: The votes.
+        n_classes: Number of classes; inferred if not given.
+        classes: The classes; inferred if not given.
+        lfs: The columns of a table that are LFs, where it is known; see `Votes.from_frame`.
 
     >>> to_votes([[0, -1], [1, 1]], classes=["ham", "spam"]).classes
     ('ham', 'spam')
     """
+    if isinstance(data, np.ndarray):
+        return Votes.from_array(data, n_classes=n_classes, classes=classes)
     if isinstance(data, Votes):
         stated = state_classes(n_classes, classes)
         if stated is None:
             return data
         return data.with_classes(stated if classes is not None else complete_classes(data.classes, n_classes))
-    if is_frame(data):
-        return Votes.from_frame(data, n_classes=n_classes, classes=classes)
+    if holds_columns(data):
+        return Votes.from_frame(data, lfs=lfs, n_classes=n_classes, classes=classes)
     read = Votes.from_sparse if hasattr(data, "tocoo") else Votes.from_array
     return read(data, n_classes=n_classes, classes=classes)
-
-
-def match_lfs(present: Sequence[str], wanted: Sequence[str]) -> NDArray[np.intp]:
-    """Where each wanted LF stands among those present. -> (m,).
-
-    Raises:
-        VotesError: An LF is missing, unknown or there twice.
-
-    >>> match_lfs(("a", "b"), ("b", "a")).tolist()
-    [1, 0]
-    """
-    index = {name: j for j, name in enumerate(present)}
-    missing = [name for name in wanted if name not in index]
-    unknown = [name for name in present if name not in set(wanted)]
-    if missing or unknown or len(index) != len(present):
-        what = f"lacks the LF {missing[0]!r}" if missing else "has two LFs of one name"
-        if unknown and not missing:
-            what = f"has the LF {unknown[0]!r}, which was not there when the model was fitted"
-        raise VotesError(f"votes {what}; expected the LFs {show_some(wanted)}. Give the same columns, or fit again")
-    return np.array([index[name] for name in wanted], np.intp)
-
-
-def _number_classes(
-    high: int, n_classes: int | None, classes: Sequence[Hashable] | None, where: Callable[[], str]
-) -> tuple[Classes, bool]:
-    """The classes of class numbers up to `high`, and whether they were stated."""
-    stated = state_classes(n_classes, classes)
-    top, remedy = limit_numbers(None if stated is None else len(stated))
-    if high >= top:
-        raise VotesError(f"{where()}; expected a class from 0 to {top - 1}. {remedy}")
-    return stated or tuple(range(max(2, high + 1))), stated is not None
-
-
-def _column_classes(
-    columns: Sequence[Column], n_classes: int | None, classes: Sequence[Hashable] | None
-) -> tuple[Classes, bool]:
-    """The classes of table columns, and whether they were stated."""
-    if classes is not None:
-        stated = state_classes(n_classes, classes)
-        assert stated is not None
-        return stated, True
-    return complete_classes(infer_classes(columns, n_classes), n_classes), n_classes is not None
-
-
-def _lf_names(lfs: Sequence[str] | None, m: int) -> tuple[str, ...]:
-    if lfs is None:
-        return tuple(f"lf{j}" for j in range(m))
-    if isinstance(lfs, str) or len(lfs) != m:
-        raise ParameterError(f"lfs is {lfs!r:.80}; expected a list with one name for each of the {m} columns of votes")
-    return tuple(map(str, lfs))
-
-
-def _by_appearance(column: Column) -> tuple[Ints, NDArray[Any]]:
-    """Numbers of a column's values in the order in which they first appear, and those values."""
-    _, first = np.unique(column.codes, return_index=True)
-    order = np.argsort(first)
-    number = np.empty(len(order), np.int64)
-    number[order] = np.arange(len(order))
-    values = [column.values[code] for code in order]
-    typed = np.array(values) if all(np.isscalar(value) for value in values) else None
-    if typed is not None and typed.tolist() == values:
-        return number[column.codes], typed
-    exact = np.empty(len(values), object)  # what NumPy would round, cut or mix stays as it is
-    exact[:] = values
-    return number[column.codes], exact
-
-
-def _check_identified(column: Column) -> None:
-    empty = np.flatnonzero(column.codes < 0)
-    if len(empty):
-        raise VotesError(f"{column.place_of_row(int(empty[0]))} is empty; expected an identifier in every row")
-
-
-def _one_vote_a_pair(
-    item: Ints, lf_column: Column, numbers: Ints, items: NDArray[Any], classes: Classes
-) -> NDArray[np.intp]:
-    """Rows of a long table to keep: those that vote, each (item, LF) once."""
-    voted = np.flatnonzero(numbers >= 0)
-    order = voted[np.lexsort((lf_column.codes[voted], item[voted]))]
-    same = (np.diff(item[order]) == 0) & (np.diff(lf_column.codes[order]) == 0)
-    clash = np.flatnonzero(same & (np.diff(numbers[order]) != 0))
-    if len(clash):
-        first, second = sorted(order[clash[0] : clash[0] + 2].tolist())
-        raise VotesError(
-            f"votes, rows {first} and {second}: LF {lf_column.values[lf_column.codes[first]]!r} votes twice on item "
-            f"{items.tolist()[item[first]]!r}, for {classes[numbers[first]]!r} and {classes[numbers[second]]!r}; "
-            "expected one vote. Keep one of the rows"
-        )
-    kept: NDArray[np.intp] = order[np.concatenate([np.ones(min(1, len(order)), bool), ~same])]
-    return kept
