@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from hyperlabel.errors import VotesError
+from hyperlabel.errors import VotesError, VotesWarning
 from hyperlabel.votes import Votes
 
 NAN = float("nan")
@@ -61,8 +61,9 @@ def test_gold_in_any_form_becomes_class_numbers(votes, gold, expected):
         (LONG, {"q": "z"}, ("x", "y", "z"), [-1, 2, -1]),
     ],
 )
-def test_gold_with_new_classes_adds_them_behind_those_of_inferred_votes(votes, gold, classes, expected):
-    more, encoded = votes.with_labels(gold, "gold")
+def test_gold_with_new_classes_adds_them_with_a_warning_unless_classes_are_stated(votes, gold, classes, expected):
+    with pytest.warns(VotesWarning, match=r"^gold has classes that no LF votes for: .* \(1 items\).*; correct them, or st"):
+        more, encoded = votes.with_labels(gold, "gold")
     assert (more.classes, more.stated) == (classes, False)
     assert encoded.tolist() == expected
     assert more.rows.vote.tolist() == votes.rows.vote.tolist()
@@ -72,22 +73,22 @@ BAD_GOLD = {
     "too short": (
         THREE,
         [0, 1],
-        "^gold has 2 entries but votes has 3 items; give one an item .-1 for unknown., or a map",
+        "^gold has 2 entries but votes has 3 items; give one per item .-1 for unknown., or a map",
     ),
     "too long": (THREE, np.zeros(4, int), "^gold has 4 entries but votes has 3 items"),
     "2-D": (
         THREE,
         np.zeros((3, 1)),
-        r"^gold is a ndarray of shape \(3, 1\); expected one class an item in one dimension",
+        r"^gold is a ndarray of shape \(3, 1\); expected one class per item in one dimension",
     ),
     "0-D": (THREE, np.array(1), r"^gold is a ndarray of shape \(\)"),
-    "None": (THREE, None, "^gold is a NoneType; expected one class an item"),
+    "None": (THREE, None, "^gold is a NoneType; expected one class per item"),
     "a set": (
         THREE,
         {0, 1},
-        "^gold is a set; expected one class an item in one dimension, or a mapping from item to class",
+        "^gold is a set; expected one class per item in one dimension, or a mapping from item to class",
     ),
-    "a text": (NAMED, "ham", "^gold is a str; expected one class an item"),
+    "a text": (NAMED, "ham", "^gold is a str; expected one class per item"),
     "a frame": (THREE, pd.DataFrame({"g": [0, 1, 0]}), r"^gold is a DataFrame of shape \(3, 1\); expected"),
     "nested": (THREE, [[0], [1, 0], [1]], r"^gold\[0\] is \[0\], a list; expected a single value"),
     "a half": (THREE, [0, 0.5, 1], r"^gold\[1\] is 0\.5; expected a whole number"),
@@ -130,7 +131,7 @@ BAD_GOLD = {
     "no such identifier": (
         LONG,
         {0: "x"},
-        "^gold has the item 0, which votes does not have; expected one of 'p', 'q', 'r'",
+        "^1 of the 1 items of gold are not in votes, for instance 0; expected identifiers such as 'p', 'q', 'r'",
     ),
 }
 

@@ -52,7 +52,7 @@ def test_wide_table_of_any_format_gives_the_same_votes(tmp_path, name):
     path = write(tmp_path, name, SIDE.hstack(WIDE))
     check_same(read_votes(path))
     check_same(read_votes(str(path), lfs=["?"]))
-    assert read_votes(path, lfs=["c", "a"]).lf_names == ("a", "c")
+    assert read_votes(path, lfs=["c", "a"]).lf_names == ("c", "a")
 
 
 @pytest.mark.parametrize("name", ["votes.csv", "votes.tsv", "votes.parquet"])
@@ -222,15 +222,15 @@ PARQUET = "PAR1 in name only, and far too short to be whole"
         ("image.csv", b"\x89PNG\x00\xff,\x02\n\xff,\x00\n", r"^'.*image\.csv' cannot be read: invalid utf-8 sequence"),
         ("cut.parquet", PARQUET, r"^'.*cut\.parquet' cannot be read: parquet: .*Is it a whole parquet file\?"),
         ("empty.parquet", "", r"^'.*empty\.parquet' cannot be read: parquet: .*Is it a whole parquet file\?"),
-        ("head.csv", "a,b\n", "^votes has 2 LF columns and 0 rows; expected at least one LF and one item"),
+        ("head.csv", "a,b\n", "^votes has 2 columns and 0 rows; expected at least one LF and one item"),
         ("words.csv", "a,b\n0,1\n1,x\n", r"^column 'b', row 1 is 'x' \(text\) while column 'a' holds numbers"),
         (
             "NA.csv",
-            "a,b\n0,NA\nNA,1\n",
-            "^column 'a', row 1 is 'NA' while column 'a', row 0 is '0'; expected class numb",
+            "a,b\n0,nay\nnay,1\n",
+            "^column 'a', row 1 is 'nay' while column 'a', row 0 is '0'; expected class numb",
         ),
-        ("half.csv", "a,b\n0,1\n1,0.5\n", r"^column 'b', row 1 is 0\.5; expected a whole number"),
-        ("none.csv", "id,text\n0,x\n", r"^the table has no LF column; its columns are id, text\. Name some with lfs"),
+        ("half.csv", "a,b\n0,1\n1,0.5\n", r"^column 'b' holds 0\.5, which is no whole number"),
+        ("none.csv", "id,text\n0,x\n", r"^the table has no LF column; its columns are 'id', 'text'; name the LFs with lfs"),
         (
             "votes.txt",
             "a,b\n0,1\n",
@@ -258,11 +258,11 @@ def test_read_table_of_a_missing_file_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"lfs": ["x*"]}, VotesError, r"^lfs has 'x\*', which no column matches; the columns are a, b"),
-        ({"lfs": "a"}, ParameterError, r"^lfs is the text 'a'; expected a list of columns: \['a'\]"),
+        ({"lfs": ["x*"]}, VotesError, r"^lfs has 'x\*', which no column matches; the columns are 'a', 'b'"),
+        ({"lfs": "a"}, ParameterError, r"^lfs is 'a'; expected a list of columns: \['a'\]"),
         ({"long": ("a", "b")}, ParameterError, r"^long is \('a', 'b'\); expected three columns: \(item, lf, vote\)"),
         ({"long": "abc"}, ParameterError, r"^long is 'abc'; expected three columns"),
-        ({"long": ("a", "b", "c")}, VotesError, "^votes has no column 'c'; its columns are 'a', 'b'"),
+        ({"long": ("a", "b", "c")}, VotesError, "^votes lacks the LF 'c'; the columns are 'a', 'b'"),
         ({"long": ("a", "b", "c"), "lfs": ["a"]}, ParameterError, r"^lfs is \['a'\] and long is .*leave out lfs"),
         ({"n_classes": 1}, VotesError, r"^column 'b', row 0 is 1; expected a class from 0 to 0\. Raise n_classes\?"),
         ({"classes": [0, 2]}, VotesError, r"^column 'b', row 0 is 1; expected one of the classes 0, 2"),
@@ -287,14 +287,14 @@ def test_long_columns_for_an_array_are_refused(tmp_path):
     ("names", "lfs", "expected"),
     [
         (["id", "item", "text", "gold", "truth", "label", "a", "b"], None, ["a", "b"]),
-        (["id", "a", "label"], ["label", "id"], ["id", "label"]),
+        (["id", "a", "label"], ["label", "id"], ["label", "id"]),
         (["lf_a", "x", "lf_b"], ["lf_*", "lf_a"], ["lf_a", "lf_b"]),
         (["lf[0]", "lf[1]"], ["lf[1]"], ["lf[1]"]),
         (["A", "a"], ["a"], ["a"]),
         (["", "a"], None, ["a"]),
     ],
 )
-def test_lf_columns_are_those_that_match_in_the_order_of_the_table(names, lfs, expected):
+def test_lf_columns_are_those_that_match_in_the_order_of_lfs(names, lfs, expected):
     assert lf_columns(names, lfs) == expected
 
 

@@ -143,10 +143,8 @@ def _as_integers(cells: NDArray[Any]) -> Ints:
         return cells
     if cells.dtype.kind == "b":
         return cells.astype(np.int8)
-    if cells.dtype.kind in "mMcV":
-        raise VotesError(
-            f"votes has the type {cells.dtype}, for instance {cells.flat[0]}; expected integers, -1 to abstain"
-        )
+    if cells.dtype.kind in "mM":  # fine ones would become numbers
+        raise VotesError(f"votes[0, 0] is {cells[0, 0]} in an array of type {cells.dtype}; expected integers")
     if cells.dtype.kind != "f":
         return _as_integers(_as_floats(cells))
     whole = _is_whole(cells)

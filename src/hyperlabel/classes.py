@@ -1,6 +1,7 @@
 """Classes: what the user states, what columns imply, and their numbers 0..k-1."""
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -120,6 +121,36 @@ def find_classes(
     if stated is not None and classes is not None:
         return stated, True
     return complete_classes(infer_classes(columns, n_classes), n_classes), n_classes is not None
+
+
+def unify_numbers(columns: Sequence[Column]) -> list[Column]:
+    """The columns with whole numbers for the texts that are such, where some column was made texts by a word.
+
+    One `NA` in a csv makes texts of all numbers of its column. Texts that are numbers everywhere stay texts.
+
+    >>> one, two = unify_numbers([Column.from_values("a", ["0", "NA", "1"]), Column.from_values("b", [1, 1, 0])])
+    >>> one.voted, two.voted
+    ([0, 1], [1, 0])
+    """
+    votes = [value for column in columns for value in column.voted]
+    if not all(_is_whole(value) for value in votes) or not any(isinstance(value, str) for value in votes):
+        return list(columns)
+    words = (value for column in columns for value in column.values if column.abstains(value))
+    if all(isinstance(v, str) for v in votes) and not any(
+        isinstance(w, str) and not looks_like_number(w) for w in words
+    ):
+        return list(columns)
+    return [_with_numbers(column) for column in columns]
+
+
+def _is_whole(value: object) -> bool:
+    """Whether a value is a class number, or the text of one as it would be written."""
+    return kind_of(value) == "number" or (isinstance(value, str) and value.isdecimal() and str(int(value)) == value)
+
+
+def _with_numbers(column: Column) -> Column:
+    values = tuple(int(v) if isinstance(v, str) and not column.abstains(v) else v for v in column.values)
+    return replace(column, values=values) if len(set(values)) == len(values) else column
 
 
 def _check_few(k: int) -> None:

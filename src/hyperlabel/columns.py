@@ -194,7 +194,7 @@ def choose_columns(
     if lfs is None:
         chosen = [name for name in names if may_be_votes(name) and name not in known]
         if not chosen:
-            raise VotesError(f"the table has no LF column; its columns are {show_some(names)}; {REMEDY}")
+            raise VotesError(f"the table has no LF column; its columns are {show_some(names) or 'none'}; {REMEDY}")
     else:
         chosen = _match(names, lfs)
     twice = next((name for name, count in Counter(names).items() if count > 1 and name in set(chosen)), None)
@@ -327,7 +327,7 @@ def _refusal(refused: Mapping[str, str], chosen: Sequence[str], n_columns: int) 
     more = f"; and {len(refused) - 3} more columns" if len(refused) > 3 else ""
     rest = [name for name in chosen if name not in refused]
     example = f", for instance lfs={rest}" if 0 < len(rest) <= 8 else ""
-    long = ". Of a long table, one row per vote, name the three columns with long" if n_columns <= _LONG_WIDTH else ""
+    long = "; a table of one row per vote is read by Votes.from_long (command line: --long)" if n_columns <= 5 else ""
     return f"{reasons}{more}. If not all columns are votes, {REMEDY}{example}{long}"
 
 

@@ -141,9 +141,10 @@ def _compare_texts(tallies: dict[str, Tally], n_rows: Mapping[str, int]) -> tupl
     holders = Counter(value for tally in tallies.values() for value in tally)
     alone = [name for name, tally in tallies.items() if all(holders[value] == 1 for value in tally)]
     lone = [name for name in alone if len(tallies[name]) == 1]
-    refused = {name: _no_company(tallies[name]) for name in _outside_main_group(tallies)}
+    outside = [name for name in _outside_main_group(tallies) if _is_told(tallies[name], n_rows[name])]
+    refused = {name: _no_company(tallies[name]) for name in outside}
     constant = [name for name in lone if _fills(tallies[name], n_rows[name])]
-    refused |= {name: f"{_no_company(tallies[name])} and has it in nearly every row" for name in constant}
+    refused |= {name: f"{_no_company(tallies[name])}, in nearly every row" for name in constant}
     if refused or not lone or median_low(map(len, tallies.values())) == 1:
         return refused, []  # where most LFs vote for one class each, one more is nothing special
     shown = ", ".join(
@@ -156,6 +157,11 @@ def _compare_texts(tallies: dict[str, Tally], n_rows: Mapping[str, int]) -> tupl
 
 def _no_company(tally: Tally) -> str:
     return f"holds {show_some(list(tally), 3)}, which no other LF votes for"
+
+
+def _is_told(tally: Tally, n_rows: int) -> bool:
+    """Whether there are rows enough to judge a column, or it has a value in each of the few."""
+    return n_rows >= FEW_ROWS or sum(tally.values()) == n_rows
 
 
 def _fills(tally: Tally, n_rows: int) -> bool:
@@ -194,9 +200,8 @@ def _groups(tallies: dict[str, Tally]) -> dict[str, str]:
 
 def _compare_numbers(tallies: dict[str, dict[int, int]], n_rows: Mapping[str, int]) -> tuple[dict[str, str], list[str]]:
     """Class numbers that only one column has. Columns of many more values than others prove nothing for each other."""
-    narrow = {
-        name for name, tally in tallies.items() if len(tally) <= max(3, 2 * median_low(map(len, tallies.values())))
-    }
+    usual = median_low(map(len, tallies.values()))
+    narrow = {name for name, tally in tallies.items() if len(tally) <= max(3, 2 * usual)}
     holders = Counter(value for name in narrow for value in tallies[name])
     refused, doubts = dict[str, str](), dict[str, str]()
     for name, tally in tallies.items():

@@ -23,7 +23,7 @@ def show(value: object) -> str:
     ('spam', '\\x1b[31m')
     """
     text = str(value)
-    return text if text.isprintable() else repr(text)[1:-1]
+    return (text or "(nameless)") if text.isprintable() else repr(text)[1:-1]
 
 
 def show_names(names: Sequence[str]) -> str:
