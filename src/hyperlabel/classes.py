@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.arrays import looks_like_number
+from hyperlabel.columns import DEFAULT
 from hyperlabel.doubts import kind_of
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.frames import Column
@@ -216,13 +217,16 @@ def encode_column(column: Column, classes: Classes) -> NDArray[np.signedinteger]
     number = {value: i for i, value in enumerate(classes)}
     table = [ABSTAIN]
     for value in column.values:
-        if value not in number and not column.abstains(value):
+        if column.abstains(value) and (value not in number or column.abstain is not DEFAULT):
+            table.append(ABSTAIN)
+            continue
+        if value not in number:
             other = "" if column.describe is not None else ". If the column holds no votes, name the LFs with lfs"
             raise VotesError(
                 f"{column.place(value)} is {value!r:.60}; expected one of the classes {show_some(classes)}. "
                 f"Correct it, or state it in classes{other}"
             )
-        table.append(number.get(value, ABSTAIN))
+        table.append(number[value])
     return np.array(table, smallest_type(len(classes))).take(column.codes + 1)
 
 

@@ -354,7 +354,8 @@ def _glance_at_ignored(
     glance: Summarize, names: Sequence[str], found: Tallies, abstain: Sequence[Any] | None
 ) -> list[str]:
     """Warn of columns that are left out by name but hold nothing but votes."""
-    doubtful = [name for name in names if plain_name(name) not in (*ANSWERS, *IDENTIFIERS)]
+    expected = (*ANSWERS, *IDENTIFIERS)  # that hold classes, or numbers that could be
+    doubtful = [n for n in names if plain_name(n) not in expected and not plain_name(n).endswith("_input")]
     held = glance(doubtful) if doubtful else ()
     keys = abstain_keys(abstain)
     votes = [s for s in held if _holds_votes(s, set(found.classes), keys)]
