@@ -79,20 +79,34 @@ def test_column_whose_name_says_that_it_is_no_vote_is_left_out(name, votes):
     assert read.origin.columns.ignored == (name,)
 
 
-@pytest.mark.parametrize("name", ["links", "has_url", "short_comment", "label_2", "identical", "my_text", "P", "items_"])
+@pytest.mark.parametrize(
+    "name", ["links", "has_url", "short_comment", "label_2", "identical", "my_text", "P", "items_"]
+)
 def test_lf_whose_name_only_holds_such_a_word_stays(name):
     assert may_be_votes(name)
     assert Votes.from_frame(TEXTS.rename(columns={"lf_1": name})).lf_names == ("lf_0", name, "lf_2", "lf_3")
 
 
 REFUSED = {
-    "times as text": ("when", [f"2026-01-01T00:{i % 60:02d}:00" for i in PLACE], r"holds times \('2026-01-01T00:00:00'\)"),
+    "times as text": (
+        "when",
+        [f"2026-01-01T00:{i % 60:02d}:00" for i in PLACE],
+        r"holds times \('2026-01-01T00:00:00'\)",
+    ),
     "clock times": ("when", [f"{i % 24}:30" for i in PLACE], "holds times"),
     "dates": ("when", pd.date_range("2026-01-01", periods=N), "holds times"),
     "spans of time": ("took", pd.to_timedelta(PLACE, unit="s"), "holds times"),
     "decimal numbers": ("score", RNG.random(N), "holds 0.*, which is no whole number"),
-    "identifiers": ("speaker", [f"user{i}" for i in PLACE], "holds 400 different values in 400 rows, like an identifier"),
-    "numbered identifiers": ("row2", PLACE + 5000, "holds (400 different values in 400 rows|whole numbers|the numbers)"),
+    "identifiers": (
+        "speaker",
+        [f"user{i}" for i in PLACE],
+        "holds 400 different values in 400 rows, like an identifier",
+    ),
+    "numbered identifiers": (
+        "row2",
+        PLACE + 5000,
+        "holds (400 different values in 400 rows|whole numbers|the numbers)",
+    ),
     "names": ("speaker", [f"user{i % 90}" for i in PLACE], "(holds|row 0 is) 'user0'"),
     "long texts": ("review", ["word " * 30] * N, "holds texts"),
     "a count from 2": ("n_words", PLACE % 37 + 2, "holds (whole numbers|the numbers) .*2, 3, 4"),
@@ -135,14 +149,32 @@ def test_columns_that_share_values_with_each_other_but_not_with_lfs_are_refused(
 
 
 DOUBTED = {
-    "a flag": (TEXTS.assign(flag=np.where(PLACE % 3, None, "yes")), r"only one LF votes for.*'yes' \('flag', 134 votes\)"),
+    "a flag": (
+        TEXTS.assign(flag=np.where(PLACE % 3, None, "yes")),
+        r"only one LF votes for.*'yes' \('flag', 134 votes\)",
+    ),
     "few more numbers": (NUMBERS.assign(stars=PLACE % 4), r"classes that only one LF votes for: 'stars' \(2, 3\)"),
     "a typo": (with_first("SAPM"), r"a handful of times: 'SAPM' \('lf_0', 1\), meant as 'spam'\?.* state all classes"),
-    "a mistyped number": (NUMBERS.assign(lf_0=np.where(PLACE == 3, 11, CELLS[:, 0])), r"times: 11 \('lf_0', 1\)\. If m"),
-    "numbers from 1": (NUMBERS.where(NUMBERS < 0, NUMBERS + 1), "class numbers begin at 1: class 0 has none of the 960 votes"),
-    "99 for nothing": (NUMBERS.replace(-1, 99), r"class numbers go up to 99, but only 3 are voted for \(0, 1, 99\); list in"),
-    "one class": (TEXTS.replace("ham", None), "all 529 votes are for one class, 'spam': .* confidence of 1 means nothing"),
-    "votes left out": (TEXTS.assign(url=TEXTS["lf_0"]), "left out by name, though all values are classes: 'url'; if these"),
+    "a mistyped number": (
+        NUMBERS.assign(lf_0=np.where(PLACE == 3, 11, CELLS[:, 0])),
+        r"times: 11 \('lf_0', 1\)\. If m",
+    ),
+    "numbers from 1": (
+        NUMBERS.where(NUMBERS < 0, NUMBERS + 1),
+        "class numbers begin at 1: class 0 has none of the 960 votes",
+    ),
+    "99 for nothing": (
+        NUMBERS.replace(-1, 99),
+        r"class numbers go up to 99, but only 3 are voted for \(0, 1, 99\); list in",
+    ),
+    "one class": (
+        TEXTS.replace("ham", None),
+        "all 529 votes are for one class, 'spam': .* confidence of 1 means nothing",
+    ),
+    "votes left out": (
+        TEXTS.assign(url=TEXTS["lf_0"]),
+        "left out by name, though all values are classes: 'url'; if these",
+    ),
 }
 
 
@@ -220,8 +252,14 @@ LONG = pd.DataFrame(
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (("item", "lf", "label"), r"^the table looks long, .*long=\('item', 'lf', 'label'\) or Votes.from_long .*--long"),
-        (("Task", "worker", "answer"), r"^the table looks long, one row per vote: 'worker' says who votes, 'answer' for"),
+        (
+            ("item", "lf", "label"),
+            r"^the table looks long, .*long=\('item', 'lf', 'label'\) or Votes.from_long .*--long",
+        ),
+        (
+            ("Task", "worker", "answer"),
+            r"^the table looks long, one row per vote: 'worker' says who votes, 'answer' for",
+        ),
         (("question", "who", "what"), r"column 'question' holds whole numbers .* read by Votes.from_long .*--long"),
     ],
 )
@@ -323,7 +361,7 @@ def test_times_of_any_type_are_refused():
 
 
 def test_small_table_is_judged_leniently():
-    """Five rows cannot tell that no other LF votes for a class; a column with a value in each is refused all the same."""
+    """Five rows cannot tell that no other LF votes for a class; a column with a value in each is refused."""
     frame = pl.DataFrame({"a": ["x", None, "y", None, None], "b": ["z", "z", None, None, None]})
     assert Votes.from_frame(frame, strict=True).classes == ("x", "y", "z")
     with pytest.raises(VotesError, match="column 'lang' holds 'de', 'en', which no other LF votes for"):

@@ -8,8 +8,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from hyperlabel.errors import VotesError
 from hyperlabel.doubts import kind_of
+from hyperlabel.errors import VotesError
 from hyperlabel.frames import Column, columns_of, is_frame, is_series
 
 NAN = float("nan")
@@ -134,7 +134,16 @@ def test_kind_of_a_value_is_that_of_the_class_it_can_be(value, kind):
 
 @pytest.mark.parametrize(
     ("value", "expected"),
-    [(-1, True), ("-1", True), ("NA", True), ("abstain", True), (True, False), (0, False), ("none", False), (-2, False)],
+    [
+        (-1, True),
+        ("-1", True),
+        ("NA", True),
+        ("abstain", True),
+        (True, False),
+        (0, False),
+        ("none", False),
+        (-2, False),
+    ],
 )
 def test_minus_one_and_null_texts_abstain(value, expected):
     assert Column.is_abstain(value) is expected

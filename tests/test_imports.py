@@ -41,9 +41,9 @@ INSIDE_FUNCTIONS = {"train", "endmodel"}
 # What `import hyperlabel as hl` offers. A name that comes or goes is a change for users: it is written here too.
 PUBLIC = {
     "ABSTAIN", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel", "LabelingFunction",
-    "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError", "WeightsError",
-    "apply_lfs", "engines", "expression_lf", "keyword_lf", "label_model", "label_models", "labeling_function",
-    "lookup_lf", "read_votes", "regex_lf", "threshold_lf",
+    "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError", "VotesWarning",
+    "WeightsError", "apply_lfs", "engines", "expression_lf", "keyword_lf", "label_model", "label_models",
+    "labeling_function", "lookup_lf", "read_votes", "regex_lf", "threshold_lf",
 }  # fmt: skip
 
 LEVEL_OF = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}

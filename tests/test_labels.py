@@ -64,7 +64,9 @@ def test_gold_in_any_form_becomes_class_numbers(votes, gold, expected):
     ],
 )
 def test_gold_with_new_classes_adds_them_with_a_warning_unless_classes_are_stated(votes, gold, classes, expected):
-    with pytest.warns(VotesWarning, match=r"^gold has classes that no LF votes for: .* \(1 items\).*; correct them, or st"):
+    with pytest.warns(
+        VotesWarning, match=r"^gold has classes that no LF votes for: .* \(1 items\).*; correct them, or st"
+    ):
         more, encoded = votes.with_labels(gold, "gold")
     assert (more.classes, more.stated) == (classes, False)
     assert encoded.tolist() == expected
@@ -185,8 +187,16 @@ def test_gold_is_matched_by_identifier_index_or_place(votes, gold):
 @pytest.mark.parametrize(
     ("votes", "gold", "message"),
     [
-        (BY_ID, {10: "spam", 99: "ham", 98: "ham"}, "^2 of the 3 items of gold are not in votes, for instance 99; they are le"),
-        (BY_INDEX, pd.Series({"q": "spam", "x": "ham"}), "^1 of the 2 items of gold are not in votes, for instance 'x'"),
+        (
+            BY_ID,
+            {10: "spam", 99: "ham", 98: "ham"},
+            "^2 of the 3 items of gold are not in votes, for instance 99; they are le",
+        ),
+        (
+            BY_INDEX,
+            pd.Series({"q": "spam", "x": "ham"}),
+            "^1 of the 2 items of gold are not in votes, for instance 'x'",
+        ),
         (BY_ID, {99: "ham"}, "^1 of the 1 items of gold are not in votes, for instance 99"),
     ],
 )
@@ -199,18 +209,26 @@ def test_gold_of_items_that_votes_does_not_have_is_counted_and_left_out(votes, g
 @pytest.mark.parametrize(
     ("votes", "gold", "message"),
     [
-        (BY_ID, {"10": "spam"}, "^1 of the 1 items of gold are not in votes, for instance '10'; expected identifiers such as"),
+        (
+            BY_ID,
+            {"10": "spam"},
+            "^1 of the 1 items of gold are not in votes, for instance '10'; expected identifiers such as",
+        ),
         (
             BY_INDEX,
             pd.Series({1: "spam", 2: "ham"}),
-            r"^gold is a Series whose index \(1, 2\) has none of the items of votes \('p', .*pass gold.to_numpy\(\) to match",
+            r"^gold is a Series whose index \(1, 2\) has none of the items of votes \('p', .*pass gold.to_numpy\(\) to",
         ),
         (
             Votes.from_frame(FRAME.assign(id=[1, 1, 2, 3])),
             {1: "spam"},
-            "^gold is a mapping, but column 'id' does not identify the items: values are missing or repeated. Give gold as",
+            "^gold is a mapping, but column 'id' does not identify the items: values are missing or repeated. Give gol",
         ),
-        (Votes.from_frame(FRAME.set_axis(list("ppqr"))), pd.Series({"p": "spam"}), "^gold is matched by an index that has v"),
+        (
+            Votes.from_frame(FRAME.set_axis(list("ppqr"))),
+            pd.Series({"p": "spam"}),
+            "^gold is matched by an index that has v",
+        ),
     ],
 )
 def test_gold_that_cannot_be_matched_is_refused(votes, gold, message):
@@ -219,7 +237,9 @@ def test_gold_that_cannot_be_matched_is_refused(votes, gold, message):
 
 
 def test_column_that_is_to_identify_items_must():
-    with pytest.raises(VotesError, match="^column 'a' does not identify the items: values are missing or repeated; name ano"):
+    with pytest.raises(
+        VotesError, match="^column 'a' does not identify the items: values are missing or repeated; name ano"
+    ):
         Votes.from_frame(FRAME, item="a")
     with pytest.raises(VotesError, match="^item is 'key', but votes has no such column; its columns are 'a', 'b'"):
         Votes.from_frame(FRAME, item="key")
@@ -249,7 +269,9 @@ def test_suggest_explain_and_gold_speak_the_same_identifiers(name, source):
 
 def test_explain_refuses_an_item_that_votes_does_not_have():
     model = hl.label_model("mv")
-    with pytest.raises(ParameterError, match="^item is 0, which votes does not have; expected an identifier such as 40, 10"):
+    with pytest.raises(
+        ParameterError, match="^item is 0, which votes does not have; expected an identifier such as 40, 10"
+    ):
         model.explain(BY_ID, 0)
     with pytest.raises(ParameterError, match="^item is 'p'; expected an index from 0 to 3"):
         model.explain(PLAIN, "p")

@@ -230,7 +230,11 @@ PARQUET = "PAR1 in name only, and far too short to be whole"
             "^column 'a', row 1 is 'nay' while column 'a', row 0 is '0'; expected class numb",
         ),
         ("half.csv", "a,b\n0,1\n1,0.5\n", r"^column 'b' holds 0\.5, which is no whole number"),
-        ("none.csv", "id,text\n0,x\n", r"^the table has no LF column; its columns are 'id', 'text'; name the LFs with lfs"),
+        (
+            "none.csv",
+            "id,text\n0,x\n",
+            r"^the table has no LF column; its columns are 'id', 'text'; name the LFs with lfs",
+        ),
         (
             "votes.txt",
             "a,b\n0,1\n",
@@ -434,3 +438,39 @@ def test_read_table_keeps_leading_zeros_of_identifiers_as_text(tmp_path):
     assert frame["id"].to_list() == ["007", "08"]
     assert frame["zip"].to_list() == [1, 2]
     assert frame["b"].to_list() == [1, -1]
+
+
+@pytest.mark.parametrize(
+    ("text", "classes"),
+    [
+        ("id,id,a,b\n1,1,x,y\n2,2,y,y\n", ("x", "y")),
+        ('"id","a","b"\n"1","0","1"\n"2","","1"\n', (0, 1)),
+        ("id,a,b\n1,0,NA\n2,NA,1\n", (0, 1)),
+        ("id,a,b\n1,0,1\n2,-,1\n", (0, 1)),
+        (",a,b\n0,x,y\n1,y,y\n", ("x", "y")),
+    ],
+    ids=["two columns id", "all quoted", "NA among numbers", "a dash among numbers", "an index that pandas wrote"],
+)
+def test_tables_as_people_write_them_have_the_lfs_a_and_b(tmp_path, text, classes):
+    votes = read_votes(write(tmp_path, "votes.csv", text))
+    assert (votes.lf_names, votes.classes) == (("a", "b"), classes)
+
+
+def test_strict_and_abstain_reach_the_table(tmp_path):
+    rows = "".join(f"{i},{'xy'[i % 2]},{'x' if i else 'xx'}\n" for i in range(40))
+    path = write(tmp_path, "votes.csv", "id,a,b\n" + rows)
+    with pytest.raises(VotesError, match="a class that one LF votes for a handful of times: 'xx'"):
+        read_votes(path, strict=True)
+    assert read_votes(path, abstain=["xx"], strict=True).classes == ("x", "y")
+
+
+def test_sparse_file_whose_parts_do_not_fit_is_refused(tmp_path):
+    parts = {
+        "format": np.array(b"csr"),
+        "shape": np.array([3, 2]),
+        "data": np.ones(2, int),
+        "indices": np.zeros(2, int),
+    }
+    path = write(tmp_path, "votes.npz", {**parts, "indptr": np.array([0, 50_000_000, 1, 2])})
+    with pytest.raises(VotesError, match="broken csr matrix|cannot be read"):
+        read_votes(path)

@@ -86,8 +86,14 @@ def test_columns_with_odd_names_are_read():
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (3, "^votes is a int; expected a pandas or Polars DataFrame, a pyarrow Table, a Hugging Face Dataset, or a list"),
-        (DatasetDict(train=1), r"^votes is a DatasetDict; expected .*Choose one of its splits, such as data\['train'\]"),
+        (
+            3,
+            "^votes is a int; expected a pandas or Polars DataFrame, a pyarrow Table, a Hugging Face Dataset, or a lis",
+        ),
+        (
+            DatasetDict(train=1),
+            r"^votes is a DatasetDict; expected .*Choose one of its splits, such as data\['train'\]",
+        ),
         ([], "^votes is a list; expected"),
     ],
 )

@@ -42,7 +42,10 @@ def test_class_balance_of_numbers_and_booleans_is_read_by_class(stated, classes)
 @pytest.mark.parametrize(
     ("stated", "message"),
     [
-        ([0.5, 0.5], r"^class_balance is \[0.5, 0.5\]; expected one probability for each of the 3 classes, summing to 1"),
+        (
+            [0.5, 0.5],
+            r"^class_balance is \[0.5, 0.5\]; expected one probability for each of the 3 classes, summing to 1",
+        ),
         ([0.2, 0.3, 0.6], r"^class_balance is .*, which sums to 1.1; expected"),
         ([2, 3, 5], r"^class_balance is \[2, 3, 5\], which sums to 10; expected"),
         ([-0.5, 0.5, 1], "^class_balance is .*; expected one probability"),
@@ -50,7 +53,10 @@ def test_class_balance_of_numbers_and_booleans_is_read_by_class(stated, classes)
         (["a", "b", "c"], r"^class_balance is \['a', 'b', 'c'\]; expected one probability"),
         ("even", "^class_balance is 'even'; expected one probability"),
         (0.5, "^class_balance is 0.5; expected one probability"),
-        ({"ham": 0.5, "spam": 0.5}, "^class_balance lacks 'other'; expected a share for each class: 'ham', 'other', 'spam'"),
+        (
+            {"ham": 0.5, "spam": 0.5},
+            "^class_balance lacks 'other'; expected a share for each class: 'ham', 'other', 'spam'",
+        ),
         ({"ham": 0.5, "eggs": 0.5}, "^class_balance has 'eggs', which is no class; expected 'ham', 'other', 'spam'"),
         ({0: 0.2, 1: 0.3, 2: 0.5}, "^class_balance has 0, 1, 2, which is no class; expected"),
         ({}, "^class_balance lacks 'ham', 'other', 'spam'"),
@@ -84,7 +90,10 @@ def test_accuracies_of_lfs_without_names_are_read_by_their_number():
 @pytest.mark.parametrize(
     ("stated", "message"),
     [
-        ([0.5], r"^lf_accuracies has the shape \(1,\); expected one share for each of the 3 LFs, None where it is not known"),
+        (
+            [0.5],
+            r"^lf_accuracies has the shape \(1,\); expected one share for each of the 3 LFs, None where it is not know",
+        ),
         ([0.5, 2, 0.5], "^lf_accuracies has 2.0 at 1; expected a share of right votes from 0 to 1"),
         ({"d": 0.5}, "^lf_accuracies has 'd', which is no LF; expected 'a', 'b', 'c'"),
         ("high", "^lf_accuracies is 'high'; expected one share"),
@@ -101,7 +110,9 @@ def test_what_is_stated_in_order_has_no_names():
     assert by_name(pd.Series([0.5, 0.5])) is None
 
 
-FRAME = pd.DataFrame({"a": ["ham", "spam", "spam", None], "b": ["ham", "spam", "ham", "ham"], "c": ["spam"] * 3 + ["ham"]})
+FRAME = pd.DataFrame(
+    {"a": ["ham", "spam", "spam", None], "b": ["ham", "spam", "ham", "ham"], "c": ["spam"] * 3 + ["ham"]}
+)
 
 
 def test_model_takes_what_is_known_by_name_as_in_order():

@@ -44,7 +44,15 @@ def test_votes_of_an_lf_are_its_classes(votes):
 @both
 @pytest.mark.parametrize(
     "key",
-    [slice(1, 3), slice(None, None, -1), [0, 2], [-1], np.array([3, 3, 0]), CELLS[:, 0] >= 0, (CELLS[:, 0] >= 0).tolist()],
+    [
+        slice(1, 3),
+        slice(None, None, -1),
+        [0, 2],
+        [-1],
+        np.array([3, 3, 0]),
+        CELLS[:, 0] >= 0,
+        (CELLS[:, 0] >= 0).tolist(),
+    ],
     ids=str,
 )
 def test_votes_of_some_items_are_theirs(votes, key):
@@ -66,7 +74,10 @@ def test_votes_of_some_lfs_are_theirs(votes):
     [
         ("x", r"^votes has no LF 'x'; it has 'links', 'short', 'caps'"),
         (["links", "x"], "^votes has no LF 'x'"),
-        (3, r"^votes\[3\] is not understood; expected an LF's name, a list of names, a slice, a mask of 4 or a list of pl"),
+        (
+            3,
+            r"^votes\[3\] is not understood; expected an LF's name, a list of names, a slice, a mask of 4 or a list of",
+        ),
         ([], r"^votes\[\[\]\] is not understood"),
         ([True, False], r"^votes\[\[True, False\]\] is not understood"),
         ([0.5], r"^votes\[\[0.5\]\] is not understood"),
@@ -83,7 +94,9 @@ def test_key_that_means_nothing_is_refused(votes, key, message):
 
 
 def test_last_lf_cannot_be_dropped():
-    with pytest.raises(ParameterError, match="^lfs is 'links', 'short', 'caps', which are all; expected at least one LF"):
+    with pytest.raises(
+        ParameterError, match="^lfs is 'links', 'short', 'caps', which are all; expected at least one LF"
+    ):
         DENSE.drop(LFS)
 
 
@@ -148,7 +161,11 @@ def test_join_numbers_lfs_without_names_on():
     ("votes", "other", "message"),
     [
         (DENSE, DENSE, "^both votes have the LF 'caps'; drop it from one of them, or rename it"),
-        (DENSE, Votes.from_array([[0]], classes=NAMES, lfs=["x"]), "^votes has 4 items but the other votes 1; expected the same items"),
+        (
+            DENSE,
+            Votes.from_array([[0]], classes=NAMES, lfs=["x"]),
+            "^votes has 4 items but the other votes 1; expected the same items",
+        ),
         (
             Votes.from_frame(frame_of(id=[7, 8, 9, 10])),
             pd.DataFrame({"id": [1, 2], "x": ["ham", "ham"]}),
@@ -211,7 +228,10 @@ SAVED = {
     "booleans": Votes.from_frame(pd.DataFrame({"a": [True, None], "b": [False, True]})),
     "null texts as classes": Votes.from_array([[0, 1]], classes=["NA", "-1"]),
     "long": Votes.from_long(
-        pl.DataFrame({"task": ["x", "x", "y"], "who": ["p", "q", "p"], "what": [1, 0, 1]}), item="task", lf="who", vote="what"
+        pl.DataFrame({"task": ["x", "x", "y"], "who": ["p", "q", "p"], "what": [1, 0, 1]}),
+        item="task",
+        lf="who",
+        vote="what",
     ),
     "an LF of the name of the identifiers": Votes.from_frame(
         pd.DataFrame({"item": [0, 1]}, index=["p", "q"]), lfs=["item"]
@@ -239,7 +259,9 @@ def test_identifiers_of_several_kinds_cannot_be_saved(tmp_path):
 
 def test_file_with_a_header_that_is_broken_is_refused(tmp_path):
     pl.DataFrame({"a": [0]}).write_parquet(tmp_path / "v.parquet", metadata={"hyperlabel.votes": "{}"})
-    with pytest.raises(VotesError, match="v.parquet' has a header of votes that cannot be read: '{}'; save the votes again"):
+    with pytest.raises(
+        VotesError, match="v.parquet' has a header of votes that cannot be read: '{}'; save the votes again"
+    ):
         read_votes(tmp_path / "v.parquet")
 
 
@@ -259,7 +281,7 @@ def test_votes_are_equal_if_all_that_can_be_seen_is():
         Votes.from_frame(frame_of(id=range(4))),
         "votes",
     ]
-    assert not any(DENSE == other for other in others)
+    assert not any(other == DENSE for other in others)
     booleans = Votes.from_frame(pd.DataFrame({"a": [False, True]}))
     assert booleans != Votes.from_array([[0], [1]], lfs=["a"])
     with pytest.raises(TypeError, match="unhashable"):
@@ -281,7 +303,14 @@ def test_votes_look_short_and_harmless():
 
 
 def make(**changes):
-    parts = {"n_items": 2, "n_lfs": 2, "classes": (0, 1), "stated": True, "lf_names": ("a", "b"), "cells": np.eye(2, dtype=int)}
+    parts = {
+        "n_items": 2,
+        "n_lfs": 2,
+        "classes": (0, 1),
+        "stated": True,
+        "lf_names": ("a", "b"),
+        "cells": np.eye(2, dtype=int),
+    }
     return Votes(**(parts | changes))
 
 
@@ -293,12 +322,24 @@ def test_constructor_takes_parts_that_fit():
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"cells": np.full((2, 2), 5)}, VotesError, "^votes has class numbers from 5 to 5; expected -1 to abstain, or 0 to 1"),
+        (
+            {"cells": np.full((2, 2), 5)},
+            VotesError,
+            "^votes has class numbers from 5 to 5; expected -1 to abstain, or 0 to 1",
+        ),
         ({"cells": np.full((2, 2), -2)}, VotesError, "^votes has class numbers from -2"),
-        ({"cells": np.zeros((3, 2), int)}, VotesError, r"^cells has shape \(3, 2\) and type int64; expected integers of shape"),
+        (
+            {"cells": np.zeros((3, 2), int)},
+            VotesError,
+            r"^cells has shape \(3, 2\) and type int64; expected integers of shape",
+        ),
         ({"cells": np.zeros((2, 2))}, VotesError, "^cells has shape .* and type float64; expected integers"),
         ({"cells": None}, VotesError, "^votes has neither cells nor rows; make them with Votes.from_array"),
-        ({"cells": None, "_rows": Votes.from_array([[0]]).rows}, VotesError, "^rows has 1 items; expected 2 items and 2 LFs"),
+        (
+            {"cells": None, "_rows": Votes.from_array([[0]]).rows},
+            VotesError,
+            "^rows has 1 items; expected 2 items and 2 LFs",
+        ),
         ({"items": np.arange(3)}, VotesError, "^items has 3 entries but votes has 2 items"),
         ({"lf_names": ("a",)}, ParameterError, "^lf_names is 'a'; expected a different name for each of the 2 LFs"),
         ({"lf_names": ("a", "a")}, ParameterError, "^lf_names is 'a', 'a'; expected a different name"),

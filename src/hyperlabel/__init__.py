@@ -14,6 +14,7 @@ from hyperlabel.errors import (
     NotFittedError,
     ParameterError,
     VotesError,
+    VotesWarning,
     WeightsError,
 )
 from hyperlabel.labels import Labels
@@ -53,6 +54,7 @@ __all__ = [
     "Patterns",
     "Votes",
     "VotesError",
+    "VotesWarning",
     "WeightsError",
     "apply_lfs",
     "engines",

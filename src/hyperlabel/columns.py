@@ -158,7 +158,8 @@ def take_votes(
     LFs: a, b; ignored: id; classes: ham 30, spam 70; abstain: empty 40, NA 40
     """
     chosen = choose_columns(names, lfs, others)
-    left = tuple(name for name in names if name not in set(chosen))
+    kept = set(chosen)
+    left = tuple(name for name in names if name not in kept)
     if lfs is None:
         _check_wide([name for name in names if name not in others], summarize)
     summaries = list(summarize(chosen))

@@ -121,6 +121,8 @@ class Patterns:
         classes = self.classes + missing_from(self.classes, other.classes)
         one, two = self.with_classes(classes), other.with_classes(classes).with_lfs(self.lf_names)
         counts = np.concatenate([one.counts, two.counts])
+        if counts.sum(dtype=np.float64) >= 2.0**63:
+            raise VotesError("patterns of 2^63 items and more cannot be counted; merge fewer of them")
         rows = one.rows.concatenate(two.rows)
         names = self.lf_names or other.lf_names
         joined = Patterns(rows.starts, rows.lf, rows.vote, counts, self.n_lfs, len(classes), None, names, classes)
