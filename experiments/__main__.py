@@ -300,6 +300,14 @@ def run_speed(data: Data = DATA, out: Table = None) -> None:
     show_result(speed.run(data), out)
 
 
+@app.command("state_speed")
+def run_state_speed(out: Table = None) -> None:
+    """Speed of a fitted model, of dense rows and of many classes."""
+    from experiments import state_speed
+
+    show_result(state_speed.run(), out)
+
+
 @app.command("tables")
 def run_tables(out: Table = None) -> None:
     """Label models on rules for columns of public tables."""

@@ -22,7 +22,7 @@ from experiments.plots import new_figure, save, style
 from experiments.protocol import score
 from experiments.store import Cell, Options, Progress, Record, Store, read_records
 from hyperlabel.errors import ParameterError, require
-from hyperlabel.models import label_model
+from hyperlabel.models import HyperLabelModel
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
 
@@ -169,7 +169,7 @@ def _predict(recipe: Recipe, folder: Path, seed: int, data: DataSet) -> Ints:
         return predict_flat(_load_flat(folder, seed, recipe.widths), data)
     if recipe.is_unrolled:
         return predict_unrolled(recipe, folder, seed, data)
-    model = label_model("hlm", weights=run_folder(folder, seed) / WEIGHTS, n_classes=data.k)
+    model = HyperLabelModel(weights=run_folder(folder, seed) / WEIGHTS, n_classes=data.k)
     return model.predict(data.votes).astype(np.int64)
 
 

@@ -15,8 +15,8 @@ import numpy as np
 import hyperlabel as hl
 from experiments.datasets import FAMILIES, DataSet, load_datasets
 from experiments.protocol import score, to_patterns
-from hyperlabel.models.hyper import fine_tune, to_probabilities
-from hyperlabel.network import forward
+from hyperlabel.networks.fine_tuning import fine_tune
+from hyperlabel.networks.paper import forward, to_probabilities
 from hyperlabel.weights import load_weights
 
 GOLD, DRAWS = (20, 100, 1000), 2
@@ -45,8 +45,8 @@ def score_variant(patterns: hl.Patterns, gold: np.ndarray, rest: DataSet, varian
         counts = patterns.count_labels(gold)
         steps = int(np.sqrt(counts.sum()))
         weights = fine_tune(weights, patterns, balance_gold(counts) if weighted else counts, lr=lr, steps=steps)
-    probabilities = to_probabilities(forward(weights, patterns))
-    return score(rest, patterns.expand(probabilities.argmax(1)))
+    logits, _ = forward(weights, patterns)
+    return score(rest, patterns.expand(to_probabilities(logits).argmax(1)))
 
 
 def hide(each: DataSet, size: int, seed: int) -> tuple[np.ndarray, DataSet]:

@@ -21,9 +21,9 @@ from experiments.markdown import table, titled
 from experiments.protocol import make_model, score, to_patterns
 from experiments.record import keep_result
 from experiments.semi import draw_gold
-from hyperlabel import metrics, network, unrolled
+from hyperlabel import metrics
 from hyperlabel.models import LabelModel
-from hyperlabel.models.hyper import to_probabilities
+from hyperlabel.networks import load_network
 from hyperlabel.weights import load_weights
 
 PEERS = ("mv", "bv", "auto", "hlm")
@@ -263,21 +263,16 @@ def median_seconds(calls: Sequence[Callable[[], object]]) -> list[float]:
 
 def time_part(sets: Sequence[DataSet]) -> str:
     """Milliseconds from patterns to probabilities, and from an array to labels."""
-    old, new = load_weights("hlm"), load_weights("hlm2")
+    networks = [load_network(load_weights(name)) for name in ("hlm", "hlm2")]
     rows, ratios = [], []
     for each in sets:
         patterns = to_patterns(each)
         models = [make_model(name, each) for name in ("hlm", "hlm2")]
-
-        def run_new(patterns: hl.Patterns = patterns) -> object:
-            ballots = unrolled.Ballots.from_patterns(patterns)
-            return unrolled.to_probabilities(unrolled.forward(new, ballots), ballots)
-
-        def run_old(patterns: hl.Patterns = patterns) -> object:
-            return to_probabilities(network.forward(old, patterns))
-
+        passes = [
+            lambda network=network, patterns=patterns: network.read_at_once(patterns, None) for network in networks
+        ]
         whole = [lambda model=model, votes=each.votes: model.predict(votes) for model in models]
-        seconds = median_seconds([run_old, run_new, *whole])
+        seconds = median_seconds([*passes, *whole])
         ratios.append((seconds[1] / seconds[0], seconds[3] / seconds[2]))
         size = [f"{len(each.votes):,}", f"{each.votes.shape[1]:,}", str(each.k), f"{patterns.n_patterns:,}"]
         rows.append([each.name, *size, *show([1e3 * s for s in seconds]), *show(ratios[-1])])

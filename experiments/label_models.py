@@ -97,12 +97,6 @@ def one_by_one(patterns: hl.Patterns) -> hl.Patterns:
     )
 
 
-def learn(model: hl.LabelModel, patterns: hl.Patterns) -> None:
-    """What `fit` does once it has patterns."""
-    model.n_iter_, model.converged_ = 0, True
-    model._fit(patterns, None)
-
-
 def against_items(sets: list[DataSet]) -> list[str]:
     """Every iterative model on patterns and on items: how much longer items take, by set."""
     chosen = {each.name: each for each in sets if each.name in FEW_PATTERNS}
@@ -118,8 +112,8 @@ def against_items(sets: list[DataSet]) -> list[str]:
 def items_ratio(name: str, each: DataSet) -> float:
     patterns = hl.Patterns.from_votes(hl.Votes.from_array(each.votes, n_classes=each.k))
     items, model = one_by_one(patterns), label_model_class(name)(n_classes=each.k, **EQUAL_STEPS.get(name, {}))
-    fast = median_seconds(lambda: learn(model, patterns), 15)
-    return median_seconds(lambda: learn(model, items), 1 if patterns.n_items > MANY_ITEMS else 5) / fast
+    fast = median_seconds(lambda: model.fit_patterns(patterns), 15)
+    return median_seconds(lambda: model.fit_patterns(items), 1 if patterns.n_items > MANY_ITEMS else 5) / fast
 
 
 def all_together(sets: list[DataSet]) -> list[str]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from experiments.datasets import DataSet
 from hyperlabel import metrics
 from hyperlabel.errors import ParameterError
-from hyperlabel.models import label_model, label_model_class, label_models
+from hyperlabel.models import HyperLabelModel, label_model, label_model_class, label_models
 from hyperlabel.models.base import LabelModel
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
@@ -108,7 +108,7 @@ def named_model(name: str, **params: Any) -> LabelModel:
     MajorityVote(n_classes=2)
     """
     if name.endswith(".safetensors"):
-        return label_model("hlm", weights=name, **params)
+        return HyperLabelModel(weights=name, **params)
     return label_model(name, **params)
 
 
@@ -179,6 +179,5 @@ def _balances(data: DataSet, name: str) -> dict[str, Mapping[str, Any]]:
 def _fit(data: DataSet, name: str, params: Mapping[str, Any]) -> tuple[Ints, Floats, float]:
     """Labels, probabilities, and what they took, in seconds."""
     start = time.perf_counter()
-    model = make_model(name, data, **params).fit(data.votes)
-    labels, probabilities = model.predict(data.votes).astype(np.int64), model.predict_proba(data.votes)
-    return labels, probabilities, time.perf_counter() - start
+    labels = make_model(name, data, **params).label(data.votes)
+    return labels.best, labels.probabilities, time.perf_counter() - start

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 
 from hyperlabel.cli import main
-from hyperlabel.weights import Weights, expected_shapes, unrolled_shapes
+from hyperlabel.weights import Weights, paper_shapes, unrolled_shapes
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
 @pytest.fixture
 def real_votes() -> Callable[[str], np.ndarray]:
-    """The (n, m) votes of a real data set by its name; skips where the data are not at hand."""
+    """The (n, m) votes of a real data set by its name; skips where the data are not available."""
 
     def load(name):
         if not DATA.is_dir():
-            pytest.skip(f"the real data sets are not at hand ({DATA} is not there)")
+            pytest.skip(f"the real data sets are not available ({DATA} is not there)")
         return np.load(DATA / f"{name}.npz")["L"].astype(np.int64)
 
     return load
@@ -34,7 +34,7 @@ def make_weights() -> Callable[..., Weights]:
         rng = np.random.default_rng(seed)
         arrays = {
             name: rng.normal(0, 1 / np.sqrt(shape[-1]), shape).astype(np.float32)
-            for name, shape in expected_shapes(list(widths)).items()
+            for name, shape in paper_shapes(list(widths)).items()
         }
         return Weights(arrays, {"model": "random", "widths": list(widths)})
 

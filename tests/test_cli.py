@@ -11,7 +11,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 import hyperlabel as hl
-from hyperlabel.cli import demo as demo_command
+from hyperlabel.cli import tumors
+from hyperlabel.cli.options import ENGINES, MODELS
+from hyperlabel.engines import ENGINES as ENGINES_THERE_ARE
+from hyperlabel.errors import ParameterError
+from hyperlabel.priors import PaperValidationPrior
 
 VOTES = "id,text,lf_0,lf_1,lf_2,note\n7,win,spam,spam,,0.5\n3,hello,ham,ham,ham,1.5\n5,,,,,\n"
 CELLS = np.array([[1, 1, -1], [0, 0, 0], [-1, -1, -1], [-1, 1, 1], [0, -1, 0]])
@@ -97,7 +101,8 @@ MISTAKES = {
     "class not stated": ([*WIDE, "--classes", "ham,eggs"], r"is 'spam'; expected one of the classes 'ham', 'eggs'"),
     "class stated twice": ([*WIDE, "--classes", "ham,ham"], r"classes is \['ham', 'ham'\]; expected .* once"),
     "empty class": ([*WIDE, "--classes", "ham,"], r"--classes is 'ham,'; expected names with a comma between each two"),
-    "unknown model": ([*WIDE, "--model", "oracle"], r"there is no label model 'oracle'; expected one of "),
+    "unknown model": ([*WIDE, "--model", "oracle"], r"--model is 'oracle'; expected one of hlm2, .*, or a file of"),
+    "model of another kind": ([*WIDE, "--model", "votes.csv"], r"votes\.csv is not a whole safetensors file"),
     "unknown rule": ([*WIDE, "--tie-break", "best"], r"--tie-break is 'best'; expected first, abstain or random"),
     "no gold": (
         [*WIDE, "--gold", "x"],
@@ -240,9 +245,29 @@ def test_help_of_a_command_fits_into_80_columns_and_names_its_options(hyperlabel
     assert [option for option in options if f" {option} " not in outcome.out] == []
 
 
-def test_help_names_every_label_model(hyperlabel):
+def test_help_names_every_label_model_and_engine(hyperlabel):
+    assert list(MODELS) == hl.label_models()
+    assert list(ENGINES) == list(ENGINES_THERE_ARE)
     text = " ".join(hyperlabel("label", "--help").out.split())
-    assert f"Label model: {', '.join(hl.label_models())};" in text
+    assert f"Label model: {', '.join(MODELS)};" in text
+    assert f"Where to work: {', '.join(ENGINES)}, or memory;" in text
+
+
+@pytest.mark.parametrize("command", ["", "label", "analyze", "report", "compare", "train", "demo"])
+def test_help_loads_nothing_that_takes_time(command):
+    program = (
+        "import sys; from hyperlabel.cli.app import run; run(sys.argv[1:]);"
+        "print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
+    )
+    arguments = [*command.split(), "--help"]
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+    assert "--help" in done.stdout
+    assert not {"numpy", "safetensors", "rich", "polars", "torch", "pandas", "matplotlib"} & set(done.stderr.split())
+
+
+def test_version_loads_nothing_that_takes_time():
+    program = "import sys; from hyperlabel.cli.app import run; run(['--version']); assert 'numpy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.parametrize(
@@ -269,6 +294,11 @@ TRAIN_MISTAKES = {
     "no folder": (["train"], r"Missing option '--out'; see: hyperlabel train --help"),
     "no runs": ([*TRAIN, "--runs", "0"], r"--runs is 0; expected at least 1"),
     "no jobs": ([*TRAIN, "--jobs", "-1"], r"--jobs is -1; expected a number of runs, or 0 for one for each core"),
+    "recipe": ([*TRAIN, "--recipe", "long"], r"--recipe is 'long'; expected short or paper"),
+    "recipe of another model": (
+        [*TRAIN, "--recipe", "paper", "--model", "hlm2"],
+        r"--recipe is 'paper' and --model 'hlm2'; the paper's recipe trains --model hlm",
+    ),
     "prior": ([*TRAIN, "--prior", "real"], r"--prior is 'real'; expected uniform or independent"),
     "architecture": ([*TRAIN, "--architecture", "rnn"], r"--architecture is 'rnn'; expected gnn or deepset or mlp"),
     "assumption": ([*TRAIN, "--assumption", "none"], r"--assumption is 'none'; expected majority or every"),
@@ -292,6 +322,28 @@ def test_train_with_a_bad_option_is_one_line_and_writes_nothing(hyperlabel, tmp_
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
     assert re.search(message, outcome.err)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.torch
+def test_train_by_the_papers_recipe_is_what_the_paper_says(hyperlabel, monkeypatch):
+    pytest.importorskip("torch", reason="torch is not installed (extra `train`)")
+    from hyperlabel.train import runs
+
+    seen = []
+
+    def stop(recipe, *_):
+        seen.append(recipe)
+        raise ParameterError("enough")
+
+    monkeypatch.setattr(runs, "check_resumable", stop)
+    assert "enough" in hyperlabel("train", "--out", "out", "--recipe", "paper", "--batch", "3").err
+    (recipe,) = seen
+    assert (recipe.schedule, recipe.lr, recipe.iterations, recipe.patience) == ("constant", 0.001, 50_000, 10_000)
+    assert (recipe.widths, recipe.batch, recipe.log_every) == ((8, 8, 8, 32), 3, 100)
+    assert (recipe.lr_at(0), recipe.lr_at(49_999), recipe.loss_window) == (0.001, 0.001, 10)
+    prior = recipe.make_prior()
+    assert (prior.items, prior.lfs, prior.max_cells) == ((100, 2000), (2, 60), 2000 * 60)
+    assert isinstance(recipe.make_validation_prior(), PaperValidationPrior)
 
 
 @pytest.mark.torch
@@ -342,7 +394,7 @@ def test_demo_writes_votes_labels_and_a_picture(hyperlabel, demo, tmp_path):
     assert {path.name for path in folder.iterdir()} == {"votes.csv", "labels.csv", "demo.png"}
     table = pl.read_csv(folder / "labels.csv")
     assert len(table) == 569
-    assert table.columns == ["id", *demo_command.RULES, "truth", "label", "confidence"]
+    assert table.columns == ["id", *tumors.RULES, "truth", "label", "confidence"]
     assert (table["label"] == table["truth"]).mean() > 0.9
     assert imread(folder / "demo.png").shape[:2] == (495, 1210)
     lines = demo.err.splitlines()
@@ -358,6 +410,6 @@ def test_demo_writes_votes_labels_and_a_picture(hyperlabel, demo, tmp_path):
 
 
 def test_demo_rules_vote_below_and_above_their_limits_only():
-    assert [demo_command._vote(value, 1.0, 2.0) for value in (0.5, 1.5, 2.5)] == ["benign", None, "malignant"]
-    assert [demo_command._vote(value, None, 2.0) for value in (0.5, 2.5)] == [None, "malignant"]
-    assert [demo_command._vote(value, 1.0, None) for value in (0.5, 2.5)] == ["benign", None]
+    assert [tumors._vote(value, 1.0, 2.0) for value in (0.5, 1.5, 2.5)] == ["benign", None, "malignant"]
+    assert [tumors._vote(value, None, 2.0) for value in (0.5, 2.5)] == [None, "malignant"]
+    assert [tumors._vote(value, 1.0, None) for value in (0.5, 2.5)] == ["benign", None]

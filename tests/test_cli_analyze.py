@@ -4,7 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+import hyperlabel as hl
 from hyperlabel import files
+from hyperlabel.cli import models as model_options
 from hyperlabel.lf.analysis import LFAnalysis
 
 ESCAPED = "id,<b>x</b>,b,c\n1,spam,ham,\n2,ham,ham,ham\n3,spam,,spam\n4,,spam,ham\n"
@@ -72,6 +74,25 @@ def test_analyze_with_another_model_uses_it(hyperlabel, frame):
     hyperlabel("analyze", "votes.csv", "--model", "hlm", "-o", "hlm.csv")
     moved = [pl.read_csv(f"{name}.csv")["probability_changes"].to_numpy() for name in ("mv", "hlm")]
     assert (moved[0] > moved[1]).all()  # a share of few votes moves more than the hyper label model
+
+
+def test_analyze_with_a_fitted_model_judges_in_its_state(hyperlabel, frame):
+    model = hl.HyperLabelModel().fit(lfs_of(frame).head(20))
+    model.save("state.safetensors")
+    assert hyperlabel("analyze", "votes.csv", "--model", "state.safetensors", "-o", "lfs.csv").code == 0
+    expected = LFAnalysis(lfs_of(frame), model=model).summary()
+    np.testing.assert_allclose(pl.read_csv("lfs.csv")["probability_changes"], expected["probability_changes"])
+
+
+def test_analyze_by_a_model_that_warns_says_the_same_thing_once(hyperlabel, frame, monkeypatch):
+    class Restless(hl.HyperLabelModel):
+        def _fit(self, patterns, gold):
+            self.n_iter_, self.converged_ = 9, False
+            return super()._fit(patterns, gold)
+
+    monkeypatch.setattr(model_options, "label_model", lambda *_, **params: Restless(**params))
+    done = hyperlabel("analyze", "votes.csv")
+    assert done.err.count("warning: Restless did not converge in 9 iterations; raise max_iter\n") == 1
 
 
 def test_analyze_of_a_long_table_names_the_people(hyperlabel):

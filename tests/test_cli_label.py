@@ -9,7 +9,7 @@ import scipy.sparse
 from numpy.testing import assert_allclose
 
 import hyperlabel as hl
-from hyperlabel.cli import label as label_command
+from hyperlabel.cli import models as model_options
 
 # The label of each item is beyond doubt, whatever the weights; the third item has no votes.
 CELLS = np.array([[1, 1, -1], [0, 0, 0], [-1, -1, -1], [-1, 1, 1], [0, -1, 0]])
@@ -212,7 +212,7 @@ def test_label_for_f1_calls_what_the_model_does_and_is_as_sure_as_of_the_label(b
 def test_label_for_an_unknown_metric_is_refused(hyperlabel, votes):
     said = hyperlabel("label", str(votes), "--lfs", "lf_*", "--metric", "auc")
     assert (said.code, said.out) == (2, "")
-    assert "--metric is 'auc'; expected accuracy or f1" in said.err
+    assert "--metric is 'auc'; expected 'accuracy' or 'f1'" in said.err
 
 
 @pytest.mark.parametrize(
@@ -257,9 +257,9 @@ def test_label_of_booleans_gives_booleans(hyperlabel, tmp_path, classes, names):
     table = numbers().with_columns(pl.col("^lf.*$").cast(pl.Boolean))
     table.write_csv(tmp_path / "votes.csv")
     stated = ["--classes", classes] if classes else []
-    labelled = read_stdout(hyperlabel("label", "votes.csv", "--probabilities", *stated))
-    assert labelled["label"].to_list() == [True, False, None, True, False]
-    assert labelled.columns[-2:] == names
+    labeled = read_stdout(hyperlabel("label", "votes.csv", "--probabilities", *stated))
+    assert labeled["label"].to_list() == [True, False, None, True, False]
+    assert labeled.columns[-2:] == names
 
 
 @pytest.mark.parametrize(
@@ -274,12 +274,12 @@ def test_label_to_parquet_keeps_the_types_of_all_columns(hyperlabel, tmp_path, v
     table = plain.with_columns(pl.col("id").cast(pl.UInt16), day=dates, tags=pl.lit(["a", "b"]))
     table.write_parquet(tmp_path / "votes.parquet")
     outcome = hyperlabel("label", "votes.parquet", "--lfs", "lf*", "-o", "out.parquet")
-    labelled = pl.read_parquet(tmp_path / "out.parquet")
+    labeled = pl.read_parquet(tmp_path / "out.parquet")
     assert (outcome.code, outcome.out) == (0, "")
-    assert labelled.select(table.columns).equals(table)
-    assert labelled.select(table.columns).schema == table.schema
-    assert labelled.schema["label"] == dtype
-    assert labelled["label"].null_count() == 1
+    assert labeled.select(table.columns).equals(table)
+    assert labeled.select(table.columns).schema == table.schema
+    assert labeled.schema["label"] == dtype
+    assert labeled["label"].null_count() == 1
 
 
 def test_label_where_nobody_votes_keeps_the_type_of_the_classes(hyperlabel, tmp_path):
@@ -311,7 +311,7 @@ def test_label_passes_its_options_to_the_model(hyperlabel, votes, monkeypatch):
         made.append((name, params))
         return hl.label_model(name, **params)
 
-    monkeypatch.setattr(label_command, "label_model", make)
+    monkeypatch.setattr(model_options, "label_model", make)
     hyperlabel("label", votes, "--lfs", "lf_*", "--tie-break", "random", "--seed", "5", "--model", "hlm")
     assert made == [("hlm", {"tie_break": "random", "seed": 5})]
 
@@ -322,7 +322,7 @@ def test_label_by_a_model_that_warns_says_so_in_one_line(hyperlabel, votes, monk
             super()._fit(patterns, gold)
             self.n_iter_, self.converged_ = 9, False
 
-    monkeypatch.setattr(label_command, "label_model", lambda *_, **params: Restless(**params))
+    monkeypatch.setattr(model_options, "label_model", lambda *_, **params: Restless(**params))
     outcome = hyperlabel("label", votes, "--lfs", "lf_*")
     assert outcome.code == 0
     assert outcome.err == "warning: Restless did not converge in 9 iterations; raise max_iter\n"
@@ -331,18 +331,18 @@ def test_label_by_a_model_that_warns_says_so_in_one_line(hyperlabel, votes, monk
 GOLD = {3: "ham", 9: "ham"}  # by id; what the votes say is "ham" and "spam"
 
 
-def fine_tuned():
+def taught():
     votes = hl.Votes.from_frame(TABLE, lfs=["lf_0", "lf_1", "lf_2"])
-    gold = [GOLD.get(item) for item in TABLE["id"]]
-    return hl.HyperLabelModel().fit(votes, gold).predict_proba(votes)
+    return hl.HyperLabelModel().fit_predict_proba(votes, [GOLD.get(item) for item in TABLE["id"]])
 
 
 def test_label_with_a_gold_column_learns_from_it_and_keeps_it(hyperlabel, votes):
     gold = pl.Series("lf_gold", [GOLD.get(item) for item in TABLE["id"]], dtype=pl.String)
     TABLE.with_columns(gold).write_csv(votes)
     table = read_stdout(hyperlabel("label", votes, "--lfs", "lf_*", "--gold", "lf_gold", "--probabilities"))
-    assert_allclose(table.select("p_ham", "p_spam"), fine_tuned())
+    assert_allclose(table.select("p_ham", "p_spam"), taught())
     assert table["lf_gold"].to_list() == gold.to_list()
+    assert table["label"].to_list() == ["spam", "ham", None, "ham", "ham"]  # gold overrules the votes
     without = read_stdout(hyperlabel("label", votes, "--lfs", "lf_[0-9]", "--probabilities"))
     assert abs(without["p_ham"] - table["p_ham"]).max() > 1e-5
 
@@ -356,13 +356,13 @@ def test_label_with_a_gold_file_finds_items_by_id(hyperlabel, votes, ending, col
     else:
         gold.write_csv(f"gold.{ending}", separator="," if ending == "csv" else "\t")
     table = read_stdout(hyperlabel("label", votes, "--lfs", "lf_*", "--gold", f"gold.{ending}", "--probabilities"))
-    assert_allclose(table.select("p_ham", "p_spam"), fine_tuned())
+    assert_allclose(table.select("p_ham", "p_spam"), taught())
 
 
 def test_label_with_a_gold_file_of_many_columns_takes_the_one_named_so(hyperlabel, votes):
     pl.DataFrame({"who": ["me", "me"], "class": list(GOLD.values()), "id": list(GOLD)}).write_csv("gold.csv")
     table = read_stdout(hyperlabel("label", votes, "--lfs", "lf_*", "--gold", "gold.csv", "--probabilities"))
-    assert_allclose(table.select("p_ham", "p_spam"), fine_tuned())
+    assert_allclose(table.select("p_ham", "p_spam"), taught())
 
 
 def test_label_of_a_table_without_id_finds_gold_by_row(hyperlabel, votes):
@@ -370,15 +370,15 @@ def test_label_of_a_table_without_id_finds_gold_by_row(hyperlabel, votes):
     rows = [TABLE["id"].to_list().index(item) for item in GOLD]
     pl.DataFrame({"id": rows, "gold": list(GOLD.values())}).write_csv("gold.csv")
     table = read_stdout(hyperlabel("label", votes, "--lfs", "lf_*", "--gold", "gold.csv", "--probabilities"))
-    assert_allclose(table.select("p_ham", "p_spam"), fine_tuned())
+    assert_allclose(table.select("p_ham", "p_spam"), taught())
 
 
 def test_label_of_an_array_takes_gold_as_an_array(hyperlabel, tmp_path):
     gold = np.array([-1, 0, -1, 0, -1])
     np.save("gold.npy", gold)
     table = read_stdout(hyperlabel("label", *write_npy(tmp_path), "--gold", "gold.npy", "--probabilities"))
-    expected = hl.HyperLabelModel().fit(CELLS, gold).predict_proba(CELLS)
-    assert_allclose(table.select("p_0", "p_1"), expected)
+    assert_allclose(table.select("p_0", "p_1"), hl.HyperLabelModel().fit_predict_proba(CELLS, gold))
+    assert table["label"].to_list() == [1, 0, None, 0, 0]
 
 
 @pytest.mark.parametrize("where", ["column", "file"])
@@ -388,8 +388,9 @@ def test_label_of_a_long_table_takes_gold_of_its_items(hyperlabel, where):
     pl.DataFrame({"task": ["b"], "known": [0]}).write_csv("gold.csv")
     gold = "known" if where == "column" else "gold.csv"
     table = read_stdout(hyperlabel("label", "long.csv", "--long", "task,who,what", "--gold", gold, "--probabilities"))
-    expected = hl.HyperLabelModel().fit([[1, 1], [0, 1]], [0, -1]).predict_proba([[1, 1], [0, 1]])
+    expected = hl.HyperLabelModel().fit_predict_proba([[1, 1], [0, 1]], [0, -1])
     assert_allclose(table.select("p_0", "p_1"), expected, atol=1e-6)
+    assert table["label"].to_list()[0] == 0
     assert table["task"].to_list() == ["b", "a"]
     assert ("known" in table.columns) is (where == "column")
 
@@ -400,9 +401,90 @@ def test_label_with_a_gold_class_nobody_votes_for_has_it(hyperlabel, votes):
     assert table.columns[-3:] == ["p_ham", "p_spam", "p_eggs"]
 
 
-def test_label_with_a_weights_file_uses_it(votes, hyperlabel, make_weights, tmp_path):
-    weights = make_weights()
-    weights.save(tmp_path / "mine.safetensors")
+@pytest.mark.parametrize("network", ["paper", "unrolled"])
+def test_label_with_weights_of_either_network_uses_them(votes, hyperlabel, request, network):
+    make = request.getfixturevalue("make_weights" if network == "paper" else "make_unrolled_weights")
+    make().save("mine.safetensors")
     table = read_stdout(hyperlabel("label", votes, "--lfs", "lf_*", "--model", "mine.safetensors"))
-    expected = hl.HyperLabelModel(weights=tmp_path / "mine.safetensors").predict_proba(TABLE.select("^lf_.*$"))
+    expected = hl.HyperLabelModel(weights="mine.safetensors").predict_proba(TABLE.select("^lf_.*$"))
     assert_allclose(table["confidence"], expected.max(1))
+
+
+@pytest.fixture
+def state():
+    """The file of a model that is fitted on other votes than those that are labeled."""
+    rng = np.random.default_rng(0)
+    cells = np.where(rng.random((200, 1)) < 0.8, 1, 0) ^ (rng.random((200, 3)) < [0.1, 0.3, 0.5])
+    table = pl.DataFrame({f"lf_{j}": np.array(["ham", "spam"])[cells[:, j]] for j in range(3)})
+    hl.HyperLabelModel().fit(table).save("state.safetensors")
+    return "state.safetensors"
+
+
+def test_label_with_a_fitted_model_judges_in_its_state_and_by_name(votes, hyperlabel, state):
+    model, lfs = hl.load(state), ["lf_2", "lf_1", "lf_0"]
+    TABLE.select("id", "text", *lfs, "note").write_csv(votes)  # LFs are those of the model, whatever is beside them
+    table = read_stdout(hyperlabel("label", votes, "--model", state, "--probabilities"))
+    expected = model.predict_proba(TABLE.select("^lf_.*$"))
+    assert_allclose(table.select("p_ham", "p_spam"), expected)
+    assert abs(expected - hl.HyperLabelModel().predict_proba(TABLE.select("^lf_.*$"))).max() > 0.01
+
+
+def test_label_of_one_row_by_a_fitted_model_is_as_in_the_table(votes, hyperlabel, state):
+    whole = read_stdout(hyperlabel("label", votes, "--model", state))
+    TABLE.head(1).write_csv(votes)
+    alone = read_stdout(hyperlabel("label", votes, "--model", state))
+    assert_allclose(alone["confidence"], whole["confidence"].head(1), atol=1e-12)
+
+
+def test_label_of_an_array_by_a_fitted_model_has_its_classes(hyperlabel, tmp_path):
+    hl.HyperLabelModel(classes=["no", "yes", "never"]).fit(CELLS).save("state.safetensors")
+    table = read_stdout(hyperlabel("label", *write_npy(tmp_path), "--model", "state.safetensors", "--probabilities"))
+    assert table["label"].to_list() == ["yes", "no", None, "yes", "no"]
+    assert table.columns[-3:] == ["p_no", "p_yes", "p_never"]
+
+
+def test_label_with_a_saved_model_that_is_not_fitted_fits_it(votes, hyperlabel):
+    hl.HyperLabelModel(classes=["spam", "ham"], class_balance=[0.3, 0.7]).save("plain.safetensors")
+    table = read_stdout(hyperlabel("label", votes, "--lfs", "lf_*", "--model", "plain.safetensors", "--probabilities"))
+    model = hl.HyperLabelModel(classes=["spam", "ham"], class_balance=[0.3, 0.7])
+    assert_allclose(table.select("p_spam", "p_ham"), model.predict_proba(TABLE.select("^lf_.*$")))
+
+
+def test_label_with_a_saved_model_keeps_its_tie_break_unless_told(hyperlabel, votes):
+    hl.label_model("mv", tie_break="abstain").save("mv.safetensors")
+    TABLE.with_columns(lf_1=pl.lit("ham")).write_csv(votes)
+    kept = read_stdout(hyperlabel("label", votes, "--lfs", "lf_0,lf_1", "--model", "mv.safetensors"))
+    told = read_stdout(
+        hyperlabel("label", votes, "--lfs", "lf_0,lf_1", "--model", "mv.safetensors", "--tie-break", "first")
+    )
+    assert kept["label"].to_list() == [None, "ham", "ham", "ham", "ham"]
+    assert told["label"].to_list() == ["ham"] * 5
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["--gold", "text"], "--gold"),
+        (["--classes", "ham,spam"], "--classes"),
+        (["--classes", "ham,spam", "--class-balance", "0.5,0.5"], "--classes"),
+    ],
+)
+def test_label_with_a_fitted_model_refuses_what_it_would_have_to_learn(hyperlabel, votes, state, options, named):
+    said = hyperlabel("label", votes, "--model", state, *options)
+    assert (said.code, said.out) == (2, "")
+    assert f"{named} is given, but the model in 'state.safetensors' is fitted already" in said.err
+    assert f"leave {named} out, or fit anew with a model such as --model hlm2" in said.err
+
+
+def test_label_with_a_fitted_model_and_other_lfs_is_refused(hyperlabel, votes, state):
+    TABLE.drop("lf_1").write_csv(votes)
+    said = hyperlabel("label", votes, "--model", state)
+    assert (said.code, said.out) == (2, "")
+    assert "lfs has 'lf_1', which no column matches" in said.err
+
+
+def test_label_with_counted_patterns_as_a_model_is_refused(hyperlabel, votes):
+    hl.Patterns.from_chunks([CELLS]).save("counts.safetensors")
+    said = hyperlabel("label", votes, "--lfs", "lf_*", "--model", "counts.safetensors")
+    assert (said.code, said.out) == (2, "")
+    assert "counts.safetensors holds counted patterns: read it with Patterns.load(path)" in said.err

@@ -4,8 +4,8 @@ import pytest
 from typer.testing import CliRunner
 
 from hyperlabel.cli.app import app
-from hyperlabel.cli.compare import Result, evaluate, result_table
-from hyperlabel.models import label_model_class, label_models
+from hyperlabel.cli.comparison import Contest, Result, evaluate, result_table
+from hyperlabel.models import label_model, label_model_class, label_models
 from hyperlabel.votes import Votes
 
 
@@ -32,33 +32,57 @@ def test_compare_without_gold_shows_every_model_that_needs_none(votes_file):
     assert done.exit_code == 0, done.output
     shown = {line.split("│")[1].strip() for line in done.stdout.splitlines() if line.startswith("│")}
     assert shown == {name for name in label_models() if not label_model_class(name).needs_gold}
-    assert "scored: 59 of 60 items" in done.output
+    said = "scored: 60 of 60 items, those with known truth; 1 of them have no votes, so no label, which counts as wrong"
+    assert said in done.output
 
 
 def test_compare_with_gold_adds_the_models_that_need_it_and_does_not_score_gold(votes_file):
     done = run(votes_file, "--truth", "truth", "--gold", "known", "--models", "mv,amcl", "--lfs", "lf*")
     assert done.exit_code == 0, done.output
     assert "amcl" in done.stdout
-    assert "scored: 39 of 60 items" in done.output
+    assert "scored: 40 of 60 items, those with known truth and no gold; 1 of them have no votes" in done.output
 
 
-def test_compare_score_of_majority_vote_is_its_accuracy_on_items_with_votes():
-    votes = Votes.from_array([[0, 0, 1], [1, 1, 1], [0, 1, 1], [0, 0, 0]])
-    result = evaluate("mv", votes, np.array([0, 1, 0, -1]), None, "accuracy")
-    assert result.score == pytest.approx(2 / 3)
-    assert result.brier == pytest.approx(np.mean([2 * (1 / 3) ** 2, 0, 2 * (2 / 3) ** 2]))
+def test_compare_score_is_the_accuracy_and_an_item_without_votes_is_wrong():
+    votes = Votes.from_array([[0, 0, 1], [1, 1, 1], [0, 1, 1], [0, 0, 0], [-1, -1, -1]])
+    result = evaluate("mv", Contest(votes, np.array([0, 1, 0, -1, 1]), None), "accuracy")
+    assert result.score == pytest.approx(2 / 4)
+    assert result.brier == pytest.approx(np.mean([2 * (1 / 3) ** 2, 0, 2 * (2 / 3) ** 2, 0.5]))
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "f1"])
+@pytest.mark.parametrize("k", [2, 4])
+def test_compare_score_is_that_of_the_model(metric, k):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, k, 200)
+    votes = np.where(rng.random((200, 4)) < 0.5, truth[:, None], rng.integers(-1, k, (200, 4)))
+    votes[:10], truth[10:20] = -1, -1
+    result = evaluate("hlm2", Contest(Votes.from_array(votes, n_classes=k), truth, None), metric)
+    assert result.score == pytest.approx(label_model("hlm2", n_classes=k).score(votes, truth, metric))
+
+
+def test_compare_with_gold_learns_from_it():
+    votes = Votes.from_array([[0, 1]] * 8 + [[1, 1], [0, 0]])
+    truth, gold = np.array([-1] * 6 + [1, 1, 1, 0]), np.array([1] * 6 + [-1] * 4)
+    assert evaluate("mv", Contest(votes, truth, gold), "accuracy").score == 1
+    assert evaluate("mv", Contest(votes, truth, None), "accuracy").score == 0.5
 
 
 def test_compare_of_a_model_that_the_votes_do_not_suit_says_why():
     votes = Votes.from_array([[0, 1], [1, 1], [0, 0]])
-    result = evaluate("fs", votes, np.array([0, 1, 0]), None, "accuracy")
+    result = evaluate("fs", Contest(votes, np.array([0, 1, 0]), None), "accuracy")
     assert np.isnan(result.score)
     assert "needs at least 3 LFs that vote" in result.note
 
 
 def test_result_table_is_sorted_by_score_with_failures_last():
     results = [Result("a", 0.5, 0.1, 0.1), Result("b", note="no"), Result("c", 0.9, 0.1, 0.1)]
-    assert list(result_table(results, "accuracy").columns[0].cells) == ["c", "a", "b"]
+    assert list(result_table(results, "accuracy", 2).columns[0].cells) == ["c", "a", "b"]
+
+
+@pytest.mark.parametrize(("metric", "k", "head"), [("accuracy", 3, "accuracy"), ("f1", 2, "f1"), ("f1", 3, "macro f1")])
+def test_result_table_names_the_score_by_what_it_is(metric, k, head):
+    assert result_table([Result("a", 0.5, 0.1, 0.1)], metric, k).columns[1].header == head
 
 
 @pytest.mark.parametrize(

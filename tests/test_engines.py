@@ -1,4 +1,4 @@
-"""Labelling where the rows are: the same test for every engine, against NumPy on the same votes."""
+"""Labeling where the rows are: the same test for every engine, against NumPy on the same votes."""
 
 import numpy as np
 import polars as pl
@@ -9,8 +9,7 @@ import hyperlabel as hl
 from engines_fixtures import collect, dask_workers, engine, open_frame, read_result, spark
 from hyperlabel import engines
 from hyperlabel.engines import run
-from hyperlabel.engines.base import Added
-from hyperlabel.engines.packing import Digit, Lookup, Packing
+from hyperlabel.engines.packing import Digit, KeyIndex, Packing
 
 __all__ = ["dask_workers", "engine", "open_frame", "spark"]  # fixtures
 
@@ -45,13 +44,28 @@ def write(tmp_path):
     return write_it
 
 
-def assert_labels(rows, cells, classes, model=None, *, exact=True):
+def assert_labels(rows, cells, classes, model=None, gold=None, *, exact=True):
     """Rows hold what a model says of the votes in one array; exactly, where arrays are grouped in the same order."""
     model = model or hl.HyperLabelModel(n_classes=len(classes))
-    labels = [None if c < 0 else classes[c] for c in model.predict(cells).tolist()]
-    assert rows["label"].to_list() == labels
-    confidence = model.predict_proba(cells).max(1)
+    labels = model.fit_predict(cells, gold).tolist()
+    assert rows["label"].to_list() == [None if c == -1 else classes[c] for c in labels]
+    confidence = model.fit_predict_proba(cells, gold).max(1)
     assert_allclose(rows["confidence"].to_numpy(), confidence, rtol=0, atol=0 if exact else 1e-6)
+
+
+def assert_judged(rows, model, cells):
+    """Rows hold what a fitted model says of them."""
+    assert_array_equal(rows["label"].fill_null(-1), model.predict(cells))
+    assert_allclose(rows["confidence"], model.label(cells).confidence, atol=1e-6)
+
+
+def draw_gold(n, k, every=3):
+    """(n,) classes, -1 for most; the first item, which has no votes, has one."""
+    return np.where(np.arange(n) % every, -1, np.random.default_rng(0).integers(0, k, n))
+
+
+def gold_column(gold):
+    return pl.Series("gold", [None if g < 0 else int(g) for g in gold], dtype=pl.Int64)
 
 
 def test_label_of_a_frame_gives_a_frame_of_the_same_kind_with_the_labels_of_numpy(engine, open_frame, write):
@@ -101,24 +115,30 @@ def test_label_of_booleans_beside_floats_and_a_silent_lf_is_that_of_numpy(open_f
     assert_labels(collect(engines.label(open_frame(write(floats)), lfs=["lf *"])), cells, [0, 1])
 
 
-def test_label_with_gold_learns_from_it_as_from_an_array(open_frame, write):
-    cells = draw(n=200, seed=2)
-    gold = np.where(np.arange(200) % 3, -1, np.random.default_rng(0).integers(0, 3, 200))
-    column = pl.Series("gold", [None if g < 0 else int(g) for g in gold], dtype=pl.Int64)
-    frame = open_frame(write(table_of(cells).with_columns(column)))
-    for weights in ("hlm", "hlm2"):
-        model = hl.HyperLabelModel(weights).fit(cells, gold)
-        rows = collect(engines.label(frame, lfs=["lf *"], model=weights, gold="gold"))
-        assert_labels(rows, cells, [0, 1, 2], model, exact=False)
-    voted = hl.label_model("mv").fit(cells, gold)
-    rows = collect(engines.label(frame, lfs=["lf *"], model="mv", gold="gold"))
-    assert_labels(rows, cells, [0, 1, 2], voted)
+def test_label_with_gold_learns_from_it_and_gives_gold_items_their_class(open_frame, write):
+    cells, gold = draw(n=200, seed=2), draw_gold(200, 3)
+    frame = open_frame(write(table_of(cells).with_columns(gold_column(gold))))
+    for name in ("hlm", "hlm2", "mv"):
+        model = hl.label_model(name)
+        rows = collect(engines.label(frame, lfs=["lf *"], model=model, gold="gold", probabilities=True))
+        assert rows.height == 200
+        assert_labels(rows, cells, [0, 1, 2], hl.label_model(name), gold, exact=False)
+        shares = rows.select("p_0", "p_1", "p_2").to_numpy()
+        assert_array_equal(shares[gold >= 0], np.eye(3)[gold[gold >= 0]])
+        assert not model.is_fitted
+
+
+def test_label_of_more_patterns_than_allowed_reads_the_rows_and_their_gold_in_passes(
+    engine, write, tmp_path, monkeypatch
+):
+    cells, gold = draw(n=2000, m=12, k=3, seed=3, density=0.7), draw_gold(2000, 3, every=40)
+    path, out = write(table_of(cells).with_columns(gold_column(gold))), tmp_path / "out.parquet"
+    engines.label(path, lfs=["lf *"], gold="gold", engine=engine, max_patterns=50, out=out)
+    assert_labels(read_result(out), cells, [0, 1, 2], gold=gold, exact=False)
 
 
 @pytest.mark.parametrize("weights", ["hlm", "hlm2"])
-def test_label_of_more_patterns_than_allowed_streams_the_network_over_the_rows(
-    engine, write, tmp_path, monkeypatch, weights
-):
+def test_label_of_more_patterns_than_allowed_reads_the_rows_in_passes(engine, write, tmp_path, monkeypatch, weights):
     cells = draw(n=2000, m=12, k=3, seed=3, density=0.7)
     path, out = write(table_of(cells)), tmp_path / "out.parquet"
     monkeypatch.setattr(run, "count_patterns", None)  # calling it would fail
@@ -129,24 +149,116 @@ def test_label_of_more_patterns_than_allowed_streams_the_network_over_the_rows(
     assert_allclose(rows.select("p_0", "p_1", "p_2"), model.predict_proba(cells), atol=1e-6)
 
 
-def test_label_by_a_model_that_must_learn_learns_from_counts(write):
-    cells = draw(seed=4)
-    model = hl.label_model("ds")
+@pytest.mark.parametrize("weights", ["hlm", "hlm2"])
+@pytest.mark.parametrize("seed", range(12))
+def test_label_in_passes_of_few_patterns_in_many_chunks_is_that_in_memory(monkeypatch, weights, seed):
+    rng = np.random.default_rng(seed)
+    k, m = int(rng.integers(2, 6)), int(rng.integers(3, 12))
+    rows = draw(int(rng.integers(8, 60)), m, k, seed, density=rng.uniform(0.2, 0.9))
+    cells = rows[rng.integers(len(rows), size=3000)]
+    monkeypatch.setattr(run, "CHUNK_ROWS", 70)
+    model = hl.HyperLabelModel(weights, n_classes=k)
+    labeled = engines.label(table_of(cells), lfs=["lf *"], model=model, max_patterns=5)
+    assert_labels(labeled, cells, list(range(k)), model, exact=False)
+
+
+@pytest.mark.parametrize("most", [1 << 20, 20])
+def test_label_by_a_fitted_model_finds_its_lfs_by_name_and_judges_in_its_state(engine, write, tmp_path, most):
+    seen, new = draw(n=600, m=8, k=3, seed=6), draw(n=300, m=8, k=3, seed=7)
+    fitted = hl.HyperLabelModel(n_classes=3).fit(hl.Votes.from_array(seen, lfs=[f"lf {j}" for j in range(8)]))
+    fitted.save(tmp_path / "state.safetensors")
+    model, out = hl.load(tmp_path / "state.safetensors"), tmp_path / "out.parquet"
+    columns = ["id", *(f"lf {j}" for j in (3, 1, 7, 0, 2, 6, 5, 4)), "a.b"]
+    engines.label(write(table_of(new).select(columns)), model=model, engine=engine, max_patterns=most, out=out)
+    rows = read_result(out)
+    assert rows.columns == [*columns, "label", "confidence"]
+    assert_judged(rows, fitted, new)
+
+
+@pytest.mark.parametrize("most", [1 << 20, 20])
+def test_label_by_any_fitted_model_judges_alone_or_together_the_same(most):
+    cells = draw(n=500, m=6)
+    for name in ("mv", "ds", "hlm"):
+        fitted = hl.label_model(name).fit(cells)
+        for part in (cells, cells[:50], cells[7:8]):
+            assert_judged(engines.label(table_of(part), lfs=["lf *"], model=fitted, max_patterns=most), fitted, part)
+
+
+@pytest.mark.parametrize("most", [1 << 20, 20])
+def test_label_by_a_fitted_model_gives_gold_items_their_class_and_learns_nothing(most):
+    cells, gold = draw(n=300, m=6), draw_gold(300, 2)
+    fitted = hl.HyperLabelModel().fit(cells)
+    table = table_of(cells).with_columns(gold_column(gold))
+    rows = engines.label(table, lfs=["lf *"], model=fitted, gold="gold", max_patterns=most)
+    known = gold >= 0
+    assert_array_equal(rows["label"].to_numpy()[known], gold[known])
+    assert (rows["confidence"].to_numpy()[known] == 1).all()
+    assert_judged(rows.filter(~known), fitted, cells[~known])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"lfs": ["lf 0", "lf 1"]}, r"votes lacks the LF 'lf 2'; expected the LFs 'lf 0', 'lf 1', 'lf 2'\. Give"),
+        ({"lfs": ["lf *", "a.b"]}, r"votes has the LF 'a\.b', which was not there when the model was fitted"),
+        ({"classes": [1, 0]}, r"classes is \[1, 0\], but the model was fitted with 0, 1; leave it out, or fit again"),
+        ({"n_classes": 3}, r"n_classes is 3, but the model was fitted with 0, 1; leave it out, or fit again"),
+        ({"gold": "lf 1"}, r"votes lacks the LF 'lf 1'"),
+    ],
+)
+def test_label_by_a_fitted_model_of_other_votes_is_one_clear_error(arguments, message):
+    cells = draw(m=3)
+    fitted = hl.HyperLabelModel().fit(hl.Votes.from_array(cells, lfs=["lf 0", "lf 1", "lf 2"]))
+    with pytest.raises(ValueError, match=message):
+        engines.label(table_of(cells), model=fitted, **arguments)
+
+
+def test_label_by_a_fitted_model_of_a_table_that_lacks_an_lf_or_has_another_number_of_them_is_refused():
+    named = hl.HyperLabelModel().fit(hl.Votes.from_array(draw(m=3), lfs=["lf 0", "lf 1", "lf 2"]))
+    with pytest.raises(hl.VotesError, match="votes lacks the LF 'lf 2'"):
+        engines.label(table_of(draw(m=2)), model=named)
+    unnamed = hl.HyperLabelModel().fit(draw(m=3))
+    with pytest.raises(hl.ParameterError, match="votes has 2 LFs, but this HyperLabelModel learned from 3"):
+        engines.label(table_of(draw(m=2)), lfs=["lf *"], model=unnamed)
+    with pytest.raises(hl.VotesError, match="column 'lf 0'.* is 2; expected one of the classes 0, 1"):
+        engines.label(table_of(draw(m=3, k=3)), model=named)
+
+
+def test_label_by_a_fitted_model_knows_its_classes_whatever_they_are():
+    words = pl.DataFrame({"x": ["ham", "spam", None, "spam"], "y": ["ham", "spam", None, None]})
+    fitted = hl.HyperLabelModel(classes=["spam", "other", "ham"]).fit(words)
+    rows = engines.label(words.select(pl.col("y"), pl.col("x")), model=fitted, probabilities=True)
+    assert rows["label"].to_list() == ["ham", "spam", None, "spam"]
+    assert rows.columns[-3:] == ["p_spam", "p_other", "p_ham"]
+    mixed = hl.HyperLabelModel(classes=[0, "none"]).fit(np.array([[0, 1], [1, 1], [0, 0]]))
+    assert mixed.classes_.tolist() == [0, "none"]
+
+
+@pytest.mark.parametrize("most", [1 << 20, 20])
+def test_label_for_f1_is_that_in_memory(most):
+    changed = []
+    for k in (2, 3):
+        cells = draw(n=1500, m=7, k=k, seed=8)
+        cells[:, 3:] = np.where(cells[:, 3:] > 0, 0, cells[:, 3:])  # rare classes, which F1 calls more often
+        rows = engines.label(table_of(cells), lfs=["lf *"], model="hlm", metric="f1", max_patterns=most)
+        expected = hl.HyperLabelModel("hlm").predict(cells, metric="f1")
+        assert_array_equal(rows["label"].fill_null(-1), expected)
+        changed += [(expected != hl.HyperLabelModel("hlm").predict(cells)).any()]
+    assert any(changed)
+
+
+def test_label_by_a_model_that_must_learn_learns_from_counts_and_stays_as_it_is(write):
+    cells, model = draw(seed=4), hl.label_model("ds")
     rows = engines.label(pl.scan_parquet(write(table_of(cells))), lfs=["lf *"], model=model).collect()
-    assert_labels(rows, cells, [0, 1], hl.label_model("ds").fit(cells), exact=False)
-    few = table_of(cells[:50]).lazy()  # the model has learned: it does not learn again
-    learned = model.predict_proba(cells[:50]).max(1)
-    assert_allclose(engines.label(few, lfs=["lf *"], model=model).collect()["confidence"], learned)
+    assert not model.is_fitted
+    assert_labels(rows, cells, [0, 1], hl.label_model("ds"), exact=False)
 
 
-def test_label_of_many_cells_streams_the_network_over_the_patterns(write, monkeypatch):
-    cells = draw(n=2000, m=12, seed=5)
-    monkeypatch.setattr(run, "MOST_CELLS", 100)
-    monkeypatch.setattr(run, "CHUNK_ROWS", 300)
-    monkeypatch.setattr(hl.HyperLabelModel, "_probabilities", None)  # calling it would fail
-    rows = engines.label(pl.scan_parquet(write(table_of(cells))), lfs=["lf *"]).collect()
-    monkeypatch.undo()
-    assert_labels(rows, cells, [0, 1], exact=False)
+def test_counted_keys_are_distinct_so_that_a_join_gives_every_row_once(open_frame, write):
+    forms = pl.DataFrame({"x": ["a", "", None, "-1", "a"], "gold": [None, "a", "a", "-1", "b"], "id": range(5)})
+    rows = collect(engines.label(open_frame(write(forms)), lfs=["x"], gold="gold", classes=["a", "b"]))
+    assert rows["id"].to_list() == list(range(5))
+    assert rows["label"].to_list() == ["a", "a", "a", None, "b"]
 
 
 def test_label_of_a_polars_frame_in_memory_gives_one_in_the_same_order():
@@ -203,7 +315,7 @@ def test_label_of_a_wrong_value_names_its_first_row_where_rows_have_an_order():
 
 
 def test_label_with_classes_that_miss_a_vote_is_refused():
-    with pytest.raises(hl.VotesError, match=r"column 'x' holds 2; expected one of the classes 0, 1, 4"):
+    with pytest.raises(hl.VotesError, match=r"column 'x', row 2 is 2; expected one of the classes 0, 1, 4"):
         engines.label(pl.DataFrame({"x": [0, 1, 2, 4]}), classes=[0, 1, 4])
 
 
@@ -217,11 +329,7 @@ def test_label_with_classes_that_miss_a_vote_is_refused():
         ({"lfs": ["z*"]}, r"lfs has 'z\*', which no column matches"),
         ({"max_patterns": 2, "model": "ds"}, r"about \d+ patterns, and DawidSkene\(\) learns .*; expected at most 2"),
         ({"metric": "auc"}, r"metric is 'auc'; expected 'accuracy' or 'f1'"),
-        (
-            {"max_patterns": 2, "metric": "f1"},
-            r"about \d+ patterns, and HyperLabelModel\(.*\) ranks, for f1, .* at most 2",
-        ),
-        ({"max_patterns": 2, "model": "mv"}, r"about \d+ patterns, and MajorityVote\(\) works .*; expected at most 2"),
+        ({"max_patterns": 2, "model": "ds"}, r"fit the model on a sample of the rows first, or raise max_patterns"),
     ],
 )
 def test_label_with_a_wrong_argument_says_what_is_expected(arguments, message):
@@ -244,18 +352,18 @@ def test_label_of_a_relation_with_too_many_patterns_asks_for_a_path(write):
         engines.label(relation, lfs=["lf *"], max_patterns=10)
 
 
-def test_lookup_of_several_keys_finds_each_and_refuses_a_stranger():
+def test_index_of_several_keys_finds_each_and_refuses_a_stranger():
     keys = np.random.default_rng(0).integers(0, 1 << 60, (1000, 3))
-    lookup = Lookup(keys, 1 << 180)
+    index = KeyIndex(keys, 1 << 180)
     order = np.random.default_rng(1).permutation(1000)
-    assert_array_equal(lookup(keys[order]), order)
-    with pytest.raises(hl.VotesError, match="votes changed while they were being labelled"):
-        lookup(keys[:1] + 1)
+    assert_array_equal(index(keys[order]), order)
+    with pytest.raises(hl.VotesError, match="votes changed while they were being labeled"):
+        index(keys[:1] + 1)
 
 
-def test_lookup_by_address_refuses_a_stranger():
-    with pytest.raises(hl.VotesError, match="votes changed while they were being labelled"):
-        Lookup(np.array([[1], [3]]), 5)(np.array([[2]]))
+def test_index_by_address_refuses_a_stranger():
+    with pytest.raises(hl.VotesError, match="votes changed while they were being labeled"):
+        KeyIndex(np.array([[1], [3]]), 5)(np.array([[2]]))
 
 
 def test_packing_of_digits_is_undone_by_unpacking():
@@ -265,7 +373,3 @@ def test_packing_of_digits_is_undone_by_unpacking():
     assert keys.shape == (50, len(packing.keys))
     assert (keys >= 0).all()
     assert_array_equal(packing.unpack(keys), np.stack(digits, axis=1))
-
-
-def test_added_columns_of_classes_of_several_kinds_are_texts():
-    assert Added((1, "a"), probabilities=False).label_values == ["1", "a", None]

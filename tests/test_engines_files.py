@@ -14,7 +14,7 @@ import pytest
 import hyperlabel as hl
 from engines_fixtures import dask_workers, engine, read_result, spark
 from hyperlabel import engines
-from hyperlabel.engines.output import reason_of
+from hyperlabel.tables import reason_of
 
 __all__ = ["dask_workers", "engine", "spark"]  # fixtures
 
@@ -35,7 +35,7 @@ def write_votes(n, name="votes.parquet"):
 
 
 def label_in_a_process(engine, before="", **options):
-    """Start labelling votes.parquet to out.parquet; `before` is run first."""
+    """Start labeling votes.parquet to out.parquet; `before` is run first."""
     call = f"engines.label('votes.parquet', engine={engine!r}, out='out.parquet')"
     program = f"{before}\nfrom hyperlabel import engines\n{call}"
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"}
@@ -46,8 +46,8 @@ SLOW_WRITE = """
 import time
 from hyperlabel.engines.{engine} import {kind}Engine
 whole = {kind}Engine.write
-def write(self, frame, path):
-    whole(self, frame, path)
+def write(self, frame, path, format):
+    whole(self, frame, path, format)
     print("written", flush=True)
     time.sleep(60)
 {kind}Engine.write = write
@@ -124,6 +124,17 @@ def test_label_to_what_an_earlier_run_wrote_replaces_it(engine, tmp_path):
     labels = read_result(tmp_path / "out.parquet")["label"].fill_null(-1).to_list()
     assert labels == hl.HyperLabelModel().predict(cells).tolist()
     assert {p.name for p in tmp_path.iterdir()} == {"votes.parquet", "out.parquet"}
+
+
+def test_label_by_a_saved_state_does_not_depend_on_the_rows_beside(tmp_path):
+    cells = write_votes(400)
+    fitted = hl.HyperLabelModel().fit(hl.Votes.from_array(cells, lfs=[f"lf{j}" for j in range(5)]))
+    fitted.save("state.safetensors")
+    pl.read_parquet("votes.parquet").select("text", "lf3", "lf1", "lf0", "lf4", "lf2", "id").tail(9).write_csv(
+        "new.csv"
+    )
+    engines.label("new.csv", model=hl.load("state.safetensors"), out="out.parquet")
+    assert pl.read_parquet("out.parquet")["label"].fill_null(-1).to_list() == fitted.predict(cells[-9:]).tolist()
 
 
 def test_label_of_a_folder_of_files_reads_them_all(tmp_path):
@@ -226,14 +237,14 @@ def test_command_with_an_engine_that_cannot_is_one_line(hyperlabel, tmp_path, ar
     assert re.search(message, outcome.err)
 
 
-def test_command_with_gold_of_a_column_learns_from_it(hyperlabel):
+def test_command_with_gold_of_a_column_learns_from_it_and_gives_gold_items_their_class(hyperlabel):
     cells = write_votes(100)
     gold = [0 if i % 4 == 0 else None for i in range(100)]
     pl.read_parquet("votes.parquet").with_columns(known=pl.Series(gold)).write_parquet("votes.parquet")
     arguments = ["label", "votes.parquet", "--lfs", "lf*", "--gold", "known"]
     assert hyperlabel(*arguments, "-o", "out.parquet").code == 0
-    model = hl.HyperLabelModel().fit(cells, [-1 if g is None else g for g in gold])
-    assert pl.read_parquet("out.parquet")["label"].fill_null(-1).to_list() == model.predict(cells).tolist()
+    labels = hl.HyperLabelModel().fit_predict(cells, [-1 if g is None else g for g in gold])
+    assert pl.read_parquet("out.parquet")["label"].fill_null(-1).to_list() == labels.tolist()
 
 
 @pytest.mark.parametrize(

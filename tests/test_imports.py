@@ -3,6 +3,7 @@
 import ast
 import graphlib
 import importlib
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -15,38 +16,40 @@ import hyperlabel
 
 SOURCE = Path(__file__).parents[1] / "src"
 
-# A room is a file or a folder in src/hyperlabel; "hyperlabel" is the package's own __init__.py.
-# One line a level, lowest first: a room imports itself and the rooms of the lines above its own.
+# A part is a file or a folder in src/hyperlabel; "hyperlabel" is the package's own __init__.py.
+# One line per level, lowest first: a part imports itself and the parts of the lines above its own.
 LEVELS = (
-    ("errors", "files", "kernels", "rows"),
-    ("arrays", "metrics"),
+    ("errors", "files", "kernels", "optimize", "printable", "rows"),
+    ("arrays", "metrics", "tables", "tensors"),
     ("frames",),
     ("classes",),
     ("votes",),
-    ("patterns", "read"),
-    ("weights", "network", "unrolled"),
+    ("patterns", "wrench"),
+    ("labels", "read", "weights"),
+    ("added", "unrolled"),
+    ("networks",),
     ("models", "theory", "priors"),
     ("lf",),
     ("hyperlabel",),
-    ("engines", "train", "endmodel", "compat"),
+    ("compat", "endmodel", "engines", "export", "provenance", "train"),
     ("report",),
     ("cli",),
     ("__main__",),
 )
-# Rooms on one line do not know each other, except these: (importer, imported).
-NEIGHBOURS = {("network", "weights"), ("unrolled", "weights"), ("priors", "theory")}
-# Rooms that load torch: others import them inside functions only.
+# Parts on one line do not know each other, except these: (importer, imported).
+NEIGHBORS = {("priors", "theory")}
+# Parts that load torch: others import them inside functions only.
 INSIDE_FUNCTIONS = {"train", "endmodel"}
 
 # What `import hyperlabel as hl` offers. A name that comes or goes is a change for users: it is written here too.
 PUBLIC = {
     "ABSTAIN", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel", "LabelingFunction",
-    "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError", "VotesWarning",
-    "WeightsError", "apply_lfs", "engines", "expression_lf", "keyword_lf", "label_model", "label_models",
-    "labeling_function", "lookup_lf", "read_votes", "regex_lf", "threshold_lf",
+    "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
+    "VotesWarning", "WeightsError", "apply_lfs", "engines", "expression_lf", "keyword_lf", "label_model", "label_models",
+    "labeling_function", "load", "lookup_lf", "read_votes", "regex_lf", "threshold_lf",
 }  # fmt: skip
 
-LEVEL_OF = {room: level for level, rooms in enumerate(LEVELS) for room in rooms}
+LEVEL_OF = {part: level for level, parts in enumerate(LEVELS) for part in parts}
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ def read_package() -> dict[str, str]:
     return {name.removesuffix(".__init__"): path.read_text(encoding="utf-8") for name, path in paths.items()}
 
 
-def room_of(module: str) -> str:
+def part_of(module: str) -> str:
     return [*module.split("."), "hyperlabel"][1]
 
 
@@ -101,13 +104,13 @@ def broken_rule(found: Import) -> str | None:
     """The rule that an import breaks, if any."""
     if found.imported.startswith("."):
         return "relative import"
-    importer, imported = room_of(found.importer), room_of(found.imported)
+    importer, imported = part_of(found.importer), part_of(found.imported)
     unknown = {importer, imported} - LEVEL_OF.keys()
     if unknown:
-        return f"room {min(unknown)} has no level in LEVELS"
+        return f"part {min(unknown)} has no level in LEVELS"
     if importer == imported:
         return None
-    if LEVEL_OF[imported] >= LEVEL_OF[importer] and (importer, imported) not in NEIGHBOURS:
+    if LEVEL_OF[imported] >= LEVEL_OF[importer] and (importer, imported) not in NEIGHBORS:
         return f"{importer} must not import {imported}"
     if imported in INSIDE_FUNCTIONS and not found.inside_function:
         return f"{imported} must be imported inside a function"
@@ -132,6 +135,89 @@ def find_cycle(package: Mapping[str, str]) -> list[str]:
     return []
 
 
+def is_private(name: str) -> bool:
+    """Whether a name is for its own part alone; names such as __init__ are Python's."""
+    return name.startswith("_") and not name.endswith("__")
+
+
+def defined_names(tree: ast.AST) -> Iterator[str]:
+    """Every name that a module defines: functions, classes, and what is assigned to, attributes included."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.attr
+
+
+def used_names(tree: ast.AST) -> Iterator[tuple[int, str, str | None]]:
+    """Names that a module takes from elsewhere: the line, the name, and the part where that is plain to see.
+
+    What it asks of itself, by `self` or `cls`, is its own, though a class of another part may have defined it.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "hyperlabel":
+            yield from ((node.lineno, alias.name, part_of(node.module)) for alias in node.names)
+        elif isinstance(node, ast.Attribute) and not (isinstance(node.value, ast.Name) and node.value.id in OWN):
+            yield node.lineno, node.attr, None
+
+
+OWN = ("self", "cls")
+
+
+def find_private_uses(package: Mapping[str, str]) -> list[str]:
+    """One line for each private name of a part that another part imports or calls."""
+    trees = {module: ast.parse(source) for module, source in package.items()}
+    owners: dict[str, set[str]] = {}
+    for module, tree in trees.items():
+        for name in filter(is_private, defined_names(tree)):
+            owners.setdefault(name, set()).add(part_of(module))
+    return [
+        f"{module}:{line}: {name} is private to {', '.join(sorted({part} if part else owners[name]))}"
+        for module, tree in trees.items()
+        for line, name, part in used_names(tree)
+        if is_private(name) and part_of(module) not in ({part} if part else owners.get(name, {part_of(module)}))
+    ]
+
+
+def test_no_part_uses_private_names_of_another():
+    assert find_private_uses(read_package()) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "uses"),
+    [
+        ("from hyperlabel.models.base import _expand", ["_expand is private to models"]),
+        ("from hyperlabel.models import base\nbase._expand()", ["_expand is private to models"]),
+        ("def f(model):\n return model._seen", ["_seen is private to models"]),
+        ("def f(model):\n return model.seen", []),
+        ("def f(model):\n return model.__class__", []),
+        ("def f(frame):\n return frame._of_another_library", []),
+        ("class A:\n def _seen(self): ...\ndef f(a):\n return a._seen", []),
+        ("class A(Base):\n def f(self):\n  return self._seen", []),
+        ("from hyperlabel.cli.tables import _scan", []),
+    ],
+)
+def test_checker_on_private_names_names_their_part(source, uses):
+    package = {"hyperlabel.models.base": "def _expand(): ...\nclass Base:\n def f(self):\n  self._seen = 1"}
+    line = source.count("\n") + 1
+    package["hyperlabel.cli.label"] = source
+    assert find_private_uses(package) == [f"hyperlabel.cli.label:{line}: {use}" for use in uses]
+
+
+def test_levels_name_the_parts_that_there_are():
+    assert LEVEL_OF.keys() == {part_of(module) for module in read_package()}
+
+
+def test_architecture_page_lists_every_part_at_its_level():
+    page = (SOURCE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| `(\w+)[./]", page, flags=re.MULTILINE)
+    listed = {name: int(level) - 1 for level, name in rows}
+    listed["hyperlabel"] = listed.pop("__init__")
+    assert listed == LEVEL_OF
+
+
 def test_package_imports_follow_the_levels():
     package = read_package()
     assert "hyperlabel.errors" in package
@@ -150,12 +236,12 @@ def test_package_imports_form_no_cycle():
         ("hyperlabel.votes", "from hyperlabel import Votes", "votes must not import hyperlabel"),
         ("hyperlabel.votes", "from hyperlabel import read", "votes must not import read"),
         ("hyperlabel.theory.optimum", "from hyperlabel.priors import Task", "theory must not import priors"),
-        ("hyperlabel.models.hyper", "def fit():\n import hyperlabel.train", "models must not import train"),
+        ("hyperlabel.models.pretrained", "def fit():\n import hyperlabel.train", "models must not import train"),
         ("hyperlabel", "from hyperlabel.train import loop", "hyperlabel must not import train"),
         ("hyperlabel.cli.train", "import hyperlabel.train.loop", "train must be imported inside a function"),
-        ("hyperlabel.models.base", "from . import hyper", "relative import"),
+        ("hyperlabel.models.base", "from . import pretrained", "relative import"),
         ("hyperlabel.models.base", "from ..votes import Votes", "relative import"),
-        ("hyperlabel.helpers", "from hyperlabel.votes import Votes", "room helpers has no level in LEVELS"),
+        ("hyperlabel.helpers", "from hyperlabel.votes import Votes", "part helpers has no level in LEVELS"),
     ],
 )
 def test_checker_on_a_forbidden_import_names_the_rule(module, source, rule):
@@ -168,9 +254,9 @@ def test_checker_on_a_forbidden_import_names_the_rule(module, source, rule):
     ("module", "source"),
     [
         ("hyperlabel.votes", "import numpy\nfrom hyperlabel.errors import VotesError"),
-        ("hyperlabel.network", "from hyperlabel.weights import Weights"),
+        ("hyperlabel.networks.paper", "from hyperlabel.weights import Weights"),
         ("hyperlabel.priors.uniform", "from hyperlabel.theory.validity import margins"),
-        ("hyperlabel.models.hyper", "from hyperlabel.models.base import LabelModel"),
+        ("hyperlabel.models.pretrained", "from hyperlabel.models.base import LabelModel"),
         ("hyperlabel.train.loop", "from hyperlabel.priors import Task"),
         ("hyperlabel.cli.train", "def train():\n from hyperlabel.train import loop"),
     ],
@@ -180,19 +266,32 @@ def test_checker_on_an_allowed_import_is_silent(module, source):
 
 
 def test_checker_on_a_cycle_names_its_modules():
-    base, hyper = "hyperlabel.models.base", "hyperlabel.models.hyper"
-    package = {base: f"def make():\n import {hyper}", hyper: f"from {base} import LabelModel"}
-    assert set(find_cycle(package)) == {base, hyper}
+    base, pretrained = "hyperlabel.models.base", "hyperlabel.models.pretrained"
+    package = {base: f"def make():\n import {pretrained}", pretrained: f"from {base} import LabelModel"}
+    assert set(find_cycle(package)) == {base, pretrained}
 
 
-def test_import_of_the_package_loads_numpy_and_safetensors_only():
+def test_labeling_loads_numpy_and_safetensors_only():
     # The two are loaded first: NumPy's own parts register names such as `cython_runtime`.
     program = (
         "import sys, numpy.random, safetensors.numpy; before = set(sys.modules); import hyperlabel;"
+        "hyperlabel.HyperLabelModel().predict([[0, 1], [1, 1]]);"
         "print(*{name.partition('.')[0] for name in set(sys.modules) - before} - sys.stdlib_module_names)"
     )
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert set(result.stdout.split()) <= {"hyperlabel", "numpy", "safetensors"}
+    assert {"hyperlabel"} <= set(result.stdout.split()) <= {"hyperlabel", "numpy", "safetensors"}
+
+
+def test_import_of_the_package_loads_nothing_else():
+    program = "import sys; before = set(sys.modules); import hyperlabel; print(*set(sys.modules) - before)"
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = {name.partition(".")[0] for name in result.stdout.split()}
+    assert loaded - sys.stdlib_module_names == {"hyperlabel"}
+
+
+def test_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="module 'hyperlabel' has no attribute 'nothing'"):
+        _ = hyperlabel.nothing
 
 
 def test_public_names_are_those_that_are_written_down_and_importable():

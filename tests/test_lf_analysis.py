@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import hyperlabel as hl
 from hyperlabel.lf.analysis import LFAnalysis
+from hyperlabel.lf.leave_one_out import affordable_items
 from hyperlabel.patterns import Patterns
 
 
@@ -113,8 +114,7 @@ def test_leave_one_out_of_a_sample_is_near_that_of_all_items_and_the_same_twice(
 
 def test_leave_one_out_of_many_lfs_looks_at_a_sample():
     votes = np.random.default_rng(0).integers(-1, 2, (2000, 400))
-    analysis = LFAnalysis(votes)
-    assert 100 <= analysis._affordable_items() < 2000
+    assert 100 <= affordable_items(LFAnalysis(votes).patterns) < 2000
 
 
 @pytest.mark.parametrize("n_items", [0, -1, 401])
@@ -175,26 +175,67 @@ def test_patterns_with_truth_are_refused():
         LFAnalysis(patterns, truth=[0, 1])
 
 
-def test_patterns_with_a_model_that_must_learn_are_refused():
-    with pytest.raises(hl.NotFittedError, match=r"has not learned yet; call fit\(votes\) first"):
-        LFAnalysis(Patterns.from_chunks([[[0, 1], [1, 1]]]), model=hl.label_model("ds"))
+def test_patterns_with_names_and_classes_keep_them():
+    votes = hl.Votes.from_array([[0, 1], [1, 1], [-1, 1]], lfs=["short", "long"], classes=["ham", "spam"])
+    summary = LFAnalysis(Patterns.from_chunks([votes])).summary()
+    assert summary["lf"].tolist() == ["short", "long"]
+    assert summary["polarity"].tolist() == ["ham, spam", "spam"]
 
 
-def test_a_model_that_must_learn_is_fitted_as_a_copy():
+@pytest.mark.parametrize("name", ["hlm2", "hlm", "mv", "ds"])
+def test_a_model_that_is_not_fitted_reads_the_votes_as_a_copy(name):
     votes, truth = draw(n=2000, m=8, k=2, accuracy=0.8)
-    model = hl.label_model("ds")
+    model = hl.label_model(name)
     analysis = LFAnalysis(votes, truth, model=model)
-    assert not model._is_fitted()
-    assert_allclose(analysis.estimated_accuracy, analysis.precision, atol=0.06)
+    assert_array_equal(analysis.patterns.expand(analysis.probabilities), model.fit_predict_proba(votes))
+    assert_allclose(analysis.estimated_accuracy, analysis.precision, atol=0.08)
     assert analysis.leave_one_out().label_changes.max() > 0
+
+
+def test_a_model_that_is_not_fitted_stays_so():
+    model = hl.HyperLabelModel()
+    LFAnalysis(draw()[0], model=model).summary()
+    assert not model.is_fitted
 
 
 def test_a_fitted_model_is_taken_as_it_is():
     votes, _ = draw(k=2)
-    model = hl.label_model("ds").fit(votes)
+    model = hl.HyperLabelModel().fit(votes[:200])
     analysis = LFAnalysis(votes, model=model)
     assert analysis.model is model
     assert_array_equal(analysis.patterns.expand(analysis.labels), model.predict(votes))
+
+
+def test_leave_one_out_of_a_fitted_model_judges_the_rest_in_its_state():
+    votes, _ = odd_votes()
+    model = hl.HyperLabelModel(n_classes=3).fit(votes[:100])
+    result = LFAnalysis(votes, model=model).leave_one_out()
+    before, labels = model.predict_proba(votes), model.predict(votes)
+    for j in (0, 3):
+        rest = votes.copy()
+        rest[:, j] = -1
+        assert_allclose(result.label_changes[j], (model.predict(rest) != labels).mean())
+        moved = np.abs(model.predict_proba(rest) - before).sum(1).mean() / 2
+        assert_allclose(result.probability_changes[j], moved, atol=1e-9)
+
+
+def test_leave_one_out_of_a_model_that_learns_learns_again_from_the_rest():
+    votes, _ = draw(n=300, k=2)
+    result = LFAnalysis(votes, model=hl.label_model("ds")).leave_one_out()
+    rest = votes.copy()
+    rest[:, 2] = -1
+    before, after = (hl.label_model("ds", n_classes=2).fit_predict_proba(v) for v in (votes, rest))
+    assert_allclose(result.probability_changes[2], np.abs(after - before).sum(1).mean() / 2, atol=1e-9)
+
+
+def test_truth_of_votes_in_another_order_of_lfs_follows_a_fitted_model():
+    votes, truth = draw(k=2)
+    names = [f"rule {j}" for j in range(6)]
+    model = hl.HyperLabelModel().fit(hl.Votes.from_array(votes, lfs=names))
+    plain = LFAnalysis(votes, truth, lfs=names)
+    swapped = LFAnalysis(hl.Votes.from_array(votes[:, ::-1], lfs=names[::-1]), truth, model=model)
+    assert swapped.lf_names == tuple(names)
+    assert_array_equal(swapped.correct, plain.correct)
 
 
 def test_lfs_renames_the_lfs_and_a_wrong_number_is_refused():

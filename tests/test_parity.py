@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from hyperlabel.network import backward, forward, forward_traced
+from hyperlabel.networks.paper import backward, forward
 from hyperlabel.patterns import Patterns
 from hyperlabel.theory import to_signs
 from hyperlabel.votes import Votes
@@ -77,7 +77,7 @@ def logits_by_item(net, cells, k):
 
 def assert_logits_agree(net, cells, k):
     patterns = patterns_of(cells, k)
-    ours, theirs = patterns.expand(forward(exported(net), patterns)), logits_by_item(net, cells, k)
+    ours, theirs = patterns.expand(forward(exported(net), patterns)[0]), logits_by_item(net, cells, k)
     assert ours.shape == theirs.shape
     assert_allclose(ours, theirs, rtol=0, atol=TOLERANCE)
     return ours
@@ -133,7 +133,7 @@ def leaves_of(weights):
 def assert_gradients_agree(weights, cells, k, gold):
     """The gradient of ten times the mean cross-entropy of the gold items, (n,) classes with -1 for unknown."""
     patterns = patterns_of(cells, k)
-    logits, trace = forward_traced(weights, patterns)
+    logits, trace = forward(weights, patterns)
     counts = patterns.count_labels(gold)  # (p, k)
     right = counts[:, 1:] if k == 2 else counts
     scale = 10 / (counts.sum() * logits.shape[1])

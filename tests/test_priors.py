@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.stats import chi2, chisquare
 
-from hyperlabel.priors import PRIORS, IndependentPrior, UniformPrior
-from hyperlabel.priors.uniform import _draw_pair
+from hyperlabel.priors import PRIORS, IndependentPrior, PaperValidationPrior, UniformPrior
+from hyperlabel.priors.uniform import _draw_pair, _valid_pairs
 from hyperlabel.theory import is_valid, optimum, probability_of_validity, to_signs
 
 ASSUMPTIONS = ["majority", "every"]
@@ -228,3 +228,47 @@ def test_independent_prior_lfs_are_independent_given_the_class():
 
 def test_priors_by_name_are_the_two_of_the_paper():
     assert {"uniform": UniformPrior, "independent": IndependentPrior} == PRIORS
+
+
+@pytest.mark.parametrize("assumption", ASSUMPTIONS)
+def test_uniform_prior_validity_of_inverses_is_that_of_inverted_labels_and_excludes_it(assumption):
+    rng = np.random.default_rng(0)
+    for m in (1, 2, 3, 4):
+        signs = to_signs(rng.integers(-1, 2, (9, m)))
+        labels = rng.integers(0, 2, (9, 400)).astype(np.float32)
+        valid, inverse = _valid_pairs(signs, labels, assumption)
+        assert_array_equal(valid, is_valid(signs, labels, assumption))
+        assert_array_equal(inverse, is_valid(signs, 1 - labels, assumption))
+        assert not (valid * inverse).any()
+
+
+def test_paper_validation_prior_holds_large_sets_of_many_sizes_and_balances():
+    tasks = draw(PaperValidationPrior(), 60)
+    lfs = np.array([task.votes.shape[1] for task in tasks])
+    balance = np.array([task.target.mean() for task in tasks])
+    assert all(len(task.votes) > 9_000 for task in tasks)
+    assert set(lfs.tolist()) <= set(range(10, 51))
+    assert abs(lfs.mean() - 30) < 6
+    assert balance.min() < 0.1
+    assert balance.max() > 0.9
+    assert abs(balance.mean() - 0.5) < 0.15
+
+
+def test_paper_validation_prior_lfs_are_better_than_random_at_any_coverage():
+    task = PaperValidationPrior(items=100_000).sample(np.random.default_rng(1))
+    for c in (0, 1):
+        votes = task.votes[task.target == c]
+        coverage = (votes >= 0).mean(0)
+        accuracy = (votes == c).sum(0) / (votes >= 0).sum(0)
+        assert accuracy[coverage > 0.05].min() > 0.48
+        assert accuracy.max() < 1
+        assert coverage.min() < 0.2
+        assert coverage.max() > 0.8
+
+
+def test_paper_validation_prior_majority_vote_scores_what_the_authors_sets_do():
+    rights = []
+    for task in draw(PaperValidationPrior(items=2000), 100, seed=2):
+        lead = (task.votes == 1).sum(1) - (task.votes == 0).sum(1)
+        rights.append(np.where(lead == 0, 0.5, (lead > 0) == (task.target > 0.5)).mean())
+    assert abs(np.mean(rights) - 0.81) < 0.04

@@ -8,6 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import hyperlabel as hl
+from hyperlabel import metrics
+from hyperlabel.classes import decode
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.report import Items, render
 from hyperlabel.report.figures import conflict_shares, count_confidence, group_by_confidence, rank_contested, score
@@ -60,7 +62,7 @@ def test_shorten_of_a_short_text_keeps_it():
 def test_page_escapes_every_name_class_text_and_title():
     votes, truth = draw()
     named = hl.Votes.from_array(votes, classes=[EVIL + "0", EVIL + "1"], lfs=[f"{EVIL}{j}" for j in range(5)])
-    page = page_of(named, named.decode(truth), texts=[EVIL] * 300, title=EVIL)
+    page = page_of(named, decode(truth, named.classes), texts=[EVIL] * 300, title=EVIL)
     elements = Elements(page)
     assert "<script" not in page
     assert "<b>x" not in page
@@ -124,27 +126,38 @@ def test_page_of_many_lfs_classes_and_items_is_small_and_says_what_is_cut():
         assert statement in page
 
 
-def test_scores_are_those_of_the_models():
-    votes, truth = draw()
+@pytest.mark.parametrize("k", [2, 4])
+def test_scores_are_those_of_the_models_with_items_without_votes_wrong(k):
+    votes, truth = draw(k=k)
     votes[:30], truth[30:60] = -1, -1
-    known = (truth >= 0) & (votes >= 0).any(1)
-    truth[~known] = -1  # a model's own score holds items without votes against it
+    known = truth >= 0
     own, majority = score(LFAnalysis(votes, truth))
     for scores, model in ((own, hl.HyperLabelModel()), (majority, hl.label_model("mv"))):
-        assert scores.items == known.sum() > 200
+        assert scores.items == known.sum() == 270
         assert_allclose(scores.accuracy, model.score(votes, truth))
-        assert_allclose(scores.f1, model.score(votes, truth, metric="f1"))
-        distance = model.predict_proba(votes)[known] - np.eye(2)[truth[known]]
-        assert_allclose(scores.brier, (distance**2).sum(1).mean())
+        assert_allclose(scores.f1, metrics.f1(truth, model.predict(votes), k))
+        assert_allclose(scores.brier, metrics.brier(truth, model.predict_proba(votes)))
 
 
-def test_groups_by_confidence_hold_all_labelled_items_in_rising_order():
+def test_page_names_f1_by_what_it_is():
+    assert "F1 of 1</th>" in page_of(*draw(k=2))
+    assert "macro F1</th>" in page_of(*draw(k=3))
+
+
+def test_page_by_a_fitted_model_shows_its_labels():
+    votes, truth = draw()
+    model = hl.HyperLabelModel().fit(votes[:50])
+    scores, _ = score(LFAnalysis(votes, truth, model=model))
+    assert_allclose(scores.accuracy, model.score(votes, truth))
+
+
+def test_groups_by_confidence_hold_all_labeled_items_in_rising_order():
     votes, truth = draw(n=1000)
     analysis = LFAnalysis(votes, truth)
     confidence, right, items = group_by_confidence(analysis)
     assert items.sum() == (votes >= 0).any(1).sum()
     assert (np.diff(confidence) >= 0).all()
-    assert_allclose(right @ items / items.sum(), score(analysis)[0].accuracy)
+    assert_allclose(right @ items / len(votes), score(analysis)[0].accuracy)
 
 
 def test_histogram_counts_all_items_with_votes():

@@ -1,16 +1,18 @@
-"""The network streamed over chunks: the result of the pass in memory, with memory that does not grow with n."""
+"""Sets read in chunks: the state and the labels of the set in memory, with memory that does not grow with n."""
 
 import tracemalloc
+from functools import reduce
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 import hyperlabel as hl
-from hyperlabel.engines import stream_probabilities
-from hyperlabel.engines.streaming import StreamedLayers, add_sums, streamed_network
+from hyperlabel.engines import fit_chunks
+from hyperlabel.networks import Gold, add_sums, load_network
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
+from hyperlabel.weights import load_weights
 
 NETWORKS = ("hlm", "hlm2")
 
@@ -24,31 +26,84 @@ def draw(n, m, k, seed=0):
     return cells
 
 
+def split(cells, size):
+    return [cells[start : start + size] for start in range(0, len(cells), size)]
+
+
 def stream(model, cells, size, **classes):
-    chunks = [cells[start : start + size] for start in range(0, len(cells), size)]
-    return np.concatenate(list(stream_probabilities(model, lambda: iter(chunks), **classes)))
+    """(n, k) probabilities by a model that was fitted in chunks and judges in chunks."""
+    chunks = split(cells, size)
+    fitted = fit_chunks(model, lambda: iter(chunks), **classes)
+    return np.concatenate([fitted.predict_proba(chunk) for chunk in chunks])
 
 
 @pytest.mark.parametrize("weights", NETWORKS)
 @pytest.mark.parametrize("k", [2, 4])
 @pytest.mark.parametrize("size", [1, 100, 10_000])
-def test_streamed_probabilities_are_those_in_memory(weights, k, size):
+def test_probabilities_of_a_set_read_in_chunks_are_those_in_memory(weights, k, size):
     cells = draw(300 if size == 1 else 3000, 20, k)
     model = hl.HyperLabelModel(weights, n_classes=k)
     assert_allclose(stream(model, cells, size), model.predict_proba(cells), atol=1e-6)
+    assert not model.is_fitted
 
 
-def test_streamed_probabilities_of_fine_tuned_and_of_random_weights_are_those_in_memory(make_weights, tmp_path):
+@pytest.mark.parametrize("weights", NETWORKS)
+@pytest.mark.parametrize("seed", range(8))
+def test_probabilities_of_few_patterns_that_every_chunk_repeats_are_those_in_memory(weights, seed):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(2, 5))
+    rows = draw(int(rng.integers(6, 30)), 7, k, seed)
+    cells = rows[rng.integers(len(rows), size=2000)]
+    model = hl.HyperLabelModel(weights, n_classes=k)
+    assert_allclose(stream(model, cells, 50), model.predict_proba(cells), atol=1e-6)
+
+
+@pytest.mark.parametrize("weights", NETWORKS)
+def test_patterns_as_chunks_are_read_as_their_votes_are(weights):
+    cells = np.repeat(draw(200, 8, 3), 5, axis=0)
+    model = hl.HyperLabelModel(weights, n_classes=3)
+    chunks = [Patterns.from_chunks([chunk], n_classes=3) for chunk in split(cells, 170)]
+    assert_allclose(fit_chunks(model, lambda: chunks).predict_proba(cells), model.predict_proba(cells), atol=1e-6)
+
+
+def test_chunks_whose_columns_stand_in_another_order_are_matched_by_name():
+    cells = draw(400, 6, 2)
+    names = [f"lf{j}" for j in range(6)]
+    one, two = cells[:200], cells[200:]
+    chunks = [Votes.from_array(one, lfs=names), Votes.from_array(two[:, ::-1], lfs=names[::-1])]
+    model = hl.HyperLabelModel("hlm", n_classes=2)
+    fitted = fit_chunks(model, lambda: chunks)
+    assert fitted.lf_names_ == tuple(names)
+    assert_allclose(fitted.predict_proba(cells), model.predict_proba(cells), atol=1e-6)
+
+
+def test_a_model_fitted_in_chunks_is_saved_and_loaded(tmp_path):
+    cells = draw(300, 9, 3)
+    fitted = fit_chunks(hl.HyperLabelModel(n_classes=3), lambda: split(cells, 64))
+    fitted.save(tmp_path / "state.safetensors")
+    assert_array_equal(hl.load(tmp_path / "state.safetensors").predict_proba(cells), fitted.predict_proba(cells))
+
+
+def test_labels_for_f1_of_a_set_read_in_chunks_are_those_in_memory():
+    cells = draw(1000, 9, 2)
+    cells[:, 2:] = np.where(cells[:, 2:] > 0, 0, cells[:, 2:])
+    model = hl.HyperLabelModel("hlm", n_classes=2)
+    fitted = fit_chunks(model, lambda: split(cells, 64), metric="f1")
+    expected = model.predict(cells, metric="f1")
+    assert_array_equal(fitted.predict(cells, metric="f1"), expected)
+    assert (expected != model.predict(cells)).any()
+    with pytest.raises(hl.ParameterError, match="read for accuracy; fit it with metric='f1'"):
+        fit_chunks(model, lambda: split(cells, 64)).predict(cells, metric="f1")
+
+
+def test_probabilities_of_random_weights_are_those_in_memory(make_weights):
     cells = draw(500, 9, 3)
-    tuned = hl.HyperLabelModel("hlm").fit(cells, {1: 2, 2: 0, 7: 1})
-    assert_allclose(stream(tuned, cells, 64, n_classes=3), tuned.predict_proba(cells), atol=1e-6)
-    make_weights(widths=(4, 6)).save(tmp_path / "w.safetensors")
-    wild = hl.HyperLabelModel(weights=tmp_path / "w.safetensors", n_classes=3)
+    wild = hl.HyperLabelModel(weights=make_weights(widths=(4, 6)), n_classes=3)
     assert_allclose(stream(wild, cells, 64), wild.predict_proba(cells), atol=1e-6)
 
 
 @pytest.mark.parametrize("weights", NETWORKS)
-def test_streamed_probabilities_of_chunks_where_nobody_votes_are_uniform(weights):
+def test_probabilities_of_chunks_where_nobody_votes_are_uniform(weights):
     model = hl.HyperLabelModel(weights, n_classes=2)
     assert stream(model, np.full((5, 3), -1), 2).tolist() == [[0.5, 0.5]] * 5
     cells = np.concatenate([np.full((4, 9), -1), draw(40, 9, 2)])
@@ -56,60 +111,58 @@ def test_streamed_probabilities_of_chunks_where_nobody_votes_are_uniform(weights
 
 
 @pytest.mark.parametrize("weights", NETWORKS)
-def test_streamed_probabilities_of_one_class_are_certain(weights):
-    assert stream(hl.HyperLabelModel(weights, classes=["a"]), np.array([[0, -1], [-1, -1]]), 1).tolist() == [
-        [1.0],
-        [1.0],
-    ]
+def test_probabilities_of_one_class_are_certain(weights):
+    certain = stream(hl.HyperLabelModel(weights, classes=["a"]), np.array([[0, -1], [-1, -1]]), 1)
+    assert certain.tolist() == [[1.0], [1.0]]
 
 
 @pytest.mark.parametrize("weights", NETWORKS)
 def test_sums_of_two_chunks_add_up_to_those_of_both(weights):
     rows = np.unique(draw(400, 8, 3), axis=0)
-    chunks = [np.repeat(part, 1 + np.arange(len(part)) % 3, axis=0) for part in (rows, rows[:150], rows[150:])]
-    model = hl.HyperLabelModel(weights)
-    network = streamed_network(model)
-    whole, *parts = (Patterns.from_votes(Votes.from_array(chunk, n_classes=3)) for chunk in chunks)
-    state = network.start(8, 3)
+    one, two = (rows[rng.integers(len(rows), size=500)] for rng in map(np.random.default_rng, (1, 2)))
+    whole, *parts = (Patterns.from_votes(Votes.from_array(c, n_classes=3)) for c in (np.r_[one, two], one, two))
+    network = load_network(load_weights(weights))
+    state = network.start(8, 3, None)
     for _ in range(network.n_passes):
         sums = network.sums(whole, state)
         for together, apart in zip(sums, add_sums(*(network.sums(p, state) for p in parts)), strict=True):
             assert_allclose(apart, together, rtol=1e-5, atol=1e-4)
         state = network.advance(state, sums)
-    assert_allclose(network.probabilities(whole, state), model._probabilities(whole), atol=1e-6)
+    assert_allclose(network.probabilities(whole, state), network.read_at_once(whole, None)[1], atol=1e-6)
 
 
-def test_passes_are_one_a_layer_or_step(make_weights):
-    assert StreamedLayers(make_weights(widths=(4, 4, 4))).n_passes == 3
-    unrolled = hl.HyperLabelModel("hlm2")
-    assert streamed_network(unrolled).n_passes == unrolled._current().header["steps"]
+@pytest.mark.parametrize("name", ["mv", "hlm2"])
+def test_gold_of_a_set_read_in_passes_gives_the_state_of_the_set_in_memory(name):
+    cells = draw(600, 8, 3)
+    gold = np.where(np.arange(600) % 20, -1, np.random.default_rng(0).integers(0, 3, 600))
+    patterns = Patterns.from_votes(Votes.from_array(cells, n_classes=3))
 
+    def reduce_parts(sums):
+        return reduce(add_sums, map(sums, patterns.split(100)))
 
-def test_stream_of_a_model_that_looks_gold_up_is_refused():
-    model = hl.HyperLabelModel("hlm2").fit([[0, 1], [1, 1]], {1: 1})
-    with pytest.raises(hl.ParameterError, match="needs all patterns in memory"):
-        list(stream_probabilities(model, lambda: [[[0, 1]]], n_classes=2))
+    known = Gold(patterns, patterns.count_labels(gold))  # rows without votes, and without gold, among them
+    fitted = hl.label_model(name).fit_passes(reduce_parts, patterns, known)
+    expected = hl.label_model(name, n_classes=3).fit(cells, gold).predict_proba(cells)
+    assert_allclose(fitted.predict_proba(cells), expected, atol=1e-6)
 
 
 def peak_memory(weights, n):
-    """Bytes at the peak of streaming n items, which are drawn chunk by chunk and never held together."""
+    """Bytes at the peak of reading n items, which are drawn chunk by chunk and never held together."""
 
     def chunks():
         return (draw(2000, 12, 2, seed) for seed in range(n // 2000))
 
     model = hl.HyperLabelModel(weights)
-    for _ in stream_probabilities(model, lambda: [draw(2000, 12, 2)], n_classes=2):
-        pass  # what is loaded once is not counted
+    fit_chunks(model, lambda: [draw(2000, 12, 2)], n_classes=2)  # what is loaded once is not counted
     tracemalloc.start()
-    for _ in stream_probabilities(model, chunks, n_classes=2):
-        pass
+    fit_chunks(model, chunks, n_classes=2)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return peak
 
 
 @pytest.mark.parametrize("weights", NETWORKS)
-def test_memory_of_streaming_does_not_grow_with_n(weights):
+def test_memory_of_reading_in_chunks_does_not_grow_with_n(weights):
     few, many = peak_memory(weights, 8_000), peak_memory(weights, 80_000)
     assert many < 1.2 * few
 
@@ -117,13 +170,24 @@ def test_memory_of_streaming_does_not_grow_with_n(weights):
 @pytest.mark.parametrize(
     ("model", "chunks", "classes", "message"),
     [
-        (hl.label_model("ds"), [[[0, 1]]], {"n_classes": 2}, r"model is DawidSkene\(\), which needs all patterns"),
-        (hl.HyperLabelModel(), [[[0, 1]]], {}, r"n_classes and classes are not given; state one"),
-        (hl.HyperLabelModel(), [], {"n_classes": 2}, r"chunks gives nothing; expected at least one chunk"),
-        (hl.HyperLabelModel(), [[[0, 1]], [[0]]], {"n_classes": 2}, r"a chunk has 1 LFs, the first has 2"),
-        (hl.HyperLabelModel(), [[[0, 1]], [[2, 0]]], {"n_classes": 2}, r"votes\[0, 0\] is 2; expected a class"),
+        (
+            "ds",
+            [[[0, 1]]],
+            {"n_classes": 2},
+            r"model is DawidSkene\(\), which needs .* Patterns\.from_chunks",
+        ),
+        ("hlm2", [[[0, 1]]], {}, r"n_classes and classes are not given; state one"),
+        ("hlm2", [], {"n_classes": 2}, r"chunks gives nothing; expected at least one chunk"),
+        ("hlm2", [[[0, 1]], [[0]]], {"n_classes": 2}, r"a chunk has 1 LFs, the first has 2"),
+        ("hlm2", [[[0, 1]], [[2, 0]]], {"n_classes": 2}, r"votes\[0, 0\] is 2; expected a class"),
     ],
 )
-def test_stream_of_something_wrong_says_what_is_expected(model, chunks, classes, message):
+def test_chunks_of_something_wrong_says_what_is_expected(model, chunks, classes, message):
     with pytest.raises(ValueError, match=message):
-        list(stream_probabilities(model, lambda: chunks, **classes))
+        fit_chunks(hl.label_model(model), lambda: chunks, **classes)
+
+
+def test_chunks_that_can_be_read_only_once_are_refused():
+    once = iter([[[0, 1]], [[1, 1]], [[0, 0]]])
+    with pytest.raises(hl.VotesError, match="expected at least one chunk of votes each time it is called"):
+        fit_chunks(hl.HyperLabelModel(n_classes=2), lambda: once)

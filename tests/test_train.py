@@ -16,6 +16,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hyperlabel.errors import HyperlabelError, ParameterError, WeightsError
+from hyperlabel.theory import to_signs
 from hyperlabel.weights import load_weights
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra `train`)")
@@ -82,13 +83,15 @@ def test_recipe_of_its_json_is_the_same():
     assert Recipe.from_json(TINY.to_json()) == TINY
 
 
-@pytest.mark.parametrize("name", ["iterations", "batch", "patience", "log_every", "validation_sets"])
+@pytest.mark.parametrize(
+    "name", ["max_cells", "iterations", "batch", "patience", "log_every", "validation_sets", "full_every"]
+)
 def test_recipe_with_none_of_what_it_needs_raises(name):
     with pytest.raises(ParameterError, match=f"{name} is 0; expected at least 1"):
         Recipe(**{name: 0})
 
 
-@pytest.mark.parametrize("name", ["candidates", "warmup", "seed"])
+@pytest.mark.parametrize("name", ["candidates", "warmup", "seed", "quick_sets"])
 def test_recipe_with_a_negative_number_raises(name):
     with pytest.raises(ParameterError, match=f"{name} is -1; expected 0 or more"):
         Recipe(**{name: -1})
@@ -174,7 +177,12 @@ def test_run_writes_a_line_of_log_for_each_stretch(tmp_path):
     assert read_progress(tmp_path / CHECKPOINT)[1].done
 
 
-@pytest.mark.parametrize("recipe", [TINY, CONSTANT, replace(TINY, architecture="deepset", prior="independent")])
+PAPER_LIKE = replace(CONSTANT, candidates=16, quick_sets=1, full_every=4)
+
+
+@pytest.mark.parametrize(
+    "recipe", [TINY, CONSTANT, PAPER_LIKE, replace(TINY, architecture="deepset", prior="independent")]
+)
 def test_run_stopped_and_resumed_equals_an_uninterrupted_one(tmp_path, recipe):
     train(recipe, tmp_path / "whole")
     for until in (2, 4, None):
@@ -239,6 +247,34 @@ def test_constant_schedule_stops_when_the_loss_has_not_improved(monkeypatch, tmp
     assert progress.done
 
 
+def test_constant_schedule_compares_the_mean_loss_of_a_tenth_of_its_patience(monkeypatch, tmp_path):
+    """One lucky stretch is no lower loss: the mean of the last two stretches decides."""
+    losses = iter([0.5, 0.5, 0.7, 0.1] + [0.4, 0.5] * 30)
+    monkeypatch.setattr(loop, "backward_batch", lambda *_: next(losses))
+    train(replace(CONSTANT, iterations=60, patience=20, log_every=1, widths=(4,)), tmp_path)
+    _, progress = read_progress(tmp_path / CHECKPOINT)
+    assert (progress.best_iteration, progress.iteration) == (5, 25)
+    assert progress.best_loss == pytest.approx(0.25)
+
+
+def test_constant_schedule_stopped_and_resumed_remembers_the_losses_before(monkeypatch, tmp_path):
+    losses = iter([0.5, 0.1, 0.3] + [0.4] * 30)
+    monkeypatch.setattr(loop, "backward_batch", lambda *_: next(losses))
+    recipe = replace(CONSTANT, iterations=60, patience=20, log_every=1, widths=(4,))
+    start(recipe, tmp_path).train(until=2)
+    train(recipe, tmp_path, resume=True)
+    _, progress = read_progress(tmp_path / CHECKPOINT)
+    assert (progress.best_iteration, progress.best_loss) == (3, pytest.approx(0.2))
+
+
+def test_quick_validation_is_on_the_first_sets_and_now_and_then_on_all(monkeypatch, tmp_path):
+    monkeypatch.setattr(loop, "validate", lambda net, examples, device: float(len(examples)))
+    train(replace(TINY, iterations=5, log_every=1, validation_sets=4, quick_sets=3, full_every=2), tmp_path)
+    records = read_log(tmp_path)
+    assert [record["quick_accuracy"] for record in records] == [3] * 5
+    assert [record.get("validation_accuracy") for record in records] == [None, 4, None, 4, 4]
+
+
 def test_cosine_schedule_does_not_stop_early(monkeypatch, tmp_path):
     losses = iter(range(10))
     monkeypatch.setattr(loop, "backward_batch", lambda *_: float(next(losses)))
@@ -251,9 +287,9 @@ def test_loss_of_a_batch_is_the_mean_over_all_its_items(tmp_path):
     tasks = [run.prior.sample(np.random.default_rng(seed)) for seed in range(3)]
     loss = loop.backward_batch(run.net, tasks, CPU)
     with torch.no_grad():
-        logits = torch.cat([run.net(loop._inputs(task, CPU)[0]) for task in tasks])
+        logits = torch.cat([run.net(torch.from_numpy(to_signs(task.votes))) for task in tasks])
         target = torch.cat([torch.from_numpy(task.target) for task in tasks])
-        voted = torch.cat([loop._inputs(task, CPU)[2] for task in tasks])
+        voted = torch.cat([torch.from_numpy((task.votes >= 0).any(axis=1)) for task in tasks])
         each = torch.nn.functional.binary_cross_entropy_with_logits(logits, target, reduction="none")
     assert loss == pytest.approx((each * voted).sum().item() / len(each), rel=1e-5)
 
@@ -303,6 +339,15 @@ def test_summary_of_a_run_is_that_of_its_log(tmp_path):
     assert summary.mean_accuracy == pytest.approx(0.7)
     assert (summary.last_accuracy, summary.iterations, summary.seconds) == (0.9, 30, 6.0)
     assert summary.last_loss == pytest.approx(0.67)
+
+
+def test_summary_of_a_run_with_quick_validation_looks_at_the_full_ones(tmp_path):
+    folder = run_folder(tmp_path, 0)
+    folder.mkdir()
+    records = [{"iteration": i, "loss": 0.7, "quick_accuracy": 0.1, "seconds": 1.0} for i in (1, 2, 3)]
+    records[1]["validation_accuracy"], records[2]["validation_accuracy"] = 0.6, 0.8
+    (folder / LOG).write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert runs.summarise(tmp_path, 0).mean_accuracy == pytest.approx(0.7)
 
 
 def test_iterations_done_of_runs_not_begun_are_none(tmp_path):
@@ -423,18 +468,27 @@ def test_finish_of_deepset_says_so(tmp_path):
     assert load_weights(tmp_path / "weights.safetensors").header["model"] == "hlm-deepset"
 
 
+def shift_logits(monkeypatch, by):
+    """Let NumPy compute logits that are so much too high."""
+    forward = export.forward
+
+    def shifted(weights, patterns):
+        logits, trace = forward(weights, patterns)
+        return logits + np.float32(by), trace
+
+    monkeypatch.setattr(export, "forward", shifted)
+
+
 def test_export_of_a_network_that_numpy_computes_otherwise_is_refused(monkeypatch, tmp_path):
     train(TINY, run_folder(tmp_path, 0))
-    forward = export.forward
-    monkeypatch.setattr(export, "forward", lambda *arguments: forward(*arguments) + np.float32(1e-3))
+    shift_logits(monkeypatch, 1e-3)
     with pytest.raises(WeightsError, match=r"differ by 2\.\de-04 from the trained network's .*nothing was written"):
         finish.finish(TINY, tmp_path, 1)
     assert not list(tmp_path.rglob("weights.safetensors"))
 
 
 def test_export_of_a_network_that_numpy_computes_nearly_so_is_accepted(monkeypatch):
-    forward = export.forward
-    monkeypatch.setattr(export, "forward", lambda *arguments: forward(*arguments) + np.float32(1e-5))
+    shift_logits(monkeypatch, 1e-5)
     export.to_weights(HyperNet((4, 4)), {})
 
 
@@ -443,7 +497,7 @@ def test_export_of_a_diverged_network_is_refused():
     with torch.no_grad():
         net.head[0].bias[0] = math.nan
     with pytest.raises(WeightsError, match="differ by nan"):
-        export.to_weights(net, {})
+        export.to_weights(net, {"widths": [4, 4]})
 
 
 @pytest.fixture
@@ -462,6 +516,23 @@ def test_job_that_fails_ends_the_others_with_one_error(tmp_path, capfd):
         list(runs.train_runs(endless, tmp_path, 2, jobs=2, resume=False))
     assert not [job for job in multiprocessing.active_children() if job.name.startswith("run ")]
     assert "FileExistsError" in capfd.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_thread")
+def test_runs_take_turns_and_end_as_if_trained_alone(monkeypatch, tmp_path):
+    """No run goes past a turn before all have reached it."""
+    monkeypatch.setattr(runs, "TURN", 4)
+    monkeypatch.setattr(runs, "POLL_SECONDS", 0.05)
+    recipe = replace(TINY, iterations=10)
+    seen = list(runs.train_runs(recipe, tmp_path / "turns", 3, jobs=1, resume=False))
+    for done in seen:
+        behind, ahead = min(done.values()), max(done.values())
+        assert ahead <= 4 * (behind // 4 + 1)
+    assert seen[-1] == {0: 10, 1: 10, 2: 10}
+    for run in range(3):
+        train(recipe, run_folder(tmp_path / "alone", run), run)
+        assert_same_outcome(run_folder(tmp_path / "turns", run), run_folder(tmp_path / "alone", run))
 
 
 @pytest.mark.slow

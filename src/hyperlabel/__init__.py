@@ -8,22 +8,17 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from hyperlabel.errors import (
-    HyperlabelError,
-    MissingExtraError,
-    NotFittedError,
-    ParameterError,
-    VotesError,
-    VotesWarning,
-    WeightsError,
-)
-from hyperlabel.labels import Labels
-from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models, load
-from hyperlabel.patterns import Patterns
-from hyperlabel.read import read_votes
-from hyperlabel.votes import ABSTAIN, Votes
-
 if TYPE_CHECKING:
+    from hyperlabel.errors import (
+        HyperlabelError,
+        MissingExtraError,
+        NotFittedError,
+        ParameterError,
+        VotesError,
+        VotesWarning,
+        WeightsError,
+    )
+    from hyperlabel.labels import Labels
     from hyperlabel.lf import (
         LabelingFunction,
         LFError,
@@ -36,6 +31,10 @@ if TYPE_CHECKING:
         threshold_lf,
     )
     from hyperlabel.lf.analysis import LFAnalysis
+    from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models, load
+    from hyperlabel.patterns import Patterns
+    from hyperlabel.read import read_votes
+    from hyperlabel.votes import ABSTAIN, Votes
 
 __version__ = "0.1.0"
 
@@ -70,22 +69,18 @@ __all__ = [
     "threshold_lf",
 ]
 
-
-_LATER = {"LFAnalysis": "hyperlabel.lf.analysis"} | dict.fromkeys(
-    (
-        "LabelingFunction",
-        "LFError",
-        "apply_lfs",
-        "expression_lf",
-        "keyword_lf",
-        "labeling_function",
-        "lookup_lf",
-        "regex_lf",
-        "threshold_lf",
-    ),
-    "hyperlabel.lf",
-)
-"""Names that are loaded when they are first asked for: labelling votes does not need them."""
+_HOMES = {  # module: the public names that it holds
+    "errors": "HyperlabelError MissingExtraError NotFittedError ParameterError VotesError VotesWarning WeightsError",
+    "labels": "Labels",
+    "lf": "LFError LabelingFunction apply_lfs expression_lf keyword_lf "
+    "labeling_function lookup_lf regex_lf threshold_lf",
+    "lf.analysis": "LFAnalysis",
+    "models": "HyperLabelModel LabelModel label_model label_models load",
+    "patterns": "Patterns",
+    "read": "read_votes",
+    "votes": "ABSTAIN Votes",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 
 def __dir__() -> list[str]:
@@ -94,9 +89,11 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """`hl.engines` and the names of `_LATER`."""
+    """A public name, loaded when it is first asked for: the command line's help needs none of them."""
     if name == "engines":
         return importlib.import_module("hyperlabel.engines")
-    if name in _LATER:
-        return getattr(importlib.import_module(_LATER[name]), name)
-    raise AttributeError(f"module 'hyperlabel' has no attribute {name!r}")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'hyperlabel' has no attribute {name!r}")
+    found = getattr(importlib.import_module(f"hyperlabel.{_HOME_OF[name]}"), name)
+    globals()[name] = found
+    return found

@@ -9,6 +9,7 @@
 
     ConvergenceWarning (UserWarning)    a model stopped learning before it had converged
     VotesWarning (UserWarning)          votes, gold or truth that look like a mistake but may be meant
+    TableWarning (UserWarning)          a table was read by a guess that may be wrong
 
 A message names the argument, the value, its place, what was expected and what to do about it.
 """
@@ -45,6 +46,10 @@ class MissingExtraError(HyperlabelError, ImportError):
 
 class ConvergenceWarning(UserWarning):
     """A model stopped learning before it had converged."""
+
+
+class TableWarning(UserWarning):
+    """A table was read by a guess that may be wrong."""
 
 
 class VotesWarning(UserWarning):

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 Ints = NDArray[np.integer]
 Numbers = NDArray[np.int64]
 
+_BLOCK_CELLS = 1 << 14  # cells that are read at a time, so that they stay in the cache
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
@@ -27,14 +29,22 @@ class Rows:
     vote: Numbers
 
     @classmethod
-    def from_cells(cls, cells: Ints) -> "Rows":
-        """From a dense array. (n, m) -> rows."""
-        voted = np.ascontiguousarray(cells >= 0)
-        flat = np.flatnonzero(voted)
-        starts = np.zeros(len(cells) + 1, np.int64)
-        np.cumsum(np.count_nonzero(voted, axis=1), out=starts[1:])
-        votes = np.ascontiguousarray(cells).reshape(-1)[flat]
-        return cls(starts, flat % cells.shape[1], votes.astype(np.int64))
+    def from_cells(cls, cells: Ints, index: Ints | None = None) -> "Rows":
+        """From a dense array, or from the rows of an index into it. (n, m) -> rows."""
+        m = cells.shape[1]
+        index = np.arange(len(cells)) if index is None else index
+        step = max(1, _BLOCK_CELLS // m)
+        sizes = np.concatenate([np.count_nonzero(cells[i : i + step] >= 0, axis=1) for i in range(0, len(cells), step)])
+        starts = np.zeros(len(index) + 1, np.int64)
+        np.cumsum(sizes[index], out=starts[1:])
+        lf, vote = np.empty(starts[-1], np.int64), np.empty(starts[-1], np.int64)
+        lf_of_cell = np.tile(np.arange(m), min(step, len(index)))
+        for first in range(0, len(index), step):
+            block = cells.take(index[first : first + step], axis=0).reshape(-1)
+            voted = np.flatnonzero(block >= 0)
+            votes = slice(starts[first], starts[min(first + step, len(index))])
+            lf[votes], vote[votes] = lf_of_cell.take(voted), block.take(voted)
+        return cls(starts, lf, vote)
 
     @classmethod
     def from_triples(cls, item: Ints, lf: Ints, vote: Ints, n: int) -> "Rows":

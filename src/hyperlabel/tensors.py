@@ -6,6 +6,8 @@ checksum covers the header and all arrays, so that a damaged file is refused and
 
 import hashlib
 import json
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +24,34 @@ KINDS = {
     "weights": "pre-trained weights: give it to HyperLabelModel(weights=...)",
     "model": "a saved label model: read it with hyperlabel.load(path), or label with --model PATH",
     "patterns": "counted patterns: read it with Patterns.load(path)",
+    "voter": "a voter of hyperlabel.compat.snorkel: read it with the load of its class",
 }
 """What a file may hold, and what it is good for."""
 
 MOST_BYTES = 1 << 32  # of all arrays of a file
 MOST_HEADER = 1 << 26  # bytes of a header: names of a million LFs fit
 MOST_DEPTH = 20  # of nested lists in a header
+_TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"')  # of JSON
 
 Arrays = dict[str, NDArray[Any]]
+
+
+def plain_classes(classes: Iterable[object]) -> list[Any]:
+    """Classes as a header keeps them.
+
+    Raises:
+        WeightsError: JSON does not know one of them.
+
+    >>> plain_classes(("ham", "spam"))
+    ['ham', 'spam']
+    """
+    names = list(classes)
+    for name in names:
+        if not isinstance(name, bool | int | float | str):
+            raise WeightsError(
+                f"classes holds {name!r:.60}, a {type(name).__name__}; only texts and numbers can be saved"
+            )
+    return names
 
 
 def write_tensors(path: str | Path, arrays: Arrays, header: dict[str, Any], kind: str) -> None:
@@ -76,7 +98,7 @@ def read_tensors(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:
 
 
 def kind_of(path: str | Path) -> str | None:
-    """What a file holds, `weights`, `model` or `patterns`; None for anything else."""
+    """What a file holds, one of `KINDS`; None for anything else."""
     try:
         with safe_open(path, framework="np") as file:
             name = (file.metadata() or {}).get("format", "")
@@ -107,9 +129,9 @@ def _parse(path: str | Path, text: str) -> dict[str, Any]:
 
 
 def _depth(text: str) -> int:
-    """An upper bound of the depth of a JSON text."""
+    """The depth of a JSON text; brackets in names do not count."""
     depth = deepest = 0
-    for character in text:
+    for character in _TEXTS.sub("", text):
         if character in "[{":
             depth += 1
             deepest = max(deepest, depth)

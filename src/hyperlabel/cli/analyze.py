@@ -1,135 +1,50 @@
 """`hyperlabel analyze`: what each LF is worth."""
 
-import math
-import warnings
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import polars as pl
-import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
+from hyperlabel.cli.options import (
+    ClassNames,
+    Delimiter,
+    Encoding,
+    LfNames,
+    LongNames,
+    ModelName,
+    Option,
+    TruthName,
+    VotesName,
+)
 
-from hyperlabel.cli.compare import TRUTH_HELP
-from hyperlabel.cli.label import CLASSES_HELP, LFS_HELP, LONG_HELP, MODEL_HELP, VOTES_HELP, make_model
-from hyperlabel.cli.tables import Source, check_output, open_source, read_labels, split_names, write_table
-from hyperlabel.cli.terminal import console, output, say
-from hyperlabel.errors import ConvergenceWarning
-from hyperlabel.lf.analysis import LFAnalysis
-
-Option = typer.Option
-
-OUT_HELP = "Write the table of LFs to a csv, tsv or parquet file as well."
-
-_HEADS = {  # column of the summary -> what stands over it, in as few letters as fit a terminal
-    "lf": "LF",
-    "polarity": "votes for",
-    "coverage": "cover-\nage",
-    "overlaps": "over-\nlaps",
-    "conflicts": "con-\nflicts",
-    "precision": "preci-\nsion",
-    "estimated_accuracy": "est.\nacc.",
-    "label_changes": "changed\nlabels",
-}
-_NAME_WIDTH = 28  # letters of an LF's name that stay in one line
-_PAIRS = 20  # shown; the number of all is said
+OUT_HELP = "Write the table of LFs to a file as well: csv, tsv, JSON lines, parquet, Arrow."
 
 
 def analyze(
-    votes: Annotated[Path, typer.Argument(metavar="VOTES", help=VOTES_HELP, show_default=False)],
-    truth: Annotated[str | None, Option(metavar="COLUMN|FILE", help=TRUTH_HELP)] = None,
-    out: Annotated[Path | None, Option("--out", "-o", metavar="FILE", help=OUT_HELP)] = None,
-    model: Annotated[str, Option(metavar="NAME|FILE", help=MODEL_HELP)] = "hlm2",
-    classes: Annotated[str | None, Option(metavar="A,B,...", help=CLASSES_HELP)] = None,
-    lfs: Annotated[str | None, Option(metavar="A,B,...", help=LFS_HELP)] = None,
-    long: Annotated[str | None, Option(metavar="ITEM,LF,VOTE", help=LONG_HELP)] = None,
+    votes: VotesName,
+    truth: TruthName = None,
+    out: Annotated[str | None, Option("--out", "-o", metavar="FILE", help=OUT_HELP)] = None,
+    model: ModelName = "hlm2",
+    classes: ClassNames = None,
+    lfs: LfNames = None,
+    long: LongNames = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
 ) -> None:
     """Show what each LF of VOTES is worth.
 
     Coverage, overlaps and conflicts; precision against --truth, estimated accuracy without it; how many labels change
     when the LF is left out; and pairs of LFs that say the same thing twice.
     """
+    from hyperlabel.cli.analysis import lf_table, print_pairs, print_totals, read_analysis
+    from hyperlabel.cli.tables import Selection, check_output
+    from hyperlabel.cli.terminal import output, say
+    from hyperlabel.tables import write_table
+
     check_output(out)
-    _, analysis = read_analysis(votes, truth, model, classes, lfs, long)
+    selection = Selection.parse(lfs=lfs, long=long, classes=classes, delimiter=delimiter, encoding=encoding)
+    _, analysis = read_analysis(votes, selection, truth, model)
     summary = analysis.summary()
     output.print(lf_table(summary.to_polars()))
     print_pairs(analysis)
     print_totals(analysis)
     if out is not None:
-        write_table(summary.to_polars(), out)
+        write_table(summary.to_polars(), out, argument="--out")
         say(f"wrote {out}: {len(summary):,} rows")
-
-
-def read_analysis(
-    path: Path, truth: str | None, model: str, classes: str | None, lfs: str | None, long: str | None
-) -> tuple[Source, LFAnalysis]:
-    """Votes by the options that commands share, analysed by a model; with everything slow already computed."""
-    estimator = make_model(model)
-    columns, triple, stated = split_names(lfs, "--lfs"), split_names(long, "--long"), split_names(classes, "--classes")
-    source = open_source(path, lfs=columns, long=triple, classes=stated, labels=[truth] if truth else [])
-    known = None if truth is None else read_labels(truth, source, "truth")
-    with warnings.catch_warnings(record=True) as caught, console.status("looking at the votes without each LF"):
-        warnings.simplefilter("always", ConvergenceWarning)
-        analysis = LFAnalysis(source.votes, known, model=estimator)
-        analysis.leave_one_out()
-    for warning in caught:
-        say(f"warning: {warning.message}")
-    return source, analysis
-
-
-def lf_table(summary: pl.DataFrame) -> Table:
-    """The summary of all LFs; shares in per cent."""
-    table = _plain_table(caption="figures in per cent")
-    shown = [name for name in _HEADS if name in summary.columns]
-    longest = max(map(len, summary["lf"]))
-    table.add_column(_HEADS["lf"], overflow="fold", min_width=min(longest, _NAME_WIDTH))
-    table.add_column(_HEADS["polarity"], overflow="fold")
-    for name in shown[2:]:
-        table.add_column(_HEADS[name], justify="right")
-    for row in summary.select(shown).iter_rows():
-        table.add_row(*(value if isinstance(value, str) else percent(value) for value in row))
-    return table
-
-
-def _plain_table(*heads: str, **settings: Any) -> Table:
-    """A table with one rule and little else, since width is scarce."""
-    return Table(*heads, box=SIMPLE_HEAD, show_edge=False, padding=(0, 0, 0, 1), pad_edge=False, **settings)
-
-
-def percent(share: Any) -> str:
-    """A share in per cent, without the sign; empty where there is none.
-
-    >>> percent(0.1234), percent(float("nan"))
-    ('12.3', '')
-    """
-    return "" if math.isnan(share) else f"{100 * share:.1f}"
-
-
-def print_pairs(analysis: LFAnalysis) -> None:
-    """The most dependent pairs of LFs, if there are any."""
-    pairs = analysis.dependent_pairs()
-    if not len(pairs):
-        return
-    table = _plain_table("LF", "other LF", "kind", "same\nvotes", "depen-\ndence")
-    table.columns[3].justify = table.columns[4].justify = "right"
-    for column in table.columns[:2]:
-        column.overflow = "fold"
-    for row in list(pairs.rows())[:_PAIRS]:
-        table.add_row(row["lf"], row["other"], row["kind"], f"{row['similarity']:.2f}", f"{row['dependence']:.2f}")
-    output.print("\nLFs that say the same thing twice:\n", table, sep="\n")
-    if len(pairs) > _PAIRS:
-        say(f"{_PAIRS} of {len(pairs):,} such pairs are shown, the most dependent ones")
-
-
-def print_totals(analysis: LFAnalysis) -> None:
-    """What is true of all LFs together, and what the numbers mean."""
-    patterns, n = analysis.patterns, analysis.n_items
-    shares = [patterns.counts @ part / n for part in (patterns.has_votes, analysis.overlapping, analysis.conflicting)]
-    say(
-        f"{n:,} items, {analysis.n_lfs:,} LFs, {patterns.n_classes} classes, {patterns.n_patterns:,} patterns; "
-        f"{shares[0]:.1%} of the items have votes, {shares[1]:.1%} two or more, {shares[2]:.1%} votes that conflict"
-    )
-    say("est. acc.: share of the LF's votes that are the model's label; changed labels: when the LF is left out")
-    looked_at = analysis.leave_one_out().n_items
-    if looked_at < n:
-        say(f"changed labels are estimated from {looked_at:,} items drawn at random")

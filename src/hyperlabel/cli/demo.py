@@ -1,138 +1,21 @@
-"""`hyperlabel demo`: a small real example end to end, with nothing to download.
+"""`hyperlabel demo`: a small real example end to end, with nothing to download."""
 
-The data are scikit-learn's own copy of the Wisconsin breast cancer set: 569 tumours, 30 measurements of their
-cell nuclei, and the diagnosis. Twelve rules of thumb vote; the diagnosis is used for the score alone.
-"""
-
-import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
-import polars as pl
-import typer
-from rich.table import Table
-
-from hyperlabel.cli.tables import make_folder, write_table
-from hyperlabel.cli.terminal import console, say
+from hyperlabel.cli.options import Option
 from hyperlabel.errors import require
-from hyperlabel.models import HyperLabelModel
-from hyperlabel.votes import Votes
 
 OUT_HELP = "Folder for votes.csv, labels.csv and demo.png."
-CLASSES = ("benign", "malignant")
-
-RULES: dict[str, tuple[str, float | None, float | None]] = {
-    # name: (measurement, benign below, malignant above); in between, and where there is no limit, it abstains
-    "nuclei_size": ("mean radius", 11.5, 17.0),
-    "largest_nuclei": ("worst radius", 13.5, 18.5),
-    "small_area": ("mean area", 420.0, None),
-    "dents": ("mean concave points", 0.025, 0.09),
-    "worst_dents": ("worst concave points", 0.08, 0.18),
-    "deep_dents": ("mean concavity", None, 0.15),
-    "smooth_outline": ("mean smoothness", 0.08, None),
-    "rough_outline": ("worst smoothness", None, 0.155),
-    "even_texture": ("mean texture", 16.0, None),
-    "coarse_texture": ("worst texture", None, 32.0),
-    "varied_size": ("radius error", 0.2, 0.6),
-    "odd_shape": ("worst symmetry", None, 0.36),
-}
 
 
-def demo(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help=OUT_HELP)] = Path("demo"),
-) -> None:
-    """Label 569 tumours from twelve rules of thumb.
+def demo(out: Annotated[Path, Option(metavar="FOLDER", help=OUT_HELP)] = Path("demo")) -> None:
+    """Label 569 tumors from twelve rules of thumb.
 
     A real example with nothing to download: the labels are compared with the diagnoses.
     """
     require("sklearn", extra="sklearn")
     require("matplotlib", extra="plots")
-    frame = vote_table()
-    truth = frame["truth"].to_list()
-    votes = Votes.from_frame(frame.select(list(RULES)), classes=CLASSES)
-    model = HyperLabelModel()
-    probabilities, labels = model.predict_proba(votes), model.predict(votes)
-    labelled = frame.with_columns(
-        label=pl.Series([None if v == -1 else v for v in labels.tolist()], dtype=pl.String),
-        confidence=pl.Series(probabilities.max(1)),
-    )
-    make_folder(out)
-    write_table(frame, out / "votes.csv")
-    write_table(labelled, out / "labels.csv")
-    _draw(frame, probabilities[:, 1], out / "demo.png")
-    _print_labels(labelled)
-    _print_score(labelled["label"].to_list(), truth)
-    say(f"wrote votes.csv, labels.csv and demo.png to {out}")
-    say(f"the same labels from the votes: hyperlabel label {shlex.quote(str(out / 'votes.csv'))} -o labels.csv")
+    from hyperlabel.cli.tumors import label_tumors
 
-
-def vote_table() -> pl.DataFrame:
-    """Votes and diagnoses of the 569 tumours, one row each."""
-    from sklearn.datasets import load_breast_cancer
-
-    data: Any = load_breast_cancer()
-    measures = {name: data.data[:, i] for i, name in enumerate(data.feature_names)}
-    columns: dict[str, Any] = {"id": np.arange(len(data.data))}
-    for name, (measure, below, above) in RULES.items():
-        columns[name] = [_vote(value, below, above) for value in measures[measure]]
-    columns["truth"] = ["benign" if target else "malignant" for target in data.target]
-    return pl.DataFrame(columns)
-
-
-def _vote(value: float, below: float | None, above: float | None) -> str | None:
-    if below is not None and value < below:
-        return "benign"
-    return "malignant" if above is not None and value > above else None
-
-
-def _print_labels(labelled: pl.DataFrame) -> None:
-    table = Table(
-        "id", "votes for benign", "votes for malignant", "label", "confidence", "truth", title="Ten of 569 items"
-    )
-    for row in labelled.gather_every(57).to_dicts():
-        cast = [row[name] for name in RULES]
-        shown = (
-            row["id"],
-            cast.count("benign"),
-            cast.count("malignant"),
-            row["label"] or "",
-            f"{row['confidence']:.2f}",
-        )
-        table.add_row(*map(str, shown), row["truth"])
-    console.print(table)
-
-
-def _print_score(labels: list[str | None], truth: list[str]) -> None:
-    voted = [(label, true) for label, true in zip(labels, truth, strict=True) if label is not None]
-    right = sum(label == true for label, true in voted)
-    say(f"{len(voted)} of {len(labels)} items have votes; {right / len(voted):.1%} of their labels are the diagnosis")
-
-
-def _draw(frame: pl.DataFrame, malignant: Any, path: Path) -> None:
-    """Left: what each LF is worth. Right: the probabilities, by diagnosis."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 4.5), layout="constrained")
-    left, right = figure.subplots(1, 2)
-    truth = frame["truth"].to_numpy()
-    for place, name in enumerate(reversed(RULES)):
-        cast = frame[name].to_numpy()
-        voted = np.array([vote is not None for vote in cast])
-        precision = (cast[voted] == truth[voted]).mean()
-        left.plot([voted.mean(), precision], [place, place], color="0.8", zorder=1)
-        left.scatter(voted.mean(), place, color="C0", label="coverage" if place == 0 else None)
-        left.scatter(precision, place, color="C1", marker="D", label="right, where it votes" if place == 0 else None)
-    left.set_yticks(range(len(RULES)), list(reversed(RULES)))
-    left.set(xlim=(0, 1.02), xlabel="share of items", title="The labeling functions")
-    left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
-    bins = np.linspace(malignant.min(), malignant.max(), 30).tolist()
-    voted = frame.select(pl.any_horizontal(pl.col(list(RULES)).is_not_null())).to_series().to_numpy()
-    for name, color in zip(CLASSES, ("C0", "C1"), strict=True):
-        shown = malignant[voted & (truth == name)]
-        right.hist(shown, bins, alpha=0.7, color=color, label=f"diagnosis: {name}")
-    right.set(xlabel="probability of 'malignant' by the hyper label model", ylabel="items with votes")
-    right.set_title("The labels")
-    right.axvline(0.5, color="0.3", linewidth=1, linestyle="--")
-    right.legend()
-    figure.savefig(path, dpi=110)
+    label_tumors(out)

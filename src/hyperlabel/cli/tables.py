@@ -1,22 +1,79 @@
 """Tables that commands read and write: votes with the columns beside them, labels, results."""
 
-import sys
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from hyperlabel import engines
+from hyperlabel.cli.options import ENGINES, split_names
 from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.files import replacing
-from hyperlabel.frames import Column, columns_of
-from hyperlabel.read import TABLES, lf_columns, read_array, read_table, read_votes
+from hyperlabel.frames import Column
+from hyperlabel.models import LabelModel
+from hyperlabel.printable import printable
+from hyperlabel.read import lf_columns, number_texts, read_votes
+from hyperlabel.tables import Table, check_folder_target, check_target, read_table
+from hyperlabel.tables.arrays import ARRAYS, read_array
 from hyperlabel.votes import Votes
+from hyperlabel.wrench import is_wrench
 
-_LARGE_CSV = 1 << 28  # bytes of a csv that is streamed, not read into memory
+_LARGE_TEXT = 1 << 28  # bytes of a csv or JSON lines that are streamed, not read into memory
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which columns of a table are votes, and for which classes.
+
+    Attributes:
+        lfs: Columns that are LFs, as names or patterns; None for all but those with another meaning.
+        long: The columns of item, LF and vote of a long table.
+        classes: All classes; None to infer them.
+        as_typed: Whether classes are text that stands for whatever the votes hold.
+        delimiter: The separator of a csv; None to find it.
+        encoding: The encoding of a text table; None to find it.
+    """
+
+    lfs: list[str] | None = None
+    long: list[str] | None = None
+    classes: Sequence[Hashable] | None = None
+    as_typed: bool = False
+    delimiter: str | None = None
+    encoding: str | None = None
+
+    @classmethod
+    def parse(
+        cls,
+        *,
+        lfs: str | None,
+        long: str | None,
+        classes: str | None,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+    ) -> "Selection":
+        """From the options that commands share.
+
+        >>> Selection.parse(lfs="lf_*", long=None, classes=None).lfs
+        ['lf_*']
+        """
+        names = (split_names(lfs, "--lfs"), split_names(long, "--long"), split_names(classes, "--classes"))
+        if names[0] is not None and names[1] is not None:
+            raise ParameterError(
+                "--lfs and --long are both given; expected --lfs for a wide table, --long for a long one"
+            )
+        separator = "\t" if delimiter in ("\\t", "tab") else delimiter
+        return cls(*names, as_typed=True, delimiter=separator, encoding=encoding)
+
+    def of_model(self, model: LabelModel) -> "Selection":
+        """The same, with the LFs and classes of a model where it knows them and nothing was typed."""
+        fitted = model.is_fitted
+        names = model.lf_names_ if fitted and self.lfs is None and self.long is None else None
+        classes = model.classes_.tolist() if fitted else model.classes
+        selection = self if names is None else replace(self, lfs=list(names))
+        if classes is None or self.classes is not None:
+            return selection
+        return replace(selection, classes=classes, as_typed=False)
 
 
 @dataclass(frozen=True)
@@ -25,7 +82,7 @@ class Source:
 
     Attributes:
         votes: The votes.
-        frame: One row an item: the columns that pass through to the output.
+        frame: One row per item: the columns that pass through to the output.
         key: The column that identifies an item, if there is one.
     """
 
@@ -33,76 +90,66 @@ class Source:
     frame: pl.DataFrame
     key: str | None
 
-    def join(self, result: pl.DataFrame) -> pl.DataFrame:
-        """The table with a result's columns; columns of the table with the same name are kept as *_input."""
-        taken = [*self.frame.columns, *result.columns]
-        renamed = {}
-        for name in result.columns:
-            if name in self.frame.columns:
-                renamed[name] = _free_name(name, taken)
-                taken.append(renamed[name])
-        return self.frame.rename(renamed).hstack(result)
 
-
-def _free_name(name: str, taken: list[str]) -> str:
-    while name in taken:
-        name += "_input"
-    return name
-
-
-def split_names(text: str | None, option: str) -> list[str] | None:
-    """A comma-separated option as a list.
-
-    >>> split_names("ham, spam", "--classes")
-    ['ham', 'spam']
-    """
-    if text is None:
+def open_table(votes: str, selection: Selection) -> Table | None:
+    """The table that votes are in; None for an array or a WRENCH folder."""
+    path = Path(votes)
+    if path.suffix.lower() in ARRAYS or (path.is_dir() and is_wrench(path)):
         return None
-    names = [part.strip() for part in text.split(",")]
-    if not all(names):
-        raise ParameterError(f"{option} is '{text}'; expected names with a comma between each two")
-    return names
+    return Table.open(votes, delimiter=selection.delimiter, encoding=selection.encoding)
 
 
-def open_source(
-    path: Path, *, lfs: list[str] | None, long: list[str] | None, classes: list[str] | None, labels: Sequence[str] = ()
-) -> Source:
+def open_source(votes: str, selection: Selection, labels: Sequence[str] = ()) -> Source:
     """Read votes with the columns beside them. A column that is named among `labels`, gold or truth, is no LF."""
-    if lfs is not None and long is not None:
-        raise ParameterError("--lfs and --long are both given; expected --lfs for a wide table, --long for a long one")
-    if path.suffix not in TABLES or path.is_dir():
-        return _open_array(path, "--lfs" if lfs else "--long" if long else None, classes)
-    frame = read_table(path)
-    if long is not None:
-        return _open_long(frame, long, classes, labels)
-    columns = [c for c in lf_columns(frame.columns, lfs) if c not in labels]
-    votes = Votes.from_frame(frame, lfs=columns, classes=_match_classes(classes, frame.select(columns)))
-    return Source(votes, frame, "id" if "id" in frame.columns else None)
+    return read_source(votes, open_table(votes, selection), selection, labels)
 
 
-def _open_array(path: Path, unusable: str | None, classes: list[str] | None) -> Source:
+def read_source(votes: str, table: Table | None, selection: Selection, labels: Sequence[str] = ()) -> Source:
+    """As `open_source`, of a table that was opened."""
+    if table is None:
+        return _open_array(Path(votes), selection)
+    frame = table.collect()
+    if selection.long is not None:
+        return _open_long(frame, selection, labels)
+    columns = wide_columns(table, selection, labels)
+    numbered = number_texts(frame.lazy(), columns).collect()
+    read = Votes.from_frame(numbered, lfs=columns, classes=match_classes(selection, numbered.lazy().select(columns)))
+    return Source(read, frame, "id" if "id" in frame.columns else None)
+
+
+def wide_columns(table: Table, selection: Selection, labels: Sequence[str] = ()) -> list[str]:
+    """The columns of a wide table that are LFs; those that folders stand for are LFs only if they are named."""
+    names = [name for name in table.columns if selection.lfs is not None or name not in table.hive]
+    return [name for name in lf_columns(names, selection.lfs) if name not in labels]
+
+
+def _open_array(path: Path, selection: Selection) -> Source:
     """Votes of an array or a WRENCH folder, which have no columns that an option could name."""
-    votes = read_votes(path, classes=_numbers(classes))
+    classes = _numbers(selection.classes) if selection.as_typed else selection.classes
+    votes = read_votes(path, classes=classes)
+    unusable = "--lfs" if selection.lfs else "--long" if selection.long else None
     if unusable is not None:
         raise ParameterError(f"{unusable} names columns, and '{path}' has none; leave {unusable} out")
     items = np.arange(votes.n_items) if votes.items is None else votes.items
     return Source(votes, pl.DataFrame({"id": items}), "id")
 
 
-def _open_long(frame: pl.DataFrame, long: list[str], classes: list[str] | None, labels: Sequence[str]) -> Source:
-    if len(long) != 3:
-        raise ParameterError(f"--long is '{','.join(long)}'; expected three columns: item,lf,vote")
-    item, lf, vote = long
-    stated = _match_classes(classes, frame.select([vote])) if vote in frame.columns else None
-    votes = Votes.from_long(frame, item=item, lf=lf, vote=vote, classes=stated)
+def _open_long(frame: pl.DataFrame, selection: Selection, labels: Sequence[str]) -> Source:
+    names = selection.long or []
+    if len(names) != 3:
+        raise ParameterError(f"--long is '{','.join(names)}'; expected three columns: item,lf,vote")
+    item, lf, vote = names
+    numbered = number_texts(frame.lazy(), [vote]).collect()
+    classes = match_classes(selection, numbered.lazy().select([vote])) if vote in frame.columns else None
+    votes = Votes.from_long(numbered, item=item, lf=lf, vote=vote, classes=classes)
     items = frame.select(item).unique(maintain_order=True)
     for name in labels:
-        if name in frame.columns and name not in long:
-            items = items.with_columns(_one_an_item(frame, item, name))
+        if name in frame.columns and name not in names:
+            items = items.with_columns(_one_per_item(frame, item, name))
     return Source(votes, items, item)
 
 
-def _one_an_item(frame: pl.DataFrame, item: str, column: str) -> pl.Series:
+def _one_per_item(frame: pl.DataFrame, item: str, column: str) -> pl.Series:
     """A column of a long table, which must not differ between the rows of an item. -> (n,)."""
     values = frame.group_by(item, maintain_order=True).agg(pl.col(column).drop_nulls().unique())
     several = values.filter(pl.col(column).list.len() > 1)
@@ -112,103 +159,102 @@ def _one_an_item(frame: pl.DataFrame, item: str, column: str) -> pl.Series:
     return values[column].list.first()
 
 
-def _numbers(classes: list[str] | None) -> Sequence[Hashable] | None:
-    """Classes as numbers, if all are."""
-    if classes is None or not all(c.isdecimal() for c in classes):
+def match_classes(selection: Selection, votes: pl.LazyFrame) -> Sequence[Hashable] | None:
+    """The classes of a selection in the type that the columns of votes have, if they were typed as text."""
+    classes = selection.classes
+    if classes is None or not selection.as_typed:
         return classes
-    return [int(c) for c in classes]
+    kinds = _kinds(votes)
+    if kinds == {"boolean"} and {str(c).lower() for c in classes} <= {"true", "false"}:
+        return [str(c).lower() == "true" for c in classes]
+    return classes if "text" in kinds else _numbers(classes)
 
 
-def choose_engine(engine: str, votes: Path, out: Path | None, *, long: list[str] | None, gold: str | None) -> str:
+def _kinds(votes: pl.LazyFrame) -> set[str]:
+    """What columns hold, those without any vote left out: `text`, `boolean` or `number`."""
+    texts = (pl.String, pl.Categorical, pl.Enum)
+    kinds = {
+        name: "text" if kind in texts else "boolean" if kind == pl.Boolean else "number"
+        for name, kind in votes.collect_schema().items()
+    }
+    empty = {name: pl.col(name).cast(pl.String) == "" if kinds[name] == "text" else pl.lit(False) for name in kinds}
+    voted = votes.select((pl.col(name).is_not_null() & ~empty[name]).any() for name in kinds)
+    return {kinds[name] for name, found in voted.collect(engine="streaming").row(0, named=True).items() if found}
+
+
+def _numbers(classes: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
+    """Classes that were typed, as numbers if all are."""
+    if classes is None or not all(str(c).isdecimal() for c in classes):
+        return classes
+    return [int(str(c)) for c in classes]
+
+
+def choose_engine(
+    engine: str, votes: str, table: Table | None, out: str | None, *, long: list[str] | None, gold: str | None
+) -> str:
     """The engine to work with: that of the option, if it can; else Polars where it can and gains, and memory.
 
     Engines read wide tables, with gold as one of the columns. Each pass parses a csv anew, so Polars gains from a size
     on that memory may not hold.
     """
-    if engine not in ("auto", "memory", *engines.ENGINES):
-        raise ParameterError(f"--engine is '{engine}'; expected auto, memory, {', '.join(engines.ENGINES)}")
-    folder = votes.is_dir() and any(votes.glob("*.parquet"))
-    wide = (folder or (votes.is_file() and votes.suffix in TABLES)) and long is None
-    known = gold is None or (wide and gold in _scan(votes).collect_schema().names())
+    if engine not in ("auto", "memory", *ENGINES):
+        raise ParameterError(f"--engine is '{engine}'; expected auto, memory, {', '.join(ENGINES)}")
+    known = gold is None or (table is not None and gold in table.columns)
     if engine == "auto":
-        large = folder or TABLES.get(votes.suffix) == "parquet" or (wide and votes.stat().st_size > _LARGE_CSV)
-        return "polars" if wide and known and large else "memory"
+        gains = table is not None and (table.kind in ("parquet", "arrow") or _size(table) > _LARGE_TEXT)
+        return "polars" if gains and known and long is None else "memory"
     if engine == "memory":
         return engine
-    if long is not None or not known:
+    if table is None or long is not None or not known:
         option = "--long" if long is not None else f"--gold {gold}, which is no column of '{votes}'"
+        option = f"the array '{votes}'" if table is None else option
         raise ParameterError(f"--engine {engine} cannot be used with {option}; use --engine memory")
-    if out is None and engine != "polars":
+    if out in (None, "-") and engine != "polars":
         raise ParameterError(f"--engine {engine} writes parquet; name a file with --out")
     return engine
 
 
-def _scan(path: Path) -> pl.LazyFrame:
-    """A table that is read when needed."""
-    from hyperlabel.engines.polars import scan_table
-
-    try:
-        return scan_table(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise VotesError(f"'{path}' cannot be read: {str(error).splitlines()[0]}. Is it a whole table?") from error
+def _size(table: Table) -> int:
+    return sum(file.stat().st_size for file in table.files)
 
 
-def match_classes(classes: list[str] | None, path: Path, lfs: list[str] | None) -> Sequence[Hashable] | None:
-    """Classes stated as text, in the type that the LF columns of a table on disk have."""
-    if classes is None:
-        return None
-    frame = _scan(path)
-    schema = frame.collect_schema()
-    names = lf_columns(schema.names(), lfs)
-    if all(schema[name] == pl.Boolean for name in names) and {c.lower() for c in classes} <= {"true", "false"}:
-        return [c.lower() == "true" for c in classes]
-    texts = [name for name in names if schema[name] in (pl.String, pl.Categorical, pl.Enum)]
-    filled = frame.select(texts).count().collect(engine="streaming") if texts else None
-    return classes if filled is not None and any(filled.row(0)) else _numbers(classes)
-
-
-def scan_result(path: Path) -> pl.LazyFrame:
+def scan_labels(out: str) -> pl.LazyFrame:
     """The column of labels of a result that was written, read when needed."""
-    if path.is_dir() or TABLES[path.suffix] == "parquet":
-        files = sorted(path.glob("*.parquet")) if path.is_dir() else path
-        return pl.scan_parquet(files, glob=False).select("label")
-    separator = "\t" if TABLES[path.suffix] == "tsv" else ","
-    return pl.scan_csv(path, separator=separator, infer_schema=False, glob=False).select("label")
-
-
-def _match_classes(classes: list[str] | None, votes: pl.DataFrame) -> Sequence[Hashable] | None:
-    """Classes stated as text, in the type that the votes of a table have."""
-    if classes is None:
-        return None
-    kinds = {kind for column in columns_of(votes, None) for kind in column.kinds}
-    if kinds == {"boolean"} and {c.lower() for c in classes} <= {"true", "false"}:
-        return [c.lower() == "true" for c in classes]
-    return classes if "text" in kinds else _numbers(classes)
+    frame: pl.LazyFrame = Table.open(out).lazy().select("label")
+    return frame
 
 
 def read_labels(name: str, source: Source, what: str) -> object:
     """Gold or truth: a column of the same table, a table with `id` and the class, or an npy array.
 
     Returns:
-        What `LabelModel.fit` takes: one class an item.
+        What `LabelModel.fit` takes: one class per item.
     """
     if name in source.frame.columns:
-        return source.frame[name].to_list()
+        return _class_values(source.frame, name, source)
     path = Path(name)
-    if not path.is_file() or path.suffix not in (*TABLES, ".npy"):
-        raise VotesError(
-            f"--{what} is '{name}'; expected a column of the votes table ({', '.join(source.frame.columns)}) "
-            f"or a file that ends in {', '.join(TABLES)} or .npy"
-        )
-    if path.suffix == ".npy":
+    if path.suffix.lower() == ".npy":
         return _read_array(path, what)
-    table = read_table(path)
+    try:
+        table = read_table(name)
+    except VotesError as error:
+        raise VotesError(
+            f"--{what} is '{printable(name)}', which is neither a column of the votes table "
+            f"({', '.join(map(printable, source.frame.columns))}) nor a table: {error}"
+        ) from error
     key = "id" if "id" in table.columns or source.key is None else source.key
     column = _class_column(table, key, name)
     values: list[Any] = [None] * source.votes.n_items
-    for row, value in zip(_row_numbers(table[key], source, name), table[column].to_list(), strict=True):
+    for row, value in zip(_row_numbers(table[key], source, name), _class_values(table, column, source), strict=True):
         values[row] = value
     return values
+
+
+def _class_values(table: pl.DataFrame, column: str, source: Source) -> list[Any]:
+    """A column of classes; texts of a csv are numbers where the votes are."""
+    numbers = all(isinstance(c, int) and not isinstance(c, bool) for c in source.votes.classes)
+    frame = number_texts(table.lazy(), [column]).collect() if numbers else table
+    return frame[column].to_list()
 
 
 def _read_array(path: Path, what: str) -> object:
@@ -231,7 +277,9 @@ def _class_column(table: pl.DataFrame, key: str, name: str) -> str:
 
 def _row_numbers(ids: pl.Series, source: Source, name: str) -> list[int]:
     """The item of each identifier; without an id column items are numbered from 0."""
-    known = range(source.votes.n_items) if source.key is None else source.frame[source.key].to_list()
+    known = pl.Series(range(source.votes.n_items)) if source.key is None else source.frame[source.key]
+    if known.dtype != ids.dtype and pl.String in (known.dtype, ids.dtype):  # one of the two is of a csv
+        known, ids = known.cast(pl.String), ids.cast(pl.String)
     place = {value: row for row, value in enumerate(known)}
     if len(place) != source.votes.n_items:
         raise VotesError(f"column '{source.key}' of the votes does not identify items: it holds a value twice")
@@ -246,16 +294,14 @@ def _row_numbers(ids: pl.Series, source: Source, name: str) -> list[int]:
     return [place[value] for value in ids]
 
 
-def check_output(path: Path | None, *, folder: bool = False) -> None:
+def check_output(out: str | None, *, folder: bool = False) -> None:
     """Refuse a result that cannot be written, before any work is done; some engines write a folder."""
-    if path is None:
+    if out is None:
         return
-    if path.suffix not in TABLES:
-        raise ParameterError(f"--out is '{path}'; expected a name that ends in {', '.join(TABLES)}")
-    if not path.parent.is_dir():
-        raise ParameterError(f"--out is '{path}', but there is no folder '{path.parent}'; make it first")
-    if path.is_dir() and not folder:
-        raise ParameterError(f"--out is '{path}', which is a folder; expected the name of a file")
+    if folder:
+        check_folder_target(out, "--out")
+    else:
+        check_target(out, "--out")
 
 
 def make_folder(path: Path) -> None:
@@ -264,21 +310,3 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ParameterError(f"--out is '{path}', where no folder can be made: {error.strerror}") from error
-
-
-def write_table(table: pl.DataFrame, path: Path | None) -> None:
-    """Write a table by its ending, csv to standard output without a path.
-
-    The file appears whole or not at all: it is written under another name and renamed.
-    """
-    if path is None:
-        sys.stdout.write(table.write_csv())
-        return
-    try:
-        with replacing(path) as part:
-            if TABLES[path.suffix] == "parquet":
-                table.write_parquet(part)
-            else:
-                table.write_csv(part, separator="\t" if TABLES[path.suffix] == "tsv" else ",")
-    except OSError as error:
-        raise ParameterError(f"--out is '{path}', which cannot be written: {error.strerror or error}") from error

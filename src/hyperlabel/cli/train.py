@@ -6,17 +6,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-from hyperlabel.cli.tables import make_folder, split_names
-from hyperlabel.cli.terminal import console, say
+from hyperlabel.cli.options import Option, split_names
 from hyperlabel.errors import ParameterError, require
-from hyperlabel.priors import LABELED_PRIORS, PRIORS
-
-Option = typer.Option
 
 MODEL_HELP = "hlm (the paper's) or hlm2 (the default of labelling); decides what the other options stand at."
+RECIPE_HELP = "short, or paper (hlm only): constant rate 0.001, up to 50,000 steps, the paper's validation sets."
 PRIOR_HELP = "Synthetic training data: uniform (the paper's) or independent; for hlm2 mixture, rules, crowd or topics."
 RUNS_HELP = "Runs with different seeds; the one with the best synthetic validation is selected."
 WIDTHS_HELP = "Width of each pooling layer; for hlm2 of each step, all the same."
@@ -29,6 +23,7 @@ PATIENCE_HELP = "With --schedule constant, stop after so many steps without a lo
 def train(
     out: Annotated[Path, Option(metavar="FOLDER", help="Folder for logs, checkpoints, curves and weights.")],
     model: Annotated[str, Option(metavar="NAME", help=MODEL_HELP)] = "hlm",
+    recipe: Annotated[str, Option(metavar="NAME", help=RECIPE_HELP)] = "short",
     prior: Annotated[str | None, Option(metavar="NAME", help=PRIOR_HELP)] = None,
     runs: Annotated[int, Option(metavar="NUMBER", help=RUNS_HELP)] = 10,
     jobs: Annotated[int, Option(metavar="NUMBER", help="Runs at a time; 0 is one for each core.")] = 0,
@@ -36,60 +31,79 @@ def train(
     widths: Annotated[str | None, Option(metavar="A,B,...", help=WIDTHS_HELP)] = None,
     architecture: Annotated[str | None, Option(metavar="NAME", help=ARCHITECTURE_HELP)] = None,
     assumption: Annotated[str, Option(metavar="NAME", help=ASSUMPTION_HELP)] = "majority",
-    candidates: Annotated[int, Option(metavar="NUMBER", help=CANDIDATES_HELP)] = 64,
-    iterations: Annotated[int, Option(metavar="NUMBER", help="Steps of the optimiser, at most.")] = 400,
+    candidates: Annotated[int | None, Option(metavar="NUMBER", help=CANDIDATES_HELP)] = None,
+    iterations: Annotated[int | None, Option(metavar="NUMBER", help="Steps of the optimiser, at most.")] = None,
     batch: Annotated[int | None, Option(metavar="NUMBER", help="Matrices a step.")] = None,
-    schedule: Annotated[str, Option(metavar="NAME", help="cosine, or constant (the paper's).")] = "cosine",
-    lr: Annotated[float, Option(metavar="RATE", help="Peak learning rate; the paper's is 0.001, constant.")] = 0.003,
+    schedule: Annotated[str | None, Option(metavar="NAME", help="cosine, or constant (the paper's).")] = None,
+    lr: Annotated[
+        float | None, Option(metavar="RATE", help="Peak learning rate; the paper's is 0.001, constant.")
+    ] = None,
     patience: Annotated[int, Option(metavar="NUMBER", help=PATIENCE_HELP)] = 10_000,
-    log_every: Annotated[int, Option(metavar="NUMBER", help="Steps between two validations.")] = 25,
+    log_every: Annotated[int | None, Option(metavar="NUMBER", help="Steps between two validations.")] = None,
     seed: Annotated[int, Option(metavar="NUMBER", help="Seeds everything.")] = 0,
 ) -> None:
     """Train a hyper label model on synthetic votes.
 
     Trains several runs, selects one, and exports its weights to weights.safetensors in --out.
     """
-    _check_choices(model=model, assumption=assumption, schedule=schedule)
-    preset = PRESETS[model]
-    prior, architecture = prior or preset["prior"], architecture or preset["architecture"]
-    _check_choices(prior=prior, architecture=architecture)
+    _check_choices(model=model, recipe=recipe, assumption=assumption)
+    preset = _preset(model, recipe)
+    options = dict(prior=prior, widths=widths, architecture=architecture, candidates=candidates, batch=batch, lr=lr)
+    options |= dict(iterations=iterations, schedule=schedule, log_every=log_every)
+    fields = preset | {name: value for name, value in options.items() if value is not None}
+    _check_choices(**{name: fields[name] for name in ("prior", "architecture", "schedule")})
     for package in ("torch", "matplotlib"):
         require(package, extra="train")
+    from hyperlabel.cli.terminal import say
     from hyperlabel.train.finish import finish
     from hyperlabel.train.recipe import Recipe
     from hyperlabel.train.runs import check_resumable, train_runs
 
-    fields: dict[str, Any] = dict(
-        prior=prior, assumption=assumption, candidates=candidates, architecture=architecture, schedule=schedule, lr=lr
-    )
-    recipe = Recipe(
-        **fields,
-        widths=_widths(widths or preset["widths"]),
-        iterations=iterations,
-        batch=preset["batch"] if batch is None else batch,
-        patience=patience,
-        seed=seed,
-        log_every=log_every,
-    )
+    fields |= {"widths": _widths(fields["widths"]), "assumption": assumption, "patience": patience, "seed": seed}
+    chosen_recipe = Recipe(**fields)
     jobs = _count_jobs(runs, jobs)
     _check_folder(out, resume)
-    check_resumable(recipe, out, runs)
-    with closing(train_runs(recipe, out, runs, jobs=jobs, resume=resume)) as steps:
-        _show_progress(steps, recipe.iterations * runs)
-    chosen = finish(recipe, out, runs)
+    check_resumable(chosen_recipe, out, runs)
+    with closing(train_runs(chosen_recipe, out, runs, jobs=jobs, resume=resume)) as steps:
+        _show_progress(steps, chosen_recipe.iterations * runs)
+    chosen = finish(chosen_recipe, out, runs)
     say(f"run {chosen.run} has the highest mean validation accuracy, {chosen.mean_accuracy:.4f}")
-    weights = "" if architecture == "mlp" else "weights.safetensors, "
+    weights = "" if fields["architecture"] == "mlp" else "weights.safetensors, "
     say(f"wrote {weights}curves.png and summary.json to {out}")
 
 
+_SHORT = {"candidates": 64, "iterations": 400, "schedule": "cosine", "lr": 0.003, "log_every": 25}
 PRESETS: dict[str, dict[str, Any]] = {
-    "hlm": {"prior": "uniform", "architecture": "gnn", "widths": "32,32,32,32", "batch": 32},
-    "hlm2": {"prior": "mixture", "architecture": "unrolled", "widths": "16,16,16", "batch": 16},
+    "hlm": _SHORT | {"prior": "uniform", "architecture": "gnn", "widths": "32,32,32,32", "batch": 32},
+    "hlm2": _SHORT | {"prior": "mixture", "architecture": "unrolled", "widths": "16,16,16", "batch": 16},
 }
+PAPER: dict[str, Any] = {
+    "prior": "uniform",
+    "architecture": "gnn",
+    "widths": "8,8,8,32",
+    "candidates": 1024,
+    "max_cells": 120_000,
+    "batch": 2,
+    "iterations": 50_000,
+    "schedule": "constant",
+    "lr": 0.001,
+    "log_every": 100,
+    "validation": "paper",
+    "quick_sets": 20,
+    "full_every": 1000,
+}
+"""The paper's recipe; fewer matrices than its 50, with averaged targets, have no more noise in the gradient."""
+
+
+def _preset(model: str, recipe: str) -> dict[str, Any]:
+    if recipe == "paper" and model != "hlm":
+        raise ParameterError(f"--recipe is 'paper' and --model '{model}'; the paper's recipe trains --model hlm")
+    return PAPER if recipe == "paper" else PRESETS[model]
+
 
 _CHOICES = {
     "model": tuple(PRESETS),
-    "prior": (*PRIORS, *LABELED_PRIORS),
+    "recipe": ("short", "paper"),
     "architecture": ("gnn", "deepset", "mlp", "unrolled"),
     "assumption": ("majority", "every"),
     "schedule": ("cosine", "constant"),
@@ -97,9 +111,12 @@ _CHOICES = {
 
 
 def _check_choices(**values: str) -> None:
+    from hyperlabel.priors import LABELED_PRIORS, PRIORS
+
+    choices = _CHOICES | {"prior": (*PRIORS, *LABELED_PRIORS)}
     for name, value in values.items():
-        if value not in _CHOICES[name]:
-            raise ParameterError(f"--{name} is '{value}'; expected {' or '.join(_CHOICES[name])}")
+        if value not in choices[name]:
+            raise ParameterError(f"--{name} is '{value}'; expected {' or '.join(choices[name])}")
 
 
 def _widths(text: str) -> tuple[int, ...]:
@@ -118,6 +135,8 @@ def _count_jobs(runs: int, jobs: int) -> int:
 
 
 def _check_folder(out: Path, resume: bool) -> None:
+    from hyperlabel.cli.tables import make_folder
+
     if not resume and any(out.glob("run-*/checkpoint.safetensors")):
         raise ParameterError(
             f"--out is '{out}', which holds checkpoints; add --resume to go on, or name another folder"
@@ -127,6 +146,17 @@ def _check_folder(out: Path, resume: bool) -> None:
 
 def _show_progress(steps: Iterator[dict[int, int]], total: int) -> None:
     """A bar on a terminal, a line now and then elsewhere."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    from hyperlabel.cli.terminal import console, say
+
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     shown = 0
     with Progress(TextColumn("training"), *columns, console=console, disable=not console.is_terminal) as bar:

@@ -6,25 +6,26 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hyperlabel.engines.base import Added, Answers, AnswerTable
-from hyperlabel.engines.packing import Keys, Packing
+from hyperlabel.added import Added, Answers
+from hyperlabel.engines.base import AnswerTable
+from hyperlabel.engines.packing import Packing, RowKeys
 
 _LABEL_TYPES = {"integer": pa.int64(), "boolean": pa.bool_(), "text": pa.string()}
 
 
 def to_columns(answers: Answers, added: Added) -> list[Any]:
-    """One array a column that is added."""
+    """One array per added column."""
     labels = pa.array(added.label_values, _LABEL_TYPES[added.label_kind])
     return [labels.take(pa.array(answers.label)), *(pa.array(numbers) for numbers in answers.numbers.T)]
 
 
 def to_table(table: AnswerTable, packing: Packing, added: Added) -> Any:
-    """Keys and their answers."""
+    """RowKeys and their answers."""
     keys = [pa.array(table.keys[:, g]) for g in range(table.keys.shape[1])]
     return pa.table([*keys, *to_columns(table.answers, added)], names=[*packing.names, *added.names])
 
 
-def to_keys(columns: Sequence[Any]) -> Keys:
+def to_keys(columns: Sequence[Any]) -> RowKeys:
     """Arrow arrays of g columns -> (n, g) keys."""
     return np.stack([np.asarray(column) for column in columns], axis=1)
 

@@ -1,89 +1,21 @@
-"""What an engine must be able to do, and what it is asked to add to the rows."""
+"""What an engine must be able to do with rows."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import Classes
-from hyperlabel.engines.packing import Keys, Lookup, Packing
-from hyperlabel.engines.streaming import Sums
+from hyperlabel.added import Added, Answers
+from hyperlabel.engines.packing import Digit, KeyIndex, Packing, RowKeys
+from hyperlabel.networks import Sums
+from hyperlabel.tables import Format
+from hyperlabel.tables.formats import Kind
 
 CHUNK_ROWS = 1 << 16
 """Rows that are held at a time where rows pass through NumPy."""
-
-LabelKind = Literal["integer", "boolean", "text"]
-
-
-@dataclass(frozen=True)
-class Added:
-    """The columns that labelling adds, by name and meaning.
-
-    Attributes:
-        classes: The classes.
-        probabilities: Whether there is a column for each class.
-    """
-
-    classes: Classes
-    probabilities: bool
-
-    @property
-    def names(self) -> list[str]:
-        """The columns: label, confidence, and p_<class> for each class on request.
-
-        >>> Added((False, True), probabilities=True).names
-        ['label', 'confidence', 'p_false', 'p_true']
-        """
-        shown = [str(c).lower() if isinstance(c, bool) else str(c) for c in self.classes]
-        return ["label", "confidence", *(f"p_{name}" for name in shown if self.probabilities)]
-
-    @property
-    def label_kind(self) -> LabelKind:
-        """What the column of labels holds."""
-        if all(isinstance(c, bool) for c in self.classes):
-            return "boolean"
-        return "integer" if all(isinstance(c, int) for c in self.classes) else "text"
-
-    @property
-    def label_values(self) -> list[Any]:
-        """The labels by their code: the classes, then None for no label. (k + 1,)."""
-        return [*(str(c) if self.label_kind == "text" else c for c in self.classes), None]
-
-    def rename(self, columns: Sequence[str]) -> dict[str, str]:
-        """New names for columns of the input that have the name of an added one.
-
-        >>> Added((0, 1), probabilities=False).rename(["id", "label", "label_input"])
-        {'label': 'label_input_input'}
-        """
-        taken, renamed = {*columns, *self.names}, {}
-        for name in self.names:
-            if name in columns:
-                free = name
-                while free in taken:
-                    free += "_input"
-                renamed[name] = free
-                taken.add(free)
-        return renamed
-
-
-@dataclass(frozen=True)
-class Answers:
-    """What the columns that are added hold, for some patterns or rows.
-
-    Attributes:
-        label: (n,) codes: a class number, k for no label.
-        numbers: (n, c) confidence, and the probabilities of the classes on request.
-    """
-
-    label: NDArray[np.integer]
-    numbers: NDArray[np.float64]
-
-    def take(self, place: NDArray[np.integer]) -> "Answers":
-        """The answers of an index."""
-        return Answers(self.label.take(place), self.numbers.take(place, axis=0))
 
 
 @dataclass(frozen=True)
@@ -91,21 +23,21 @@ class AnswerTable:
     """The answers of all keys that the data have.
 
     Attributes:
-        keys: (p, g) the keys.
-        answers: One row a key.
-        lookup: The place of a key.
+        keys: (c, g) the keys.
+        answers: One row per key.
+        index: Where a key stands.
     """
 
-    keys: Keys
+    keys: RowKeys
     answers: Answers
-    lookup: Lookup
+    index: KeyIndex
 
-    def __call__(self, keys: Keys) -> Answers:
+    def __call__(self, keys: RowKeys) -> Answers:
         """The answers of rows. (n, g) keys -> n answers."""
-        return self.answers.take(self.lookup(keys))
+        return self.answers.take(self.index(keys))
 
 
-Answer = Callable[[Keys], Answers]
+Answerer = Callable[[RowKeys], Answers]
 """From the (n, g) keys of rows to their answers; can be pickled."""
 
 
@@ -115,12 +47,12 @@ class Engine(Protocol):
     Attributes:
         name: The engine's name.
         failures: What the engine raises when it cannot read, compute or write.
-        suffixes: Endings of the files that it reads and writes.
+        formats: What it can write.
     """
 
     name: ClassVar[str]
     failures: tuple[type[BaseException], ...]
-    suffixes: ClassVar[tuple[str, ...]]
+    formats: ClassVar[tuple[Kind, ...]]
 
     def kinds(self) -> dict[str, str]:
         """What each column holds: `integer`, `plain` for other single values, else the name of a type without order."""
@@ -137,20 +69,23 @@ class Engine(Protocol):
     def n_rows(self) -> int:
         """Number of rows."""
 
+    def where(self, digit: Digit) -> "Engine":
+        """The rows whose digit of a column is not 0."""
+
     def estimate(self, packing: Packing) -> int:
         """About how many different keys the rows have."""
 
-    def count(self, packing: Packing) -> tuple[Keys, NDArray[np.int64]]:
-        """The different keys, and how many rows have each. -> (p, g), (p,)."""
+    def count(self, packing: Packing) -> tuple[RowKeys, NDArray[np.int64]]:
+        """The different keys, and how many rows have each. -> (c, g), (c,)."""
 
-    def reduce(self, packing: Packing, sums: Callable[[Keys], Sums]) -> Sums:
+    def reduce(self, packing: Packing, sums: Callable[[RowKeys], Sums]) -> Sums:
         """The sums of all rows' keys, computed where the rows are and added in a tree."""
 
     def join(self, packing: Packing, table: AnswerTable, added: Added) -> Any:
         """The rows with the answers of their keys."""
 
-    def apply(self, packing: Packing, answer: Answer, added: Added) -> Any:
+    def apply(self, packing: Packing, answer: Answerer, added: Added) -> Any:
         """The rows with answers computed from their keys."""
 
-    def write(self, frame: Any, path: Path) -> None:
-        """Write what `join` or `apply` gave to a file or folder that is not there yet."""
+    def write(self, frame: Any, path: Path, format: Format) -> None:
+        """Write what `join` or `apply` gave to a file or folder that is not there yet, whatever its name ends in."""

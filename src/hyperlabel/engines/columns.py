@@ -1,32 +1,22 @@
-"""What the columns of votes hold, found where the rows are: a few values a column reach this process."""
+"""What the columns of votes hold, found where the rows are: a few values of each column reach this process."""
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import (
-    ABSTAIN,
-    MOST_INFERRED,
-    Classes,
-    complete_classes,
-    encode_column,
-    infer_classes,
-    missing_classes,
-    show_some,
-    smallest_type,
-    state_classes,
-)
+from hyperlabel.classes import ABSTAIN, Classes, encode_column, smallest_type
 from hyperlabel.engines.base import Engine
-from hyperlabel.engines.packing import Digit, Keys, Packing
+from hyperlabel.engines.packing import Digit, Packing, RowKeys
 from hyperlabel.errors import VotesError
 from hyperlabel.frames import Column
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
 
-_UNKNOWN = -2  # a class number that was not stated
+ClassNumbers = NDArray[np.signedinteger]
 
 
 @dataclass(frozen=True)
@@ -41,28 +31,33 @@ class VoteColumn:
     column: Column
     digit: Digit
 
-    def class_numbers(self, classes: Classes) -> NDArray[np.signedinteger]:
+    def class_numbers(self, classes: Classes) -> ClassNumbers:
         """The class number of each digit. -> (base,)."""
         numbers = encode_column(self.column, classes)  # refuses a value that is no class
-        if self.digit.values is not None:
-            voting = numbers[numbers >= 0]
-            return np.append(np.array([ABSTAIN], voting.dtype), voting)
-        place = {c: i for i, c in enumerate(classes)}
-        found = [ABSTAIN, *(place.get(value, _UNKNOWN) for value in range(self.digit.base - 1))]
-        return np.array(found, smallest_type(len(classes)))
+        if self.digit.values is None:
+            return np.arange(ABSTAIN, self.digit.base - 1, dtype=numbers.dtype)
+        voting = numbers[numbers >= 0]
+        return np.append(np.array([ABSTAIN], voting.dtype), voting)
 
 
-def read_columns(engine: Engine, names: Sequence[str], most: int = MOST_INFERRED) -> list[VoteColumn]:
-    """Look at columns; one may hold at most so many different values."""
+def read_columns(engine: Engine, names: Sequence[str], most: int, *, numbered: bool) -> list[VoteColumn]:
+    """Look at columns.
+
+    Args:
+        engine: The rows.
+        names: The columns.
+        most: Different values that a column may hold.
+        numbered: Whether classes may be their own numbers, so that of whole numbers the ends tell enough.
+    """
     kinds = engine.kinds()
-    whole = [name for name in names if kinds[name] == "integer"]
-    spans = dict(zip(whole, engine.ranges(whole), strict=True)) if whole else {}
-    return [_read_column(engine, name, kinds[name], spans.get(name), most) for name in names]
+    whole = [name for name in names if numbered and kinds[name] == "integer"]
+    ends = dict(zip(whole, engine.ranges(whole), strict=True)) if whole else {}
+    return [_read_column(engine, name, kinds[name], ends.get(name), most) for name in names]
 
 
-def _read_column(engine: Engine, name: str, kind: str, span: tuple[int, int] | None, most: int) -> VoteColumn:
-    if span is not None and span[0] >= ABSTAIN and span[1] < most:
-        return VoteColumn(_column(engine, name, list(span)), Digit(name, span[1] + 2))
+def _read_column(engine: Engine, name: str, kind: str, ends: tuple[int, int] | None, most: int) -> VoteColumn:
+    if ends is not None and ends[0] >= ABSTAIN and ends[1] < most:
+        return VoteColumn(_column(engine, name, list(ends)), Digit(name, ends[1] + 2))
     if kind not in ("integer", "plain"):
         raise VotesError(
             f"column '{name}' holds values of the type {kind}; expected numbers, texts or booleans. "
@@ -81,8 +76,8 @@ def _read_column(engine: Engine, name: str, kind: str, span: tuple[int, int] | N
 
 
 def _column(engine: Engine, name: str, values: list[Any]) -> Column:
-    def describe(place: int) -> str:
-        row = engine.first_row(name, values[place])
+    def describe(index: int) -> str:
+        row = engine.first_row(name, values[index])
         return f"a value of column '{name}'" if row is None else f"column '{name}', row {row}"
 
     return Column.from_values(name, values, describe)
@@ -92,55 +87,55 @@ def _votes(column: Column, code: int) -> bool:
     return code >= 0 and not column.is_abstain(column.values[code])
 
 
-def find_classes(
-    columns: Sequence[VoteColumn], n_classes: int | None, classes: Sequence[Hashable] | None, gold: VoteColumn | None
-) -> Classes:
-    """The classes of the votes, as `Votes.from_frame` finds them; classes that only gold has are added."""
-    stated = state_classes(n_classes, classes)
-    if stated is not None and classes is not None:
-        return stated
-    known = complete_classes(infer_classes([each.column for each in columns], n_classes), n_classes)
-    if gold is None or n_classes is not None:
-        return known
-    return known + missing_classes(gold.column, known)
-
-
 @dataclass(frozen=True)
 class Encoder:
-    """From keys to votes; can be pickled.
+    """From the keys of rows to their votes and gold; can be pickled.
 
     Attributes:
-        packing: How rows became keys.
+        packing: How rows become keys: the columns of LFs, then that of gold, if there is one.
         tables: For each column the class number of each digit.
         classes: The classes.
+        n_lfs: Number of LFs.
     """
 
     packing: Packing
-    tables: tuple[NDArray[np.signedinteger], ...]
+    tables: tuple[ClassNumbers, ...]
     classes: Classes
+    n_lfs: int
 
     @classmethod
-    def of(cls, columns: Sequence[VoteColumn], classes: Classes) -> "Encoder":
+    def of(cls, lfs: Sequence[VoteColumn], gold: VoteColumn | None, classes: Classes) -> "Encoder":
         """For columns, in their order."""
+        columns = [*lfs] if gold is None else [*lfs, gold]
         tables = tuple(column.class_numbers(classes) for column in columns)
-        return cls(Packing(tuple(column.digit for column in columns)), tables, classes)
+        return cls(Packing(tuple(column.digit for column in columns)), tables, classes, len(lfs))
 
-    def cells(self, digits: NDArray[np.integer]) -> NDArray[np.signedinteger]:
-        """Class numbers of digits, -1 abstains. (n, m) -> (n, m)."""
+    @property
+    def lf_names(self) -> tuple[str, ...]:
+        """The columns of LFs."""
+        return tuple(digit.column for digit in self.packing.digits[: self.n_lfs])
+
+    @property
+    def gold(self) -> Digit | None:
+        """The digit of gold, if there is a column of it."""
+        return self.packing.digits[self.n_lfs] if len(self.packing.digits) > self.n_lfs else None
+
+    @cached_property
+    def no_items(self) -> Patterns:
+        """A pattern without votes that no item has: the LFs and classes, and nothing that could be counted."""
+        patterns, _ = self.patterns(np.zeros((1, len(self.packing.keys)), np.int64))
+        return replace(patterns, counts=np.zeros(1, np.int64), inverse=None)
+
+    def decode(self, keys: RowKeys) -> tuple[ClassNumbers, ClassNumbers | None]:
+        """Votes and gold of rows, -1 for none. (n, g) keys -> (n, m) and (n,) class numbers, None without gold."""
+        digits = self.packing.unpack(keys)
         cells = np.empty(digits.shape, smallest_type(len(self.classes)))
-        for j, (table, digit) in enumerate(zip(self.tables, self.packing.digits, strict=True)):
+        for j, table in enumerate(self.tables):
             cells[:, j] = table.take(digits[:, j])
-            if _UNKNOWN in table and (cells[:, j] == _UNKNOWN).any():
-                vote = int(digits[(cells[:, j] == _UNKNOWN).argmax(), j]) - 1
-                raise VotesError(
-                    f"column '{digit.column}' holds {vote}; expected one of the classes {show_some(self.classes)}. "
-                    "Correct it, or state it in classes"
-                )
-        return cells
+        return cells[:, : self.n_lfs], None if self.gold is None else cells[:, self.n_lfs]
 
-    def patterns(self, keys: Keys) -> Patterns:
-        """The patterns of rows. (n, g) keys -> patterns that know their n items."""
-        cells = self.cells(self.packing.unpack(keys))
-        n, m = cells.shape
-        names = tuple(digit.column for digit in self.packing.digits)
-        return Patterns.from_votes(Votes(n, m, self.classes, True, names, cells=cells))
+    def patterns(self, keys: RowKeys) -> tuple[Patterns, ClassNumbers | None]:
+        """Patterns of rows, which know their items, and the rows' gold. (n, g) keys -> patterns, (n,) as `decode`."""
+        cells, gold = self.decode(keys)
+        votes = Votes(len(cells), self.n_lfs, self.classes, True, self.lf_names, cells=cells)
+        return Patterns.from_votes(votes), gold

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.engines.base import Engine
-from hyperlabel.engines.columns import Encoder
-from hyperlabel.engines.packing import Keys, Packing
-from hyperlabel.errors import VotesError
+from hyperlabel.engines.columns import ClassNumbers, Encoder
+from hyperlabel.engines.packing import RowKeys
+from hyperlabel.networks import Gold
 from hyperlabel.patterns import Patterns
 from hyperlabel.rows import Rows
 
@@ -19,44 +19,52 @@ class Counted:
 
     Attributes:
         patterns: The patterns in the order of their votes, so that floats are added in the same order everywhere.
-        gold: (p, k) gold items of each pattern and class; None without gold.
+        gold: (p, k) gold items of each pattern and class; None without a column of gold.
         keys: (c, g) the keys that rows have.
-        place: (c,) the pattern of each key.
+        index: (c,) the pattern of each key.
+        known: (c,) the gold class of each key, -1 for unknown; None without a column of gold.
     """
 
     patterns: Patterns
     gold: NDArray[np.int64] | None
-    keys: Keys
-    place: NDArray[np.intp]
+    keys: RowKeys
+    index: NDArray[np.intp]
+    known: ClassNumbers | None
 
 
-def count_patterns(engine: Engine, encoder: Encoder, gold: Encoder | None) -> Counted:
-    """Count patterns, and the gold items of each, in one pass over the rows."""
-    lfs, m = encoder.packing, len(encoder.packing.digits)
-    packing = lfs if gold is None else Packing((*lfs.digits, *gold.packing.digits))
-    keys, counts = engine.count(packing)
+def count_patterns(engine: Engine, encoder: Encoder) -> Counted | None:
+    """Count patterns, and the gold items of each, in one pass over the rows; None if there are no rows."""
+    keys, counts = engine.count(encoder.packing)
     if not len(keys):
-        raise VotesError(f"votes has {m} LF columns and 0 rows; expected at least one LF and one item")
-    digits = packing.unpack(keys)
-    cells = encoder.cells(digits[:, :m])
+        return None
+    cells, known = encoder.decode(keys)
     order = np.lexsort(cells.T)  # the last LF counts most, as in the keys by which arrays are grouped
-    cells, counts, digits = cells[order], counts[order], digits[order]
+    cells, counts = cells[order], counts[order]
     first = np.append(True, (cells[1:] != cells[:-1]).any(1))
-    place = np.cumsum(first) - 1
+    index = np.cumsum(first) - 1
     rows, items = Rows.from_cells(cells[first]), np.add.reduceat(counts, np.flatnonzero(first))
-    patterns = Patterns(rows.starts, rows.lf, rows.vote, items, m, len(encoder.classes))
-    if gold is None:
-        return Counted(patterns, None, keys[order], place)
-    by_class = _count_gold(patterns, gold.cells(digits[:, m:])[:, 0], counts, place)
-    distinct, example = np.unique(lfs.pack(list(digits[:, :m].T)), axis=0, return_index=True)
-    return Counted(patterns, by_class, distinct, place[example])
+    patterns = encoder.no_items.with_rows(rows, items)
+    if known is None:
+        return Counted(patterns, None, keys[order], index, None)
+    known = known[order]
+    return Counted(patterns, _count_gold(patterns, known, counts, index), keys[order], index, known)
 
 
 def _count_gold(
-    patterns: Patterns, gold: NDArray[np.integer], counts: NDArray[np.int64], place: NDArray[np.intp]
+    patterns: Patterns, known: ClassNumbers, counts: NDArray[np.int64], index: NDArray[np.intp]
 ) -> NDArray[np.int64]:
     """(c,) class numbers, -1 for unknown, of so many rows, with their patterns -> (p, k)."""
     by_class = np.zeros((patterns.n_patterns, patterns.n_classes), np.int64)
-    known = gold >= 0
-    np.add.at(by_class, (place[known], gold[known]), counts[known])
+    gold = known >= 0
+    np.add.at(by_class, (index[gold], known[gold]), counts[gold])
     return by_class
+
+
+def collect_gold(engine: Engine, encoder: Encoder) -> Gold | None:
+    """The patterns of gold items alone, which are few; None if there are none."""
+    if encoder.gold is None:
+        return None
+    counted = count_patterns(engine.where(encoder.gold), encoder)
+    if counted is None or counted.gold is None:
+        return None
+    return Gold(counted.patterns, counted.gold)

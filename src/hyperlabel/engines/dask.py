@@ -1,7 +1,8 @@
-"""The engine Dask: every partition is counted, and labelled, where it is; what is found is merged in a tree."""
+"""The engine Dask: every partition is counted, and labeled, where it is; what is found is merged in a tree."""
 
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
+from glob import escape
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -13,11 +14,14 @@ from dask.delayed import delayed
 from distributed import KilledWorker
 from numpy.typing import NDArray
 
+from hyperlabel.added import Added
 from hyperlabel.engines.arrow import to_pandas
-from hyperlabel.engines.base import Added, Answer, Answers, AnswerTable
-from hyperlabel.engines.packing import Digit, Keys, Packing
-from hyperlabel.engines.streaming import Sums, add_sums
+from hyperlabel.engines.base import Answerer, AnswerTable
+from hyperlabel.engines.packing import Digit, Packing, RowKeys
 from hyperlabel.kernels import mix_bits
+from hyperlabel.networks import Sums, add_sums
+from hyperlabel.tables import Format
+from hyperlabel.tables.formats import Kind
 
 _MERGED = 8  # results that are merged at a time
 _SKETCH = 1 << 12  # smallest hashes by which patterns are estimated: to about 1.6 %
@@ -34,15 +38,16 @@ class DaskEngine:
 
     name: ClassVar[str] = "dask"
     failures = (OSError, pa.ArrowException, KilledWorker)
-    suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".pq")
+    formats: ClassVar[tuple[Kind, ...]] = ("parquet",)
 
     def __init__(self, frame: Any) -> None:
         self.frame = frame
 
     @classmethod
-    def open(cls, path: Path) -> "DaskEngine":
-        """Rows of a parquet file or folder; Arrow types keep numbers with nulls what they are."""
-        return cls(dd.read_parquet(str(path), dtype_backend="pyarrow"))
+    def open(cls, files: Sequence[Path]) -> "DaskEngine":
+        """Rows of parquet files, folders in whose paths are not columns; Arrow types keep numbers with nulls."""
+        paths = [escape(str(file)) for file in files]
+        return cls(dd.read_parquet(paths, dtype_backend="pyarrow", dataset={"partitioning": None}))
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -65,6 +70,11 @@ class DaskEngine:
         """Number of rows."""
         return len(self.frame)
 
+    def where(self, digit: Digit) -> "DaskEngine":
+        """The rows whose digit of a column is not 0."""
+        kept = self.frame[digit.column].map_partitions(_is_known, digit, meta=(digit.column, bool))
+        return DaskEngine(self.frame[kept])
+
     def estimate(self, packing: Packing) -> int:
         """From the smallest hashes of keys, in one pass."""
         smallest = self._reduce(_columns(packing), partial(_sketch, packing=packing), _smallest)
@@ -72,14 +82,14 @@ class DaskEngine:
             return len(smallest)
         return int((_SKETCH - 1) / (float(smallest[-1]) / 2.0**64))
 
-    def count(self, packing: Packing) -> tuple[Keys, NDArray[np.int64]]:
+    def count(self, packing: Packing) -> tuple[RowKeys, NDArray[np.int64]]:
         """Each partition by itself; equal keys of partitions are merged in a tree."""
-        found: tuple[Keys, NDArray[np.int64]] = self._reduce(
+        found: tuple[RowKeys, NDArray[np.int64]] = self._reduce(
             _columns(packing), partial(_count, packing=packing), _merge_counts
         )
         return found
 
-    def reduce(self, packing: Packing, sums: Callable[[Keys], Sums]) -> Sums:
+    def reduce(self, packing: Packing, sums: Callable[[RowKeys], Sums]) -> Sums:
         """Each partition by itself, added in a tree."""
         return self._reduce(_columns(packing), partial(_sum, packing=packing, sums=sums), add_sums)
 
@@ -87,14 +97,14 @@ class DaskEngine:
         """By a lookup in every partition."""
         return self.apply(packing, table, added)
 
-    def apply(self, packing: Packing, answer: Answer, added: Added) -> Any:
+    def apply(self, packing: Packing, answer: Answerer, added: Added) -> Any:
         """In every partition, when the frame is computed or written."""
         renamed = added.rename(list(self.frame.columns))
-        meta = _attach(self.frame._meta, _no_answer(added), packing, added, renamed)
+        meta = _attach(self.frame._meta, lambda keys: added.nothing, packing, added, renamed)
         shared = delayed(answer, pure=False)  # one task that all partitions use
         return self.frame.map_partitions(_attach, shared, packing, added, renamed, meta=meta)
 
-    def write(self, frame: Any, path: Path) -> None:
+    def write(self, frame: Any, path: Path, format: Format) -> None:
         """To a folder of parquet files."""
         frame.to_parquet(str(path), write_index=False)
 
@@ -153,7 +163,7 @@ def _unite(one: set[Any], other: set[Any], most: int) -> set[Any]:
     return one if len(one) > most else one | other
 
 
-def _pack(frame: Any, packing: Packing) -> Keys:
+def _pack(frame: Any, packing: Packing) -> RowKeys:
     """The keys of a partition's rows. -> (n, g)."""
     return packing.pack([_digits(frame[digit.column], digit) for digit in packing.digits])
 
@@ -165,18 +175,22 @@ def _digits(series: Any, digit: Digit) -> NDArray[np.integer]:
     return codes.astype(np.int64) + 1
 
 
-def _count(frame: Any, packing: Packing) -> tuple[Keys, NDArray[np.int64]]:
+def _is_known(series: Any, digit: Digit) -> Any:
+    return pd.Series(_digits(series, digit) > 0, index=series.index, name=series.name)
+
+
+def _count(frame: Any, packing: Packing) -> tuple[RowKeys, NDArray[np.int64]]:
     keys = _pack(frame, packing)
     return _add_up(keys, np.ones(len(keys), np.int64))
 
 
 def _merge_counts(
-    one: tuple[Keys, NDArray[np.int64]], other: tuple[Keys, NDArray[np.int64]]
-) -> tuple[Keys, NDArray[np.int64]]:
+    one: tuple[RowKeys, NDArray[np.int64]], other: tuple[RowKeys, NDArray[np.int64]]
+) -> tuple[RowKeys, NDArray[np.int64]]:
     return _add_up(np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]]))
 
 
-def _add_up(keys: Keys, counts: NDArray[np.int64]) -> tuple[Keys, NDArray[np.int64]]:
+def _add_up(keys: RowKeys, counts: NDArray[np.int64]) -> tuple[RowKeys, NDArray[np.int64]]:
     """Distinct keys and the sums of their counts."""
     columns = list(range(keys.shape[1]))
     sums = pd.DataFrame(keys).assign(count=counts).groupby(columns, sort=False)["count"].sum()
@@ -196,17 +210,11 @@ def _smallest(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> NDArray[np.
     return np.union1d(one, other)[:_SKETCH]
 
 
-def _sum(frame: Any, packing: Packing, sums: Callable[[Keys], Sums]) -> Sums:
+def _sum(frame: Any, packing: Packing, sums: Callable[[RowKeys], Sums]) -> Sums:
     return sums(_pack(frame, packing))
 
 
-def _attach(frame: Any, answer: Answer, packing: Packing, added: Added, renamed: dict[str, str]) -> Any:
+def _attach(frame: Any, answer: Answerer, packing: Packing, added: Added, renamed: dict[str, str]) -> Any:
     """A partition with the columns that are added."""
     answers = to_pandas(answer(_pack(frame, packing)), added).set_axis(frame.index)
     return pd.concat([frame.rename(columns=renamed), answers], axis=1)
-
-
-def _no_answer(added: Added) -> Answer:
-    """Answers to no rows, for the types of the columns that are added."""
-    nothing = Answers(np.empty(0, np.int64), np.empty((0, len(added.names) - 1)))
-    return lambda keys: nothing

@@ -11,11 +11,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hyperlabel.added import Added
 from hyperlabel.engines.arrow import to_columns, to_keys, to_table
-from hyperlabel.engines.base import CHUNK_ROWS, Added, Answer, AnswerTable
-from hyperlabel.engines.packing import Digit, Keys, Packing
-from hyperlabel.engines.streaming import Sums, add_sums
+from hyperlabel.engines.base import CHUNK_ROWS, Answerer, AnswerTable
+from hyperlabel.engines.packing import Digit, Packing, RowKeys
 from hyperlabel.errors import ParameterError
+from hyperlabel.networks import Sums, add_sums
+from hyperlabel.tables import Format
+from hyperlabel.tables.formats import Kind
 
 _ITEMS = "__hyperlabel_items"
 _FUNCTION = "__hyperlabel_answer"
@@ -27,23 +30,23 @@ class DuckdbEngine:
 
     Args:
         rows: The rows.
-        connection: Where they are; needed only to stream a network over them.
+        connection: Where they are; needed only where patterns are too many to be counted.
     """
 
     name: ClassVar[str] = "duckdb"
     failures = (duckdb.Error,)
-    suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".pq")
+    formats: ClassVar[tuple[Kind, ...]] = ("parquet",)
 
     def __init__(self, rows: Any, connection: Any = None) -> None:
         self.rows, self.connection = rows, connection
         self.types = {name: str(kind) for name, kind in zip(rows.columns, rows.types, strict=True)}
 
     @classmethod
-    def open(cls, path: Path) -> "DuckdbEngine":
-        """Rows of a parquet file, or of a folder of them."""
+    def open(cls, files: Sequence[Path]) -> "DuckdbEngine":
+        """Rows of parquet files; folders in their paths are not columns."""
         connection = duckdb.connect()
-        files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
-        return cls(connection.read_parquet([escape(str(file)) for file in files]), connection)
+        rows = connection.read_parquet([escape(str(file)) for file in files], hive_partitioning=False)
+        return cls(rows, connection)
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -68,18 +71,23 @@ class DuckdbEngine:
         """Number of rows."""
         return int(self._query(f"SELECT count(*) FROM {_ITEMS}").fetchall()[0][0])
 
+    def where(self, digit: Digit) -> "DuckdbEngine":
+        """The rows whose digit of a column is not 0."""
+        rows = self.rows.set_alias(_ITEMS).filter(f"{self._digit(digit)} <> 0")
+        return DuckdbEngine(rows, self.connection)
+
     def estimate(self, packing: Packing) -> int:
         """By HyperLogLog, in one pass."""
         keys = ", ".join(self._keys(packing))
         return int(self._query(f"SELECT approx_count_distinct(hash({keys})) FROM {_ITEMS}").fetchall()[0][0])
 
-    def count(self, packing: Packing) -> tuple[Keys, NDArray[np.int64]]:
+    def count(self, packing: Packing) -> tuple[RowKeys, NDArray[np.int64]]:
         """By a group-by."""
         keys = ", ".join(f"{key} AS {name}" for key, name in zip(self._keys(packing), packing.names, strict=True))
         found = self._query(f"SELECT {keys}, count(*) AS n FROM {_ITEMS} GROUP BY ALL").fetchnumpy()
         return np.stack([found[name] for name in packing.names], axis=1), found["n"].astype(np.int64)
 
-    def reduce(self, packing: Packing, sums: Callable[[Keys], Sums]) -> Sums:
+    def reduce(self, packing: Packing, sums: Callable[[RowKeys], Sums]) -> Sums:
         """In batches of rows."""
         reader = self._query(f"SELECT {', '.join(self._keys(packing))} FROM {_ITEMS}").to_arrow_reader(CHUNK_ROWS)
         return reduce(add_sums, (sums(to_keys(batch.columns)) for batch in reader))
@@ -92,7 +100,7 @@ class DuckdbEngine:
         query = f"SELECT {', '.join(columns)} FROM {_ITEMS} LEFT JOIN answers ON {' AND '.join(matches)}"
         return self.rows.query(_ITEMS, query)
 
-    def apply(self, packing: Packing, answer: Answer, added: Added) -> Any:
+    def apply(self, packing: Packing, answer: Answerer, added: Added) -> Any:
         """By a function that DuckDB calls with batches of keys."""
         if self.connection is None:
             raise ParameterError(
@@ -110,7 +118,7 @@ class DuckdbEngine:
         answers = f"unnest({_FUNCTION}({', '.join(self._keys(packing))}))"
         return self._query(f"SELECT {', '.join([*self._passed(added), answers])} FROM {_ITEMS}")
 
-    def write(self, frame: Any, path: Path) -> None:
+    def write(self, frame: Any, path: Path, format: Format) -> None:
         """To one parquet file."""
         frame.write_parquet(str(path))
 

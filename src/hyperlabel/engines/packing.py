@@ -21,7 +21,8 @@ KEY = "__hyperlabel_key"
 _KEY_SPACE = 1 << 62  # every engine has signed 64-bit integers
 _MOST_ADDRESSES = 1 << 24  # keys up to here are looked up by address
 
-Keys = NDArray[np.int64]
+RowKeys = NDArray[np.int64]
+"""(n, g) the keys of n rows."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Packing:
     """How rows become keys.
 
     Attributes:
-        digits: One a column.
+        digits: One per column.
     """
 
     digits: tuple[Digit, ...]
@@ -80,13 +81,13 @@ class Packing:
             space *= digit.base
         return space
 
-    def pack(self, digits: Sequence[NDArray[np.integer]]) -> Keys:
-        """One array of digits a column -> (n, g) keys."""
+    def pack(self, digits: Sequence[NDArray[np.integer]]) -> RowKeys:
+        """One array of digits per column -> (n, g) keys."""
         remaining = iter(digits)
         packed = [sum(next(remaining).astype(np.int64) * weight for _, weight in key) for key in self.keys]
         return np.stack(packed, axis=1)
 
-    def unpack(self, keys: Keys) -> NDArray[np.int32]:
+    def unpack(self, keys: RowKeys) -> NDArray[np.int32]:
         """The digits of keys. (n, g) -> (n, m).
 
         >>> Packing((Digit("a", 3), Digit("b", 3))).unpack(np.array([[7]])).tolist()
@@ -102,43 +103,43 @@ class Packing:
         return digits
 
 
-class Lookup:
-    """The place of keys in a table of distinct keys: by address where they are small, else by a sorted fingerprint.
+class KeyIndex:
+    """Where keys stand in a table of distinct keys: by address where they are small, else by a sorted fingerprint.
 
     Args:
-        keys: (p, g) distinct keys.
+        keys: (c, g) distinct keys.
         space: Number of possible keys.
 
-    >>> Lookup(np.array([[5], [7]]), 9)(np.array([[7], [7], [5]])).tolist()
+    >>> KeyIndex(np.array([[5], [7]]), 9)(np.array([[7], [7], [5]])).tolist()
     [1, 1, 0]
     """
 
-    def __init__(self, keys: Keys, space: int) -> None:
+    def __init__(self, keys: RowKeys, space: int) -> None:
         self._keys, self._addressed = keys, space <= _MOST_ADDRESSES
         if self._addressed:
-            self._place = np.full(space, -1, np.int32)
-            self._place[keys[:, 0]] = np.arange(len(keys))
+            self._index = np.full(space, -1, np.int32)
+            self._index[keys[:, 0]] = np.arange(len(keys))
             return
         self._seed = 0
         while len(np.unique(fingerprints := self._fingerprints(keys))) < len(keys):
             self._seed += 1
-        self._place = np.argsort(fingerprints).astype(np.int32)
-        self._sorted = fingerprints[self._place]
+        self._index = np.argsort(fingerprints).astype(np.int32)
+        self._sorted = fingerprints[self._index]
 
-    def __call__(self, keys: Keys) -> NDArray[np.int32]:
-        """(n, g) keys -> (n,) places."""
+    def __call__(self, keys: RowKeys) -> NDArray[np.int32]:
+        """(n, g) keys -> (n,) indices."""
         if self._addressed:
-            place = self._place.take(keys[:, 0])
-            known = place >= 0
+            index = self._index.take(keys[:, 0])
+            known = index >= 0
         else:
             found = np.searchsorted(self._sorted, self._fingerprints(keys)).clip(max=len(self._sorted) - 1)
-            place = self._place[found]
-            known = (self._keys[place] == keys).all(1)
+            index = self._index[found]
+            known = (self._keys[index] == keys).all(1)
         if not known.all():
-            raise VotesError("votes changed while they were being labelled; label them again")
-        return place
+            raise VotesError("votes changed while they were being labeled; label them again")
+        return index
 
-    def _fingerprints(self, keys: Keys) -> NDArray[np.uint64]:
+    def _fingerprints(self, keys: RowKeys) -> NDArray[np.uint64]:
         """A number for each row of keys; the key itself where there is one. (n, g) -> (n,)."""
         unsigned = keys.view(np.uint64)
         if unsigned.shape[1] == 1:

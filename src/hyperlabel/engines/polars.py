@@ -9,13 +9,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hyperlabel.engines.base import CHUNK_ROWS, Added, Answer, Answers, AnswerTable
-from hyperlabel.engines.packing import KEY, Digit, Keys, Packing
-from hyperlabel.engines.streaming import Sums, add_sums
-from hyperlabel.errors import VotesError
-from hyperlabel.read import TABLES, _may_be_ragged, _odd_line
-
-_LABEL_TYPES: dict[str, Any] = {"integer": pl.Int64, "boolean": pl.Boolean, "text": pl.String}
+from hyperlabel.added import Added
+from hyperlabel.engines.base import CHUNK_ROWS, Answerer, AnswerTable
+from hyperlabel.engines.packing import KEY, Digit, Packing, RowKeys
+from hyperlabel.networks import Sums, add_sums
+from hyperlabel.tables import Format, sink_table
+from hyperlabel.tables.formats import Kind
 
 
 class PolarsEngine:
@@ -26,17 +25,12 @@ class PolarsEngine:
     """
 
     name: ClassVar[str] = "polars"
-    failures = (pl.exceptions.PolarsError, OSError)
-    suffixes: ClassVar[tuple[str, ...]] = tuple(TABLES)
+    failures = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+    formats: ClassVar[tuple[Kind, ...]] = ("csv", "json", "parquet", "arrow")
 
     def __init__(self, frame: pl.LazyFrame) -> None:
         self.frame = frame
         self.schema = frame.collect_schema()
-
-    @classmethod
-    def open(cls, path: Path) -> "PolarsEngine":
-        """Rows of a csv, tsv or parquet file, or of a folder of parquet files."""
-        return cls(scan_table(path))
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -65,45 +59,44 @@ class PolarsEngine:
         """Number of rows."""
         return int(self._collect(self.frame.select(pl.len())).item())
 
+    def where(self, digit: Digit) -> "PolarsEngine":
+        """The rows whose digit of a column is not 0."""
+        return PolarsEngine(self.frame.filter(self._digit(digit) != 0))
+
     def estimate(self, packing: Packing) -> int:
         """By HyperLogLog, in one pass."""
         keys = self.frame.select(pl.struct(self._keys(packing)).hash().approx_n_unique())
         return int(self._collect(keys).item())
 
-    def count(self, packing: Packing) -> tuple[Keys, NDArray[np.int64]]:
+    def count(self, packing: Packing) -> tuple[RowKeys, NDArray[np.int64]]:
         """By a streamed group-by."""
         counted = self._collect(self.frame.select(self._keys(packing)).group_by(packing.names).len("count"))
         return _to_keys(counted, packing), counted["count"].to_numpy().astype(np.int64)
 
-    def reduce(self, packing: Packing, sums: Callable[[Keys], Sums]) -> Sums:
+    def reduce(self, packing: Packing, sums: Callable[[RowKeys], Sums]) -> Sums:
         """In batches of rows."""
         batches = self.frame.select(self._keys(packing)).collect_batches(chunk_size=CHUNK_ROWS, maintain_order=False)
         return reduce(add_sums, (sums(_to_keys(batch, packing)) for batch in batches))
 
     def join(self, packing: Packing, table: AnswerTable, added: Added) -> pl.LazyFrame:
-        """By a lookup a batch, which is quicker than a join and keeps the order of rows."""
+        """By a lookup in every batch, which is quicker than a join and keeps the order of rows."""
         return self.apply(packing, table, added)
 
-    def apply(self, packing: Packing, answer: Answer, added: Added) -> pl.LazyFrame:
+    def apply(self, packing: Packing, answer: Answerer, added: Added) -> pl.LazyFrame:
         """Batch by batch, when the frame is collected or written."""
-        types = [_LABEL_TYPES[added.label_kind], *[pl.Float64] * (len(added.names) - 1)]
-        labels = pl.Series(added.label_values, dtype=types[0])
+        kind = pl.Struct(added.to_polars(added.nothing).schema)
 
         def label_batch(batch: pl.Series) -> pl.Series:
             answers = answer(_to_keys(batch.struct.unnest(), packing))
-            return _to_frame(answers, labels, added.names).to_struct(KEY)
+            return added.to_polars(answers).to_struct(KEY)  # type: ignore[no-any-return]
 
-        kind = pl.Struct(dict(zip(added.names, types, strict=True)))
         answers = pl.struct(self._keys(packing)).map_batches(label_batch, return_dtype=kind, is_elementwise=True)
         names = self.schema.names()
         return self.frame.with_columns(answers.alias(KEY)).rename(added.rename(names)).unnest(KEY)
 
-    def write(self, frame: pl.LazyFrame, path: Path) -> None:
-        """Streamed to a file of the kind that its ending names."""
-        if TABLES[path.suffix] == "parquet":
-            frame.sink_parquet(path)
-        else:
-            frame.sink_csv(path, separator="\t" if TABLES[path.suffix] == "tsv" else ",")
+    def write(self, frame: pl.LazyFrame, path: Path, format: Format) -> None:
+        """Streamed to one file."""
+        sink_table(frame, path, format)
 
     def _keys(self, packing: Packing) -> list[pl.Expr]:
         """The keys of rows; nothing in them is null."""
@@ -141,36 +134,5 @@ def _kind(dtype: pl.DataType) -> str:
     return str(dtype) if dtype.is_nested() or dtype == pl.Object else "plain"
 
 
-def _to_keys(frame: pl.DataFrame, packing: Packing) -> Keys:
+def _to_keys(frame: pl.DataFrame, packing: Packing) -> RowKeys:
     return np.stack([frame[name].to_numpy() for name in packing.names], axis=1)
-
-
-def _to_frame(answers: Answers, labels: pl.Series, names: Sequence[str]) -> pl.DataFrame:
-    columns = [labels.gather(answers.label), *(pl.Series(numbers) for numbers in answers.numbers.T)]
-    return pl.DataFrame(dict(zip(names, columns, strict=True)))
-
-
-def scan_table(path: Path) -> pl.LazyFrame:
-    """A csv, tsv or parquet file, or a folder of parquet files, read when needed, with the checks of `read_table`."""
-    kind = "parquet" if path.is_dir() else TABLES[path.suffix]
-    if kind == "parquet":
-        return pl.scan_parquet(sorted(path.glob("*.parquet")) if path.is_dir() else path, glob=False)
-    separator = "\t" if kind == "tsv" else ","
-    reason = _odd_line(path, separator) if _may_be_ragged(path, separator) else None
-    if reason is not None:
-        raise VotesError(f"'{path}' cannot be read: {reason}. Is it a whole {kind} file?")
-    names = {name: pl.String for name in _with_leading_zeros(path, separator)}
-    return pl.scan_csv(path, separator=separator, infer_schema_length=None, schema_overrides=names, glob=False)
-
-
-def _with_leading_zeros(path: Path, separator: str) -> list[str]:
-    """Columns of numbers such as 007, which are names."""
-    schema = pl.scan_csv(path, separator=separator, infer_schema_length=None, glob=False).collect_schema()
-    texts = pl.scan_csv(path, separator=separator, infer_schema=False, glob=False)
-    zeros = [
-        pl.nth(j).str.contains(r"^[+-]?0\d").any().alias(name)
-        for j, (name, dtype) in enumerate(schema.items())
-        if dtype.is_integer()
-    ]
-    found = texts.select(zeros).collect(engine="streaming")
-    return [name for name in found.columns if found[name][0]]

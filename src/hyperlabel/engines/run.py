@@ -1,36 +1,41 @@
-"""Labelling where the rows are: count patterns, run the model on them, hand the answers back.
+"""Labeling where the rows are: count patterns, judge them, join the answers back.
 
-Three ways, by the number of patterns. Few: the model runs on them in memory, exactly as on an array. Many, but no
-more than `max_patterns`: they are counted, and the network is streamed over them in chunks. More: the network is
-streamed over the rows, one pass over the data a layer or step.
+Up to `max_patterns` patterns are counted, and the model sees them as it sees those of an array. Beyond, the model reads
+the rows in passes and then judges them where they are. A model that is fitted already only judges.
 """
 
+import copy
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hyperlabel.classes import MOST_INFERRED
-from hyperlabel.engines.base import CHUNK_ROWS, Added, Answers, AnswerTable, Engine
-from hyperlabel.engines.columns import Encoder, VoteColumn, find_classes, read_columns
-from hyperlabel.engines.counting import count_patterns
-from hyperlabel.engines.packing import Keys, Lookup, Packing
-from hyperlabel.engines.streaming import StreamedNetwork, Sums, add_sums, finish, run_passes, streamed_network
+from hyperlabel.added import Added, Answers
+from hyperlabel.classes import (
+    MOST_INFERRED,
+    Classes,
+    are_numbers,
+    find_classes,
+    missing_classes,
+    show_some,
+    state_classes,
+)
+from hyperlabel.engines.base import CHUNK_ROWS, AnswerTable, Engine
+from hyperlabel.engines.columns import Encoder, read_columns
+from hyperlabel.engines.counting import collect_gold, count_patterns
+from hyperlabel.engines.packing import KeyIndex, Packing, RowKeys
 from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
-from hyperlabel.models.decide import Metric, confidence_of
-from hyperlabel.network import problems
+from hyperlabel.networks import Sums, add_sums
 from hyperlabel.patterns import Patterns
 from hyperlabel.read import lf_columns
+from hyperlabel.votes import match_lfs
 
 MOST_PATTERNS = 1 << 22
-"""Patterns that are counted and joined back; beyond, the network is streamed over the rows."""
-
-MOST_CELLS = 1 << 22
-"""Patterns times LFs times one-vs-rest problems for which a network runs in memory, about 1 GB; beyond, in chunks."""
+"""Patterns that are counted and joined back; beyond, the model reads the rows in passes."""
 
 _ESTIMATE_ERROR = 1.05  # estimates of the number of patterns may be so much too low
 
@@ -40,8 +45,9 @@ class Job:
     """What is asked of an engine.
 
     Attributes:
-        model: The label model.
-        lfs: Columns that are LFs, as names or patterns; None for all but those with another meaning.
+        model: The label model; it stays as it is.
+        lfs: Columns that are LFs, as names or patterns; None for those that the model was fitted on, or else for all
+            but those with another meaning.
         n_classes: Number of classes; None to infer it.
         classes: The classes; None to infer them.
         gold: The column with known classes, if there is one.
@@ -59,143 +65,145 @@ class Job:
     metric: Metric = "accuracy"
     max_patterns: int = MOST_PATTERNS
 
-    @property
-    def learns(self) -> bool:
-        """Whether the model has something to learn."""
-        return self.gold is not None or (self.model.needs_fit and not self.model._is_fitted())
-
-    @property
-    def stated(self) -> tuple[int | None, Sequence[Hashable] | None]:
-        """The number of classes, or the classes, as the caller, the model or what it has learned state them."""
-        if self.n_classes is not None or self.classes is not None:
-            return self.n_classes, self.classes
-        if not self.learns and self.model._is_fitted():
-            return None, self.model._fitted_classes
-        return self.model.n_classes, self.model.classes
-
 
 def label_rows(engine: Engine, job: Job) -> Any:
-    """The rows of an engine with the columns that labelling adds, in the engine's kind of frame."""
-    columns, gold = _read(engine, job)
-    classes = find_classes(columns, *job.stated, gold)
-    encoder, added = Encoder.of(columns, classes), Added(classes, job.probabilities)
+    """The rows of an engine with the columns that labeling adds, in the engine's kind of frame."""
+    encoder = _read(engine, job)
+    if job.model.is_fitted:
+        job.model.label_patterns(encoder.no_items, job.metric)  # refuses other LFs, or labels that it cannot give
+    added = Added(encoder.classes, job.probabilities)
     patterns = _estimate(engine, encoder.packing, job.max_patterns)
-    if patterns > job.max_patterns:
-        return engine.apply(encoder.packing, _stream_rows(engine, encoder, added, job, patterns), added)
-    counted = count_patterns(engine, encoder, None if gold is None else Encoder.of([gold], classes))
-    if job.learns:
-        job.model._fit_patterns(counted.patterns, counted.gold, classes)
-    probabilities = _pattern_probabilities(job.model, counted.patterns)
-    best = job.model._decide(probabilities, counted.patterns, job.metric)
-    answers = _answer(best, added, probabilities).take(counted.place)
-    table = AnswerTable(counted.keys, answers, Lookup(counted.keys, encoder.packing.space))
-    return engine.join(encoder.packing, table, added)
+    if patterns <= job.max_patterns:
+        return engine.join(encoder.packing, _answer_patterns(engine, encoder, added, job), added)
+    model = job.model if job.model.is_fitted else _fit_passes(engine, encoder, job, patterns)
+    return engine.apply(encoder.packing, RowAnswerer(model, encoder, added, job.metric), added)
 
 
-def _read(engine: Engine, job: Job) -> tuple[list[VoteColumn], VoteColumn | None]:
-    """Look at the columns of votes and of gold."""
+# What the columns mean.
+
+
+def _read(engine: Engine, job: Job) -> Encoder:
+    """Look at the columns of votes and of gold, and find the classes."""
     present = list(engine.kinds())
     if job.gold is not None and job.gold not in present:
         raise VotesError(f"gold is '{job.gold}'; expected a column of votes: {', '.join(present)}")
-    names = [name for name in lf_columns(present, job.lfs) if name != job.gold]
-    if not names:
-        raise VotesError("votes has no LF column but that of gold; name the LFs with lfs")
-    n_classes, classes = job.stated
+    names = _find_lfs(present, job)
+    n_classes, classes = _state_classes(job)
     columns = read_columns(
-        engine, [*names, *([job.gold] if job.gold else [])], max(MOST_INFERRED, n_classes or 0, len(classes or ()))
+        engine,
+        names if job.gold is None else [*names, job.gold],
+        max(MOST_INFERRED, n_classes or 0, len(classes or ())),
+        numbered=classes is None or are_numbers(tuple(classes)),
     )
-    return columns[: len(names)], columns[-1] if job.gold else None
+    lfs, gold = columns[: len(names)], None if job.gold is None else columns[-1]
+    known, stated = find_classes([each.column for each in lfs], n_classes, classes)
+    if gold is not None and not stated:
+        known += missing_classes(gold.column, known)
+    return Encoder.of(lfs, gold, known)
+
+
+def _find_lfs(present: list[str], job: Job) -> list[str]:
+    """The columns that are LFs, in the order that the model knows where it knows their names."""
+    fitted = job.model.lf_names_ if job.model.is_fitted else None
+    if fitted is not None and job.lfs is None:
+        chosen = [name for name in present if name in fitted]
+    else:
+        chosen = lf_columns(present, job.lfs)
+    chosen = [name for name in chosen if name != job.gold]
+    if fitted is not None:
+        return [chosen[j] for j in match_lfs(chosen, fitted)]
+    if not chosen:
+        raise VotesError("votes has no LF column but that of gold; name the LFs with lfs")
+    return chosen
+
+
+def _state_classes(job: Job) -> tuple[int | None, Sequence[Hashable] | None]:
+    """The number of classes, or the classes, as the fitted model knows them, or as the caller or the model states."""
+    if not job.model.is_fitted:
+        if job.n_classes is not None or job.classes is not None:
+            return job.n_classes, job.classes
+        return job.model.n_classes, job.model.classes
+    learned: Classes = tuple(job.model.classes_.tolist())
+    stated = state_classes(job.n_classes, job.classes)
+    if (job.classes is not None and stated != learned) or job.n_classes not in (None, len(learned)):
+        asked = f"n_classes is {job.n_classes}" if job.classes is None else f"classes is [{show_some(stated or ())}]"
+        raise ParameterError(f"{asked}, but the model was fitted with {show_some(learned)}; leave it out, or fit again")
+    return None, learned
 
 
 def _estimate(engine: Engine, packing: Packing, most: int) -> int:
-    """At most about how many patterns rows have; the rows are looked at only if they could have more than `most`."""
+    """At most about how many keys rows have; the rows are looked at only if they could have more than `most`."""
     if packing.space <= most:
         return packing.space
     n = engine.n_rows()
     return n if n <= most else min(n, int(_ESTIMATE_ERROR * engine.estimate(packing)))
 
 
-def _answer(best: NDArray[np.intp], added: Added, probabilities: NDArray[np.float64]) -> Answers:
-    """What to say of each pattern. (p,) labels, (p, k) probabilities -> p answers."""
-    confidence = confidence_of(best, probabilities)[:, None]
-    numbers = np.concatenate([confidence, probabilities], axis=1) if added.probabilities else confidence
-    return Answers(np.where(best < 0, len(added.classes), best), numbers)
+# Patterns that are counted.
 
 
-def _pattern_probabilities(model: LabelModel, patterns: Patterns) -> NDArray[np.float64]:
-    """Probabilities of counted patterns: in memory, or in chunks where the network's numbers would be many."""
-    network = streamed_network(model)
-    cells = patterns.n_patterns * patterns.n_lfs * problems(patterns.n_classes)
-    if network is None or cells <= MOST_CELLS:
-        return model._pattern_probabilities(patterns)
+def _answer_patterns(engine: Engine, encoder: Encoder, added: Added, job: Job) -> AnswerTable:
+    """Count patterns, judge them, by a model that is fitted on them if it was not before."""
+    counted = count_patterns(engine, encoder)
+    if counted is None:
+        raise VotesError(f"votes has {encoder.n_lfs} LF columns and 0 rows; expected at least one LF and one item")
+    model = job.model
+    if not model.is_fitted:
+        model = copy.copy(model).fit_patterns(counted.patterns, counted.gold)
+    labels = model.label_patterns(counted.patterns, job.metric).take(counted.index)
+    if counted.known is not None:
+        labels = labels.with_gold(counted.known)
+    return AnswerTable(counted.keys, added.answer(labels), KeyIndex(counted.keys, encoder.packing.space))
 
-    def reduce_chunks(sums: Callable[[Patterns], Sums]) -> Sums:
-        return reduce(add_sums, map(sums, _slices(patterns)))
 
-    state = run_passes(network, reduce_chunks, patterns.n_lfs, patterns.n_classes)
-    return np.concatenate([finish(network, chunk, state) for chunk in _slices(patterns)])
-
-
-def _slices(patterns: Patterns) -> Iterator[Patterns]:
-    """The patterns in chunks."""
-    for start in range(0, patterns.n_patterns, CHUNK_ROWS):
-        index = np.arange(start, min(start + CHUNK_ROWS, patterns.n_patterns))
-        rows, counts = patterns.rows.take(index), patterns.counts[index]
-        yield Patterns(rows.starts, rows.lf, rows.vote, counts, patterns.n_lfs, patterns.n_classes)
+# Rows whose patterns are too many.
 
 
 @dataclass(frozen=True)
-class StreamedAnswer:
-    """Answers to rows by a network that has seen all data; can be pickled."""
+class RowAnswerer:
+    """Answers to rows by a fitted model, wherever they are; can be pickled."""
 
     model: LabelModel
-    network: StreamedNetwork
-    state: Any
     encoder: Encoder
     added: Added
+    metric: Metric
 
-    def __call__(self, keys: Keys) -> Answers:
+    def __call__(self, keys: RowKeys) -> Answers:
         """(n, g) keys -> n answers."""
-        if not len(keys):
-            return self(_no_votes(keys)).take(np.empty(0, np.intp))
-        parts = [self._answer(chunk) for chunk in _chunks(keys)]
+        parts = [self.added.nothing, *map(self._answer, _chunks(keys))]
         return Answers(np.concatenate([p.label for p in parts]), np.concatenate([p.numbers for p in parts]))
 
-    def _answer(self, keys: Keys) -> Answers:
-        patterns = self.encoder.patterns(keys)
-        probabilities = finish(self.network, patterns, self.state)
-        answers = _answer(self.model._best(probabilities, patterns), self.added, probabilities)
-        return answers.take(patterns.expand(np.arange(patterns.n_patterns)))
+    def _answer(self, keys: RowKeys) -> Answers:
+        patterns, gold = self.encoder.patterns(keys)
+        labels = self.model.label_patterns(patterns, self.metric)
+        labels = labels.take(patterns.expand(np.arange(patterns.n_patterns)))
+        return self.added.answer(labels if gold is None else labels.with_gold(gold))
 
 
-def _stream_rows(engine: Engine, encoder: Encoder, added: Added, job: Job, patterns: int) -> StreamedAnswer:
-    """All passes of the model's network over the rows."""
-    network = streamed_network(job.model)
-    if network is None or job.learns or job.metric != "accuracy":
-        what = "learns from" if job.learns else "works on" if network is None else f"ranks, for {job.metric},"
+def _fit_passes(engine: Engine, encoder: Encoder, job: Job, patterns: int) -> LabelModel:
+    """A copy of the model that has read the rows in passes."""
+    if not job.model.reads_in_passes:
         raise ParameterError(
-            f"votes has about {patterns:,} patterns, and {job.model!r} {what} patterns in memory; expected at most "
-            f"{job.max_patterns:,}. Name fewer LFs, take a sample of the rows, or raise max_patterns"
+            f"votes has about {patterns:,} patterns, and {job.model!r} learns from patterns in memory; expected at "
+            f"most {job.max_patterns:,}. Name fewer LFs, fit the model on a sample of the rows first, or raise "
+            "max_patterns"
         )
-
-    def reduce_rows(sums: Callable[[Patterns], Sums]) -> Sums:
-        return engine.reduce(encoder.packing, partial(_row_sums, encoder, sums))
-
-    state = run_passes(network, reduce_rows, len(encoder.tables), len(encoder.classes))
-    return StreamedAnswer(job.model, network, state, encoder, added)
+    gold = collect_gold(engine, encoder)
+    return copy.copy(job.model).fit_passes(partial(_reduce_rows, engine, encoder), encoder.no_items, gold, job.metric)
 
 
-def _row_sums(encoder: Encoder, sums: Callable[[Patterns], Sums], keys: Keys) -> Sums:
-    rows = keys if len(keys) else _no_votes(keys)
-    return reduce(add_sums, (sums(encoder.patterns(chunk)) for chunk in _chunks(rows)))
+def _reduce_rows(engine: Engine, encoder: Encoder, sums: Callable[[Patterns], Sums]) -> Sums:
+    return engine.reduce(encoder.packing, partial(_sum_rows, encoder, sums))
 
 
-def _no_votes(keys: Keys) -> Keys:
-    """The key of a row without votes, which adds nothing to any sum. (0, g) -> (1, g)."""
-    return np.zeros((1, keys.shape[1]), np.int64)
+def _sum_rows(encoder: Encoder, sums: Callable[[Patterns], Sums], keys: RowKeys) -> Sums:
+    """The sums of some rows, chunk by chunk; of no rows, zeros. (n, g) keys -> sums."""
+    if not len(keys):
+        return sums(encoder.no_items)
+    return reduce(add_sums, (sums(encoder.patterns(chunk)[0]) for chunk in _chunks(keys)))
 
 
-def _chunks(keys: Keys) -> Iterator[Keys]:
+def _chunks(keys: RowKeys) -> Iterator[RowKeys]:
     """(n, g) keys in chunks."""
     for start in range(0, len(keys), CHUNK_ROWS):
         yield keys[start : start + CHUNK_ROWS]

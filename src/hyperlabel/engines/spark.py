@@ -20,10 +20,13 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's use
 from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.pandas.functions import pandas_udf
 
+from hyperlabel.added import Added
 from hyperlabel.engines.arrow import to_keys, to_pandas, to_table
-from hyperlabel.engines.base import Added, Answer, AnswerTable
-from hyperlabel.engines.packing import KEY, Digit, Keys, Packing
-from hyperlabel.engines.streaming import Sums, add_sums
+from hyperlabel.engines.base import Answerer, AnswerTable
+from hyperlabel.engines.packing import KEY, Digit, Packing, RowKeys
+from hyperlabel.networks import Sums, add_sums
+from hyperlabel.tables import Format
+from hyperlabel.tables.formats import Kind
 
 _LABEL_TYPES = {"integer": T.LongType(), "boolean": T.BooleanType(), "text": T.StringType()}
 _CONFIGURED = ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_REMOTE")
@@ -46,16 +49,16 @@ class SparkEngine:
 
     name: ClassVar[str] = "spark"
     failures = (PySparkException, Py4JError)
-    suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".pq")
+    formats: ClassVar[tuple[Kind, ...]] = ("parquet",)
 
     def __init__(self, frame: Any) -> None:
         self.frame = frame
         self.types = {field.name: field.dataType for field in frame.schema.fields}
 
     @classmethod
-    def open(cls, path: Path) -> "SparkEngine":
-        """Rows of a parquet file or folder, in the session that is there or a local one."""
-        return cls(_session().read.parquet(path.resolve().as_uri()))
+    def open(cls, files: Sequence[Path]) -> "SparkEngine":
+        """Rows of parquet files, in the session that is there or a local one."""
+        return cls(_session().read.parquet(*(file.resolve().as_uri() for file in files)))
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -80,17 +83,21 @@ class SparkEngine:
         """Number of rows."""
         return int(self.frame.count())
 
+    def where(self, digit: Digit) -> "SparkEngine":
+        """The rows whose digit of a column is not 0."""
+        return SparkEngine(self.frame.where(self._digit(digit) != F.lit(0)))
+
     def estimate(self, packing: Packing) -> int:
         """By HyperLogLog, in one pass."""
         keys = F.approx_count_distinct(F.xxhash64(*self._keys(packing)))
         return int(self.frame.agg(keys).first()[0])
 
-    def count(self, packing: Packing) -> tuple[Keys, NDArray[np.int64]]:
+    def count(self, packing: Packing) -> tuple[RowKeys, NDArray[np.int64]]:
         """By a group-by whose shuffle moves at most the patterns of each partition."""
         counted = self.frame.select(*self._keys(packing)).groupBy(*packing.names).count().toArrow()
         return to_keys([counted[name] for name in packing.names]), counted["count"].to_numpy()
 
-    def reduce(self, packing: Packing, sums: Callable[[Keys], Sums]) -> Sums:
+    def reduce(self, packing: Packing, sums: Callable[[RowKeys], Sums]) -> Sums:
         """In Python workers, a batch at a time; partitions are added in a tree."""
         nothing = sums(np.empty((0, len(packing.keys)), np.int64))
 
@@ -112,7 +119,7 @@ class SparkEngine:
         joined = keyed.join(F.broadcast(answers), packing.names, "left")
         return joined.drop(*packing.names)
 
-    def apply(self, packing: Packing, answer: Answer, added: Added) -> Any:
+    def apply(self, packing: Packing, answer: Answerer, added: Added) -> Any:
         """In Python workers, which see the keys alone."""
         fields = [T.StructField(added.names[0], _LABEL_TYPES[added.label_kind])]
         fields += [T.StructField(name, T.DoubleType()) for name in added.names[1:]]
@@ -127,7 +134,7 @@ class SparkEngine:
         kept = [_column(name) for name in answered.columns[:-1]]
         return answered.select(*kept, *(F.col(KEY)[name].alias(name) for name in added.names))
 
-    def write(self, frame: Any, path: Path) -> None:
+    def write(self, frame: Any, path: Path, format: Format) -> None:
         """To a folder of parquet files."""
         frame.write.parquet(path.resolve().as_uri())
 

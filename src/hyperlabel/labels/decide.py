@@ -15,7 +15,6 @@ from hyperlabel.patterns import Patterns
 TieBreak = Literal["first", "abstain", "random"]
 
 TIE = 1e-6  # probabilities closer than this are tied: the paper's network computes in float32
-_SEEDS = 1 << 24  # seeds are taken modulo this: they are mixed into 64 bits beside the votes
 _FEW_CLASSES = 8
 _F1_ROUNDS = 50  # far more than `find_f1_rule` ever takes
 _LEAST_ITEMS = 1e-12  # so that a class that nobody has can be divided by
@@ -34,7 +33,7 @@ def decide(probabilities: Float64, patterns: Patterns, tie_break: TieBreak, seed
         probabilities: (p, k) of the patterns.
         patterns: The patterns.
         tie_break: The label where the best classes are tied: the `first` of them, none (`abstain`), or a `random` one
-            that depends on the seed and the votes, not on the place of an item.
+            that depends on the seed and the votes, not on the order of items.
         seed: For random ties.
     """
     check_tie_break(tie_break)
@@ -60,7 +59,7 @@ def _first(tied: NDArray[np.bool_]) -> NDArray[np.intp]:
 
 def _draw(tied: NDArray[np.bool_], patterns: Patterns, seed: int) -> NDArray[np.intp]:
     """One of the tied classes, by a hash of the pattern's votes. (p, k) -> (p,)."""
-    hashes = hash_rows(patterns.starts, patterns.lf, patterns.vote, patterns.n_classes, int(seed) % _SEEDS)
+    hashes = hash_rows(patterns.starts, patterns.lf, patterns.vote, patterns.n_classes, int(seed))
     chosen = mix_bits(hashes) % tied.sum(1).astype(np.uint64)
     drawn: NDArray[np.intp] = (tied.cumsum(1) > chosen[:, None]).argmax(1)
     return drawn

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.classes import ABSTAIN, no_label
+from hyperlabel.kernels import Float64
 from hyperlabel.labels.labels import Labels
 from hyperlabel.patterns import Patterns
 from hyperlabel.rows import Rows
 from hyperlabel.votes import Votes
 
-Float64 = NDArray[np.float64]
 Row = dict[int, int]  # LF -> class number
 Step = tuple[int, int]  # LF, and the class number that it votes instead
 

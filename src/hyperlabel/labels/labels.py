@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.classes import ABSTAIN, Classes, decode
 from hyperlabel.items import UNKNOWN, Identity, Origin
-from hyperlabel.kernels import over_classes
+from hyperlabel.kernels import Float64, over_classes
 from hyperlabel.parts import check_places
 from hyperlabel.shown import html_table, show_counts
 from hyperlabel.written import to_pandas, to_polars
@@ -33,7 +33,7 @@ class Labels:
     """
 
     best: NDArray[np.intp]
-    probabilities: NDArray[np.float64]
+    probabilities: Float64
     classes: Classes
     items: NDArray[Any] | None = None
     origin: Origin = UNKNOWN
@@ -53,7 +53,7 @@ class Labels:
         return decode(self.best, self.classes)
 
     @property
-    def confidence(self) -> NDArray[np.float64]:
+    def confidence(self) -> Float64:
         """The probability of each label, or of the most probable class where there is none. (n,)."""
         own = np.take_along_axis(self.probabilities, np.maximum(self.best, 0)[:, None], axis=1)[:, 0]
         return np.where(self.best == ABSTAIN, over_classes(np.maximum, self.probabilities), own)

@@ -3,44 +3,48 @@
 A. Mazzetto, C. Cousins, D. Sam, S. H. Bach and E. Upfal, "Adversarial Multi Class Learning under Weak
 Supervision with Performance Guarantees", ICML 2021. Each LF j is a classifier v_j that gives an item a
 distribution over classes, and the model is h = sum_j weight_j v_j with weights on the simplex. Gold tells the
-risk (half the Brier score) of each LF. The labels of the other items are unknown, but every labelling under
-which each LF's risk is within a slack of its risk on gold is possible; the weights minimise the loss under the
-worst of these labellings. The worst labelling is a linear program, the weights follow by projected subgradient
+risk (half the Brier score) of each LF. The labels of the other items are unknown, but every labeling under
+which each LF's risk is within a slack of its risk on gold is possible; the weights minimize the loss under the
+worst of these labelings. The worst labeling is a linear program, the weights follow by projected subgradient
 steps, and the weights with the lowest worst loss are kept.
 
 LFs of the method do not abstain. As in appendix G of R. Wu et al., "Learning Hyper Label Model for
 Programmatic Weak Supervision", ICLR 2023, an abstention is filled with the label of the majority vote, tied
 classes sharing it equally; or, with `fill="uniform"`, with the uniform distribution. Items without votes are left
 out. Items with equal votes are one item with a weight in the linear program, and many patterns become equal once
-they are filled. As in that appendix, the random forest takes over where there is no solution: where no labelling
+they are filled. As in that appendix, the random forest takes over where there is no solution: where no labeling
 is within the slacks, or the program is too large.
 """
 
 import warnings
-from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ConvergenceWarning, ParameterError, require
-from hyperlabel.models.base import LabelModel, TieBreak
+from hyperlabel.kernels import Float64
+from hyperlabel.models.base import LabelModel
 from hyperlabel.models.majority import count_classes
+from hyperlabel.models.packing import below, with_prefix
 from hyperlabel.models.random_forest import RandomForest, usable_gold
 from hyperlabel.patterns import Patterns
+from hyperlabel.tensors import Arrays
 from hyperlabel.votes import Votes
 
-Floats = NDArray[np.float64]
 Fill = Literal["majority", "uniform"]
 
 _SLACK_SCALE, _SLACK_FAILURE = 0.1, 0.1  # of the authors' code: a scale, and a probability of failure
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AMCL(LabelModel):
     """Adversarial multi-class learning. Needs gold, and SciPy and scikit-learn (extra `sklearn`).
 
     Items without gold are those whose worst labels are sought; if every item has gold, it is all items.
-    The published steps are small and their number is fixed: with many LFs the weights stay near uniform.
+    The published steps are small and their number is fixed: with many LFs the weights stay near uniform. An LF that
+    was silent in `fit` was taken for what filled its abstentions, and has the weight of that.
 
     Args:
         fill: What takes the place of an abstention: the label of the `majority` vote or the `uniform`
@@ -51,10 +55,6 @@ class AMCL(LabelModel):
         max_coefficients: Size of the linear program, in outputs of LFs on distinct patterns that are not 0,
             above which the random forest takes over.
         forest: The forest that takes over; a `RandomForest` with the seed of this model if not given.
-        n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
-        classes: The classes, in the order of their probabilities.
-        tie_break: `first`, `abstain` or `random`, for items whose best classes are exactly tied.
-        seed: For the random forest and `tie_break="random"`.
 
     Attributes:
         weights_: (m,) the weights of the LFs, which sum to 1; None where the random forest took over.
@@ -66,31 +66,14 @@ class AMCL(LabelModel):
     [0, 1, 0, 1, 0]
     """
 
-    def __init__(
-        self,
-        fill: Fill = "majority",
-        slack: float | None = None,
-        max_iter: int = 500,
-        max_coefficients: int = 50_000,
-        forest: RandomForest | None = None,
-        n_classes: int | None = None,
-        classes: Sequence[Hashable] | None = None,
-        tie_break: TieBreak = "first",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(n_classes=n_classes, classes=classes, tie_break=tie_break, seed=seed)
-        self.fill = fill
-        self.slack = slack
-        self.max_iter = max_iter
-        self.max_coefficients = max_coefficients
-        self.forest = forest
+    fill: Fill = "majority"
+    slack: float | None = None
+    max_iter: int = 500
+    max_coefficients: int = 50_000
+    forest: RandomForest | None = None
 
     learns_from_gold = True
     needs_gold = True
-
-    weights_: Floats | None
-    worst_loss_: float | None
-    forest_: RandomForest | None
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
         require("scipy", extra="sklearn")
@@ -101,7 +84,9 @@ class AMCL(LabelModel):
         size = _count_coefficients(filled, shares, hidden)
         solvable = size <= self.max_coefficients
         solution = _Game(filled, known, hidden, shares, self.slack).solve(self.max_iter) if solvable else None
-        self.weights_, self.worst_loss_, self.forest_ = None, None, None
+        self.weights_: Float64 | None = None
+        self.worst_loss_: float | None = None
+        self.forest_: RandomForest | None = None
         if solution is not None:
             self.weights_, self.worst_loss_, self.n_iter_ = *solution, self.max_iter
         elif solvable:
@@ -120,13 +105,11 @@ class AMCL(LabelModel):
 
     def _fall_back(self, patterns: Patterns, gold: NDArray[np.int64], reason: str) -> None:
         params = {"seed": self.seed} if self.forest is None else self.forest.get_params()
-        forest = RandomForest(**params)
-        forest._fit(patterns, gold)
-        self.forest_ = forest
+        self.forest_ = RandomForest(**params).fit_patterns(patterns, gold)
         message = f"AMCL has no solution ({reason}); a random forest took its place"
         warnings.warn(message, ConvergenceWarning, stacklevel=4)
 
-    def _probabilities(self, patterns: Patterns) -> Floats:
+    def _probabilities(self, patterns: Patterns) -> Float64:
         if self.weights_ is None:
             assert self.forest_ is not None  # one of the two is always there
             return self.forest_._probabilities(patterns)
@@ -134,17 +117,31 @@ class AMCL(LabelModel):
         code = patterns.row * k + patterns.vote
         voted = np.bincount(code, self.weights_[patterns.lf], p * k).reshape(p, k)
         abstained = np.maximum(1 - voted.sum(1, keepdims=True), 0)
-        combined: Floats = voted + abstained * _shares(patterns, self.fill)
+        combined: Float64 = voted + abstained * _shares(patterns, self.fill)
         return combined
 
+    def _to_state(self) -> tuple[Arrays, dict[str, Any]]:
+        arrays, learned = super()._to_state()
+        if self.forest_ is not None:
+            forest, learned["forest_"] = self.forest_.to_arrays()
+            arrays |= with_prefix(forest, "forest_")
+        return arrays, learned
 
-def _shares(patterns: Patterns, fill: Fill) -> Floats:
+    def _from_state(self, arrays: Arrays, learned: dict[str, Any]) -> None:
+        forest = below(arrays, "forest_")
+        super()._from_state({name: array for name, array in arrays.items() if "/" not in name}, learned)
+        if forest:
+            self.forest_ = RandomForest(**learned["forest_"]["params"])
+            self.forest_.restore(forest, learned["forest_"])
+
+
+def _shares(patterns: Patterns, fill: Fill) -> Float64:
     """The distribution that fills a pattern's abstentions. -> (p, k)."""
     votes = count_classes(patterns)
     if fill == "uniform":
         return np.full(votes.shape, 1 / patterns.n_classes)
     winners = votes == votes.max(1, keepdims=True)
-    shares: Floats = winners / winners.sum(1, keepdims=True)
+    shares: Float64 = winners / winners.sum(1, keepdims=True)
     return shares
 
 
@@ -171,7 +168,7 @@ def _hidden(patterns: Patterns, gold: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(hidden if hidden.any() else counts, np.int64)
 
 
-def _count_coefficients(patterns: Patterns, shares: Floats, hidden: NDArray[np.int64]) -> int:
+def _count_coefficients(patterns: Patterns, shares: Float64, hidden: NDArray[np.int64]) -> int:
     """Outputs of LFs on hidden patterns that are not 0: one for a vote, each filling class for an abstention."""
     votes = np.diff(patterns.starts)
     outputs = votes + (patterns.n_lfs - votes) * np.count_nonzero(shares, axis=1)
@@ -181,7 +178,7 @@ def _count_coefficients(patterns: Patterns, shares: Floats, hidden: NDArray[np.i
 class Solution(NamedTuple):
     """Weights of the LFs (m,) and the loss under the worst labels."""
 
-    weights: Floats
+    weights: Float64
     loss: float
 
 
@@ -201,20 +198,20 @@ class _Game:
         patterns: Patterns,
         gold: NDArray[np.int64],
         hidden: NDArray[np.int64],
-        shares: Floats,
+        shares: Float64,
         slack: float | None,
     ) -> None:
         k, kept, outputs = patterns.n_classes, np.flatnonzero(hidden), _outputs(patterns, shares)
         # The worst labels need not be unique, so which are found must not depend on the order of the items.
         kept = kept[np.lexsort(patterns.to_array()[kept].T)]
         self._size = len(kept), k
-        self._mass = np.repeat(hidden[kept] / hidden.sum(), k)  # (p * k,), p of them kept
+        self._items = np.repeat(hidden[kept] / hidden.sum(), k)  # (p * k,), p of them kept
         self._outputs = outputs[:, (kept[:, None] * k + np.arange(k)).ravel()]
-        self._weighted = self._outputs.multiply(self._mass).tocsr()
+        self._weighted = self._outputs.multiply(self._items).tocsr()
         known = gold / gold.sum()
         # An LF's risk is 1/2 (1 + mean ||v||^2) - mean <v, y>, so <v, y> must be within the slack of this.
         gain = outputs @ known.ravel() - outputs.power(2) @ np.repeat(known.sum(1), k) / 2
-        middle = gain + self._outputs.power(2) @ self._mass / 2
+        middle = gain + self._outputs.power(2) @ self._items / 2
         slack = _slack(int(gold.sum()), int(hidden.sum()), patterns.n_lfs) if slack is None else slack
         self._low, self._high = middle - slack, middle + slack
 
@@ -228,7 +225,7 @@ class _Game:
             labels = self._worst_labels(model, possible)
             if labels is None:
                 return None
-            loss = float(self._mass @ (model**2 / 2 - model * labels)) + 0.5
+            loss = float(self._items @ (model**2 / 2 - model * labels)) + 0.5
             if best is None or loss < best.loss:
                 best = Solution(weights, loss)
             if step < steps:
@@ -247,16 +244,16 @@ class _Game:
         low, high = np.concatenate([self._low, ones]), np.concatenate([self._high, ones])
         return scipy.optimize.LinearConstraint(matrix, low, high)
 
-    def _worst_labels(self, model: Floats, possible: Any) -> Floats | None:
+    def _worst_labels(self, model: Float64, possible: Any) -> Float64 | None:
         """Possible labels least like the model's. (p * k,) -> (p * k,), or None if there are none."""
         import scipy.optimize
 
         # Nothing is an integer here; unlike `linprog`, `milp` takes constraints with two sides, half as many rows.
-        found = scipy.optimize.milp(self._mass * model, constraints=possible, bounds=scipy.optimize.Bounds(0, 1))
+        found = scipy.optimize.milp(self._items * model, constraints=possible, bounds=scipy.optimize.Bounds(0, 1))
         return None if found.x is None else np.asarray(found.x)
 
 
-def _outputs(patterns: Patterns, shares: Floats) -> Any:
+def _outputs(patterns: Patterns, shares: Float64) -> Any:
     """What each LF says of each pattern, as a sparse array. -> (m, p * k)."""
     import scipy.sparse
 
@@ -264,8 +261,8 @@ def _outputs(patterns: Patterns, shares: Floats) -> Any:
     lf, row = np.nonzero(patterns.to_array().T < 0)
     columns = (row[:, None] * k + np.arange(k)).ravel()
     values = np.concatenate([np.ones(len(patterns.lf)), shares[row].ravel()])
-    place = np.concatenate([patterns.lf, np.repeat(lf, k)]), np.concatenate([patterns.row * k + patterns.vote, columns])
-    outputs = scipy.sparse.csr_array((values, place), shape=(patterns.n_lfs, patterns.n_patterns * k))
+    index = np.concatenate([patterns.lf, np.repeat(lf, k)]), np.concatenate([patterns.row * k + patterns.vote, columns])
+    outputs = scipy.sparse.csr_array((values, index), shape=(patterns.n_lfs, patterns.n_patterns * k))
     outputs.eliminate_zeros()
     return outputs
 
@@ -276,10 +273,10 @@ def _slack(n_gold: int, n_hidden: int, m: int) -> float:
     return float(_SLACK_SCALE * np.sqrt(spread))
 
 
-def _project(weights: Floats) -> Floats:
+def _project(weights: Float64) -> Float64:
     """The nearest point of the simplex. (m,) -> (m,)."""
     falling = np.sort(weights)[::-1]
     excess = (np.cumsum(falling) - 1) / np.arange(1, len(weights) + 1)
     shift = excess[np.flatnonzero(falling > excess)[-1]]
-    projected: Floats = np.maximum(weights - shift, 0)
+    projected: Float64 = np.maximum(weights - shift, 0)
     return projected

@@ -3,9 +3,9 @@
 Votes come in two kinds. Rules vote for one class each: that they abstain says more than how they err, and models that
 learn how each LF errs go astray on them. People, and models asked for an answer, vote for any class: where several of
 them vote on an item, how each one errs can be learned. Two numbers tell the kinds apart: the share of votes cast by
-LFs that vote for more than one class, and the votes an item has. The rule:
+LFs that vote for more than one class, and the votes per item. The rule:
 
-    share above 0.5 and more than 2.5 votes an item: hierarchical Dawid-Skene (`hds`);
+    share above 0.5 and more than 2.5 votes per item: hierarchical Dawid-Skene (`hds`);
     share above 0.5: majority vote (`mv`), since there is too little to learn from;
     otherwise: balanced vote of power 0.5 (`bv`).
 
@@ -14,32 +14,32 @@ was asked seldom. Gold is clamped in `hds`, and whatever is chosen, the gold ite
 probabilities.
 """
 
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.kernels import Float64
 from hyperlabel.models.balanced import BalancedVote
 from hyperlabel.models.base import LabelModel
 from hyperlabel.models.hierarchical import HierarchicalDawidSkene
 from hyperlabel.models.majority import MajorityVote
+from hyperlabel.models.packing import below, with_prefix
 from hyperlabel.patterns import Patterns
+from hyperlabel.tensors import Arrays
 
-Floats = NDArray[np.float64]
 Choice = Literal["hds", "mv", "bv"]
 
 _MANY_SIDED = 0.5  # share of votes above which LFs are taken for people
-_ENOUGH_VOTES = 2.5  # an item, above which people's errors can be learned
+_ENOUGH_VOTES = 2.5  # per item, above which people's errors can be learned
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AutomaticModel(LabelModel):
     """Labels by the model that a rule on the votes chooses.
 
-    Args:
-        n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
-        classes: The classes, in the order of their probabilities.
-        tie_break: `first`, `abstain` or `random`, for items whose best classes are exactly tied.
-        seed: For `tie_break="random"`; everything else is deterministic.
+    An LF that was silent in `fit` has the worth that the chosen model gives it.
 
     Attributes:
         chosen_: The short name of the chosen model: `hds`, `mv` or `bv`.
@@ -52,20 +52,27 @@ class AutomaticModel(LabelModel):
     ('hds', 'bv')
     """
 
-    def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
+    def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> Float64:
         self.many_sided_share_ = share_of_many_sided(patterns)
         self.votes_per_item_ = votes_per_item(patterns)
-        self.chosen_: Choice = choose(self.many_sided_share_, self.votes_per_item_)
+        self.chosen_ = choose(self.many_sided_share_, self.votes_per_item_)
         self.model_ = _make(self.chosen_)
-        self.model_.n_iter_, self.model_.converged_ = 0, True
-        self.model_._fit(patterns, gold)
+        probabilities = self.model_._learn(patterns, gold if self.model_.learns_from_gold else None)
         self.n_iter_, self.converged_ = self.model_.n_iter_, self.model_.converged_
+        return probabilities
 
-    def _probabilities(self, patterns: Patterns) -> Floats:
-        return self.model_._probabilities(patterns)
+    def _probabilities(self, patterns: Patterns) -> Float64:
+        return self.model_.pattern_probabilities(patterns)
 
-    def _contributions(self, patterns: Patterns) -> Floats | None:
-        return self.model_._contributions(patterns)
+    def _to_state(self) -> tuple[Arrays, dict[str, Any]]:
+        _, learned = super()._to_state()
+        arrays, learned["model_"] = self.model_.to_arrays()
+        return with_prefix(arrays, "model_"), learned
+
+    def _from_state(self, arrays: Arrays, learned: dict[str, Any]) -> None:
+        super()._from_state({}, learned)
+        self.model_ = _make(self.chosen_)
+        self.model_.restore(below(arrays, "model_"), learned["model_"])
 
 
 def choose(many_sided_share: float, votes_per_item: float) -> Choice:

@@ -45,6 +45,8 @@ from hyperlabel.stated import read_balance
 from hyperlabel.tensors import Arrays, write_tensors
 from hyperlabel.votes import Votes, to_votes
 
+SEEDS = 1 << 32  # that NumPy's generators take
+
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LabelModel(ABC):
@@ -54,7 +56,7 @@ class LabelModel(ABC):
         n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
         classes: The classes, in the order of their probabilities.
         tie_break: The label of an item whose best classes are exactly tied: the `first` of them, none
-            (`abstain`), or a `random` one that depends on the seed and the item's votes, not on its place.
+            (`abstain`), or a `random` one that depends on the seed and the item's votes, not on its index.
         seed: For everything that is random.
 
     Attributes:
@@ -119,6 +121,7 @@ class LabelModel(ABC):
             gold: (p, k) gold items of each pattern and class.
         """
         self._learn(patterns, gold)
+        self._warn_unless_converged()
         return self
 
     def fit_passes(
@@ -137,9 +140,10 @@ class LabelModel(ABC):
         (cast,) = reduce(_count_votes)
         active = find_active(cast, None if gold is None else gold.counts, self._balance_of(shape.classes))
         seen = self._active = Seen(shape.classes, active, shape.lf_names, shape.n_lfs)
-        inner = None if gold is None else Gold(seen.restrict(gold.patterns), gold.counts[:, active])
+        inner = None if gold is None else keep_gold(seen.restrict(gold.patterns), gold.counts[:, active])
         self._fit_passes(partial(_reduce_restricted, reduce, seen), seen.restrict(shape), inner)
-        self._seen = replace(seen, gold=None if self.learns_from_gold else gold)
+        kept = None if gold is None or self.learns_from_gold else keep_gold(gold.patterns, gold.counts)
+        self._seen = replace(seen, gold=kept)
         if metric == "f1":
             rule = find_f1_rule(lambda rule: reduce(partial(self._f1_sums, rule)), shape.n_classes)
             self._seen = replace(self._seen, f1=rule)
@@ -162,7 +166,9 @@ class LabelModel(ABC):
     def _fit_label(self, votes: object, gold: object, metric: Metric) -> "_Verdict":
         check_metric(metric)
         patterns, counts, known = self._read_set(votes, gold)
-        return _Verdict(self._to_labels(self._learn(patterns, counts), patterns, metric), patterns, known)
+        probabilities = self._learn(patterns, counts)
+        self._warn_unless_converged()
+        return _Verdict(self._to_labels(probabilities, patterns, metric), patterns, known)
 
     def _learn(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> Float64:
         """Learn from patterns. -> their (p, k) probabilities."""
@@ -177,10 +183,12 @@ class LabelModel(ABC):
         probabilities = self._complete(self._judge(inner) if found is None else found, patterns)
         rule = find_f1_rule(lambda rule: rule.sums(probabilities, patterns), patterns.n_classes)
         self._seen = replace(self._seen, f1=rule)
+        return probabilities
+
+    def _warn_unless_converged(self) -> None:
         if not self.converged_:
             message = f"{type(self).__name__} did not converge in {self.n_iter_} iterations; raise max_iter"
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
-        return probabilities
 
     def _forget(self) -> None:
         """Forget what was learned; should learning fail, nothing half-learned is left."""
@@ -197,9 +205,8 @@ class LabelModel(ABC):
         balance = self._balance_of(self._active.classes)
         if balance is None:
             return None
-        shares: Float64 = balance[self._active.active]
-        shares /= shares.sum()
-        return shares
+        shares = balance[self._active.active]
+        return np.asarray(shares / shares.sum())
 
     # Judging.
 
@@ -217,8 +224,9 @@ class LabelModel(ABC):
 
     def _verdict(self, votes: object, metric: Metric) -> "_Verdict":
         check_metric(metric)
-        if not self.is_fitted:
+        if not self.is_fitted and not self.needs_gold:
             return copy.copy(self)._fit_label(votes, None, metric)
+        self._fitted()
         patterns = self.read(votes)
         return _Verdict(self.label_patterns(patterns, metric), patterns)
 
@@ -339,6 +347,11 @@ class LabelModel(ABC):
         return self if self.is_fitted else copy.copy(self).fit(votes)
 
     @property
+    def _seed(self) -> int:
+        """The seed, of any size, as random generators take it."""
+        return int(self.seed) % SEEDS
+
+    @property
     def is_fitted(self) -> bool:
         """Whether the model has read a set."""
         return hasattr(self, "_seen")
@@ -346,7 +359,9 @@ class LabelModel(ABC):
     @property
     def classes_(self) -> NDArray[Any]:
         """The classes, in the order of their probabilities; known after `fit`."""
-        return np.array(self._fitted().classes)
+        classes = self._fitted().classes
+        kinds = {type(c) for c in classes}
+        return np.array(classes, dtype=None if len(kinds) == 1 else object)  # NumPy would make texts of 1 and "a"
 
     @property
     def n_features_in_(self) -> int:
@@ -393,7 +408,8 @@ class LabelModel(ABC):
 
     def _fitted(self) -> Seen:
         if not self.is_fitted:
-            raise NotFittedError(f"this {type(self).__name__} has not learned yet; call fit(votes) first")
+            arguments = "votes, gold" if self.needs_gold else "votes"
+            raise NotFittedError(f"this {type(self).__name__} has not learned yet; call fit({arguments}) first")
         return self._seen
 
     def _judge(self, inner: Patterns) -> Float64:

@@ -3,87 +3,85 @@
 C. Arachie and B. Huang, "Constrained Labeling for Weakly Supervised Learning", UAI 2021. For each class c the
 votes of LF j are a yes-or-no signal, and its expected error under labels y in [0, 1]^(n x k) is
 e_jc(y) = mean over the items i it votes on of A_ijc (1 - y_ic) + (1 - A_ijc) y_ic, where A_ijc says whether it
-votes for c. The labels minimise the sum over j and c of (e_jc(y) - bound)^2 by projected AdaGrad. Abstentions
+votes for c. The labels minimize the sum over j and c of (e_jc(y) - bound)^2 by projected AdaGrad. Abstentions
 enter nowhere: an LF's error is a mean over the items it votes on.
 
 The method estimates the labels of the given items and nothing else, so there are no parameters to carry to
-other votes. What carries over is the course of the optimisation: an item that was not there in `fit` gets the
-labels it would have got there had it come along with no weight.
+other votes. What carries over is the course of the optimization, the error of every LF at every step: from it an
+item gets the labels that it would have got in `fit` had it come along with no weight.
 
 Items with equal votes have equal gradients. If they also start equal they stay equal, so the labels of patterns
 are enough. The authors' code starts every item at a random point of [0, 1]^k, stops after 300 steps whatever
-happens and leaves rows unnormalised; `start="random", max_iter=300, tol=0` reproduces its labels.
+happens and leaves rows unnormalized; `start="random", max_iter=300, tol=0` reproduces its labels.
 """
 
-from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.models.base import LabelModel, TieBreak
-from hyperlabel.models.evidence import DENSE
+from hyperlabel.kernels import Float64
+from hyperlabel.models.base import LabelModel
+from hyperlabel.models.estimation.vote_sums import DENSE
 from hyperlabel.models.majority import vote_shares
 from hyperlabel.patterns import Patterns
-from hyperlabel.rows import Rows
-
-Floats = NDArray[np.float64]
 
 _DAMPING = 1e-8  # added to AdaGrad's sums of squares, as in the authors' code
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CLL(LabelModel):
     """Constrained label learning.
 
-    Probabilities are the learned labels, normalised. A pattern whose labels are all 0, which happens with three
-    or more classes, gets the shares of its votes. A pattern that `fit` did not see gets the labels of an item
-    without weight: finding them costs as much as the fit.
+    Probabilities are the learned labels, normalized. A pattern whose labels are all 0, which happens with three
+    or more classes, gets the shares of its votes. `predict` takes as many steps as the fit. An LF that was silent in
+    `fit` moves labels as much as the others do on average.
 
     Args:
         error_bound: The error that every LF shall have on every class.
         start: Where labels start: at one half (`even`), or each item at a `random` point of [0, 1]^k. With
-            `random` a pattern has the mean labels of its items.
+            `random`, `fit_predict` gives a pattern the mean labels of its items, while `predict`, which knows no
+            items, starts at one half.
         max_iter: Most AdaGrad steps.
         tol: Stop when a step moves the labels of an item, summed over classes, by less than this on average.
-        n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
-        classes: The classes, in the order of their probabilities.
-        tie_break: `first`, `abstain` or `random`, for items whose best classes are exactly tied.
-        seed: For `start="random"` and `tie_break="random"`.
 
     Attributes:
         errors_: (m, k) the error of each LF on each class under the learned labels; the bound itself for an LF
             that never votes.
+        residuals_: (steps, k, m) how far the error of each LF on each class was from the bound, at each step.
+        n_votes_: (m,) votes of each LF.
 
     >>> votes = [[0, 0, 1], [1, 1, -1], [-1, 0, 0], [1, 1, 1]]
     >>> CLL().fit(votes).predict(votes).tolist()
     [0, 1, 0, 1]
     """
 
-    def __init__(
-        self,
-        error_bound: float = 0.01,
-        start: Literal["even", "random"] = "even",
-        max_iter: int = 1000,
-        tol: float = 1e-5,
-        n_classes: int | None = None,
-        classes: Sequence[Hashable] | None = None,
-        tie_break: TieBreak = "first",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(n_classes=n_classes, classes=classes, tie_break=tie_break, seed=seed)
-        self.error_bound = error_bound
-        self.start = start
-        self.max_iter = max_iter
-        self.tol = tol
+    error_bound: float = 0.01
+    start: Literal["even", "random"] = "even"
+    max_iter: int = 1000
+    tol: float = 1e-5
 
-    def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
+    def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> Float64:
         self._check_params()
-        self._patterns = patterns if self.start == "random" else replace(patterns, inverse=None)
-        learned = self._learn(self._patterns)
-        self._labels, self.errors_ = learned.labels, learned.errors
-        self.n_iter_, self.converged_ = learned.n_iter, learned.converged
+        start, member = np.full((patterns.n_patterns, patterns.n_classes), 0.5), None
+        if self.start == "random":
+            start, member = self._draw(patterns)
+        learned = learn_labels(
+            patterns, start, member, error_bound=self.error_bound, max_iter=self.max_iter, tol=self.tol
+        )
+        self.errors_, self.n_votes_ = learned.errors, learned.n_votes
+        self.residuals_ = _fill_silent(learned.residuals, self.n_votes_)
+        self.n_iter_, self.converged_ = len(learned.residuals), learned.converged
+        return _normalize(learned.labels if member is None else _means(learned.labels.T, member).T, patterns)
+
+    def _draw(self, patterns: Patterns) -> tuple[Float64, NDArray[np.integer]]:
+        """A random start of each item, and the pattern that it has. -> (n, k), (n,)."""
+        if patterns.inverse is None:
+            raise ParameterError("start='random' needs items, but these votes were only counted; use start='even'")
+        drawn = np.random.RandomState(self._seed).rand(len(patterns.inverse), patterns.n_classes)
+        return drawn, patterns.inverse
 
     def _check_params(self) -> None:
         if not 0 <= self.error_bound <= 1:
@@ -95,60 +93,43 @@ class CLL(LabelModel):
         if not self.tol >= 0:
             raise ParameterError(f"tol is {self.tol!r}; expected 0 or more")
 
-    def _learn(self, patterns: Patterns) -> "Learned":
-        """Labels of patterns: those of `fit`, and behind them, perhaps, others without weight."""
-        member, start = None, np.full((patterns.n_patterns, patterns.n_classes), 0.5)
-        if patterns.inverse is not None:
-            others = np.arange(self._patterns.n_patterns, patterns.n_patterns)
-            drawn = np.random.RandomState(self.seed).rand(len(patterns.inverse), patterns.n_classes)
-            member, start = np.concatenate([patterns.inverse, others]), np.concatenate([drawn, start[others]])
-        learned = learn_labels(
-            patterns, start, member, error_bound=self.error_bound, max_iter=self.max_iter, tol=self.tol
-        )
-        return learned if member is None else learned._replace(labels=_means(learned.labels.T, member).T)
-
-    def _probabilities(self, patterns: Patterns) -> Floats:
-        place = patterns.find(self._patterns)
-        labels, unseen = self._labels[place], np.flatnonzero(place < 0)
-        if len(unseen):
-            labels[unseen] = self._learn_beside(patterns.rows.take(unseen))
-        return _normalise(labels, patterns)
-
-    def _learn_beside(self, rows: Rows) -> Floats:
-        """Labels of rows that `fit` did not see. -> (rows, k)."""
-        seen = self._patterns
-        both = seen.rows.concatenate(rows)
-        counts = np.concatenate([seen.counts, np.zeros(len(rows.starts) - 1, np.int64)])
-        patterns = replace(seen, starts=both.starts, lf=both.lf, vote=both.vote, counts=counts)
-        return self._learn(patterns).labels[seen.n_patterns :]
+    def _probabilities(self, patterns: Patterns) -> Float64:
+        errors = _Errors(patterns, self.n_votes_)
+        labels = np.full((patterns.n_classes, patterns.n_patterns), 0.5)
+        squares = np.zeros_like(labels)
+        for residuals in self.residuals_:
+            labels = _project(labels - _step(errors.gradient(residuals), squares))
+        return _normalize(labels.T, patterns)
 
 
 class Learned(NamedTuple):
     """What `learn_labels` returns.
 
     Attributes:
-        labels: (r, k) in [0, 1], not normalised.
+        labels: (r, k) in [0, 1], not normalized.
         errors: (m, k) the LFs' errors under the labels.
-        n_iter: Steps taken.
+        residuals: (steps, k, m) how far the errors were from the bound at each step.
+        n_votes: (m,) votes of each LF.
         converged: Whether the last step moved the labels by less than the tolerance.
     """
 
-    labels: Floats
-    errors: Floats
-    n_iter: int
+    labels: Float64
+    errors: Float64
+    residuals: Float64
+    n_votes: Float64
     converged: bool
 
 
 def learn_labels(
     patterns: Patterns,
-    start: Floats,
+    start: Float64,
     member: NDArray[np.integer] | None = None,
     *,
     error_bound: float = 0.01,
     max_iter: int = 1000,
     tol: float = 1e-5,
 ) -> Learned:
-    """Minimise the squared distance of all errors from the bound by projected AdaGrad.
+    """Minimize the squared distance of all errors from the bound by projected AdaGrad.
 
     Args:
         patterns: The votes.
@@ -166,16 +147,33 @@ def learn_labels(
     errors, labels = _Errors(patterns), start.T.copy()
     mean = labels if member is None else _means(labels, member)
     weight = np.repeat(patterns.counts[None] / patterns.n_items, len(labels), axis=0)  # (k, p)
-    squares, moved, steps = np.zeros_like(mean), np.inf, 0
-    while moved >= tol and steps < max_iter:
-        gradient = errors.gradient(errors.of(mean) - error_bound)
-        squares += gradient * gradient
-        move = gradient / np.sqrt(squares + _DAMPING)
-        labels = np.minimum(np.maximum(labels - (move if member is None else move[:, member]), 0), 1)
+    squares, moved, residuals = np.zeros_like(mean), np.inf, list[Float64]()
+    while moved >= tol and len(residuals) < max_iter:
+        residuals.append(errors.of(mean) - error_bound)
+        move = _step(errors.gradient(residuals[-1]), squares)
+        labels = _project(labels - (move if member is None else move[:, member]))
         before, mean = mean, labels if member is None else _means(labels, member)
-        moved, steps = float(np.vdot(weight, np.abs(mean - before))), steps + 1
+        moved = float(np.vdot(weight, np.abs(mean - before)))
     final = np.where(errors.n_votes > 0, errors.of(mean), error_bound)
-    return Learned(labels.T, final.T, steps, bool(moved < tol))
+    return Learned(labels.T, np.ascontiguousarray(final.T), np.array(residuals), errors.n_votes, bool(moved < tol))
+
+
+def _step(gradient: Float64, squares: Float64) -> Float64:
+    """A step of AdaGrad, whose sums of squares are changed in place. (k, p), (k, p) -> (k, p)."""
+    squares += gradient * gradient
+    return np.asarray(gradient / np.sqrt(squares + _DAMPING))
+
+
+def _project(labels: Float64) -> Float64:
+    return np.minimum(np.maximum(labels, 0), 1)
+
+
+def _fill_silent(residuals: Float64, n_votes: Float64) -> Float64:
+    """Residuals with which LFs that never vote move labels as others do on average. (s, k, m), (m,) -> (s, k, m)."""
+    voting = n_votes > 0
+    if voting.any():
+        residuals[:, :, ~voting] = (residuals[:, :, voting] / n_votes[voting]).mean(2, keepdims=True)
+    return residuals
 
 
 class _Errors:
@@ -185,16 +183,20 @@ class _Errors:
     every class, and both are matrix products. Else sums over all votes of an LF or a pattern, minus twice the sums
     over its votes for c, give both.
 
+    Args:
+        patterns: The patterns.
+        n_votes: (m,) votes of each LF that its errors are means over; those of the patterns if not given.
+
     Attributes:
-        n_votes: (m,) votes of each LF.
+        n_votes: (m,) the same.
     """
 
-    def __init__(self, patterns: Patterns) -> None:
+    def __init__(self, patterns: Patterns, n_votes: Float64 | None = None) -> None:
         p, m, k = self._shape = patterns.n_patterns, patterns.n_lfs, patterns.n_classes
         self._counts = patterns.counts.astype(np.float64)
         self._row, self._lf, self._vote = patterns.row, patterns.lf, patterns.vote
         said_yes = self._sum_own(np.ones((k, p)))
-        self.n_votes = said_yes.sum(0)
+        self.n_votes = said_yes.sum(0) if n_votes is None else n_votes
         self._divisor = np.maximum(self.n_votes, 1)
         self._yes_share = said_yes / self._divisor
         self._is_dense = k * m * p <= DENSE
@@ -214,20 +216,20 @@ class _Errors:
         shares = says / self._divisor[:, None]
         self._adds, self._slopes = shares * self._counts, 2 * shares.transpose(0, 2, 1)
 
-    def of(self, labels: Floats) -> Floats:
+    def of(self, labels: Float64) -> Float64:
         """The errors. (k, p) -> (k, m)."""
         if self._is_dense:
             return np.asarray(self._yes_share + (self._adds @ labels[:, :, None])[:, :, 0])
         total = _segment_sums((labels * self._counts)[:, self._row[self._by_lf]], self._lf_starts)
         return np.asarray(self._yes_share + (total - 2 * self._sum_own(labels)) / self._divisor)
 
-    def _sum_own(self, labels: Floats) -> Floats:
+    def _sum_own(self, labels: Float64) -> Float64:
         """Sum of the labels of the voted class over each LF's votes for it. (k, p) -> (k, m)."""
         _, m, k = self._shape
         weights = labels[self._vote, self._row] * self._counts[self._row]
         return np.asarray(np.bincount(self._vote * m + self._lf, weights, k * m).reshape(k, m), np.float64)
 
-    def gradient(self, residuals: Floats) -> Floats:
+    def gradient(self, residuals: Float64) -> Float64:
         """Gradient of the sum of squared residuals by an item's labels. (k, m) -> (k, p)."""
         if self._is_dense:
             return np.asarray((self._slopes @ residuals[:, :, None])[:, :, 0])
@@ -238,7 +240,7 @@ class _Errors:
         return np.asarray(total - 2 * own)
 
 
-def _segment_sums(values: Floats, starts: NDArray[np.integer]) -> Floats:
+def _segment_sums(values: Float64, starts: NDArray[np.integer]) -> Float64:
     """Sums of runs of columns, 0 for an empty run. (k, e), (s + 1,) -> (k, s)."""
     sums = np.zeros((len(values), len(starts) - 1))
     filled = np.flatnonzero(np.diff(starts))
@@ -247,14 +249,14 @@ def _segment_sums(values: Floats, starts: NDArray[np.integer]) -> Floats:
     return sums
 
 
-def _means(labels: Floats, member: NDArray[np.integer]) -> Floats:
+def _means(labels: Float64, member: NDArray[np.integer]) -> Float64:
     """Mean labels of the columns of each pattern, all of which have one. (k, r), (r,) -> (k, p)."""
     size = np.bincount(member)
     return np.stack([np.bincount(member, labels_of_class) / size for labels_of_class in labels])
 
 
-def _normalise(labels: Floats, patterns: Patterns) -> Floats:
+def _normalize(labels: Float64, patterns: Patterns) -> Float64:
     """Labels, or votes where all labels are 0, as probabilities. (p, k) -> (p, k)."""
     rows = np.where(labels.any(1, keepdims=True), labels, vote_shares(patterns))
-    normalised: Floats = rows / rows.sum(1, keepdims=True)
-    return normalised
+    normalized: Float64 = rows / rows.sum(1, keepdims=True)
+    return normalized

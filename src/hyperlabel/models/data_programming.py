@@ -1,34 +1,32 @@
-"""Data programming: one accuracy weight an LF in a factor graph, fitted to the votes.
+"""Data programming: one accuracy weight per LF in a factor graph, fitted to the votes.
 
 A. Ratner et al., "Data Programming: Creating Large Training Sets, Quickly", NeurIPS 2016, as in Snorkel up to 0.7.
 Each class against the rest is a problem of its own, in which the votes v_j and the truth Y are +1 or -1 and
 abstaining is 0: P(v, Y) is proportional to exp(sum over j of W_j v_j Y), so that P(Y = 1 | v) = sigmoid(2 W.v). The
-probabilities of the classes' problems are normalised. Weights start at 1 and are drawn to 1.
+probabilities of the classes' problems are normalized. Weights start at 1 and are drawn to 1.
 
 Snorkel learns by Gibbs sampling and stochastic gradient steps. This module follows their expected dynamics,
     dW_j/dt = mean of v_j tanh(W.v) - 2 sinh W_j / (1 + 2 cosh W_j) - 0.1 (W_j - 1),
 the mean over items of what the votes say, less what the model expects, less the pull to 1; so it is deterministic,
 and as close to a run of Snorkel as runs with two seeds are to each other. By default it is followed until it rests.
-Snorkel stops after 30 epochs of two steps of 1e-4 an item, whose length therefore grows with the number of items
+Snorkel stops after 30 epochs of two steps of 1e-4 per item, whose length therefore grows with the number of items
 (`epochs=30`): few items learn little.
 
 The graph has no factor for how often an LF votes. Abstaining is one of three outcomes of W_j, so that a weight
 measures coverage as much as accuracy, and LFs that only ever vote for one class can drag all items to it.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.kernels import softmax
-from hyperlabel.models.base import LabelModel, TieBreak
-from hyperlabel.models.evidence import VoteSums
+from hyperlabel.kernels import Float64, softmax
+from hyperlabel.models.base import LabelModel
+from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.patterns import Patterns
-
-Floats = NDArray[np.float64]
 
 _START = 1.0
 _PULL = 0.1
@@ -40,18 +38,17 @@ _LONGEST_STEP = 3.0  # no weight returns at a rate above 2/3 + 0.1, so steps bel
 _TINY = float(np.finfo(np.float64).tiny)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DataProgramming(LabelModel):
     """Labels by learned accuracy weights.
+
+    An LF that was silent in `fit` has weight 1, to which all weights are drawn.
 
     Args:
         epochs: How long to learn, in epochs of Snorkel (30 there), in which items without votes count; if not
             given, until the weights rest.
         max_iter: Most steps of the integration.
         tol: Weights rest when none moves faster than this.
-        n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
-        classes: The classes, in the order of their probabilities.
-        tie_break: `first`, `abstain` or `random`, for items whose best classes are exactly tied.
-        seed: For `tie_break="random"`; everything else is deterministic.
 
     Attributes:
         weights_: (m, k) the weight of each LF's votes in each class's problem.
@@ -64,20 +61,9 @@ class DataProgramming(LabelModel):
     True
     """
 
-    def __init__(
-        self,
-        epochs: int | None = None,
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        n_classes: int | None = None,
-        classes: Sequence[Hashable] | None = None,
-        tie_break: TieBreak = "first",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(n_classes=n_classes, classes=classes, tie_break=tie_break, seed=seed)
-        self.epochs = epochs
-        self.max_iter = max_iter
-        self.tol = tol
+    epochs: int | None = None
+    max_iter: int = 1000
+    tol: float = 1e-6
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
         self._check_params()
@@ -88,7 +74,8 @@ class DataProgramming(LabelModel):
         start = np.full((patterns.n_lfs, dynamics.signs.shape[1]), _START)
         course = follow(dynamics.slope, start, end, self.max_iter, self.tol)
         self.n_iter_, self.converged_ = course.n_steps, course.arrived
-        self.weights_ = np.broadcast_to(course.place, (patterns.n_lfs, patterns.n_classes)).copy()
+        self.weights_ = np.broadcast_to(course.values, (patterns.n_lfs, patterns.n_classes)).copy()
+        self.weights_[np.bincount(patterns.lf, minlength=patterns.n_lfs) == 0] = _START
 
     def _check_params(self) -> None:
         if self.epochs is not None and self.epochs < 0:
@@ -98,13 +85,13 @@ class DataProgramming(LabelModel):
         if not self.tol > 0:
             raise ParameterError(f"tol is {self.tol!r}; expected more than 0")
 
-    def _probabilities(self, patterns: Patterns) -> Floats:
+    def _probabilities(self, patterns: Patterns) -> Float64:
         signs = np.where(np.eye(patterns.n_classes, dtype=bool), 1.0, -1.0)
         margins = VoteSums(patterns).add_evidence(signs * self.weights_[:, None])
         return softmax(-np.logaddexp(0, -2 * margins))
 
 
-def _signs(k: int) -> Floats:
+def _signs(k: int) -> Float64:
     """+1 for votes for a problem's class, -1 for others; with two classes the problems mirror each other. -> (k, r)."""
     signs = np.where(np.eye(k, dtype=bool), 1.0, -1.0)
     return signs[:, 1:] if k == 2 else signs
@@ -121,16 +108,16 @@ class _Dynamics:
     """
 
     sums: VoteSums
-    signs: Floats
+    signs: Float64
     items: int
 
-    def slope(self, weights: Floats) -> Floats:
+    def slope(self, weights: Float64) -> Float64:
         """dW/dt. (m, r) -> (m, r)."""
         margins = self.sums.add_evidence(self.signs * weights[:, None])  # (p, r)
         said = np.einsum("mkr,kr->mr", self.sums.count_votes(np.tanh(margins)), self.signs)
         half = np.tanh(0.5 * weights)
         expected = 4 * half / (3 + half * half)  # 2 sinh W / (1 + 2 cosh W)
-        slope: Floats = said / self.items - expected - (_PULL * weights - _PULL * _START)
+        slope: Float64 = said / self.items - expected - (_PULL * weights - _PULL * _START)
         return slope
 
 
@@ -139,39 +126,39 @@ class Course:
     """Where an integration ended.
 
     Attributes:
-        place: The values at the end.
+        values: Those at the end.
         n_steps: Steps taken.
         arrived: Whether the end or a rest was reached in them.
     """
 
-    place: Floats
+    values: Float64
     n_steps: int
     arrived: bool
 
 
-def follow(slope: Callable[[Floats], Floats], place: Floats, end: float, max_steps: int, rest: float) -> Course:
+def follow(slope: Callable[[Float64], Float64], values: Float64, end: float, max_steps: int, rest: float) -> Course:
     """Integrate dx/dt = slope(x) from time 0 to an end, or until nothing moves faster than `rest`.
 
     Third-order Runge-Kutta steps (P. Bogacki and L. F. Shampine, 1989) as long as their error allows.
 
-    >>> follow(lambda x: 1 - x, np.zeros(1), 1.0, 100, 1e-9).place.round(3).tolist()
+    >>> follow(lambda x: 1 - x, np.zeros(1), 1.0, 100, 1e-9).values.round(3).tolist()
     [0.632]
-    >>> follow(lambda x: 1 - x, np.zeros(1), np.inf, 100, 1e-9).place.round(3).tolist()
+    >>> follow(lambda x: 1 - x, np.zeros(1), np.inf, 100, 1e-9).values.round(3).tolist()
     [1.0]
     """
     time, length, n_steps = 0.0, 0.1, 0
-    slopes = np.empty((4, *place.shape))  # at the start of a step, a half on, three quarters on, at its end
-    flat, slopes[0] = slopes.reshape(4, -1), slope(place)
+    slopes = np.empty((4, *values.shape))  # at the start of a step, a half on, three quarters on, at its end
+    flat, slopes[0] = slopes.reshape(4, -1), slope(values)
     while not (arrived := bool(time >= end or np.abs(slopes[0]).max() <= rest)) and n_steps < max_steps:
         length = min(length, end - time)
-        slopes[1] = slope(place + 0.5 * length * slopes[0])
-        slopes[2] = slope(place + 0.75 * length * slopes[1])
-        there = place + (length * _STEP @ flat[:3]).reshape(place.shape)
-        slopes[3] = slope(there)
+        slopes[1] = slope(values + 0.5 * length * slopes[0])
+        slopes[2] = slope(values + 0.75 * length * slopes[1])
+        moved = values + (length * _STEP @ flat[:3]).reshape(values.shape)
+        slopes[3] = slope(moved)
         error = length * float(np.abs(_ERROR @ flat).max())
         if error <= _STEP_ERROR:
-            time, place, slopes[0] = time + length, there, slopes[3]
+            time, values, slopes[0] = time + length, moved, slopes[3]
         growth = 0.9 * (_STEP_ERROR / max(error, _TINY)) ** (1 / 3)
         length = min(_LONGEST_STEP, length * min(max(growth, 0.2), 5))
         n_steps += 1
-    return Course(place, n_steps, arrived)
+    return Course(values, n_steps, arrived)

@@ -18,66 +18,54 @@ as often as on the others and is right with probability 0.7. `smoothing=0` is ma
 """
 
 from abc import abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.kernels import softmax
-from hyperlabel.models.assumptions import accurate_votes, check_class_balance
-from hyperlabel.models.base import LabelModel, TieBreak
-from hyperlabel.models.evidence import VoteSums
+from hyperlabel.kernels import Float64, softmax
+from hyperlabel.models.base import LabelModel
+from hyperlabel.models.estimation.assumptions import accurate_votes
+from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.models.majority import vote_shares
 from hyperlabel.patterns import Patterns
 
-Floats = NDArray[np.float64]
 Abstain = Literal["one-sided", "ignore", "outcome"]
 
 _TINY = np.finfo(np.float64).tiny
 _LOG_ZERO = -1e4  # can be added and subtracted, and is the logarithm of a number that rounds to exactly 0
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ConfusionModel(LabelModel):
-    """EM over confusion matrices, one an LF; what is imagined beside the votes is left open.
+    """EM over confusion matrices, one per LF; what is imagined beside the votes is left open.
 
     Args:
         class_balance: (k,) the probabilities of the classes; learned if not given.
-        abstain: Whether abstaining is an outcome of an LF like any vote: `one-sided`, `ignore` or `outcome`.
-        learn_from_empty: Whether items on which every LF abstains take part in learning.
+        abstain: Whether abstaining is an outcome of an LF like any vote: for LFs that vote for one class only
+            (`one-sided`), for none (`ignore`), or for all (`outcome`).
         max_iter: Most steps of EM.
         tol: Stop when a step moves less than this part of an item's probability on average.
-        n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
-        classes: The classes, in the order of their probabilities.
-        tie_break: `first`, `abstain` or `random`, for items whose best classes are exactly tied.
-        seed: For `tie_break="random"`; everything else is deterministic.
+
+    Attributes:
+        class_balance_: (k,) the probabilities of the classes.
+        confusion_: (m, k, k) the probability of each vote, by LF and class. Rows sum to 1, or to 1 minus the
+            probability of abstaining where that is an outcome.
+        abstain_is_outcome_: (m,) whether abstaining was an outcome, by LF.
     """
+
+    class_balance: Sequence[float] | Float64 | None = None
+    abstain: Abstain = "one-sided"
+    max_iter: int = 2000
+    tol: float = 1e-4
 
     learns_from_gold = True
 
-    def __init__(
-        self,
-        *,
-        class_balance: Sequence[float] | Floats | None,
-        abstain: Abstain,
-        learn_from_empty: bool,
-        max_iter: int,
-        tol: float,
-        n_classes: int | None,
-        classes: Sequence[Hashable] | None,
-        tie_break: TieBreak,
-        seed: int,
-    ) -> None:
-        super().__init__(n_classes=n_classes, classes=classes, tie_break=tie_break, seed=seed)
-        self.class_balance = class_balance
-        self.abstain = abstain
-        self.learn_from_empty = learn_from_empty
-        self.max_iter = max_iter
-        self.tol = tol
-
     @abstractmethod
-    def _imagine(self, votes: Floats, accurate: Floats) -> tuple[float, Floats]:
+    def _imagine(self, votes: Float64, accurate: Float64) -> tuple[float, Float64]:
         """How many items each row of a confusion matrix gets beside its own, and the votes on them.
 
         Args:
@@ -90,8 +78,7 @@ class ConfusionModel(LabelModel):
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
         self._check_params()
-        stated, k = self.class_balance, patterns.n_classes
-        balance = None if stated is None else check_class_balance(stated, k)
+        balance, k = self._stated_balance(), patterns.n_classes
         sums, (free, known) = VoteSums(patterns), self._split_items(patterns, gold)
         taken, weight = sums.counts * (free[:, 0] + known.sum(1)), sums.counts[:, None] * free / 2
         self.abstain_is_outcome_ = self._find_outcomes(patterns)
@@ -102,14 +89,17 @@ class ConfusionModel(LabelModel):
         self.converged_ = False
         with np.errstate(divide="ignore"):
             while self.n_iter_ < self.max_iter and not self.converged_:
-                behind = posterior if gold is None else free * posterior + known
-                votes, sizes = sums.count_votes(behind), taken @ behind
-                confusion = _estimate(votes, sizes, *self._imagine(votes, accurate), abstentions)
+                shares = posterior if gold is None else free * posterior + known
+                votes, sizes = sums.count_votes(shares), taken @ shares
+                smoothing, imagined = self._imagine(votes, accurate)
+                confusion = _estimate(votes, sizes, smoothing, imagined, abstentions)
                 last, posterior = posterior, _infer(sums, confusion, sizes if balance is None else balance)
                 self.converged_ = bool(np.vdot(weight, np.abs(posterior - last)) <= enough)
                 self.n_iter_ += 1
         self.class_balance_ = sizes / sizes.sum() if balance is None else balance
-        self.confusion_: Floats = confusion.voting.transpose(0, 2, 1)
+        silent = np.bincount(patterns.lf, minlength=patterns.n_lfs) == 0
+        voting = np.where(silent[:, None, None], imagined, confusion.voting)
+        self.confusion_ = np.ascontiguousarray(voting.transpose(0, 2, 1))
 
     def _check_params(self) -> None:
         if self.abstain not in ("one-sided", "ignore", "outcome"):
@@ -119,23 +109,27 @@ class ConfusionModel(LabelModel):
         if not self.tol >= 0:
             raise ParameterError(f"tol is {self.tol!r}; expected 0 or more")
 
-    def _split_items(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> tuple[Floats, Floats]:
+    def _learns_from_empty(self) -> bool:
+        """Whether items on which every LF abstains take part in learning."""
+        return False
+
+    def _split_items(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> tuple[Float64, Float64]:
         """The parts of each pattern's items without gold, the same for all classes, and with each as gold. (p, k)."""
         if gold is None:
             gold = np.zeros((patterns.n_patterns, patterns.n_classes), np.int64)
-        taken = patterns.has_votes | self.learn_from_empty
+        taken = patterns.has_votes | self._learns_from_empty()
         known = gold * (taken / patterns.counts)[:, None]
         free = (taken - known.sum(1))[:, None]
         return np.repeat(free, patterns.n_classes, axis=1), known
 
     def _find_outcomes(self, patterns: Patterns) -> NDArray[np.bool_]:
-        """Whether abstaining is an outcome of each LF. -> (m,)."""
-        if self.abstain != "one-sided":
-            return np.full(patterns.n_lfs, self.abstain == "outcome")
+        """Whether abstaining is an outcome of each LF, which of one that never votes it is not. -> (m,)."""
         votes_for = np.zeros((patterns.n_lfs, patterns.n_classes), bool)
         votes_for[patterns.lf, patterns.vote] = True
-        one_sided: NDArray[np.bool_] = votes_for.sum(1) <= 1
-        return one_sided
+        sides = votes_for.sum(1)
+        most = {"one-sided": 1, "ignore": 0, "outcome": patterns.n_classes}[self.abstain]
+        outcome: NDArray[np.bool_] = (sides > 0) & (sides <= most)
+        return outcome
 
     def _find_abstentions(self, sums: VoteSums, items: float) -> "_Abstentions":
         """Whether abstaining is an outcome, and how often LFs vote."""
@@ -144,34 +138,22 @@ class ConfusionModel(LabelModel):
         outcome = self.abstain_is_outcome_[:, None].astype(np.float64)
         return _Abstentions(outcome if outcome.any() else None, coverage[:, None, None])
 
-    def _probabilities(self, patterns: Patterns) -> Floats:
+    def _probabilities(self, patterns: Patterns) -> Float64:
         abstaining = np.where(self.abstain_is_outcome_[:, None], np.maximum(1 - self.confusion_.sum(2), 0), 1)
         confusion = _Confusion(self.confusion_.transpose(0, 2, 1), abstaining)
         with np.errstate(divide="ignore"):
             return _infer(VoteSums(patterns), confusion, self.class_balance_)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DawidSkene(ConfusionModel):
-    """Labels by learned confusion matrices, one an LF.
+    """Labels by learned confusion matrices, one per LF. Further parameters and attributes: `ConfusionModel`.
+
+    An LF that was silent in `fit` is right with probability 0.7, and its abstaining says nothing.
 
     Args:
-        class_balance: (k,) the probabilities of the classes; learned if not given.
-        abstain: Whether abstaining is an outcome of an LF like any vote: for LFs that vote for one class only
-            (`one-sided`), for none (`ignore`, as in the paper's comparison), or for all (`outcome`).
         smoothing: How many imagined items, voted on with accuracy 0.7, each row of each confusion matrix gets.
         learn_from_empty: Whether items on which every LF abstains take part in learning.
-        max_iter: Most steps of EM.
-        tol: Stop when a step moves less than this part of an item's probability on average.
-        n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
-        classes: The classes, in the order of their probabilities.
-        tie_break: `first`, `abstain` or `random`, for items whose best classes are exactly tied.
-        seed: For `tie_break="random"`; everything else is deterministic.
-
-    Attributes:
-        class_balance_: (k,) the probabilities of the classes.
-        confusion_: (m, k, k) the probability of each vote, by LF and class. Rows sum to 1, or to 1 minus the
-            probability of abstaining where that is an outcome.
-        abstain_is_outcome_: (m,) whether abstaining was an outcome, by LF.
 
     >>> votes = [[0, 0, 1], [1, 1, 1], [0, 0, 0], [1, 1, 0], [0, -1, 1], [1, -1, 0]]
     >>> model = DawidSkene().fit(votes)
@@ -181,38 +163,18 @@ class DawidSkene(ConfusionModel):
     [[1.0, 0.0], [0.0, 1.0]]
     """
 
-    def __init__(
-        self,
-        class_balance: Sequence[float] | Floats | None = None,
-        abstain: Abstain = "one-sided",
-        smoothing: float = 0.01,
-        learn_from_empty: bool = False,
-        max_iter: int = 2000,
-        tol: float = 1e-4,
-        n_classes: int | None = None,
-        classes: Sequence[Hashable] | None = None,
-        tie_break: TieBreak = "first",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(
-            class_balance=class_balance,
-            abstain=abstain,
-            learn_from_empty=learn_from_empty,
-            max_iter=max_iter,
-            tol=tol,
-            n_classes=n_classes,
-            classes=classes,
-            tie_break=tie_break,
-            seed=seed,
-        )
-        self.smoothing = smoothing
+    smoothing: float = 0.01
+    learn_from_empty: bool = False
 
     def _check_params(self) -> None:
         super()._check_params()
         if not 0 <= self.smoothing < np.inf:
             raise ParameterError(f"smoothing is {self.smoothing!r}; expected a number of items from 0 on")
 
-    def _imagine(self, votes: Floats, accurate: Floats) -> tuple[float, Floats]:
+    def _learns_from_empty(self) -> bool:
+        return self.learn_from_empty
+
+    def _imagine(self, votes: Float64, accurate: Float64) -> tuple[float, Float64]:
         return self.smoothing, accurate
 
 
@@ -224,8 +186,8 @@ class _Confusion(NamedTuple):
         abstaining: (m, k) of abstaining, by LF and class, 1 where it is not an outcome; None if it never is.
     """
 
-    voting: Floats
-    abstaining: Floats | None
+    voting: Float64
+    abstaining: Float64 | None
 
 
 class _Abstentions(NamedTuple):
@@ -236,12 +198,12 @@ class _Abstentions(NamedTuple):
         coverage: (m, 1, 1) share of items that each LF votes on; 1 where abstaining is not an outcome.
     """
 
-    outcome: Floats | None
-    coverage: Floats
+    outcome: Float64 | None
+    coverage: Float64
 
 
 def _estimate(
-    votes: Floats, sizes: Floats, smoothing: float, imagined: Floats, abstentions: _Abstentions
+    votes: Float64, sizes: Float64, smoothing: float, imagined: Float64, abstentions: _Abstentions
 ) -> _Confusion:
     """Probabilities that counted and imagined votes imply.
 
@@ -260,7 +222,7 @@ def _estimate(
     return _Confusion(voted / total[:, None], 1 - abstentions.outcome * (spoken / total))
 
 
-def _infer(sums: VoteSums, confusion: _Confusion, sizes: Floats) -> Floats:
+def _infer(sums: VoteSums, confusion: _Confusion, sizes: Float64) -> Float64:
     """Probabilities of the classes by Bayes' rule, from confusions and what classes are proportional to. -> (p, k)."""
     evidence, nobody_votes = _log(confusion.voting), np.log(sizes)
     if confusion.abstaining is not None:
@@ -269,6 +231,6 @@ def _infer(sums: VoteSums, confusion: _Confusion, sizes: Floats) -> Floats:
     return softmax(nobody_votes + sums.add_evidence(evidence))
 
 
-def _log(probabilities: Floats) -> Floats:
+def _log(probabilities: Float64) -> Float64:
     """Logarithms, finite also where a probability is 0, of which callers keep NumPy from warning."""
     return np.maximum(np.log(probabilities), _LOG_ZERO)

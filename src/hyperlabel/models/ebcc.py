@@ -11,28 +11,26 @@ an item's class c and subtype g,
     log rho_cg = E log balance_c + E log subtype_cg + sum over votes of E log confusion_jcg[vote] + constant.
 
 The bound that this raises (ELBO) has many maxima, so it is run from several random starts, and the highest bound
-wins. What a Dirichlet posterior adds to the bound is the logarithm of its normaliser: its entropy cancels the
+wins. What a Dirichlet posterior adds to the bound is the logarithm of its normalizer: its entropy cancels the
 rest.
 
 Abstentions are ignored, as in the paper. LFs that vote for one class only then say nothing, and with such LFs
 alone the model finds little more than the largest class.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError, require
-from hyperlabel.kernels import find_first, hash_rows, softmax
-from hyperlabel.models.assumptions import check_class_balance
-from hyperlabel.models.base import LabelModel, TieBreak
-from hyperlabel.models.evidence import DENSE, VoteSums
+from hyperlabel.kernels import Float64, find_first, hash_rows, softmax
+from hyperlabel.models.base import SEEDS, LabelModel
+from hyperlabel.models.estimation.vote_sums import DENSE, VoteSums
 from hyperlabel.models.majority import vote_shares
 from hyperlabel.patterns import Patterns
-
-Floats = NDArray[np.float64]
 
 _SUBTYPE_PRIOR = 0.1  # of all subtypes of a class together
 _RIGHT_PRIOR, _WRONG_PRIOR = 4.0, 1.0
@@ -41,8 +39,11 @@ _EMPTY = 1e-12  # a subtype with fewer items is empty
 _RELATIVE_TOL = 1e-5  # movement of a probability, for each unit of it, that is none
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EBCC(LabelModel):
     """Labels by confusion matrices of subtypes of classes.
+
+    An LF that was silent in `fit` votes as the prior expects of any: 4 parts for the right class, 1 for each other.
 
     Args:
         subtypes: Number of subtypes of each class, G.
@@ -52,42 +53,26 @@ class EBCC(LabelModel):
             of each item (`items`), drawn as in the authors' code: start r of seed s is its seed s + r.
         max_iter: Most steps of each run.
         tol: Stop when a step moves no item's probability of any class by more than this.
-        n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
-        classes: The classes, in the order of their probabilities.
-        tie_break: `first`, `abstain` or `random`, for items whose best classes are exactly tied.
-        seed: For the starts and `tie_break="random"`.
 
     Attributes:
         class_balance_: (k,) the probabilities of the classes.
         confusion_: (m, k, k) the probability of each vote, by LF and class, all subtypes together.
         subtype_shares_: (k, G) the probabilities of the subtypes of each class.
         elbos_: (restarts,) the bound that each start reached.
+        prior_: (k * G,) expected log-probabilities of the subtypes of all classes.
+        evidence_: (m, k, k * G) what each vote adds to them, by LF, vote and subtype.
 
     >>> votes = [[0, 0, 1], [1, 1, 1], [0, 0, 0], [1, 1, 0], [0, -1, 1], [1, -1, 0]]
     >>> EBCC().fit(votes).predict(votes).tolist()
     [0, 1, 0, 1, 0, 1]
     """
 
-    def __init__(
-        self,
-        subtypes: int = 10,
-        restarts: int = 20,
-        class_balance: Sequence[float] | Floats | None = None,
-        draw: Literal["patterns", "items"] = "patterns",
-        max_iter: int = 1000,
-        tol: float = 1e-3,
-        n_classes: int | None = None,
-        classes: Sequence[Hashable] | None = None,
-        tie_break: TieBreak = "first",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(n_classes=n_classes, classes=classes, tie_break=tie_break, seed=seed)
-        self.subtypes = subtypes
-        self.restarts = restarts
-        self.class_balance = class_balance
-        self.draw = draw
-        self.max_iter = max_iter
-        self.tol = tol
+    subtypes: int = 10
+    restarts: int = 20
+    class_balance: Sequence[float] | Float64 | None = None
+    draw: Literal["patterns", "items"] = "patterns"
+    max_iter: int = 1000
+    tol: float = 1e-3
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
         self._check_params()
@@ -95,7 +80,7 @@ class EBCC(LabelModel):
         inference = _Inference(patterns, self._expect_sizes(patterns), self.subtypes)
         draw = _draw_by_patterns if self.draw == "patterns" else _draw_by_items
         best, elbos = None, []
-        for start in draw(patterns, self.subtypes, self.restarts, self.seed):
+        for start in draw(patterns, self.subtypes, self.restarts, self._seed):
             run = inference.run(start, self.max_iter, self.tol)
             elbos.append(run.elbo)
             if best is None or run.elbo > best.elbo:
@@ -114,13 +99,11 @@ class EBCC(LabelModel):
         if not self.tol >= 0:
             raise ParameterError(f"tol is {self.tol!r}; expected 0 or more")
 
-    def _expect_sizes(self, patterns: Patterns) -> Floats:
+    def _expect_sizes(self, patterns: Patterns) -> Float64:
         """Number of items of each class that is expected beforehand. -> (k,)."""
-        sizes: Floats = patterns.counts @ vote_shares(patterns)
-        if self.class_balance is None:
-            return sizes
-        stated: Floats = sizes.sum() * check_class_balance(self.class_balance, patterns.n_classes)
-        return stated
+        sizes, stated = patterns.counts @ vote_shares(patterns), self._stated_balance()
+        expected: Float64 = sizes if stated is None else sizes.sum() * stated
+        return expected
 
     def _keep(self, inference: "_Inference", posterior: "_Posterior") -> None:
         """Keep what was learned, for reading and for predicting."""
@@ -128,13 +111,13 @@ class EBCC(LabelModel):
         self.class_balance_ = posterior.sizes / posterior.sizes.sum()
         self.subtype_shares_ = posterior.subtypes / posterior.subtypes.sum(1, keepdims=True)
         by_subtype = votes / votes.sum(1, keepdims=True)
-        self.confusion_: Floats = np.einsum("jvcg,cg->jcv", by_subtype, self.subtype_shares_)
-        self._evidence = _expected_log(votes, 1).reshape(*votes.shape[:2], -1)
-        self._base = posterior.expected_log_balance()
+        self.confusion_ = np.ascontiguousarray(np.einsum("jvcg,cg->jcv", by_subtype, self.subtype_shares_))
+        self.evidence_ = _expected_log(votes, 1).reshape(*votes.shape[:2], -1)
+        self.prior_ = posterior.expected_log_balance()
 
-    def _probabilities(self, patterns: Patterns) -> Floats:
-        joint = softmax(self._base + VoteSums(patterns).add_evidence(self._evidence))
-        probabilities: Floats = joint.reshape(patterns.n_patterns, patterns.n_classes, -1).sum(2)
+    def _probabilities(self, patterns: Patterns) -> Float64:
+        joint = softmax(self.prior_ + VoteSums(patterns).add_evidence(self.evidence_))
+        probabilities: Float64 = joint.reshape(patterns.n_patterns, patterns.n_classes, -1).sum(2)
         return probabilities
 
 
@@ -148,14 +131,14 @@ class _Posterior(NamedTuple):
         columns: (q,) the subtypes that hold items, as class * G + subtype.
     """
 
-    sizes: Floats
-    subtypes: Floats
-    votes: Floats
+    sizes: Float64
+    subtypes: Float64
+    votes: Float64
     columns: NDArray[np.intp]
 
-    def expected_log_balance(self) -> Floats:
+    def expected_log_balance(self) -> Float64:
         """E log balance + E log subtype. -> (kG,)."""
-        joint: Floats = _expected_log(self.sizes, 0)[:, None] + _expected_log(self.subtypes, 1)
+        joint: Float64 = _expected_log(self.sizes, 0)[:, None] + _expected_log(self.subtypes, 1)
         return joint.reshape(-1)
 
 
@@ -180,7 +163,7 @@ class _Inference:
         subtypes: Number of subtypes of each class, G.
     """
 
-    def __init__(self, patterns: Patterns, expected_sizes: Floats, subtypes: int) -> None:
+    def __init__(self, patterns: Patterns, expected_sizes: Float64, subtypes: int) -> None:
         self._m, self._k, self._subtypes = patterns.n_lfs, patterns.n_classes, subtypes
         self._has_votes = patterns.has_votes[:, None]
         self._counts = (patterns.counts * patterns.has_votes).astype(np.float64)
@@ -192,7 +175,7 @@ class _Inference:
         self._first_pair, self._pair_voter = np.flatnonzero(begins), np.cumsum(begins) - 1
         self._casts, self._is_cast = _tabulate(patterns, pair, len(pairs))
 
-    def run(self, start: Floats, max_iter: int, tol: float) -> _Run:
+    def run(self, start: Float64, max_iter: int, tol: float) -> _Run:
         """Raise the bound from a start, (p, kG) items of each pattern by class and subtype."""
         items, columns = start, np.arange(start.shape[1])
         is_class, prior = self._is_class, self._vote_prior(self._pair_vote, columns)
@@ -211,38 +194,38 @@ class _Inference:
                 is_class, prior = is_class[held], prior[:, held]
         return _Run(posterior, self._bound(posterior, rho), n_iter, converged)
 
-    def _update(self, items: Floats, columns: NDArray[np.intp]) -> _Posterior:
+    def _update(self, items: Float64, columns: NDArray[np.intp]) -> _Posterior:
         """The Dirichlet posteriors that items, (p, q), imply."""
         held = np.zeros((self._k, self._subtypes))
         held.flat[columns] = items.sum(0)
         sizes = np.maximum(self._expected_sizes + held.sum(1), _TINY)
         return _Posterior(sizes, _SUBTYPE_PRIOR / self._subtypes + held, self._is_cast @ items, columns)
 
-    def _vote_prior(self, vote: NDArray[np.integer], columns: NDArray[np.intp]) -> Floats:
+    def _vote_prior(self, vote: NDArray[np.integer], columns: NDArray[np.intp]) -> Float64:
         """Prior parameters of votes. (c,), (q,) -> (c, q)."""
         return np.where(vote[:, None] == columns // self._subtypes, _RIGHT_PRIOR, _WRONG_PRIOR)
 
-    def _expected_log_votes(self, votes: Floats, prior: Floats) -> Floats:
+    def _expected_log_votes(self, votes: Float64, prior: Float64) -> Float64:
         """E log confusion of the pairs and subtypes in use, from votes and their prior. (c, q), (c, q) -> (c, q)."""
         from scipy.special import digamma
 
         totals = np.add.reduceat(votes, self._first_pair) + (_RIGHT_PRIOR + (self._k - 1) * _WRONG_PRIOR)
-        expected: Floats = digamma(votes + prior) - digamma(totals)[self._pair_voter]
+        expected: Float64 = digamma(votes + prior) - digamma(totals)[self._pair_voter]
         return expected
 
-    def all_votes(self, posterior: _Posterior) -> Floats:
+    def all_votes(self, posterior: _Posterior) -> Float64:
         """Parameters of the votes for all pairs and subtypes. -> (m, k, k, G), [lf, vote, class, subtype]."""
         k, columns = self._k, np.arange(self._k * self._subtypes)
         votes = np.tile(self._vote_prior(np.arange(k), columns), (self._m, 1))  # (mk, kG)
         votes[np.ix_(self._pair_lf * k + self._pair_vote, posterior.columns)] += posterior.votes
         return votes.reshape(self._m, k, k, self._subtypes)
 
-    def _bound(self, posterior: _Posterior, rho: Floats) -> float:
-        """The bound, up to the normalisers of the priors."""
+    def _bound(self, posterior: _Posterior, rho: Float64) -> float:
+        """The bound, up to the normalizers of the priors."""
         from scipy.special import entr
 
         dirichlets = (posterior.sizes, 0), (posterior.subtypes, 1), (self.all_votes(posterior), 1)
-        return float(sum(_log_normaliser(*d) for d in dirichlets) + self._counts @ entr(rho).sum(1))
+        return float(sum(_log_normalizer(*d) for d in dirichlets) + self._counts @ entr(rho).sum(1))
 
 
 def _tabulate(patterns: Patterns, pair: NDArray[np.integer], pairs: int) -> tuple[Any, Any]:
@@ -256,44 +239,45 @@ def _tabulate(patterns: Patterns, pair: NDArray[np.integer], pairs: int) -> tupl
     return casts, casts.T.tocsr()
 
 
-def _draw_by_patterns(patterns: Patterns, subtypes: int, restarts: int, seed: int) -> Iterator[Floats]:
+def _draw_by_patterns(patterns: Patterns, subtypes: int, restarts: int, seed: int) -> Iterator[Float64]:
     """Starts, (p, kG) each, in which the items of a pattern are split alike.
 
     What is drawn for a pattern does not depend on the order of items.
     """
     hashes = hash_rows(patterns.starts, patterns.lf, patterns.vote, patterns.n_classes, seed)
-    place = np.argsort(np.argsort(hashes))
+    rank = np.argsort(np.argsort(hashes))
     items = vote_shares(patterns) * patterns.counts[:, None]
     rng = np.random.default_rng(seed)
     for _ in range(restarts):
-        splits = rng.dirichlet(np.ones(subtypes), items.shape)[place]
+        splits = rng.dirichlet(np.ones(subtypes), items.shape)[rank]
         yield (items[:, :, None] * splits).reshape(len(items), -1)
 
 
-def _draw_by_items(patterns: Patterns, subtypes: int, restarts: int, seed: int) -> Iterator[Floats]:
+def _draw_by_items(patterns: Patterns, subtypes: int, restarts: int, seed: int) -> Iterator[Float64]:
     """Starts, (p, kG) each, in which each item with votes is split by itself, in the order of items."""
     from scipy.sparse import csr_array
 
-    assert patterns.inverse is not None  # patterns that are fitted know their items
+    if patterns.inverse is None:
+        raise ParameterError("draw='items' needs items, but these votes were only counted; use draw='patterns'")
     pattern = patterns.inverse[patterns.has_votes[patterns.inverse]]
     shape = patterns.n_patterns, len(pattern)
     members: Any = csr_array((np.ones(len(pattern)), (pattern, np.arange(len(pattern)))), shape=shape)
     shares = np.repeat(vote_shares(patterns), subtypes, axis=1)  # (p, kG)
     for restart in range(restarts):
-        rng = np.random.RandomState(seed + restart)
+        rng = np.random.RandomState((seed + restart) % SEEDS)
         splits = rng.dirichlet(np.ones(subtypes), (len(pattern), patterns.n_classes))
         yield shares * (members @ splits.reshape(len(pattern), shares.shape[1]))
 
 
-def _expected_log(parameters: Floats, axis: int) -> Floats:
+def _expected_log(parameters: Float64, axis: int) -> Float64:
     """Expected logarithms under Dirichlet distributions along an axis."""
     from scipy.special import digamma
 
-    expected: Floats = digamma(parameters) - digamma(parameters.sum(axis, keepdims=True))
+    expected: Float64 = digamma(parameters) - digamma(parameters.sum(axis, keepdims=True))
     return expected
 
 
-def _log_normaliser(parameters: Floats, axis: int) -> float:
+def _log_normalizer(parameters: Float64, axis: int) -> float:
     """The sum of ln B of Dirichlet distributions along an axis."""
     from scipy.special import gammaln
 

@@ -5,7 +5,7 @@ against the rest is a problem of its own, in which votes and truth Y are +1 or -
 of each other, E[v_i v_j] = E[v_i Y] E[v_j Y], so that any two others j, l tell how accurate i is (their Algorithm 1):
     |E[v_i Y]| = sqrt |E[v_i v_j] E[v_i v_l] / E[v_j v_l]|.
 The estimate is a mean over such pairs; LFs are taken to be better than random. The probabilities of the classes'
-problems are normalised.
+problems are normalized.
 
 How abstentions enter is the `triplets` parameter. By default moments are taken over the items on which both LFs
 vote, so that abstaining says nothing, and a triplet counts as much as its LFs overlap (by the square root of the
@@ -20,21 +20,21 @@ wrongly: the junction tree's separators have the power m - 2, and not m - 1, so 
 (which shows only where `class_balance` is not even).
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.kernels import softmax
-from hyperlabel.models.assumptions import PRIOR_ACCURACY, check_class_balance
-from hyperlabel.models.base import LabelModel, TieBreak
-from hyperlabel.models.evidence import VoteSums
-from hyperlabel.models.overlaps import sum_products
+from hyperlabel.kernels import Float64, softmax
+from hyperlabel.models.base import LabelModel
+from hyperlabel.models.estimation.assumptions import PRIOR_ACCURACY
+from hyperlabel.models.estimation.overlaps import sum_products
+from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.patterns import Patterns
 
-Floats = NDArray[np.float64]
 Triplets = Literal["overlapping", "all"]
 
 _MAX_ACCURACY = 0.99
@@ -42,22 +42,23 @@ _FEWEST_LFS = 3
 _TINY = np.finfo(np.float64).tiny
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FlyingSquid(LabelModel):
     """Labels by accuracies that agreement within triplets of LFs implies.
+
+    An LF that was silent in `fit` is as accurate as the others are on average; 0.7 with `triplets="all"`.
 
     Args:
         class_balance: (k,) the probabilities of the classes; if not given, each class is taken to be as probable
             as the rest together.
         triplets: Over which pairs of other LFs an accuracy is a mean: those that overlap (`overlapping`), or
             `all` and in all else as the released code.
-        n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
-        classes: The classes, in the order of their probabilities.
-        tie_break: `first`, `abstain` or `random`, for items whose best classes are exactly tied.
-        seed: For `tie_break="random"`; everything else is deterministic.
 
     Attributes:
         accuracies_: (m, k) the probability that an LF, when it votes, is right about whether it is the class.
         class_balance_: (k,) the probability of each class against the rest.
+        prior_: (k,) the log-odds of each class against the rest before any vote.
+        evidence_: (m, k, k) what each vote adds to them, by LF, vote and class.
 
     >>> votes = [[0, 0, 0], [1, 1, 1], [0, 0, 0], [1, 1, 0], [0, 0, -1], [1, -1, 1], [0, -1, 1]]
     >>> model = FlyingSquid().fit(votes)
@@ -67,38 +68,27 @@ class FlyingSquid(LabelModel):
     [0.91, 0.99, 0.7]
     """
 
-    def __init__(
-        self,
-        class_balance: Sequence[float] | Floats | None = None,
-        triplets: Triplets = "overlapping",
-        n_classes: int | None = None,
-        classes: Sequence[Hashable] | None = None,
-        tie_break: TieBreak = "first",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(n_classes=n_classes, classes=classes, tie_break=tie_break, seed=seed)
-        self.class_balance = class_balance
-        self.triplets = triplets
+    class_balance: Sequence[float] | Float64 | None = None
+    triplets: Triplets = "overlapping"
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
         if self.triplets not in ("overlapping", "all"):
             raise ParameterError(f"triplets is {self.triplets!r}; expected 'overlapping' or 'all'")
         _check_lfs(patterns)
-        k = patterns.n_classes
-        stated = self.class_balance
-        self.class_balance_ = np.full(k, 0.5) if stated is None else check_class_balance(stated, k)
+        stated = self._stated_balance()
+        self.class_balance_ = np.full(patterns.n_classes, 0.5) if stated is None else stated
         balance = np.clip(self.class_balance_, _TINY, 1 - np.finfo(np.float64).eps)
-        log_odds = np.log(balance) - np.log1p(-balance)
+        log_odds = _log_odds(balance)
         if self.triplets == "all":
             self.accuracies_, for_class, against = _solve_all_triplets(patterns, balance)
-            self._prior, self._evidence = 2 * log_odds, _by_vote(for_class - log_odds, against - log_odds)
+            self.prior_, self.evidence_ = 2 * log_odds, _by_vote(for_class - log_odds, against - log_odds)
         else:
             self.accuracies_ = _solve_overlapping_triplets(patterns)
-            weight = np.log(self.accuracies_) - np.log1p(-self.accuracies_)
-            self._prior, self._evidence = log_odds, _by_vote(weight, -weight)
+            weight = _log_odds(self.accuracies_)
+            self.prior_, self.evidence_ = log_odds, _by_vote(weight, -weight)
 
-    def _probabilities(self, patterns: Patterns) -> Floats:
-        logits = self._prior + VoteSums(patterns).add_evidence(self._evidence)
+    def _probabilities(self, patterns: Patterns) -> Float64:
+        logits = self.prior_ + VoteSums(patterns).add_evidence(self.evidence_)
         return softmax(-np.logaddexp(0, -logits))
 
 
@@ -112,12 +102,17 @@ def _check_lfs(patterns: Patterns) -> None:
         )
 
 
-def _by_vote(for_class: Floats, against: Floats) -> Floats:
+def _log_odds(shares: Float64) -> Float64:
+    odds: Float64 = np.log(shares) - np.log1p(-shares)
+    return odds
+
+
+def _by_vote(for_class: Float64, against: Float64) -> Float64:
     """Evidence for each class, of a vote for it and of a vote for another. (m, k), (m, k) -> (m, k, k)."""
     return np.where(np.eye(for_class.shape[1], dtype=bool), for_class[:, None], against[:, None])
 
 
-def _sign_votes(patterns: Patterns, positive: int) -> Floats:
+def _sign_votes(patterns: Patterns, positive: int) -> Float64:
     """+1 for votes for the class, -1 for others. -> (e,)."""
     return np.where(patterns.vote == positive, 1.0, -1.0)
 
@@ -127,7 +122,7 @@ def _problems(patterns: Patterns) -> range:
     return range(1 if patterns.n_classes == 2 else patterns.n_classes)
 
 
-def _solve_overlapping_triplets(patterns: Patterns) -> Floats:
+def _solve_overlapping_triplets(patterns: Patterns) -> Float64:
     """Accuracies by overlapping triplets. -> (m, k)."""
     m = patterns.n_lfs
     shared = sum_products(patterns, patterns.lf, np.ones(len(patterns.lf)), m)
@@ -144,7 +139,7 @@ def _solve_overlapping_triplets(patterns: Patterns) -> Floats:
     return np.broadcast_to(accuracies, (m, patterns.n_classes)).copy()
 
 
-def average_triplets(signed: Floats, shared: Floats) -> Floats:
+def average_triplets(signed: Float64, shared: Float64) -> Float64:
     """Agreement of each LF with the truth, as a weighted mean over pairs of others.
 
     With a_ij = signed_ij / shared_ij, the term of LF i and the pair j, l is sqrt |a_ij a_il / a_jl| and its weight
@@ -167,11 +162,11 @@ def average_triplets(signed: Floats, shared: Floats) -> Floats:
     far = np.divide(shared, near, out=np.zeros_like(near), where=defined)
     terms = np.einsum("ij,ij->i", near @ far, near)
     weights = np.einsum("ij,ij->i", weight @ (weight * defined), weight)
-    agreement: Floats = np.divide(terms, weights, out=np.full(len(signed), np.nan), where=weights > 0)
+    agreement: Float64 = np.divide(terms, weights, out=np.full(len(signed), np.nan), where=weights > 0)
     return agreement
 
 
-def _solve_all_triplets(patterns: Patterns, balance: Floats) -> tuple[Floats, Floats, Floats]:
+def _solve_all_triplets(patterns: Patterns, balance: Float64) -> tuple[Float64, Float64, Float64]:
     """The released code's closed form.
 
     Returns:
@@ -188,19 +183,20 @@ def _solve_all_triplets(patterns: Patterns, balance: Floats) -> tuple[Floats, Fl
     both = 0.5 * (right + share - voted * (1 - balance))  # P(v = 1, Y = 1)
     for_class = _log(both) - _log(share - both)
     against = _log(balance * voted - both) - _log(right - both)
-    accuracies = np.divide(right, voted, out=np.full_like(share, 0.5), where=voted > 0)
-    return accuracies, for_class, against
+    accuracies = np.divide(right, voted, out=np.full_like(share, PRIOR_ACCURACY), where=voted > 0)
+    usual, prior = _log_odds(np.array(PRIOR_ACCURACY)), _log_odds(balance)  # of LFs that never vote
+    return accuracies, np.where(voted > 0, for_class, prior + usual), np.where(voted > 0, against, prior - usual)
 
 
-def _average_all(moments: Floats) -> Floats:
+def _average_all(moments: Float64) -> Float64:
     """The mean of sqrt |M_ij M_il / M_jl| over all pairs of others, terms without a value being 0. (m, m) -> (m,)."""
     m = len(moments)
     roots = np.sqrt(np.abs(moments)) * ~np.eye(m, dtype=bool)
     inverse = np.divide(1, roots, out=np.zeros_like(roots), where=roots > 0)
-    mean: Floats = np.einsum("ij,ij->i", roots @ inverse, roots) / ((m - 1) * (m - 2))
+    mean: Float64 = np.einsum("ij,ij->i", roots @ inverse, roots) / ((m - 1) * (m - 2))
     return mean
 
 
-def _log(numbers: Floats) -> Floats:
+def _log(numbers: Float64) -> Float64:
     """Logarithms of absolute values, finite also at 0."""
     return np.log(np.maximum(np.abs(numbers), _TINY))

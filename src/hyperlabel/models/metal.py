@@ -8,7 +8,7 @@ shares O of items on which two votes occur together, for pairs of different LFs,
 P(y | votes) is proportional to P_y times the product over the votes of mu; an LF that abstains takes no part.
 
 The class balance cannot be learned this way and is even if not stated. Nor do the overlaps of rarely voting LFs say
-much: minimised as it stands, the loss gives away accuracy that it had at its start. So it is minimised together with
+much: minimized as it stands, the loss gives away accuracy that it had at its start. So it is minimized together with
     prior_weight * || (mu - mu_0) / sqrt(o) ||^2,
 where in mu_0 each vote multiplies the odds of its class as one that is right with probability 0.7 does. Rare votes
 stay close to that, frequent ones follow the overlaps. Items without votes are left out, and a vote that was never
@@ -19,21 +19,19 @@ stops wherever these lead; `sgd_steps=100` does the same for the same seed.
 """
 
 from collections import deque
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError, require
-from hyperlabel.kernels import softmax
-from hyperlabel.models.assumptions import PRIOR_ACCURACY, accurate_votes, check_class_balance
-from hyperlabel.models.base import LabelModel, TieBreak
-from hyperlabel.models.evidence import VoteSums
-from hyperlabel.models.overlaps import sum_products
+from hyperlabel.kernels import Float64, softmax
+from hyperlabel.models.base import LabelModel
+from hyperlabel.models.estimation.assumptions import PRIOR_ACCURACY, accurate_votes
+from hyperlabel.models.estimation.overlaps import sum_products
+from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.patterns import Patterns
-
-Floats = NDArray[np.float64]
 
 _SGD_LR, _SGD_MOMENTUM = 0.01, 0.9
 _SMALLEST_LIFT = 0.01  # of a vote's probability under a class, relative to its share of the items
@@ -45,25 +43,25 @@ _ROUNDING = 1e-14  # of losses, relative
 _TINY = np.finfo(np.float64).tiny
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MeTaL(LabelModel):
     """Labels by vote probabilities that complete the matrix of vote overlaps.
+
+    A vote of an LF that was silent in `fit` counts as right with probability 0.7.
 
     Args:
         class_balance: (k,) the probabilities of the classes; all the same if not given.
         prior_weight: How strongly vote probabilities are drawn to those of LFs with accuracy 0.7.
         sgd_steps: Learn as Snorkel does, by so many steps of momentum descent without a prior (100 there); if not
-            given, minimise until convergence.
-        max_iter: Most steps of the minimisation.
+            given, minimize until convergence.
+        max_iter: Most steps of the minimization.
         tol: Stop when the largest entry of the projected gradient, per share of items, is at most this, or when ten
             steps changed the loss by less than a thousandth of this.
-        n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
-        classes: The classes, in the order of their probabilities.
-        tie_break: `first`, `abstain` or `random`, for items whose best classes are exactly tied.
-        seed: For the start of `sgd_steps` and for `tie_break="random"`; all else is deterministic.
 
     Attributes:
         class_balance_: (k,) the probabilities of the classes.
         confusion_: (m, k, k) the probability of each vote, by LF and class; what is missing to 1 is abstaining.
+        evidence_: (m, k, k) what each vote adds to the log-probabilities of the classes, by LF, vote and class.
 
     >>> votes = [[0, 0, 1], [1, 1, 1], [0, 0, 0], [1, 1, 0], [0, -1, 1], [1, -1, 0]]
     >>> model = MeTaL().fit(votes)
@@ -73,31 +71,18 @@ class MeTaL(LabelModel):
     [[1.0, 0.0], [0.0, 1.0]]
     """
 
-    def __init__(
-        self,
-        class_balance: Sequence[float] | Floats | None = None,
-        prior_weight: float = 0.05,
-        sgd_steps: int | None = None,
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        n_classes: int | None = None,
-        classes: Sequence[Hashable] | None = None,
-        tie_break: TieBreak = "first",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(n_classes=n_classes, classes=classes, tie_break=tie_break, seed=seed)
-        self.class_balance = class_balance
-        self.prior_weight = prior_weight
-        self.sgd_steps = sgd_steps
-        self.max_iter = max_iter
-        self.tol = tol
+    class_balance: Sequence[float] | Float64 | None = None
+    prior_weight: float = 0.05
+    sgd_steps: int | None = None
+    max_iter: int = 1000
+    tol: float = 1e-6
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
         self._check_params()
-        k, stated = patterns.n_classes, self.class_balance
-        self.class_balance_ = np.full(k, 1 / k) if stated is None else check_class_balance(stated, k)
-        mu = self._minimise(patterns) if self.sgd_steps is None else self._descend(patterns, self.sgd_steps)
-        self.confusion_ = mu.transpose(0, 2, 1)
+        k, stated = patterns.n_classes, self._stated_balance()
+        self.class_balance_ = np.full(k, 1 / k) if stated is None else stated
+        mu = self._minimize(patterns) if self.sgd_steps is None else self._descend(patterns, self.sgd_steps)
+        self.confusion_ = np.ascontiguousarray(mu.transpose(0, 2, 1))
 
     def _check_params(self) -> None:
         if not 0 <= self.prior_weight < np.inf:
@@ -109,27 +94,32 @@ class MeTaL(LabelModel):
         if not self.tol > 0:
             raise ParameterError(f"tol is {self.tol!r}; expected more than 0")
 
-    def _minimise(self, patterns: Patterns) -> Floats:
-        """Vote probabilities that minimise the loss with its prior. -> (m, k, k), [lf, vote, class]."""
+    def _minimize(self, patterns: Patterns) -> Float64:
+        """Vote probabilities that minimize the loss with its prior. -> (m, k, k), [lf, vote, class]."""
         items = int(patterns.counts @ patterns.has_votes)
         loss = _Loss(_Overlaps(patterns, items), self.class_balance_)
         share = loss.overlaps.share[:, :, None]
-        odds = accurate_votes(patterns.n_classes)
-        lift = odds / (odds @ self.class_balance_)[:, None]  # P(vote | class) / P(vote), by vote and class
+        lift = self._usual_lift()
         scale = np.where(share > 0, share, 1)
         objective = _Objective(loss, np.minimum(share * lift, 1), scale, self.prior_weight)
-        found = _minimise(objective, self.max_iter, self.tol)
+        found = _minimize(objective, self.max_iter, self.tol)
         self.n_iter_, self.converged_ = found.n_steps, found.converged
         mu = np.clip(found.mu, np.minimum(_SMALLEST_LIFT * share, 0.5), 1)
-        self._evidence = np.where(share > 0, np.log(np.maximum(mu, _TINY)), np.log(lift))
+        self.evidence_ = np.where(share > 0, np.log(np.maximum(mu, _TINY)), np.log(lift))
         return mu
 
-    def _descend(self, patterns: Patterns, steps: int) -> Floats:
+    def _usual_lift(self) -> Float64:
+        """P(vote | class) / P(vote) of an LF with accuracy 0.7. -> (k, k), [vote, class]."""
+        odds = accurate_votes(len(self.class_balance_))
+        lift: Float64 = odds / (odds @ self.class_balance_)[:, None]
+        return lift
+
+    def _descend(self, patterns: Patterns, steps: int) -> Float64:
         """Vote probabilities that Snorkel finds. -> (m, k, k), [lf, vote, class]."""
         n, k, balance = patterns.n_items, patterns.n_classes, self.class_balance_
         loss = _Loss(_Overlaps(patterns, n), balance)
         right = np.clip(loss.overlaps.share * PRIOR_ACCURACY / np.maximum(balance, _TINY), 0, 1)
-        mu = right[:, :, None] * np.eye(k) * np.random.RandomState(self.seed).random_sample()
+        mu = right[:, :, None] * np.eye(k) * np.random.RandomState(self._seed).random_sample()
         velocity = np.zeros_like(mu)
         for _ in range(steps):
             velocity = _SGD_MOMENTUM * velocity + loss(mu)[1]
@@ -137,15 +127,16 @@ class MeTaL(LabelModel):
         self.n_iter_ = steps
         least = min(0.01, 10.0 ** -np.ceil(np.log10(max(n, 1))))
         mu = _assign_classes(np.clip(mu, least, 1 - least), balance)
-        self._evidence = np.log(mu)
+        silent = loss.overlaps.share.sum(1)[:, None, None] == 0
+        self.evidence_ = np.where(silent, np.log(self._usual_lift()), np.log(mu))
         return mu
 
-    def _probabilities(self, patterns: Patterns) -> Floats:
+    def _probabilities(self, patterns: Patterns) -> Float64:
         prior = np.log(np.maximum(self.class_balance_, _TINY))
-        return softmax(prior + VoteSums(patterns).add_evidence(self._evidence))
+        return softmax(prior + VoteSums(patterns).add_evidence(self.evidence_))
 
 
-def _assign_classes(mu: Floats, balance: Floats) -> Floats:
+def _assign_classes(mu: Float64, balance: Float64) -> Float64:
     """Exchange classes that are equally probable so that LFs are right as often as they can be. (m, k, k)."""
     require("scipy", extra="sklearn")
     from scipy.optimize import linear_sum_assignment
@@ -172,19 +163,19 @@ class _Overlaps:
     def __init__(self, patterns: Patterns, items: int) -> None:
         m, k = patterns.n_lfs, patterns.n_classes
         self._items, self._sums, size = max(1, items), VoteSums(patterns), m * k
-        self.share: Floats = self._sums.count_votes(np.ones((patterns.n_patterns, 1)))[:, :, 0] / self._items
-        self._matrix: Floats | None = None
+        self.share: Float64 = self._sums.count_votes(np.ones((patterns.n_patterns, 1)))[:, :, 0] / self._items
+        self._matrix: Float64 | None = None
         if size**2 <= max(_DENSE_ANYWAY, _DENSE_PER_VOTE * len(patterns.lf)):
             code, lf = patterns.lf * k + patterns.vote, np.arange(size) // k
             products = sum_products(patterns, code, np.ones(len(code)), size)
             self._matrix = np.where(lf[:, None] == lf, 0, products / self._items)
 
-    def multiply(self, table: Floats) -> Floats:
+    def multiply(self, table: Float64) -> Float64:
         """Product of the overlaps of different LFs with a table. (m, k, k) -> (m, k, k)."""
         if self._matrix is not None:
             return (self._matrix @ table.reshape(len(self._matrix), -1)).reshape(table.shape)
         together = self._sums.count_votes(self._sums.add_evidence(table)) / self._items
-        return together - self.share[:, :, None] * table
+        return np.asarray(together - self.share[:, :, None] * table)
 
 
 @dataclass(frozen=True)
@@ -197,9 +188,9 @@ class _Loss:
     """
 
     overlaps: _Overlaps
-    balance: Floats
+    balance: Float64
 
-    def __call__(self, mu: Floats) -> tuple[float, Floats]:
+    def __call__(self, mu: Float64) -> tuple[float, Float64]:
         """Loss and its gradient. mu: (m, k, k), [lf, vote, class]."""
         m, k = mu.shape[:2]
         joint = mu * self.balance
@@ -224,11 +215,11 @@ class _Objective:
     """
 
     loss: _Loss
-    prior: Floats
-    scale: Floats
+    prior: Float64
+    scale: Float64
     weight: float
 
-    def __call__(self, mu: Floats) -> tuple[float, Floats]:
+    def __call__(self, mu: Float64) -> tuple[float, Float64]:
         """Value and gradient. (m, k, k)."""
         value, gradient = self.loss(mu)
         away = mu - self.prior
@@ -238,7 +229,7 @@ class _Objective:
 
 @dataclass(frozen=True)
 class _Minimum:
-    """Where a minimisation ended.
+    """Where a minimization ended.
 
     Attributes:
         mu: (m, k, k) vote probabilities.
@@ -246,12 +237,12 @@ class _Minimum:
         converged: Whether it converged in them.
     """
 
-    mu: Floats
+    mu: Float64
     n_steps: int
     converged: bool
 
 
-def _minimise(objective: _Objective, max_steps: int, tol: float) -> _Minimum:
+def _minimize(objective: _Objective, max_steps: int, tol: float) -> _Minimum:
     """Minimise over probabilities, from the prior on, with steps in units of each vote's share of the items.
 
     Spectral projected gradient (E. G. Birgin, J. M. Martinez and M. Raydan, SIAM J. Optim. 10(4), 2000): the length
@@ -274,7 +265,7 @@ def _minimise(objective: _Objective, max_steps: int, tol: float) -> _Minimum:
     return _Minimum(mu, n_steps, converged)
 
 
-def _is_still(mu: Floats, gradient: Floats, scale: Floats, recent: deque[float], tol: float) -> bool:
+def _is_still(mu: Float64, gradient: Float64, scale: Float64, recent: deque[float], tol: float) -> bool:
     """Whether no slope is left inside [0, 1], or recent steps led nowhere."""
     step = np.clip(mu - scale * gradient, 0, 1) - mu
     spread = max(recent) - min(recent) if len(recent) == _MEMORY else np.inf

@@ -11,7 +11,7 @@ ever votes for one class c is partial: it tells c from the rest, and since it ne
 that vote. Read otherwise, it would always name the same group, which says nothing about any item; with such LFs alone
 the model collapses to the largest class, as the released code does.
 
-The likelihood of the votes of all items with votes is maximised by EM, on patterns. `smoothing` adds imagined votes
+The likelihood of the votes of all items with votes is maximized by EM, on patterns. `smoothing` adds imagined votes
 that are right with probability 0.7. For one-sided LFs, whose accuracies rest on others' votes alone, those are as
 many as their own.
 
@@ -19,20 +19,20 @@ many as their own.
 shuffled once by the seed, for at most 30 epochs while its rate falls by a factor of 100 every 5.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.kernels import softmax
-from hyperlabel.models.assumptions import PRIOR_ACCURACY, accurate_votes, check_class_balance
-from hyperlabel.models.base import LabelModel, TieBreak
-from hyperlabel.models.evidence import VoteSums
+from hyperlabel.kernels import Float64, softmax
+from hyperlabel.models.base import LabelModel
+from hyperlabel.models.estimation.assumptions import PRIOR_ACCURACY, accurate_votes
+from hyperlabel.models.estimation.vote_sums import VoteSums
+from hyperlabel.optimize import Adam
 from hyperlabel.patterns import Patterns
-
-Floats = NDArray[np.float64]
 
 _ONE_SIDED_SMOOTHING = 1.0  # imagined votes of a one-sided LF, for each of its own
 _HIGHEST_RATE = 0.99  # of voting, so that abstaining is never impossible
@@ -41,8 +41,11 @@ _STILL = 1e-7  # sum of changes in an epoch, over all accuracies' logits, at whi
 _TINY = np.finfo(np.float64).tiny
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class NPLM(LabelModel):
-    """Labels by learned accuracies, one an LF and class.
+    """Labels by learned accuracies, one per LF and class.
+
+    An LF that was silent in `fit` is right with probability 0.7, and its abstaining says nothing.
 
     Args:
         class_balance: (k,) the probabilities of the classes; learned if not given.
@@ -51,16 +54,14 @@ class NPLM(LabelModel):
             from all items at once.
         max_iter: Most steps of EM.
         tol: Stop when a step moves less than this part of an item's probability on average.
-        n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
-        classes: The classes, in the order of their probabilities.
-        tie_break: `first`, `abstain` or `random`, for items whose best classes are exactly tied.
-        seed: For the batches and for `tie_break="random"`; everything else is deterministic.
 
     Attributes:
         class_balance_: (k,) the probabilities of the classes.
         accuracies_: (m, k) the probability that an LF is right, by class: that it votes for the class if it votes;
             or, of a one-sided LF, that it votes under its own class and abstains under another.
         one_sided_: (m,) whether abstaining is taken for a vote for the other classes.
+        prior_: (k,) log-probabilities of the classes, of an item on which all one-sided LFs abstain.
+        evidence_: (m, k, k) what each vote adds to them, by LF, vote and class.
 
     >>> votes = [[0, 0, 1], [1, 1, 1], [0, 0, 0], [1, 1, 0], [0, -1, 1], [1, -1, 0]]
     >>> model = NPLM().fit(votes)
@@ -70,35 +71,21 @@ class NPLM(LabelModel):
     [1.0, 1.0]
     """
 
-    def __init__(
-        self,
-        class_balance: Sequence[float] | Floats | None = None,
-        smoothing: float = 0.02,
-        batch_size: int | None = None,
-        max_iter: int = 2000,
-        tol: float = 1e-5,
-        n_classes: int | None = None,
-        classes: Sequence[Hashable] | None = None,
-        tie_break: TieBreak = "first",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(n_classes=n_classes, classes=classes, tie_break=tie_break, seed=seed)
-        self.class_balance = class_balance
-        self.smoothing = smoothing
-        self.batch_size = batch_size
-        self.max_iter = max_iter
-        self.tol = tol
+    class_balance: Sequence[float] | Float64 | None = None
+    smoothing: float = 0.02
+    batch_size: int | None = None
+    max_iter: int = 2000
+    tol: float = 1e-5
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
         self._check_params()
-        stated = self.class_balance
-        balance = None if stated is None else check_class_balance(stated, patterns.n_classes)
+        balance = self._stated_balance()
         if self.batch_size is None:
-            learned = self._maximise(patterns, balance)
+            learned = self._maximize(patterns, balance)
         else:
             learned = self._descend(patterns, balance, self.batch_size)
         self.class_balance_, self.accuracies_, self.one_sided_ = learned.balance, learned.accuracies, learned.one_sided
-        self._prior, self._evidence = learned.prior, learned.evidence
+        self.prior_, self.evidence_ = learned.prior, learned.evidence
 
     def _check_params(self) -> None:
         if not 0 <= self.smoothing < np.inf:
@@ -110,7 +97,7 @@ class NPLM(LabelModel):
         if not self.tol >= 0:
             raise ParameterError(f"tol is {self.tol!r}; expected 0 or more")
 
-    def _maximise(self, patterns: Patterns, balance: Floats | None) -> "_Learned":
+    def _maximize(self, patterns: Patterns, balance: Float64 | None) -> "_Learned":
         """Learn by EM, from the probabilities that votes with accuracy 0.7 imply."""
         sums, m, k = VoteSums(patterns), patterns.n_lfs, patterns.n_classes
         weight = sums.counts * patterns.has_votes
@@ -128,25 +115,26 @@ class NPLM(LabelModel):
         evidence = estimator.weigh_unseen(rates, evidence)
         return _Learned(rates.balance, estimator.to_accuracies(rates), estimator.one_sided, prior, evidence)
 
-    def _descend(self, patterns: Patterns, balance: Floats | None, batch_size: int) -> "_Learned":
+    def _descend(self, patterns: Patterns, balance: Float64 | None, batch_size: int) -> "_Learned":
         """Learn as the released code does."""
         item_patterns = self._shuffle(patterns)
         sums, m, k = VoteSums(patterns), patterns.n_lfs, patterns.n_classes
         start = np.log(PRIOR_ACCURACY / (1 - PRIOR_ACCURACY)) / 2
-        adam = _Adam(np.full((m + 1, k), start))  # the last row is for the logits of the balance
-        adam.values[m] = 0 if balance is None else _log(balance)
+        values = np.full((m + 1, k), start)  # the last row is for the logits of the balance
+        values[m] = 0 if balance is None else _log(balance)
+        adam = Adam({"values": values})
         self.converged_ = False
         while self.n_iter_ < _EPOCHS and not self.converged_:
-            rate, last = _RATE * _RATE_DECAY ** (self.n_iter_ // _EPOCHS_PER_RATE), adam.values[:m].copy()
+            rate, last = _RATE * _RATE_DECAY ** (self.n_iter_ // _EPOCHS_PER_RATE), values[:m].copy()
             for begin in range(0, len(item_patterns), batch_size):
                 batch = item_patterns[begin : begin + batch_size]
-                gradient = _find_gradient(sums, np.bincount(batch, minlength=len(sums.counts)), adam.values)
+                gradient = _find_gradient(sums, np.bincount(batch, minlength=len(sums.counts)), values)
                 gradient[m] *= balance is None
-                adam.step(gradient, rate)
-            self.converged_ = bool(np.abs(adam.values[:m] - last).sum() < _STILL)
+                adam.step({"values": gradient}, rate)
+            self.converged_ = bool(np.abs(values[:m] - last).sum() < _STILL)
             self.n_iter_ += 1
-        prior, evidence = _read_logits(adam.values)
-        accuracies = 0.5 + 0.5 * np.tanh(adam.values[:m])
+        prior, evidence = _read_logits(values)
+        accuracies = 0.5 + 0.5 * np.tanh(values[:m])
         return _Learned(np.exp(prior), accuracies, np.zeros(m, bool), prior, evidence)
 
     def _shuffle(self, patterns: Patterns) -> NDArray[np.integer]:
@@ -154,11 +142,11 @@ class NPLM(LabelModel):
         if patterns.inverse is None:
             raise ParameterError("batch_size needs items, but these votes were only counted; leave it out to use EM")
         order = np.arange(patterns.n_items)
-        np.random.RandomState(self.seed).shuffle(order)
+        np.random.RandomState(self._seed).shuffle(order)
         return patterns.inverse[order]
 
-    def _probabilities(self, patterns: Patterns) -> Floats:
-        return softmax(self._prior + VoteSums(patterns).add_evidence(self._evidence))
+    def _probabilities(self, patterns: Patterns) -> Float64:
+        return softmax(self.prior_ + VoteSums(patterns).add_evidence(self.evidence_))
 
 
 class _Learned(NamedTuple):
@@ -172,11 +160,11 @@ class _Learned(NamedTuple):
         evidence: (m, k, k) what each vote adds to them, by LF, vote and class.
     """
 
-    balance: Floats
-    accuracies: Floats
+    balance: Float64
+    accuracies: Float64
     one_sided: NDArray[np.bool_]
-    prior: Floats
-    evidence: Floats
+    prior: Float64
+    evidence: Float64
 
 
 class _Rates(NamedTuple):
@@ -188,13 +176,13 @@ class _Rates(NamedTuple):
         votes: (s, k) how often each one-sided LF votes, by class.
     """
 
-    balance: Floats
-    right: Floats
-    votes: Floats
+    balance: Float64
+    right: Float64
+    votes: Float64
 
 
 class _Estimator:
-    """Estimates from the class probabilities behind votes, and what they say about the classes.
+    """Estimates from the class probabilities of votes, and what they say about the classes.
 
     Args:
         sums: The votes.
@@ -215,12 +203,13 @@ class _Estimator:
         self._imagined_sided = _ONE_SIDED_SMOOTHING * cast[self._sided]
         self._imagined_others = np.maximum(smoothing * cast[self._others] / sums.n_classes, _TINY)
 
-    def find_rates(self, behind: Floats, balance: Floats) -> _Rates:
+    def find_rates(self, class_counts: Float64, balance: Float64) -> _Rates:
         """Rates, given (m, k, k) sums of class probabilities over items, by LF, vote and class."""
-        voted = np.einsum("jvc->jc", behind)  # over short axes faster than sum
+        voted = np.einsum("jvc->jc", class_counts)  # over short axes faster than sum
         right = votes = voted[:0]
         if len(self._others):
-            all_right = behind.diagonal(axis1=1, axis2=2)[self._others] + PRIOR_ACCURACY * self._imagined_others
+            own = class_counts.diagonal(axis1=1, axis2=2)[self._others]
+            all_right = own + PRIOR_ACCURACY * self._imagined_others
             right = all_right / (voted[self._others] + self._imagined_others)
         if len(self._sided):
             expected = self._accurate * (balance / np.maximum(self._accurate @ balance, _TINY)[:, None])
@@ -228,7 +217,7 @@ class _Estimator:
             votes = np.minimum(counts / np.maximum(self._items * balance, _TINY), _HIGHEST_RATE)
         return _Rates(balance, right, votes)
 
-    def weigh(self, rates: _Rates) -> tuple[Floats, Floats]:
+    def weigh(self, rates: _Rates) -> tuple[Float64, Float64]:
         """Log-probabilities of the classes where all one-sided LFs abstain, and what votes add. -> (k,), (m, k, k).
 
         Votes of one-sided LFs that were never seen add nothing.
@@ -242,14 +231,14 @@ class _Estimator:
             prior = prior + silence.sum(0)
         return prior, evidence
 
-    def weigh_unseen(self, rates: _Rates, evidence: Floats) -> Floats:
+    def weigh_unseen(self, rates: _Rates, evidence: Float64) -> Float64:
         """The same with votes of one-sided LFs that were never seen: these have accuracy 0.7. -> (m, k, k)."""
         speech = np.log(self._accurate) - _log(1 - rates.votes)[:, None]  # (s, k, k)
         unseen = np.arange(len(self._accurate)) != self._side[:, None]
         evidence[self._sided] = np.where(unseen[:, :, None], speech, evidence[self._sided])
         return evidence
 
-    def to_accuracies(self, rates: _Rates) -> Floats:
+    def to_accuracies(self, rates: _Rates) -> Float64:
         """As `NPLM.accuracies_`."""
         accuracies = np.empty((len(self.one_sided), len(rates.balance)))
         accuracies[self._others] = rates.right
@@ -258,46 +247,31 @@ class _Estimator:
         return accuracies
 
 
-def _tabulate(log_right: Floats, log_wrong: Floats) -> Floats:
+def _tabulate(log_right: Float64, log_wrong: Float64) -> Float64:
     """Evidence of each vote for each class, errors being equally probable. (m, k), (m, k) -> (m, k, k)."""
     k = log_right.shape[1]
     return np.where(np.eye(k, dtype=bool), log_right[:, None], log_wrong[:, None] - np.log(max(1, k - 1)))
 
 
-def _read_logits(values: Floats) -> tuple[Floats, Floats]:
+def _read_logits(values: Float64) -> tuple[Float64, Float64]:
     """Log-balance and evidence of accuracies' logits alpha and, in the last row, the balance's. (m + 1, k)."""
     alpha, logits = values[:-1], values[-1]
     prior = logits - np.logaddexp.reduce(logits)
     return prior, _tabulate(-np.logaddexp(0, -2 * alpha), -np.logaddexp(0, 2 * alpha))
 
 
-def _find_gradient(sums: VoteSums, counts: NDArray[np.intp], values: Floats) -> Floats:
-    """Gradient of the mean negative log-likelihood of a batch with so many items a pattern. -> (m + 1, k)."""
+def _find_gradient(sums: VoteSums, counts: NDArray[np.intp], values: Float64) -> Float64:
+    """Gradient of the mean negative log-likelihood of a batch with so many items per pattern. -> (m + 1, k)."""
     prior, evidence = _read_logits(values)
     posterior = softmax(prior + sums.add_evidence(evidence))
-    behind = sums.count_votes(posterior * (counts / sums.counts)[:, None])
-    voted, right = behind.sum(1), np.diagonal(behind, axis1=1, axis2=2)
+    class_counts = sums.count_votes(posterior * (counts / sums.counts)[:, None])
+    voted, right = class_counts.sum(1), np.diagonal(class_counts, axis1=1, axis2=2)
     alpha = (1 + np.tanh(values[:-1])) * voted - 2 * right
     balance = counts.sum() * np.exp(prior) - counts @ posterior
-    gradient: Floats = np.concatenate([alpha, balance[None]]) / counts.sum()
+    gradient: Float64 = np.concatenate([alpha, balance[None]]) / counts.sum()
     return gradient
 
 
-class _Adam:
-    """Adam (D. P. Kingma and J. Ba, 2015) on one array, which it changes in place."""
-
-    def __init__(self, values: Floats) -> None:
-        self.values, self._steps = values, 0
-        self._mean, self._square = np.zeros_like(values), np.zeros_like(values)
-
-    def step(self, gradient: Floats, rate: float) -> None:
-        self._steps += 1
-        self._mean = 0.9 * self._mean + 0.1 * gradient
-        self._square = 0.999 * self._square + 0.001 * gradient**2
-        deviation = np.sqrt(self._square / (1 - 0.999**self._steps)) + 1e-8
-        self.values -= rate * self._mean / (1 - 0.9**self._steps) / deviation
-
-
-def _log(probabilities: Floats) -> Floats:
+def _log(probabilities: Float64) -> Float64:
     """Logarithms, finite also at 0."""
     return np.log(np.maximum(probabilities, _TINY))

@@ -70,8 +70,8 @@ class HyperLabelModel(LabelModel):
     """
 
     weights: str | Path | Weights = field(default="default", kw_only=False)
-    class_balance: Sequence[float] | NDArray[np.float64] | Mapping[Any, float] | None = None
-    lf_accuracies: Sequence[float | None] | NDArray[np.float64] | Mapping[str, float] | None = None
+    class_balance: Sequence[float] | Float64 | Mapping[Any, float] | None = None
+    lf_accuracies: Sequence[float | None] | Float64 | Mapping[str, float] | None = None
 
     learns_from_gold = True
     reads_in_passes = True
@@ -100,8 +100,8 @@ class HyperLabelModel(LabelModel):
         self.weights_ = load_weights(self.weights)
         if gold is not None and not is_unrolled(self.weights_):
             raise ParameterError(
-                f"gold is given, but the weights {str(self.weights)!r} are fine-tuned on it, which needs all patterns in "
-                "memory; use weights='hlm2', or leave gold out"
+                f"gold is given, but the weights {str(self.weights)!r} are fine-tuned on gold, which needs all "
+                "patterns in memory; use weights='hlm2', or leave gold out"
             )
         self.state_ = read(self._network(shape), reduce, shape.n_lfs, shape.n_classes, gold)
 

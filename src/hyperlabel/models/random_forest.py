@@ -9,24 +9,30 @@ Only gold items are learned from; votes without gold are not looked at.
 """
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError, require
-from hyperlabel.models.base import LabelModel, TieBreak
+from hyperlabel.kernels import Float64
+from hyperlabel.models.base import LabelModel
 from hyperlabel.patterns import Patterns
+from hyperlabel.tensors import Arrays
 
 Cells = NDArray[np.int64]
 
+_WALKS = 1 << 18  # of rows down trees, at a time
 
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class RandomForest(LabelModel):
     """Random forest on the votes, trained on gold. Needs scikit-learn (extra `sklearn`).
 
-    Gold items are taken in an order that depends on their votes and the seed, not on their place among the
-    items. A class without gold gets probability 0.
+    Gold items are taken in an order that depends on their votes and the seed, not on their index. A class without gold
+    gets probability 0. An LF that was silent on all gold items is in no split: its votes change nothing.
 
     Args:
         n_trees: Trees of the forest, and of each forest of the grid search.
@@ -34,13 +40,9 @@ class RandomForest(LabelModel):
         min_samples_split: Fewest gold items of a node to split, values that the grid search tries.
         n_folds: Folds of the cross-validation. Where no class has that many gold items there is none, and the
             forest has unlimited depth and splits down to 2.
-        n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
-        classes: The classes, in the order of their probabilities.
-        tie_break: `first`, `abstain` or `random`, for items whose best classes are exactly tied.
-        seed: For the trees, the order of gold items and `tie_break="random"`.
 
     Attributes:
-        forest_: The fitted `sklearn.ensemble.RandomForestClassifier`.
+        trees_: The grown trees.
         importances_: (m,) how much each LF contributed to the splits; they sum to 1.
 
     >>> votes = [[0, 0], [1, 1], [0, 1], [0, 0]]
@@ -48,22 +50,10 @@ class RandomForest(LabelModel):
     [0, 1, 1, 0]
     """
 
-    def __init__(
-        self,
-        n_trees: int = 500,
-        max_depth: Sequence[int | None] = (2, 4, 8, 16, 32, None),
-        min_samples_split: Sequence[int] = (2, 5),
-        n_folds: int = 5,
-        n_classes: int | None = None,
-        classes: Sequence[Hashable] | None = None,
-        tie_break: TieBreak = "first",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(n_classes=n_classes, classes=classes, tie_break=tie_break, seed=seed)
-        self.n_trees = n_trees
-        self.max_depth = max_depth
-        self.min_samples_split = min_samples_split
-        self.n_folds = n_folds
+    n_trees: int = 500
+    max_depth: Sequence[int | None] = (2, 4, 8, 16, 32, None)
+    min_samples_split: Sequence[int] = (2, 5)
+    n_folds: int = 5
 
     learns_from_gold = True
     needs_gold = True
@@ -71,17 +61,17 @@ class RandomForest(LabelModel):
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
         require("sklearn", extra="sklearn")
         self._check_params()
-        rows, labels = _shuffle(*gold_rows(patterns, usable_gold(self, patterns, gold)), self.seed)
-        self.forest_ = grow_forest(
+        rows, labels = _shuffle(*gold_rows(patterns, usable_gold(self, patterns, gold)), self._seed)
+        forest = grow_forest(
             rows,
             labels,
             n_trees=self.n_trees,
             max_depth=self.max_depth,
             min_samples_split=self.min_samples_split,
             n_folds=self.n_folds,
-            seed=self.seed,
+            seed=self._seed,
         )
-        self.importances_ = self.forest_.feature_importances_
+        self.trees_, self.importances_ = Trees.of(forest), np.asarray(forest.feature_importances_)
 
     def _check_params(self) -> None:
         if self.n_trees < 1:
@@ -93,10 +83,90 @@ class RandomForest(LabelModel):
             if not isinstance(values, Sequence) or not values:
                 raise ParameterError(f"{name} is {values!r}; expected the values to try, at least one, such as (4,)")
 
-    def _probabilities(self, patterns: Patterns) -> NDArray[np.float64]:
+    def _probabilities(self, patterns: Patterns) -> Float64:
         probabilities = np.zeros((patterns.n_patterns, patterns.n_classes))
-        probabilities[:, self.forest_.classes_] = self.forest_.predict_proba(patterns.to_array())
+        probabilities[:, self.trees_.classes] = self.trees_.predict_proba(patterns.to_array())
         return probabilities
+
+    def _to_state(self) -> tuple[Arrays, dict[str, Any]]:
+        learned = {"n_iter_": self.n_iter_, "converged_": self.converged_}
+        return {"importances_": self.importances_} | self.trees_.to_arrays(), learned
+
+    def _from_state(self, arrays: Arrays, learned: dict[str, Any]) -> None:
+        super()._from_state({"importances_": arrays["importances_"]}, learned)
+        self.trees_ = Trees.from_arrays(arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """The trees of a forest as arrays, their nodes one after another.
+
+    Attributes:
+        roots: (t,) the first node of each tree.
+        children: (s, 2) the next node where the vote is at most the threshold, and where it is above; a leaf is its
+            own child.
+        feature: (s,) the LF that a node looks at.
+        threshold: (s,) what its vote is compared with; abstaining is -1.
+        value: (s, c) shares of the classes at a node.
+        classes: (c,) class numbers.
+    """
+
+    roots: NDArray[np.int64]
+    children: NDArray[np.int64]
+    feature: NDArray[np.int64]
+    threshold: Float64
+    value: Float64
+    classes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, forest: Any) -> "Trees":
+        """The trees of a scikit-learn forest."""
+        trees = [grown.tree_ for grown in forest.estimators_]
+        roots = np.cumsum([0, *(tree.node_count for tree in trees[:-1])])
+        pairs = [np.stack([tree.children_left, tree.children_right], axis=1) for tree in trees]
+        own = [np.where(pair < 0, np.arange(len(pair))[:, None], pair) for pair in pairs]
+        value = np.concatenate([tree.value[:, 0] for tree in trees])
+        return cls(
+            roots=roots.astype(np.int64),
+            children=np.concatenate([pair + root for pair, root in zip(own, roots, strict=True)]).astype(np.int64),
+            feature=np.maximum(np.concatenate([tree.feature for tree in trees]), 0).astype(np.int64),
+            threshold=np.concatenate([tree.threshold for tree in trees]),
+            value=value / value.sum(1, keepdims=True),
+            classes=np.asarray(forest.classes_, np.int64),
+        )
+
+    def predict_proba(self, cells: Cells) -> Float64:
+        """The mean over trees of the shares at the leaf that a row reaches. (p, m) votes -> (p, c)."""
+        rows = max(1, _WALKS // len(self.roots))
+        parts = [self._walk(cells[start : start + rows]) for start in range(0, len(cells), rows)]
+        return np.concatenate(parts)
+
+    def _walk(self, cells: Cells) -> Float64:
+        node = np.repeat(self.roots[None], len(cells), axis=0)  # (p, t)
+        row = np.arange(len(cells))[:, None]
+        while True:
+            above = cells[row, self.feature[node]] > self.threshold[node]
+            reached = self.children[node, above.astype(np.intp)]
+            if np.array_equal(reached, node):
+                return np.asarray(self.value[node].mean(1))
+            node = reached
+
+    def to_arrays(self) -> Arrays:
+        """By the names of the attributes."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays) -> "Trees":
+        """The inverse of `to_arrays`.
+
+        Raises:
+            ValueError: A node leads back to an earlier one, or outside.
+        """
+        trees = cls(**{field.name: arrays[field.name] for field in fields(cls)})
+        nodes = np.arange(len(trees.children))[:, None]
+        if (trees.children < nodes).any() or (trees.children >= len(nodes)).any() or (trees.feature < 0).any():
+            raise ValueError("its trees lead nowhere")
+        return trees
 
 
 def usable_gold(model: LabelModel, patterns: Patterns, gold: NDArray[np.int64] | None) -> NDArray[np.int64]:
@@ -130,8 +200,8 @@ def gold_rows(patterns: Patterns, gold: NDArray[np.int64]) -> tuple[Cells, Cells
     >>> [array.tolist() for array in gold_rows(patterns, np.array([[0, 1], [2, 0]]))]
     [[[0, -1], [1, 0], [1, 0]], [1, 0, 0]]
     """
-    place, label = np.nonzero(gold)
-    counts, taken = gold[place, label], patterns.rows.take(place)
+    index, label = np.nonzero(gold)
+    counts, taken = gold[index, label], patterns.rows.take(index)
     rows = Patterns(taken.starts, taken.lf, taken.vote, counts, patterns.n_lfs, patterns.n_classes).to_array()
     order = np.lexsort((label, *rows.T[::-1]))
     repeated = np.repeat(order, counts[order])
@@ -182,7 +252,7 @@ def grow_forest(
 
 
 def _grid_scores(forest: Any, grid: list[dict[str, Any]], rows: Cells, labels: Cells, n_folds: int) -> list[float]:
-    """Cross-validated accuracy of each place of the grid.
+    """Cross-validated accuracy of each point of the grid.
 
     A forest whose trees all end above a limit is the same forest under any larger limit. So limits are tried
     from the largest on, and one that the trees grown before did not reach is not tried again.
@@ -200,8 +270,8 @@ def _grid_scores(forest: Any, grid: list[dict[str, Any]], rows: Cells, labels: C
     return scores
 
 
-def _limit(place: dict[str, Any]) -> float:
-    return np.inf if place["max_depth"] is None else float(place["max_depth"])
+def _limit(point: dict[str, Any]) -> float:
+    return np.inf if point["max_depth"] is None else float(point["max_depth"])
 
 
 def _folds(rows: Cells, labels: Cells, n_folds: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:

@@ -115,8 +115,9 @@ def load(path: str | Path) -> LabelModel:
 
 def _from_json(header: dict[str, Any]) -> LabelModel:
     """A model of a class and parameters that are not defaults; a parameter may be a model itself."""
-    params: dict[str, Any] = dict(header["params"])
-    for name, value in params.items():
-        if isinstance(value, dict) and value.keys() == {"model", "params"}:
-            params[name] = _from_json(value)
+
+    def value_of(value: Any) -> Any:
+        return _from_json(value) if isinstance(value, dict) and value.keys() == {"model", "params"} else value
+
+    params: dict[str, Any] = {name: value_of(value) for name, value in header["params"].items()}
     return class_of(header["model"])(**params)

@@ -17,7 +17,7 @@ from hyperlabel.rows import Rows
 def find_active(cast: NDArray[np.generic], gold: NDArray[np.int64] | None, balance: Float64 | None) -> NDArray[np.intp]:
     """The classes that a model learns about: those with votes, gold or a stated share. (k,), (g, k), (k,) -> (c,).
 
-    A class that is only stated gets next to no mass: a model that learned about it would have to invent it. One class
+    A class that is only stated gets no probability: a model that learned about it would have to invent it. One class
     alone leaves nothing to decide, so there the first other one is kept.
     """
     active = np.asarray(cast) > 0

@@ -6,6 +6,7 @@ A prior turns a `numpy.random.Generator` into a task. Nothing real enters here.
 from hyperlabel.priors.crowd import CrowdPrior
 from hyperlabel.priors.independent import IndependentPrior
 from hyperlabel.priors.mixture import MixturePrior, drop_silent, is_poor
+from hyperlabel.priors.paper_validation import PaperValidationPrior
 from hyperlabel.priors.rules import RulesPrior
 from hyperlabel.priors.simple import ConfusionPrior, IndependentRulesPrior
 from hyperlabel.priors.task import LabeledPrior, LabeledTask, Prior, Task
@@ -33,6 +34,7 @@ __all__ = [
     "LabeledPrior",
     "LabeledTask",
     "MixturePrior",
+    "PaperValidationPrior",
     "Prior",
     "RulesPrior",
     "Task",

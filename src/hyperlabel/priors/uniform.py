@@ -9,7 +9,9 @@ Two savings over drawing until a pair is valid, both exact:
 - *Average.* For the X so obtained, further label vectors are drawn uniformly and the valid ones averaged
   into the target. Cross-entropy is linear in its target, so the expected loss, and with it its minimum
   h*(X), stays the same, while the noise of the gradient falls with the number of label vectors: about 14 for
-  the default of 64 candidates, for one small matrix product.
+  the default of 64 candidates, for one small matrix product. Candidates come in pairs, a vector and its inverse,
+  which swaps the classes and negates the margins: the product is needed once, and as no two majorities are
+  disjoint, at most one of the two is valid, so the valid ones are as independent as if drawn alone.
 """
 
 from dataclasses import dataclass
@@ -18,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.priors.task import Task
-from hyperlabel.theory.validity import Assumption, is_valid, margins
+from hyperlabel.theory.validity import Assumption, is_valid, margins, quorum
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,8 @@ class UniformPrior:
         items: Smallest and largest n.
         lfs: Smallest and largest m.
         max_cells: n is cut so that n x m is at most this, to bound the cost of a step.
-        candidates: Extra label vectors tried for each X; their valid ones are averaged. 0 trains on one
-            drawn y, as the paper does.
+        candidates: Extra label vectors tried for each X, an even number at least as large; their valid ones are
+            averaged. 0 trains on one drawn y, as the paper does.
         assumption: Which label vectors are valid.
     """
 
@@ -57,7 +59,9 @@ class UniformPrior:
 
 def _to_votes(signs: NDArray[np.float32]) -> NDArray[np.int8]:
     """Signs (0, -1, +1) as votes (-1, 0, 1): the inverse of `to_signs`."""
-    return np.where(signs == 0, np.float32(-1), (signs + 1) / 2).astype(np.int8)
+    small = signs.astype(np.int8)
+    votes: NDArray[np.int8] = (3 * small * small + small) // 2 - 1
+    return votes
 
 
 def _draw_pair(
@@ -93,9 +97,22 @@ def _mean_valid(
     assumption: Assumption,
 ) -> NDArray[np.float32]:
     """The mean of `labels` and of the valid ones among random candidates. (n,)."""
-    n = len(labels)
-    bits = np.frombuffer(rng.bytes(n * -(-candidates // 8)), np.uint8).reshape(n, -1)
-    drawn = np.unpackbits(bits, axis=1, count=candidates).astype(np.float32)
-    valid = is_valid(signs, drawn, assumption).astype(np.float32)
-    mean: NDArray[np.float32] = (drawn @ valid + labels) / (valid.sum() + 1)
+    n, pairs = len(labels), -(-candidates // 2)
+    bits = np.frombuffer(rng.bytes(n * -(-pairs // 8)), np.uint8).reshape(n, -1)
+    drawn = np.unpackbits(bits, axis=1, count=pairs).astype(np.float32)
+    valid, inverse = _valid_pairs(signs, drawn, assumption)
+    positives = drawn @ (valid - inverse) + inverse.sum() + labels
+    mean: NDArray[np.float32] = positives / (valid.sum() + inverse.sum() + 1)
     return mean
+
+
+def _valid_pairs(
+    signs: NDArray[np.float32], labels: NDArray[np.float32], assumption: Assumption
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """1 where a label vector is valid, and where its inverse is. (n, m), (n, b) -> (b,), (b,)."""
+    needed = quorum(signs.shape[1], assumption)
+    both = margins(signs, labels)
+    return (
+        np.all([np.count_nonzero(margin > 0, axis=1) >= needed for margin in both], axis=0).astype(np.float32),
+        np.all([np.count_nonzero(margin < 0, axis=1) >= needed for margin in both], axis=0).astype(np.float32),
+    )

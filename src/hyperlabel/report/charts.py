@@ -1,18 +1,17 @@
-"""Drawings as inline SVG. Colours come from the page's style sheet, so that they follow light and dark."""
+"""Drawings as inline SVG. Colors come from the page's style sheet, so that they follow light and dark."""
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.kernels import Float64
 from hyperlabel.report.html import Html, join, shorten, tag
-
-Floats = NDArray[np.float64]
 
 _CELL, _NAMES, _TOP = 26, 190, 26  # of the heat map: side of a cell, room for the names, room for the numbers
 _WRITTEN = 16  # LFs up to which the figures are written into the cells
 
 
-def heat_map(names: list[str], shares: Floats, label: str) -> Html:
-    """Shares of all pairs by colour, the diagonal in a colour of its own.
+def heat_map(names: list[str], shares: Float64, label: str) -> Html:
+    """Shares of all pairs by color, the diagonal in a color of its own.
 
     Args:
         names: (m,) names of rows and columns.
@@ -31,7 +30,7 @@ def heat_map(names: list[str], shares: Floats, label: str) -> Html:
     return _svg(_NAMES + side, _TOP + side, label, *marks, *cells, class_="heat")
 
 
-def _cell(names: list[str], shares: Floats, i: int, j: int) -> Html:
+def _cell(names: list[str], shares: Float64, i: int, j: int) -> Html:
     share, own = shares[i, j], i == j
     x, y = _NAMES + j * _CELL, _TOP + i * _CELL
     if np.isnan(share):
@@ -85,7 +84,7 @@ def _grid(most: int, left: int, right: int, floor: int) -> list[Html]:
     return parts
 
 
-def reliability(confidence: Floats, right: Floats, items: NDArray[np.int64], label: str) -> Html:
+def reliability(confidence: Float64, right: Float64, items: NDArray[np.int64], label: str) -> Html:
     """Share of right labels against confidence, in groups; on the diagonal they are equal.
 
     Args:

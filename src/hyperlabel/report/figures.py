@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel import metrics
+from hyperlabel.kernels import Float64
+from hyperlabel.labels import Labels
 from hyperlabel.lf.analysis import LFAnalysis
-from hyperlabel.models import label_model
-
-Floats = NDArray[np.float64]
+from hyperlabel.models import LabelModel, label_model
 
 _GROUPS = 10  # points of the reliability plot, at most
 _BINS = 24  # of the histogram
@@ -17,64 +17,59 @@ _BINS = 24  # of the histogram
 
 @dataclass(frozen=True)
 class Scores:
-    """How well labels agree with the truth, over the items with votes and known truth.
+    """How well labels agree with the truth, over the items whose truth is known; an item without a label is wrong.
 
     Attributes:
         items: Their number.
         accuracy: Share of right labels.
-        f1: F1 of the second class; None unless there are two.
+        f1: F1 of the second of two classes, macro F1 of more.
         brier: Mean squared distance of the probabilities from the truth.
     """
 
     items: int
     accuracy: float
-    f1: float | None
+    f1: float
     brier: float
 
 
 def score(analysis: LFAnalysis) -> tuple[Scores, Scores] | None:
-    """Scores of the model and of majority vote; None without truth."""
-    if analysis.truth is None:
+    """Scores of the model and of majority vote; None where no truth is known."""
+    truth = analysis.truth
+    if truth is None or not truth.any():
         return None
-    truth = analysis.truth * analysis.patterns.has_votes[:, None]
-    if not truth.any():
-        return None
-    vote = label_model("mv")
-    shares = vote._pattern_probabilities(analysis.patterns)
-    return (
-        _score(analysis.probabilities, analysis.labels, truth),
-        _score(shares, vote._best(shares, analysis.patterns), truth),
-    )
+    models: list[LabelModel] = [analysis.model, label_model("mv").fitted_on(analysis.patterns)]
+    own, majority = (_score(model.label_patterns(analysis.patterns), truth) for model in models)
+    return own, majority
 
 
-def _score(probabilities: Floats, labels: NDArray[np.intp], truth: NDArray[np.int64]) -> Scores:
-    """(p, k), (p,), (p, k) items of each pattern and true class -> scores."""
+def _score(labels: Labels, truth: NDArray[np.int64]) -> Scores:
+    """Scores of the labels of p patterns, given the (p, k) items of each pattern and true class."""
     pattern, true_class = np.nonzero(truth)
-    counts, called, k = truth[pattern, true_class], labels[pattern], truth.shape[1]
+    counts, called = truth[pattern, true_class], labels.best[pattern]
     return Scores(
         items=int(counts.sum()),
         accuracy=metrics.accuracy(true_class, called, counts),
-        f1=metrics.f1(true_class, called, k, counts) if k == 2 else None,
-        brier=metrics.brier(true_class, probabilities[pattern], counts),
+        f1=metrics.f1(true_class, called, truth.shape[1], counts),
+        brier=metrics.brier(true_class, labels.probabilities[pattern], counts),
     )
 
 
-def group_by_confidence(analysis: LFAnalysis) -> tuple[Floats, Floats, NDArray[np.int64]]:
+def group_by_confidence(analysis: LFAnalysis) -> tuple[Float64, Float64, NDArray[np.int64]]:
     """Groups of about as many items each, by rising confidence.
 
     Returns:
         (b,) mean confidence, share of right labels and number of items of each group.
     """
     assert analysis.truth is not None  # there is nothing to group otherwise
-    labelled = np.flatnonzero((analysis.labels >= 0) & (analysis.truth.sum(1) > 0))
-    confidence, truth = analysis.probabilities[labelled].max(1), analysis.truth[labelled]
+    labeled = np.flatnonzero((analysis.labels >= 0) & (analysis.truth.sum(1) > 0))
+    confidence, truth = analysis.probabilities[labeled].max(1), analysis.truth[labeled]
     order = np.argsort(confidence, kind="stable")
     known = truth.sum(1)
     before = np.cumsum(known[order]) - known[order]
     group = np.empty(len(order), np.intp)
     group[order] = before * _GROUPS // max(1, known.sum())
     items = np.bincount(group, known, _GROUPS)
-    right = np.bincount(group, truth[np.arange(len(truth)), analysis.labels[labelled]], _GROUPS)
+    right = np.bincount(group, truth[np.arange(len(truth)), analysis.labels[labeled]], _GROUPS)
     weight = np.bincount(group, confidence * known, _GROUPS)
     filled = items > 0
     return weight[filled] / items[filled], right[filled] / items[filled], items[filled].astype(np.int64)
@@ -106,7 +101,7 @@ def example_items(inverse: NDArray[np.integer], patterns: NDArray[np.intp]) -> l
     return [int((inverse == pattern).argmax()) for pattern in patterns]
 
 
-def conflict_shares(analysis: LFAnalysis, lfs: NDArray[np.intp]) -> Floats:
+def conflict_shares(analysis: LFAnalysis, lfs: NDArray[np.intp]) -> Float64:
     """Share of one LF's votes on which the other LF votes for another class; coverage on the diagonal. -> (q, q).
 
     NaN where two LFs never vote on the same item.

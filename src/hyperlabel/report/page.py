@@ -32,7 +32,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'"  # a browser loads not
 
 
 class Values(Protocol):
-    """One value an item."""
+    """One value per item."""
 
     def __getitem__(self, item: int, /) -> Any: ...
 
@@ -146,15 +146,17 @@ def _scores(analysis: LFAnalysis) -> Html | None:
     if found is None:
         return None
     rows = [_score_row(name, s) for name, s in zip(("this model", "majority vote"), found, strict=True)]
-    binary = found[0].f1 is not None
-    second = shorten(str(analysis.classes[1]), _NAME) if binary else ""
-    heads = [("labels by", False), ("accuracy", True), *([(f"F1 of {second}", True)] if binary else [])]
-    table = _table("Scores", [*heads, ("Brier score", True)], rows)
+    f1 = f"F1 of {shorten(str(analysis.classes[1]), _NAME)}" if len(analysis.classes) == 2 else "macro F1"
+    heads = [("labels by", False), ("accuracy", True), (f1, True), ("Brier score", True)]
+    table = _table("Scores", heads, rows)
     plot = reliability(
         *group_by_confidence(analysis), "Reliability plot: the share of right labels against their confidence"
     )
     told = "Each point is a tenth of the items, by confidence. On the dashed line confidence and share are equal."
-    counted = f"Over the {found[0].items:,} items with votes and known truth. A lower Brier score is better."
+    counted = (
+        f"Over the {found[0].items:,} items whose truth is known; an item without a label counts as wrong. "
+        "A lower Brier score is better."
+    )
     return _section(
         "Scores against the truth",
         tag(
@@ -167,8 +169,8 @@ def _scores(analysis: LFAnalysis) -> Html | None:
 
 
 def _score_row(name: str, scores: Scores) -> Html:
-    f1 = None if scores.f1 is None else _number(f"{scores.f1:.3f}")
-    return tag("tr", _named(name), _number(f"{scores.accuracy:.1%}"), f1, _number(f"{scores.brier:.3f}"))
+    figures = (f"{scores.accuracy:.1%}", f"{scores.f1:.3f}", f"{scores.brier:.3f}")
+    return tag("tr", _named(name), *map(_number, figures))
 
 
 def _lfs(analysis: LFAnalysis) -> Html:
@@ -252,18 +254,18 @@ def _labels(analysis: LFAnalysis) -> Html:
 def _distribution(analysis: LFAnalysis) -> Html:
     """How many items got each label and, with truth, how many have it."""
     k, counts = analysis.patterns.n_classes, analysis.patterns.counts
-    labelled = np.bincount(analysis.labels + 1, counts, k + 1)
+    labeled = np.bincount(analysis.labels + 1, counts, k + 1)
     truth = None if analysis.truth is None else analysis.truth.sum(0)
-    order = np.argsort(-labelled[1:], kind="stable")[:_CLASSES]
+    order = np.argsort(-labeled[1:], kind="stable")[:_CLASSES]
     rows = []
     for c in order:
         true = None if truth is None else _share(truth[c] / max(1, truth.sum()))
-        share = _share(labelled[c + 1] / analysis.n_items)
-        rows.append(tag("tr", _named(analysis.classes[c]), _number(f"{labelled[c + 1]:,.0f}"), share, true))
-    if labelled[0]:
+        share = _share(labeled[c + 1] / analysis.n_items)
+        rows.append(tag("tr", _named(analysis.classes[c]), _number(f"{labeled[c + 1]:,.0f}"), share, true))
+    if labeled[0]:
         none = tag("th", "no label", scope="row", class_="soft")
         empty = None if truth is None else tag("td")
-        rows.append(tag("tr", none, _number(f"{labelled[0]:,.0f}"), _share(labelled[0] / analysis.n_items), empty))
+        rows.append(tag("tr", none, _number(f"{labeled[0]:,.0f}"), _share(labeled[0] / analysis.n_items), empty))
     heads = [("label", False), ("items", True), ("share", True), *([] if truth is None else [("of the truth", True)])]
     return join(_table("Distribution of labels", heads, rows), _cut(len(order), k, "classes", "the most frequent ones"))
 

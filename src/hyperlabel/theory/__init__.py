@@ -4,7 +4,16 @@ Binary votes flow in; out come the predicate sigma(X, y), its probability, and t
 the network approximates. Everything is NumPy.
 """
 
+from hyperlabel.theory.gaussian import Approximation, approximate_optimum
 from hyperlabel.theory.optimum import Optimum, optimum
 from hyperlabel.theory.validity import is_valid, probability_of_validity, to_signs
 
-__all__ = ["Optimum", "is_valid", "optimum", "probability_of_validity", "to_signs"]
+__all__ = [
+    "Approximation",
+    "Optimum",
+    "approximate_optimum",
+    "is_valid",
+    "optimum",
+    "probability_of_validity",
+    "to_signs",
+]

@@ -86,7 +86,7 @@ def optimum(votes: ArrayLike, assumption: Assumption = "majority") -> Optimum:
     >>> optimum([[1, 1, -1], [0, 0, 0], [1, 0, 1], [0, 1, 0]])
     Optimum(probabilities=array([0.75, 0.  , 0.75, 0.25]), count=4)
     """
-    signs = to_signs(_check(votes)).astype(np.int8)
+    signs = to_signs(check_binary(votes)).astype(np.int8)
     needed = quorum(signs.shape[1], assumption)
     voted = signs.any(axis=1)
     if not voted.any():
@@ -106,7 +106,8 @@ def _undefined(n: int) -> Optimum:
     return Optimum(np.full(n, np.nan), 0)
 
 
-def _check(votes: ArrayLike) -> NDArray[np.integer]:
+def check_binary(votes: ArrayLike) -> NDArray[np.integer]:
+    """Votes as an array, if they are binary votes of at least one item and one LF."""
     try:
         array = np.asarray(votes)
     except ValueError as error:

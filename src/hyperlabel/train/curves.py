@@ -18,7 +18,7 @@ def draw_curves(out: Path, runs: int, selected: int) -> Path:
     panels = figure.subplots(1, 2)
     for axes, (field, title) in zip(panels, PANELS.items(), strict=True):
         for run in sorted(range(runs), key=lambda run: run == selected):
-            records = read_log(run_folder(out, run))
+            records = [record for record in read_log(run_folder(out, run)) if field in record]
             style = {"color": "C0", "linewidth": 1.8} if run == selected else {"color": "0.7", "linewidth": 0.8}
             label = f"run {run}, selected" if run == selected else None
             axes.plot([r["iteration"] for r in records], [r[field] for r in records], label=label, **style)

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from hyperlabel import unrolled
 from hyperlabel.errors import WeightsError
-from hyperlabel.models.hyper import to_probabilities
-from hyperlabel.network import forward
+from hyperlabel.networks.paper import forward, to_probabilities
 from hyperlabel.patterns import Patterns
 from hyperlabel.priors import IndependentPrior, RulesPrior, drop_silent
 from hyperlabel.theory.validity import to_signs
@@ -32,7 +31,8 @@ def to_weights(net: HyperNet, header: dict[str, Any]) -> Weights:
         arrays |= {name: tensor.cpu().numpy().copy() for name, tensor in tensors.items()}
     for i, linear in enumerate(net.head):
         arrays |= {f"head{i}.{name}": tensor.cpu().numpy().copy() for name, tensor in linear.state_dict().items()}
-    weights = Weights(arrays, header)
+    widths = [len(arrays[f"layer{i}.bias"]) for i in range(len(net.layers))]
+    weights = Weights(arrays, {**header, "widths": widths})
     check_agreement(net, weights)
     return weights
 
@@ -66,7 +66,8 @@ def check_agreement(net: HyperNet, weights: Weights) -> None:
     for _ in range(10):
         votes = IndependentPrior(items=(50, 400)).sample(rng).votes
         patterns = Patterns.from_votes(Votes.from_array(votes, n_classes=2))
-        ours = patterns.expand(to_probabilities(forward(weights, patterns)))
+        logits, _ = forward(weights, patterns)
+        ours = patterns.expand(to_probabilities(logits))
         theirs = to_probabilities(net.cpu()(torch.from_numpy(to_signs(votes)))[:, None].numpy())
         _check_distance(ours, theirs)
 

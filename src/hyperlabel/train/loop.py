@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import nn
 
 from hyperlabel.files import replacing
-from hyperlabel.priors import LABELED_PRIORS, IndependentPrior, Prior, Task
-from hyperlabel.theory.validity import to_signs
+from hyperlabel.priors import LABELED_PRIORS, Prior
+from hyperlabel.train.batches import accuracies, backward_tasks, to_example
 from hyperlabel.train.checkpoint import Progress, load_net, load_optimiser, read_progress, save_checkpoint
 from hyperlabel.train.lessons import LessonPrior, backward_lessons, uncount, validate_lessons, validation_lessons
 from hyperlabel.train.net import make_net
@@ -61,38 +60,16 @@ def _new_net(recipe: Recipe, run: int, device: torch.device) -> nn.Module:
         return make_net(recipe.architecture, recipe.widths).to(device)
 
 
-def _inputs(task: Task, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """Signs (n, m), targets (n,), and which items have a vote (n,)."""
-    signs = torch.from_numpy(to_signs(task.votes))
-    return signs.to(device), torch.from_numpy(task.target).to(device), (signs != 0).any(1).to(device)
-
-
 def backward_batch(net: nn.Module, tasks: Sequence[Any], device: torch.device) -> float:
     """Accumulate the gradient of the mean cross-entropy over all items of a batch; returns that mean."""
-    if isinstance(net, UnrolledNet):
-        return backward_lessons(net, tasks)
-    total = sum(len(task.target) for task in tasks)
-    loss = 0.0
-    for task in tasks:
-        signs, target, voted = _inputs(task, device)
-        logits = net(signs)
-        part = functional.binary_cross_entropy_with_logits(logits[voted], target[voted], reduction="sum") / total
-        part.backward()  # type: ignore[no-untyped-call]
-        loss += part.item()
-    return loss
+    return backward_lessons(net, tasks) if isinstance(net, UnrolledNet) else backward_tasks(net, tasks, device)
 
 
-@torch.no_grad()
-def validate(net: nn.Module, tasks: Sequence[Any], device: torch.device) -> float:
-    """Accuracy averaged over tasks."""
+def validate(net: nn.Module, examples: Sequence[Any], device: torch.device) -> float:
+    """Accuracy averaged over the validation sets."""
     if isinstance(net, UnrolledNet):
-        return validate_lessons(net, tasks)
-    scores = []
-    for task in tasks:
-        signs, target, voted = _inputs(task, device)
-        right = (net(signs) > 0) == (target > 0.5)
-        scores.append(right[voted].float().mean().item())
-    return float(np.mean(scores))
+        return validate_lessons(net, examples)
+    return float(np.mean(accuracies(net, examples, device)))
 
 
 def training_prior(recipe: Recipe) -> Prior | LessonPrior:
@@ -108,7 +85,8 @@ def validation_tasks(recipe: Recipe) -> list[Any]:
     if recipe.is_unrolled:
         lessons = validation_lessons(rng, recipe.validation_sets)
         return lessons if recipe.counted else [replace(each, patterns=uncount(each.patterns)) for each in lessons]
-    return [IndependentPrior().sample(rng) for _ in range(recipe.validation_sets)]
+    prior = recipe.make_validation_prior()
+    return [prior.sample(rng) for _ in range(recipe.validation_sets)]
 
 
 class Run:
@@ -125,9 +103,11 @@ class Run:
     def __init__(self, recipe: Recipe, run: int, folder: Path, device: torch.device, *, resume: bool) -> None:
         self.recipe, self.run, self.folder, self.device = recipe, run, folder, device
         self.net = _new_net(recipe, run, device)
-        self.optimiser = torch.optim.Adam(self.net.parameters(), lr=recipe.lr, amsgrad=True)
+        self.optimiser = torch.optim.Adam(self.net.parameters(), lr=recipe.lr, amsgrad=True, fused=True)
         self.progress = Progress()
         self.prior, self.validation = training_prior(recipe), validation_tasks(recipe)
+        if not recipe.is_unrolled:
+            self.validation = [to_example(self.net, task, device) for task in self.validation]
         folder.mkdir(parents=True, exist_ok=True)
         if resume and (folder / CHECKPOINT).exists():
             self._restore()
@@ -144,6 +124,7 @@ class Run:
         records = [record for record in read_log(self.folder) if record["iteration"] <= self.progress.iteration]
         with replacing(self.folder / LOG) as part:
             part.write_text("".join(json.dumps(record) + "\n" for record in records))
+        self.losses = [record["loss"] for record in records]
 
     def train(self, *, until: int | None = None) -> None:
         """Iterate to the end, or to iteration `until`."""
@@ -174,20 +155,36 @@ class Run:
                 loss, seconds = self._iterate()
                 losses.append(loss)
                 data_seconds += seconds
-        loss, progress = float(np.mean(losses)), self.progress
+        progress = self.progress
         progress.seconds += elapsed[0]
-        if loss < progress.best_loss:
-            progress.best_loss, progress.best_iteration = loss, progress.iteration
+        self.losses.append(float(np.mean(losses)))
+        self._compare_loss()
         record = {
             "iteration": progress.iteration,
-            "loss": loss,
-            "validation_accuracy": validate(self.net, self.validation, self.device),
+            "loss": self.losses[-1],
+            **self._validate(),
             "lr": self.recipe.lr_at(progress.iteration - 1),
             "seconds": round(progress.seconds, 1),
             "data_share": round(data_seconds / elapsed[0], 3),
         }
         with (self.folder / LOG).open("a") as log:
             log.write(json.dumps(record) + "\n")
+
+    def _compare_loss(self) -> None:
+        """Note when the mean loss of the last lines of the log is the lowest so far."""
+        window, progress = self.recipe.loss_window, self.progress
+        recent = float(np.mean(self.losses[-window:]))
+        if len(self.losses) >= window and recent < progress.best_loss:
+            progress.best_loss, progress.best_iteration = recent, progress.iteration
+
+    def _validate(self) -> dict[str, float]:
+        """What a line of the log says of validation: all sets, or the first ones and now and then all."""
+        recipe, iteration, accuracy = self.recipe, self.progress.iteration, {}
+        if recipe.quick_sets:
+            accuracy["quick_accuracy"] = validate(self.net, self.validation[: recipe.quick_sets], self.device)
+        if not recipe.quick_sets or iteration % recipe.full_every == 0 or iteration == recipe.iterations:
+            accuracy["validation_accuracy"] = validate(self.net, self.validation, self.device)
+        return accuracy
 
     def _iterate(self) -> tuple[float, float]:
         """One step of the optimiser; returns the loss and the seconds spent on drawing data."""

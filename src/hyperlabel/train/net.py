@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hyperlabel.network import LEAK
+from hyperlabel.networks.paper import LEAK
 from hyperlabel.train.unrolled import UnrolledNet
 from hyperlabel.weights import TERMS
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.priors import LABELED_PRIORS, PRIORS, Prior, UniformPrior
+from hyperlabel.priors import LABELED_PRIORS, PRIORS, IndependentPrior, PaperValidationPrior, Prior, UniformPrior
 from hyperlabel.theory.validity import Assumption
 
 
@@ -20,6 +20,7 @@ class Recipe:
             `LABELED_PRIORS` for the unrolled one.
         assumption: Which label vectors the uniform prior holds for valid.
         candidates: Extra label vectors tried for each matrix of the uniform prior (0: the paper's one).
+        max_cells: Most cells of a matrix of the uniform prior; 120,000 cuts none of the paper's sizes.
         architecture: `gnn` is the paper's; `deepset` and `mlp` are its ablations; `unrolled` is that of hlm2.
         widths: Output width of each pooling layer; of the unrolled network, width of each step, all the same.
         iterations: Budget; one iteration is one step of the optimiser.
@@ -28,10 +29,15 @@ class Recipe:
         lr: Peak learning rate.
         warmup: Iterations of linear warm-up of the cosine schedule.
         clip: Largest norm of the gradient of the cosine schedule.
-        patience: With `constant`, stop after this many iterations without a lower loss.
+        patience: With `constant`, stop after this many iterations without a lower loss, which is the mean over
+            the last tenth as many.
         seed: With the number of the run and of the iteration, seeds everything.
         log_every: Iterations between two lines of the log; each line holds a validation.
+        validation: Where the validation sets of the paper's network come from; `paper` are those of its authors.
         validation_sets: Number of synthetic validation sets.
+        quick_sets: How many of them are validated at each line of the log where all of them would take too long;
+            0 is all.
+        full_every: With `quick_sets`, iterations between two validations on all sets.
         gold_chance: How often the unrolled network is told some of the truth.
         balance_power: For the unrolled network, how much more the items of rare classes count.
         leave_one_out: Whether the unrolled network judges a vote by the other votes alone; True is an ablation.
@@ -41,6 +47,7 @@ class Recipe:
     prior: Literal["uniform", "independent", "mixture", "rules", "crowd", "topics"] = "uniform"
     assumption: Assumption = "majority"
     candidates: int = 64
+    max_cells: int = 40_000
     architecture: Literal["gnn", "deepset", "mlp", "unrolled"] = "gnn"
     widths: tuple[int, ...] = (32, 32, 32, 32)
     iterations: int = 400
@@ -52,17 +59,20 @@ class Recipe:
     patience: int = 10_000
     seed: int = 0
     log_every: int = 25
+    validation: Literal["independent", "paper"] = "independent"
     validation_sets: int = 100
+    quick_sets: int = 0
+    full_every: int = 1000
     gold_chance: float = 0.3
     balance_power: float = 0.3
     leave_one_out: bool = False
     counted: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("iterations", "batch", "patience", "log_every", "validation_sets"):
+        for name in ("max_cells", "iterations", "batch", "patience", "log_every", "validation_sets", "full_every"):
             if getattr(self, name) < 1:
                 raise ParameterError(f"{name} is {getattr(self, name)}; expected at least 1")
-        for name in ("candidates", "warmup", "seed"):
+        for name in ("candidates", "warmup", "seed", "quick_sets"):
             if getattr(self, name) < 0:
                 raise ParameterError(f"{name} is {getattr(self, name)}; expected 0 or more")
         if not 0 < self.lr < math.inf:
@@ -83,8 +93,17 @@ class Recipe:
     def make_prior(self) -> Prior:
         """The generator of training data of the paper's network."""
         if self.prior == "uniform":
-            return UniformPrior(candidates=self.candidates, assumption=self.assumption)
+            return UniformPrior(max_cells=self.max_cells, candidates=self.candidates, assumption=self.assumption)
         return PRIORS[self.prior]()
+
+    def make_validation_prior(self) -> Prior:
+        """The generator of validation sets of the paper's network."""
+        return PaperValidationPrior() if self.validation == "paper" else IndependentPrior()
+
+    @property
+    def loss_window(self) -> int:
+        """Lines of the log over which the loss is averaged before it counts as lower or not."""
+        return max(1, self.patience // 10 // self.log_every)
 
     def lr_at(self, iteration: int) -> float:
         """The learning rate of an iteration, counted from 0."""

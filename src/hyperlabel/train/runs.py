@@ -18,6 +18,7 @@ from hyperlabel.train.loop import CHECKPOINT, LOG, Run, find_device, read_log, r
 from hyperlabel.train.recipe import Recipe
 
 POLL_SECONDS = 1.0
+TURN = 5_000  # iterations of every run before any run goes further: unfinished runs can be compared
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class RunSummary:
 
     Attributes:
         run: Number of the run.
-        mean_accuracy: Validation accuracy averaged over all lines of the log: the paper's criterion.
+        mean_accuracy: Validation accuracy averaged over all validations on all sets: the paper's criterion.
         last_accuracy: Validation accuracy at the end.
         last_loss: Mean training loss of the last stretch.
         iterations: Iterations done.
@@ -44,7 +45,7 @@ class RunSummary:
 def summarise(out: Path, run: int) -> RunSummary:
     """The summary of a run from its log."""
     records = read_log(run_folder(out, run))
-    accuracies = [record["validation_accuracy"] for record in records]
+    accuracies = [record["validation_accuracy"] for record in records if "validation_accuracy" in record]
     last = records[-1]
     return RunSummary(
         run=run,
@@ -86,11 +87,11 @@ def _exit_with_parent() -> None:
         os._exit(1)
 
 
-def _train_one(recipe: Recipe, run: int, out: Path, threads: int, resume: bool) -> None:
+def _train_one(recipe: Recipe, run: int, out: Path, threads: int, resume: bool, until: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent ends its jobs
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     torch.set_num_threads(threads)
-    Run(recipe, run, run_folder(out, run), find_device(), resume=resume).train()
+    Run(recipe, run, run_folder(out, run), find_device(), resume=resume).train(until=until)
 
 
 def train_runs(
@@ -106,11 +107,20 @@ def train_runs(
     """
     threads = max(1, (os.cpu_count() or 1) // jobs)
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)
+    for until in range(TURN, recipe.iterations + TURN, TURN):
+        yield from _train_turn(recipe, out, runs, jobs, threads, resume=resume or until > TURN, until=until)
+    yield iterations_done(out, runs)
+
+
+def _train_turn(
+    recipe: Recipe, out: Path, runs: int, jobs: int, threads: int, *, resume: bool, until: int
+) -> Generator[dict[int, int], None, None]:
+    """Train all runs to iteration `until`."""
     spawn = multiprocessing.get_context("spawn").Process
     waiting = [
-        spawn(name=f"run {run}", target=_train_one, args=(recipe, run, out, threads, resume), daemon=True)
+        spawn(name=f"run {run}", target=_train_one, args=(recipe, run, out, threads, resume, until), daemon=True)
         for run in range(runs)
-        if not (resume and _is_done(run_folder(out, run)))
+        if not (resume and _has_reached(run_folder(out, run), until))
     ]
     active: list[SpawnProcess] = []
     try:
@@ -126,11 +136,13 @@ def train_runs(
         for job in active:
             job.kill()
             job.join()
-    yield iterations_done(out, runs)
 
 
-def _is_done(folder: Path) -> bool:
-    return (folder / CHECKPOINT).exists() and read_progress(folder / CHECKPOINT)[1].done
+def _has_reached(folder: Path, until: int) -> bool:
+    if not (folder / CHECKPOINT).exists():
+        return False
+    progress = read_progress(folder / CHECKPOINT)[1]
+    return progress.done or progress.iteration >= until
 
 
 def _has_ended(job: SpawnProcess) -> bool:

@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 
 from hyperlabel.compat.snorkel.convert import to_int_label_array
 from hyperlabel.errors import ParameterError, require
+from hyperlabel.kernels import Float64
 from hyperlabel.lf import analysis
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
-
-Floats = NDArray[np.float64]
 
 
 class LFAnalysis:
@@ -54,21 +53,21 @@ class LFAnalysis:
         """The classes that each LF votes for. m lists."""
         return [list(classes) for classes in self._analysis.polarity]
 
-    def lf_coverages(self) -> Floats:
+    def lf_coverages(self) -> Float64:
         """Share of the items that each LF votes on. (m,)."""
         return self._analysis.coverage
 
-    def lf_overlaps(self, normalize_by_coverage: bool = False) -> Floats:
+    def lf_overlaps(self, normalize_by_coverage: bool = False) -> Float64:
         """Share of the items, or of the LF's own, on which each LF and at least one other vote. (m,)."""
         overlaps = self._analysis.overlaps
         return _divide(overlaps, self.lf_coverages()) if normalize_by_coverage else overlaps
 
-    def lf_conflicts(self, normalize_by_overlaps: bool = False) -> Floats:
+    def lf_conflicts(self, normalize_by_overlaps: bool = False) -> Float64:
         """Share of the items, or of the LF's overlaps, on which each LF and another disagree. (m,)."""
         conflicts = self._analysis.conflicts
         return _divide(conflicts, self.lf_overlaps()) if normalize_by_overlaps else conflicts
 
-    def lf_empirical_accuracies(self, Y: NDArray[Any]) -> Floats:
+    def lf_empirical_accuracies(self, Y: NDArray[Any]) -> Float64:
         """Share of each LF's votes that are the truth; a vote on an item of unknown truth (-1) is wrong. (n,) -> (m,).
 
         Snorkel's name; it is the precision.
@@ -76,7 +75,7 @@ class LFAnalysis:
         right, votes = self._with_truth(Y).correct, self._analysis.votes
         return np.where(votes > 0, 0.5 * (_divide(2 * right - votes, votes) + 1), 0.0)
 
-    def lf_empirical_probs(self, Y: NDArray[Any], k: int) -> Floats:
+    def lf_empirical_probs(self, Y: NDArray[Any], k: int) -> Float64:
         """How often each LF votes what, for each true class; NaN for a class without items. (n,) -> (m, k + 1, k).
 
         Args:
@@ -86,7 +85,7 @@ class LFAnalysis:
         votes, known = Votes.from_array(self.L, n_classes=k).with_labels(to_int_label_array(Y), "Y")
         patterns = Patterns.from_votes(votes)
         truth = patterns.count_labels(known)
-        shares: Floats = np.empty((patterns.n_lfs, k + 1, k))
+        shares: Float64 = np.empty((patterns.n_lfs, k + 1, k))
         for vote in range(-1, k):
             shares[:, vote + 1] = (patterns.to_array() == vote).T @ truth
         items = truth.sum(0)
@@ -95,7 +94,7 @@ class LFAnalysis:
         return shares
 
     def lf_summary(self, Y: NDArray[Any] | None = None, est_weights: NDArray[Any] | None = None) -> Any:
-        """A pandas frame with one row an LF.
+        """A pandas frame with one row per LF.
 
         Args:
             Y: (n,) true classes, -1 for unknown: adds Correct, Incorrect and Emp. Acc.
@@ -121,6 +120,6 @@ class LFAnalysis:
         return analysis.LFAnalysis(self._votes, to_int_label_array(Y))
 
 
-def _divide(part: NDArray[Any], whole: NDArray[Any]) -> Floats:
+def _divide(part: NDArray[Any], whole: NDArray[Any]) -> Float64:
     """A part of a whole, 0 where there is none."""
     return np.where(whole > 0, part / np.where(whole > 0, whole, 1), 0.0)

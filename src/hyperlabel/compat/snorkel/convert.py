@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 from hyperlabel.classes import ABSTAIN
 from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.kernels import Float64
 
-Floats = NDArray[np.float64]
 Labels = NDArray[np.int_]
 
 POLICIES = ("abstain", "random", "true-random")
 
 
-def probs_to_preds(probs: Floats, tie_break_policy: str = "random", tol: float = 1e-5) -> Labels:
+def probs_to_preds(probs: Float64, tie_break_policy: str = "random", tol: float = 1e-5) -> Labels:
     """The most probable class of each item. (n, k) -> (n,).
 
     Args:
@@ -47,7 +47,7 @@ def _break_tie(item: int, classes: NDArray[np.intp], policy: str) -> int:
     return int(classes[int(digest, 16) % len(classes)])
 
 
-def preds_to_probs(preds: NDArray[np.integer], num_classes: int) -> Floats:
+def preds_to_probs(preds: NDArray[np.integer], num_classes: int) -> Float64:
     """Probability 1 for the class of each label. (n,) or (n, 1) -> (n, k).
 
     >>> preds_to_probs(np.array([1, 0]), 2).tolist()
@@ -56,7 +56,7 @@ def preds_to_probs(preds: NDArray[np.integer], num_classes: int) -> Floats:
     if np.any(preds < 0):
         place = int((np.ravel(preds) < 0).argmax())
         raise VotesError(f"preds[{place}] abstains, which has no probability; leave it out")
-    one_hot: Floats = np.eye(num_classes)[preds.squeeze()]
+    one_hot: Float64 = np.eye(num_classes)[preds.squeeze()]
     return one_hot
 
 
@@ -73,7 +73,7 @@ def to_int_label_array(X: NDArray[Any], flatten_vector: bool = True) -> NDArray[
     if not flatten_vector:
         return labels
     if labels.size != max(labels.shape, default=1):
-        raise VotesError(f"labels have shape {labels.shape}; expected one label an item")
+        raise VotesError(f"labels have shape {labels.shape}; expected one label per item")
     return labels.ravel()
 
 

@@ -2,19 +2,20 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.compat.snorkel.convert import Floats, to_int_label_array
+from hyperlabel import models
+from hyperlabel.compat.snorkel.convert import to_int_label_array
 from hyperlabel.compat.snorkel.voters import BaseLabeler
 from hyperlabel.errors import NotFittedError, ParameterError
+from hyperlabel.kernels import Float64
 from hyperlabel.lf.analysis import LFAnalysis
-from hyperlabel.models import HyperLabelModel
-from hyperlabel.models.evidence import VoteSums
-from hyperlabel.patterns import Patterns
+from hyperlabel.models.estimation.vote_sums import VoteSums
+from hyperlabel.tensors import Arrays
 
 TRAINING = (
     "n_epochs",
@@ -31,14 +32,14 @@ TRAINING = (
 )
 """Arguments of Snorkel's training, of which the hyper label model has none."""
 
-_PATTERNS = ("starts", "lf", "vote", "counts")
+_LEARNED = ("balance", "accuracies", "conditionals")  # what is kept beside the model
 
 
 class LabelModel(BaseLabeler):
-    """Labels from votes in one forward pass of a pre-trained network; `fit` remembers the votes and trains nothing.
+    """Labels from votes in one forward pass of a pre-trained network; `fit` reads the votes and trains nothing.
 
-    An item is read in the light of the votes that `fit` saw: its probabilities do not depend on the other items that
-    are predicted with it. Before `fit`, items are read in the light of each other.
+    An item is judged in the state of the votes that `fit` saw: its probabilities do not depend on the other items that
+    are predicted with it. Before `fit`, the items that are predicted are read together.
 
     Args:
         cardinality: Number of classes.
@@ -52,12 +53,16 @@ class LabelModel(BaseLabeler):
     [0, 1, 0, -1]
     """
 
-    _context: Patterns
-    _balance: Floats | None = None
+    kind = "model"  # the file is that of the hyper label model, which hyperlabel.load reads
+
+    _balance: Float64 | None = None
+    _accuracies: Float64 | None = None
+    _conditionals: Float64 | None = None
 
     def __init__(self, cardinality: int = 2, verbose: bool = True, device: str = "cpu") -> None:
         super().__init__(cardinality)
         self.verbose, self.device = verbose, device
+        self._model: models.LabelModel = models.HyperLabelModel(n_classes=cardinality)
 
     def fit(
         self,
@@ -67,7 +72,7 @@ class LabelModel(BaseLabeler):
         progress_bar: bool = True,
         **kwargs: Any,
     ) -> None:
-        """Remember the votes that items are read in the light of.
+        """Read the votes in whose state items are judged.
 
         Args:
             L_train: (n, m) votes, -1 abstains; any number of LFs.
@@ -77,64 +82,65 @@ class LabelModel(BaseLabeler):
             **kwargs: Arguments of Snorkel's training, which are ignored with a warning.
         """
         _ignore_training(kwargs)
-        context = replace(self._patterns(L_train), inverse=None)
-        self._balance = _read_balance(class_balance, Y_dev, self.cardinality)
-        self._context = context
+        patterns = self._patterns(L_train)
+        balance = _read_balance(class_balance, Y_dev, self.cardinality)
+        self._model = models.HyperLabelModel(n_classes=self.cardinality, class_balance=balance).fit(patterns)
+        analysis = LFAnalysis(patterns, model=self._model)
+        self._balance, self._accuracies = balance, analysis.estimated_accuracy
+        self._conditionals = _conditional_probs(analysis)
 
-    def predict_proba(self, L: NDArray[np.integer]) -> Floats:
+    def predict_proba(self, L: NDArray[np.integer]) -> Float64:
         """Probabilities of the classes. (n, m) -> (n, k).
 
         An item without votes has those of the class balance, uniform if that is not given.
         """
         patterns = self._patterns(L)
-        if not self._is_fitted():
-            return patterns.expand(self._model()._pattern_probabilities(patterns))
-        together, place = _put_together(self._context, patterns)
-        probs = self._model()._pattern_probabilities(together)[place]
+        if self._model.is_fitted and patterns.n_lfs != self._model.n_features_in_:
+            raise ParameterError(f"L has {patterns.n_lfs} LFs; expected {self._model.n_features_in_}, as in fit")
+        probs = self._model.predict_proba(patterns)
         if self._balance is not None:
-            probs[~patterns.has_votes] = self._balance
-        return patterns.expand(probs)
+            probs[~patterns.expand(patterns.has_votes)] = self._balance
+        return probs
 
-    def _model(self) -> HyperLabelModel:
-        return HyperLabelModel(n_classes=self.cardinality, class_balance=self._balance)
-
-    def get_weights(self) -> Floats:
+    def get_weights(self) -> Float64:
         """The estimated accuracy of each LF where it votes; NaN for one that never does. (m,)."""
-        return np.clip(self._analysis().estimated_accuracy, 1e-6, 1.0)
+        return np.clip(_learned(self._accuracies), 1e-6, 1.0)
 
-    def get_conditional_probs(self) -> Floats:
+    def get_conditional_probs(self) -> Float64:
         """How often each LF abstains (0) and votes for each class (1..k), by the class of the item. (m, k + 1, k).
 
         A class that no item seems to have says nothing, so there it is as often as on all items.
         """
-        posterior = self._analysis().posterior
-        sums = VoteSums(self._context)
-        votes, items = sums.count_votes(posterior), sums.counts @ posterior  # (m, k, k), (k,)
-        on_all = votes.sum(axis=2, keepdims=True) / sums.counts.sum()
-        shares = np.where(items > 0, votes / np.where(items > 0, items, 1), on_all)
-        return np.concatenate([1 - shares.sum(axis=1, keepdims=True), shares], axis=1)
+        return _learned(self._conditionals).copy()
 
-    def _analysis(self) -> LFAnalysis:
-        if not self._is_fitted():
-            raise NotFittedError("this LabelModel has seen no votes yet; call fit(L_train) first")
-        return LFAnalysis(self._context, model=self._model())
+    def load(self, source: str | Path) -> None:
+        """Become the model that `save` wrote. A file that Snorkel pickled cannot be read, and nothing is unpickled."""
+        model = models.load(source)
+        super().load(source)
+        self._model = model
 
-    def _is_fitted(self) -> bool:
-        return hasattr(self, "_context")
+    def _to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
+        arrays, header = self._model.to_arrays()
+        learned = {name: getattr(self, f"_{name}") for name in _LEARNED}
+        return arrays | {name: array for name, array in learned.items() if array is not None}, header
 
-    def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        if not self._is_fitted():
-            return {}, {}
-        arrays = {name: np.ascontiguousarray(getattr(self._context, name)) for name in _PATTERNS}
-        if self._balance is not None:
-            arrays["balance"] = self._balance
-        return arrays, {"n_lfs": self._context.n_lfs}
+    def _restore(self, arrays: Arrays) -> None:
+        self._balance, self._accuracies, self._conditionals = (arrays.get(name) for name in _LEARNED)
 
-    def _restore(self, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
-        vars(self).pop("_context", None)
-        self._balance = arrays.pop("balance", None)
-        if arrays:
-            self._context = Patterns(**arrays, n_lfs=header["n_lfs"], n_classes=self.cardinality)
+
+def _learned(array: Float64 | None) -> Float64:
+    if array is None:
+        raise NotFittedError("this LabelModel has seen no votes yet; call fit(L_train) first")
+    return array
+
+
+def _conditional_probs(analysis: LFAnalysis) -> Float64:
+    """How often each LF abstains and votes for each class, by the label of the item. -> (m, k + 1, k)."""
+    sums, posterior = VoteSums(analysis.patterns), analysis.posterior
+    votes, items = sums.count_votes(posterior), sums.counts @ posterior  # (m, k, k), (k,)
+    on_all = votes.sum(axis=2, keepdims=True) / sums.counts.sum()
+    shares = np.where(items > 0, votes / np.where(items > 0, items, 1), on_all)
+    return np.concatenate([1 - shares.sum(axis=1, keepdims=True), shares], axis=1)
 
 
 def _ignore_training(kwargs: dict[str, Any]) -> None:
@@ -146,7 +152,7 @@ def _ignore_training(kwargs: dict[str, Any]) -> None:
         warnings.warn(message, UserWarning, stacklevel=3)
 
 
-def _read_balance(balance: Sequence[float] | None, Y_dev: NDArray[Any] | None, k: int) -> Floats | None:
+def _read_balance(balance: Sequence[float] | None, Y_dev: NDArray[Any] | None, k: int) -> Float64 | None:
     """The share of each class, or None if nothing was said. -> (k,)."""
     name, shares = "class_balance", None if balance is None else np.asarray(balance, np.float64)
     if shares is None and Y_dev is not None:
@@ -161,24 +167,3 @@ def _read_balance(balance: Sequence[float] | None, Y_dev: NDArray[Any] | None, k
         raise ParameterError(f"{name} has the share {shares[missing[0]]} for class {missing[0]}; expected more than 0")
     shares /= shares.sum()
     return shares
-
-
-def _put_together(context: Patterns, patterns: Patterns) -> tuple[Patterns, NDArray[np.intp]]:
-    """The context with other patterns in it that count nothing, and the place of each of these.
-
-    What counts nothing does not move the means that the network pools, so these patterns are read in the light of the
-    context alone. If an LF never votes in the context, the patterns it votes on must count themselves.
-    """
-    if patterns.n_lfs != context.n_lfs:
-        raise ParameterError(f"L has {patterns.n_lfs} LFs; expected {context.n_lfs}, as in fit")
-    place = patterns.find(context)
-    new = np.flatnonzero(place < 0)
-    place[new] = context.n_patterns + np.arange(len(new))
-    rows = patterns.rows.take(new)
-    silent = ~np.isin(rows.lf, context.lf)
-    counted = np.unique(np.repeat(np.arange(len(new)), np.diff(rows.starts))[silent])
-    counts = np.zeros(len(new), np.int64)
-    counts[counted] = patterns.counts[new[counted]]
-    joined = context.rows.concatenate(rows)
-    all_counts = np.concatenate([context.counts, counts])
-    return Patterns(joined.starts, joined.lf, joined.vote, all_counts, context.n_lfs, context.n_classes), place

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from hyperlabel.classes import ABSTAIN
 from hyperlabel.compat.snorkel.convert import to_int_label_array
 from hyperlabel.errors import ParameterError, VotesError, require
+from hyperlabel.kernels import Float64
 
 Labels = NDArray[np.int_]
-Floats = NDArray[np.float64]
 
 METRICS = (
     "accuracy",
@@ -26,7 +26,7 @@ METRICS = (
 )
 
 
-def score_labels(truth: NDArray[Any], labels: Labels, probs: Floats, metrics: Iterable[str]) -> dict[str, float]:
+def score_labels(truth: NDArray[Any], labels: Labels, probs: Float64, metrics: Iterable[str]) -> dict[str, float]:
     """Scores by the names of their metrics.
 
     Args:
@@ -40,12 +40,12 @@ def score_labels(truth: NDArray[Any], labels: Labels, probs: Floats, metrics: It
     """
     truth = to_int_label_array(truth)
     if len(truth) != len(labels) or not len(truth):
-        raise VotesError(f"Y has {len(truth)} labels, L has {len(labels)} items; expected one label an item")
+        raise VotesError(f"Y has {len(truth)} labels, L has {len(labels)} items; expected one label per item")
     kept = (truth != ABSTAIN) & (labels != ABSTAIN)
     return {name: _score(name, truth, labels, probs, kept) for name in metrics}
 
 
-def _score(name: str, truth: Labels, labels: Labels, probs: Floats, kept: NDArray[np.bool_]) -> float:
+def _score(name: str, truth: Labels, labels: Labels, probs: Float64, kept: NDArray[np.bool_]) -> float:
     if name not in METRICS:
         raise ParameterError(f"metrics holds {name!r}; expected some of {', '.join(METRICS)}")
     if name == "coverage":
@@ -62,7 +62,7 @@ def _score(name: str, truth: Labels, labels: Labels, probs: Floats, kept: NDArra
     return float(_metric_of_sklearn(name)(truth, labels))
 
 
-def _roc_auc(truth: Labels, probs: Floats) -> float:
+def _roc_auc(truth: Labels, probs: Float64) -> float:
     if probs.shape[1] != 2:
         raise ParameterError(f"metrics holds 'roc_auc', which is for two classes; there are {probs.shape[1]}")
     return float(_metric_of_sklearn("roc_auc")(truth, probs[:, 1]))

@@ -1,26 +1,22 @@
 """What Snorkel's label models share, and its three voters."""
 
-import json
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
 
-from hyperlabel.compat.snorkel.convert import Floats, Labels, probs_to_preds
+from hyperlabel.compat.snorkel.convert import Labels, probs_to_preds
 from hyperlabel.compat.snorkel.scores import score_labels
 from hyperlabel.errors import NotFittedError, ParameterError, WeightsError
-from hyperlabel.files import replacing
+from hyperlabel.kernels import Float64
 from hyperlabel.models.majority import count_classes
 from hyperlabel.patterns import Patterns
+from hyperlabel.tensors import Arrays, read_tensors, write_tensors
 from hyperlabel.votes import to_votes
-
-FORMAT = "hyperlabel-snorkel"
 
 
 class BaseLabeler(ABC):
@@ -28,13 +24,18 @@ class BaseLabeler(ABC):
 
     Args:
         cardinality: Number of classes.
+
+    Attributes:
+        kind: What its files are called, see `hyperlabel.tensors`.
     """
+
+    kind: ClassVar[str] = "voter"
 
     def __init__(self, cardinality: int = 2, **kwargs: Any) -> None:
         self.cardinality = cardinality
 
     @abstractmethod
-    def predict_proba(self, L: NDArray[np.integer]) -> Floats:
+    def predict_proba(self, L: NDArray[np.integer]) -> Float64:
         """Probabilities of the classes. (n, m) -> (n, k)."""
 
     def predict(
@@ -74,34 +75,24 @@ class BaseLabeler(ABC):
 
     def save(self, destination: str | Path) -> None:
         """Write the model to a safetensors file; an old file stays until the new one is complete."""
-        arrays, header = self._state()
+        arrays, header = self._to_arrays()
         header = {"labeler": type(self).__name__, "cardinality": self.cardinality, **header}
-        try:
-            with replacing(Path(destination)) as part:
-                save_file(arrays, part, {"format": FORMAT, "header": json.dumps(header)})
-        except (SafetensorError, OSError) as error:
-            raise WeightsError(f"destination is '{destination}', where no model can be written: {error}") from error
+        write_tensors(destination, arrays, header, self.kind)
 
     def load(self, source: str | Path) -> None:
         """Become the model that `save` wrote. A file that Snorkel pickled cannot be read, and nothing is unpickled."""
-        try:
-            with safe_open(source, framework="np") as file:
-                metadata = file.metadata() or {}
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except (SafetensorError, OSError) as error:
-            raise WeightsError(f"source is '{source}', which save of this class did not write ({error})") from error
-        header = json.loads(metadata.get("header", "{}")) if metadata.get("format") == FORMAT else {}
+        arrays, header = read_tensors(source, self.kind)
         if header.get("labeler") != type(self).__name__:
             raise WeightsError(f"source is '{source}', which holds no {type(self).__name__}; load what its save wrote")
         self.cardinality = int(header["cardinality"])
-        self._restore(arrays, header)
+        self._restore(arrays)
 
-    def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def _to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
         """Arrays and what JSON can hold, for `save`."""
         return {}, {}
 
-    def _restore(self, arrays: dict[str, NDArray[Any]], header: dict[str, Any]) -> None:
-        """Take what `_state` gave."""
+    def _restore(self, arrays: Arrays) -> None:
+        """Take back the arrays that `_to_arrays` gave."""
         vars(self).update(arrays)
 
     def _patterns(self, L: NDArray[np.integer]) -> Patterns:
@@ -115,9 +106,9 @@ class RandomVoter(BaseLabeler):
     (2, 3)
     """
 
-    def predict_proba(self, L: NDArray[np.integer]) -> Floats:
+    def predict_proba(self, L: NDArray[np.integer]) -> Float64:
         """Random probabilities. (n, m) -> (n, k)."""
-        draws: Floats = np.random.rand(len(L), self.cardinality)  # noqa: NPY002 - the generator that Snorkel's users seed
+        draws: Float64 = np.random.rand(len(L), self.cardinality)  # noqa: NPY002 - the generator that Snorkel's users seed
         draws /= draws.sum(axis=1, keepdims=True)
         return draws
 
@@ -139,14 +130,14 @@ class MajorityClassVoter(BaseLabeler):
             raise ParameterError(f"balance has {len(balance)} entries; expected {self.cardinality}, one for each class")
         self.balance = np.asarray(balance)
 
-    def predict_proba(self, L: NDArray[np.integer]) -> Floats:
+    def predict_proba(self, L: NDArray[np.integer]) -> Float64:
         """1 for the most frequent class, shared between several. (n, m) -> (n, k)."""
         if not hasattr(self, "balance"):
             raise NotFittedError("this MajorityClassVoter does not know the balance of the classes; call fit first")
         best = (self.balance == self.balance.max()).astype(np.float64)
         return np.tile(best / best.sum(), (len(L), 1))
 
-    def _state(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    def _to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
         return ({"balance": self.balance} if hasattr(self, "balance") else {}), {}
 
 
@@ -157,7 +148,7 @@ class MajorityLabelVoter(BaseLabeler):
     [[1.0, 0.0], [0.5, 0.5]]
     """
 
-    def predict_proba(self, L: NDArray[np.integer]) -> Floats:
+    def predict_proba(self, L: NDArray[np.integer]) -> Float64:
         """1 for the class with most votes, shared between several. (n, m) -> (n, k)."""
         patterns = self._patterns(L)
         votes = count_classes(patterns)

@@ -8,18 +8,15 @@ of dense blocks of patterns where they are not; both in blocks, so that memory d
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hyperlabel.kernels import Float64, Ints
 from hyperlabel.patterns import Patterns
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.integer]
 
 _BLOCK = 1 << 20  # numbers held at a time
 _PRODUCTS_PER_PAIR = 128  # multiplications in a matrix product that take as long as the counting of one pair
 
 
-def sum_products(patterns: Patterns, column: Ints, value: Floats, size: int) -> Floats:
+def sum_products(patterns: Patterns, column: Ints, value: Float64, size: int) -> Float64:
     """Sums over items of the products of their values in any two columns.
 
     Args:
@@ -53,7 +50,7 @@ def _blocks(numbers: Ints) -> Iterator[tuple[int, int]]:
     return ((int(start), int(stop)) for start, stop in zip(edges[:-1], edges[1:], strict=True) if stop > start)
 
 
-def _add_dense(total: Floats, patterns: Patterns, column: Ints, value: Floats, start: int, stop: int) -> None:
+def _add_dense(total: Float64, patterns: Patterns, column: Ints, value: Float64, start: int, stop: int) -> None:
     """Add a block's products by a matrix product."""
     first, last = patterns.starts[start], patterns.starts[stop]
     row = np.repeat(np.arange(stop - start), np.diff(patterns.starts[start : stop + 1]))
@@ -62,7 +59,7 @@ def _add_dense(total: Floats, patterns: Patterns, column: Ints, value: Floats, s
     total += cells.T @ (cells * patterns.counts[start:stop, None])
 
 
-def _add_pairs(total: Floats, patterns: Patterns, column: Ints, value: Floats, start: int, stop: int) -> None:
+def _add_pairs(total: Float64, patterns: Patterns, column: Ints, value: Float64, start: int, stop: int) -> None:
     """Add a block's products pair by pair."""
     votes = np.diff(patterns.starts[start : stop + 1])  # of each pattern
     partners = np.repeat(votes, votes)  # of each vote, itself included
@@ -70,5 +67,5 @@ def _add_pairs(total: Floats, patterns: Patterns, column: Ints, value: Floats, s
     begin = np.repeat(np.repeat(patterns.starts[start:stop], votes), partners)
     other = begin + np.arange(len(one)) - np.repeat(np.cumsum(partners) - partners, partners)
     products = value[one] * value[other] * np.repeat(patterns.counts[start:stop], votes**2)
-    place = column[one].astype(np.int64) * len(total) + column[other]
-    total += np.bincount(place, weights=products, minlength=total.size).reshape(total.shape)
+    cell = column[one].astype(np.int64) * len(total) + column[other]
+    total += np.bincount(cell, weights=products, minlength=total.size).reshape(total.shape)

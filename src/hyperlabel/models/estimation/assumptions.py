@@ -3,16 +3,14 @@
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
-
-Floats = NDArray[np.float64]
+from hyperlabel.kernels import Float64
 
 PRIOR_ACCURACY = 0.7
 
 
-def accurate_votes(k: int) -> Floats:
+def accurate_votes(k: int) -> Float64:
     """Probability of each vote by class, of an LF with the accuracy that is expected of any. -> (k, k).
 
     >>> accurate_votes(3).round(2).tolist()
@@ -21,11 +19,11 @@ def accurate_votes(k: int) -> Floats:
     return np.where(np.eye(k, dtype=bool), PRIOR_ACCURACY, (1 - PRIOR_ACCURACY) / max(1, k - 1))
 
 
-def check_class_balance(class_balance: Sequence[float] | Floats, k: int) -> Floats:
+def check_class_balance(class_balance: Sequence[float] | Float64, k: int) -> Float64:
     """A class balance that a user states, as an array. -> (k,).
 
     Raises:
-        ParameterError: It is not one probability a class.
+        ParameterError: It is not one probability per class.
 
     >>> check_class_balance([0.25, 0.75], 2).tolist()
     [0.25, 0.75]

@@ -1,16 +1,13 @@
 """Sums over votes that generative label models share, on patterns with counts.
 
 Such a model adds, for each vote, a vector of log-probabilities of the classes (its evidence), and counts, for
-each LF and vote, how much of each class stood behind it. Both are sums over the e votes of the p patterns.
+each LF and vote, the items of each class on which it was cast. Both are sums over the e votes of the p patterns.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hyperlabel.kernels import Float64
 from hyperlabel.patterns import Patterns
-
-Floats = NDArray[np.float64]
-
 
 DENSE = 1 << 15  # entries of a table of votes that stays in the cache and whose products BLAS does in one thread
 
@@ -32,7 +29,7 @@ class VoteSums:
 
     def __init__(self, patterns: Patterns) -> None:
         self.n_lfs, self.n_classes = patterns.n_lfs, patterns.n_classes
-        self.counts: Floats = patterns.counts.astype(np.float64)
+        self.counts: Float64 = patterns.counts.astype(np.float64)
         self._row = patterns.row
         self._code = patterns.lf * patterns.n_classes + patterns.vote
         shape = patterns.n_patterns, patterns.n_lfs * patterns.n_classes
@@ -40,9 +37,9 @@ class VoteSums:
         if self._is_dense:
             self._casts = np.zeros(shape)
             self._casts[self._row, self._code] = 1
-            self._is_cast: Floats = np.ascontiguousarray(self._casts.T * self.counts)  # (mk, p)
+            self._is_cast: Float64 = np.ascontiguousarray(self._casts.T * self.counts)  # (mk, p)
 
-    def add_evidence(self, table: Floats) -> Floats:
+    def add_evidence(self, table: Float64) -> Float64:
         """Sum over each pattern's votes of `table[lf, vote]`, which is finite. (m, k, c) -> (p, c)."""
         flat = table.reshape(self.n_lfs * self.n_classes, table.shape[2])
         if self._is_dense:
@@ -52,12 +49,12 @@ class VoteSums:
             summed[:, c] = np.bincount(self._row, weights=flat[self._code, c], minlength=len(self.counts))
         return summed
 
-    def count_votes(self, posterior: Floats) -> Floats:
-        """Sum over items of the posterior behind each LF's each vote. (p, c) -> (m, k, c)."""
+    def count_votes(self, posterior: Float64) -> Float64:
+        """Sums of class probabilities over the items of each vote of each LF. (p, c) -> (m, k, c)."""
         shape = self.n_lfs, self.n_classes, posterior.shape[1]
         if self._is_dense:
             return (self._is_cast @ posterior).reshape(shape)
-        weighted: Floats = posterior * self.counts[:, None]
+        weighted: Float64 = posterior * self.counts[:, None]
         counted = np.empty((self.n_lfs * self.n_classes, posterior.shape[1]))
         for c in range(posterior.shape[1]):
             counted[:, c] = np.bincount(self._code, weights=weighted[self._row, c], minlength=len(counted))

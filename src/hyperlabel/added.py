@@ -1,0 +1,126 @@
+"""The columns that labeling adds to a table: their names, types and values, and what becomes of columns in their way.
+
+Every table that gets labels, in memory or in an engine, gets them by this one definition.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.classes import Classes
+from hyperlabel.labels import Labels
+
+LabelKind = Literal["integer", "boolean", "text"]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What the added columns hold, for some patterns or rows.
+
+    Attributes:
+        label: (n,) codes: a class number, k for no label.
+        numbers: (n, c) confidence, and the probabilities of the classes on request.
+    """
+
+    label: NDArray[np.integer]
+    numbers: NDArray[np.float64]
+
+    def take(self, index: NDArray[np.integer]) -> "Answers":
+        """The answers of an index."""
+        return Answers(self.label.take(index), self.numbers.take(index, axis=0))
+
+
+@dataclass(frozen=True)
+class Added:
+    """The columns that labeling adds, by name and meaning.
+
+    Attributes:
+        classes: The classes.
+        probabilities: Whether there is a column for each class.
+    """
+
+    classes: Classes
+    probabilities: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        """The columns: label, confidence, and p_<class> for each class on request.
+
+        >>> Added((False, True), probabilities=True).names
+        ['label', 'confidence', 'p_false', 'p_true']
+        """
+        shown = [str(c).lower() if isinstance(c, bool) else str(c) for c in self.classes]
+        return ["label", "confidence", *(f"p_{name}" for name in shown if self.probabilities)]
+
+    @property
+    def label_kind(self) -> LabelKind:
+        """What the column of labels holds."""
+        if all(isinstance(c, bool) for c in self.classes):
+            return "boolean"
+        return "integer" if all(isinstance(c, int) for c in self.classes) else "text"
+
+    @property
+    def label_values(self) -> list[Any]:
+        """The labels by their code: the classes, then None for no label. (k + 1,)."""
+        return [*(str(c) if self.label_kind == "text" else c for c in self.classes), None]
+
+    def rename(self, columns: Sequence[str]) -> dict[str, str]:
+        """New names for columns of the input that have the name of an added one.
+
+        >>> Added((0, 1)).rename(["id", "label", "label_input"])
+        {'label': 'label_input_input'}
+        """
+        taken, renamed = {*columns, *self.names}, {}
+        for name in self.names:
+            if name in columns:
+                free = name
+                while free in taken:
+                    free += "_input"
+                renamed[name] = free
+                taken.add(free)
+        return renamed
+
+    def answer(self, labels: Labels) -> Answers:
+        """What the columns hold for labels.
+
+        >>> labels = Labels(np.array([1, -1]), np.array([[0.2, 0.8], [0.5, 0.5]]), ("ham", "spam"))
+        >>> Added(labels.classes).answer(labels).label.tolist()
+        [1, 2]
+        """
+        confidence = labels.confidence[:, None]
+        numbers = np.concatenate([confidence, labels.probabilities], axis=1) if self.probabilities else confidence
+        return Answers(np.where(labels.best < 0, len(self.classes), labels.best), numbers)
+
+    @property
+    def nothing(self) -> Answers:
+        """The answers of no rows."""
+        return Answers(np.empty(0, np.int64), np.empty((0, len(self.names) - 1)))
+
+    def to_polars(self, answers: Answers) -> Any:
+        """The columns as a Polars frame."""
+        import polars as pl
+
+        types: dict[LabelKind, Any] = {"integer": pl.Int64, "boolean": pl.Boolean, "text": pl.String}
+        labels = pl.Series(self.label_values, dtype=types[self.label_kind]).gather(answers.label)
+        columns = [labels, *map(pl.Series, answers.numbers.T)]
+        return pl.DataFrame(dict(zip(self.names, columns, strict=True)))
+
+
+def add_labels(frame: Any, labels: Labels, *, probabilities: bool = False) -> Any:
+    """A Polars frame with the columns that labeling adds; a column of the frame in their way is kept as `*_input`.
+
+    Args:
+        frame: A frame with one row per item.
+        labels: The labels of the items.
+        probabilities: Whether to add the probabilities of all classes.
+
+    >>> import polars as pl
+    >>> labels = Labels(np.array([1, -1]), np.array([[0.2, 0.8], [0.5, 0.5]]), ("ham", "spam"))
+    >>> add_labels(pl.DataFrame({"id": [7, 8], "label": ["x", "y"]}), labels).rows()
+    [(7, 'x', 'spam', 0.8), (8, 'y', None, 0.5)]
+    """
+    added = Added(labels.classes, probabilities)
+    return frame.rename(added.rename(frame.columns)).hstack(added.to_polars(added.answer(labels)))

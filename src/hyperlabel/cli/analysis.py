@@ -1,0 +1,95 @@
+"""The analysis of LFs that a command asks for, and how it is shown in a terminal."""
+
+import math
+from typing import Any
+
+import polars as pl
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from hyperlabel.cli.models import make_model
+from hyperlabel.cli.tables import Selection, Source, open_source, read_labels
+from hyperlabel.cli.terminal import console, output, say, say_warnings
+from hyperlabel.lf.analysis import LFAnalysis
+
+_HEADS = {  # column of the summary -> what stands over it, in as few letters as fit a terminal
+    "lf": "LF",
+    "polarity": "votes for",
+    "coverage": "cover-\nage",
+    "overlaps": "over-\nlaps",
+    "conflicts": "con-\nflicts",
+    "precision": "preci-\nsion",
+    "estimated_accuracy": "est.\nacc.",
+    "label_changes": "changed\nlabels",
+}
+_NAME_WIDTH = 28  # letters of an LF's name that stay in one line
+_PAIRS = 20  # shown; the number of all is said
+
+
+def read_analysis(votes: str, selection: Selection, truth: str | None, model: str) -> tuple[Source, LFAnalysis]:
+    """Votes by the options that commands share, analyzed by a model; with everything slow already computed."""
+    estimator = make_model(model)
+    source = open_source(votes, selection.of_model(estimator), labels=[truth] if truth else [])
+    known = None if truth is None else read_labels(truth, source, "truth")
+    with say_warnings(), console.status("looking at the votes without each LF"):
+        analysis = LFAnalysis(source.votes, known, model=estimator)
+        _ = analysis.labels, analysis.leave_one_out()
+    return source, analysis
+
+
+def lf_table(summary: pl.DataFrame) -> Table:
+    """The summary of all LFs; shares in per cent."""
+    table = _plain_table(caption="figures in per cent")
+    shown = [name for name in _HEADS if name in summary.columns]
+    longest = max(map(len, summary["lf"]))
+    table.add_column(_HEADS["lf"], overflow="fold", min_width=min(longest, _NAME_WIDTH))
+    table.add_column(_HEADS["polarity"], overflow="fold")
+    for name in shown[2:]:
+        table.add_column(_HEADS[name], justify="right")
+    for row in summary.select(shown).iter_rows():
+        table.add_row(*(value if isinstance(value, str) else percent(value) for value in row))
+    return table
+
+
+def _plain_table(*heads: str, **settings: Any) -> Table:
+    """A table with one rule and little else, since width is scarce."""
+    return Table(*heads, box=SIMPLE_HEAD, show_edge=False, padding=(0, 0, 0, 1), pad_edge=False, **settings)
+
+
+def percent(share: Any) -> str:
+    """A share in per cent, without the sign; empty where there is none.
+
+    >>> percent(0.1234), percent(float("nan"))
+    ('12.3', '')
+    """
+    return "" if math.isnan(share) else f"{100 * share:.1f}"
+
+
+def print_pairs(analysis: LFAnalysis) -> None:
+    """The most dependent pairs of LFs, if there are any."""
+    pairs = analysis.dependent_pairs()
+    if not len(pairs):
+        return
+    table = _plain_table("LF", "other LF", "kind", "same\nvotes", "depen-\ndence")
+    table.columns[3].justify = table.columns[4].justify = "right"
+    for column in table.columns[:2]:
+        column.overflow = "fold"
+    for row in list(pairs.rows())[:_PAIRS]:
+        table.add_row(row["lf"], row["other"], row["kind"], f"{row['similarity']:.2f}", f"{row['dependence']:.2f}")
+    output.print("\nLFs that say the same thing twice:\n", table, sep="\n")
+    if len(pairs) > _PAIRS:
+        say(f"{_PAIRS} of {len(pairs):,} such pairs are shown, the most dependent ones")
+
+
+def print_totals(analysis: LFAnalysis) -> None:
+    """What is true of all LFs together, and what the numbers mean."""
+    patterns, n = analysis.patterns, analysis.n_items
+    shares = [patterns.counts @ part / n for part in (patterns.has_votes, analysis.overlapping, analysis.conflicting)]
+    say(
+        f"{n:,} items, {analysis.n_lfs:,} LFs, {patterns.n_classes} classes, {patterns.n_patterns:,} patterns; "
+        f"{shares[0]:.1%} of the items have votes, {shares[1]:.1%} two or more, {shares[2]:.1%} votes that conflict"
+    )
+    say("est. acc.: share of the LF's votes that are the model's label; changed labels: when the LF is left out")
+    looked_at = analysis.leave_one_out().n_items
+    if looked_at < n:
+        say(f"changed labels are estimated from {looked_at:,} items drawn at random")

@@ -1,0 +1,109 @@
+"""Label models scored on the same votes, for `hyperlabel compare`."""
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.progress import Progress
+from rich.table import Table
+
+from hyperlabel.classes import decode
+from hyperlabel.cli.tables import Source, read_labels
+from hyperlabel.cli.terminal import console
+from hyperlabel.errors import ConvergenceWarning, HyperlabelError, ParameterError
+from hyperlabel.metrics import Metric, brier, score
+from hyperlabel.models import label_model, label_model_class, label_models
+from hyperlabel.votes import Votes
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What models are compared on.
+
+    Attributes:
+        votes: The votes, with all classes.
+        truth: (n,) true classes of the items that are scored, -1 for others.
+        gold: (n,) classes to learn from, -1 for unknown; None if there are none.
+    """
+
+    votes: Votes
+    truth: NDArray[np.int64]
+    gold: NDArray[np.int64] | None
+
+    def describe(self) -> str:
+        """What was scored, in one line."""
+        scored = self.truth >= 0
+        silent = int((scored & (np.diff(self.votes.rows.starts) == 0)).sum())
+        other = "" if self.gold is None else " and no gold"
+        return (
+            f"scored: {scored.sum():,} of {self.votes.n_items:,} items, those with known truth{other}; "
+            f"{silent:,} of them have no votes, so no label, which counts as wrong"
+        )
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one model reached, or why it reached nothing."""
+
+    name: str
+    score: float = float("nan")
+    brier: float = float("nan")
+    seconds: float = float("nan")
+    note: str = ""
+
+
+def choose_models(names: Sequence[str] | None, *, with_gold: bool) -> list[str]:
+    """The models to compare: those that were named, else all that can learn from what is given."""
+    for name in names or ():
+        label_model_class(name)  # a name that is not known is an error before any work
+    usable = [name for name in label_models() if with_gold or not label_model_class(name).needs_gold]
+    return usable if names is None else list(names)
+
+
+def read_truth(source: Source, truth: str, gold: str | None) -> Contest:
+    """The votes with the truth to score with and the gold to learn from, which is not scored."""
+    read, known = source.votes.with_labels(read_labels(truth, source, "truth"), "truth")
+    hidden = None
+    if gold is not None:
+        read, hidden = read.with_labels(read_labels(gold, source, "gold"), "gold")
+        known = np.where(hidden >= 0, -1, known)
+    if not (known >= 0).any():
+        raise ParameterError("no item has known truth and no gold; there is nothing to compare with")
+    return Contest(read, known, hidden)
+
+
+def compare_models(names: Sequence[str], contest: Contest, metric: Metric) -> list[Result]:
+    """What each model reached, with a progress bar on a terminal."""
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        return [evaluate(name, contest, metric) for name in bar.track(names, description="comparing")]
+
+
+def evaluate(name: str, contest: Contest, metric: Metric) -> Result:
+    """Fit a model and score its labels; a model that the votes do not suit says so in its note."""
+    votes, truth = contest.votes, contest.truth
+    gold = None if contest.gold is None else decode(contest.gold, votes.classes)
+    start = time.perf_counter()
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", ConvergenceWarning)
+            labels = label_model(name, classes=votes.classes).fit(votes, gold).label(votes, metric)
+    except HyperlabelError as error:
+        return Result(name, note=str(error))
+    seconds = time.perf_counter() - start
+    note = "did not converge" if any(issubclass(w.category, ConvergenceWarning) for w in caught) else ""
+    reached = score(metric, truth, labels.best, votes.n_classes)
+    return Result(name, reached, brier(truth, labels.probabilities), seconds, note)
+
+
+def result_table(results: Sequence[Result], metric: Metric, n_classes: int) -> Table:
+    """The results, best first."""
+    table = Table("model", "macro f1" if metric == "f1" and n_classes > 2 else metric, "Brier score", "seconds", "note")
+    for column in table.columns[1:4]:
+        column.justify = "right"
+    for r in sorted(results, key=lambda r: -np.nan_to_num(r.score, nan=-1)):
+        figures = ("", "", "") if np.isnan(r.score) else (f"{r.score:.4f}", f"{r.brier:.4f}", f"{r.seconds:.3f}")
+        table.add_row(r.name, *figures, r.note)
+    return table

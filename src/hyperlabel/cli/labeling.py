@@ -1,0 +1,100 @@
+"""Labeling a table, in memory or by an engine."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+from rich.table import Table as Shown
+
+from hyperlabel.added import add_labels
+from hyperlabel.cli.tables import Selection, Source, match_classes, read_labels, read_source, wide_columns
+from hyperlabel.cli.terminal import console, say_warnings
+from hyperlabel.metrics import Metric
+from hyperlabel.models import LabelModel
+from hyperlabel.printable import printable
+from hyperlabel.provenance import provenance
+from hyperlabel.read import number_texts
+from hyperlabel.tables import Table
+
+
+@dataclass(frozen=True)
+class Labeling:
+    """What is to be labeled, and how.
+
+    Attributes:
+        model: The label model; a fitted one labels in its state.
+        votes: What the user called the votes.
+        table: The table of votes; None for an array.
+        selection: Which columns are LFs, and the classes.
+        gold: A column or file of known classes.
+        probabilities: Whether to add the probabilities of all classes.
+        metric: What labels are to be good at.
+    """
+
+    model: LabelModel
+    votes: str
+    table: Table | None
+    selection: Selection
+    gold: str | None
+    probabilities: bool = False
+    metric: Metric = "accuracy"
+
+    def fit(self) -> tuple[Source, object]:
+        """Fit the model, unless it is fitted; gives the votes and their gold."""
+        source = read_source(self.votes, self.table, self.selection, labels=[self.gold] if self.gold else [])
+        gold = None if self.gold is None else read_labels(self.gold, source, "gold")
+        with say_warnings():
+            if not self.model.is_fitted:
+                self.model.fit(source.votes, gold)
+        return source, gold
+
+    def in_memory(self) -> Any:
+        """The table with the columns that labeling adds, as a Polars frame."""
+        source, gold = self.fit()
+        labels = self.model.label(source.votes, self.metric)
+        if gold is not None:
+            _, known = source.votes.with_classes(labels.classes).with_labels(gold, "gold")
+            labels = labels.with_gold(known)
+        return add_labels(source.frame, labels, probabilities=self.probabilities)
+
+    def with_engine(self, engine: str, out: str | None) -> Any:
+        """As `in_memory`, where the data are; a lazy frame, or `out` if that is given."""
+        from hyperlabel import engines
+
+        assert self.table is not None  # engines were refused otherwise
+        classes = self.selection.classes
+        if classes is not None and not self.model.is_fitted:
+            names = wide_columns(self.table, self.selection, [self.gold] if self.gold else [])
+            frame = number_texts(self.table.lazy(), names).select(names)
+            classes = match_classes(self.selection, frame)
+        with say_warnings():
+            return engines.label(
+                self.table,
+                lfs=self.selection.lfs,
+                model=self.model,
+                classes=classes,
+                gold=self.gold,
+                probabilities=self.probabilities,
+                metric=self.metric,
+                engine=engine,
+                out=out,
+            )
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What results say of themselves: what the input said, and where the labels come from."""
+        own = {} if self.table is None else dict(self.table.metadata)
+        options = {"metric": self.metric, "gold": self.gold, "source": self.votes}
+        return own | provenance(self.model, options)
+
+
+def print_label_counts(labels: pl.LazyFrame) -> int:
+    """A table of how many items of a result got each label; returns how many items there are."""
+    counts = labels.group_by("label").agg(pl.len().alias("items")).collect(engine="streaming")
+    total = int(counts["items"].sum())
+    table = Shown("label", "items", "share")
+    table.columns[1].justify = table.columns[2].justify = "right"
+    for name, items in counts.sort("items", "label", descending=[True, False]).iter_rows():
+        table.add_row("(no label)" if name is None else printable(name), f"{items:,}", f"{items / total:.1%}")
+    console.print(table)
+    return total

@@ -1,0 +1,85 @@
+"""Which LFs say the same thing twice: how often two vote alike, beyond what the class of an item explains."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.kernels import Float64
+from hyperlabel.models.estimation.overlaps import sum_products
+from hyperlabel.patterns import Patterns
+
+Counts = NDArray[np.int64]
+
+_LEAST_SPREAD = 1e-6  # an LF whose votes vary less, given the class, has no correlation
+_LEAST_CLASS = 1e-9  # items of a class, so that one without any can be divided by
+
+
+def count_shared(patterns: Patterns) -> Counts:
+    """On how many items both LFs of a pair vote. -> (m, m)."""
+    return sum_products(patterns, patterns.lf, np.ones(len(patterns.lf)), patterns.n_lfs).astype(np.int64)
+
+
+def count_agreements(patterns: Patterns) -> Counts:
+    """On how many items both LFs of a pair vote for the same class. -> (m, m)."""
+    total = np.zeros((patterns.n_lfs, patterns.n_lfs), np.int64)
+    for part, lfs, column in _by_class(patterns):
+        together = sum_products(part, column, np.ones(len(column)), len(lfs))
+        total[np.ix_(lfs, lfs)] += together.astype(np.int64)
+    return total
+
+
+def _by_class(patterns: Patterns) -> Iterator[tuple[Patterns, NDArray[np.intp], NDArray[np.intp]]]:
+    """The votes for one class at a time, the LFs that cast them, and which of these cast each vote."""
+    row = patterns.row
+    for c in range(patterns.n_classes):
+        kept = np.flatnonzero(patterns.vote == c)
+        sizes = np.bincount(row[kept], minlength=patterns.n_patterns)
+        present = np.flatnonzero(sizes)
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[present])])
+        lfs, column = np.unique(patterns.lf[kept], return_inverse=True)
+        part = replace(
+            patterns, starts=starts, lf=patterns.lf[kept], vote=patterns.vote[kept], counts=patterns.counts[present]
+        )
+        yield part, lfs, column
+
+
+def correlate(patterns: Patterns, agreements: Counts, posterior: Float64) -> Float64:
+    """Correlation of the votes of any two LFs given the class, from -1 to 1; NaN for an LF that never varies.
+
+    Args:
+        patterns: The patterns.
+        agreements: (m, m) items on which two LFs vote for the same class.
+        posterior: (p, k) how probable each class is for a pattern.
+
+    Returns:
+        (m, m).
+    """
+    beyond = agreements - _expect_agreements(patterns, posterior)
+    spread = np.sqrt(np.maximum(beyond.diagonal(), 0))
+    spread[spread < _LEAST_SPREAD] = np.nan
+    correlation: Float64 = np.clip(beyond / spread / spread[:, None], -1, 1)
+    return correlation
+
+
+def _expect_agreements(patterns: Patterns, posterior: Float64) -> Float64:
+    """On how many items two LFs would vote alike if they were independent given the class. -> (m, m)."""
+    m, k = patterns.n_lfs, patterns.n_classes
+    items = patterns.counts @ posterior  # (k,) of each class
+    total = np.zeros((m, m))
+    for c in range(k):
+        kept = np.flatnonzero(patterns.vote == c)
+        lfs, column = np.unique(patterns.lf[kept], return_inverse=True)
+        class_counts = posterior[patterns.row[kept]] * patterns.counts[patterns.row[kept], None]
+        votes = np.stack([np.bincount(column, class_counts[:, y], len(lfs)) for y in range(k)], 1)  # (lfs, k)
+        scaled = votes / np.sqrt(np.maximum(items, _LEAST_CLASS))
+        total[np.ix_(lfs, lfs)] += scaled @ scaled.T
+    return total
+
+
+def compare_votes(votes: Counts, agreements: Counts) -> Float64:
+    """Jaccard index of any two LFs: votes they share, of all votes of either. (m,), (m, m) -> (m, m)."""
+    together = votes[:, None] + votes - agreements
+    index: Float64 = agreements / np.maximum(together, 1)
+    return index

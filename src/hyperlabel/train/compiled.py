@@ -1,0 +1,236 @@
+"""The paper's network over votes, each pooling layer one compiled loop: what makes long training affordable on a CPU.
+
+`HyperNet.forward` goes over the dense matrix a dozen times per layer, and memory is what it waits for. Here a
+layer visits each vote once forward and once backward (`layer.c`, with the widths known to the compiler), and the
+small products in between are NumPy's. The results are those of `HyperNet.forward` and torch's gradients up to
+rounding. It needs a C compiler, `cc` or what the variable CC names.
+"""
+
+import ctypes
+import os
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from hyperlabel.kernels import Float32
+from hyperlabel.networks.paper import LEAK
+from hyperlabel.train.net import HyperNet, PoolLayer
+
+Ints = NDArray[np.int32]
+
+SOURCE = Path(__file__).with_name("layer.c")
+FLAGS = ("-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", f"-DLEAK={LEAK}f")
+TERMS = ("self", "row", "column", "all")
+
+
+@cache
+def can_compile() -> bool:
+    """Whether there is a C compiler that understands `layer.c`."""
+    try:
+        _library(1, 8)
+    except (OSError, subprocess.CalledProcessError):
+        return False
+    return True
+
+
+@cache
+def _library(d_in: int, d_out: int) -> ctypes.CDLL:
+    """`layer.c` compiled for these widths; the file is not needed once it is loaded."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/layer.so"
+        widths = (f"-DIN={d_in}", f"-DOUT={d_out}")
+        command = [os.environ.get("CC", "cc"), *FLAGS, *widths, str(SOURCE), "-o", path, "-lm"]
+        subprocess.run(command, check=True, capture_output=True)
+        return ctypes.CDLL(path)
+
+
+def _call(function: Any, n: int, *arrays: NDArray[Any] | None) -> float:
+    """Call a function of `layer.c`; the arrays are contiguous."""
+    return function(ctypes.c_int64(n), *(None if a is None else ctypes.c_void_p(a.ctypes.data) for a in arrays))  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class SignedVotes:
+    """The votes of a matrix in the order of items.
+
+    Attributes:
+        starts: (n + 1,) where the votes of each item start.
+        lf: (e,) the LF of each vote.
+        signs: (e, 1) +1 for class 1, -1 for class 0.
+        per_row: (n, 1) votes per item, at least 1.
+        per_column: (m, 1) votes per LF, at least 1.
+        row_sums: (n, 1) sum of the signs of each item.
+        column_sums: (m, 1) sum of the signs of each LF.
+    """
+
+    starts: Ints
+    lf: Ints
+    signs: Float32
+    per_row: Float32
+    per_column: Float32
+    row_sums: Float32
+    column_sums: Float32
+
+    @classmethod
+    def from_array(cls, votes: NDArray[np.int8]) -> "SignedVotes":
+        """(n, m) votes; -1 abstains."""
+        n, m = votes.shape
+        place = np.flatnonzero(votes >= 0)
+        item, lf = np.divmod(place.astype(np.int32), np.int32(m))
+        signs = 2 * votes.ravel()[place] - 1
+        per_row, per_column = np.bincount(item, minlength=n), np.bincount(lf, minlength=m)
+        starts = np.concatenate([[0], per_row.cumsum()]).astype(np.int32)
+        sums = np.bincount(item, signs, n), np.bincount(lf, signs, m)
+        columns = (signs, np.maximum(per_row, 1), np.maximum(per_column, 1), *sums)
+        return cls(starts, lf, *(each.astype(np.float32)[:, None] for each in columns))
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What a layer saw: its input, the means, and what they add to each vote."""
+
+    cells: Float32
+    row_means: Float32
+    column_means: Float32
+    mean: Float32
+    rows: Float32
+    columns: Float32
+
+
+class CompiledNet:
+    """The weights of a network at this moment, and the gradients that accumulate for them.
+
+    Args:
+        net: The network; its weights are read once, so that all matrices of a batch share the work.
+
+    Attributes:
+        layers: Matrices (d_in, d_out) per term, and the bias (1, d_out), of each pooling layer.
+        head: The weights of the head in one block: matrices (d_in, d_out), each followed by its bias.
+    """
+
+    def __init__(self, net: HyperNet) -> None:
+        self._fused = [cast(PoolLayer, layer).fused() for layer in net.layers]
+        self._linears = [(linear.weight, linear.bias) for linear in cast(list[torch.nn.Linear], list(net.head))]
+        self.layers = [
+            {**{term: _array(matrices[term].T) for term in TERMS}, "bias": _array(bias[None])}
+            for matrices, bias in self._fused
+        ]
+        self.head = np.concatenate([_array(each.t()).ravel() for linear in self._linears for each in linear])
+        self._turned = np.concatenate([_array(weight).ravel() for weight, _ in self._linears[:-1]])
+        self._grads = [{name: np.zeros_like(array) for name, array in layer.items()} for layer in self.layers]
+        self._head_grad = np.zeros_like(self.head)
+
+    def logits(self, votes: SignedVotes) -> Float32:
+        """The same as `net(signs)`. -> (n,)."""
+        *_, last = self._forward(votes)
+        return self._finish(votes, last, None)[0]
+
+    def backward(self, votes: SignedVotes, target: Float32) -> float:
+        """Accumulate the gradients of the summed cross-entropy over the items with votes; returns that sum.
+
+        Args:
+            votes: The votes of n items.
+            target: (n,) the probability of class 1.
+        """
+        seen = self._forward(votes)
+        _, loss, grad, to_rows, to_columns = self._finish(votes, seen[-1], target)
+        row_grad, column_grad = self._send_means(votes, seen, len(seen) - 1, to_rows, to_columns)
+        for i in range(len(seen) - 2, -1, -1):
+            grad, to_rows, to_columns = self._backward_layer(votes, i, seen, (grad, row_grad, column_grad))
+            row_grad, column_grad = self._send_means(votes, seen, i, to_rows, to_columns)
+        return loss
+
+    def send_back(self, scale: float) -> None:
+        """Hand the accumulated gradients, times `scale`, to the parameters of the network."""
+        tensors, grads = [], []
+        for (matrices, bias), layer in zip(self._fused, self._grads, strict=True):
+            tensors += [*(matrices[term] for term in TERMS), bias]
+            grads += [*(layer[term].T for term in TERMS), layer["bias"][0]]
+        at = 0
+        for tensor in (each for linear in self._linears for each in linear):
+            tensors.append(tensor)
+            grads.append(self._head_grad[at : at + tensor.numel()].reshape(tensor.t().shape).T)
+            at += tensor.numel()
+        scaled = [torch.from_numpy(grad * np.float32(scale)) for grad in grads]
+        needed = [pair for pair in zip(tensors, scaled, strict=True) if pair[0].requires_grad]
+        torch.autograd.backward([tensor for tensor, _ in needed], [grad for _, grad in needed])
+
+    def _forward(self, votes: SignedVotes) -> list[_Seen]:
+        """What each layer sees; the last one is not computed yet."""
+        cells, row_sums, column_sums = votes.signs, votes.row_sums, votes.column_sums
+        seen = [_see(self.layers[0], votes, cells, row_sums, column_sums)]
+        for before, layer in pairwise(self.layers):
+            cells, row_sums, column_sums = _forward_layer(before["self"], votes, seen[-1])
+            seen.append(_see(layer, votes, cells, row_sums, column_sums))
+        return seen
+
+    def _finish(
+        self, votes: SignedVotes, at: _Seen, target: Float32 | None
+    ) -> tuple[Float32, float, Float32, Float32, Float32]:
+        """The last layer and the head: logits, summed loss, and the gradients of what the last layer saw."""
+        weight = self.layers[-1]["self"]
+        logits, buffer = np.empty(len(at.rows), np.float32), np.empty_like(at.columns)
+        to_cells, to_rows, to_columns = np.empty_like(at.cells), np.empty_like(at.rows), np.zeros_like(at.columns)
+        operands = (votes.starts, votes.lf, at.cells, weight, np.ascontiguousarray(weight.T), at.rows, at.columns)
+        grads = (to_cells, self._grads[-1]["self"], to_rows, to_columns, self._head_grad)
+        finish = _library(*weight.shape).finish
+        finish.restype = ctypes.c_double
+        loss = _call(finish, len(at.rows), *operands, self.head, self._turned, target, buffer, logits, *grads)
+        return logits, loss, to_cells, to_rows, to_columns
+
+    def _backward_layer(
+        self, votes: SignedVotes, i: int, seen: list[_Seen], grads: tuple[Float32, Float32, Float32]
+    ) -> tuple[Float32, Float32, Float32]:
+        """From the gradients of a layer's cells and sums to those of its input, and of what its means add."""
+        at, weight = seen[i], self.layers[i]["self"]
+        to_cells, to_rows, to_columns = np.empty_like(at.cells), np.empty_like(at.rows), np.zeros_like(at.columns)
+        operands = (votes.starts, votes.lf, at.cells, np.ascontiguousarray(weight.T), seen[i + 1].cells, *grads)
+        results = (to_cells if i else None, self._grads[i]["self"], to_rows, to_columns)
+        _call(_library(*weight.shape).backward, len(at.rows), *operands, *results)
+        return to_cells, to_rows, to_columns
+
+    def _send_means(
+        self, votes: SignedVotes, seen: list[_Seen], i: int, to_rows: Float32, to_columns: Float32
+    ) -> tuple[Float32, Float32]:
+        """From the gradients of what the means add to those of the matrices, and of the sums over rows and columns."""
+        at, layer, grads = seen[i], self.layers[i], self._grads[i]
+        to_all = to_columns.sum(0, keepdims=True)
+        grads["row"] += at.row_means.T @ to_rows
+        grads["column"] += at.column_means.T @ to_columns
+        grads["all"] += at.mean.T @ to_all
+        grads["bias"] += to_all
+        row_grad = to_rows @ layer["row"].T
+        row_grad /= votes.per_row
+        column_grad = to_columns @ layer["column"].T / votes.per_column
+        column_grad += to_all @ layer["all"].T / np.float32(max(1, len(votes.lf)))
+        return row_grad, column_grad
+
+
+def _array(tensor: torch.Tensor) -> Float32:
+    return np.ascontiguousarray(tensor.detach().numpy())
+
+
+def _see(
+    layer: dict[str, Float32], votes: SignedVotes, cells: Float32, row_sums: Float32, column_sums: Float32
+) -> _Seen:
+    row_means, column_means = row_sums / votes.per_row, column_sums / votes.per_column
+    mean = column_sums.sum(0, keepdims=True) / np.float32(max(1, len(votes.lf)))
+    columns = column_means @ layer["column"] + (mean @ layer["all"] + layer["bias"])
+    return _Seen(cells, row_means, column_means, mean, row_means @ layer["row"], columns)
+
+
+def _forward_layer(weight: Float32, votes: SignedVotes, at: _Seen) -> tuple[Float32, Float32, Float32]:
+    """Activated cells (e, d_out), and their sums over rows and columns."""
+    out = np.empty((len(at.cells), weight.shape[1]), np.float32)
+    sums = np.empty_like(at.rows), np.zeros_like(at.columns)
+    operands = (votes.starts, votes.lf, at.cells, weight, at.rows, at.columns)
+    _call(_library(*weight.shape).forward, len(at.rows), *operands, out, *sums)
+    return out, *sums
