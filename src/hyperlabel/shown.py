@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from hyperlabel.printable import printable
+
 _MOST_NAMES = 20
 
 
@@ -16,16 +18,6 @@ def show_some(values: Sequence[object], most: int = 10) -> str:
     return ", ".join(map(repr, values[:most])) + (", ..." if len(values) > most else "")
 
 
-def show(value: object) -> str:
-    r"""A value as text; control characters, which a terminal would obey, as escapes.
-
-    >>> show("spam"), show("\x1b[31m")
-    ('spam', '\\x1b[31m')
-    """
-    text = str(value)
-    return (text or "(nameless)") if text.isprintable() else repr(text)[1:-1]
-
-
 def show_names(names: Sequence[str]) -> str:
     """Names in one line, and how many if there are many.
 
@@ -35,7 +27,7 @@ def show_names(names: Sequence[str]) -> str:
     if not names:
         return "none"
     more = f", ... ({len(names)} in all)" if len(names) > _MOST_NAMES else ""
-    return ", ".join(map(show, names[:_MOST_NAMES])) + more
+    return ", ".join(printable(name) or "(nameless)" for name in names[:_MOST_NAMES]) + more
 
 
 def show_counts(counts: Mapping[Any, int]) -> str:
@@ -44,7 +36,7 @@ def show_counts(counts: Mapping[Any, int]) -> str:
     >>> show_counts({"ham": 1200, "spam": 3})
     'ham 1,200, spam 3'
     """
-    return show_names([f"{show(value)} {n:,}" for value, n in counts.items()])
+    return show_names([f"{value} {n:,}" for value, n in counts.items()])
 
 
 def html_table(header: Sequence[object], rows: Iterable[Sequence[object]], caption: str) -> str:
@@ -55,7 +47,7 @@ def html_table(header: Sequence[object], rows: Iterable[Sequence[object]], capti
     """
 
     def line(cells: Sequence[object], tag: str) -> str:
-        texts = ("" if cell is None else escape(show(cell)) for cell in cells)
+        texts = ("" if cell is None else escape(printable(cell)) for cell in cells)
         return "<tr>" + "".join(f"<{tag}>{text}</{tag}>" for text in texts) + "</tr>"
 
     body = "".join(line(row, "td") for row in rows)

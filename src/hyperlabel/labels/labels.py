@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.classes import ABSTAIN, Classes, decode
-from hyperlabel.items import UNKNOWN, Identity, Origin
 from hyperlabel.kernels import Float64, over_classes
-from hyperlabel.parts import check_places
 from hyperlabel.shown import html_table, show_counts
-from hyperlabel.written import to_pandas, to_polars
+from hyperlabel.votes.items import UNKNOWN, Identity, Origin
+from hyperlabel.votes.parts import check_places
+from hyperlabel.votes.written import to_pandas, to_polars
 
 _SHOWN_ROWS = 10
 

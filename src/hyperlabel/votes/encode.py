@@ -1,6 +1,6 @@
 """From the columns of a table to class numbers, wide or long."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,12 +50,13 @@ def encode_wide(
     frame: object,
     lfs: Sequence[str] | None,
     item: str | None,
+    others: Collection[str],
     abstain: Sequence[Any] | None,
     n_classes: int | None,
     classes: Sequence[Hashable] | None,
 ) -> Wide:
     """Find the LFs of a table and encode their votes; see `Votes.from_frame`."""
-    others = () if item is None else (item,)
+    others = {*others, *([] if item is None else [item])}
 
     def wanted(names: list[str]) -> list[str]:
         return [*choose_columns(names, lfs, others), *find_identifiers(names), *others]

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from hyperlabel.classes import ABSTAIN, Classes, decode, smallest_type
 from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.items import UNKNOWN, Identity, Origin
-from hyperlabel.parts import check_cells, check_names, check_places, find_lfs, triples
 from hyperlabel.rows import Rows
 from hyperlabel.shown import html_table, show_names, show_some
 from hyperlabel.sources import exact_array, is_default
-from hyperlabel.written import to_pandas, to_polars, write_votes
+from hyperlabel.votes.items import UNKNOWN, Identity, Origin
+from hyperlabel.votes.parts import check_cells, check_names, check_places, find_lfs, triples
+from hyperlabel.votes.written import to_pandas, to_polars, write_votes
 
 Ints = NDArray[np.integer]
 

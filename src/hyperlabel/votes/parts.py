@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from hyperlabel.classes import ABSTAIN, Classes, state_classes
 from hyperlabel.doubts import warn_of_classes
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
-from hyperlabel.items import Identity
 from hyperlabel.rows import Rows
 from hyperlabel.shown import show_some
+from hyperlabel.votes.items import Identity
 
 Ints = NDArray[np.integer]
 

@@ -5,7 +5,7 @@ for n items and m LFs, dense or sparse, with the names of classes, LFs and items
 trusts what it gets.
 """
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -25,10 +25,13 @@ from hyperlabel.classes import (
     state_classes,
 )
 from hyperlabel.doubts import FEW_ROWS
-from hyperlabel.encode import encode_long, encode_wide, number_classes
 from hyperlabel.errors import VotesError, warn_of_votes
-from hyperlabel.items import Origin, identify
-from hyperlabel.parts import (
+from hyperlabel.rows import Rows
+from hyperlabel.sources import holds_columns
+from hyperlabel.votes.encode import encode_long, encode_wide, number_classes
+from hyperlabel.votes.frame import VoteFrame
+from hyperlabel.votes.items import Origin, identify
+from hyperlabel.votes.parts import (
     default_names,
     join_names,
     match_lfs,
@@ -36,9 +39,6 @@ from hyperlabel.parts import (
     triples,
     warn_of_missing_zero,
 )
-from hyperlabel.rows import Rows
-from hyperlabel.sources import holds_columns
-from hyperlabel.vote_frame import VoteFrame
 
 __all__ = ["ABSTAIN", "Rows", "Votes", "match_lfs", "to_votes"]
 
@@ -93,6 +93,7 @@ class Votes(VoteFrame):
         *,
         lfs: Sequence[str] | None = None,
         item: str | None = None,
+        others: Collection[str] = (),
         abstain: Sequence[Any] | None = None,
         n_classes: int | None = None,
         classes: Sequence[Hashable] | None = None,
@@ -107,6 +108,7 @@ class Votes(VoteFrame):
                 otherwise (`hyperlabel.columns`); a column that cannot be votes is refused.
             item: The column of the items' identifiers; one named `id`, `item` or the like if not given, or else the
                 index of a pandas frame.
+            others: Columns that are known to be something else, such as gold.
             abstain: Values that abstain, beside null, NaN and blank texts; -1 and texts such as NA, None, null, abstain
                 and - if not given.
             n_classes: Number of classes; inferred if not given.
@@ -122,7 +124,9 @@ class Votes(VoteFrame):
         >>> votes.classes, votes.cells.tolist(), votes.items.tolist()
         (('ham', 'spam'), [[1, 1], [-1, 0]], [7, 8])
         """
-        votes = cls.read_frame(frame, lfs=lfs, item=item, abstain=abstain, n_classes=n_classes, classes=classes)
+        votes = cls.read_frame(
+            frame, lfs=lfs, item=item, others=others, abstain=abstain, n_classes=n_classes, classes=classes
+        )
         assert votes.origin.columns is not None  # votes of a frame know what was taken
         warn_of_votes(votes.origin.columns.warnings, strict=strict)
         return votes
@@ -134,12 +138,13 @@ class Votes(VoteFrame):
         *,
         lfs: Sequence[str] | None = None,
         item: str | None = None,
+        others: Collection[str] = (),
         abstain: Sequence[Any] | None = None,
         n_classes: int | None = None,
         classes: Sequence[Hashable] | None = None,
     ) -> Self:
         """As `from_frame`, but silently: what is to be said is in `origin.columns.warnings`."""
-        wide = encode_wide(frame, lfs, item, abstain, n_classes, classes)
+        wide = encode_wide(frame, lfs, item, others, abstain, n_classes, classes)
         ids, origin = identify(wide.table, item, wide.columns)
         return cls._trust(
             wide.classes, wide.stated, wide.columns.lfs, len(wide.cells), items=ids, cells=wide.cells, origin=origin

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.errors import VotesError, require
 from hyperlabel.files import replacing
-from hyperlabel.items import Identity
+from hyperlabel.votes.items import Identity
 
 HEADER = "hyperlabel.votes"
 """Where a parquet file of votes keeps its classes, LFs and the name of its identifiers."""
