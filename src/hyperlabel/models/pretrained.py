@@ -12,7 +12,7 @@ to them, as it is to a known class balance and to known accuracies of LFs: the w
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from pathlib import Path
@@ -29,6 +29,7 @@ from hyperlabel.models.seen import keep_gold
 from hyperlabel.networks import Gold, Network, Reduce, Sums, add_sums, is_unrolled, load_network, read
 from hyperlabel.networks.fine_tuning import fine_tune
 from hyperlabel.patterns import Patterns
+from hyperlabel.stated import read_accuracies
 from hyperlabel.tensors import Arrays
 from hyperlabel.weights import BUNDLED, Weights, check_weights, load_weights
 
@@ -49,8 +50,10 @@ class HyperLabelModel(LabelModel):
     Args:
         weights: `default`, `hlm` (the paper's model, trained by this project), `hlm2` (the better one), or the path
             of a weights file.
-        class_balance: (k,) known shares of the classes among the items with votes; `hlm2` only.
-        lf_accuracies: (m,) known shares of the right votes of each LF, None or NaN where not known; `hlm2` only.
+        class_balance: (k,) known shares of the classes among the items with votes, in their order or by class; `hlm2`
+            only.
+        lf_accuracies: (m,) known shares of the right votes of each LF, None or NaN where not known, in their order
+            or by name; `hlm2` only.
 
     Attributes:
         weights_: After `fit`, the weights: fine-tuned for `hlm` if gold was given, the pre-trained ones otherwise.
@@ -64,8 +67,8 @@ class HyperLabelModel(LabelModel):
     """
 
     weights: str | Path | Weights = field(default="default", kw_only=False)
-    class_balance: Sequence[float] | Float64 | None = None
-    lf_accuracies: Sequence[float | None] | Float64 | None = None
+    class_balance: Sequence[float] | Float64 | Mapping[Any, float] | None = None
+    lf_accuracies: Sequence[float | None] | Float64 | Mapping[str, float] | None = None
 
     learns_from_gold = True
     reads_in_passes = True
@@ -128,7 +131,7 @@ class HyperLabelModel(LabelModel):
                     "none; use weights='hlm2'"
                 )
         stated = self.lf_accuracies
-        accuracies = None if stated is None else _check_accuracies(stated, patterns.n_lfs)
+        accuracies = None if stated is None else read_accuracies(stated, patterns.lf_names, patterns.n_lfs)
         return load_network(self.weights_, self._stated_balance(), accuracies)
 
     def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
@@ -161,20 +164,3 @@ class HyperLabelModel(LabelModel):
 def _reduce_chunks(patterns: Patterns, sums: Callable[[Patterns], Sums]) -> Sums:
     """The sums of patterns in memory, chunk by chunk: the network's numbers for all of them would be many."""
     return reduce(add_sums, map(sums, patterns.split(_CHUNK)))
-
-
-def _check_accuracies(accuracies: Sequence[float | None] | Float64, m: int) -> Float64:
-    """Accuracies of LFs that a user states, NaN where not known. -> (m,)."""
-    expected = f"expected one share for each of the {m} LFs, None where it is not known"
-    try:
-        shares = np.asarray(accuracies, np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"lf_accuracies is {accuracies!r:.80}; {expected}") from None
-    if shares.shape != (m,):
-        raise ParameterError(f"lf_accuracies has the shape {shares.shape}; {expected}")
-    wrong = np.flatnonzero((shares < 0) | (shares > 1))
-    if len(wrong):
-        raise ParameterError(
-            f"lf_accuracies has {shares[wrong[0]]} at {wrong[0]}; expected a share of right votes from 0 to 1"
-        )
-    return shares
