@@ -5,9 +5,9 @@ import pytest
 import hyperlabel as hl
 from hyperlabel import metrics
 from hyperlabel.models import pretrained
+from hyperlabel.networks import is_unrolled
 from hyperlabel.networks.paper import PaperNetwork
 from hyperlabel.networks.unrolled import UnrolledNetwork
-from hyperlabel.networks import is_unrolled
 from hyperlabel.weights import load_weights
 
 VOTES = np.array([[0, 1, -1], [1, 1, -1], [-1, -1, -1], [0, 0, 1], [1, -1, 1]])

@@ -106,9 +106,9 @@ class F1Rule:
         weight = (patterns.counts * patterns.has_votes).astype(np.float64)
         k, best = probabilities.shape[1], self._call(probabilities)
         hits = weight * probabilities[np.arange(len(best)), best]
-        called = np.bincount(best, weight, k), np.bincount(best, hits, k), weight @ probabilities
+        called, right = (np.asarray(np.bincount(best, each, k), np.float64) for each in (weight, hits))
         first = k - len(self.f1)  # the classes from here on count
-        return called[0][first:], called[1][first:], called[2][first:]
+        return called[first:], right[first:], (weight @ probabilities)[first:]
 
 
 def find_f1_rule(sums: Callable[[F1Rule], tuple[Float64, ...]], n_classes: int) -> F1Rule:

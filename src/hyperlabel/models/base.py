@@ -428,7 +428,9 @@ class LabelModel(ABC):
         if metric == "f1":
             rule = self._seen.f1
             if rule is None:
-                raise ParameterError("metric is 'f1', but the model read its set for accuracy alone; call fit(votes) first")
+                raise ParameterError(
+                    "metric is 'f1', but the model read its set for accuracy alone; call fit(votes) first"
+                )
             best = rule.decide(probabilities, patterns)
         else:
             best = decide(probabilities, patterns, self.tie_break, self.seed)

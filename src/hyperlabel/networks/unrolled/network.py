@@ -18,7 +18,6 @@ from hyperlabel.networks.unrolled.votes import VoteTable
 from hyperlabel.patterns import Patterns
 from hyperlabel.weights import Weights
 
-
 MOST_NUMBERS = 1 << 26  # patterns times LFs, or times classes, that are read at once
 
 

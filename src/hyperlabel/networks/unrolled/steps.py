@@ -86,7 +86,9 @@ def _believed_features(nodes: Nodes, class_counts: Array, balance: Array) -> Arr
     of_class = balance.reshape(-1)[nodes.by_class.index]
     precision = (own + ONE_ITEM * of_class) / (nodes.n + ONE_ITEM)
     recall = (own + HALF_ITEM) / (nodes.items[nodes.by_set.index] * of_class + HALF_ITEM)
-    accuracy = nodes.by_lf.sum(own)[nodes.by_lf.index] * nodes.share / nodes.n  # an LF's votes are those of a node over its share
+    accuracy = (
+        nodes.by_lf.sum(own)[nodes.by_lf.index] * nodes.share / nodes.n
+    )  # an LF's votes are those of a node over its share
     logit_precision = _logit(xp, precision.clip(LEAST_PRECISION, 1 - LEAST_PRECISION))
     logit_class = _logit(xp, of_class)
     raw = {
