@@ -117,6 +117,18 @@ class UnrolledNetwork:
             state = self.advance(state, self._sums(votes, state))
         return state, state.judge(patterns, votes)
 
+    def read_steps(self, patterns: Patterns, gold: Gold | None) -> UnrolledState:
+        """The state after the last step, not matched to gold or shares: what the learned part alone says.
+
+        The network that is trained must say the same.
+        """
+        votes = VoteTable.from_patterns(patterns)
+        state = self.start(patterns.n_lfs, patterns.n_classes, gold)
+        for _ in range(self.n_steps):
+            state = self._step(state, *self._sums(votes, state))
+        assert state.evidence is not None  # there was a step
+        return UnrolledState(state.evidence, state.gold)
+
     def probabilities(self, patterns: Patterns, state: UnrolledState) -> Float64:
         """Probabilities of patterns in a complete state, gold looked up; uniform where nobody votes. -> (p, k)."""
         return state.judge(patterns, VoteTable.from_patterns(patterns, rows_only=True))

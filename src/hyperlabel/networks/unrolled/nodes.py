@@ -61,7 +61,8 @@ class Nodes:
         n: (q,) items on which the node votes.
         total: (t,) votes.
         items: (t,) items with votes.
-        share: (q,) of the LF's votes.
+        of_lf: (q,) votes of the LF.
+        share: (q,) of these, those of the node.
         rarity: (q,) what a vote says for its class: less for one voted for often, unless the LF votes for several.
         trust: (q,) log-odds that confusions are to be trusted, before the learned correction.
         features: (q, 11) what is known before any belief, normalized.
@@ -82,6 +83,7 @@ class Nodes:
     n: Array
     total: Array
     items: Array
+    of_lf: Array
     share: Array
     rarity: Array
     trust: Array
@@ -155,7 +157,8 @@ def describe_nodes(
     votes = by_set.sum(n)
     scale = find_scale(xp, votes, voting)
     n, items, total = n * scale[of_set], items * scale, votes * scale
-    share, class_share = n / total_of(n, by_lf), total_of(n, by_class) / total[of_set]
+    of_lf = total_of(n, by_lf)
+    share, class_share = n / of_lf, total_of(n, by_class) / total[of_set]
     spread = ((1 - by_lf.max(share)[lf]) / FULL_SPREAD).clip(0, 1)
     log_size = xp.log(total / items)
     by_size = TRUST_OF_SIZE * (log_size - FEW_VOTES).clip(LEAST_SIZE, MOST_SIZE)
@@ -191,6 +194,7 @@ def describe_nodes(
         n=n,
         total=total,
         items=items,
+        of_lf=of_lf,
         share=share,
         rarity=xp.exp(-RARITY * (1 - spread) * over_uniform),
         trust=TRUST_OF_ONE_CLASS + (TRUST_OF_SEVERAL - TRUST_OF_ONE_CLASS) * spread + by_size[of_set],

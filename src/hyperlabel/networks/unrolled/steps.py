@@ -20,6 +20,9 @@ LEAST_PRECISION = 1e-4  # precisions stay this far from 0 and 1, so that their l
 LEAST_RECALL, MOST_RECALL = 1e-4, 10.0  # recalls of rare classes may exceed 1: beliefs and votes need not agree
 
 
+OF_NODE, OF_SET = 4, 3  # numbers that are learned for each node and for each set
+
+
 @dataclass(frozen=True, eq=False)
 class Step:
     """What a step gives: everything that the logits of a row need, for t sets of q nodes.
@@ -66,16 +69,18 @@ def advance(linear: Linear, nodes: Nodes, class_counts: Array, class_totals: Arr
     balance = (class_totals + ONE_ITEM) / (class_totals.sum(1)[:, None] + ONE_ITEM * k)
     features = [nodes.features, _believed_features(nodes, class_counts, balance), nodes.gold_features]
     of_node, of_set = _learned(linear, nodes, xp.concatenate(features, 1))
-    gate = _sigmoid(xp, nodes.trust + of_node[:, 3])
+    shrink, mix, strength, trust = (of_node[:, i] for i in range(OF_NODE))
+    loud, power, gold_weight = (of_set[:, i] for i in range(OF_SET))
+    gate = _sigmoid(xp, nodes.trust + trust)
     trusted = nodes.by_set.sum(nodes.n * gate) / nodes.total  # (t,)
     loudness = 1 + (1 - trusted) * math.log(max(k - 1, 1)) if last else xp.ones_like(trusted)
     share = PLAIN_BALANCE + (confusion_balance(k) - PLAIN_BALANCE) * trusted
     return Step(
-        evidence=_evidence(nodes, class_counts, of_node, gate),
+        evidence=_evidence(_Confusions(nodes, class_counts, shrink, mix), strength, gate),
         bias=(loudness * share)[:, None] * xp.log(balance),
-        scale=loudness * xp.exp(of_set[:, 0]),
-        power=of_set[:, 1],
-        gold_weight=xp.exp(of_set[:, 2] + GOLD),
+        scale=loudness * xp.exp(loud),
+        power=power,
+        gold_weight=xp.exp(gold_weight + GOLD),
     )
 
 
@@ -86,9 +91,7 @@ def _believed_features(nodes: Nodes, class_counts: Array, balance: Array) -> Arr
     of_class = balance.reshape(-1)[nodes.by_class.index]
     precision = (own + ONE_ITEM * of_class) / (nodes.n + ONE_ITEM)
     recall = (own + HALF_ITEM) / (nodes.items[nodes.by_set.index] * of_class + HALF_ITEM)
-    accuracy = (
-        nodes.by_lf.sum(own)[nodes.by_lf.index] * nodes.share / nodes.n
-    )  # an LF's votes are those of a node over its share
+    accuracy = nodes.by_lf.sum(own)[nodes.by_lf.index] / nodes.of_lf
     logit_precision = _logit(xp, precision.clip(LEAST_PRECISION, 1 - LEAST_PRECISION))
     logit_class = _logit(xp, of_class)
     raw = {
@@ -113,35 +116,22 @@ def _learned(linear: Linear, nodes: Nodes, features: Array) -> tuple[Array, Arra
     return of_node, linear("set1", _silu(xp, linear("set0", of_all)))
 
 
-def _evidence(nodes: Nodes, class_counts: Array, of_node: Array, gate: Array) -> Array:
-    """The evidence of one vote of each node for each class: two forms, mixed by how far confusions are trusted. (q, k).
-
-    The own form is a vote for its class alone, divided by the square root of the class's share of the votes. LFs of
-    one class, and sets with few votes per item, use it. It has no learned part, nor does it ask how often a node
-    agrees with others: whatever was learned there from synthetic rules did worse on real ones.
-    """
-    xp, k = nodes.backend.xp, nodes.k
-    strength = gate * xp.logaddexp(of_node[:, 2] + STRENGTH, xp.zeros_like(gate))  # softplus
-    plain, classes = (1 - gate) * nodes.rarity, xp.arange(k)
-    confusions = _Confusions(nodes, class_counts, of_node)
-    blocks = []
-    for block in nodes.backend.blocks(len(nodes.vote), k):
-        own = nodes.vote[block, None] == classes
-        blocks.append(strength[block, None] * confusions.of(block) + xp.where(own, plain[block, None], 0.0))
-    return xp.concatenate(blocks, 0) if len(blocks) > 1 else blocks[0]
-
-
 class _Confusions:
     """The confusion form: log-likelihoods of votes given each class, by the confusion counts of their LFs.
 
     The counts are shrunk towards those of all LFs and towards the LF's own votes.
+
+    Args:
+        nodes: The nodes.
+        class_counts: (q, k) of the items on which a node votes, those of each class.
+        shrink: (q,) learned; log of the imagined items.
+        mix: (q,) learned; log-odds that these are as those of all LFs.
     """
 
-    def __init__(self, nodes: Nodes, class_counts: Array, of_node: Array) -> None:
+    def __init__(self, nodes: Nodes, class_counts: Array, shrink: Array, mix: Array) -> None:
         xp, k = nodes.backend.xp, nodes.k
         self.nodes, self.class_counts = nodes, class_counts
-        self.items = xp.exp(of_node[:, 0] + SHRINK)[:, None]
-        self.mix = _sigmoid(xp, of_node[:, 1] + MIX)[:, None]
+        self.items, self.mix = xp.exp(shrink + SHRINK)[:, None], _sigmoid(xp, mix + MIX)[:, None]
         pooled = nodes.by_class.sum(class_counts).reshape(-1, k, k)  # (t, vote, class)
         everyone = (pooled + HALF_ITEM) / (pooled.sum(1)[:, None] + HALF_ITEM * k)
         self.everyone, self.of_lf = everyone.reshape(-1, k), nodes.by_lf.sum(class_counts)
@@ -153,6 +143,23 @@ class _Confusions:
         shares = (self.class_counts[block] + items * prior) / (self.of_lf[nodes.by_lf.index[block]] + items)
         likelihood = nodes.backend.xp.log(shares)
         return likelihood - likelihood.sum(1)[:, None] / nodes.k
+
+
+def _evidence(confusions: _Confusions, strength: Array, gate: Array) -> Array:
+    """The evidence of one vote of each node for each class: two forms, mixed by how far confusions are trusted. (q, k).
+
+    The own form is a vote for its class alone, divided by the square root of the class's share of the votes. LFs of
+    one class, and sets with few votes per item, use it. It has no learned part, nor does it ask how often a node
+    agrees with others: whatever was learned there from synthetic rules did worse on real ones.
+    """
+    nodes, xp = confusions.nodes, confusions.nodes.backend.xp
+    strength = gate * xp.logaddexp(strength + STRENGTH, xp.zeros_like(gate))  # softplus
+    plain, classes = (1 - gate) * nodes.rarity, xp.arange(nodes.k)
+    blocks = []
+    for block in nodes.backend.blocks(len(nodes.vote), nodes.k):
+        own = nodes.vote[block, None] == classes
+        blocks.append(strength[block, None] * confusions.of(block) + xp.where(own, plain[block, None], 0.0))
+    return xp.concatenate(blocks, 0) if len(blocks) > 1 else blocks[0]
 
 
 def _logit(xp: Array, share: Array) -> Array:
