@@ -85,6 +85,15 @@ def mv_gold_case():
 
 
 CASES["mv, gold"] = mv_gold_case
+for name in ("bv", "ds", "hds"):
+    CASES[name] = lambda name=name: text_case(name)
+    CASES[f"{name}, classes nobody voted for"] = lambda name=name: unseen_case(name)
+CASES["ds, LFs of one class"] = lambda: one_sided_case("ds")
+
+
+def one_sided_case(model):
+    cells = np.where(make_votes() == [0, 1, 1], make_votes(), -1)
+    return fit(model, cells, TEXTS[:2]), to_frame(make_votes(seed=4), TEXTS[:2])
 
 
 class Duckdb:

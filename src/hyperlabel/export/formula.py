@@ -16,6 +16,7 @@ from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64, softmax
 from hyperlabel.models import LabelModel
 from hyperlabel.models.balanced import BalancedVote
+from hyperlabel.models.dawid_skene import ConfusionModel
 from hyperlabel.models.majority import MajorityVote
 from hyperlabel.models.packing import below, unpack_seen
 from hyperlabel.models.pretrained import HyperLabelModel
@@ -24,6 +25,7 @@ from hyperlabel.patterns import Patterns
 from hyperlabel.rows import Rows
 
 TOLERANCE = 1e-9  # by which a formula and its model may differ
+_LOG_ZERO = -1e4  # the logarithm of a number that rounds to exactly 0
 _TRIED = 500  # random rows on which they are compared
 REMEDY = "Export its patterns with their labels instead: --table, pattern_table"
 
@@ -140,12 +142,24 @@ def _(model: MajorityVote, seen: Seen) -> Formula:
 
 
 @find_sums.register
-def _(model: BalancedVote, seen: Seen) -> Formula | None:
-    votes = getattr(model, "class_votes_", None)
-    if votes is None:
-        return None
-    weights = np.maximum(votes, 1) ** -float(model.power)
+def _(model: BalancedVote, seen: Seen) -> Formula:
+    weights = np.maximum(model.class_votes_, 1) ** -float(model.power)
     return Formula(seen, Sums(np.tile(np.diag(weights), (seen.n_lfs, 1, 1)), np.zeros(len(weights)), shares=True))
+
+
+@find_sums.register
+def _(model: ConfusionModel, seen: Seen) -> Formula:
+    """Log-probabilities of votes; an LF whose abstaining says something says it wherever it does not vote."""
+    voting = _log(model.confusion_.transpose(0, 2, 1))  # (m, vote, class)
+    silence = _log(np.where(model.abstain_is_outcome_[:, None], 1 - model.confusion_.sum(2), 1))
+    return Formula(seen, Sums(voting - silence[:, None], _log(model.class_balance_) + silence.sum(0)))
+
+
+def _log(probabilities: Float64) -> Float64:
+    """Logarithms that are finite where a probability is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs: Float64 = np.maximum(np.log(np.maximum(probabilities, 0)), _LOG_ZERO)
+    return logs
 
 
 @find_sums.register

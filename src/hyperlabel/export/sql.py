@@ -35,7 +35,7 @@ def to_sql(model: LabelModel, dialect: str, table: str, *, lfs: Sequence[str] | 
     So does a table that has a column `label` or `confidence` already: it would be ambiguous.
 
     Args:
-        model: A fitted model that judges by sums over votes: `hlm2`, `mv` or `bv`.
+        model: A fitted model that judges by sums over votes: `hlm2`, `mv`, `bv`, `ds` or `hds`.
         dialect: `duckdb`, `spark`, `postgres` or `bigquery`.
         table: The name of the table, its parts divided by dots.
         lfs: The columns of the LFs; their names in `fit` if not given.
