@@ -38,7 +38,7 @@ def gradients(net: torch.nn.Module, matrices: int, candidates: int, total: int) 
     for _ in range(repeats):
         net.zero_grad()
         backward_tasks(net, [prior.sample(rng) for _ in range(matrices)], CPU)
-        drawn.append(torch.cat([p.grad.ravel() for p in net.parameters()]).numpy().copy())
+        drawn.append(torch.cat([p.grad.ravel() for p in net.parameters() if p.grad is not None]).numpy().copy())
     return np.stack(drawn), (time.process_time() - start) / repeats
 
 

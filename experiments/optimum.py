@@ -72,8 +72,8 @@ def agreement_part() -> str:
         ]
         shares = [abs(exact.count / 2**n - np.exp(found.log_share)) for exact, found in pairs]
         errors = np.stack([np.abs(exact.probabilities - found.probabilities) for exact, found in pairs])
-        alike = np.mean([correlation(exact.probabilities, found.probabilities) for exact, found in pairs])
-        values = (np.max(shares), alike, errors.mean(), errors.max())
+        alike = float(np.mean([correlation(exact.probabilities, found.probabilities) for exact, found in pairs]))
+        values = [max(shares), alike, errors.mean(), errors.max()]
         rows.append([f"{n} x {m}", "all label vectors", *(f"{value:.4f}" for value in values), "0"])
     for n, m in SAMPLED:
         votes = draw_votes(n, m, 0)
@@ -82,7 +82,7 @@ def agreement_part() -> str:
         noise = 0.5 / np.sqrt(count) * np.sqrt(2 / np.pi)
         alike = correlation(mean, found.probabilities)
         share = abs(count / CANDIDATES - np.exp(found.log_share))
-        values = (share, alike, errors.mean(), errors.max(), noise)
+        values = [share, alike, errors.mean(), errors.max(), noise]
         rows.append([f"{n} x {m}", f"{count:,} random valid ones", *(f"{value:.4f}" for value in values)])
     head = "size, against, share: largest error, correlation, mean error, largest error, mean error by chance alone"
     return lines_of(head, rows)

@@ -252,7 +252,7 @@ def test_label_of_numbers_beside_an_lf_that_never_votes_takes_classes_as_numbers
     assert table.columns[-1] == "p_2"
 
 
-@pytest.mark.parametrize(("classes", "names"), [(None, ["p_false", "p_true"]), ("True,False", ["p_true", "p_false"])])
+@pytest.mark.parametrize(("classes", "names"), [(None, ["p_false", "p_true"]), ("true,false", ["p_true", "p_false"])])
 def test_label_of_booleans_gives_booleans(hyperlabel, tmp_path, classes, names):
     table = numbers().with_columns(pl.col("^lf.*$").cast(pl.Boolean))
     table.write_csv(tmp_path / "votes.csv")

@@ -149,12 +149,12 @@ def test_label_of_a_folder_of_files_reads_them_all(tmp_path):
     ("path", "options", "message"),
     [
         ("nothing.parquet", {}, r"there is no file or folder 'nothing\.parquet'"),
-        ("folder", {}, r"'folder' is a folder without parquet files"),
-        ("votes.txt", {}, r"data is 'votes\.txt'; engine polars reads and writes names that end in \.csv"),
-        ("votes.csv", {"engine": "duckdb"}, r"data is 'votes\.csv'; engine duckdb reads .* \.parquet, \.pq"),
-        ("votes.parquet", {"out": "out.xls"}, r"out is 'out\.xls'; engine polars reads and writes names"),
+        ("folder", {}, r"'folder' is a folder without tables"),
+        ("votes.txt", {}, r"'votes\.txt' ends in '\.txt'; expected one of \.csv"),
+        ("votes.parquet", {"engine": "duckdb", "out": "out.csv"}, r"out is 'out\.csv'; engine duckdb writes .*parquet"),
+        ("votes.parquet", {"out": "out.xls"}, r"out is 'out\.xls'; engine polars writes names that end in \.csv"),
         ("votes.parquet", {"out": "no/out.csv"}, r"out is 'no/out\.csv', but there is no folder 'no'; make it"),
-        ("votes.parquet", {"out": "folder"}, r"out is 'folder', a folder that holds more than parquet files"),
+        ("votes.parquet", {"out": "folder", "engine": "dask"}, r"out is 'folder'; engine dask writes names"),
     ],
 )
 def test_label_of_a_wrong_path_says_what_is_expected(tmp_path, path, options, message):

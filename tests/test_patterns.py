@@ -1,3 +1,4 @@
+import dataclasses
 import tracemalloc
 from collections import Counter
 
@@ -171,6 +172,12 @@ def test_merge_of_patterns_with_other_numbers_of_classes_keeps_the_larger():
     small, large = (Patterns.from_votes(Votes.from_array([[0, 1]], n_classes=k)) for k in (2, 5))
     assert small.merge(large).n_classes == large.merge(small).n_classes == 5
     assert as_counter(small.merge(large)) == {(0, 1): 2}
+
+
+def test_merge_of_more_items_than_can_be_counted_is_refused():
+    one = dataclasses.replace(Patterns.from_votes(Votes.from_array([[0, 1]])), counts=np.array([2**62]))
+    with pytest.raises(VotesError, match=r"^patterns of 2\^63 items and more cannot be counted; merge fewer of them"):
+        one.merge(one)
 
 
 def test_merge_of_patterns_with_other_numbers_of_lfs_is_refused():

@@ -6,6 +6,8 @@ import hyperlabel as hl
 from hyperlabel import metrics
 from hyperlabel.models import pretrained
 from hyperlabel.networks import is_unrolled
+from hyperlabel.networks.paper import PaperNetwork
+from hyperlabel.networks.unrolled import UnrolledNetwork
 from hyperlabel.weights import load_weights
 
 VOTES = np.array([[0, 1, -1], [1, 1, -1], [-1, -1, -1], [0, 0, 1], [1, -1, 1]])
@@ -65,7 +67,8 @@ def test_fit_reads_the_set_in_which_new_rows_are_judged(weights):
 def test_set_that_is_read_in_chunks_gives_the_same_probabilities(weights, monkeypatch):
     votes, _ = random_votes()
     once = hl.HyperLabelModel(weights=weights).fit(votes)
-    monkeypatch.setattr(pretrained, "MOST_CELLS", 1)
+    monkeypatch.setattr(PaperNetwork, "fits", lambda self, patterns: False)
+    monkeypatch.setattr(UnrolledNetwork, "fits", lambda self, patterns: False)
     monkeypatch.setattr(pretrained, "_CHUNK", 37)
     chunked = hl.HyperLabelModel(weights=weights).fit(votes)
     np.testing.assert_allclose(chunked.predict_proba(votes), once.predict_proba(votes), atol=1e-5)
@@ -295,3 +298,15 @@ def test_label_model_of_an_unknown_name_lists_the_known():
 def test_set_params_of_an_unknown_name_lists_the_known():
     with pytest.raises(hl.ParameterError, match="HyperLabelModel has no parameter 'depth'; it has weights"):
         hl.HyperLabelModel().set_params(depth=3)
+
+
+@pytest.mark.parametrize("weights", ["default", "hlm", "own"])
+def test_model_that_was_loaded_can_be_saved_again(tmp_path, make_unrolled_weights, weights):
+    given = make_unrolled_weights() if weights == "own" else weights
+    hl.HyperLabelModel(weights=given).fit([[0, 1, 1], [1, 1, 0]]).save(tmp_path / "one.safetensors")
+    one = hl.load(tmp_path / "one.safetensors")
+    one.save(tmp_path / "two.safetensors")
+    (arrays, header), (same, other) = one.to_arrays(), hl.load(tmp_path / "two.safetensors").to_arrays()
+    assert header == other
+    assert all(np.array_equal(arrays[name], same[name]) for name in arrays | same)
+    assert weights == "own" or one.weights == weights

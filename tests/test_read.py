@@ -54,7 +54,7 @@ def test_wide_table_of_any_format_gives_the_same_votes(tmp_path, name):
     path = write(tmp_path, name, SIDE.hstack(WIDE))
     check_same(read_votes(path))
     check_same(read_votes(str(path), lfs=["?"]))
-    assert read_votes(path, lfs=["c", "a"]).lf_names == ("a", "c")
+    assert read_votes(path, lfs=["c", "a"]).lf_names == ("c", "a")
 
 
 @pytest.mark.parametrize("name", ["votes.csv", "votes.tsv", "votes.parquet"])
@@ -226,15 +226,19 @@ PARQUET = "PAR1 in name only, and far too short to be whole"
         ("image.csv", b"\x89PNG\x00\xff,\x02\n\xff,\x00\n", r"^'.*image\.csv' cannot be read: it has null bytes"),
         ("cut.parquet", PARQUET, r"^'.*cut\.parquet' cannot be read: parquet: .*Is it a whole parquet file\?"),
         ("empty.parquet", "", r"^'.*empty\.parquet' cannot be read: parquet: .*Is it a whole parquet file\?"),
-        ("head.csv", "a,b\n", "^votes has 2 LF columns and 0 rows; expected at least one LF and one item"),
+        ("head.csv", "a,b\n", "^votes has 2 columns and 0 rows; expected at least one LF and one item"),
         ("words.csv", "a,b\n0,1\n1,x\n", r"^column 'b', row 1 is 'x' while column 'a', row 0 is '0'"),
         (
             "NA.csv",
-            "a,b\n0,NA\nNA,1\n",
-            "^column 'a', row 1 is 'NA' while column 'a', row 0 is '0'; expected class numb",
+            "a,b\n0,nay\nnay,1\n",
+            "^column 'a', row 1 is 'nay' while column 'a', row 0 is '0'; expected class numb",
         ),
-        ("half.csv", "a,b\n0,1\n1,0.5\n", r"^column 'b', row 1 is 0\.5; expected a whole number"),
-        ("none.csv", "id,text\n0,x\n", r"^the table has no LF column; its columns are id, text\. Name some with lfs"),
+        ("half.csv", "a,b\n0,1\n1,0.5\n", r"^column 'b' holds 0\.5, which is no whole number"),
+        (
+            "none.csv",
+            "id,text\n0,x\n",
+            r"^the table has no LF column; its columns are 'id', 'text'; name the LFs with lfs",
+        ),
         (
             "votes.txt",
             "a,b\n0,1\n",
@@ -262,11 +266,11 @@ def test_read_table_of_a_missing_file_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"lfs": ["x*"]}, VotesError, r"^lfs has 'x\*', which no column matches; the columns are a, b"),
-        ({"lfs": "a"}, ParameterError, r"^lfs is the text 'a'; expected a list of columns: \['a'\]"),
+        ({"lfs": ["x*"]}, VotesError, r"^lfs has 'x\*', which no column matches; the columns are 'a', 'b'"),
+        ({"lfs": "a"}, ParameterError, r"^lfs is 'a'; expected a list of columns: \['a'\]"),
         ({"long": ("a", "b")}, ParameterError, r"^long is \('a', 'b'\); expected three columns: \(item, lf, vote\)"),
         ({"long": "abc"}, ParameterError, r"^long is 'abc'; expected three columns"),
-        ({"long": ("a", "b", "c")}, VotesError, "^votes has no column 'c'; its columns are 'a', 'b'"),
+        ({"long": ("a", "b", "c")}, VotesError, "^votes lacks the LF 'c'; the columns are 'a', 'b'"),
         ({"long": ("a", "b", "c"), "lfs": ["a"]}, ParameterError, r"^lfs is \['a'\] and long is .*leave out lfs"),
         ({"n_classes": 1}, VotesError, r"^column 'b', row 0 is 1; expected a class from 0 to 0\. Raise n_classes\?"),
         ({"classes": [0, 2]}, VotesError, r"^column 'b', row 0 is 1; expected one of the classes 0, 2"),
@@ -289,14 +293,14 @@ def test_long_columns_for_an_array_are_refused(tmp_path):
     ("names", "lfs", "expected"),
     [
         (["id", "item", "text", "gold", "truth", "label", "a", "b"], None, ["a", "b"]),
-        (["id", "a", "label"], ["label", "id"], ["id", "label"]),
+        (["id", "a", "label"], ["label", "id"], ["label", "id"]),
         (["lf_a", "x", "lf_b"], ["lf_*", "lf_a"], ["lf_a", "lf_b"]),
         (["lf[0]", "lf[1]"], ["lf[1]"], ["lf[1]"]),
         (["A", "a"], ["a"], ["a"]),
         (["", "a"], None, ["a"]),
     ],
 )
-def test_lf_columns_are_those_that_match_in_the_order_of_the_table(names, lfs, expected):
+def test_lf_columns_are_those_that_match_in_the_order_of_lfs(names, lfs, expected):
     assert lf_columns(names, lfs) == expected
 
 
@@ -495,3 +499,39 @@ def test_mutated_files_give_votes_or_one_error(tmp_path):
                 read_votes(path)
             except VotesError:
                 continue
+
+
+@pytest.mark.parametrize(
+    ("text", "classes"),
+    [
+        ("id,id,a,b\n1,1,x,y\n2,2,y,y\n", ("x", "y")),
+        ('"id","a","b"\n"1","0","1"\n"2","","1"\n', (0, 1)),
+        ("id,a,b\n1,0,NA\n2,NA,1\n", (0, 1)),
+        ("id,a,b\n1,0,1\n2,-,1\n", (0, 1)),
+        (",a,b\n0,x,y\n1,y,y\n", ("x", "y")),
+    ],
+    ids=["two columns id", "all quoted", "NA among numbers", "a dash among numbers", "an index that pandas wrote"],
+)
+def test_tables_as_people_write_them_have_the_lfs_a_and_b(tmp_path, text, classes):
+    votes = read_votes(write(tmp_path, "votes.csv", text))
+    assert (votes.lf_names, votes.classes) == (("a", "b"), classes)
+
+
+def test_strict_and_abstain_reach_the_table(tmp_path):
+    rows = "".join(f"{i},{'xy'[i % 2]},{'x' if i else 'xx'}\n" for i in range(40))
+    path = write(tmp_path, "votes.csv", "id,a,b\n" + rows)
+    with pytest.raises(VotesError, match="a class that one LF votes for a handful of times: 'xx'"):
+        read_votes(path, strict=True)
+    assert read_votes(path, abstain=["xx"], strict=True).classes == ("x", "y")
+
+
+def test_sparse_file_whose_parts_do_not_fit_is_refused(tmp_path):
+    parts = {
+        "format": np.array(b"csr"),
+        "shape": np.array([3, 2]),
+        "data": np.ones(2, int),
+        "indices": np.zeros(2, int),
+    }
+    path = write(tmp_path, "votes.npz", {**parts, "indptr": np.array([0, 50_000_000, 1, 2])})
+    with pytest.raises(VotesError, match="broken csr matrix|cannot be read"):
+        read_votes(path)

@@ -89,9 +89,7 @@ def test_file_of_another_kind_says_what_it_is_good_for(path, kind, asked):
 def test_foreign_safetensors_file_is_refused(path, metadata):
     save_file({"embedding": np.zeros((2, 2), np.float32)}, path, metadata)
     assert kind_of(path) is None
-    with pytest.raises(
-        WeightsError, match=r"safetensors file of another kind \(format .*\); expected hyperlabel-"
-    ):
+    with pytest.raises(WeightsError, match=r"safetensors file of another kind \(format .*\); expected hyperlabel-"):
         read_tensors(path, "weights")
 
 

@@ -95,7 +95,8 @@ class Patterns:
         """
         merged: Patterns | None = None
         for number, chunk in enumerate(chunks):
-            patterns = replace(to_patterns(chunk, n_classes=n_classes, classes=classes), inverse=None)
+            names = None if merged is None else merged.lf_names
+            patterns = replace(to_patterns(chunk, n_classes=n_classes, classes=classes, lfs=names), inverse=None)
             try:
                 merged = patterns if merged is None else merged.merge(patterns)
             except VotesError as error:
@@ -120,6 +121,8 @@ class Patterns:
         classes = self.classes + missing_from(self.classes, other.classes)
         one, two = self.with_classes(classes), other.with_classes(classes).with_lfs(self.lf_names)
         counts = np.concatenate([one.counts, two.counts])
+        if counts.sum(dtype=np.float64) >= 2.0**63:
+            raise VotesError("patterns of 2^63 items and more cannot be counted; merge fewer of them")
         rows = one.rows.concatenate(two.rows)
         names = self.lf_names or other.lf_names
         joined = Patterns(rows.starts, rows.lf, rows.vote, counts, self.n_lfs, len(classes), None, names, classes)
@@ -140,7 +143,10 @@ class Patterns:
     def split(self, most: int) -> Iterator["Patterns"]:
         """The patterns in chunks of at most so many."""
         for start in range(0, self.n_patterns, most):
-            yield self.take(np.arange(start, min(start + most, self.n_patterns)))
+            stop = min(start + most, self.n_patterns)
+            votes = slice(self.starts[start], self.starts[stop])
+            starts = self.starts[start : stop + 1] - self.starts[start]
+            yield self.with_rows(Rows(starts, self.lf[votes], self.vote[votes]), self.counts[start:stop])
 
     def with_classes(self, classes: Classes) -> "Patterns":
         """The same votes with other classes, which must hold every class that is voted for.
@@ -287,14 +293,20 @@ class Patterns:
         return self.inverse
 
 
-def to_patterns(data: object, *, n_classes: int | None = None, classes: Sequence[Hashable] | None = None) -> Patterns:
+def to_patterns(
+    data: object,
+    *,
+    n_classes: int | None = None,
+    classes: Sequence[Hashable] | None = None,
+    lfs: Sequence[str] | None = None,
+) -> Patterns:
     """Patterns from whatever holds votes, or from patterns.
 
     >>> to_patterns([[0, -1], [1, 1], [1, 1]]).counts.tolist()
     [1, 2]
     """
     if not isinstance(data, Patterns):
-        return Patterns.from_votes(to_votes(data, n_classes=n_classes, classes=classes))
+        return Patterns.from_votes(to_votes(data, n_classes=n_classes, classes=classes, lfs=lfs))
     stated = state_classes(n_classes, classes)
     if stated is None:
         return data

@@ -1,18 +1,16 @@
 """Votes from files: tables of all formats, npy and npz arrays, folders of WRENCH json."""
 
 from collections.abc import Hashable, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.columns import choose_columns
+from hyperlabel.errors import ParameterError
 from hyperlabel.tables import Table
 from hyperlabel.tables.arrays import ARRAYS, read_array
-from hyperlabel.votes import Votes
+from hyperlabel.votes import Votes, to_votes
+from hyperlabel.votes.written import read_header
 from hyperlabel.wrench import is_wrench, read_wrench
-
-NOT_LFS = ("", "id", "item", "text", "gold", "truth", "label")
-"""Columns that are not LFs unless they are named as such; the nameless one is an index that pandas wrote."""
 
 _WHOLE = r"^-?(0|[1-9]\d{0,17})$"
 _DECIMAL = r"^-?(0|[1-9]\d*)(\.\d*)?$"
@@ -23,8 +21,10 @@ def read_votes(
     *,
     lfs: Sequence[str] | None = None,
     long: tuple[str, str, str] | None = None,
+    abstain: Sequence[Any] | None = None,
     n_classes: int | None = None,
     classes: Sequence[Hashable] | None = None,
+    strict: bool = False,
     delimiter: str | None = None,
     encoding: str | None = None,
 ) -> Votes:
@@ -33,11 +33,13 @@ def read_votes(
     Args:
         source: Any table that `hyperlabel.tables.Table.open` takes, a .npy or .npz array, or a folder with WRENCH's
             train.json, valid.json and test.json (any of them may be missing).
-        lfs: Columns of a table that are LFs, as names or patterns such as `lf_*`. Without it every column
-            but id, item, text, gold, truth and label is one. For arrays and folders, the names of the LFs.
+        lfs: Columns of a table that are LFs, as names or patterns such as `lf_*`; see `Votes.from_frame`. For arrays
+            and folders, the names of the LFs.
         long: The columns of item, LF and vote of a long table.
+        abstain: Values of a table that abstain; see `Votes.from_frame`.
         n_classes: Number of classes; inferred if not given.
         classes: The classes; inferred if not given.
+        strict: Whether what would be a warning is an error.
         delimiter: The separator of a csv; found if not given.
         encoding: The encoding of a text file; found if not given.
 
@@ -54,13 +56,16 @@ def read_votes(
             raise ParameterError(f"long is {long!r}, but '{path}' is not a table; leave it out")
         return _read_without_columns(path, lfs, n_classes, classes)
     table = Table.open(source, delimiter=delimiter, encoding=encoding)
+    header = None if path is None or lfs is not None or long is not None else read_header(path)
     frame = table.collect()
+    if header is not None:
+        return to_votes(Votes.from_saved(frame, header), n_classes=n_classes, classes=classes)
+    options: dict[str, Any] = {"abstain": abstain, "n_classes": n_classes, "classes": classes, "strict": strict}
     if long is not None:
-        return _read_long(frame, lfs, long, n_classes, classes)
-    names = [name for name in frame.columns if name not in table.hive or lfs is not None]
-    chosen = lf_columns(names, lfs)
-    numbered = number_texts(frame.lazy(), chosen).collect()
-    return Votes.from_frame(numbered, lfs=chosen, n_classes=n_classes, classes=classes)
+        return _read_long(frame, lfs, long, options)
+    others = () if lfs is not None else tuple(table.hive)
+    numbered = number_texts(frame.lazy(), choose_columns(frame.columns, lfs, others)).collect()
+    return Votes.from_frame(numbered, lfs=lfs, others=others, **options)
 
 
 def _read_without_columns(
@@ -77,8 +82,7 @@ def _read_long(
     frame: Any,
     lfs: Sequence[str] | None,
     long: tuple[str, str, str],
-    n_classes: int | None,
-    classes: Sequence[Hashable] | None,
+    options: dict[str, Any],
 ) -> Votes:
     if isinstance(long, str) or len(long) != 3:
         raise ParameterError(f"long is {long!r}; expected three columns: (item, lf, vote)")
@@ -88,7 +92,7 @@ def _read_long(
         )
     item, lf, vote = long
     votes = number_texts(frame.lazy(), [vote]).collect()
-    return Votes.from_long(votes, item=item, lf=lf, vote=vote, n_classes=n_classes, classes=classes)
+    return Votes.from_long(votes, item=item, lf=lf, vote=vote, **options)
 
 
 def number_texts(frame: Any, columns: Sequence[str]) -> Any:
@@ -115,23 +119,9 @@ def number_texts(frame: Any, columns: Sequence[str]) -> Any:
 
 
 def lf_columns(names: Sequence[str], lfs: Sequence[str] | None) -> list[str]:
-    """The columns of a table that are LFs.
+    """The columns of a table that may be LFs, by their names; `hyperlabel.columns.take_votes` looks at values too.
 
     >>> lf_columns(["id", "text", "lf_a", "lf_b", "note"], ["lf_*"])
     ['lf_a', 'lf_b']
     """
-    if lfs is None:
-        chosen = [name for name in names if name not in NOT_LFS]
-        if not chosen:
-            raise VotesError(f"the table has no LF column; its columns are {', '.join(names)}. Name some with lfs")
-        return chosen
-    if isinstance(lfs, str):
-        raise ParameterError(f"lfs is the text {lfs!r}; expected a list of columns: [{lfs!r}]")
-    for pattern in lfs:
-        if not any(_matches(name, pattern) for name in names):
-            raise VotesError(f"lfs has '{pattern}', which no column matches; the columns are {', '.join(names)}")
-    return [name for name in names if any(_matches(name, pattern) for pattern in lfs)]
-
-
-def _matches(name: str, pattern: str) -> bool:
-    return name == pattern or fnmatchcase(name, pattern)  # a name may itself hold brackets or stars
+    return list(choose_columns(names, lfs))

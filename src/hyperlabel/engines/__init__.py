@@ -59,8 +59,8 @@ def label(
 
     Args:
         data: A Polars LazyFrame or DataFrame, a DuckDB relation, a Spark or Dask DataFrame; or a `Table`, or the
-            name of one that `hyperlabel.tables.Table.open` takes. One row per item, one column per LF; null, NaN, an empty text
-            and -1 abstain.
+            name of one that `hyperlabel.tables.Table.open` takes. One row per item, one column per LF; null, NaN, an
+            empty text and -1 abstain.
         lfs: Columns that are LFs, as names or patterns such as `lf_*`. If not given, those that the model was fitted
             on; for a model that is not fitted, all but id, item, text, gold, truth, label.
         model: A short name, or a label model. One that is fitted judges the rows in its state, its LFs found by name

@@ -13,6 +13,7 @@ from hyperlabel.labels import F1Rule
 from hyperlabel.models.seen import Seen
 from hyperlabel.networks import Gold
 from hyperlabel.patterns import Patterns
+from hyperlabel.stated import by_name
 from hyperlabel.tensors import Arrays, plain_classes
 
 _GOLD = ("starts", "lf", "vote")
@@ -38,6 +39,7 @@ def to_json(value: Any, name: str) -> Any:
     """
     if hasattr(value, "get_params"):
         return {"model": type(value).__name__, "params": pack_params(value)}
+    value = value if isinstance(value, Mapping) else by_name(value) or value
     if isinstance(value, Mapping):
         return {str(key): to_json(each, name) for key, each in value.items()}
     value = _to_list(value)

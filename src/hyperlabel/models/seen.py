@@ -95,7 +95,7 @@ class Seen:
         unseen[self.active] = False
         votes = np.flatnonzero(unseen[patterns.vote])
         if len(votes):
-            row, each = patterns.row[votes], 1 / np.diff(patterns.starts)
+            row, each = patterns.row[votes], 1 / np.maximum(np.diff(patterns.starts), 1)
             lost = np.bincount(row, each[row], patterns.n_patterns)
             shares *= (1 - lost)[:, None]
             np.add.at(shares, (row, patterns.vote[votes]), each[row])

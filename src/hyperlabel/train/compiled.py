@@ -207,9 +207,9 @@ class CompiledNet:
         grads["column"] += at.column_means.T @ to_columns
         grads["all"] += at.mean.T @ to_all
         grads["bias"] += to_all
-        row_grad = to_rows @ layer["row"].T
+        row_grad = (to_rows @ layer["row"].T).astype(np.float32, copy=False)
         row_grad /= votes.per_row
-        column_grad = to_columns @ layer["column"].T / votes.per_column
+        column_grad = (to_columns @ layer["column"].T / votes.per_column).astype(np.float32, copy=False)
         column_grad += to_all @ layer["all"].T / np.float32(max(1, len(votes.lf)))
         return row_grad, column_grad
 
@@ -223,8 +223,9 @@ def _see(
 ) -> _Seen:
     row_means, column_means = row_sums / votes.per_row, column_sums / votes.per_column
     mean = column_sums.sum(0, keepdims=True) / np.float32(max(1, len(votes.lf)))
-    columns = column_means @ layer["column"] + (mean @ layer["all"] + layer["bias"])
-    return _Seen(cells, row_means, column_means, mean, row_means @ layer["row"], columns)
+    rows = (row_means @ layer["row"]).astype(np.float32, copy=False)
+    columns: Float32 = column_means @ layer["column"] + (mean @ layer["all"] + layer["bias"])
+    return _Seen(cells, row_means, column_means, mean, rows, columns)
 
 
 def _forward_layer(weight: Float32, votes: SignedVotes, at: _Seen) -> tuple[Float32, Float32, Float32]:

@@ -18,6 +18,8 @@ from hyperlabel.networks.unrolled.votes import VoteTable
 from hyperlabel.patterns import Patterns
 from hyperlabel.weights import Weights
 
+MOST_NUMBERS = 1 << 26  # patterns times LFs, or times classes, that are read at once
+
 
 @dataclass(frozen=True, eq=False)
 class Reading:
@@ -102,6 +104,10 @@ class UnrolledNetwork:
             evidence = Shares(self.class_balance, self.lf_accuracies).match(state.evidence, sums, state.votes)
             state = replace(state, passes=state.passes + 1, evidence=evidence)
         return _complete(state) if state.passes == self.n_passes else state
+
+    def fits(self, patterns: Patterns) -> bool:
+        """Rows are gone over in blocks: what grows with them are the votes themselves, and one belief per row."""
+        return patterns.n_patterns * max(patterns.n_lfs, patterns.n_classes) <= MOST_NUMBERS
 
     def read_at_once(self, patterns: Patterns, gold: Gold | None) -> tuple[UnrolledState, Float64]:
         """The complete state of patterns that fit into memory, and their probabilities. -> state, (p, k)."""
