@@ -40,7 +40,7 @@ class TorchBackend:
 
     @property
     def xp(self) -> Any:
-        """torch."""
+        """The functions of torch."""
         return torch
 
     def group(self, index: Tensor, size: int) -> TorchGroups:

@@ -25,15 +25,15 @@ MANY_COLUMNS = 32  # from here on a row of an array is long enough to be added b
 
 
 class Groups(Protocol):
-    """Nodes by what they have in common.
+    """Nodes by what they have in common."""
 
-    Attributes:
-        index: (q,) the group of each node.
-        size: Number of groups; some may be empty.
-    """
+    @property
+    def index(self) -> Array:
+        """The group of each node. (q,)."""
 
-    index: Array
-    size: int
+    @property
+    def size(self) -> int:
+        """Number of groups; some may be empty."""
 
     def sum(self, values: Array) -> Array:
         """Sums of the members of each group. (q, ...) -> (size, ...)."""
