@@ -114,7 +114,7 @@ MISTAKES = {
     ),
     "pickled gold": ([*WIDE, "--gold", "objects.npy"], r"--gold is 'objects\.npy', which cannot be read as an array"),
     "gold too short": (["cells.npy", "--gold", "flat.npy"], r"gold has 2 entries but votes has 5 items"),
-    "gold of a stranger": ([*WIDE, "--gold", "stranger.csv"], r"'stranger\.csv', column 'id' has '4', which no item"),
+    "gold of a stranger": ([*WIDE, "--gold", "stranger.csv"], r"'stranger\.csv', column 'id' has '4', and no other value"),
     "gold twice": ([*WIDE, "--gold", "twice.csv"], r"'twice\.csv', column 'id' has '3' more than once"),
     "gold without id": (
         [*WIDE, "--gold", "unkeyed.csv"],
