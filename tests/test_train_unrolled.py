@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 
 pytest.importorskip("torch", reason="torch is not installed (extra `train`)")
 pytestmark = pytest.mark.torch
@@ -19,8 +19,8 @@ from safetensors.torch import load_file  # noqa: E402
 import hyperlabel as hl  # noqa: E402
 from hyperlabel.errors import ParameterError, WeightsError  # noqa: E402
 from hyperlabel.priors import LabeledTask, RulesPrior, drop_silent  # noqa: E402
-from hyperlabel.train import lessons as lessons_module  # noqa: E402
 from hyperlabel.train import courses  # noqa: E402
+from hyperlabel.train import lessons as lessons_module  # noqa: E402
 from hyperlabel.train.courses import UnrolledCourse  # noqa: E402
 from hyperlabel.train.export import unrolled_weights  # noqa: E402
 from hyperlabel.train.lessons import (  # noqa: E402

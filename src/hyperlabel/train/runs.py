@@ -89,9 +89,7 @@ def _exit_with_parent() -> None:
         os._exit(1)
 
 
-def _train_one(
-    recipe: Recipe, make: MakeCourse, run: int, out: Path, threads: int, resume: bool, until: int
-) -> None:
+def _train_one(recipe: Recipe, make: MakeCourse, run: int, out: Path, threads: int, resume: bool, until: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent ends its jobs
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     torch.set_num_threads(threads)
