@@ -16,11 +16,11 @@ DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 @pytest.fixture
 def real_votes() -> Callable[[str], np.ndarray]:
-    """The (n, m) votes of a real data set by its name; skips where the data are not at hand."""
+    """The (n, m) votes of a real data set by its name; skips where the data are not available."""
 
     def load(name):
         if not DATA.is_dir():
-            pytest.skip(f"the real data sets are not at hand ({DATA} is not there)")
+            pytest.skip(f"the real data sets are not available ({DATA} is not there)")
         return np.load(DATA / f"{name}.npz")["L"].astype(np.int64)
 
     return load

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from hyperlabel import load
 from hyperlabel.errors import ConvergenceWarning, ParameterError
 from hyperlabel.models.amcl import AMCL
 from hyperlabel.models.random_forest import RandomForest
@@ -124,7 +125,29 @@ def test_program_without_solution_falls_back_to_the_forest(params, reason):
     assert_array_equal(model.predict_proba(votes), forest.predict_proba(votes))
     assert model.weights_ is None
     assert model.worst_loss_ is None
-    assert not hasattr(SMALL_FOREST, "forest_")
+    assert model.forest_.is_fitted
+    assert not SMALL_FOREST.is_fitted
+
+
+def test_model_whose_forest_took_over_is_saved_with_it(tmp_path):
+    votes, _, gold = sample(coverage=1.0)
+    with pytest.warns(ConvergenceWarning, match="a random forest took its place"):
+        model = AMCL(slack=0, forest=SMALL_FOREST).fit(votes, gold)
+    model.save(tmp_path / "amcl.safetensors")
+    loaded = load(tmp_path / "amcl.safetensors")
+    assert loaded.weights_ is None
+    assert isinstance(loaded.forest, RandomForest)
+    assert_array_equal(loaded.forest_.importances_, model.forest_.importances_)
+    assert_array_equal(loaded.predict_proba(votes), model.predict_proba(votes))
+
+
+def test_weights_of_a_loaded_model_are_those_that_were_saved(tmp_path):
+    votes, _, gold = sample()
+    model = AMCL(slack=0.1, max_iter=10).fit(votes, gold)
+    model.save(tmp_path / "amcl.safetensors")
+    loaded = load(tmp_path / "amcl.safetensors")
+    assert_array_equal(loaded.weights_, model.weights_)
+    assert (loaded.worst_loss_, loaded.forest_) == (model.worst_loss_, None)
 
 
 def test_fit_without_gold_raises():

@@ -96,7 +96,8 @@ BAD_ARRAYS = {
     "None": ([[0, None]], r"^votes\[0, 1\] is None in an array of type object; expected integers\. Use -1 to abstain"),
     "NA": (np.array([[0, pd.NA]]), r"^votes\[0, 1\] is <NA> in an array of type object"),
     "complex": (CELLS + 1j, r"^votes\[0, 0\] is 1j in an array of type complex128"),
-    "dates": (np.array([["2020-01-01"]], "M8[D]"), r"^votes\[0, 0\] is datetime\.date\(2020, 1, 1\) in an array"),
+    "dates": (np.array([["2020-01-01"]], "M8[ns]"), r"^votes\[0, 0\] is 2020-01-01T.* in an array of type datetime64"),
+    "spans of time": (np.array([[1]], "m8[ns]"), r"^votes\[0, 0\] is 1 nanoseconds in an array of type timedelta64"),
     "records": (np.zeros((2, 2), [("a", int)]), r"^votes\[0, 0\] is \(0,\) in an array of type \[\('a', '<i8'\)\]"),
     "masked": (np.ma.array([[1]], mask=[[True]]), r"^votes is a masked array; .* votes\.filled\(-1\)"),
     "None itself": (None, r"^votes is None \(NoneType\); expected an \(items, LFs\) array, nested lists"),
@@ -194,3 +195,42 @@ def test_place_is_that_of_the_first_wrong_value():
 )
 def test_looks_like_number_tells_numbers_from_words(text, expected):
     assert looks_like_number(text) is expected
+
+
+def broken(form="csr", **parts):
+    """A matrix as a hostile file holds it: SciPy checks nothing when parts are set."""
+    matrix = getattr(scipy.sparse, f"{form}_matrix")(CELLS + 1)
+    for name, value in parts.items():
+        setattr(matrix, name, value)
+    return matrix
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (broken(indptr=np.array([0, 50_000_000, 1, 2, 3])), "broken csr matrix: indptr must rise from 0 to at most"),
+        (broken(indptr=np.array([1, 2, 3, 4, 5])), "indptr must rise from 0"),
+        (broken(indptr=np.array([0, 1])), "indptr must rise from 0 to at most .* in 5 steps"),
+        (broken(indptr=np.array([0, 1, 2, 3, 1 << 40])), "indptr must rise from 0"),
+        (broken(indptr=np.array([0.0, 1, 2, 3, 4])), "indptr and indices are float64"),
+        (broken(indices=np.full(12, 10**6)), "indices must be from 0 to 2"),
+        (broken(indices=np.full(12, -1)), "indices must be from 0 to 2"),
+        (broken(data=np.ones(1, int)), "indices but 1 values"),
+        (broken("csc", indptr=np.array([0, 50_000_000, 1, 2])), "broken csc matrix: indptr must rise"),
+        (broken("bsr", indices=np.full(40, 10**6)), "broken bsr matrix: "),
+        (broken("coo", row=np.full(10, 10**6)), "broken coo matrix: "),
+        (broken("coo", data=np.ones(1, int)), "broken coo matrix: .* columns and 1 values"),
+    ],
+)
+def test_sparse_matrix_whose_parts_do_not_fit_is_refused_before_it_is_converted(matrix, message):
+    """Converted, the first one reads beyond its memory: a segmentation fault."""
+    with pytest.raises(VotesError, match=message):
+        check_sparse(matrix)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"])
+def test_sparse_matrix_of_any_form_passes(form):
+    shape, row, column, vote = check_sparse(getattr(scipy.sparse, f"{form}_array")(CELLS + 1))
+    cells = np.full(shape, -1)
+    cells[row, column] = vote
+    np.testing.assert_array_equal(cells, CELLS)

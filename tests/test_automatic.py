@@ -28,12 +28,12 @@ CHOICES = {
 TRIAL = [(name, choice) for choice, names in CHOICES.items() for name in names]
 
 
-def people(votes_an_item, n=400, m=9, k=3, seed=0):
-    """Votes of LFs that vote for any class, as many an item on average."""
+def people(rate, n=400, m=9, k=3, seed=0):
+    """Votes of LFs that vote for any class, `rate` per item on average."""
     rng = np.random.default_rng(seed)
     truth = rng.integers(k, size=n)
     votes = np.where(rng.random((n, m)) < np.linspace(0.4, 0.95, m), truth[:, None], rng.integers(k, size=(n, m)))
-    return np.where(rng.random((n, m)) < votes_an_item / m, votes, -1), truth
+    return np.where(rng.random((n, m)) < rate / m, votes, -1), truth
 
 
 def rules(n=400, m=6, seed=0):
@@ -113,3 +113,24 @@ def test_automatic_explains_by_the_model_that_it_chose():
     votes = rules()[0]
     item = int((votes >= 0).any(1).argmax())
     assert str(AutomaticModel().fit(votes).explain(votes, item)) == str(BalancedVote().fit(votes).explain(votes, item))
+
+
+@pytest.mark.parametrize("choice", CASES)
+def test_automatic_is_saved_with_the_model_that_it_chose(choice, tmp_path):
+    votes, _ = CASES[choice]
+    model = AutomaticModel().fit(votes)
+    model.save(tmp_path / "auto.safetensors")
+    loaded = hl.load(tmp_path / "auto.safetensors")
+    assert (loaded.chosen_, loaded.many_sided_share_) == (choice, model.many_sided_share_)
+    assert repr(loaded.model_) == repr(model.model_)
+    assert_array_equal(loaded.model_.predict_proba(votes), model.model_.predict_proba(votes))
+
+
+def test_automatic_that_runs_out_of_steps_warns_once(monkeypatch):
+    stubborn = HierarchicalDawidSkene(abstain="ignore", max_iter=1)
+    monkeypatch.setattr("hyperlabel.models.automatic._make", lambda choice: stubborn)
+    with pytest.warns(hl.errors.ConvergenceWarning) as caught:
+        AutomaticModel().fit(people(6)[0])
+    assert [str(warning.message) for warning in caught] == [
+        "AutomaticModel did not converge in 1 iterations; raise max_iter"
+    ]

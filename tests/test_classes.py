@@ -30,7 +30,6 @@ def columns(**values):
         (2, ("b", "a"), ("b", "a")),
         (None, np.array(["x", "y"]), ("x", "y")),
         (None, np.array([5, 3]), (5, 3)),
-        (None, [("a", 1), None], (("a", 1), None)),
     ],
 )
 def test_stated_classes_are_a_tuple_of_plain_values(n_classes, classes, expected):
@@ -47,10 +46,15 @@ def test_stated_classes_are_a_tuple_of_plain_values(n_classes, classes, expected
         ("3", None, "^n_classes is '3'; expected a whole number"),
         (MOST_STATED + 1, None, f"^n_classes is {MOST_STATED + 1}; expected a whole number from 1 to {MOST_STATED}$"),
         (3, ["a", "b"], "^n_classes is 3 but classes names 2; give one of the two"),
-        (None, [], r"^classes is \[\]; expected at least one class, each a single value, once"),
+        (None, [], r"^classes is \[\]; expected at least one class, each once"),
+        (None, [1, "a"], r"^classes is \[1, 'a'\]; expected .* all whole numbers, all texts or all booleans"),
+        (None, ["a", None], r"^classes is \['a', None\]; expected .* all whole numbers, all texts or all booleans"),
+        (None, [b"a", b"b"], r"^classes is \[b'a', b'b'\]; expected .* all whole numbers"),
+        (None, [0.5, 1.5], r"^classes is \[0.5, 1.5\]; expected .* all whole numbers"),
+        (None, [-1, 1], r"^classes is \[-1, 1\]; -1 stands for no vote and no label. Call that class something else"),
         (None, ["a", "b", "a"], r"^classes is \['a', 'b', 'a'\]; expected .* once"),
         (None, [True, 1], r"^classes is \[True, 1\]; expected .* once"),
-        (None, [[0], [1]], r"^classes is \[\[0\], \[1\]\]; expected .* each a single value"),
+        (None, [[0], [1]], r"^classes is \[\[0\], \[1\]\]; expected .* all whole numbers"),
         (None, "ham", "^classes is 'ham'; expected a list of classes"),
         (None, {"ham", "spam"}, "^classes is {.*}; expected a list of classes"),
     ],
@@ -99,11 +103,11 @@ def test_inferred_classes_are_numbers_sorted_texts_or_booleans(values, expected)
         ({"a": [True, False], "b": [0, 1]}, r"^column 'b', row 0 is 0 \(number\) while column 'a' holds booleans"),
         (
             {"a": [True, "x"]},
-            r"^column 'a', row 1 is 'x' \(text\) while column 'a' holds booleans.* leave the column out",
+            r"^column 'a', row 1 is 'x' \(text\) while column 'a' holds booleans.* name the LFs with lfs",
         ),
         (
-            {"a": ["0", "1"], "b": ["1", "NA"]},
-            "^column 'b', row 1 is 'NA' while column 'a', row 0 is '0'; expected class",
+            {"a": ["0", "1"], "b": ["1", "x"]},
+            "^column 'b', row 1 is 'x' while column 'a', row 0 is '0'; expected class",
         ),
         (
             {"a": ["x", "1"]},

@@ -131,13 +131,16 @@ def test_report_with_truth_shows_scores_and_the_text_of_items(hyperlabel, frame,
     ("arguments", "message"),
     [
         (["analyze", "votes.csv", "-o", "x.txt"], "--out is 'x.txt'; expected a name that ends in"),
-        (["analyze", "votes.csv", "--truth", "nowhere"], "--truth is 'nowhere'; expected a column"),
+        (["analyze", "votes.csv", "--truth", "nowhere"], "--truth is 'nowhere', which is neither a column"),
         (["analyze", "votes.csv", "--model", "no"], "no"),
         (["analyze", "missing.csv"], "missing.csv"),
         (["report", "votes.csv"], "Missing option '--out'"),
         (["report", "votes.csv", "-o", "x.pdf"], "--out is 'x.pdf'; expected a name that ends in .html"),
         (["report", "votes.csv", "-o", "no/x.html"], "there is no folder 'no'; make it first"),
-        (["report", "votes.csv", "-o", "x.html", "--truth", "nowhere"], "--truth is 'nowhere'; expected a column"),
+        (
+            ["report", "votes.csv", "-o", "x.html", "--truth", "nowhere"],
+            "--truth is 'nowhere', which is neither a column",
+        ),
     ],
 )
 def test_mistakes_are_one_line_and_nothing_is_written(hyperlabel, frame, tmp_path, arguments, message):

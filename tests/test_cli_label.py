@@ -252,14 +252,14 @@ def test_label_of_numbers_beside_an_lf_that_never_votes_takes_classes_as_numbers
     assert table.columns[-1] == "p_2"
 
 
-@pytest.mark.parametrize(("classes", "names"), [(None, ["p_false", "p_true"]), ("True,False", ["p_true", "p_false"])])
+@pytest.mark.parametrize(("classes", "names"), [(None, ["p_false", "p_true"]), ("true,false", ["p_true", "p_false"])])
 def test_label_of_booleans_gives_booleans(hyperlabel, tmp_path, classes, names):
     table = numbers().with_columns(pl.col("^lf.*$").cast(pl.Boolean))
     table.write_csv(tmp_path / "votes.csv")
     stated = ["--classes", classes] if classes else []
-    labelled = read_stdout(hyperlabel("label", "votes.csv", "--probabilities", *stated))
-    assert labelled["label"].to_list() == [True, False, None, True, False]
-    assert labelled.columns[-2:] == names
+    labeled = read_stdout(hyperlabel("label", "votes.csv", "--probabilities", *stated))
+    assert labeled["label"].to_list() == [True, False, None, True, False]
+    assert labeled.columns[-2:] == names
 
 
 @pytest.mark.parametrize(
@@ -274,12 +274,12 @@ def test_label_to_parquet_keeps_the_types_of_all_columns(hyperlabel, tmp_path, v
     table = plain.with_columns(pl.col("id").cast(pl.UInt16), day=dates, tags=pl.lit(["a", "b"]))
     table.write_parquet(tmp_path / "votes.parquet")
     outcome = hyperlabel("label", "votes.parquet", "--lfs", "lf*", "-o", "out.parquet")
-    labelled = pl.read_parquet(tmp_path / "out.parquet")
+    labeled = pl.read_parquet(tmp_path / "out.parquet")
     assert (outcome.code, outcome.out) == (0, "")
-    assert labelled.select(table.columns).equals(table)
-    assert labelled.select(table.columns).schema == table.schema
-    assert labelled.schema["label"] == dtype
-    assert labelled["label"].null_count() == 1
+    assert labeled.select(table.columns).equals(table)
+    assert labeled.select(table.columns).schema == table.schema
+    assert labeled.schema["label"] == dtype
+    assert labeled["label"].null_count() == 1
 
 
 def test_label_where_nobody_votes_keeps_the_type_of_the_classes(hyperlabel, tmp_path):

@@ -43,7 +43,8 @@ def test_dawid_skene_ignoring_abstentions_gives_the_probabilities_of_fast_dawid_
     )
     assert_allclose(model.predict_proba(oracle["L"])[covered], oracle["ds"][covered], atol=1e-6)
     assert_allclose(model.class_balance_, oracle["ds_class_marginals"], atol=1e-6)
-    assert_allclose(model.confusion_, oracle["ds_error_rates"], atol=1e-6)
+    voting = (oracle["L"] >= 0).any(0)
+    assert_allclose(model.confusion_[voting], oracle["ds_error_rates"][voting], atol=1e-6)
 
 
 @equal_steps
@@ -121,9 +122,21 @@ def test_dawid_skene_smoothing_adds_items_of_accuracy_seven_tenths():
 
 def test_dawid_skene_counts_abstaining_as_outcome_of_one_sided_lfs_only():
     votes = np.array([[1, 0, -1], [-1, 1, -1], [1, 1, -1], [-1, 0, -1]])
-    assert DawidSkene().fit(votes).abstain_is_outcome_.tolist() == [True, False, True]
-    assert DawidSkene(abstain="ignore").fit(votes).abstain_is_outcome_.tolist() == [False] * 3
-    assert DawidSkene(abstain="outcome").fit(votes).abstain_is_outcome_.tolist() == [True] * 3
+    assert DawidSkene().fit(votes).abstain_is_outcome_.tolist() == [True, False, False]
+    assert DawidSkene(abstain="ignore").fit(votes).abstain_is_outcome_.tolist() == [False, False, False]
+    assert DawidSkene(abstain="outcome").fit(votes).abstain_is_outcome_.tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("smoothing", [0, 0.01, 3])
+@pytest.mark.parametrize("abstain", ["one-sided", "ignore", "outcome"])
+def test_dawid_skene_takes_an_lf_that_was_silent_for_right_seven_times_in_ten(votes, abstain, smoothing):
+    silent = np.column_stack([votes, np.full(len(votes), -1)])
+    model = DawidSkene(abstain=abstain, smoothing=smoothing).fit(silent)
+    assert_allclose(model.confusion_[3], [[0.7, 0.3], [0.3, 0.7]])
+    without = DawidSkene(abstain=abstain, smoothing=smoothing).fit(votes)
+    assert_array_equal(model.predict_proba(silent), without.predict_proba(votes))
+    alone, nobody = model.predict_proba([[0, 1, -1, 0]]), without.predict_proba([[0, 1, -1]])
+    assert_allclose(alone[0, 0] / alone[0, 1], nobody[0, 0] / nobody[0, 1] * 7 / 3)
 
 
 def test_dawid_skene_rows_of_one_sided_lfs_leave_room_for_abstaining():

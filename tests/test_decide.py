@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import hyperlabel as hl
-from hyperlabel.models.decide import call_for_f1
+from hyperlabel.labels import decide, find_f1_rule
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
 
@@ -18,6 +18,12 @@ def to_patterns(p, m=4, seed=0):
     rows = rng.permutation(np.array(list(product([-1, 0, 1], repeat=m)))[1:])[: p - 1]
     patterns = Patterns.from_votes(Votes.from_array(np.vstack([rows, np.full(m, -1)]), n_classes=2))
     return Patterns(patterns.starts, patterns.lf, patterns.vote, rng.integers(1, 30, p), m, 2)
+
+
+def call_for_f1(probabilities, patterns):
+    """The labels of the rule that is found for a set."""
+    rule = find_f1_rule(lambda rule: rule.sums(probabilities, patterns), probabilities.shape[1])
+    return rule.decide(probabilities, patterns)
 
 
 def expected_f1(called, positive, counts):
@@ -73,9 +79,59 @@ def test_predict_for_f1_gives_named_classes_back():
     assert labels[1] == "spam"
 
 
-def test_predict_for_f1_of_three_classes_is_refused():
-    with pytest.raises(hl.ParameterError, match="metric is 'f1', but there are 3 classes; F1 is defined for two"):
-        hl.HyperLabelModel(n_classes=3).predict([[0, 1, 2]], metric="f1")
+def macro_f1(called, probabilities, counts):
+    """Macro F1 to be expected of labels, by its definition."""
+    hits = np.array([(counts * probabilities[:, c])[called == c].sum() for c in range(3)])
+    items = np.array([counts[called == c].sum() + counts @ probabilities[:, c] for c in range(3)])
+    return (2 * hits / items).mean()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_labels_for_macro_f1_are_expected_to_be_no_worse_than_the_likeliest_classes(seed):
+    rng = np.random.default_rng(seed)
+    patterns = replace(to_patterns(40, seed=seed), n_classes=3, classes=(0, 1, 2))
+    voted = patterns.has_votes
+    probabilities = rng.dirichlet([4, 1, 0.5], 40)
+    labels = call_for_f1(probabilities, patterns)
+    best, likeliest = (
+        macro_f1(called[voted], probabilities[voted], patterns.counts[voted])
+        for called in (labels, probabilities.argmax(1))
+    )
+    assert best >= likeliest - 1e-12
+    assert_array_equal(labels[~voted], hl.ABSTAIN)
+
+
+def test_rule_for_f1_adds_up_over_chunks():
+    rng, patterns = np.random.default_rng(0), to_patterns(60)
+    positive = rng.beta(1, 4, 60)
+    probabilities = np.column_stack([1 - positive, positive])
+    parts = np.array_split(np.arange(60), 7)
+
+    def sums(rule):
+        chunks = [rule.sums(probabilities[part], patterns.take(part)) for part in parts]
+        return tuple(map(sum, zip(*chunks, strict=True)))
+
+    whole = find_f1_rule(lambda rule: rule.sums(probabilities, patterns), 2)
+    chunked = find_f1_rule(sums, 2)
+    assert chunked.f1 == pytest.approx(whole.f1)
+    assert_array_equal(chunked.decide(probabilities, patterns), whole.decide(probabilities, patterns))
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**24 - 1, 2**64, -3])
+def test_random_ties_of_any_seed_depend_on_votes_alone(seed):
+    patterns = to_patterns(30)
+    shares = np.full((30, 2), 0.5)
+    drawn = decide(shares, patterns, "random", seed)
+    order = np.random.default_rng(1).permutation(30)
+    assert_array_equal(decide(shares, patterns.take(order), "random", seed), drawn[order])
+    assert set(drawn[patterns.has_votes].tolist()) == {0, 1}
+
+
+def test_f1_of_a_set_that_was_read_for_accuracy_is_refused():
+    patterns = to_patterns(9)
+    model = hl.label_model("mv").fit_passes(lambda sums: sums(patterns), patterns)
+    with pytest.raises(hl.ParameterError, match="metric is 'f1', but the model read its set for accuracy alone"):
+        model.predict([[0, 1, 1, -1]], metric="f1")
 
 
 def test_predict_for_an_unknown_metric_is_refused():

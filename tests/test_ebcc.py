@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from hyperlabel.errors import ConvergenceWarning, ParameterError
 from hyperlabel.models.ebcc import EBCC
+from hyperlabel.patterns import Patterns
 from oracles import ORACLES, on_oracles
 
 pytest.importorskip("scipy")
@@ -146,3 +147,16 @@ def test_ebcc_stopped_early_warns(votes):
 def test_ebcc_with_impossible_parameters_is_refused(votes, params, message):
     with pytest.raises(ParameterError, match=message):
         EBCC(**params).fit(votes)
+
+
+def test_ebcc_takes_an_lf_that_was_silent_for_what_the_prior_says(votes):
+    silent = np.column_stack([votes, np.full(len(votes), -1)])
+    model = EBCC(restarts=3).fit(silent)
+    k = len(model.classes_)
+    expected = np.where(np.eye(k, dtype=bool), 4, 1) / (3 + k)
+    assert_allclose(model.confusion_[-1], expected)
+
+
+def test_ebcc_with_the_draw_of_items_needs_items(votes):
+    with pytest.raises(ParameterError, match="draw='items' needs items, but these votes were only counted; use"):
+        EBCC(draw="items").fit(Patterns.from_chunks([votes]))

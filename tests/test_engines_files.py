@@ -14,7 +14,7 @@ import pytest
 import hyperlabel as hl
 from engines_fixtures import dask_workers, engine, read_result, spark
 from hyperlabel import engines
-from hyperlabel.engines.output import reason_of
+from hyperlabel.tables import reason_of
 
 __all__ = ["dask_workers", "engine", "spark"]  # fixtures
 
@@ -46,8 +46,8 @@ SLOW_WRITE = """
 import time
 from hyperlabel.engines.{engine} import {kind}Engine
 whole = {kind}Engine.write
-def write(self, frame, path):
-    whole(self, frame, path)
+def write(self, frame, path, format):
+    whole(self, frame, path, format)
     print("written", flush=True)
     time.sleep(60)
 {kind}Engine.write = write
@@ -99,7 +99,9 @@ def test_label_on_a_disk_that_fills_up_is_one_error_and_leaves_the_old_file(engi
 
 def test_label_of_a_file_that_is_no_parquet_is_one_error(engine, tmp_path):
     (tmp_path / "votes.parquet").write_text("not parquet")
-    with pytest.raises(hl.VotesError, match=r"'votes\.parquet' cannot be read: .*Is it a whole table\?") as caught:
+    with pytest.raises(
+        hl.VotesError, match=r"'votes\.parquet' cannot be read: .*Is it a whole parquet file\?"
+    ) as caught:
         engines.label("votes.parquet", engine=engine, out="out.parquet")
     assert "\n" not in str(caught.value)
     assert {p.name for p in tmp_path.iterdir()} == {"votes.parquet"}
@@ -149,12 +151,12 @@ def test_label_of_a_folder_of_files_reads_them_all(tmp_path):
     ("path", "options", "message"),
     [
         ("nothing.parquet", {}, r"there is no file or folder 'nothing\.parquet'"),
-        ("folder", {}, r"'folder' is a folder without parquet files"),
-        ("votes.txt", {}, r"data is 'votes\.txt'; engine polars reads and writes names that end in \.csv"),
-        ("votes.csv", {"engine": "duckdb"}, r"data is 'votes\.csv'; engine duckdb reads .* \.parquet, \.pq"),
-        ("votes.parquet", {"out": "out.xls"}, r"out is 'out\.xls'; engine polars reads and writes names"),
+        ("folder", {}, r"'folder' is a folder without tables"),
+        ("votes.txt", {}, r"'votes\.txt' ends in '\.txt'; expected one of \.csv"),
+        ("votes.parquet", {"engine": "duckdb", "out": "out.csv"}, r"out is 'out\.csv'; engine duckdb writes .*parquet"),
+        ("votes.parquet", {"out": "out.xls"}, r"out is 'out\.xls'; engine polars writes names that end in \.csv"),
         ("votes.parquet", {"out": "no/out.csv"}, r"out is 'no/out\.csv', but there is no folder 'no'; make it"),
-        ("votes.parquet", {"out": "folder"}, r"out is 'folder', a folder that holds more than parquet files"),
+        ("votes.parquet", {"out": "folder", "engine": "dask"}, r"out is 'folder'; engine dask writes names"),
     ],
 )
 def test_label_of_a_wrong_path_says_what_is_expected(tmp_path, path, options, message):
@@ -232,7 +234,8 @@ def test_command_with_an_engine_that_cannot_is_one_line(hyperlabel, tmp_path, ar
     write_votes(10)
     (tmp_path / "folder.parquet").mkdir()
     (tmp_path / "folder.parquet" / "precious.doc").write_text("")
-    outcome = hyperlabel("label", "votes.parquet", "--lfs", "lf*", *arguments)
+    lfs = [] if "--long" in arguments else ["--lfs", "lf*"]
+    outcome = hyperlabel("label", "votes.parquet", *lfs, *arguments)
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
     assert re.search(message, outcome.err)
 

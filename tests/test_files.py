@@ -1,11 +1,15 @@
 """Files that appear whole or not at all."""
 
 import os
+import subprocess
+import sys
+import time
 
 import pytest
 
 import hyperlabel as hl
-from hyperlabel.files import replacing
+from hyperlabel import files
+from hyperlabel.files import discard_parts, replacing, sweep
 
 
 def test_new_file_takes_the_place_of_the_old_one(tmp_path):
@@ -40,3 +44,208 @@ def test_saved_model_may_be_read_by_whom_new_files_may_be(tmp_path):
     finally:
         os.umask(old)
     assert (tmp_path / "model.safetensors").stat().st_mode & 0o777 == 0o640
+
+
+def fill(folder, text):
+    folder.mkdir()
+    (folder / "part.0").write_text(text)
+
+
+@pytest.fixture(params=["exchanged", "moved aside"])
+def way(request, monkeypatch):
+    """Both ways to put a folder in the place of another."""
+    if request.param == "moved aside":
+        monkeypatch.setattr(files, "_exchange", lambda one, other: False)
+    elif not sys.platform.startswith("linux"):
+        pytest.skip("only Linux exchanges two names in one step")
+    return request.param
+
+
+def test_folder_takes_the_place_of_a_folder(tmp_path, way):
+    for text in ("old", "new"):
+        with replacing(tmp_path / "out") as part:
+            fill(part, text)
+    assert (tmp_path / "out" / "part.0").read_text() == "new"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_file_and_folder_take_the_place_of_each_other(tmp_path, way):
+    with replacing(tmp_path / "out") as part:
+        fill(part, "folder")
+    with replacing(tmp_path / "out") as part:
+        part.write_text("file")
+    assert (tmp_path / "out").read_text() == "file"
+    with replacing(tmp_path / "out") as part:
+        fill(part, "folder")
+    assert (tmp_path / "out" / "part.0").read_text() == "folder"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux exchanges two names in one step")
+def test_folder_is_there_at_every_moment_while_it_is_exchanged(tmp_path):
+    with replacing(tmp_path / "out") as part:
+        fill(part, "0")
+    watcher = subprocess.Popen([sys.executable, "-c", WATCHER, tmp_path / "out"], stdout=subprocess.PIPE, text=True)
+    assert watcher.stdout is not None
+    assert watcher.stdout.readline() == "watching\n"
+    for text in map(str, range(300)):
+        with replacing(tmp_path / "out") as part:
+            fill(part, text)
+    (tmp_path / "stop").touch()
+    assert watcher.communicate()[0] == "missed 0\n"
+
+
+WATCHER = """
+import os, sys
+path, missed = sys.argv[1], 0
+print("watching", flush=True)
+while not os.path.exists(os.path.dirname(path) + "/stop"):
+    missed += not os.path.exists(path)
+print("missed", missed)
+"""
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_interrupt_between_the_two_renames_puts_the_old_folder_back(tmp_path, monkeypatch, error):
+    with replacing(tmp_path / "out") as part:
+        fill(part, "old")
+    monkeypatch.setattr(files, "_exchange", lambda one, other: False)
+    renames = []
+
+    def rename(one, other, real=os.rename):
+        renames.append(other)
+        if len(renames) == 2:
+            raise error
+        real(one, other)
+
+    monkeypatch.setattr(os, "rename", rename)
+    with pytest.raises(error), replacing(tmp_path / "out") as part:
+        fill(part, "new")
+    assert (tmp_path / "out" / "part.0").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from hyperlabel import files
+files._exchange = lambda one, other: False
+renames = []
+def rename(one, other, real=os.rename):
+    if renames:
+        os.kill(os.getpid(), 9)
+    renames.append(other)
+    real(one, other)
+os.rename = rename
+with files.replacing(Path(sys.argv[1])) as part:
+    part.mkdir()
+    (part / "part.0").write_text("new")
+"""
+
+
+def test_kill_between_the_two_renames_is_mended_by_the_next_run(tmp_path):
+    with replacing(tmp_path / "out") as part:
+        fill(part, "old")
+    assert subprocess.run([sys.executable, "-c", KILLED, tmp_path / "out"]).returncode == -9
+    assert not (tmp_path / "out").exists()
+    sweep(tmp_path / "out")
+    assert (tmp_path / "out" / "part.0").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_part_of_a_living_process_is_not_swept(tmp_path):
+    script = "import sys, time\nfrom pathlib import Path\nfrom hyperlabel.files import replacing\n"
+    script += (
+        "with replacing(Path(sys.argv[1])) as part:\n part.write_text('x'); print('in', flush=True); time.sleep(60)"
+    )
+    run = subprocess.Popen([sys.executable, "-c", script, tmp_path / "a"], stdout=subprocess.PIPE, text=True)
+    assert run.stdout is not None
+    assert run.stdout.readline() == "in\n"
+    with replacing(tmp_path / "a") as part:
+        part.write_text("mine")
+    assert len(list(tmp_path.iterdir())) == 2
+    run.kill()
+    run.communicate()
+    sweep(tmp_path / "a")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_sweep_leaves_what_belongs_to_other_names(tmp_path):
+    for name in (".a.b.abcd1234.part", ".aa.abcd1234.part", ".a.part", "a.abcd1234.part"):
+        (tmp_path / name).mkdir()
+    sweep(tmp_path / "a")
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_parts_are_discarded_before_the_process_ends(tmp_path):
+    part = replacing(tmp_path / "a")
+    part.__enter__().write_text("half")
+    discard_parts()
+    assert list(tmp_path.iterdir()) == []
+    part.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
+
+
+def test_file_keeps_its_mode_and_a_link_stays_one(tmp_path):
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "real").chmod(0o600)
+    (tmp_path / "link").symlink_to("real")
+    with replacing(tmp_path / "link") as part:
+        part.write_text("new")
+        assert part.parent.stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "new"
+    assert (tmp_path / "real").stat().st_mode & 0o777 == 0o600
+
+
+def test_planted_link_is_not_followed(tmp_path, monkeypatch):
+    (tmp_path / "victim").mkdir()
+    tokens = iter(["aaaaaaaa", "bbbbbbbb"])
+    monkeypatch.setattr(files.secrets, "token_hex", lambda size: next(tokens))
+    (tmp_path / ".a.aaaaaaaa.part").symlink_to("victim")
+    with replacing(tmp_path / "a") as part:
+        part.write_text("mine")
+        assert part.parent.name == ".a.bbbbbbbb.part"
+    assert list((tmp_path / "victim").iterdir()) == []
+    assert (tmp_path / "a").read_text() == "mine"
+
+
+def test_long_names_are_written(tmp_path):
+    path = tmp_path / ("x" * 250)
+    with replacing(path) as part:
+        part.write_text("long")
+    assert path.read_text() == "long"
+
+
+def test_folder_that_cannot_be_written_raises_and_leaves_nothing(tmp_path):
+    with pytest.raises(FileNotFoundError), replacing(tmp_path / "no" / "a"):
+        raise AssertionError("never entered")
+
+
+KILLS = """
+import sys
+from pathlib import Path
+from hyperlabel.files import replacing
+number = 0
+while True:
+    number += 1
+    with replacing(Path(sys.argv[1])) as part:
+        part.mkdir()
+        for name in "abc":
+            (part / name).write_text(str(number))
+    if number == 1:
+        print("begin", flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_kills_at_random_times_leave_one_whole_folder(tmp_path):
+    for wait in range(20):
+        run = subprocess.Popen([sys.executable, "-c", KILLS, tmp_path / "out"], stdout=subprocess.PIPE, text=True)
+        assert run.stdout is not None
+        run.stdout.readline()
+        time.sleep(0.001 * wait)
+        run.kill()
+        run.communicate()
+        assert len({(tmp_path / "out" / name).read_text() for name in "abc"}) == 1
+    sweep(tmp_path / "out")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -133,3 +133,23 @@ def test_flying_squid_with_bad_parameters_names_them():
         FlyingSquid(triplets="some").fit(votes)
     with pytest.raises(ParameterError, match=r"class_balance is \[0.5\]; expected one probability for each of the 2"):
         FlyingSquid(class_balance=[0.5]).fit(votes)
+
+
+def test_flying_squid_takes_an_lf_that_was_silent_for_as_accurate_as_the_others():
+    votes, _ = sample(2000, np.array([0.9, 0.8, 0.7]))
+    silent = np.column_stack([votes, np.full(len(votes), -1)])
+    accuracies = FlyingSquid().fit(silent).accuracies_[:, 1]
+    assert accuracies[:3].min() < accuracies[3] < accuracies[:3].max()
+    assert_allclose(FlyingSquid(triplets="all").fit(silent).accuracies_[3], 0.7)
+
+
+@pytest.mark.parametrize("balance", [None, [0.4, 0.6]])
+def test_flying_squid_with_all_triplets_takes_a_silent_lf_for_right_seven_times_in_ten(balance):
+    votes, _ = sample(2000, np.array([0.9, 0.8, 0.7]))
+    silent = np.column_stack([votes, np.full(len(votes), -1)])
+    model = FlyingSquid(triplets="all", class_balance=balance).fit(silent)
+    nobody = model.prior_[1] - model.prior_[0]
+    for vote, sign in ((0, -1), (1, 1)):
+        row = model.evidence_[3, vote]
+        assert_allclose(row[1] - row[0], sign * 2 * np.log(7 / 3), atol=1e-12)
+    assert np.isfinite(nobody)

@@ -19,19 +19,21 @@ SOURCE = Path(__file__).parents[1] / "src"
 # A part is a file or a folder in src/hyperlabel; "hyperlabel" is the package's own __init__.py.
 # One line per level, lowest first: a part imports itself and the parts of the lines above its own.
 LEVELS = (
-    ("errors", "files", "kernels", "optimize", "rows"),
-    ("arrays", "metrics", "tensors"),
+    ("errors", "files", "kernels", "optimize", "printable", "rows"),
+    ("arrays", "metrics", "shown", "tables", "tensors"),
+    ("doubts",),
+    ("columns",),
     ("frames",),
-    ("classes",),
-    ("votes",),
-    ("patterns", "read"),
-    ("labels", "weights"),
+    ("classes", "sources"),
+    ("stated", "votes"),
+    ("patterns", "wrench"),
+    ("labels", "read", "weights"),
     ("added", "unrolled"),
     ("networks",),
     ("models", "theory", "priors"),
     ("lf",),
     ("hyperlabel",),
-    ("engines", "train", "endmodel", "compat"),
+    ("compat", "endmodel", "engines", "export", "provenance", "train"),
     ("report",),
     ("cli",),
     ("__main__",),
@@ -45,8 +47,8 @@ INSIDE_FUNCTIONS = {"train", "endmodel"}
 PUBLIC = {
     "ABSTAIN", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel", "LabelingFunction",
     "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
-    "WeightsError", "apply_lfs", "engines", "expression_lf", "keyword_lf", "label_model", "label_models",
-    "labeling_function", "load", "lookup_lf", "read_votes", "regex_lf", "threshold_lf",
+    "VotesWarning", "WeightsError", "apply_lfs", "engines", "expression_lf", "keyword_lf", "label_model",
+    "label_models", "labeling_function", "load", "lookup_lf", "read_votes", "regex_lf", "threshold_lf",
 }  # fmt: skip
 
 LEVEL_OF = {part: level for level, parts in enumerate(LEVELS) for part in parts}

@@ -1,11 +1,13 @@
-"""Gold and truth, which `Votes.with_labels` encodes: every accepted form, and every bad one."""
+"""Gold and truth, which `Votes.with_labels` encodes: every accepted form, and every bad one; and `Labels`."""
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
-from hyperlabel.errors import VotesError
+import hyperlabel as hl
+from hyperlabel.errors import ParameterError, VotesError, VotesWarning
+from hyperlabel.labels import Labels
 from hyperlabel.votes import Votes
 
 NAN = float("nan")
@@ -61,8 +63,11 @@ def test_gold_in_any_form_becomes_class_numbers(votes, gold, expected):
         (LONG, {"q": "z"}, ("x", "y", "z"), [-1, 2, -1]),
     ],
 )
-def test_gold_with_new_classes_adds_them_behind_those_of_inferred_votes(votes, gold, classes, expected):
-    more, encoded = votes.with_labels(gold, "gold")
+def test_gold_with_new_classes_adds_them_with_a_warning_unless_classes_are_stated(votes, gold, classes, expected):
+    with pytest.warns(
+        VotesWarning, match=r"^gold has classes that no LF votes for: .* \(1 items\).*; correct them, or st"
+    ):
+        more, encoded = votes.with_labels(gold, "gold")
     assert (more.classes, more.stated) == (classes, False)
     assert encoded.tolist() == expected
     assert more.rows.vote.tolist() == votes.rows.vote.tolist()
@@ -72,22 +77,22 @@ BAD_GOLD = {
     "too short": (
         THREE,
         [0, 1],
-        "^gold has 2 entries but votes has 3 items; give one an item .-1 for unknown., or a map",
+        "^gold has 2 entries but votes has 3 items; give one per item .-1 for unknown., or a map",
     ),
     "too long": (THREE, np.zeros(4, int), "^gold has 4 entries but votes has 3 items"),
     "2-D": (
         THREE,
         np.zeros((3, 1)),
-        r"^gold is a ndarray of shape \(3, 1\); expected one class an item in one dimension",
+        r"^gold is a ndarray of shape \(3, 1\); expected one class per item in one dimension",
     ),
     "0-D": (THREE, np.array(1), r"^gold is a ndarray of shape \(\)"),
-    "None": (THREE, None, "^gold is a NoneType; expected one class an item"),
+    "None": (THREE, None, "^gold is a NoneType; expected one class per item"),
     "a set": (
         THREE,
         {0, 1},
-        "^gold is a set; expected one class an item in one dimension, or a mapping from item to class",
+        "^gold is a set; expected one class per item in one dimension, or a mapping from item to class",
     ),
-    "a text": (NAMED, "ham", "^gold is a str; expected one class an item"),
+    "a text": (NAMED, "ham", "^gold is a str; expected one class per item"),
     "a frame": (THREE, pd.DataFrame({"g": [0, 1, 0]}), r"^gold is a DataFrame of shape \(3, 1\); expected"),
     "nested": (THREE, [[0], [1, 0], [1]], r"^gold\[0\] is \[0\], a list; expected a single value"),
     "a half": (THREE, [0, 0.5, 1], r"^gold\[1\] is 0\.5; expected a whole number"),
@@ -130,7 +135,7 @@ BAD_GOLD = {
     "no such identifier": (
         LONG,
         {0: "x"},
-        "^gold has the item 0, which votes does not have; expected one of 'p', 'q', 'r'",
+        "^1 of the 1 items of gold are not in votes, for instance 0; expected identifiers such as 'p', 'q', 'r'",
     ),
 }
 
@@ -144,3 +149,225 @@ def test_bad_gold_gives_one_error_with_place_value_and_remedy(votes, gold, messa
 def test_labels_are_called_by_their_name_in_errors():
     with pytest.raises(VotesError, match="^truth has 1 entries but votes has 3 items"):
         THREE.with_labels([0], "truth")
+
+
+# Identifiers.
+
+FRAME = pd.DataFrame({"a": ["ham", "spam", None, "spam"], "b": ["ham", "ham", None, "spam"]})
+BY_ID = Votes.from_frame(FRAME.assign(id=[40, 10, 30, 20]))
+BY_INDEX = Votes.from_frame(FRAME.set_axis(list("pqrs")))
+BY_BOTH = Votes.from_frame(FRAME.set_axis(list("pqrs")).assign(id=[40, 10, 30, 20]))
+PLAIN = Votes.from_frame(FRAME)
+
+MATCHED = {
+    "mapping by id": (BY_ID, {10: "spam", 30: "ham"}),
+    "mapping by index": (BY_INDEX, {"q": "spam", "r": "ham"}),
+    "mapping by id beside an index": (BY_BOTH, {10: "spam", 30: "ham"}),
+    "mapping by place": (PLAIN, {1: "spam", 2: "ham"}),
+    "series by index": (BY_INDEX, pd.Series({"r": "ham", "q": "spam"})),
+    "series by id": (BY_ID, pd.Series({30: "ham", 10: "spam"})),
+    "series by index beside an id": (BY_BOTH, pd.Series({"r": "ham", "q": "spam"})),
+    "series by id beside an index": (BY_BOTH, pd.Series({30: "ham", 10: "spam"})),
+    "series in another order": (BY_INDEX, pd.Series([None, "ham", "spam", None], index=list("srqp"))),
+    "series of some rows": (PLAIN, pd.Series(["spam", "ham"], index=[1, 2])),
+    "shuffled series": (PLAIN, pd.Series(["ham", None, "spam", None], index=[2, 0, 1, 3])),
+    "series that only counts": (BY_INDEX, pd.Series([None, "spam", "ham", None])),
+    "series that only counts beside ids": (BY_ID, pd.Series([None, "spam", "ham", None])),
+    "polars series": (BY_INDEX, pl.Series([None, "spam", "ham", None])),
+    "list": (BY_INDEX, [None, "spam", "ham", None]),
+    "null texts": (BY_INDEX, ["NA", "spam", "ham", "-"]),
+}
+
+
+@pytest.mark.parametrize(("votes", "gold"), MATCHED.values(), ids=MATCHED.keys())
+def test_gold_is_matched_by_identifier_index_or_place(votes, gold):
+    assert votes.with_labels(gold, "gold")[1].tolist() == [-1, 1, 0, -1]
+
+
+@pytest.mark.parametrize(
+    ("votes", "gold", "message"),
+    [
+        (
+            BY_ID,
+            {10: "spam", 99: "ham", 98: "ham"},
+            "^2 of the 3 items of gold are not in votes, for instance 99; they are le",
+        ),
+        (
+            BY_INDEX,
+            pd.Series({"q": "spam", "x": "ham"}),
+            "^1 of the 2 items of gold are not in votes, for instance 'x'",
+        ),
+        (BY_ID, {99: "ham"}, "^1 of the 1 items of gold are not in votes, for instance 99"),
+    ],
+)
+def test_gold_of_items_that_votes_does_not_have_is_counted_and_left_out(votes, gold, message):
+    with pytest.warns(VotesWarning, match=message):
+        _, encoded = votes.with_labels(gold, "gold")
+    assert encoded.tolist() in ([-1, 1, -1, -1], [-1, -1, -1, -1])
+
+
+@pytest.mark.parametrize(
+    ("votes", "gold", "message"),
+    [
+        (
+            BY_ID,
+            {"10": "spam"},
+            "^1 of the 1 items of gold are not in votes, for instance '10'; expected identifiers such as",
+        ),
+        (
+            BY_INDEX,
+            pd.Series({1: "spam", 2: "ham"}),
+            r"^gold is a Series whose index \(1, 2\) has none of the items of votes \('p', .*pass gold.to_numpy\(\) to",
+        ),
+        (
+            Votes.from_frame(FRAME.assign(id=[1, 1, 2, 3])),
+            {1: "spam"},
+            "^gold is a mapping, but column 'id' does not identify the items: values are missing or repeated. Give gol",
+        ),
+        (
+            Votes.from_frame(FRAME.set_axis(list("ppqr"))),
+            pd.Series({"p": "spam"}),
+            "^gold is matched by an index that has v",
+        ),
+    ],
+)
+def test_gold_that_cannot_be_matched_is_refused(votes, gold, message):
+    with pytest.raises(VotesError, match=message):
+        votes.with_labels(gold, "gold")
+
+
+def test_column_that_is_to_identify_items_must():
+    with pytest.raises(
+        VotesError, match="^column 'a' does not identify the items: values are missing or repeated; name ano"
+    ):
+        Votes.from_frame(FRAME, item="a")
+    with pytest.raises(VotesError, match="^item is 'key', but votes has no such column; its columns are 'a', 'b'"):
+        Votes.from_frame(FRAME, item="key")
+    assert Votes.from_frame(FRAME.assign(key=list("wxyz")), item="key").items.tolist() == list("wxyz")
+
+
+@pytest.mark.parametrize("name", ["mv", "hlm2"])
+@pytest.mark.parametrize("source", ["id", "index"])
+def test_suggest_explain_and_gold_speak_the_same_identifiers(name, source):
+    """With integer ids that are also places of other items, a mixture would label other items."""
+    rng = np.random.default_rng(0)
+    ids = rng.permutation(60)
+    frame = pd.DataFrame(rng.integers(-1, 2, (60, 4)), columns=list("abcd"))
+    frame = frame.assign(id=ids) if source == "id" else frame.set_axis(ids)
+    model = hl.label_model(name, n_classes=2)
+    asked = model.suggest(frame, 5)
+    assert set(asked.tolist()) <= set(ids.tolist())
+    by_place = hl.label_model(name, n_classes=2).suggest(frame[list("abcd")].to_numpy(), 5)
+    assert asked.tolist() == ids[by_place].tolist()
+    gold = dict.fromkeys(asked.tolist(), 1)
+    labels = model.fit_predict(frame, gold)
+    assert labels[by_place].tolist() == [1] * 5
+    assert not set(model.suggest(frame, 50, gold=gold).tolist()) & set(gold)
+    found = model.fit(frame).explain(frame, asked[0])
+    assert found.probabilities[1] == pytest.approx(model.predict_proba(frame)[by_place[0], 1])
+
+
+def test_explain_refuses_an_item_that_votes_does_not_have():
+    model = hl.label_model("mv")
+    with pytest.raises(
+        ParameterError, match="^item is 0, which votes does not have; expected an identifier such as 40, 10"
+    ):
+        model.explain(BY_ID, 0)
+    with pytest.raises(ParameterError, match="^item is 'p'; expected an index from 0 to 3"):
+        model.explain(PLAIN, "p")
+    assert model.explain(BY_ID, np.int64(10)).item == 10
+
+
+# Gold is obeyed.
+
+
+@pytest.mark.parametrize("name", ["mv", "hlm2"])
+def test_gold_is_obeyed_with_and_without_votes(name):
+    cells = np.r_[np.random.default_rng(0).integers(-1, 2, (40, 4)), -np.ones((5, 4), int)]
+    gold = np.where(np.arange(45) % 3 == 0, np.arange(45) % 2, -1)
+    model = hl.label_model(name, n_classes=2)
+    known = gold >= 0
+    assert (model.fit_predict(cells, gold)[known] == gold[known]).all()
+    assert (model.fit_predict_proba(cells, gold)[np.flatnonzero(known), gold[known]] == 1).all()
+
+
+def test_gold_given_to_suggest_counts_once():
+    """A model fitted with gold suggests what the same model without it does, if the gold is given."""
+    cells = np.random.default_rng(1).integers(-1, 2, (200, 4))
+    gold = np.where(np.arange(200) % 9 == 0, 1, -1)
+    model = hl.label_model("mv", n_classes=2)
+    fresh = model.suggest(cells, 30, gold=gold)
+    np.testing.assert_array_equal(model.fit(cells, gold).suggest(cells, 30, gold=gold), fresh)
+
+
+def test_explain_after_fit_with_gold_says_what_predict_says():
+    cells = np.random.default_rng(1).integers(-1, 2, (50, 4))
+    model = hl.label_model("mv", n_classes=2).fit(cells, {0: 1, 7: 0})
+    shares = model.predict_proba(cells)
+    for item in (0, 7, 8):
+        assert list(model.explain(cells, item).probabilities.values()) == pytest.approx(shares[item].tolist())
+
+
+# Labels.
+
+
+@pytest.mark.parametrize(
+    ("frame", "ids"),
+    [
+        (FRAME, []),
+        (FRAME.set_axis(list("pqrs")), []),
+        (FRAME.assign(id=[40, 10, 30, 20]), ["id"]),
+        (FRAME.set_axis(list("pqrs")).assign(item=[4, 1, 3, 2]), ["item"]),
+    ],
+)
+def test_labels_as_pandas_have_the_index_that_came_in(frame, ids):
+    for model in (hl.label_model("mv"), hl.label_model("mv").fit(frame)):
+        out = model.label(frame).to_pandas()
+        pd.testing.assert_index_equal(out.index, frame.index)
+        assert list(out.columns) == [*ids, "label", "confidence", "p_ham", "p_spam"]
+        assert out["label"].tolist() == ["ham", "ham", None, "spam"]
+        assert out["confidence"].tolist() == [1, 0.5, 0.5, 1]
+        assert [out[name].tolist() for name in ids] == [frame[name].tolist() for name in ids]
+
+
+def test_labels_as_polars_have_identifiers_and_null_for_none():
+    out = hl.label_model("mv").label(FRAME.set_axis(pd.Index(list("pqrs"), name="key"))).to_polars()
+    assert out.columns == ["key", "label", "confidence", "p_ham", "p_spam"]
+    assert out["label"].to_list() == ["ham", "ham", None, "spam"]
+    assert hl.label_model("mv").label([[0, 1], [-1, -1]]).to_polars()["label"].to_list() == [0, None]
+
+
+def test_labels_of_a_long_table_have_its_items():
+    votes = Votes.from_long(TASKS, item="item", lf="lf", vote="vote")
+    assert hl.label_model("mv").label(votes).to_pandas()["item"].tolist() == ["p", "q", "r"]
+
+
+def test_predicted_labels_are_none_or_minus_one_where_there_is_none():
+    assert hl.label_model("mv").predict(FRAME).tolist() == ["ham", "ham", None, "spam"]
+    assert hl.label_model("mv").predict([[0, 1], [-1, -1]]).tolist() == [0, -1]
+    booleans = pd.DataFrame({"a": [True, False, None]})
+    assert hl.label_model("mv").predict(booleans).tolist() == [True, False, None]
+
+
+def test_labels_of_some_items_are_theirs():
+    labels = hl.label_model("mv").label(BY_ID)
+    assert len(labels) == 4
+    assert labels[1:3].labels.tolist() == ["ham", None]
+    assert labels[[3, 0]].to_pandas()["id"].tolist() == [20, 40]
+    assert labels[labels.confidence == 1].items.tolist() == [40, 20]
+
+
+def test_labels_look_short_and_harmless():
+    labels = Labels(np.array([1, -1]), np.array([[0.2, 0.8], [0.5, 0.5]]), ("<b>", "<i>"), np.array(["<u>", "x"]))
+    assert repr(labels) == "Labels(2 items: <i> 1; 1 without a label)"
+    page = labels._repr_html_()
+    assert not {"<b>", "<i>", "<u>"} & set(page.replace(">", "> ").split())
+    assert "<td>&lt;u&gt;</td><td>&lt;i&gt;</td><td>0.800</td>" in page
+
+
+def test_fitted_model_takes_its_lfs_from_any_table():
+    model = hl.label_model("mv").fit(FRAME)
+    today = pd.DataFrame({"note": ["x", "y"], "b": ["spam", None], "n_words": [3, 99], "a": ["spam", "ham"]})
+    assert model.predict(today).tolist() == ["spam", "ham"]
+    with pytest.raises(VotesError, match="^votes lacks the LF 'b'; the columns are 'a'"):
+        model.predict(today[["a"]])

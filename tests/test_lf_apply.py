@@ -149,7 +149,7 @@ def test_expression_of_a_single_value_votes_alike_on_every_row():
     [
         (lambda frame: frame["text"].str.len()[:2], None, "it returned 2 votes; expected one for each of the 5 rows"),
         (lambda frame: frame["txt"], None, "LF 'bad' failed on the columns with KeyError: txt. Correct the LF"),
-        (lambda frame: 3, None, "it returned 3; expected one vote a row in a series, array or list"),
+        (lambda frame: 3, None, "it returned 3; expected one vote per row in a series, array or list"),
         (lambda frame: frame["id"], 1, "it returned 0; expected true or false, since its vote is stated as 1"),
         (lambda frame: frame["id"].sample(frac=1, random_state=0), None, "another index than the data's"),
         (lambda frame: pl.col("txt"), None, "LF 'bad' failed on the columns with KeyError: txt"),

@@ -153,3 +153,11 @@ def test_metal_that_runs_out_of_steps_warns():
 def test_metal_with_bad_parameters_names_them(name, value):
     with pytest.raises(ParameterError, match=f"{name} is {value!r}; expected"):
         MeTaL(**{name: value}).fit(sample()[0])
+
+
+@pytest.mark.parametrize("sgd_steps", [None, 100])
+def test_metal_takes_an_lf_that_was_silent_for_right_seven_times_in_ten(sgd_steps):
+    votes = sample()[0]
+    silent = np.column_stack([votes, np.full(len(votes), -1)])
+    model = MeTaL(sgd_steps=sgd_steps).fit(silent)
+    assert_allclose(model.predict_proba([[-1] * votes.shape[1] + [0]]), [[0.7, 0.3]])

@@ -132,7 +132,7 @@ def test_nplm_takes_a_vote_that_a_one_sided_lf_never_cast_to_be_right_seven_time
 def test_nplm_by_batches_of_votes_that_were_only_counted_says_what_to_do():
     patterns = Patterns.from_chunks([[[0, 1], [1, 1]]])
     with pytest.raises(ParameterError, match="batch_size needs items, but these votes were only counted; leave it out"):
-        NPLM(batch_size=2)._fit(patterns, None)
+        NPLM(batch_size=2).fit(patterns)
 
 
 def test_nplm_that_runs_out_of_steps_warns():
@@ -147,3 +147,12 @@ def test_nplm_that_runs_out_of_steps_warns():
 def test_nplm_with_bad_parameters_names_them(name, value):
     with pytest.raises(ParameterError, match=f"{name} is {value!r}; expected"):
         NPLM(**{name: value}).fit(sample()[0])
+
+
+@pytest.mark.parametrize("batch_size", [None, 64])
+def test_nplm_takes_an_lf_that_was_silent_for_right_seven_times_in_ten(batch_size):
+    votes = sample()[0]
+    silent = np.column_stack([votes, np.full(len(votes), -1)])
+    model = NPLM(batch_size=batch_size, class_balance=[0.5, 0.5]).fit(silent)
+    assert_allclose(model.accuracies_[-1], 0.7)
+    assert_allclose(model.predict_proba([[-1] * votes.shape[1] + [1]]), [[0.3, 0.7]])

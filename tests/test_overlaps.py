@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from hyperlabel.models import overlaps
+from hyperlabel.models.estimation import overlaps
 from hyperlabel.models.estimation.overlaps import sum_products
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes

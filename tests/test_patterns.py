@@ -1,3 +1,4 @@
+import dataclasses
 import tracemalloc
 from collections import Counter
 
@@ -11,9 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import hyperlabel.patterns
-from hyperlabel.errors import VotesError
+from hyperlabel.errors import VotesError, WeightsError
 from hyperlabel.kernels import hash_rows
 from hyperlabel.patterns import Patterns
+from hyperlabel.tensors import write_tensors
 from hyperlabel.votes import Votes
 
 examples = settings(deadline=None, max_examples=60)
@@ -123,17 +125,27 @@ def test_patterns_from_chunks_of_texts_with_stated_classes_are_counted_together(
     assert as_counter(Patterns.from_chunks(chunks, classes=["ham", "spam"])) == {(0,): 1, (1,): 2, (-1,): 1}
 
 
-def test_patterns_from_chunks_of_texts_with_other_classes_are_refused():
-    chunks = [pd.DataFrame({"a": ["spam", "ham"]}), pd.DataFrame({"a": ["spam", None]})]
-    with pytest.raises(VotesError, match=r"chunk 1 has the classes 'spam', chunk 0 has 'ham', 'spam'; state all"):
-        Patterns.from_chunks(chunks)
+def test_patterns_from_chunks_of_texts_collect_the_classes_of_all():
+    chunks = [pd.DataFrame({"a": ["spam", "ham"]}), pd.DataFrame({"a": ["spam", "eggs"]}), pd.DataFrame({"a": ["ham"]})]
+    patterns = Patterns.from_chunks(chunks)
+    assert patterns.classes == ("ham", "spam", "eggs")
+    assert as_counter(patterns) == {(0,): 2, (1,): 2, (2,): 1}
 
 
-def test_patterns_from_chunks_with_other_columns_are_refused():
-    chunks = [pl.DataFrame({"a": [0], "b": [1]}), pl.DataFrame({"b": [0], "a": [1]})]
-    with pytest.raises(
-        VotesError, match=r"chunk 1 has the LFs 'b', 'a', chunk 0 has 'a', 'b'; give all chunks the same"
-    ):
+def test_patterns_from_chunks_match_columns_by_name():
+    chunks = [pl.DataFrame({"a": [0], "b": [1]}), pl.DataFrame({"b": [1], "a": [0]})]
+    patterns = Patterns.from_chunks(chunks)
+    assert patterns.lf_names == ("a", "b")
+    assert as_counter(patterns) == {(0, 1): 2}
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [(["a", "c"], "chunk 1: votes lacks the LF 'b'"), (["a", "b", "c"], "chunk 1: votes has the LF 'c', which")],
+)
+def test_patterns_from_chunks_with_other_columns_are_refused(columns, message):
+    chunks = [pl.DataFrame({"a": [0], "b": [1]}), pl.DataFrame(dict.fromkeys(columns, [0]))]
+    with pytest.raises(VotesError, match=message):
         Patterns.from_chunks(chunks)
 
 
@@ -162,12 +174,114 @@ def test_merge_of_patterns_with_other_numbers_of_classes_keeps_the_larger():
     assert as_counter(small.merge(large)) == {(0, 1): 2}
 
 
+def test_merge_of_more_items_than_can_be_counted_is_refused():
+    one = dataclasses.replace(Patterns.from_votes(Votes.from_array([[0, 1]])), counts=np.array([2**62]))
+    with pytest.raises(VotesError, match=r"^patterns of 2\^63 items and more cannot be counted; merge fewer of them"):
+        one.merge(one)
+
+
 def test_merge_of_patterns_with_other_numbers_of_lfs_is_refused():
     two, three = (Patterns.from_votes(Votes.from_array([[0] * m])) for m in (2, 3))
-    with pytest.raises(
-        VotesError, match="patterns of 2 and of 3 LFs cannot be merged; give all chunks the same columns"
-    ):
+    with pytest.raises(VotesError, match="patterns of 2 and of 3 LFs cannot be merged; give both the same LFs"):
         two.merge(three)
+
+
+def test_merge_matches_lfs_and_classes_by_name():
+    one = Patterns.from_votes(Votes.from_frame(pd.DataFrame({"a": ["ham", "spam"], "b": ["spam", None]})))
+    two = Patterns.from_votes(Votes.from_frame(pd.DataFrame({"b": ["spam"], "a": ["eggs"]})))
+    merged = one.merge(two)
+    assert (merged.lf_names, merged.classes) == (("a", "b"), ("ham", "spam", "eggs"))
+    assert as_counter(merged) == {(0, 1): 1, (1, -1): 1, (2, 1): 1}
+
+
+def test_merge_keeps_the_names_of_the_one_that_has_them():
+    named = Patterns.from_votes(Votes.from_array([[0, 1]], lfs=["a", "b"]))
+    plain = Patterns.from_votes(Votes.from_array([[0, 1]]))
+    assert named.merge(plain).lf_names == plain.merge(named).lf_names == ("a", "b")
+
+
+def sample_patterns():
+    frame = pd.DataFrame({"a": ["ham", "spam", "ham"], "b": ["spam", None, "spam"]})
+    return Patterns.from_votes(Votes.from_frame(frame))
+
+
+def test_patterns_saved_and_loaded_are_the_same_but_know_no_items(tmp_path):
+    patterns = sample_patterns()
+    patterns.save(tmp_path / "p.safetensors")
+    loaded = Patterns.load(tmp_path / "p.safetensors")
+    assert (loaded.lf_names, loaded.classes, loaded.n_lfs) == (("a", "b"), ("ham", "spam"), 2)
+    assert as_counter(loaded) == as_counter(patterns)
+    assert loaded.inverse is None
+    assert as_counter(loaded.merge(patterns)) == {row: 2 * n for row, n in as_counter(patterns).items()}
+
+
+def test_patterns_of_unnamed_lfs_and_numbers_are_loaded_as_such(tmp_path):
+    patterns = Patterns.from_votes(Votes.from_array([[0, 1], [-1, -1]], n_classes=3))
+    patterns.save(tmp_path / "p.safetensors")
+    loaded = Patterns.load(tmp_path / "p.safetensors")
+    assert (loaded.lf_names, loaded.classes) == (None, (0, 1, 2))
+    assert as_counter(loaded) == as_counter(patterns)
+
+
+def test_patterns_of_classes_that_json_does_not_know_are_not_saved(tmp_path):
+    patterns = Patterns.from_votes(Votes.from_array([[0, 1]], classes=[("a", 1), ("b", 2)]))
+    with pytest.raises(WeightsError, match=r"classes holds \('a', 1\), a tuple; only texts and numbers can be saved"):
+        patterns.save(tmp_path / "p.safetensors")
+
+
+BROKEN = {
+    "a vote of no class": ({"vote": np.array([5, 1, 1])}, {}, "holds vote numbers outside 0 to 1"),
+    "a vote of no LF": ({"lf": np.array([0, 2, 0])}, {}, "holds lf numbers outside 0 to 1"),
+    "too few counts": ({"counts": np.array([1])}, {}, "holds patterns whose parts do not fit each other"),
+    "falling starts": ({"starts": np.array([0, 5, 3])}, {}, "holds patterns whose parts do not fit each other"),
+    "no starts": ({"starts": np.zeros(0, np.int64)}, {}, "holds patterns whose parts do not fit each other"),
+    "negative counts": ({"counts": np.array([2, -1])}, {}, "holds patterns whose parts do not fit each other"),
+    "floats": ({"counts": np.array([1.5, 1.5])}, {}, "holds patterns whose parts do not fit each other"),
+    "names too many": ({}, {"lf_names": ["a", "b", "c"]}, "holds patterns whose parts do not fit each other"),
+    "no classes": ({}, {"classes": None}, "holds no whole patterns"),
+    "a class of a list": ({}, {"classes": [["a"], ["b"]]}, "holds no whole patterns"),
+}
+
+
+@pytest.mark.parametrize(("arrays", "header", "message"), BROKEN.values(), ids=BROKEN)
+def test_file_whose_patterns_do_not_fit_is_refused(tmp_path, arrays, header, message):
+    whole = {"starts": np.array([0, 2, 3]), "lf": np.array([0, 1, 0]), "vote": np.array([0, 1, 1])}
+    names = {"n_lfs": 2, "lf_names": ["a", "b"], "classes": ["x", "y"]}
+    path = tmp_path / "p.safetensors"
+    write_tensors(path, {**whole, "counts": np.array([2, 1]), **arrays}, {**names, **header}, "patterns")
+    with pytest.raises(WeightsError, match=message):
+        Patterns.load(path)
+
+
+def test_file_without_an_array_of_patterns_is_refused(tmp_path):
+    write_tensors(tmp_path / "p", {"lf": np.array([0])}, {"n_lfs": 1, "lf_names": None, "classes": [0, 1]}, "patterns")
+    with pytest.raises(WeightsError, match=r"holds no whole patterns \('starts'\); save it again"):
+        Patterns.load(tmp_path / "p")
+
+
+def test_take_and_split_give_the_same_rows_in_order():
+    patterns = Patterns.from_votes(Votes.from_array(np.random.default_rng(0).integers(-1, 2, (50, 4))))
+    rows = patterns.to_array()
+    taken = patterns.take(np.array([3, 0, 3]))
+    np.testing.assert_array_equal(taken.to_array(), rows[[3, 0, 3]])
+    np.testing.assert_array_equal(taken.counts, patterns.counts[[3, 0, 3]])
+    chunks = list(patterns.split(7))
+    assert max(chunk.n_patterns for chunk in chunks) == 7
+    np.testing.assert_array_equal(np.concatenate([chunk.to_array() for chunk in chunks]), rows)
+
+
+def test_with_classes_renumbers_votes_and_refuses_a_class_that_would_be_lost():
+    patterns = Patterns.from_votes(Votes.from_array([[0, 2], [1, -1]]))
+    assert as_counter(patterns.with_classes((2, 1, 0))) == {(2, 0): 1, (1, -1): 1}
+    with pytest.raises(VotesError, match="votes has the class 2; expected one of 0, 1. State it in classes"):
+        patterns.with_classes((0, 1))
+
+
+def test_join_equal_adds_counts_and_says_where_each_row_went():
+    rows = Patterns.from_votes(Votes.from_array([[0, 1], [1, -1]])).take(np.array([0, 1, 0]))
+    joined, index = rows.join_equal()
+    assert sorted(joined.counts.tolist()) == [1, 2]
+    np.testing.assert_array_equal(joined.to_array()[index], rows.to_array())
 
 
 @examples

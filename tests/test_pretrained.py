@@ -3,6 +3,11 @@ import pandas as pd
 import pytest
 
 import hyperlabel as hl
+from hyperlabel import metrics
+from hyperlabel.models import pretrained
+from hyperlabel.networks import is_unrolled
+from hyperlabel.networks.paper import PaperNetwork
+from hyperlabel.networks.unrolled import UnrolledNetwork
 from hyperlabel.weights import load_weights
 
 VOTES = np.array([[0, 1, -1], [1, 1, -1], [-1, -1, -1], [0, 0, 1], [1, -1, 1]])
@@ -42,14 +47,58 @@ def test_predict_with_a_vote_beyond_the_stated_classes_is_refused():
         hl.HyperLabelModel(n_classes=2).predict([[0, 2], [1, 1]])
 
 
-def test_fit_without_gold_learns_nothing():
-    model = hl.HyperLabelModel()
-    before = model.predict_proba(VOTES)
-    fitted = model.fit(VOTES)
+@both_networks
+def test_fit_reads_the_set_in_which_new_rows_are_judged(weights):
+    votes, _ = random_votes()
+    model = hl.HyperLabelModel(weights=weights)
+    before = model.predict_proba(votes)
+    fitted = model.fit(votes)
     assert fitted is model
     assert fitted.n_iter_ == 0
     assert fitted.classes_.tolist() == [0, 1]
-    np.testing.assert_array_equal(fitted.predict_proba(VOTES), before)
+    np.testing.assert_allclose(fitted.predict_proba(votes), before, atol=1e-6)
+    row = np.array([[1, 0, -1, -1, -1, -1]])
+    alone = hl.HyperLabelModel(weights=weights).predict_proba(row)
+    assert not np.allclose(fitted.predict_proba(row), alone, atol=1e-3)  # a set of one row says less of it
+    assert fitted.state_ is not None
+
+
+@both_networks
+def test_set_that_is_read_in_chunks_gives_the_same_probabilities(weights, monkeypatch):
+    votes, _ = random_votes()
+    once = hl.HyperLabelModel(weights=weights).fit(votes)
+    monkeypatch.setattr(PaperNetwork, "fits", lambda self, patterns: False)
+    monkeypatch.setattr(UnrolledNetwork, "fits", lambda self, patterns: False)
+    monkeypatch.setattr(pretrained, "_CHUNK", 37)
+    chunked = hl.HyperLabelModel(weights=weights).fit(votes)
+    np.testing.assert_allclose(chunked.predict_proba(votes), once.predict_proba(votes), atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "value"), [("class_balance", [0.5, 0.5]), ("lf_accuracies", [0.8, None, 0.9])])
+def test_network_of_the_paper_refuses_what_it_cannot_take(name, value):
+    message = f"{name} is given, but the weights 'hlm' are of the paper's network, which takes none; use weights='hlm2'"
+    with pytest.raises(hl.ParameterError, match=message):
+        hl.HyperLabelModel(weights="hlm", **{name: value}).fit(VOTES)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([0.8, 0.7], r"lf_accuracies has the shape \(2,\); expected one share for each of the 3 LFs, None where"),
+        ([0.8, 1.5, 0.7], r"lf_accuracies has 1.5 at 1; expected a share of right votes from 0 to 1"),
+        ("high", r"lf_accuracies is 'high'; expected one share for each of the 3 LFs"),
+    ],
+)
+def test_impossible_accuracies_of_lfs_are_refused(value, message):
+    with pytest.raises(hl.ParameterError, match=message):
+        hl.HyperLabelModel(lf_accuracies=value).fit(VOTES)
+
+
+def test_gold_in_passes_is_refused_by_the_network_that_is_fine_tuned():
+    patterns = hl.Patterns.from_votes(hl.Votes.from_array(VOTES))
+    gold = pretrained.Gold(patterns, np.ones((patterns.n_patterns, 2), np.int64))
+    with pytest.raises(hl.ParameterError, match="gold is given, but the weights 'hlm' are fine-tuned on gold, which"):
+        hl.HyperLabelModel(weights="hlm").fit_passes(lambda sums: sums(patterns), patterns, gold)
 
 
 def test_fit_with_gold_moves_probabilities_towards_it_and_leaves_bundled_weights_alone():
@@ -58,6 +107,7 @@ def test_fit_with_gold_moves_probabilities_towards_it_and_leaves_bundled_weights
     before = hl.HyperLabelModel(weights="hlm").predict_proba(votes)
     model = hl.HyperLabelModel(weights="hlm").fit(votes, gold=truth)
     after = model.predict_proba(votes)
+    assert any((model.weights_.arrays[name] != array).any() for name, array in bundled.items())
     rows = np.flatnonzero((votes >= 0).any(1))
     assert model.n_iter_ == int(np.sqrt(len(rows)))
     assert -np.log(after[rows, truth[rows]]).mean() < -np.log(before[rows, truth[rows]]).mean()
@@ -78,7 +128,7 @@ def test_fit_with_gold_twice_gives_the_same_probabilities(weights):
 
 def test_default_weights_are_those_of_hlm2():
     assert load_weights("default") is load_weights("hlm2")
-    assert load_weights("default").is_unrolled
+    assert is_unrolled(load_weights("default"))
 
 
 @both_networks
@@ -103,7 +153,7 @@ def test_fit_with_gold_of_a_class_that_nobody_votes_for_adds_the_class(weights):
 def test_fit_with_gold_on_items_without_votes_alone_learns_nothing(weights):
     model = hl.HyperLabelModel(weights=weights).fit(VOTES, {2: 1})
     assert model.n_iter_ == 0
-    plain = hl.HyperLabelModel(weights=weights).predict_proba(VOTES)
+    plain = hl.HyperLabelModel(weights=weights).fit(VOTES).predict_proba(VOTES)
     np.testing.assert_array_equal(model.predict_proba(VOTES), plain)
 
 
@@ -163,9 +213,25 @@ def test_score_counts_items_with_known_truth_alone():
     assert model.score(votes, [1, 0, 0, -1, -1], metric="f1") == pytest.approx(2 / 3)
 
 
+def test_score_for_f1_is_that_of_the_labels_for_f1():
+    votes, truth = random_votes()
+    model = hl.HyperLabelModel(class_balance=[0.9, 0.1]).fit(votes)
+    labels = model.predict(votes, metric="f1")
+    assert (labels != model.predict(votes)).any()
+    assert model.score(votes, truth, metric="f1") == metrics.f1(truth, labels, 2)
+
+
 def test_score_without_any_truth_is_refused():
     with pytest.raises(hl.ParameterError, match="truth is unknown for every item"):
         hl.HyperLabelModel().score(VOTES, [-1] * 5)
+
+
+def assert_loaded_exactly(model, votes, path):
+    model.save(path)
+    loaded = hl.load(path)
+    assert loaded.is_fitted == model.is_fitted
+    np.testing.assert_array_equal(loaded.predict_proba(votes), model.predict_proba(votes))
+    return loaded
 
 
 @both_networks
@@ -174,18 +240,54 @@ def test_model_saved_and_loaded_predicts_the_same(tmp_path, weights):
     frame = pd.DataFrame(np.array(["x", "y", "z", None], object)[votes])
     model = hl.HyperLabelModel(weights=weights, tie_break="abstain", seed=5)
     model.fit(frame, {i: "xyz"[truth[i]] for i in range(100)})
-    model.save(tmp_path / "model.safetensors")
-    loaded = hl.HyperLabelModel.load(tmp_path / "model.safetensors")
-    assert loaded.get_params() == {**model.get_params(), "weights": str(tmp_path / "model.safetensors")}
-    np.testing.assert_array_equal(loaded.predict_proba(frame), model.predict_proba(frame))
+    loaded = assert_loaded_exactly(model, frame, tmp_path / "model.safetensors")
+    assert loaded.get_params() == model.get_params()
+    assert (loaded.n_iter_, loaded.converged_, loaded.n_features_in_) == (model.n_iter_, True, 6)
     assert loaded.classes_.tolist() == ["x", "y", "z"]
 
 
-def test_model_that_was_never_fitted_can_be_saved(tmp_path):
-    hl.HyperLabelModel(n_classes=3).save(tmp_path / "m.safetensors")
-    loaded = hl.HyperLabelModel.load(tmp_path / "m.safetensors")
-    assert loaded.n_classes == 3
-    np.testing.assert_array_equal(loaded.predict_proba(VOTES), hl.HyperLabelModel(n_classes=3).predict_proba(VOTES))
+@both_networks
+def test_model_that_was_never_fitted_can_be_saved(tmp_path, weights):
+    loaded = assert_loaded_exactly(
+        hl.HyperLabelModel(weights=weights, n_classes=3), VOTES, tmp_path / "model.safetensors"
+    )
+    assert (loaded.n_classes, loaded.weights) == (3, weights)
+
+
+def test_known_balance_and_accuracies_are_saved(tmp_path):
+    votes, _ = random_votes(k=3)
+    model = hl.HyperLabelModel(class_balance=np.array([0.6, 0.3, 0.1]), lf_accuracies=[0.9, None, 0.6, None, None, 0.7])
+    loaded = assert_loaded_exactly(model.fit(votes), votes, tmp_path / "model.safetensors")
+    assert loaded.class_balance == [0.6, 0.3, 0.1]
+    np.testing.assert_array_equal(loaded.fit(votes).predict_proba(votes), model.predict_proba(votes))
+
+
+@pytest.mark.parametrize("fitted", [True, False])
+def test_own_weights_are_saved_with_the_model(tmp_path, make_weights, fitted):
+    made = make_weights()
+    made.save(tmp_path / "own.safetensors")
+    model = hl.HyperLabelModel(weights=tmp_path / "own.safetensors")
+    if fitted:
+        model.fit(VOTES)
+    model.save(tmp_path / "model.safetensors")
+    expected = model.predict_proba(VOTES)
+    (tmp_path / "own.safetensors").unlink()
+    loaded = hl.load(tmp_path / "model.safetensors")
+    assert "weights of random" in repr(loaded)
+    np.testing.assert_array_equal(loaded.predict_proba(VOTES), expected)
+
+
+def test_saved_model_given_as_weights_is_refused_with_the_remedy(tmp_path):
+    path = tmp_path / "model.safetensors"
+    hl.HyperLabelModel().fit(VOTES).save(path)
+    with pytest.raises(hl.WeightsError, match=r"holds a saved label model: read it with hyperlabel\.load\(path\)"):
+        hl.HyperLabelModel(weights=path).predict(VOTES)
+
+
+def test_weights_given_as_saved_model_are_refused_with_the_remedy(tmp_path, make_weights):
+    make_weights().save(tmp_path / "own.safetensors")
+    with pytest.raises(hl.WeightsError, match=r"holds pre-trained weights: give it to HyperLabelModel\(weights="):
+        hl.load(tmp_path / "own.safetensors")
 
 
 def test_label_model_of_an_unknown_name_lists_the_known():
@@ -196,3 +298,15 @@ def test_label_model_of_an_unknown_name_lists_the_known():
 def test_set_params_of_an_unknown_name_lists_the_known():
     with pytest.raises(hl.ParameterError, match="HyperLabelModel has no parameter 'depth'; it has weights"):
         hl.HyperLabelModel().set_params(depth=3)
+
+
+@pytest.mark.parametrize("weights", ["default", "hlm", "own"])
+def test_model_that_was_loaded_can_be_saved_again(tmp_path, make_unrolled_weights, weights):
+    given = make_unrolled_weights() if weights == "own" else weights
+    hl.HyperLabelModel(weights=given).fit([[0, 1, 1], [1, 1, 0]]).save(tmp_path / "one.safetensors")
+    one = hl.load(tmp_path / "one.safetensors")
+    one.save(tmp_path / "two.safetensors")
+    (arrays, header), (same, other) = one.to_arrays(), hl.load(tmp_path / "two.safetensors").to_arrays()
+    assert header == other
+    assert all(np.array_equal(arrays[name], same[name]) for name in arrays | same)
+    assert weights == "own" or one.weights == weights

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.models.random_forest import RandomForest, grow_forest
+from hyperlabel.models.random_forest import RandomForest, Trees, grow_forest
 from oracles import ORACLES
 
 sklearn = pytest.importorskip("sklearn")
@@ -58,13 +58,30 @@ def test_grid_search_chooses_as_scikit_learn_does(seed):
     assert_array_equal(ours.predict_proba(rows), theirs.predict_proba(rows))
 
 
+@pytest.mark.parametrize("shape", [{"max_depth": (2,)}, {"max_depth": (None,)}])
+@pytest.mark.parametrize("k", [2, 3, 7])
+def test_trees_as_arrays_give_the_probabilities_of_scikit_learn(k, shape):
+    rows, labels = sample_gold(n=300, k=k)
+    labels = np.where(labels == 1, 0, labels)  # a class without gold
+    forest = grow_forest(rows, labels, n_trees=40, n_folds=5, seed=0, min_samples_split=(2,), **shape)
+    new = np.random.default_rng(1).integers(-1, k, (20_000, 6))  # more than are walked at a time
+    assert_allclose(Trees.of(forest).predict_proba(new), forest.predict_proba(new), atol=1e-12, rtol=0)
+
+
+def test_trees_of_a_file_that_lead_backwards_are_refused():
+    rows, labels = sample_gold()
+    arrays = Trees.of(grow_forest(rows, labels, n_trees=2, n_folds=5, seed=0, **PLAIN)).to_arrays()
+    arrays["children"] = arrays["children"][::-1]
+    with pytest.raises(ValueError, match="its trees lead nowhere"):
+        Trees.from_arrays(arrays)
+
+
 def test_forest_without_enough_gold_for_folds_is_the_plain_one():
     votes, truth = sample_gold()
     few = np.concatenate([np.flatnonzero(truth == c)[:4] for c in range(3)])
     gold = {int(i): int(truth[i]) for i in few}
     model = RandomForest(n_trees=20).fit(votes, gold)
     plain = RandomForest(n_trees=20, **PLAIN).fit(votes, gold)
-    assert (model.forest_.max_depth, model.forest_.min_samples_split) == (None, 2)
     assert_array_equal(model.predict_proba(votes), plain.predict_proba(votes))
 
 

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import hyperlabel as hl
-from hyperlabel.models.suggest import suggest_items
+from hyperlabel.labels import suggest_items
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
 
@@ -71,7 +71,7 @@ def test_suggest_when_votes_are_given_again_suggests_the_same():
 
 
 def test_suggest_of_less_than_one_item_is_refused():
-    with pytest.raises(hl.ParameterError, match="n is 0; expected at least 1"):
+    with pytest.raises(hl.ParameterError, match="n is 0; expected a whole number, at least 1"):
         hl.HyperLabelModel().suggest([[0, 1]], 0)
 
 

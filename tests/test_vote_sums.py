@@ -6,7 +6,8 @@ from numpy.testing import assert_allclose
 
 import hyperlabel as hl
 from hyperlabel.kernels import softmax
-from hyperlabel.models import cll, ebcc, evidence
+from hyperlabel.models import cll, ebcc
+from hyperlabel.models.estimation import vote_sums
 from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.patterns import Patterns
 
@@ -20,7 +21,7 @@ def draw_votes(n=200, m=4, k=3, coverage=0.6):
 
 @pytest.fixture(params=["table", "votes"])
 def patterns(request, monkeypatch):
-    monkeypatch.setattr(evidence, "DENSE", 1 << 15 if request.param == "table" else 0)
+    monkeypatch.setattr(vote_sums, "DENSE", 1 << 15 if request.param == "table" else 0)
     return Patterns.from_votes(hl.Votes.from_array(draw_votes()))
 
 
@@ -30,7 +31,7 @@ def test_evidence_is_the_sum_over_the_votes_of_a_pattern(patterns):
     assert_allclose(VoteSums(patterns).add_evidence(table), expected, atol=1e-12)
 
 
-def test_counted_votes_are_the_sum_over_items_of_what_stands_behind_them(patterns):
+def test_counted_votes_are_the_sum_over_items_of_their_class_probabilities(patterns):
     posterior, cells = np.random.default_rng(1).random((patterns.n_patterns, 2)), patterns.to_array()
     counted = VoteSums(patterns).count_votes(posterior)
     assert counted.shape == (4, 3, 2)
@@ -42,9 +43,9 @@ def test_counted_votes_are_the_sum_over_items_of_what_stands_behind_them(pattern
 
 def test_patterns_without_votes_add_nothing(patterns):
     assert not patterns.has_votes.all()
-    sums, behind = VoteSums(patterns), np.where(patterns.has_votes, 0.0, 1.0)[:, None]
+    sums, empty = VoteSums(patterns), np.where(patterns.has_votes, 0.0, 1.0)[:, None]
     assert_allclose(sums.add_evidence(np.ones((4, 3, 2)))[~patterns.has_votes], 0)
-    assert_allclose(sums.count_votes(behind), np.zeros((4, 3, 1)))
+    assert_allclose(sums.count_votes(empty), np.zeros((4, 3, 1)))
 
 
 @pytest.mark.parametrize("name", ["ds", "hds", "nplm", "dp", "metal", "fs", "cll", "ebcc"])
@@ -53,7 +54,7 @@ def test_model_on_a_table_gives_the_probabilities_of_the_model_on_votes(name, mo
         pytest.importorskip("scipy")
     votes, probabilities = draw_votes(), []
     for entries in (1 << 15, 0):
-        for module in (evidence, cll, ebcc):
+        for module in (vote_sums, cll, ebcc):
             monkeypatch.setattr(module, "DENSE", entries)
         probabilities.append(hl.label_model(name).fit(votes).predict_proba(votes))
     assert_allclose(*probabilities, atol=1e-9)

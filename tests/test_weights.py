@@ -1,15 +1,12 @@
-import json
-import pickle
-import struct
-
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from safetensors.numpy import save_file
 
 import hyperlabel as hl
 from hyperlabel.errors import WeightsError
-from hyperlabel.weights import BUNDLED, FORMAT, Weights, expected_shapes, load_weights
+from hyperlabel.networks import is_unrolled
+from hyperlabel.tensors import write_tensors
+from hyperlabel.weights import BUNDLED, Weights, load_weights, paper_shapes
 
 WIDTHS = [4, 8]
 
@@ -24,11 +21,9 @@ def path(tmp_path):
     return tmp_path / "some.safetensors"
 
 
-def write(path, arrays, header=None, metadata=None):
-    """A file whose parts need not fit together."""
-    header = {"widths": WIDTHS} if header is None else header
-    save_file(arrays, path, metadata or {"format": FORMAT, "header": json.dumps(header)})
-    return path
+def write(path, arrays, header=None):
+    """A whole file whose arrays and header need not fit together."""
+    write_tensors(path, dict(arrays), {"widths": WIDTHS} if header is None else header, "weights")
 
 
 def test_weights_saved_and_loaded_are_the_same(weights, path):
@@ -46,10 +41,6 @@ def test_weights_by_path_as_text_are_those_of_the_path(weights, path):
     assert load_weights(str(path)).header == load_weights(path).header
 
 
-def test_weights_depth_counts_pooling_and_head_layers(weights):
-    assert (weights.depth, weights.head_depth) == (2, 3)
-
-
 def test_weights_copy_when_changed_leaves_the_original(weights):
     copy = weights.copy()
     copy.arrays["layer0.bias"][:] = 0
@@ -65,16 +56,16 @@ def test_weights_saved_over_an_old_file_replace_it_and_leave_nothing_else(weight
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-@pytest.mark.parametrize("place", ["missing/some.safetensors", "folder"])
-def test_weights_saved_where_no_file_can_be_raise_and_leave_nothing(weights, tmp_path, place):
+@pytest.mark.parametrize("where", ["missing/some.safetensors", "folder"])
+def test_weights_saved_where_no_file_can_be_raise_and_leave_nothing(weights, tmp_path, where):
     (tmp_path / "folder").mkdir()
-    with pytest.raises(WeightsError, match=rf"path is '.*{place}', where no weights can be written"):
-        weights.save(tmp_path / place)
+    with pytest.raises(WeightsError, match=rf"path is '.*{where}', where no file can be written"):
+        weights.save(tmp_path / where)
     assert [path.name for path in tmp_path.rglob("*")] == ["folder"]
 
 
-def test_expected_shapes_follow_the_widths():
-    assert expected_shapes([4, 8]) == {
+def test_shapes_of_the_paper_follow_the_widths():
+    assert paper_shapes([4, 8]) == {
         **{f"layer0.{term}": (4, 1) for term in ("self", "row", "column", "all")},
         "layer0.bias": (4,),
         **{f"layer1.{term}": (8, 4) for term in ("self", "row", "column", "all")},
@@ -91,50 +82,21 @@ def test_load_weights_of_an_unknown_name_lists_the_known_ones(name):
         load_weights(name)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.999])
-def test_load_weights_of_a_truncated_file_raises(weights, path, share):
-    weights.save(path)
-    content = path.read_bytes()
-    path.write_bytes(content[: int(share * len(content))])
-    with pytest.raises(WeightsError, match=r"some\.safetensors is not a whole safetensors file .*export it again"):
+def test_load_weights_of_a_broken_file_raises(path):
+    path.write_bytes(b"broken")
+    with pytest.raises(WeightsError, match=r"some\.safetensors is not a whole safetensors file .*save it again"):
         load_weights(path)
 
 
-def test_load_weights_of_random_bytes_raises(path):
-    path.write_bytes(np.random.default_rng(0).bytes(4096))
-    with pytest.raises(WeightsError, match="is not a whole safetensors file"):
+@pytest.mark.parametrize("widths", [[], 4, [4, 0], [4, 8.0], [4, True], [1 << 20], [1] * 65, "44", None])
+def test_load_weights_of_impossible_widths_raises(weights, path, widths):
+    write(path, weights.arrays, {"widths": widths})
+    with pytest.raises(WeightsError, match=r"has sizes .* in its header; expected widths, a list of positive integers"):
         load_weights(path)
 
 
-class Tripwire:
-    def __reduce__(self):
-        return (pytest.fail, ("a weights file was unpickled",))
-
-
-def test_load_weights_of_a_pickle_raises_and_unpickles_nothing(path):
-    path.write_bytes(pickle.dumps({"layer0.self": Tripwire()}))
-    with pytest.raises(WeightsError, match="is not a whole safetensors file"):
-        load_weights(path)
-
-
-@pytest.mark.parametrize("metadata", [None, {"format": "pt"}])
-def test_load_weights_of_a_foreign_safetensors_file_raises(path, metadata):
-    save_file({"embedding": np.zeros((2, 2), np.float32)}, path, metadata)
-    with pytest.raises(WeightsError, match=r"is a safetensors file of another kind \(format (None|'pt')\)"):
-        load_weights(path)
-
-
-@pytest.mark.parametrize(
-    "header", ["", "not json", "[4, 8]", "{}", '{"widths": []}', '{"widths": 4}', '{"widths": [4, 0]}']
-)
-def test_load_weights_of_a_header_without_widths_raises(weights, path, header):
-    write(path, weights.arrays, metadata={"format": FORMAT, "header": header})
-    with pytest.raises(WeightsError, match=r"has sizes .* in its header; expected widths, a list of positive"):
-        load_weights(path)
-
-
-def test_load_weights_without_a_header_raises(weights, path):
-    write(path, weights.arrays, metadata={"format": FORMAT})
+def test_load_weights_of_a_header_without_sizes_raises(weights, path):
+    write(path, weights.arrays, {})
     with pytest.raises(WeightsError, match="has sizes None in its header; expected widths"):
         load_weights(path)
 
@@ -142,52 +104,40 @@ def test_load_weights_without_a_header_raises(weights, path):
 @pytest.mark.parametrize(("widths", "name"), [([4, 16], "head0.bias"), ([4], "head0.bias"), ([4, 8, 8], "layer2.all")])
 def test_load_weights_whose_header_states_other_widths_raises(weights, path, widths, name):
     write(path, weights.arrays, {"widths": widths})
-    with pytest.raises(
-        WeightsError, match=rf"array '{name}' is .*; expected F32 .* The file does not match its header"
-    ):
+    with pytest.raises(WeightsError, match=rf"array '{name}' is .*; expected .* The file does not match its header"):
         load_weights(path)
 
 
 def test_load_weights_with_a_wrong_shape_names_the_array(weights, path):
     write(path, weights.arrays | {"layer1.row": np.zeros((4, 8), np.float32)})
-    with pytest.raises(WeightsError, match=r"array 'layer1\.row' is F32 \(4, 8\); expected F32 \(8, 4\)"):
+    with pytest.raises(WeightsError, match=r"array 'layer1\.row' is float32 \(4, 8\); expected float32 \(8, 4\)"):
         load_weights(path)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float64", "int32"])
 def test_load_weights_with_a_wrong_type_names_the_array(weights, path, dtype):
     write(path, weights.arrays | {"layer0.bias": np.zeros(4, dtype)})
-    with pytest.raises(WeightsError, match=r"array 'layer0\.bias' is [FI]\d\d \(4,\); expected F32 \(4,\)"):
-        load_weights(path)
-
-
-def test_load_weights_with_a_type_numpy_does_not_have_names_the_array(weights, path):
-    write(path, weights.arrays | {"layer0.bias": np.zeros(4, np.float16)})
-    content = path.read_bytes()
-    end = 8 + struct.unpack("<Q", content[:8])[0]
-    head = content[8:end].replace(b'"F16"', b'"BF16"').rstrip()
-    path.write_bytes(struct.pack("<Q", len(head)) + head + content[end:])
-    with pytest.raises(WeightsError, match=r"array 'layer0\.bias' is BF16 \(4,\); expected F32 \(4,\)"):
+    with pytest.raises(WeightsError, match=rf"array 'layer0\.bias' is {dtype} \(4,\); expected float32 \(4,\)"):
         load_weights(path)
 
 
 def test_load_weights_with_a_missing_array_names_it(weights, path):
     write(path, {name: array for name, array in weights.arrays.items() if name != "head1.weight"})
-    with pytest.raises(WeightsError, match=r"array 'head1\.weight' is missing; expected F32 \(8, 8\)"):
+    with pytest.raises(WeightsError, match=r"array 'head1\.weight' is missing; expected float32 \(8, 8\)"):
         load_weights(path)
 
 
 def test_load_weights_with_an_array_too_many_names_it(weights, path):
     write(path, weights.arrays | {"layer2.self": np.zeros((8, 8), np.float32)})
-    with pytest.raises(WeightsError, match=r"array 'layer2\.self' is F32 \(8, 8\); expected no such array"):
+    with pytest.raises(WeightsError, match=r"array 'layer2\.self' is float32 \(8, 8\); expected no such array"):
         load_weights(path)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_load_weights_with_numbers_that_are_not_finite_raises(weights, path, value):
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1e7])
+def test_load_weights_with_numbers_that_are_too_large_raises(weights, path, value):
     weights.arrays["head0.bias"][2] = value
     weights.save(path)
-    with pytest.raises(WeightsError, match="holds numbers that are not finite"):
+    with pytest.raises(WeightsError, match=r"holds a weight of .*; expected numbers below 1e\+06"):
         load_weights(path)
 
 
@@ -232,14 +182,14 @@ def test_unrolled_weights_saved_and_loaded_are_the_same(make_unrolled_weights, p
     made = make_unrolled_weights(width=4, steps=2)
     made.save(path)
     loaded = load_weights(path)
-    assert loaded.is_unrolled
+    assert is_unrolled(loaded)
     assert loaded.header == made.header
     for name, array in made.arrays.items():
         assert_array_equal(loaded.arrays[name], array)
 
 
 def test_weights_of_the_paper_are_not_unrolled(weights):
-    assert not weights.is_unrolled
+    assert not is_unrolled(weights)
 
 
 @pytest.mark.parametrize("header", [{"steps": 2}, {"steps": 0, "width": 4}, {"steps": 2, "width": 4.0}, {"steps": [2]}])

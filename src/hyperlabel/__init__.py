@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         NotFittedError,
         ParameterError,
         VotesError,
+        VotesWarning,
         WeightsError,
     )
     from hyperlabel.labels import Labels
@@ -52,6 +53,7 @@ __all__ = [
     "Patterns",
     "Votes",
     "VotesError",
+    "VotesWarning",
     "WeightsError",
     "apply_lfs",
     "engines",
@@ -68,7 +70,7 @@ __all__ = [
 ]
 
 _HOMES = {  # module: the public names that it holds
-    "errors": "HyperlabelError MissingExtraError NotFittedError ParameterError VotesError WeightsError",
+    "errors": "HyperlabelError MissingExtraError NotFittedError ParameterError VotesError VotesWarning WeightsError",
     "labels": "Labels",
     "lf": "LFError LabelingFunction apply_lfs expression_lf keyword_lf "
     "labeling_function lookup_lf regex_lf threshold_lf",

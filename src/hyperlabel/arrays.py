@@ -42,6 +42,7 @@ def check_sparse(matrix: Any) -> tuple[tuple[int, int], Ints, Ints, Ints]:
         raise VotesError(f"votes has shape {matrix.shape}; expected 2-D (items, LFs) with at least one of each")
     if matrix.dtype.kind not in "iubf":
         raise VotesError(f"votes has the type {matrix.dtype}; expected integers: a class number plus 1 each")
+    _check_format(matrix)
     coo = matrix.tocoo()
     stored = np.flatnonzero(coo.data != 0)
     row, column, data = coo.row[stored], coo.col[stored], coo.data[stored]
@@ -52,6 +53,43 @@ def check_sparse(matrix: Any) -> tuple[tuple[int, int], Ints, Ints, Ints]:
         raise VotesError(f"votes[{i}, {j}] stores {value}; expected a class number plus 1, or nothing to abstain")
     n, m = matrix.shape
     return (n, m), row, column, data.astype(np.int64) - 1
+
+
+def _check_format(matrix: Any) -> None:
+    """Refuse a matrix whose parts do not fit each other: SciPy's conversions trust them and read beyond memory."""
+    broken = {"csr": _broken_rows, "csc": _broken_rows, "bsr": _broken_rows, "coo": _broken_triples}.get(matrix.format)
+    reason = None if broken is None else broken(matrix)
+    if reason is not None:
+        raise VotesError(
+            f"votes is a broken {matrix.format} matrix: {reason}; expected one that SciPy made. Make it again"
+        )
+
+
+def _broken_rows(matrix: Any) -> str | None:
+    """What is wrong with compressed rows, columns or blocks."""
+    starts, index, data = matrix.indptr, matrix.indices, matrix.data
+    height, width = matrix.shape if matrix.format != "csc" else matrix.shape[::-1]
+    if matrix.format == "bsr":
+        height, width = (size // block for size, block in zip(matrix.shape, data.shape[1:], strict=True))
+    if starts.dtype.kind not in "iu" or index.dtype.kind not in "iu":
+        return f"indptr and indices are {starts.dtype} and {index.dtype}, not integers"
+    if starts.shape != (height + 1,) or starts[0] != 0 or (starts[1:] < starts[:-1]).any() or starts[-1] > len(index):
+        return f"indptr must rise from 0 to at most {len(index)} in {height + 1} steps"
+    if index.ndim != 1 or len(data) < len(index):
+        return f"{len(index)} indices but {len(data)} values"
+    if len(index) and not 0 <= index.min() <= index.max() < width:
+        return f"indices must be from 0 to {width - 1}"
+    return None
+
+
+def _broken_triples(matrix: Any) -> str | None:
+    """What is wrong with a matrix of rows, columns and values."""
+    if not len(matrix.row) == len(matrix.col) == len(matrix.data):
+        return f"{len(matrix.row)} rows, {len(matrix.col)} columns and {len(matrix.data)} values"
+    for name, index, size in (("row", matrix.row, matrix.shape[0]), ("column", matrix.col, matrix.shape[1])):
+        if len(index) and not 0 <= index.min() <= index.max() < size:
+            return f"{name} numbers must be from 0 to {size - 1}"
+    return None
 
 
 def _check_stored_once(row: Ints, column: Ints, data: NDArray[Any]) -> None:
@@ -105,6 +143,8 @@ def _as_integers(cells: NDArray[Any]) -> Ints:
         return cells
     if cells.dtype.kind == "b":
         return cells.astype(np.int8)
+    if cells.dtype.kind in "mM":  # fine ones would become numbers
+        raise VotesError(f"votes[0, 0] is {cells[0, 0]} in an array of type {cells.dtype}; expected integers")
     if cells.dtype.kind != "f":
         return _as_integers(_as_floats(cells))
     whole = _is_whole(cells)

@@ -1,14 +1,18 @@
 """Classes: what the user states, what columns imply, and their numbers 0..k-1."""
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.arrays import looks_like_number
+from hyperlabel.columns import DEFAULT
+from hyperlabel.doubts import kind_of
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.frames import Column
+from hyperlabel.shown import show_some as show_some
 
 ABSTAIN = -1
 """The vote of an LF that does not vote, and the label of an item that gets none."""
@@ -32,22 +36,33 @@ def state_classes(n_classes: int | None, classes: Sequence[Hashable] | None) -> 
     if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray):
         raise ParameterError(f"classes is {classes!r:.60}; expected a list of classes")
     names = tuple(c.item() if isinstance(c, np.generic) else c for c in classes)
-    if not names or not all(isinstance(c, Hashable) for c in names) or len(set(names)) != len(names):
-        raise ParameterError(f"classes is [{show_some(names)}]; expected at least one class, each a single value, once")
+    _check_stated(names)
     if n_classes is not None and n_classes != len(names):
         raise ParameterError(f"n_classes is {n_classes} but classes names {len(names)}; give one of the two")
     return names
+
+
+def _check_stated(names: tuple[Any, ...]) -> None:
+    """Refuse classes that could not be told from each other, from no label, or after they were saved."""
+    kinds = {kind_of(c) if isinstance(c, int | str) else "" for c in names}
+    if len(kinds) != 1 or "" in kinds or len(set(names)) != len(names):
+        raise ParameterError(
+            f"classes is [{show_some(names)}]; expected at least one class, each once, all whole numbers, all texts or "
+            "all booleans"
+        )
+    if ABSTAIN in names:
+        raise ParameterError(
+            f"classes is [{show_some(names)}]; -1 stands for no vote and no label. Call that class something "
+            "else, such as 'negative'"
+        )
+    if len(names) > MOST_STATED:
+        raise ParameterError(f"classes names {len(names)} classes; expected at most {MOST_STATED}")
 
 
 def _check_number(n_classes: int) -> int:
     if not isinstance(n_classes, int | np.integer) or not 1 <= n_classes <= MOST_STATED:
         raise ParameterError(f"n_classes is {n_classes!r}; expected a whole number from 1 to {MOST_STATED}")
     return int(n_classes)
-
-
-def show_some(values: Sequence[object]) -> str:
-    """The first few values, for errors."""
-    return ", ".join(map(repr, values[:10])) + (", ..." if len(values) > 10 else "")
 
 
 def limit_numbers(n_classes: int | None) -> tuple[int, str]:
@@ -88,6 +103,7 @@ def infer_classes(columns: Sequence[Column], n_classes: int | None = None) -> Cl
         return (False, True)
     if kind == "text":
         _check_texts(columns)
+        _check_few(len(values))
         return tuple(sorted(values))
     for column in columns:
         check_numbers(column, n_classes)
@@ -108,6 +124,44 @@ def find_classes(
     return complete_classes(infer_classes(columns, n_classes), n_classes), n_classes is not None
 
 
+def unify_numbers(columns: Sequence[Column]) -> list[Column]:
+    """The columns with whole numbers for the texts that are such, where some column was made texts by a word.
+
+    One `NA` in a csv makes texts of all numbers of its column. Texts that are numbers everywhere stay texts.
+
+    >>> one, two = unify_numbers([Column.from_values("a", ["0", "NA", "1"]), Column.from_values("b", [1, 1, 0])])
+    >>> one.voted, two.voted
+    ([0, 1], [1, 0])
+    """
+    votes = [value for column in columns for value in column.voted]
+    if not all(_is_whole(value) for value in votes) or not any(isinstance(value, str) for value in votes):
+        return list(columns)
+    words = (value for column in columns for value in column.values if column.abstains(value))
+    if all(isinstance(v, str) for v in votes) and not any(
+        isinstance(w, str) and not looks_like_number(w) for w in words
+    ):
+        return list(columns)
+    return [_with_numbers(column) for column in columns]
+
+
+def _is_whole(value: object) -> bool:
+    """Whether a value is a class number, or the text of one as it would be written."""
+    return kind_of(value) == "number" or (isinstance(value, str) and value.isdecimal() and str(int(value)) == value)
+
+
+def _with_numbers(column: Column) -> Column:
+    values = tuple(int(v) if isinstance(v, str) and not column.abstains(v) else v for v in column.values)
+    return replace(column, values=values) if len(set(values)) == len(values) else column
+
+
+def _check_few(k: int) -> None:
+    if k > MOST_INFERRED:
+        raise VotesError(
+            f"votes names {k} different classes; expected at most {MOST_INFERRED}. Are these identifiers or texts? "
+            "Name the LFs with lfs; more classes must be stated with classes"
+        )
+
+
 def _one_kind(columns: Sequence[Column]) -> str:
     """The kind of class that all columns hold; numbers if they are all empty."""
     holder: dict[str, Column] = {}
@@ -124,7 +178,7 @@ def _one_kind(columns: Sequence[Column]) -> str:
         value = holder[odd].first_of(odd)
         raise VotesError(
             f"{holder[odd].place(value)} is {value!r:.60} ({odd}) while column '{holder[other].name}' holds {other}s; "
-            "expected one kind of class. Correct it, or leave the column out of lfs"
+            "expected one kind of class. Correct it, or name the LFs with lfs"
         )
     return next(iter(holder), "number")
 
@@ -147,7 +201,8 @@ def check_numbers(column: Column, n_classes: int | None = None) -> None:
     for value in column.voted:
         if not isinstance(value, int) or value < 0:
             raise VotesError(
-                f"{column.place(value)} is {value}; expected a whole number from 0 on, or nothing (or -1) to abstain"
+                f"{column.place(value)} is {value}; expected a whole number from 0 on, or nothing (or -1) to abstain. "
+                "If the column holds no votes, name the LFs with lfs"
             )
         if value >= top:
             raise VotesError(f"{column.place(value)} is {value}; expected a class from 0 to {top - 1}. {remedy}")
@@ -162,26 +217,42 @@ def encode_column(column: Column, classes: Classes) -> NDArray[np.signedinteger]
     number = {value: i for i, value in enumerate(classes)}
     table = [ABSTAIN]
     for value in column.values:
-        if value not in number and not column.is_abstain(value):
+        if column.abstains(value) and (value not in number or column.abstain is not DEFAULT):
+            table.append(ABSTAIN)
+            continue
+        if value not in number:
+            other = "" if column.describe is not None else ". If the column holds no votes, name the LFs with lfs"
             raise VotesError(
                 f"{column.place(value)} is {value!r:.60}; expected one of the classes {show_some(classes)}. "
-                "Correct it, or state it in classes"
+                f"Correct it, or state it in classes{other}"
             )
-        table.append(number.get(value, ABSTAIN))
+        table.append(number[value])
     return np.array(table, smallest_type(len(classes))).take(column.codes + 1)
 
 
+def no_label(classes: Classes) -> int | None:
+    """What stands for no class beside these: -1 beside whole numbers, else None.
+
+    >>> no_label((0, 1)), no_label(("ham", "spam")), no_label((False, True))
+    (-1, None, None)
+    """
+    return ABSTAIN if all(isinstance(c, int) and not isinstance(c, bool) for c in classes) else None
+
+
 def decode(numbers: NDArray[np.integer], classes: Classes) -> NDArray[Any]:
-    """Classes of class numbers; -1 stays -1. (n,) -> (n,).
+    """Classes of class numbers; for -1 nothing: -1 beside whole numbers, None beside texts and booleans. (n,) -> (n,).
 
     >>> decode(np.array([1, -1, 0]), ("ham", "spam")).tolist()
-    ['spam', -1, 'ham']
+    ['spam', None, 'ham']
+    >>> decode(np.array([1, -1, 0]), (0, 1)).tolist()
+    [1, -1, 0]
     """
-    if all(isinstance(c, int) and not isinstance(c, bool) for c in classes):
-        table = np.array([*classes, ABSTAIN])
-    else:
+    none = no_label(classes)
+    if none is None:
         table = np.empty(len(classes) + 1, object)
-        table[:] = [*classes, ABSTAIN]
+        table[:] = [*classes, none]
+    else:
+        table = np.array([*classes, none])
     return table.take(numbers, mode="wrap")
 
 
@@ -203,7 +274,7 @@ def missing_from(classes: Classes, others: Classes) -> Classes:
 def missing_classes(column: Column, classes: Classes) -> Classes:
     """Classes of labels that votes do not have, if they are of one kind; numbers are filled up without gaps."""
     new = [value for value in column.voted if value not in classes]
-    if not new or column.kinds != sorted({Column.kind_of(c) for c in classes}):
+    if not new or column.kinds != sorted({kind_of(c) for c in classes}):
         return ()
     if not are_numbers(classes):
         return tuple(sorted(new, key=str))

@@ -8,11 +8,16 @@
     └── MissingExtraError (ImportError) a feature whose optional packages are not installed
 
     ConvergenceWarning (UserWarning)    a model stopped learning before it had converged
+    VotesWarning (UserWarning)          votes, gold or truth that look like a mistake but may be meant
+    TableWarning (UserWarning)          a table was read by a guess that may be wrong
 
 A message names the argument, the value, its place, what was expected and what to do about it.
 """
 
 import importlib
+import sys
+import warnings
+from collections.abc import Iterable
 
 
 class HyperlabelError(Exception):
@@ -41,6 +46,35 @@ class MissingExtraError(HyperlabelError, ImportError):
 
 class ConvergenceWarning(UserWarning):
     """A model stopped learning before it had converged."""
+
+
+class TableWarning(UserWarning):
+    """A table was read by a guess that may be wrong."""
+
+
+class VotesWarning(UserWarning):
+    """Votes, gold or truth that look like a mistake but may be meant."""
+
+
+def warn_of_votes(messages: Iterable[str], *, strict: bool = False) -> None:
+    """Warn of what looks like a mistake, once per message, at the line that called the package.
+
+    Raises:
+        VotesError: There is something to warn of, and warnings are to be errors.
+    """
+    said = list(messages)
+    if strict and said:
+        raise VotesError(". ".join(said))
+    for message in said:
+        warnings.warn(message, VotesWarning, stacklevel=_depth())
+
+
+def _depth() -> int:
+    """The stack level, seen from the caller, of the first frame outside the package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "hyperlabel":
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def require(package: str, *, extra: str) -> None:

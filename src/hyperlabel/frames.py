@@ -1,11 +1,12 @@
-"""Columns of pandas and Polars frames as distinct values and codes, without importing either library.
+"""Columns as distinct values and codes, and their summaries, without importing the library of a frame.
 
-Whatever a column holds, it is factorised by the frame's own library; all checks then look at the few
-distinct values instead of the many rows.
+Whatever a column holds, it is factorized once; all checks then look at the few distinct values instead of the many
+rows. `hyperlabel.sources` opens whatever holds columns.
 """
 
 import numbers
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,109 +15,116 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.arrays import looks_like_number
-from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.columns import DEFAULT, ColumnSummary, Key, key_of
+from hyperlabel.doubts import kind_of
+from hyperlabel.errors import VotesError
+from hyperlabel.shown import show_some
 
 Factors = tuple[Sequence[Any], NDArray[np.integer]]
+
+MOST_LISTED = 10_000
+"""Distinct values of a column that its summary lists; no column of votes has more."""
+
+_COLUMNS_AT_ONCE = 200
+_EXACT = 2**53  # larger integers are not exact as floats
 
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A factorised column.
+    """A factorized column.
 
     Attributes:
         name: Its name, for errors.
         values: Its distinct values, as Python objects.
         codes: (n,) places in `values`, -1 where the column is empty.
         describe: How an error calls a row; by column and row if not given.
+        abstain: The values that abstain.
     """
 
     name: str
     values: tuple[Any, ...]
     codes: NDArray[np.integer]
     describe: Callable[[int], str] | None = None
+    abstain: frozenset[Key] = DEFAULT
 
     @classmethod
     def from_values(
         cls, name: str, values: Sequence[Any] | NDArray[Any], describe: Callable[[int], str] | None = None
     ) -> "Column":
-        """From an array or list; None, NaN and an empty text are empty.
+        """From an array or list; None, NaN and blank texts are empty.
 
         >>> column = Column.from_values("a", ["x", None, "y", "x"])
         >>> column.values, column.codes.tolist()
         (('x', 'y'), [0, -1, 1, 0])
         """
         if isinstance(values, np.ndarray) and values.dtype.kind in "iub":
-            distinct, codes = np.unique(values, return_inverse=True)
-            return cls(name, tuple(distinct.tolist()), codes, describe)
+            return cls.from_factors(name, factorize_numbers(values), describe)
         # The type in a key tells True from 1.
         seen: dict[Any, int] = {}
         table: dict[Any, int] = {}
-        listed = values.tolist() if isinstance(values, np.ndarray) else values
+        listed = _listed(values)
         row_codes: list[int] = []
         try:
             for raw in listed:
                 code = seen.get((type(raw), raw))
                 if code is None:
-                    value = _plain(raw)
+                    value = plain(raw)
                     code = -1 if value is None else table.setdefault((type(value), value), len(table))
                     seen[type(raw), raw] = code
                 row_codes.append(code)
         except TypeError as error:  # not hashable
             odd = listed[len(row_codes)]
-            place = cls(name, (), np.empty(0, int), describe).place_of_row(len(row_codes))
-            raise VotesError(f"{place} is {odd!r:.60}, a {type(odd).__name__}; expected a single value") from error
+            where = cls(name, (), np.empty(0, int), describe).place_of_row(len(row_codes))
+            raise VotesError(f"{where} is {odd!r:.60}, a {type(odd).__name__}; expected a single value") from error
         return cls(name, tuple(value for _, value in table), np.array(row_codes, np.int64), describe)
+
+    @classmethod
+    def from_factors(cls, name: str, factors: Factors, describe: Callable[[int], str] | None = None) -> "Column":
+        """From distinct values and codes, -1 for empty; values get their plain form, and equal ones one code."""
+        values, codes = factors
+        number: dict[Any, int] = {}
+        table = [
+            -1 if value is None else number.setdefault((type(value), value), len(number))
+            for value in map(plain, values)
+        ]
+        if table != list(range(len(values))):
+            codes = np.array([*table, -1], np.int64)[codes]
+        return cls(name, tuple(value for _, value in number), codes, describe)
 
     @classmethod
     def from_series(cls, name: str, series: Any, describe: Callable[[int], str] | None = None) -> "Column":
         """From a pandas or Polars series."""
-        if _library(series, "Series") == "pandas":
-            factors = _factorise_pandas(series)
-        else:
-            (factors,) = _factorise_polars(series.to_frame())
-        return cls._from_factors(name, series, factors, describe)
-
-    @classmethod
-    def _from_factors(
-        cls, name: str, series: Any, factors: Factors | None, describe: Callable[[int], str] | None = None
-    ) -> "Column":
-        """Give values their plain form; what is empty by it gets the code -1."""
-        if factors is None:
-            return cls.from_values(name, series.to_list(), describe)
-        values, codes = factors
-        plain = [_plain(value) for value in values]
-        filled = np.array([value is not None for value in plain], bool)
-        if not filled.all():
-            codes = np.append(np.where(filled, np.cumsum(filled) - 1, -1), -1)[codes]
-        return cls(name, tuple(value for value in plain if value is not None), codes, describe)
+        return _factorize([(name, series)], describe)[0]
 
     @cached_property
     def voted(self) -> list[Any]:
         """The distinct values that are not abstentions."""
-        return [value for value in self.values if not self.is_abstain(value)]
+        return [value for value in self.values if not self.abstains(value)]
 
     @cached_property
     def kinds(self) -> list[str]:
         """The kinds of class the column holds, abstentions aside."""
-        return sorted({self.kind_of(value) for value in self.voted})
+        return sorted({kind_of(value) for value in self.voted})
 
-    @staticmethod
-    def kind_of(value: object) -> str:
-        """What kind of class a value is; the name of its type if it can be none."""
-        if isinstance(value, bool):
-            return "boolean"
-        if isinstance(value, numbers.Number):
-            return "number"
-        return "text" if isinstance(value, str) else type(value).__name__
+    @cached_property
+    def summary(self) -> ColumnSummary:
+        """How often each value occurs."""
+        counts = np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))[:MOST_LISTED].tolist()
+        many = len(self.values) if len(self.values) > MOST_LISTED else 0
+        return ColumnSummary(self.name, len(self.codes), dict(zip(self.values, counts, strict=False)), many)
+
+    def abstains(self, value: object) -> bool:
+        """Whether a value that is there stands for an abstention."""
+        return key_of(value) in self.abstain
 
     @staticmethod
     def is_abstain(value: object) -> bool:
-        """Whether a value that is there stands for an abstention: -1, which a column of texts holds as text."""
-        return value in (-1, "-1")
+        """Whether a value stands for an abstention, unless other values are listed."""
+        return key_of(value) in DEFAULT
 
     def first_of(self, kind: str) -> Any:
         """The value of a kind that stands first; of texts one that is no number, if there is one."""
-        values = [value for value in self.voted if self.kind_of(value) == kind]
+        values = [value for value in self.voted if kind_of(value) == kind]
         words = [value for value in values if not (isinstance(value, str) and looks_like_number(value))]
         return min(words or values, key=self._row)
 
@@ -133,11 +141,66 @@ class Column:
         return int((self.codes == code).argmax())
 
 
-def _plain(value: Any) -> Any:
-    """A Python object; None where the value is empty; whole numbers of any type are integers."""
+def summarize_counts(name: str, n_rows: int, counts: Iterable[tuple[Any, int]], n_distinct: int = 0) -> ColumnSummary:
+    """A summary from values and their counts as an engine finds them; see `ColumnSummary`.
+
+    >>> summarize_counts("a", 9, [(1.0, 4), (None, 2), (0.0, 3)]).counts
+    {1: 4, 0: 3}
+    """
+    held: dict[Any, int] = {}
+    for value, n in counts:
+        value = plain(value)
+        if value is not None:
+            held[value] = held.get(value, 0) + n
+    return ColumnSummary(name, n_rows, held, n_distinct if n_distinct > len(held) else 0)
+
+
+def factorize_numbers(values: NDArray[Any]) -> Factors:
+    """Distinct integers, booleans or floats in order, and (n,) places among them, -1 for NaN.
+
+    >>> distinct, codes = factorize_numbers(np.array([3.0, 1.0, np.nan]))
+    >>> distinct, codes.tolist()
+    ([1.0, 3.0], [1, 0, -1])
+    """
+    if values.dtype.kind == "f":
+        known = values == values
+        distinct, codes = factorize_numbers(values[known]) if not known.all() else _factorize_whole(values)
+        if len(codes) == len(values):
+            return distinct, codes
+        places = np.full(len(values), -1, np.int64)
+        places[known] = codes
+        return distinct, places
+    return _factorize_whole(values)
+
+
+def _factorize_whole(values: NDArray[Any]) -> Factors:
+    """Of values of a small range by counting, of others by sorting."""
+    low, high = (values.min(), values.max()) if len(values) else (0, 0)
+    if not (low >= -MOST_LISTED and high <= MOST_LISTED):
+        distinct, codes = np.unique(values, return_inverse=True)
+        return distinct.tolist(), codes
+    shifted = values.astype(np.int64) - int(low)
+    if values.dtype.kind == "f" and (shifted + int(low) != values).any():
+        distinct, codes = np.unique(values, return_inverse=True)
+        return distinct.tolist(), codes
+    present = np.bincount(shifted, minlength=1) > 0
+    codes = (np.cumsum(present) - 1).take(shifted)
+    return (np.flatnonzero(present)[: len(values)] + int(low)).astype(values.dtype).tolist(), codes
+
+
+def plain(value: Any) -> Any:
+    """A Python object; None where the value is empty; whole numbers of any type are integers.
+
+    >>> plain(np.float32(2)), plain(" "), plain(float("nan"))
+    (2, None, None)
+    """
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        value = value.astype(f"{value.dtype.kind}8[us]")  # finer ones would become numbers
     value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, str):
+        return value if value.strip() else None
     # NaN differs from itself, and pandas' NA does not say.
-    if value is None or (value != value) is not False or value == "":
+    if value is None or (value != value) is not False:
         return None
     if not isinstance(value, numbers.Number) or isinstance(value, int):
         return value
@@ -148,86 +211,143 @@ def _plain(value: Any) -> Any:
     return whole if whole == value else value
 
 
+def _listed(values: Sequence[Any] | NDArray[Any]) -> Sequence[Any]:
+    if not isinstance(values, np.ndarray):
+        return values
+    return list(values) if values.dtype.kind in "mM" else values.tolist()
+
+
+# Frames of pandas and Polars.
+
+
 def is_frame(data: object) -> bool:
     """Whether data is a pandas or Polars frame."""
-    return _library(data, "DataFrame") is not None
+    return library_of(data, "DataFrame") in ("pandas", "polars")
 
 
 def is_series(data: object) -> bool:
     """Whether data is a pandas or Polars series."""
-    return _library(data, "Series") is not None
+    return library_of(data, "Series") in ("pandas", "polars")
 
 
-def _library(data: object, kind: str) -> str | None:
-    """The library that data is a DataFrame or Series of, also by inheritance."""
-    roots = [cls.__module__.partition(".")[0] for cls in type(data).__mro__ if cls.__name__ == kind]
-    return next((root for root in roots if root in ("pandas", "polars")), None)
+def library_of(data: object, kind: str) -> str | None:
+    """The library that defines the class of data, or one that it inherits from, of a name such as `DataFrame`."""
+    return next((cls.__module__.partition(".")[0] for cls in type(data).__mro__ if cls.__name__ == kind), None)
 
 
 def columns_of(frame: Any, names: Sequence[str] | None) -> list[Column]:
-    """Factorised columns of a frame, all of them or those that are named."""
-    if not is_frame(frame):
-        remedy = ". Call its collect() first" if hasattr(frame, "collect") else ""
-        raise VotesError(f"votes is a {type(frame).__name__}; expected a pandas or Polars DataFrame{remedy}")
-    present = list(frame.columns)
-    chosen = present if names is None else _check_names(names, present)
-    twice = next((name for name in chosen if present.count(name) > 1), None)
+    """Factorized columns of a frame, all of them or those that are named."""
+    present = [str(name) for name in frame.columns]
+    index = {name: j for j, name in enumerate(present)}
+    wanted = present if names is None else [str(name) for name in names]
+    missing = next((name for name in wanted if name not in index), None)
+    if missing is not None:
+        raise VotesError(f"votes has no column {missing!r}; its columns are {show_some(present, 20)}")
+    twice = next((name for name, count in Counter(present).items() if count > 1 and name in wanted), None)
     if twice is not None:
         raise VotesError(f"votes has {present.count(twice)} columns named {twice!r}; expected one. Rename the others")
-    if _library(frame, "DataFrame") == "pandas":
-        return [Column.from_series(str(name), frame[name]) for name in chosen]
-    factors = _factorise_polars(frame.select([frame[name] for name in chosen]))
-    return [Column._from_factors(name, frame[name], f) for name, f in zip(chosen, factors, strict=True)]
+    return factorize_frame(frame, [index[name] for name in wanted], wanted)
 
 
-def _check_names(names: Sequence[str], present: list[str]) -> list[str]:
-    if isinstance(names, str):
-        raise ParameterError(f"lfs is the text {names!r}; expected a list of columns: [{names!r}]")
-    for i, name in enumerate(names):
-        if name not in present:
-            shown = ", ".join(map(repr, present[:20])) + (", ..." if len(present) > 20 else "")
-            raise VotesError(f"votes has no column {name!r}; its columns are {shown}")
-        if name in names[:i]:
-            raise ParameterError(f"column {name!r} is named twice; name each column once")
-    return list(names)
+def factorize_frame(frame: Any, places: Sequence[int], names: Sequence[str]) -> list[Column]:
+    """Factorized columns of a frame at some places, called by names."""
+    if library_of(frame, "DataFrame") == "polars":
+        return _factorize([(name, frame.to_series(j)) for name, j in zip(names, places, strict=True)])
+    kinds = [kind.kind if isinstance(kind, np.dtype) else "" for kind in frame.dtypes]
+    columns: dict[int, Column] = {}
+    for block in ("iu", "b", "f"):  # all at once: pandas takes long to give out a column
+        chosen = [i for i, j in enumerate(places) if kinds[j] and kinds[j] in block]
+        cells = frame.iloc[:, [places[i] for i in chosen]].to_numpy() if chosen else np.empty((0, 0))
+        columns |= {i: Column.from_factors(names[i], factorize_numbers(cells[:, c])) for c, i in enumerate(chosen)}
+    rest = [i for i in range(len(places)) if i not in columns]
+    found = _factorize([(names[i], frame.iloc[:, places[i]]) for i in rest])
+    columns |= dict(zip(rest, found, strict=True))
+    return [columns[i] for i in range(len(places))]
 
 
-def _factorise_pandas(series: Any) -> Factors | None:
-    """Distinct values and codes; None where pandas would take different values for one."""
-    if series.dtype.name == "category":
-        series = series.astype(object)  # unused categories go, the others are sorted as in any column
-    if series.dtype == object:
-        from pandas.api.types import infer_dtype
+def _factorize(named: list[tuple[str, Any]], describe: Callable[[int], str] | None = None) -> list[Column]:
+    """Columns of series of one library: of numbers by NumPy, of others by the library."""
+    arrays = [_numbers(series) for _, series in named]
+    rest = [series for (_, series), array in zip(named, arrays, strict=True) if array is None]
+    others = iter(_factorize_polars(rest) if rest and _is_polars(rest[0]) else map(_factorize_pandas, rest))
+    columns = []
+    for (name, series), array in zip(named, arrays, strict=True):
+        factors = next(others) if array is None else factorize_numbers(array)
+        if factors is None:
+            columns.append(Column.from_values(name, series.to_list(), describe))
+        else:
+            columns.append(Column.from_factors(name, factors, describe))
+    return columns
 
-        if infer_dtype(series, skipna=True).startswith("mixed"):
-            return None
-    category = series.astype("category")
-    return category.cat.categories.tolist(), category.cat.codes.to_numpy()
+
+def _is_polars(series: Any) -> bool:
+    return library_of(series, "Series") == "polars"
 
 
-def _factorise_polars(frame: Any) -> list[Factors | None]:
-    """Distinct values and codes of each column; None where Polars has no order for its values.
+def _numbers(series: Any) -> NDArray[Any] | None:
+    """The array of a series of numbers or booleans, NaN for null; None for other series."""
+    if not _is_polars(series):
+        plain_numbers = isinstance(series.dtype, np.dtype) and series.dtype.kind in "iubf"
+        return series.to_numpy() if plain_numbers else None
+    kind = series.dtype
+    if kind.is_float() or (kind.is_integer() and kind.is_numeric()):
+        exact = not series.null_count() or -_EXACT < series.min() <= series.max() < _EXACT
+        return series.to_numpy() if exact and "128" not in str(kind) else None
+    return series.to_numpy() if str(kind) == "Boolean" and not series.null_count() else None
 
-    Two queries for the whole frame: one a column would take longer than the work itself.
+
+def _factorize_pandas(series: Any) -> Factors | None:
+    """Distinct values in order and codes; None where pandas would take different values for one, or knows no order."""
+    import pandas as pd
+
+    if series.dtype == object and pd.api.types.infer_dtype(series, skipna=True).startswith("mixed"):
+        return None
+    try:
+        codes, values = pd.factorize(series)
+    except TypeError:  # not hashable; the row is told later
+        return None
+    listed = values.tolist()
+    try:
+        order = sorted(range(len(listed)), key=listed.__getitem__)
+    except TypeError:
+        return listed, codes
+    place = np.empty(len(order) + 1, np.int64)
+    place[order], place[-1] = np.arange(len(order)), -1
+    return [listed[i] for i in order], place[codes]
+
+
+def _factorize_polars(series: list[Any]) -> list[Factors | None]:
+    """Distinct values and codes of each series; None where Polars has no order for its values.
+
+    Two queries for some columns at once: one for each would take longer than the work itself, and one for thousands
+    takes very long to plan.
     """
+    factors: list[Factors | None] = []
+    for start in range(0, len(series), _COLUMNS_AT_ONCE):
+        factors += _factorize_some(series[start : start + _COLUMNS_AT_ONCE])
+    return factors
+
+
+def _factorize_some(series: list[Any]) -> list[Factors | None]:
     import polars as pl
     import polars.selectors as cs
 
-    plain = frame.clone()
-    plain.columns = [str(j) for j in range(frame.width)]  # a name could be read as a pattern
-    kept = [name for name, kind in plain.schema.items() if not kind.is_nested() and kind != pl.Object]
-    plain = plain.select(kept).with_columns(
+    plain_frame = pl.DataFrame([each.alias(str(j)) for j, each in enumerate(series)])  # a name could be a pattern
+    kept = [name for name, kind in plain_frame.schema.items() if not kind.is_nested() and kind != pl.Object]
+    if not kept:
+        return [None] * len(series)
+    plain_frame = plain_frame.select(kept).with_columns(
         cs.float().fill_nan(None), (cs.categorical() | cs.by_dtype(pl.Enum)).cast(pl.String)
     )
-    distinct = plain.select(pl.all().drop_nulls().unique().sort().implode())
+    distinct = plain_frame.select(pl.all().drop_nulls().unique().sort().implode())
     values = {name: distinct[name][0] for name in kept}
-    codes = plain.select(
+    codes = plain_frame.select(
         pl.col(name).replace_strict(values[name], range(len(values[name])), default=None, return_dtype=pl.Int32)
         for name in kept
         if len(values[name])
     ).fill_null(-1)
     factors: dict[str, Factors] = {
-        name: (values[name].to_list(), codes[name].to_numpy() if name in codes else np.full(len(frame), -1))
+        name: (values[name].to_list(), codes[name].to_numpy() if name in codes else np.full(len(plain_frame), -1))
         for name in kept
     }
-    return [factors.get(str(j)) for j in range(frame.width)]
+    return [factors.get(str(j)) for j in range(len(series))]

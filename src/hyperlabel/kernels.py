@@ -21,8 +21,10 @@ Float64 = NDArray[np.float64]
 _CHUNK_KEYS = 1 << 16  # keys looked up at a time: they and their slots stay in the cache
 _FEW_ADDRESSES = 1 << 12  # clearing a table of so many slots costs less than a few rounds of hashing
 _BLOCK_PRODUCT = 1 << 17  # multiplications of a matrix product; BLAS starts threads above about twice this
+_BLOCK_CELLS = 1 << 14  # numbers of a block that several operations in a row find in the cache
 _MANY_CLASSES = 32  # from here on NumPy reduces rows quickly enough
 _HASH_SEEDS = 1 << 24
+_LARGEST_EXPONENT = 700.0  # of e, in float64
 _EXACT = 1 << 24  # integers below this are exact in float32
 _MULTIPLIER = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, odd
 
@@ -80,11 +82,37 @@ def multiply(values: Float32, matrix: Float32) -> Float32:
     return product
 
 
-def softmax(logits: Float64) -> Float64:
-    """Probabilities from unnormalised log-probabilities, by rows. (r, k) -> (r, k)."""
-    shares: Float64 = np.exp(logits - over_classes(np.maximum, logits)[:, None])
-    shares /= over_classes(np.add, shares)[:, None]
+def row_blocks(rows: int, width: int) -> Iterator[slice]:
+    """The rows of an array of this width, block by block, so that a block stays in the cache."""
+    step = max(1, _BLOCK_CELLS // max(width, 1))
+    for start in range(0, rows, step):
+        yield slice(start, min(start + step, rows))
+
+
+def softmax(logits: Float64, out: Float64 | None = None) -> Float64:
+    """Probabilities from unnormalized log-probabilities, by rows. (r, k) -> (r, k).
+
+    Args:
+        logits: The log-probabilities.
+        out: Where the result goes; the logits themselves are a good place.
+    """
+    shares = np.empty(logits.shape) if out is None else out
+    if logits.shape[1] == 2:
+        return softmax_of_two(logits[:, 1] - logits[:, 0], shares)
+    for block in row_blocks(*logits.shape):
+        part = np.subtract(logits[block], over_classes(np.maximum, logits[block])[:, None], out=shares[block])
+        np.exp(part, out=part)
+        part /= over_classes(np.add, part)[:, None]
     return shares
+
+
+def softmax_of_two(lead: Float64, out: Float64) -> Float64:
+    """Probabilities of two classes, from the log-odds of the second, with one exponential per row. (r,) -> (r, 2)."""
+    for block in row_blocks(len(lead), 1):
+        odds = np.exp(np.minimum(-lead[block], _LARGEST_EXPONENT))  # of the first
+        second = np.divide(1, 1 + odds, out=out[block, 1])
+        np.multiply(odds, second, out=out[block, 0])
+    return out
 
 
 def over_classes(reduce_two: np.ufunc, values: Float64) -> Float64:
@@ -94,9 +122,54 @@ def over_classes(reduce_two: np.ufunc, values: Float64) -> Float64:
     return reduce(reduce_two, values.T)
 
 
+def scale_rows(values: Float64, factors: Float64) -> None:
+    """Multiply each row by its factor, in place: column by column where they are few. (r, c), (r,)."""
+    if values.shape[1] > _MANY_CLASSES:
+        values *= factors[:, None]
+        return
+    for column in values.T:
+        column *= factors
+
+
 def sigmoid(values: Float64) -> Float64:
     """1 / (1 + exp(-x)), without overflow."""
     return 0.5 * (1 + np.tanh(0.5 * values))
+
+
+def gather_blocks(values: Float64, index: Ints, starts: Ints) -> Iterator[tuple[slice, Float64]]:
+    """Sums of gathered rows over segments that are not empty: of `values[index[starts[s]:starts[s + 1]]]` each.
+
+    The sums come block by block, so that what is done to them next finds them in the cache, and the gathered rows are
+    never all in memory. (x, c), (e,), (segments + 1,) -> segments, (segments, c).
+    """
+    segments, columns = len(starts) - 1, values.shape[1]
+    if 0 < len(index) * columns <= _BLOCK_CELLS:
+        yield slice(0, segments), np.add.reduceat(values.take(index, axis=0), starts[:-1])
+        return
+    width = columns if columns > _MANY_CLASSES else columns * (len(index) // max(segments, 1) + 1)
+    for block in row_blocks(segments, width):
+        bounds = starts[block.start : block.stop + 1]
+        yield block, _gather_block(values, index[bounds[0] : bounds[-1]], bounds - bounds[0])
+
+
+def _gather_block(values: Float64, index: Ints, starts: Ints) -> Float64:
+    columns, sizes = values.shape[1], starts[1:] - starts[:-1]
+    if columns <= _MANY_CLASSES:
+        return np.add.reduceat(values.take(index, axis=0), starts[:-1])
+    if (sizes == sizes[0]).all():
+        return np.add.reduce(values.take(index, axis=0).reshape(len(sizes), -1, columns), axis=1)
+    sums, bounds = np.empty((len(sizes), columns)), starts.tolist()
+    for segment, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False)):
+        np.add.reduce(values.take(index[start:end], axis=0), axis=0, out=sums[segment])
+    return sums
+
+
+def gather_sums(values: Float64, index: Ints, starts: Ints) -> Float64:
+    """The blocks of `gather_blocks` as one array. (x, c), (e,), (segments + 1,) -> (segments, c)."""
+    sums = np.empty((len(starts) - 1, values.shape[1]))
+    for block, part in gather_blocks(values, index, starts):
+        sums[block] = part
+    return sums
 
 
 def find_first(numbers: Ints) -> NDArray[np.bool_]:
@@ -112,7 +185,12 @@ def hash_rows(starts: Ints, lf: Ints, vote: Ints, k: int, seed: int) -> Keys:
     Two different rows collide with probability 2^-64; callers verify. Seeds may have any size and count modulo 2^24:
     they stand above the votes in 64 bits. (p + 1,), (e,), (e,) -> (p,).
     """
-    terms = mix_bits((lf * k + vote).astype(np.uint64) + np.uint64((seed + 1) % _HASH_SEEDS << 40))
+    numbers, above = lf * k + vote, np.uint64((seed + 1) % _HASH_SEEDS << 40)
+    top = int(numbers.max(initial=0)) + 1
+    if top < len(numbers):
+        terms = mix_bits(np.arange(top, dtype=np.uint64) + above).take(numbers)
+    else:
+        terms = mix_bits(numbers.astype(np.uint64) + above)
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(terms, dtype=np.uint64)])
     hashes: Keys = sums[starts[1:]] - sums[starts[:-1]]
     return hashes
@@ -294,7 +372,7 @@ class VoteLayout:
 
     def __init__(self, starts: Ints, lf: Ints, vote: Ints, counts: Ints) -> None:
         sizes = np.diff(starts)
-        self.row_order = _stable_order(sizes.max(initial=0) - sizes)
+        self.row_order = stable_order(sizes.max(initial=0) - sizes)
         place = np.empty(len(sizes), np.intp)
         place[self.row_order] = np.arange(len(sizes))
         rows = np.repeat(np.arange(len(sizes)), sizes)
@@ -319,7 +397,7 @@ class VoteLayout:
         padded = -(-sizes // block) * block
         index = np.zeros(padded.sum(), np.intp)
         weight = np.zeros(len(index), np.float32)
-        by_column = _stable_order(self.lf)
+        by_column = stable_order(self.lf)
         shift = np.repeat(np.cumsum(padded) - padded - (np.cumsum(sizes) - sizes), sizes)
         index[np.arange(len(by_column)) + shift] = by_column
         weight[np.arange(len(by_column)) + shift] = self.weight[by_column]
@@ -360,7 +438,7 @@ def _without_gaps(numbers: Ints) -> tuple[NDArray[np.intp], int]:
     return (np.cumsum(present) - 1)[numbers], int(present.sum())
 
 
-def _stable_order(numbers: Ints) -> NDArray[np.intp]:
+def stable_order(numbers: Ints) -> NDArray[np.intp]:
     """A stable argsort of small numbers; 16-bit ones are sorted by radix, in linear time."""
     small = len(numbers) and numbers.max() < 1 << 16
     return np.argsort(numbers.astype(np.uint16) if small else numbers, kind="stable")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
+from hyperlabel.kernels import Float64, Ints
 
 Metric = Literal["accuracy", "f1"]
 """What labels are scored by."""
@@ -19,9 +20,6 @@ METRICS: tuple[Metric, ...] = get_args(Metric)
 
 LEAST_PROBABILITY = 1e-6
 """A class that is ruled out counts as this probable in the log loss, which would be infinite otherwise."""
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.integer]
 
 
 def check_metric(metric: str, argument: str = "metric") -> Metric:
@@ -92,7 +90,7 @@ def f1(truth: Ints, labels: Ints, n_classes: int, counts: Ints | None = None) ->
     return float(of_class[1] if n_classes == 2 else of_class[total > 0].mean())
 
 
-def brier(truth: Ints, probabilities: Floats, counts: Ints | None = None) -> float:
+def brier(truth: Ints, probabilities: Float64, counts: Ints | None = None) -> float:
     """Brier score: squared distance of the probabilities from the truth, summed over classes, mean over items.
 
     From 0, certain and right, to 2, certain and wrong. (n,), (n, k), (n,) -> score.
@@ -106,7 +104,7 @@ def brier(truth: Ints, probabilities: Floats, counts: Ints | None = None) -> flo
     return float(np.average((distance**2).sum(1), weights=weights))
 
 
-def log_loss(truth: Ints, probabilities: Floats, counts: Ints | None = None) -> float:
+def log_loss(truth: Ints, probabilities: Float64, counts: Ints | None = None) -> float:
     """Mean of -ln of the true class's probability, which counts as at least `LEAST_PROBABILITY`.
 
     (n,), (n, k), (n,) -> loss.
@@ -119,7 +117,7 @@ def log_loss(truth: Ints, probabilities: Floats, counts: Ints | None = None) -> 
     return float(np.average(-np.log(right), weights=weights))
 
 
-def _known_items(truth: Ints, counts: Ints | None) -> tuple[NDArray[np.intp], Floats]:
+def _known_items(truth: Ints, counts: Ints | None) -> tuple[NDArray[np.intp], Float64]:
     """Rows whose truth is known, and how many items each stands for. (n,), (n,) -> (r,), (r,)."""
     known = np.flatnonzero(truth >= 0)
     weights = np.ones(len(known)) if counts is None else counts[known].astype(np.float64)

@@ -17,7 +17,7 @@ from hyperlabel.classes import Classes, complete_classes, missing_from, show_som
 from hyperlabel.errors import VotesError, WeightsError
 from hyperlabel.kernels import Groups, Ints, group_keys, hash_rows, key_space, pack_rows
 from hyperlabel.rows import Rows
-from hyperlabel.tensors import read_tensors, write_tensors
+from hyperlabel.tensors import plain_classes, read_tensors, write_tensors
 from hyperlabel.votes import ABSTAIN, Votes, match_lfs, to_votes
 
 Scalar = TypeVar("Scalar", bound=np.generic)
@@ -66,7 +66,7 @@ class Patterns:
         m, k = votes.n_lfs, votes.n_classes
         if votes.cells is not None and key_space(m, k) <= 1 << 64:
             groups = group_keys(pack_rows(votes.cells, k), key_space(m, k))
-            rows = Rows.from_cells(votes.cells[groups.example])
+            rows = Rows.from_cells(votes.cells, groups.example)
         else:
             rows = votes.rows
             groups = _group_rows(rows, k)
@@ -95,7 +95,8 @@ class Patterns:
         """
         merged: Patterns | None = None
         for number, chunk in enumerate(chunks):
-            patterns = replace(to_patterns(chunk, n_classes=n_classes, classes=classes), inverse=None)
+            names = None if merged is None else merged.lf_names
+            patterns = replace(to_patterns(chunk, n_classes=n_classes, classes=classes, lfs=names), inverse=None)
             try:
                 merged = patterns if merged is None else merged.merge(patterns)
             except VotesError as error:
@@ -120,6 +121,8 @@ class Patterns:
         classes = self.classes + missing_from(self.classes, other.classes)
         one, two = self.with_classes(classes), other.with_classes(classes).with_lfs(self.lf_names)
         counts = np.concatenate([one.counts, two.counts])
+        if counts.sum(dtype=np.float64) >= 2.0**63:
+            raise VotesError("patterns of 2^63 items and more cannot be counted; merge fewer of them")
         rows = one.rows.concatenate(two.rows)
         names = self.lf_names or other.lf_names
         joined = Patterns(rows.starts, rows.lf, rows.vote, counts, self.n_lfs, len(classes), None, names, classes)
@@ -140,7 +143,10 @@ class Patterns:
     def split(self, most: int) -> Iterator["Patterns"]:
         """The patterns in chunks of at most so many."""
         for start in range(0, self.n_patterns, most):
-            yield self.take(np.arange(start, min(start + most, self.n_patterns)))
+            stop = min(start + most, self.n_patterns)
+            votes = slice(self.starts[start], self.starts[stop])
+            starts = self.starts[start : stop + 1] - self.starts[start]
+            yield self.with_rows(Rows(starts, self.lf[votes], self.vote[votes]), self.counts[start:stop])
 
     def with_classes(self, classes: Classes) -> "Patterns":
         """The same votes with other classes, which must hold every class that is voted for.
@@ -164,16 +170,16 @@ class Patterns:
         if names is None or self.lf_names is None or self.lf_names == names:
             return self
         order = match_lfs(self.lf_names, names)  # (m,) where each name stands here
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        rows = Rows.from_triples(self.row, place[self.lf], self.vote, self.n_patterns)
+        index = np.empty(len(order), np.int64)
+        index[order] = np.arange(len(order))
+        rows = Rows.from_triples(self.row, index[self.lf], self.vote, self.n_patterns)
         return replace(self, starts=rows.starts, lf=rows.lf, vote=rows.vote, lf_names=names)
 
     def save(self, path: str | Path) -> None:
         """Write the patterns and their counts to a safetensors file; items keep no number of their pattern."""
         arrays = {name: np.asarray(getattr(self, name), np.int64) for name in ("starts", "lf", "vote", "counts")}
         names = None if self.lf_names is None else list(self.lf_names)
-        header = {"n_lfs": self.n_lfs, "lf_names": names, "classes": list(self.classes)}
+        header = {"n_lfs": self.n_lfs, "lf_names": names, "classes": plain_classes(self.classes)}
         write_tensors(path, arrays, header, "patterns")
 
     @classmethod
@@ -184,30 +190,29 @@ class Patterns:
             WeightsError: The file is broken or holds something else.
         """
         arrays, header = read_tensors(path, "patterns")
-        names = header["lf_names"]
-        patterns = cls(
-            **{name: arrays[name] for name in ("starts", "lf", "vote", "counts")},
-            n_lfs=header["n_lfs"],
-            n_classes=len(header["classes"]),
-            lf_names=None if names is None else tuple(names),
-            classes=tuple(header["classes"]),
-        )
+        try:
+            names, classes = header["lf_names"], tuple(plain_classes(header["classes"]))
+            starts, lf, vote, counts = (arrays[name] for name in ("starts", "lf", "vote", "counts"))
+            lf_names = None if names is None else tuple(names)
+            patterns = cls(starts, lf, vote, counts, int(header["n_lfs"]), len(classes), None, lf_names, classes)
+        except (KeyError, TypeError, ValueError) as error:
+            raise WeightsError(f"{path} holds no whole patterns ({error}); save it again") from error
         _check_loaded(patterns, path)
         return patterns
 
     def join_equal(self) -> tuple["Patterns", NDArray[np.intp]]:
-        """Equal rows as one: the patterns, and the place of each row among them. -> patterns, (p,).
+        """Equal rows as one: the patterns, and the index of each row among them. -> patterns, (p,).
 
         >>> rows = Patterns(np.array([0, 1, 2]), np.array([0, 0]), np.array([1, 1]), np.array([3, 4]), 2, 2)
-        >>> joined, place = rows.join_equal()
-        >>> joined.counts.tolist(), place.tolist()
+        >>> joined, index = rows.join_equal()
+        >>> joined.counts.tolist(), index.tolist()
         ([7], [0, 0])
         """
         groups = _group_rows(self.rows, self.n_classes)
         counts = np.zeros(len(groups.counts), np.int64)
         np.add.at(counts, groups.inverse, self.counts)
-        place = groups.inverse.astype(np.intp, copy=False)
-        return self.with_rows(self.rows.take(groups.example), counts), place
+        index = groups.inverse.astype(np.intp, copy=False)
+        return self.with_rows(self.rows.take(groups.example), counts), index
 
     @property
     def rows(self) -> Rows:
@@ -247,13 +252,30 @@ class Patterns:
         >>> one.find(Patterns.from_votes(Votes.from_array([[1, 1]]))).tolist()
         [-1, 0]
         """
-        if self.n_lfs != other.n_lfs:
+        if self.n_lfs != other.n_lfs or other.n_patterns == 0:
             return np.full(self.n_patterns, -1, np.intp)
+        keys, order = other._by_hash
+        wanted = hash_rows(self.starts, self.lf, self.vote, other.n_classes, 0)
+        nearest = np.minimum(keys.searchsorted(wanted), len(keys) - 1)
+        index = np.where(keys[nearest] == wanted, order[nearest], -1)
+        found = np.flatnonzero(index >= 0)
+        if len(found) == 0 or self.rows.equal_to(found, other.rows, index[found]):
+            return index
+        return self._find_by_groups(other)  # rows of one hash that differ
+
+    @cached_property
+    def _by_hash(self) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
+        """Hashes of the patterns, sorted, and the pattern of each. (p,), (p,)."""
+        keys = hash_rows(self.starts, self.lf, self.vote, self.n_classes, 0)
+        order = np.argsort(keys)
+        return keys[order], order
+
+    def _find_by_groups(self, other: "Patterns") -> NDArray[np.intp]:
         rows = other.rows.concatenate(self.rows)
         groups = _group_rows(rows, max(self.n_classes, other.n_classes))
-        place = np.full(len(groups.counts), -1, np.intp)
-        place[groups.inverse[: other.n_patterns]] = np.arange(other.n_patterns)
-        return place[groups.inverse[other.n_patterns :]]
+        index = np.full(len(groups.counts), -1, np.intp)
+        index[groups.inverse[: other.n_patterns]] = np.arange(other.n_patterns)
+        return index[groups.inverse[other.n_patterns :]]
 
     def count_labels(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """How many items of each pattern have each class. (n,) class numbers, -1 for unknown -> (p, k)."""
@@ -262,7 +284,7 @@ class Patterns:
         return np.bincount(flat, minlength=self.n_patterns * self.n_classes).reshape(-1, self.n_classes)
 
     def expand(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
-        """From one value a pattern to one value an item. (p, ...) -> (n, ...)."""
+        """From one value per pattern to one value per item. (p, ...) -> (n, ...)."""
         return values.take(self._inverse(), axis=0)
 
     def _inverse(self) -> Ints:
@@ -271,14 +293,20 @@ class Patterns:
         return self.inverse
 
 
-def to_patterns(data: object, *, n_classes: int | None = None, classes: Sequence[Hashable] | None = None) -> Patterns:
+def to_patterns(
+    data: object,
+    *,
+    n_classes: int | None = None,
+    classes: Sequence[Hashable] | None = None,
+    lfs: Sequence[str] | None = None,
+) -> Patterns:
     """Patterns from whatever holds votes, or from patterns.
 
     >>> to_patterns([[0, -1], [1, 1], [1, 1]]).counts.tolist()
     [1, 2]
     """
     if not isinstance(data, Patterns):
-        return Patterns.from_votes(to_votes(data, n_classes=n_classes, classes=classes))
+        return Patterns.from_votes(to_votes(data, n_classes=n_classes, classes=classes, lfs=lfs))
     stated = state_classes(n_classes, classes)
     if stated is None:
         return data
@@ -287,10 +315,13 @@ def to_patterns(data: object, *, n_classes: int | None = None, classes: Sequence
 
 def _check_loaded(patterns: Patterns, path: str | Path) -> None:
     """Check what a file claims before anything is indexed with it."""
-    starts, sizes = patterns.starts, np.diff(patterns.starts)
-    votes = len(patterns.vote)
-    whole = starts.ndim == 1 and len(starts) == patterns.n_patterns + 1 and starts[0] == 0 and starts[-1] == votes
-    if not whole or len(patterns.lf) != votes or (sizes < 0).any() or (patterns.counts < 0).any():
+    starts, votes = patterns.starts, len(patterns.vote)
+    arrays = starts, patterns.lf, patterns.vote, patterns.counts
+    whole = all(array.ndim == 1 and array.dtype == np.int64 for array in arrays)
+    whole = whole and len(starts) == patterns.n_patterns + 1 and len(patterns.lf) == votes
+    whole = whole and starts[0] == 0 and starts[-1] == votes and bool((np.diff(starts) >= 0).all())
+    names = patterns.n_lfs if patterns.lf_names is None else len(patterns.lf_names)
+    if not whole or (patterns.counts < 0).any() or names != patterns.n_lfs:
         raise WeightsError(f"{path} holds patterns whose parts do not fit each other; save it again")
     for name, numbers, top in (("lf", patterns.lf, patterns.n_lfs), ("vote", patterns.vote, patterns.n_classes)):
         if votes and not 0 <= numbers.min() <= numbers.max() < top:

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 Ints = NDArray[np.integer]
 Numbers = NDArray[np.int64]
 
+_BLOCK_CELLS = 1 << 14  # cells that are read at a time, so that they stay in the cache
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
@@ -27,14 +29,21 @@ class Rows:
     vote: Numbers
 
     @classmethod
-    def from_cells(cls, cells: Ints) -> "Rows":
-        """From a dense array. (n, m) -> rows."""
-        voted = np.ascontiguousarray(cells >= 0)
-        flat = np.flatnonzero(voted)
-        starts = np.zeros(len(cells) + 1, np.int64)
-        np.cumsum(np.count_nonzero(voted, axis=1), out=starts[1:])
-        votes = np.ascontiguousarray(cells).reshape(-1)[flat]
-        return cls(starts, flat % cells.shape[1], votes.astype(np.int64))
+    def from_cells(cls, cells: Ints, index: Ints | None = None) -> "Rows":
+        """From a dense array, or from the rows of an index into it. (n, m) -> rows."""
+        m = cells.shape[1]
+        index = np.arange(len(cells)) if index is None else index
+        step = max(1, _BLOCK_CELLS // m)
+        starts = np.zeros(len(index) + 1, np.int64)
+        np.cumsum(_count_votes(cells, step)[index], out=starts[1:])
+        lf, vote = np.empty(starts[-1], np.int64), np.empty(starts[-1], np.int64)
+        lf_of_cell = np.tile(np.arange(m), min(step, len(index)))
+        for first in range(0, len(index), step):
+            block = cells.take(index[first : first + step], axis=0).reshape(-1)
+            voted = np.flatnonzero(block >= 0)
+            votes = slice(starts[first], starts[min(first + step, len(index))])
+            lf[votes], vote[votes] = lf_of_cell.take(voted), block.take(voted)
+        return cls(starts, lf, vote)
 
     @classmethod
     def from_triples(cls, item: Ints, lf: Ints, vote: Ints, n: int) -> "Rows":
@@ -63,3 +72,21 @@ class Rows:
             return False
         source = np.repeat(self.starts[index] - self.starts[:-1], sizes) + np.arange(self.starts[-1])
         return np.array_equal(self.lf[source], self.lf) and np.array_equal(self.vote[source], self.vote)
+
+    def equal_to(self, index: Ints, other: "Rows", other_index: Ints) -> bool:
+        """Whether the rows of an index equal other rows of another index, one by one."""
+        here, there = self.starts[index], other.starts[other_index]
+        sizes = self.starts[index + 1] - here
+        if (other.starts[other_index + 1] - there != sizes).any():
+            return False
+        source = (here - np.cumsum(sizes) + sizes).repeat(sizes) + np.arange(sizes.sum())
+        shifted = source + (there - here).repeat(sizes)
+        same_lfs, same_votes = self.lf[source] == other.lf[shifted], self.vote[source] == other.vote[shifted]
+        return bool(same_lfs.all() and same_votes.all())
+
+
+def _count_votes(cells: Ints, step: int) -> Numbers:
+    """The votes of each row, so many rows at a time; a product with ones is the quickest way to add short rows."""
+    ones = np.ones(cells.shape[1], np.float32)
+    counts = [(cells[i : i + step] >= 0).astype(np.float32) @ ones for i in range(0, len(cells), step)]
+    return np.concatenate(counts).astype(np.int64)

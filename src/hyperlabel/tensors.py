@@ -7,6 +7,7 @@ checksum covers the header and all arrays, so that a damaged file is refused and
 import hashlib
 import json
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,24 @@ MOST_DEPTH = 20  # of nested lists in a header
 _TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"')  # of JSON
 
 Arrays = dict[str, NDArray[Any]]
+
+
+def plain_classes(classes: Iterable[object]) -> list[Any]:
+    """Classes as a header keeps them.
+
+    Raises:
+        WeightsError: JSON does not know one of them.
+
+    >>> plain_classes(("ham", "spam"))
+    ['ham', 'spam']
+    """
+    names = list(classes)
+    for name in names:
+        if not isinstance(name, bool | int | float | str):
+            raise WeightsError(
+                f"classes holds {name!r:.60}, a {type(name).__name__}; only texts and numbers can be saved"
+            )
+    return names
 
 
 def write_tensors(path: str | Path, arrays: Arrays, header: dict[str, Any], kind: str) -> None:

@@ -111,18 +111,18 @@ MOST_WEIGHT = 1e6  # sums of products of larger ones could leave the range of fl
 def _shapes_of(header: dict[str, Any], path: str) -> tuple[str, dict[str, tuple[int, ...]]]:
     """The sizes of a header in words, and the names and shapes of the arrays that they ask for."""
     if "steps" in header:
-        width, steps = header.get("width"), header["steps"]
-        _check_sizes(path, [width, steps], "width and steps, two positive integers")
+        sizes = [header.get("width"), header["steps"]]
+        width, steps = _check_sizes(path, sizes, "width and steps, two positive integers")
         return f"width {width}", unrolled_shapes(width, steps)
-    widths = header.get("widths")
-    _check_sizes(path, widths, "widths, a list of positive integers")
+    widths = _check_sizes(path, header.get("widths"), "widths, a list of positive integers")
     return f"widths {widths}", paper_shapes(widths)
 
 
-def _check_sizes(path: str, sizes: Any, wanted: str) -> None:
+def _check_sizes(path: str, sizes: Any, wanted: str) -> list[int]:
     whole = isinstance(sizes, list) and 0 < len(sizes) <= MOST_LAYERS and all(type(size) is int for size in sizes)
     if not whole or not all(1 <= size <= MOST_WIDTH for size in sizes):
         raise WeightsError(f"{path} has sizes {sizes!r:.80} in its header; expected {wanted} up to {MOST_WIDTH}")
+    return list(sizes)
 
 
 TERMS = ("self", "row", "column", "all")

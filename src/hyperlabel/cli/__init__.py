@@ -2,16 +2,29 @@
 
 import importlib.util
 import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from hyperlabel.errors import HyperlabelError, require
+from hyperlabel.files import discard_parts
+from hyperlabel.printable import printable
+from hyperlabel.tables.spool import discard_spooled
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+INTERRUPTED, TERMINATED = 130, 143
+"""Exit codes after Ctrl-C and SIGTERM, as shells have them."""
 
 
 def main() -> None:
     """Run the command line; a mistake is one line on standard error and exit code 2."""
+    with ending_on_sigterm():
+        sys.exit(_run())
+
+
+def _run() -> int:
+    """Run the command; returns the exit code."""
     try:
         for package in ("typer", "rich", "polars"):
             if importlib.util.find_spec(package) is None:  # found, but not loaded: help must be quick
@@ -21,12 +34,51 @@ def main() -> None:
         code = run(sys.argv[1:])
         sys.stdout.flush()
     except HyperlabelError as error:
-        print(f"hyperlabel: {' '.join(str(error).split())}", file=sys.stderr)
-        code = 2
+        _complain(str(error))
+        return 2
     except KeyboardInterrupt:
-        code = INTERRUPTED
-    except BrokenPipeError:
-        # The reader, `head` say, has enough. What is left in the buffer must not raise again at exit.
+        discard_parts()
+        return INTERRUPTED
+    except OSError as error:
+        # Standard output is gone or full. What is left in the buffer must not raise again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 1
-    sys.exit(code)
+        _complain(f"standard output was not written to its end: {error.strerror or error}")
+        return 1
+    return code
+
+
+def _complain(message: str) -> None:
+    """One line on standard error, whatever letters the terminal knows."""
+    line = printable(" ".join(message.split()))
+    encoding = sys.stderr.encoding or "ascii"
+    print(f"hyperlabel: {line.encode(encoding, 'backslashreplace').decode(encoding)}", file=sys.stderr)
+
+
+@contextmanager
+def ending_on_sigterm() -> Iterator[None]:
+    """Let SIGTERM end the process at once and leave nothing behind, also while foreign code is at work.
+
+    Python's handlers wait until foreign code, such as Polars' while it writes, returns; so a thread is woken instead.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    woken, wake = os.pipe()
+    os.set_blocking(wake, False)
+    before = signal.set_wakeup_fd(wake, warn_on_full_buffer=False), signal.signal(signal.SIGTERM, lambda *_: None)
+    threading.Thread(target=_end_when_woken, args=[woken], daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before[0])
+        signal.signal(signal.SIGTERM, before[1])
+        os.close(wake)
+
+
+def _end_when_woken(woken: int) -> None:
+    while number := os.read(woken, 1):
+        if number[0] == signal.SIGTERM:
+            discard_parts()
+            discard_spooled()
+            os._exit(TERMINATED)
+    os.close(woken)

@@ -1,7 +1,6 @@
 """The analysis of LFs that a command asks for, and how it is shown in a terminal."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -27,10 +26,10 @@ _NAME_WIDTH = 28  # letters of an LF's name that stay in one line
 _PAIRS = 20  # shown; the number of all is said
 
 
-def read_analysis(path: Path, selection: Selection, truth: str | None, model: str) -> tuple[Source, LFAnalysis]:
+def read_analysis(votes: str, selection: Selection, truth: str | None, model: str) -> tuple[Source, LFAnalysis]:
     """Votes by the options that commands share, analyzed by a model; with everything slow already computed."""
     estimator = make_model(model)
-    source = open_source(path, selection.of_model(estimator), labels=[truth] if truth else [])
+    source = open_source(votes, selection.of_model(estimator), labels=[truth] if truth else [])
     known = None if truth is None else read_labels(truth, source, "truth")
     with say_warnings(), console.status("looking at the votes without each LF"):
         analysis = LFAnalysis(source.votes, known, model=estimator)

@@ -1,21 +1,32 @@
 """`hyperlabel analyze`: what each LF is worth."""
 
-from pathlib import Path
 from typing import Annotated
 
-from hyperlabel.cli.options import ClassNames, LfNames, LongNames, ModelName, Option, TruthName, VotesPath
+from hyperlabel.cli.options import (
+    ClassNames,
+    Delimiter,
+    Encoding,
+    LfNames,
+    LongNames,
+    ModelName,
+    Option,
+    TruthName,
+    VotesName,
+)
 
-OUT_HELP = "Write the table of LFs to a csv, tsv or parquet file as well."
+OUT_HELP = "Write the table of LFs to a file as well: csv, tsv, JSON lines, parquet, Arrow."
 
 
 def analyze(
-    votes: VotesPath,
+    votes: VotesName,
     truth: TruthName = None,
-    out: Annotated[Path | None, Option("--out", "-o", metavar="FILE", help=OUT_HELP)] = None,
+    out: Annotated[str | None, Option("--out", "-o", metavar="FILE", help=OUT_HELP)] = None,
     model: ModelName = "hlm2",
     classes: ClassNames = None,
     lfs: LfNames = None,
     long: LongNames = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
 ) -> None:
     """Show what each LF of VOTES is worth.
 
@@ -23,15 +34,17 @@ def analyze(
     when the LF is left out; and pairs of LFs that say the same thing twice.
     """
     from hyperlabel.cli.analysis import lf_table, print_pairs, print_totals, read_analysis
-    from hyperlabel.cli.tables import Selection, check_output, write_table
+    from hyperlabel.cli.tables import Selection, check_output
     from hyperlabel.cli.terminal import output, say
+    from hyperlabel.tables import write_table
 
     check_output(out)
-    _, analysis = read_analysis(votes, Selection.parse(lfs=lfs, long=long, classes=classes), truth, model)
+    selection = Selection.parse(lfs=lfs, long=long, classes=classes, delimiter=delimiter, encoding=encoding)
+    _, analysis = read_analysis(votes, selection, truth, model)
     summary = analysis.summary()
     output.print(lf_table(summary.to_polars()))
     print_pairs(analysis)
     print_totals(analysis)
     if out is not None:
-        write_table(summary.to_polars(), out)
+        write_table(summary.to_polars(), out, argument="--out")
         say(f"wrote {out}: {len(summary):,} rows")

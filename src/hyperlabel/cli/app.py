@@ -11,6 +11,8 @@ import hyperlabel
 from hyperlabel.cli.analyze import analyze
 from hyperlabel.cli.compare import compare
 from hyperlabel.cli.demo import demo
+from hyperlabel.cli.export import export
+from hyperlabel.cli.fit import fit
 from hyperlabel.cli.label import label
 from hyperlabel.cli.report import report
 from hyperlabel.cli.train import train
@@ -18,6 +20,8 @@ from hyperlabel.errors import ParameterError
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 app.command()(label)
+app.command()(fit)
+app.command()(export)
 app.command()(analyze)
 app.command()(report)
 app.command()(compare)

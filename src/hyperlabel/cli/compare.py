@@ -2,13 +2,24 @@
 
 from typing import Annotated
 
-from hyperlabel.cli.options import METRIC_HELP, ClassNames, GoldName, LfNames, LongNames, Option, VotesPath, split_names
+from hyperlabel.cli.options import (
+    METRIC_HELP,
+    ClassNames,
+    Delimiter,
+    Encoding,
+    GoldName,
+    LfNames,
+    LongNames,
+    Option,
+    VotesName,
+    split_names,
+)
 
 TRUTH_HELP = "True classes, for the score; given in the same ways as gold."
 
 
 def compare(
-    votes: VotesPath,
+    votes: VotesName,
     truth: Annotated[str, Option(metavar="COLUMN|FILE", help=TRUTH_HELP)],
     gold: GoldName = None,
     models: Annotated[str | None, Option(metavar="A,B,...", help="Some models only, such as hlm,mv,ds.")] = None,
@@ -16,6 +27,8 @@ def compare(
     classes: ClassNames = None,
     lfs: LfNames = None,
     long: LongNames = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
 ) -> None:
     """Compare all label models on VOTES.
 
@@ -29,7 +42,7 @@ def compare(
 
     measure = check_metric(metric, "--metric")
     names = choose_models(split_names(models, "--models"), with_gold=gold is not None)
-    selection = Selection.parse(lfs=lfs, long=long, classes=classes)
+    selection = Selection.parse(lfs=lfs, long=long, classes=classes, delimiter=delimiter, encoding=encoding)
     source = open_source(votes, selection, labels=[truth, gold] if gold else [truth])
     task = read_truth(source, truth, gold)
     output.print(result_table(compare_models(names, task, measure), measure, task.votes.n_classes))

@@ -1,22 +1,26 @@
 """`hyperlabel label`: votes in, labels out."""
 
-from pathlib import Path
 from typing import Annotated
 
 from hyperlabel.cli.options import (
     ENGINES,
     METRIC_HELP,
     ClassNames,
+    Delimiter,
+    Encoding,
     GoldName,
     LfNames,
     LongNames,
     ModelName,
     Option,
-    VotesPath,
+    VotesName,
 )
 from hyperlabel.errors import ParameterError
 
-OUT_HELP = "csv, tsv or parquet file; without it csv goes to standard output."
+OUT_HELP = (
+    "csv, tsv, JSON lines (each also .gz, .zst), parquet or Arrow file; without it, or with -, csv goes to standard "
+    "output."
+)
 BALANCE_HELP = "Known shares of the classes, such as 0.9,0.1, in the order of --classes."
 GOOD_AT_HELP = f"What labels are to be good at: {METRIC_HELP}; f1 pays with --class-balance."
 ENGINE_HELP = (
@@ -28,8 +32,8 @@ SEED_HELP = "For --tie-break random."
 
 
 def label(
-    votes: VotesPath,
-    out: Annotated[Path | None, Option("--out", "-o", metavar="FILE", help=OUT_HELP)] = None,
+    votes: VotesName,
+    out: Annotated[str | None, Option("--out", "-o", metavar="FILE", help=OUT_HELP)] = None,
     gold: GoldName = None,
     model: ModelName = "hlm2",
     classes: ClassNames = None,
@@ -41,6 +45,8 @@ def label(
     probabilities: Annotated[bool, Option("--probabilities", help="Add a column p_<class> for each class.")] = False,
     metric: Annotated[str, Option(metavar="NAME", help=GOOD_AT_HELP)] = "accuracy",
     engine: Annotated[str, Option(metavar="NAME", help=ENGINE_HELP)] = "auto",
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
 ) -> None:
     """Label every item of VOTES.
 
@@ -49,31 +55,30 @@ def label(
     """
     from hyperlabel.cli.labeling import Labeling, print_label_counts
     from hyperlabel.cli.models import make_model, refuse_for_fitted, set_balance
-    from hyperlabel.cli.tables import Selection, check_output, choose_engine, scan_result, write_table
-    from hyperlabel.cli.terminal import say
+    from hyperlabel.cli.tables import Selection, check_output, choose_engine, open_table, scan_labels
+    from hyperlabel.cli.terminal import say, say_warnings
     from hyperlabel.metrics import check_metric
+    from hyperlabel.printable import printable
+    from hyperlabel.tables import write_table
 
     if tie_break not in (None, "first", "abstain", "random"):
         raise ParameterError(f"--tie-break is '{tie_break}'; expected first, abstain or random")
     wanted = check_metric(metric, "--metric")
-    selection = Selection.parse(lfs=lfs, long=long, classes=classes)
-    chosen = choose_engine(engine, votes, out, long=selection.long, gold=gold)
-    check_output(out, folder=chosen in ("spark", "dask"))
+    selection = Selection.parse(lfs=lfs, long=long, classes=classes, delimiter=delimiter, encoding=encoding)
+    check_output(out, folder=engine in ("spark", "dask"))
     estimator = make_model(model, tie_break=tie_break, seed=seed)
     refuse_for_fitted(estimator, model, gold=gold, classes=classes, class_balance=class_balance)
     if class_balance is not None:
         set_balance(estimator, class_balance, selection.classes, model)
-    task = Labeling(estimator, votes, selection.of_model(estimator), gold, probabilities, wanted)
-    if chosen == "memory":
-        table = task.in_memory()
-        write_table(table, out)
-        labels = table.lazy()
+    with say_warnings():
+        table = open_table(votes, selection)
+    chosen = choose_engine(engine, votes, table, out, long=selection.long, gold=gold)
+    task = Labeling(estimator, votes, table, selection.of_model(estimator), gold, probabilities, wanted)
+    if chosen in ("memory", "polars"):
+        result = task.in_memory() if chosen == "memory" else task.with_engine(chosen, None)
+        write_table(result, out or "-", metadata=task.metadata, argument="--out")
     else:
-        result = task.with_engine(chosen, out)
-        if out is None:
-            write_table(result.collect(engine="streaming"), None)
-        else:
-            labels = scan_result(out)
-    if out is not None:
-        rows = print_label_counts(labels)
-        say(f"wrote {out}: {rows:,} rows")
+        task.with_engine(chosen, out)
+    if out is not None and out != "-":
+        rows = print_label_counts(scan_labels(out))
+        say(f"wrote {printable(out)}: {rows:,} rows")

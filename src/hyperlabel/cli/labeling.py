@@ -1,18 +1,20 @@
 """Labeling a table, in memory or by an engine."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl
-from rich.table import Table
+from rich.table import Table as Shown
 
 from hyperlabel.added import add_labels
-from hyperlabel.cli.tables import Selection, match_classes, open_source, read_labels, scan
+from hyperlabel.cli.tables import Selection, Source, match_classes, read_labels, read_source, wide_columns
 from hyperlabel.cli.terminal import console, say_warnings
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
-from hyperlabel.read import lf_columns
+from hyperlabel.printable import printable
+from hyperlabel.provenance import provenance
+from hyperlabel.read import number_texts
+from hyperlabel.tables import Table
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,8 @@ class Labeling:
 
     Attributes:
         model: The label model; a fitted one labels in its state.
-        votes: The table or array of votes.
+        votes: What the user called the votes.
+        table: The table of votes; None for an array.
         selection: Which columns are LFs, and the classes.
         gold: A column or file of known classes.
         probabilities: Whether to add the probabilities of all classes.
@@ -29,37 +32,44 @@ class Labeling:
     """
 
     model: LabelModel
-    votes: Path
+    votes: str
+    table: Table | None
     selection: Selection
     gold: str | None
-    probabilities: bool
-    metric: Metric
+    probabilities: bool = False
+    metric: Metric = "accuracy"
 
-    def in_memory(self) -> Any:
-        """The table with the columns that labeling adds, as a Polars frame."""
-        source = open_source(self.votes, self.selection, labels=[self.gold] if self.gold else [])
+    def fit(self) -> tuple[Source, object]:
+        """Fit the model, unless it is fitted; gives the votes and their gold."""
+        source = read_source(self.votes, self.table, self.selection, labels=[self.gold] if self.gold else [])
         gold = None if self.gold is None else read_labels(self.gold, source, "gold")
         with say_warnings():
             if not self.model.is_fitted:
                 self.model.fit(source.votes, gold)
-            labels = self.model.label(source.votes, self.metric)
+        return source, gold
+
+    def in_memory(self) -> Any:
+        """The table with the columns that labeling adds, as a Polars frame."""
+        source, gold = self.fit()
+        labels = self.model.label(source.votes, self.metric)
         if gold is not None:
             _, known = source.votes.with_classes(labels.classes).with_labels(gold, "gold")
             labels = labels.with_gold(known)
         return add_labels(source.frame, labels, probabilities=self.probabilities)
 
-    def with_engine(self, engine: str, out: Path | None) -> Any:
+    def with_engine(self, engine: str, out: str | None) -> Any:
         """As `in_memory`, where the data are; a lazy frame, or `out` if that is given."""
         from hyperlabel import engines
 
+        assert self.table is not None  # engines were refused otherwise
         classes = self.selection.classes
-        if classes is not None:
-            frame = scan(self.votes)
-            names = lf_columns(frame.collect_schema().names(), self.selection.lfs)
-            classes = match_classes(self.selection, frame.select(names))
+        if classes is not None and not self.model.is_fitted:
+            names = wide_columns(self.table, self.selection, [self.gold] if self.gold else [])
+            frame = number_texts(self.table.lazy(), names).select(names)
+            classes = match_classes(self.selection, frame)
         with say_warnings():
             return engines.label(
-                self.votes,
+                self.table,
                 lfs=self.selection.lfs,
                 model=self.model,
                 classes=classes,
@@ -70,14 +80,21 @@ class Labeling:
                 out=out,
             )
 
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What results say of themselves: what the input said, and where the labels come from."""
+        own = {} if self.table is None else dict(self.table.metadata)
+        options = {"metric": self.metric, "gold": self.gold, "source": self.votes}
+        return own | provenance(self.model, options)
+
 
 def print_label_counts(labels: pl.LazyFrame) -> int:
     """A table of how many items of a result got each label; returns how many items there are."""
     counts = labels.group_by("label").agg(pl.len().alias("items")).collect(engine="streaming")
     total = int(counts["items"].sum())
-    table = Table("label", "items", "share")
+    table = Shown("label", "items", "share")
     table.columns[1].justify = table.columns[2].justify = "right"
     for name, items in counts.sort("items", "label", descending=[True, False]).iter_rows():
-        table.add_row("(no label)" if name is None else str(name), f"{items:,}", f"{items / total:.1%}")
+        table.add_row("(no label)" if name is None else printable(name), f"{items:,}", f"{items / total:.1%}")
     console.print(table)
     return total

@@ -3,19 +3,31 @@
 from pathlib import Path
 from typing import Annotated
 
-from hyperlabel.cli.options import ClassNames, LfNames, LongNames, ModelName, Option, TruthName, VotesPath
+from hyperlabel.cli.options import (
+    ClassNames,
+    Delimiter,
+    Encoding,
+    LfNames,
+    LongNames,
+    ModelName,
+    Option,
+    TruthName,
+    VotesName,
+)
 from hyperlabel.errors import ParameterError
 from hyperlabel.files import replacing
 
 
 def report(
-    votes: VotesPath,
+    votes: VotesName,
     out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="The page, an html file.")],
     truth: TruthName = None,
     model: ModelName = "hlm2",
     classes: ClassNames = None,
     lfs: LfNames = None,
     long: LongNames = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
 ) -> None:
     """Write a page about the LFs of VOTES and the labels they make.
 
@@ -28,10 +40,11 @@ def report(
     from hyperlabel.report import Items, render
 
     _check_page(out)
-    source, analysis = read_analysis(votes, Selection.parse(lfs=lfs, long=long, classes=classes), truth, model)
+    selection = Selection.parse(lfs=lfs, long=long, classes=classes, delimiter=delimiter, encoding=encoding)
+    source, analysis = read_analysis(votes, selection, truth, model)
     ids = range(source.votes.n_items) if source.key is None else source.frame[source.key]
     texts = source.frame["text"] if "text" in source.frame.columns else None
-    page = render(analysis, Items(ids, texts), title=votes.name)
+    page = render(analysis, Items(ids, texts), title=Path(votes).name)
     _write_page(page, out)
     say(f"wrote {out}: {len(page.encode()) / 1024:,.0f} kB")
 

@@ -1,6 +1,5 @@
 """Tables that commands read and write: votes with the columns beside them, labels, results."""
 
-import sys
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,13 +10,16 @@ import polars as pl
 
 from hyperlabel.cli.options import ENGINES, split_names
 from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.files import replacing
 from hyperlabel.frames import Column
 from hyperlabel.models import LabelModel
-from hyperlabel.read import TABLES, lf_columns, read_array, read_table, read_votes
+from hyperlabel.printable import printable
+from hyperlabel.read import lf_columns, number_texts, read_votes
+from hyperlabel.tables import Table, check_folder_target, check_target, read_table
+from hyperlabel.tables.arrays import ARRAYS, read_array
 from hyperlabel.votes import Votes
+from hyperlabel.wrench import is_wrench
 
-_LARGE_CSV = 1 << 28  # bytes of a csv that is streamed, not read into memory
+_LARGE_TEXT = 1 << 28  # bytes of a csv or JSON lines that are streamed, not read into memory
 
 
 @dataclass(frozen=True)
@@ -29,15 +31,27 @@ class Selection:
         long: The columns of item, LF and vote of a long table.
         classes: All classes; None to infer them.
         as_typed: Whether classes are text that stands for whatever the votes hold.
+        delimiter: The separator of a csv; None to find it.
+        encoding: The encoding of a text table; None to find it.
     """
 
     lfs: list[str] | None = None
     long: list[str] | None = None
     classes: Sequence[Hashable] | None = None
     as_typed: bool = False
+    delimiter: str | None = None
+    encoding: str | None = None
 
     @classmethod
-    def parse(cls, *, lfs: str | None, long: str | None, classes: str | None) -> "Selection":
+    def parse(
+        cls,
+        *,
+        lfs: str | None,
+        long: str | None,
+        classes: str | None,
+        delimiter: str | None = None,
+        encoding: str | None = None,
+    ) -> "Selection":
         """From the options that commands share.
 
         >>> Selection.parse(lfs="lf_*", long=None, classes=None).lfs
@@ -48,7 +62,8 @@ class Selection:
             raise ParameterError(
                 "--lfs and --long are both given; expected --lfs for a wide table, --long for a long one"
             )
-        return cls(*names, as_typed=True)
+        separator = "\t" if delimiter in ("\\t", "tab") else delimiter
+        return cls(*names, as_typed=True, delimiter=separator, encoding=encoding)
 
     def of_model(self, model: LabelModel) -> "Selection":
         """The same, with the LFs and classes of a model where it knows them and nothing was typed."""
@@ -76,16 +91,36 @@ class Source:
     key: str | None
 
 
-def open_source(path: Path, selection: Selection, labels: Sequence[str] = ()) -> Source:
+def open_table(votes: str, selection: Selection) -> Table | None:
+    """The table that votes are in; None for an array or a WRENCH folder."""
+    path = Path(votes)
+    if path.suffix.lower() in ARRAYS or (path.is_dir() and is_wrench(path)):
+        return None
+    return Table.open(votes, delimiter=selection.delimiter, encoding=selection.encoding)
+
+
+def open_source(votes: str, selection: Selection, labels: Sequence[str] = ()) -> Source:
     """Read votes with the columns beside them. A column that is named among `labels`, gold or truth, is no LF."""
-    if path.suffix not in TABLES or path.is_dir():
-        return _open_array(path, selection)
-    frame = read_table(path)
+    return read_source(votes, open_table(votes, selection), selection, labels)
+
+
+def read_source(votes: str, table: Table | None, selection: Selection, labels: Sequence[str] = ()) -> Source:
+    """As `open_source`, of a table that was opened."""
+    if table is None:
+        return _open_array(Path(votes), selection)
+    frame = table.collect()
     if selection.long is not None:
         return _open_long(frame, selection, labels)
-    columns = [c for c in lf_columns(frame.columns, selection.lfs) if c not in labels]
-    votes = Votes.from_frame(frame, lfs=columns, classes=match_classes(selection, frame.lazy().select(columns)))
-    return Source(votes, frame, "id" if "id" in frame.columns else None)
+    columns = wide_columns(table, selection, labels)
+    numbered = number_texts(frame.lazy(), columns).collect()
+    read = Votes.from_frame(numbered, lfs=columns, classes=match_classes(selection, numbered.lazy().select(columns)))
+    return Source(read, frame, "id" if "id" in frame.columns else None)
+
+
+def wide_columns(table: Table, selection: Selection, labels: Sequence[str] = ()) -> list[str]:
+    """The columns of a wide table that are LFs; those that folders stand for are LFs only if they are named."""
+    names = [name for name in table.columns if selection.lfs is not None or name not in table.hive]
+    return [name for name in lf_columns(names, selection.lfs) if name not in labels]
 
 
 def _open_array(path: Path, selection: Selection) -> Source:
@@ -104,8 +139,9 @@ def _open_long(frame: pl.DataFrame, selection: Selection, labels: Sequence[str])
     if len(names) != 3:
         raise ParameterError(f"--long is '{','.join(names)}'; expected three columns: item,lf,vote")
     item, lf, vote = names
-    classes = match_classes(selection, frame.lazy().select([vote])) if vote in frame.columns else None
-    votes = Votes.from_long(frame, item=item, lf=lf, vote=vote, classes=classes)
+    numbered = number_texts(frame.lazy(), [vote]).collect()
+    classes = match_classes(selection, numbered.lazy().select([vote])) if vote in frame.columns else None
+    votes = Votes.from_long(numbered, item=item, lf=lf, vote=vote, classes=classes)
     items = frame.select(item).unique(maintain_order=True)
     for name in labels:
         if name in frame.columns and name not in names:
@@ -153,7 +189,9 @@ def _numbers(classes: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
     return [int(str(c)) for c in classes]
 
 
-def choose_engine(engine: str, votes: Path, out: Path | None, *, long: list[str] | None, gold: str | None) -> str:
+def choose_engine(
+    engine: str, votes: str, table: Table | None, out: str | None, *, long: list[str] | None, gold: str | None
+) -> str:
     """The engine to work with: that of the option, if it can; else Polars where it can and gains, and memory.
 
     Engines read wide tables, with gold as one of the columns. Each pass parses a csv anew, so Polars gains from a size
@@ -161,41 +199,29 @@ def choose_engine(engine: str, votes: Path, out: Path | None, *, long: list[str]
     """
     if engine not in ("auto", "memory", *ENGINES):
         raise ParameterError(f"--engine is '{engine}'; expected auto, memory, {', '.join(ENGINES)}")
-    folder = votes.is_dir() and any(votes.glob("*.parquet"))
-    wide = (folder or (votes.is_file() and votes.suffix in TABLES)) and long is None
-    known = gold is None or (wide and gold in scan(votes).collect_schema().names())
+    known = gold is None or (table is not None and gold in table.columns)
     if engine == "auto":
-        large = folder or TABLES.get(votes.suffix) == "parquet" or (wide and votes.stat().st_size > _LARGE_CSV)
-        return "polars" if wide and known and large else "memory"
+        gains = table is not None and (table.kind in ("parquet", "arrow") or _size(table) > _LARGE_TEXT)
+        return "polars" if gains and known and long is None else "memory"
     if engine == "memory":
         return engine
-    if long is not None or not known:
+    if table is None or long is not None or not known:
         option = "--long" if long is not None else f"--gold {gold}, which is no column of '{votes}'"
+        option = f"the array '{votes}'" if table is None else option
         raise ParameterError(f"--engine {engine} cannot be used with {option}; use --engine memory")
-    if out is None and engine != "polars":
+    if out in (None, "-") and engine != "polars":
         raise ParameterError(f"--engine {engine} writes parquet; name a file with --out")
     return engine
 
 
-def scan(path: Path) -> pl.LazyFrame:
-    """A table whose rows are read when needed."""
-    from hyperlabel.engines.polars import scan_table
-
-    try:
-        frame: pl.LazyFrame = scan_table(path)
-        frame.collect_schema()
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise VotesError(f"'{path}' cannot be read: {str(error).splitlines()[0]}. Is it a whole table?") from error
-    return frame
+def _size(table: Table) -> int:
+    return sum(file.stat().st_size for file in table.files)
 
 
-def scan_result(path: Path) -> pl.LazyFrame:
+def scan_labels(out: str) -> pl.LazyFrame:
     """The column of labels of a result that was written, read when needed."""
-    if path.is_dir() or TABLES[path.suffix] == "parquet":
-        files = sorted(path.glob("*.parquet")) if path.is_dir() else path
-        return pl.scan_parquet(files, glob=False).select("label")
-    separator = "\t" if TABLES[path.suffix] == "tsv" else ","
-    return pl.scan_csv(path, separator=separator, infer_schema=False, glob=False).select("label")
+    frame: pl.LazyFrame = Table.open(out).lazy().select("label")
+    return frame
 
 
 def read_labels(name: str, source: Source, what: str) -> object:
@@ -205,22 +231,30 @@ def read_labels(name: str, source: Source, what: str) -> object:
         What `LabelModel.fit` takes: one class per item.
     """
     if name in source.frame.columns:
-        return source.frame[name].to_list()
+        return _class_values(source.frame, name, source)
     path = Path(name)
-    if not path.is_file() or path.suffix not in (*TABLES, ".npy"):
-        raise VotesError(
-            f"--{what} is '{name}'; expected a column of the votes table ({', '.join(source.frame.columns)}) "
-            f"or a file that ends in {', '.join(TABLES)} or .npy"
-        )
-    if path.suffix == ".npy":
+    if path.suffix.lower() == ".npy":
         return _read_array(path, what)
-    table = read_table(path)
+    try:
+        table = read_table(name)
+    except VotesError as error:
+        raise VotesError(
+            f"--{what} is '{printable(name)}', which is neither a column of the votes table "
+            f"({', '.join(map(printable, source.frame.columns))}) nor a table: {error}"
+        ) from error
     key = "id" if "id" in table.columns or source.key is None else source.key
     column = _class_column(table, key, name)
     values: list[Any] = [None] * source.votes.n_items
-    for row, value in zip(_row_numbers(table[key], source, name), table[column].to_list(), strict=True):
+    for row, value in zip(_row_numbers(table[key], source, name), _class_values(table, column, source), strict=True):
         values[row] = value
     return values
+
+
+def _class_values(table: pl.DataFrame, column: str, source: Source) -> list[Any]:
+    """A column of classes; texts of a csv are numbers where the votes are."""
+    numbers = all(isinstance(c, int) and not isinstance(c, bool) for c in source.votes.classes)
+    frame = number_texts(table.lazy(), [column]).collect() if numbers else table
+    return frame[column].to_list()
 
 
 def _read_array(path: Path, what: str) -> object:
@@ -243,7 +277,9 @@ def _class_column(table: pl.DataFrame, key: str, name: str) -> str:
 
 def _row_numbers(ids: pl.Series, source: Source, name: str) -> list[int]:
     """The item of each identifier; without an id column items are numbered from 0."""
-    known = range(source.votes.n_items) if source.key is None else source.frame[source.key].to_list()
+    known = pl.Series(range(source.votes.n_items)) if source.key is None else source.frame[source.key]
+    if known.dtype != ids.dtype and pl.String in (known.dtype, ids.dtype):  # one of the two is of a csv
+        known, ids = known.cast(pl.String), ids.cast(pl.String)
     place = {value: row for row, value in enumerate(known)}
     if len(place) != source.votes.n_items:
         raise VotesError(f"column '{source.key}' of the votes does not identify items: it holds a value twice")
@@ -258,16 +294,14 @@ def _row_numbers(ids: pl.Series, source: Source, name: str) -> list[int]:
     return [place[value] for value in ids]
 
 
-def check_output(path: Path | None, *, folder: bool = False) -> None:
+def check_output(out: str | None, *, folder: bool = False) -> None:
     """Refuse a result that cannot be written, before any work is done; some engines write a folder."""
-    if path is None:
+    if out is None:
         return
-    if path.suffix not in TABLES:
-        raise ParameterError(f"--out is '{path}'; expected a name that ends in {', '.join(TABLES)}")
-    if not path.parent.is_dir():
-        raise ParameterError(f"--out is '{path}', but there is no folder '{path.parent}'; make it first")
-    if path.is_dir() and not folder:
-        raise ParameterError(f"--out is '{path}', which is a folder; expected the name of a file")
+    if folder:
+        check_folder_target(out, "--out")
+    else:
+        check_target(out, "--out")
 
 
 def make_folder(path: Path) -> None:
@@ -276,21 +310,3 @@ def make_folder(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ParameterError(f"--out is '{path}', where no folder can be made: {error.strerror}") from error
-
-
-def write_table(table: pl.DataFrame, path: Path | None) -> None:
-    """Write a table by its ending, csv to standard output without a path.
-
-    The file appears whole or not at all: it is written under another name and renamed.
-    """
-    if path is None:
-        sys.stdout.write(table.write_csv())
-        return
-    try:
-        with replacing(path) as part:
-            if TABLES[path.suffix] == "parquet":
-                table.write_parquet(part)
-            else:
-                table.write_csv(part, separator="\t" if TABLES[path.suffix] == "tsv" else ",")
-    except OSError as error:
-        raise ParameterError(f"--out is '{path}', which cannot be written: {error.strerror or error}") from error

@@ -13,7 +13,9 @@ MODEL_HELP = "hlm (the paper's) or hlm2 (the default of labelling); decides what
 RECIPE_HELP = "short, or paper (hlm only): constant rate 0.001, up to 50,000 steps, the paper's validation sets."
 PRIOR_HELP = "Synthetic training data: uniform (the paper's) or independent; for hlm2 mixture, rules, crowd or topics."
 RUNS_HELP = "Runs with different seeds; the one with the best synthetic validation is selected."
-WIDTHS_HELP = "Width of each pooling layer; for hlm2 of each step, all the same."
+WIDTHS_HELP = "hlm: width of each pooling layer."
+WIDTH_HELP = "hlm2: width of the hidden layers."
+STEPS_HELP = "hlm2: number of steps."
 ARCHITECTURE_HELP = "gnn (the paper's), or its ablations deepset and mlp; for hlm2 unrolled."
 ASSUMPTION_HELP = "In each class, a majority of LFs (the paper's) or every LF is better than random."
 CANDIDATES_HELP = "Label vectors tried for the mean target of a matrix; 0 draws one, as the paper does."
@@ -29,6 +31,8 @@ def train(
     jobs: Annotated[int, Option(metavar="NUMBER", help="Runs at a time; 0 is one for each core.")] = 0,
     resume: Annotated[bool, Option("--resume", help="Go on from the checkpoints in --out.")] = False,
     widths: Annotated[str | None, Option(metavar="A,B,...", help=WIDTHS_HELP)] = None,
+    width: Annotated[int | None, Option(metavar="NUMBER", help=WIDTH_HELP)] = None,
+    steps: Annotated[int | None, Option(metavar="NUMBER", help=STEPS_HELP)] = None,
     architecture: Annotated[str | None, Option(metavar="NAME", help=ARCHITECTURE_HELP)] = None,
     assumption: Annotated[str, Option(metavar="NAME", help=ASSUMPTION_HELP)] = "majority",
     candidates: Annotated[int | None, Option(metavar="NUMBER", help=CANDIDATES_HELP)] = None,
@@ -48,8 +52,9 @@ def train(
     """
     _check_choices(model=model, recipe=recipe, assumption=assumption)
     preset = _preset(model, recipe)
+    _check_sizes(model, widths=widths, width=width, steps=steps)
     options = dict(prior=prior, widths=widths, architecture=architecture, candidates=candidates, batch=batch, lr=lr)
-    options |= dict(iterations=iterations, schedule=schedule, log_every=log_every)
+    options |= dict(iterations=iterations, schedule=schedule, log_every=log_every, width=width, steps=steps)
     fields = preset | {name: value for name, value in options.items() if value is not None}
     _check_choices(**{name: fields[name] for name in ("prior", "architecture", "schedule")})
     for package in ("torch", "matplotlib"):
@@ -59,7 +64,9 @@ def train(
     from hyperlabel.train.recipe import Recipe
     from hyperlabel.train.runs import check_resumable, train_runs
 
-    fields |= {"widths": _widths(fields["widths"]), "assumption": assumption, "patience": patience, "seed": seed}
+    if "widths" in fields:
+        fields["widths"] = _widths(fields["widths"])
+    fields |= {"assumption": assumption, "patience": patience, "seed": seed}
     chosen_recipe = Recipe(**fields)
     jobs = _count_jobs(runs, jobs)
     _check_folder(out, resume)
@@ -75,7 +82,7 @@ def train(
 _SHORT = {"candidates": 64, "iterations": 400, "schedule": "cosine", "lr": 0.003, "log_every": 25}
 PRESETS: dict[str, dict[str, Any]] = {
     "hlm": _SHORT | {"prior": "uniform", "architecture": "gnn", "widths": "32,32,32,32", "batch": 32},
-    "hlm2": _SHORT | {"prior": "mixture", "architecture": "unrolled", "widths": "16,16,16", "batch": 16},
+    "hlm2": _SHORT | {"prior": "mixture", "architecture": "unrolled", "width": 16, "steps": 3, "batch": 16},
 }
 PAPER: dict[str, Any] = {
     "prior": "uniform",
@@ -99,6 +106,15 @@ def _preset(model: str, recipe: str) -> dict[str, Any]:
     if recipe == "paper" and model != "hlm":
         raise ParameterError(f"--recipe is 'paper' and --model '{model}'; the paper's recipe trains --model hlm")
     return PAPER if recipe == "paper" else PRESETS[model]
+
+
+def _check_sizes(model: str, **sizes: object) -> None:
+    """Refuse sizes of the other network."""
+    unfit = ("widths",) if model == "hlm2" else ("width", "steps")
+    for name in unfit:
+        if sizes[name] is not None:
+            remedy = "--width and --steps" if model == "hlm2" else "--widths"
+            raise ParameterError(f"--{name} is '{sizes[name]}', which --model {model} does not have; give {remedy}")
 
 
 _CHOICES = {

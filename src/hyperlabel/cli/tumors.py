@@ -13,11 +13,12 @@ import polars as pl
 from rich.table import Table
 
 from hyperlabel.added import add_labels
-from hyperlabel.cli.tables import make_folder, write_table
+from hyperlabel.cli.tables import make_folder
 from hyperlabel.cli.terminal import console, say
 from hyperlabel.labels import Labels
 from hyperlabel.metrics import accuracy
 from hyperlabel.models import HyperLabelModel
+from hyperlabel.tables import write_table
 from hyperlabel.votes import Votes
 
 CLASSES = ("benign", "malignant")

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from hyperlabel.added import Added, Answers
 from hyperlabel.engines.packing import Digit, KeyIndex, Packing, RowKeys
 from hyperlabel.networks import Sums
+from hyperlabel.tables import Format
+from hyperlabel.tables.formats import Kind
 
 CHUNK_ROWS = 1 << 16
 """Rows that are held at a time where rows pass through NumPy."""
@@ -45,12 +47,12 @@ class Engine(Protocol):
     Attributes:
         name: The engine's name.
         failures: What the engine raises when it cannot read, compute or write.
-        suffixes: Endings of the files that it reads and writes.
+        formats: What it can write.
     """
 
     name: ClassVar[str]
     failures: tuple[type[BaseException], ...]
-    suffixes: ClassVar[tuple[str, ...]]
+    formats: ClassVar[tuple[Kind, ...]]
 
     def kinds(self) -> dict[str, str]:
         """What each column holds: `integer`, `plain` for other single values, else the name of a type without order."""
@@ -85,5 +87,5 @@ class Engine(Protocol):
     def apply(self, packing: Packing, answer: Answerer, added: Added) -> Any:
         """The rows with answers computed from their keys."""
 
-    def write(self, frame: Any, path: Path) -> None:
-        """Write what `join` or `apply` gave to a file or folder that is not there yet."""
+    def write(self, frame: Any, path: Path, format: Format) -> None:
+        """Write what `join` or `apply` gave to a file or folder that is not there yet, whatever its name ends in."""

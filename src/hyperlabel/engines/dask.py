@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
+from glob import escape
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -19,6 +20,8 @@ from hyperlabel.engines.base import Answerer, AnswerTable
 from hyperlabel.engines.packing import Digit, Packing, RowKeys
 from hyperlabel.kernels import mix_bits
 from hyperlabel.networks import Sums, add_sums
+from hyperlabel.tables import Format
+from hyperlabel.tables.formats import Kind
 
 _MERGED = 8  # results that are merged at a time
 _SKETCH = 1 << 12  # smallest hashes by which patterns are estimated: to about 1.6 %
@@ -35,15 +38,16 @@ class DaskEngine:
 
     name: ClassVar[str] = "dask"
     failures = (OSError, pa.ArrowException, KilledWorker)
-    suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".pq")
+    formats: ClassVar[tuple[Kind, ...]] = ("parquet",)
 
     def __init__(self, frame: Any) -> None:
         self.frame = frame
 
     @classmethod
-    def open(cls, path: Path) -> "DaskEngine":
-        """Rows of a parquet file or folder; Arrow types keep numbers with nulls what they are."""
-        return cls(dd.read_parquet(str(path), dtype_backend="pyarrow"))
+    def open(cls, files: Sequence[Path]) -> "DaskEngine":
+        """Rows of parquet files, folders in whose paths are not columns; Arrow types keep numbers with nulls."""
+        paths = [escape(str(file)) for file in files]
+        return cls(dd.read_parquet(paths, dtype_backend="pyarrow", dataset={"partitioning": None}))
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -100,7 +104,7 @@ class DaskEngine:
         shared = delayed(answer, pure=False)  # one task that all partitions use
         return self.frame.map_partitions(_attach, shared, packing, added, renamed, meta=meta)
 
-    def write(self, frame: Any, path: Path) -> None:
+    def write(self, frame: Any, path: Path, format: Format) -> None:
         """To a folder of parquet files."""
         frame.to_parquet(str(path), write_index=False)
 

@@ -17,6 +17,8 @@ from hyperlabel.engines.base import CHUNK_ROWS, Answerer, AnswerTable
 from hyperlabel.engines.packing import Digit, Packing, RowKeys
 from hyperlabel.errors import ParameterError
 from hyperlabel.networks import Sums, add_sums
+from hyperlabel.tables import Format
+from hyperlabel.tables.formats import Kind
 
 _ITEMS = "__hyperlabel_items"
 _FUNCTION = "__hyperlabel_answer"
@@ -33,18 +35,18 @@ class DuckdbEngine:
 
     name: ClassVar[str] = "duckdb"
     failures = (duckdb.Error,)
-    suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".pq")
+    formats: ClassVar[tuple[Kind, ...]] = ("parquet",)
 
     def __init__(self, rows: Any, connection: Any = None) -> None:
         self.rows, self.connection = rows, connection
         self.types = {name: str(kind) for name, kind in zip(rows.columns, rows.types, strict=True)}
 
     @classmethod
-    def open(cls, path: Path) -> "DuckdbEngine":
-        """Rows of a parquet file, or of a folder of them."""
+    def open(cls, files: Sequence[Path]) -> "DuckdbEngine":
+        """Rows of parquet files; folders in their paths are not columns."""
         connection = duckdb.connect()
-        files = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
-        return cls(connection.read_parquet([escape(str(file)) for file in files]), connection)
+        rows = connection.read_parquet([escape(str(file)) for file in files], hive_partitioning=False)
+        return cls(rows, connection)
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -116,7 +118,7 @@ class DuckdbEngine:
         answers = f"unnest({_FUNCTION}({', '.join(self._keys(packing))}))"
         return self._query(f"SELECT {', '.join([*self._passed(added), answers])} FROM {_ITEMS}")
 
-    def write(self, frame: Any, path: Path) -> None:
+    def write(self, frame: Any, path: Path, format: Format) -> None:
         """To one parquet file."""
         frame.write_parquet(str(path))
 

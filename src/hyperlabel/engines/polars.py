@@ -13,7 +13,8 @@ from hyperlabel.added import Added
 from hyperlabel.engines.base import CHUNK_ROWS, Answerer, AnswerTable
 from hyperlabel.engines.packing import KEY, Digit, Packing, RowKeys
 from hyperlabel.networks import Sums, add_sums
-from hyperlabel.read import TABLES, check_lines
+from hyperlabel.tables import Format, sink_table
+from hyperlabel.tables.formats import Kind
 
 
 class PolarsEngine:
@@ -24,17 +25,12 @@ class PolarsEngine:
     """
 
     name: ClassVar[str] = "polars"
-    failures = (pl.exceptions.PolarsError, OSError)
-    suffixes: ClassVar[tuple[str, ...]] = tuple(TABLES)
+    failures = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+    formats: ClassVar[tuple[Kind, ...]] = ("csv", "json", "parquet", "arrow")
 
     def __init__(self, frame: pl.LazyFrame) -> None:
         self.frame = frame
         self.schema = frame.collect_schema()
-
-    @classmethod
-    def open(cls, path: Path) -> "PolarsEngine":
-        """Rows of a csv, tsv or parquet file, or of a folder of parquet files."""
-        return cls(scan_table(path))
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -98,12 +94,9 @@ class PolarsEngine:
         names = self.schema.names()
         return self.frame.with_columns(answers.alias(KEY)).rename(added.rename(names)).unnest(KEY)
 
-    def write(self, frame: pl.LazyFrame, path: Path) -> None:
-        """Streamed to a file of the kind that its ending names."""
-        if TABLES[path.suffix] == "parquet":
-            frame.sink_parquet(path)
-        else:
-            frame.sink_csv(path, separator="\t" if TABLES[path.suffix] == "tsv" else ",")
+    def write(self, frame: pl.LazyFrame, path: Path, format: Format) -> None:
+        """Streamed to one file."""
+        sink_table(frame, path, format)
 
     def _keys(self, packing: Packing) -> list[pl.Expr]:
         """The keys of rows; nothing in them is null."""
@@ -143,27 +136,3 @@ def _kind(dtype: pl.DataType) -> str:
 
 def _to_keys(frame: pl.DataFrame, packing: Packing) -> RowKeys:
     return np.stack([frame[name].to_numpy() for name in packing.names], axis=1)
-
-
-def scan_table(path: Path) -> pl.LazyFrame:
-    """A csv, tsv or parquet file, or a folder of parquet files, read when needed, with the checks of `read_table`."""
-    kind = "parquet" if path.is_dir() else TABLES[path.suffix]
-    if kind == "parquet":
-        return pl.scan_parquet(sorted(path.glob("*.parquet")) if path.is_dir() else path, glob=False)
-    separator = "\t" if kind == "tsv" else ","
-    check_lines(path)
-    names = {name: pl.String for name in _with_leading_zeros(path, separator)}
-    return pl.scan_csv(path, separator=separator, infer_schema_length=None, schema_overrides=names, glob=False)
-
-
-def _with_leading_zeros(path: Path, separator: str) -> list[str]:
-    """Columns of numbers such as 007, which are names."""
-    schema = pl.scan_csv(path, separator=separator, infer_schema_length=None, glob=False).collect_schema()
-    texts = pl.scan_csv(path, separator=separator, infer_schema=False, glob=False)
-    zeros = [
-        pl.nth(j).str.contains(r"^[+-]?0\d").any().alias(name)
-        for j, (name, dtype) in enumerate(schema.items())
-        if dtype.is_integer()
-    ]
-    found = texts.select(zeros).collect(engine="streaming")
-    return [name for name in found.columns if found[name][0]]

@@ -25,6 +25,8 @@ from hyperlabel.engines.arrow import to_keys, to_pandas, to_table
 from hyperlabel.engines.base import Answerer, AnswerTable
 from hyperlabel.engines.packing import KEY, Digit, Packing, RowKeys
 from hyperlabel.networks import Sums, add_sums
+from hyperlabel.tables import Format
+from hyperlabel.tables.formats import Kind
 
 _LABEL_TYPES = {"integer": T.LongType(), "boolean": T.BooleanType(), "text": T.StringType()}
 _CONFIGURED = ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_REMOTE")
@@ -47,16 +49,16 @@ class SparkEngine:
 
     name: ClassVar[str] = "spark"
     failures = (PySparkException, Py4JError)
-    suffixes: ClassVar[tuple[str, ...]] = (".parquet", ".pq")
+    formats: ClassVar[tuple[Kind, ...]] = ("parquet",)
 
     def __init__(self, frame: Any) -> None:
         self.frame = frame
         self.types = {field.name: field.dataType for field in frame.schema.fields}
 
     @classmethod
-    def open(cls, path: Path) -> "SparkEngine":
-        """Rows of a parquet file or folder, in the session that is there or a local one."""
-        return cls(_session().read.parquet(path.resolve().as_uri()))
+    def open(cls, files: Sequence[Path]) -> "SparkEngine":
+        """Rows of parquet files, in the session that is there or a local one."""
+        return cls(_session().read.parquet(*(file.resolve().as_uri() for file in files)))
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -132,7 +134,7 @@ class SparkEngine:
         kept = [_column(name) for name in answered.columns[:-1]]
         return answered.select(*kept, *(F.col(KEY)[name].alias(name) for name in added.names))
 
-    def write(self, frame: Any, path: Path) -> None:
+    def write(self, frame: Any, path: Path, format: Format) -> None:
         """To a folder of parquet files."""
         frame.write.parquet(path.resolve().as_uri())
 

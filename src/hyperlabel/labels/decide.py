@@ -33,7 +33,7 @@ def decide(probabilities: Float64, patterns: Patterns, tie_break: TieBreak, seed
         probabilities: (p, k) of the patterns.
         patterns: The patterns.
         tie_break: The label where the best classes are tied: the `first` of them, none (`abstain`), or a `random` one
-            that depends on the seed and the votes, not on the place of an item.
+            that depends on the seed and the votes, not on the order of items.
         seed: For random ties.
     """
     check_tie_break(tie_break)
@@ -84,7 +84,8 @@ class F1Rule:
 
         An item called c adds 2 q to the numerator of the F1 of c and 1 to its denominator.
         """
-        gains: Float64 = (2 * probabilities[:, -len(self.f1) :] - self.f1) / self.items
+        gains: Float64 = probabilities[:, -len(self.f1) :] * (2 / self.items)
+        gains -= self.f1 / self.items
         return gains
 
     def decide(self, probabilities: Float64, patterns: Patterns) -> NDArray[np.intp]:
@@ -92,17 +93,22 @@ class F1Rule:
 
         With two classes an item is called the second if that gains; with more it is called what gains most.
         """
-        gains = self.gains(probabilities)
-        best: NDArray[np.intp] = gains.argmax(1) if gains.shape[1] > 1 else (gains[:, 0] >= 0).astype(np.intp)
+        best = self._call(probabilities)
         best[~patterns.has_votes] = ABSTAIN
         return best
+
+    def _call(self, probabilities: Float64) -> NDArray[np.intp]:
+        gains = self.gains(probabilities)
+        return np.asarray(gains.argmax(1) if gains.shape[1] > 1 else gains[:, 0] >= 0, np.intp)
 
     def sums(self, probabilities: Float64, patterns: Patterns) -> tuple[Float64, Float64, Float64]:
         """Items called each class, expected hits among them, and items expected of it: adds up over chunks. (c,)."""
         weight = (patterns.counts * patterns.has_votes).astype(np.float64)
-        counting, gains = probabilities[:, -len(self.f1) :], self.gains(probabilities)
-        called = gains >= (gains.max(1, keepdims=True) if gains.shape[1] > 1 else 0)
-        return weight @ called, np.einsum("p,pc,pc->c", weight, called, counting), weight @ counting
+        k, best = probabilities.shape[1], self._call(probabilities)
+        hits = weight * probabilities[np.arange(len(best)), best]
+        called, right = (np.asarray(np.bincount(best, each, k), np.float64) for each in (weight, hits))
+        first = k - len(self.f1)  # the classes from here on count
+        return called[first:], right[first:], (weight @ probabilities)[first:]
 
 
 def find_f1_rule(sums: Callable[[F1Rule], tuple[Float64, ...]], n_classes: int) -> F1Rule:

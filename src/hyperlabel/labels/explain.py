@@ -12,14 +12,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import ABSTAIN
-from hyperlabel.errors import ParameterError
+from hyperlabel.classes import ABSTAIN, no_label
+from hyperlabel.kernels import Float64
 from hyperlabel.labels.labels import Labels
 from hyperlabel.patterns import Patterns
 from hyperlabel.rows import Rows
 from hyperlabel.votes import Votes
 
-Float64 = NDArray[np.float64]
 Row = dict[int, int]  # LF -> class number
 Step = tuple[int, int]  # LF, and the class number that it votes instead
 
@@ -48,7 +47,7 @@ class Contribution(NamedTuple):
 
 
 class Change(NamedTuple):
-    """One vote changed: to another class, or to -1 where the LF would abstain."""
+    """One vote changed: to another class, or to none (-1 or None) where the LF would abstain."""
 
     lf: str
     vote: Hashable
@@ -61,12 +60,12 @@ class Explanation:
 
     Attributes:
         item: The item: its identifier if the votes have them, else its index.
-        label: Its label; -1 for none.
+        label: Its label; none is -1 where classes are numbers, else None.
         probabilities: The probability of each class.
         contributions: What each vote adds to the log-odds of the label, or of the most probable class if there is
             no label; strongest first.
         flip: The fewest changes, one or two, that give the item another label; empty if none were found.
-        flipped: The label after these changes; -1 if none were found.
+        flipped: The label after these changes; none if none were found.
 
     >>> from hyperlabel import HyperLabelModel
     >>> print(HyperLabelModel().explain([[1, 1, -1], [0, 0, 1], [0, 0, 0], [1, 1, 1]], 1).flip)
@@ -84,7 +83,7 @@ class Explanation:
         if not self.contributions:
             return f"item {self.item}: nobody votes on it, so it has no label"
         best = max(self.probabilities, key=lambda c: self.probabilities[c])
-        tied = f"no label, tied at {best}" if self.label == ABSTAIN else str(self.label)
+        tied = f"no label, tied at {best}" if self.label in (ABSTAIN, None) else str(self.label)
         lines = [f"item {self.item}: {tied} (probability {self.probabilities[best]:.2f})", ""]
         table = [("LF", "vote", f"adds to the log-odds of {best}")]
         table += [(c.lf, str(c.vote), f"{c.log_odds:+.3f}") for c in self.contributions]
@@ -96,7 +95,7 @@ class Explanation:
         if not self.flip:
             return "No change of one or two of these votes was found that gives another label."
         changes = [
-            f"{c.lf} abstained" if c.instead == ABSTAIN else f"{c.lf} voted {c.instead} instead of {c.vote}"
+            f"{c.lf} abstained" if c.instead in (ABSTAIN, None) else f"{c.lf} voted {c.instead} instead of {c.vote}"
             for c in self.flip
         ]
         return f"The label would be {self.flipped} if {' and '.join(changes)}."
@@ -112,10 +111,10 @@ def explain_item(judge: Judge, votes: Votes, item: Hashable) -> Explanation:
     """
     patterns = Patterns.from_votes(votes)
     assert patterns.inverse is not None  # patterns of votes know their items
-    search = _Search(judge, patterns, int(patterns.inverse[_index(votes, item)]))
+    search = _Search(judge, patterns, int(patterns.inverse[votes.identity.place_of(item)]))
     added = search.contributions()
     steps, flipped = search.find_flip(added)
-    classes = [*votes.classes, ABSTAIN]
+    classes = [*votes.classes, no_label(votes.classes)]
     order = np.argsort(-np.abs(added), kind="stable")
     lfs = list(search.row)
     return Explanation(
@@ -128,18 +127,6 @@ def explain_item(judge: Judge, votes: Votes, item: Hashable) -> Explanation:
         flip=tuple(Change(votes.lf_names[j], classes[search.row[j]], classes[v]) for j, v in steps),
         flipped=classes[flipped],
     )
-
-
-def _index(votes: Votes, item: Any) -> int:
-    if votes.items is None:
-        if not isinstance(item, int | np.integer) or not 0 <= item < votes.n_items:
-            raise ParameterError(f"item is {item!r}; expected an index from 0 to {votes.n_items - 1}")
-        return int(item)
-    found = np.flatnonzero(votes.items == item)
-    if not len(found):
-        some = ", ".join(map(repr, votes.items[:5].tolist()))
-        raise ParameterError(f"item is {item!r}, which votes does not have; expected an identifier such as {some}")
-    return int(found[0])
 
 
 class _Search:

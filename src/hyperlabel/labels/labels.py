@@ -7,10 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.classes import ABSTAIN, Classes, decode
-from hyperlabel.kernels import over_classes
+from hyperlabel.kernels import Float64, over_classes
+from hyperlabel.shown import html_table, show_counts
+from hyperlabel.votes.items import UNKNOWN, Identity, Origin
+from hyperlabel.votes.parts import check_places
+from hyperlabel.votes.written import to_pandas, to_polars
+
+_SHOWN_ROWS = 10
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Labels:
     """Labels with their probabilities, one row per item or per pattern.
 
@@ -19,34 +25,79 @@ class Labels:
         probabilities: (n, k) of the classes.
         classes: The classes.
         items: (n,) identifiers of the items, where there are some.
+        origin: What the items were called where they came from.
 
     >>> labels = Labels(np.array([1, -1]), np.array([[0.2, 0.8], [0.5, 0.5]]), ("ham", "spam"))
     >>> labels.labels.tolist(), labels.confidence.tolist()
-    (['spam', -1], [0.8, 0.5])
+    (['spam', None], [0.8, 0.5])
     """
 
     best: NDArray[np.intp]
-    probabilities: NDArray[np.float64]
+    probabilities: Float64
     classes: Classes
     items: NDArray[Any] | None = None
+    origin: Origin = UNKNOWN
 
     def __len__(self) -> int:
         return len(self.best)
 
+    def __getitem__(self, key: Any) -> "Labels":
+        """The labels of a slice, a mask or places."""
+        places = check_places(key, len(self))
+        items = None if self.items is None else self.items[places]
+        return Labels(self.best[places], self.probabilities[places], self.classes, items, self.origin.take(places))
+
     @property
     def labels(self) -> NDArray[Any]:
-        """The class of each item; -1 for none. (n,)."""
+        """The class of each item; none is -1 where classes are numbers, else None. (n,)."""
         return decode(self.best, self.classes)
 
     @property
-    def confidence(self) -> NDArray[np.float64]:
+    def confidence(self) -> Float64:
         """The probability of each label, or of the most probable class where there is none. (n,)."""
         own = np.take_along_axis(self.probabilities, np.maximum(self.best, 0)[:, None], axis=1)[:, 0]
         return np.where(self.best == ABSTAIN, over_classes(np.maximum, self.probabilities), own)
 
-    def take(self, index: NDArray[np.integer], items: NDArray[Any] | None = None) -> "Labels":
+    def take(self, index: NDArray[np.integer], items: NDArray[Any] | None = None, origin: Origin = UNKNOWN) -> "Labels":
         """The labels of an index, for instance from patterns to the items that have them."""
-        return Labels(self.best.take(index), self.probabilities.take(index, axis=0), self.classes, items)
+        return Labels(self.best.take(index), self.probabilities.take(index, axis=0), self.classes, items, origin)
+
+    def to_pandas(self) -> Any:
+        """A pandas frame with the index that came in: `label`, `confidence` and `p_<class>`.
+
+        Identifiers that came in a column are its first column.
+
+        >>> labels = Labels(np.array([1, -1]), np.array([[0.2, 0.8], [0.5, 0.5]]), ("ham", "spam"))
+        >>> labels.to_pandas().columns.tolist()
+        ['label', 'confidence', 'p_ham', 'p_spam']
+        """
+        return to_pandas(self._identity, self._columns())
+
+    def to_polars(self) -> Any:
+        """A Polars frame: identifiers, if there are some, `label` (null for none), `confidence` and `p_<class>`."""
+        return to_polars(self._identity, self._columns(), nulls=["label"])
+
+    def __repr__(self) -> str:
+        counts = np.bincount(self.best[self.best >= 0], minlength=len(self.classes)).tolist()
+        held = {c: n for c, n in zip(self.classes, counts, strict=True) if n}
+        none = int((self.best == ABSTAIN).sum())
+        return f"Labels({len(self):,} items: {show_counts(held)}; {none:,} without a label)"
+
+    def _repr_html_(self) -> str:
+        """The first labels as an HTML table."""
+        few = self[: min(_SHOWN_ROWS, len(self))]
+        ids = range(len(few)) if few.items is None else few.items.tolist()
+        names = decode(few.best, self.classes).tolist()
+        rows = [[item, label, f"{sure:.3f}"] for item, label, sure in zip(ids, names, few.confidence, strict=True)]
+        return html_table(["item", "label", "confidence"], rows, repr(self))
+
+    @property
+    def _identity(self) -> Identity:
+        return Identity(len(self), self.items, self.origin)
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        shares = {f"p_{c}": self.probabilities[:, i] for i, c in enumerate(self.classes)}
+        return {"label": self.labels, "confidence": self.confidence, **shares}
 
     def with_gold(self, gold: NDArray[np.integer]) -> "Labels":
         """The same, with the gold class where it is known: its label, with probability 1. (n,) class numbers or -1."""

@@ -5,14 +5,13 @@ import heapq
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.kernels import Float64
 from hyperlabel.patterns import Patterns
 
 SATED = 2.5  # how soon a pattern has gold enough; chosen on the public sets (docs/model-card.md)
 
 
-def suggest_items(
-    probabilities: NDArray[np.float64], patterns: Patterns, known: NDArray[np.bool_], n: int
-) -> NDArray[np.intp]:
+def suggest_items(probabilities: Float64, patterns: Patterns, known: NDArray[np.bool_], n: int) -> NDArray[np.intp]:
     """The n items whose labels would help most, most helpful first. -> (n,), fewer if there are no more.
 
     A gold label tells most about the items of the same pattern, so a pattern's worth is the number of its items

@@ -1,4 +1,4 @@
-"""The cache of votes: one file an LF and data, in a folder that may be deleted at any time."""
+"""The cache of votes: one file per LF and data, in a folder that may be deleted at any time."""
 
 import hashlib
 import io

@@ -79,12 +79,12 @@ class LabelingFunction:
 
 
 class ColumnFunction(LabelingFunction):
-    """A function of whole columns that gives one vote a row; usually much faster than a function of a row.
+    """A function of whole columns that gives one vote per row; usually much faster than a function of a row.
 
     Args:
         name: Name of the LF.
         function: Takes the frame (pandas or Polars, as the data are; pandas on Dask and Spark) and the resources;
-            returns a series, array or list with one vote a row (null and -1 abstain), or a Polars expression for it.
+            returns a series, array or list with one vote per row (null and -1 abstain), or a Polars expression for it.
             A Polars expression itself will do as well.
         resources: Keyword arguments of the function.
         vote: The class voted for wherever the function says yes; then its votes are true or false.

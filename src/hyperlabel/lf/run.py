@@ -221,7 +221,7 @@ def _evaluate(lf: ColumnFunction, items: Items) -> Any:
 
 def _read_votes(lf: ColumnFunction, items: Items, votes: Any) -> Answer:
     if not is_series(votes) and not isinstance(votes, np.ndarray | list | tuple):
-        raise TypeError(f"it returned {votes!r:.60}; expected one vote a row in a series, array or list")
+        raise TypeError(f"it returned {votes!r:.60}; expected one vote per row in a series, array or list")
     if len(votes) != items.n:
         raise ValueError(f"it returned {len(votes)} votes; expected one for each of the {items.n} rows")
     if isinstance(items, PandasItems) and hasattr(votes, "index") and not isinstance(votes, list | tuple):

@@ -57,7 +57,7 @@ class AutomaticModel(LabelModel):
         self.votes_per_item_ = votes_per_item(patterns)
         self.chosen_ = choose(self.many_sided_share_, self.votes_per_item_)
         self.model_ = _make(self.chosen_)
-        probabilities = self.model_._learn(patterns, gold if self.model_.learns_from_gold else None)
+        probabilities = self.model_._learn(patterns, gold if self.model_.learns_from_gold else None, for_f1=False)
         self.n_iter_, self.converged_ = self.model_.n_iter_, self.model_.converged_
         return probabilities
 

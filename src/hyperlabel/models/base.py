@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.classes import Classes
 from hyperlabel.errors import ConvergenceWarning, NotFittedError, ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import (
@@ -36,11 +37,11 @@ from hyperlabel.labels import (
 )
 from hyperlabel.metrics import Metric, check_metric
 from hyperlabel.metrics import score as score_labels
-from hyperlabel.models.estimation.assumptions import check_class_balance
 from hyperlabel.models.packing import below, pack_params, pack_seen, to_json, unpack_seen, with_prefix
 from hyperlabel.models.seen import Seen, find_active, keep_gold
 from hyperlabel.networks import Gold, Reduce, Sums
 from hyperlabel.patterns import Patterns, to_patterns
+from hyperlabel.stated import read_balance
 from hyperlabel.tensors import Arrays, write_tensors
 from hyperlabel.votes import Votes, to_votes
 
@@ -55,7 +56,7 @@ class LabelModel(ABC):
         n_classes: Number of classes; inferred from votes and gold if neither this nor `classes` is given.
         classes: The classes, in the order of their probabilities.
         tie_break: The label of an item whose best classes are exactly tied: the `first` of them, none
-            (`abstain`), or a `random` one that depends on the seed and the item's votes, not on its place.
+            (`abstain`), or a `random` one that depends on the seed and the item's votes, not on its index.
         seed: For everything that is random.
 
     Attributes:
@@ -119,7 +120,7 @@ class LabelModel(ABC):
             patterns: The patterns, with the classes that labels shall have.
             gold: (p, k) gold items of each pattern and class.
         """
-        self._learn(patterns, gold)
+        self._learn(patterns, gold, for_f1=True)
         self._warn_unless_converged()
         return self
 
@@ -137,7 +138,7 @@ class LabelModel(ABC):
         check_metric(metric)
         self._forget()
         (cast,) = reduce(_count_votes)
-        active = find_active(cast, None if gold is None else gold.counts, self._balance_of(shape.n_classes))
+        active = find_active(cast, None if gold is None else gold.counts, self._balance_of(shape.classes))
         seen = self._active = Seen(shape.classes, active, shape.lf_names, shape.n_lfs)
         inner = None if gold is None else keep_gold(seen.restrict(gold.patterns), gold.counts[:, active])
         self._fit_passes(partial(_reduce_restricted, reduce, seen), seen.restrict(shape), inner)
@@ -165,23 +166,24 @@ class LabelModel(ABC):
     def _fit_label(self, votes: object, gold: object, metric: Metric) -> "_Verdict":
         check_metric(metric)
         patterns, counts, known = self._read_set(votes, gold)
-        probabilities = self._learn(patterns, counts)
+        probabilities = self._learn(patterns, counts, for_f1=metric == "f1")
         self._warn_unless_converged()
         return _Verdict(self._to_labels(probabilities, patterns, metric), patterns, known)
 
-    def _learn(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> Float64:
-        """Learn from patterns. -> their (p, k) probabilities."""
+    def _learn(self, patterns: Patterns, gold: NDArray[np.int64] | None, *, for_f1: bool) -> Float64:
+        """Learn from patterns, and on request how items are labeled for F1. -> the patterns' (p, k) probabilities."""
         self._forget()
         cast = np.bincount(patterns.vote, minlength=patterns.n_classes)
-        active = find_active(cast, gold, self._balance_of(patterns.n_classes))
+        active = find_active(cast, gold, self._balance_of(patterns.classes))
         seen = self._active = Seen(patterns.classes, active, patterns.lf_names, patterns.n_lfs)
         inner = seen.restrict(patterns)
         found = self._fit(inner, None if gold is None else gold[:, active])
         kept = None if gold is None or self.learns_from_gold else keep_gold(patterns, gold)
         self._seen = replace(seen, gold=kept)
         probabilities = self._complete(self._judge(inner) if found is None else found, patterns)
-        rule = find_f1_rule(lambda rule: rule.sums(probabilities, patterns), patterns.n_classes)
-        self._seen = replace(self._seen, f1=rule)
+        if for_f1:
+            rule = find_f1_rule(lambda rule: rule.sums(probabilities, patterns), patterns.n_classes)
+            self._seen = replace(self._seen, f1=rule)
         return probabilities
 
     def _warn_unless_converged(self) -> None:
@@ -194,14 +196,14 @@ class LabelModel(ABC):
         vars(self).pop("_seen", None)
         self.n_iter_, self.converged_ = 0, True
 
-    def _balance_of(self, k: int) -> Float64 | None:
+    def _balance_of(self, classes: Classes) -> Float64 | None:
         """The class balance that the user states, checked; None if there is none. -> (k,)."""
         stated = getattr(self, "class_balance", None)
-        return None if stated is None else check_class_balance(stated, k)
+        return None if stated is None else read_balance(stated, classes)
 
     def _stated_balance(self) -> Float64 | None:
         """The stated balance of the classes that are learned about, for `_fit`. -> (c,)."""
-        balance = self._balance_of(len(self._active.classes))
+        balance = self._balance_of(self._active.classes)
         if balance is None:
             return None
         shares = balance[self._active.active]
@@ -216,7 +218,10 @@ class LabelModel(ABC):
         >>> HyperLabelModel().label([[1, 1], [-1, -1]]).confidence.round(1).tolist()[1]
         0.5
         """
-        return self._verdict(votes, metric).of_items(votes.items if isinstance(votes, Votes) else None)
+        if isinstance(votes, Patterns):
+            return self._verdict(votes, metric).of_items(None)
+        read = self._read_votes(votes)
+        return replace(self._verdict(read, metric).of_items(read.items), origin=read.origin)
 
     def _verdict(self, votes: object, metric: Metric) -> "_Verdict":
         check_metric(metric)
@@ -277,14 +282,15 @@ class LabelModel(ABC):
             metric: Share of right labels, or F1: of the second of two classes, macro F1 for more. An item without
                 a label is wrong.
         """
-        read, known = self._read_votes(votes).with_labels(truth, "truth")
+        votes = self._read_votes(votes)
+        read, known = votes.with_labels(truth, "truth")
         if not (known >= 0).any():
             raise ParameterError("truth is unknown for every item; expected at least one class")
         best = self.label(votes, metric).best
         return score_labels(metric, known, best, read.n_classes)
 
-    def suggest(self, votes: object, n: int, gold: object = None) -> NDArray[np.intp]:
-        """The items whose gold labels would help most, most helpful first. -> (n,) indices.
+    def suggest(self, votes: object, n: int, gold: object = None) -> NDArray[Any]:
+        """The items whose gold labels would help most, most helpful first: their identifiers, or else places. -> (n,).
 
         Fewer are returned if there are no more that a label could help.
 
@@ -305,8 +311,12 @@ class LabelModel(ABC):
             read, classes = read.with_labels(gold, "gold")
             known = classes >= 0
         fitted = self.fitted_on(read)
+        if gold is not None:
+            fitted = copy.copy(fitted)  # what is given here counts once: gold that was looked up is left out
+            fitted._seen = replace(fitted._fitted(), gold=None)
         patterns = fitted.read(read)
-        return suggest_items(fitted.pattern_probabilities(patterns), patterns, known, n)
+        places = suggest_items(fitted.pattern_probabilities(patterns), patterns, known, n)
+        return places if read.items is None else read.items[places]
 
     def explain(self, votes: object, item: Hashable) -> Explanation:
         """Which votes made the label of an item, and which change of votes would change it.
@@ -374,8 +384,8 @@ class LabelModel(ABC):
     def _read_votes(self, votes: object) -> Votes:
         if isinstance(votes, Patterns):
             raise ParameterError("votes is Patterns, which know no items; give the votes themselves")
-        read = to_votes(votes, **self._stated())
         names = self._seen.lf_names if self.is_fitted else None
+        read = to_votes(votes, lfs=names, **self._stated())
         return read if names is None or not read.named else read.with_lfs(names)
 
     def _stated(self) -> dict[str, Any]:
@@ -418,7 +428,9 @@ class LabelModel(ABC):
         if metric == "f1":
             rule = self._seen.f1
             if rule is None:
-                raise ParameterError("metric is 'f1', but the set was read for accuracy; fit it with metric='f1'")
+                raise ParameterError(
+                    "metric is 'f1', but the model read its set for accuracy alone; call fit(votes) first"
+                )
             best = rule.decide(probabilities, patterns)
         else:
             best = decide(probabilities, patterns, self.tie_break, self.seed)

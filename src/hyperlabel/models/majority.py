@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.kernels import Float64
 from hyperlabel.models.base import LabelModel
 from hyperlabel.networks import Gold, Reduce
 from hyperlabel.patterns import Patterns
@@ -29,7 +30,7 @@ class MajorityVote(LabelModel):
     def _fit_passes(self, reduce: Reduce, shape: Patterns, gold: Gold | None) -> None:
         """There is nothing to learn."""
 
-    def _probabilities(self, patterns: Patterns) -> NDArray[np.float64]:
+    def _probabilities(self, patterns: Patterns) -> Float64:
         return vote_shares(patterns)
 
 
@@ -44,7 +45,7 @@ def count_classes(patterns: Patterns) -> NDArray[np.int64]:
     return np.bincount(patterns.row * k + patterns.vote, minlength=p * k).reshape(p, k)
 
 
-def vote_shares(patterns: Patterns) -> NDArray[np.float64]:
+def vote_shares(patterns: Patterns) -> Float64:
     """The share of each class in the votes of each pattern; all 0 where nobody votes. -> (p, k).
 
     >>> from hyperlabel import Votes
@@ -52,5 +53,5 @@ def vote_shares(patterns: Patterns) -> NDArray[np.float64]:
     [[0.25, 0.75]]
     """
     counts = count_classes(patterns)
-    shares: NDArray[np.float64] = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    shares: Float64 = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     return shares

@@ -13,7 +13,8 @@ from hyperlabel.labels import F1Rule
 from hyperlabel.models.seen import Seen
 from hyperlabel.networks import Gold
 from hyperlabel.patterns import Patterns
-from hyperlabel.tensors import Arrays
+from hyperlabel.stated import by_name
+from hyperlabel.tensors import Arrays, plain_classes
 
 _GOLD = ("starts", "lf", "vote")
 
@@ -22,7 +23,12 @@ def pack_params(model: Any) -> dict[str, Any]:
     """The parameters of a model that differ from their defaults, as JSON knows them."""
     defaults = inspect.signature(type(model)).parameters
     changed = {n: v for n, v in model.get_params().items() if repr(v) != repr(defaults[n].default)}
-    return {name: to_json(value, name) for name, value in changed.items()}
+    return {n: plain_classes(_to_list(v)) if n == "classes" else to_json(v, n) for n, v in changed.items()}
+
+
+def _to_list(values: Any) -> Any:
+    """A plain list of what may be an array."""
+    return values.tolist() if hasattr(values, "tolist") else values
 
 
 def to_json(value: Any, name: str) -> Any:
@@ -33,10 +39,10 @@ def to_json(value: Any, name: str) -> Any:
     """
     if hasattr(value, "get_params"):
         return {"model": type(value).__name__, "params": pack_params(value)}
+    value = value if isinstance(value, Mapping) else by_name(value) or value
     if isinstance(value, Mapping):
         return {str(key): to_json(each, name) for key, each in value.items()}
-    if hasattr(value, "tolist"):
-        value = value.tolist()
+    value = _to_list(value)
     if isinstance(value, list | tuple):
         return [to_json(each, name) for each in value]
     if isinstance(value, float) and value != value:
@@ -57,7 +63,7 @@ def pack_seen(seen: Seen) -> tuple[Arrays, dict[str, Any]]:
         arrays |= {f"gold.{name}": getattr(seen.gold.patterns, name) for name in _GOLD}
         arrays["gold.counts"] = seen.gold.counts
     names = None if seen.lf_names is None else list(seen.lf_names)
-    return arrays, {"classes": to_json(seen.classes, "classes"), "lf_names": names, "n_lfs": seen.n_lfs}
+    return arrays, {"classes": plain_classes(seen.classes), "lf_names": names, "n_lfs": seen.n_lfs}
 
 
 def unpack_seen(arrays: Arrays, header: dict[str, Any]) -> Seen:

@@ -11,7 +11,8 @@ classes. Abstentions are no evidence. Gold labels are inputs of the same pass, a
 to them, as it is to a known class balance and to known accuracies of LFs: the weights stay as they are.
 """
 
-from collections.abc import Callable, Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from pathlib import Path
@@ -27,8 +28,8 @@ from hyperlabel.models.packing import below, with_prefix
 from hyperlabel.models.seen import keep_gold
 from hyperlabel.networks import Gold, Network, Reduce, Sums, add_sums, is_unrolled, load_network, read
 from hyperlabel.networks.fine_tuning import fine_tune
-from hyperlabel.networks.paper import problems
 from hyperlabel.patterns import Patterns
+from hyperlabel.stated import read_accuracies
 from hyperlabel.tensors import Arrays
 from hyperlabel.weights import BUNDLED, Weights, check_weights, load_weights
 
@@ -36,10 +37,7 @@ from hyperlabel.weights import BUNDLED, Weights, check_weights, load_weights
 # compares the two, and this one never falls below the model that is not fine-tuned.
 FINE_TUNING_LR = 1e-4
 
-MOST_CELLS = 1 << 22
-"""Patterns times LFs times one-vs-rest problems that a network reads at once, about 1 GB; beyond, in chunks."""
-
-_CHUNK = 1 << 16  # patterns
+_CHUNK = 1 << 16  # patterns of a set that does not fit, read at a time
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -52,8 +50,10 @@ class HyperLabelModel(LabelModel):
     Args:
         weights: `default`, `hlm` (the paper's model, trained by this project), `hlm2` (the better one), or the path
             of a weights file.
-        class_balance: (k,) known shares of the classes among the items with votes; `hlm2` only.
-        lf_accuracies: (m,) known shares of the right votes of each LF, None or NaN where not known; `hlm2` only.
+        class_balance: (k,) known shares of the classes among the items with votes, in their order or by class; `hlm2`
+            only.
+        lf_accuracies: (m,) known shares of the right votes of each LF, None or NaN where not known, in their order
+            or by name; `hlm2` only.
 
     Attributes:
         weights_: After `fit`, the weights: fine-tuned for `hlm` if gold was given, the pre-trained ones otherwise.
@@ -67,8 +67,8 @@ class HyperLabelModel(LabelModel):
     """
 
     weights: str | Path | Weights = field(default="default", kw_only=False)
-    class_balance: Sequence[float] | NDArray[np.float64] | None = None
-    lf_accuracies: Sequence[float | None] | NDArray[np.float64] | None = None
+    class_balance: Sequence[float] | Float64 | Mapping[Any, float] | None = None
+    lf_accuracies: Sequence[float | None] | Float64 | Mapping[str, float] | None = None
 
     learns_from_gold = True
     reads_in_passes = True
@@ -79,7 +79,7 @@ class HyperLabelModel(LabelModel):
         if gold is not None and not is_unrolled(self.weights_):
             network = self._fine_tune(patterns, gold)
         known = None if gold is None else keep_gold(patterns, gold)
-        if patterns.n_patterns * patterns.n_lfs * problems(patterns.n_classes) <= MOST_CELLS:
+        if network.fits(patterns):
             self.state_, probabilities = network.read_at_once(patterns, known)
             return probabilities
         chunks = partial(_reduce_chunks, patterns)
@@ -103,10 +103,10 @@ class HyperLabelModel(LabelModel):
         self.state_ = read(self._network(shape), reduce, shape.n_lfs, shape.n_classes, gold)
 
     def _probabilities(self, patterns: Patterns) -> Float64:
-        judge = self._judging_network().probabilities
-        if patterns.n_patterns * patterns.n_lfs * problems(patterns.n_classes) <= MOST_CELLS:
-            return judge(patterns, self.state_)
-        return np.concatenate([judge(chunk, self.state_) for chunk in patterns.split(_CHUNK)])
+        network = self._judging_network()
+        if network.fits(patterns):
+            return network.probabilities(patterns, self.state_)
+        return np.concatenate([network.probabilities(chunk, self.state_) for chunk in patterns.split(_CHUNK)])
 
     def _contributions(self, patterns: Patterns) -> Float64 | None:
         """Of the unrolled network, what each vote adds to a class's logit, less what it adds to others on average."""
@@ -131,23 +131,23 @@ class HyperLabelModel(LabelModel):
                     "none; use weights='hlm2'"
                 )
         stated = self.lf_accuracies
-        accuracies = None if stated is None else _check_accuracies(stated, patterns.n_lfs)
+        accuracies = None if stated is None else read_accuracies(stated, patterns.lf_names, patterns.n_lfs)
         return load_network(self.weights_, self._stated_balance(), accuracies)
 
     def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
         """As for all label models, and the weights: a file is complete without those of the package."""
-        arrays, header = super().to_arrays()
+        own = not (isinstance(self.weights, str) and self.weights in BUNDLED)
+        named = copy.copy(self).set_params(weights="default") if own else self
+        arrays, header = super(HyperLabelModel, named).to_arrays()
         weights = self.weights_ if self.is_fitted else load_weights(self.weights)
-        if not (isinstance(self.weights, str) and self.weights in BUNDLED):
-            header["params"].pop("weights", None)
-        header["weights"] = weights.header
+        header |= {"weights": weights.header, "own_weights": own}
         return arrays | with_prefix(dict(weights.arrays), "weights"), header
 
     def restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
         """Take back what `to_arrays` gave. Other weights than those of the package are a parameter again."""
         weights = Weights(below(arrays, "weights"), header["weights"])
         check_weights(weights.arrays, weights.header, "the file")
-        if "weights" not in header["params"]:
+        if header["own_weights"]:
             self.weights = weights
         self.weights_ = weights
         super().restore(arrays, header)
@@ -164,20 +164,3 @@ class HyperLabelModel(LabelModel):
 def _reduce_chunks(patterns: Patterns, sums: Callable[[Patterns], Sums]) -> Sums:
     """The sums of patterns in memory, chunk by chunk: the network's numbers for all of them would be many."""
     return reduce(add_sums, map(sums, patterns.split(_CHUNK)))
-
-
-def _check_accuracies(accuracies: Sequence[float | None] | NDArray[np.float64], m: int) -> Float64:
-    """Accuracies of LFs that a user states, NaN where not known. -> (m,)."""
-    expected = f"expected one share for each of the {m} LFs, None where it is not known"
-    try:
-        shares = np.asarray(accuracies, np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(f"lf_accuracies is {accuracies!r:.80}; {expected}") from None
-    if shares.shape != (m,):
-        raise ParameterError(f"lf_accuracies has the shape {shares.shape}; {expected}")
-    wrong = np.flatnonzero((shares < 0) | (shares > 1))
-    if len(wrong):
-        raise ParameterError(
-            f"lf_accuracies has {shares[wrong[0]]} at {wrong[0]}; expected a share of right votes from 0 to 1"
-        )
-    return shares

@@ -17,7 +17,7 @@ from hyperlabel.rows import Rows
 def find_active(cast: NDArray[np.generic], gold: NDArray[np.int64] | None, balance: Float64 | None) -> NDArray[np.intp]:
     """The classes that a model learns about: those with votes, gold or a stated share. (k,), (g, k), (k,) -> (c,).
 
-    A class that is only stated gets next to no mass: a model that learned about it would have to invent it. One class
+    A class that is only stated gets no probability: a model that learned about it would have to invent it. One class
     alone leaves nothing to decide, so there the first other one is kept.
     """
     active = np.asarray(cast) > 0
@@ -95,7 +95,7 @@ class Seen:
         unseen[self.active] = False
         votes = np.flatnonzero(unseen[patterns.vote])
         if len(votes):
-            row, each = patterns.row[votes], 1 / np.diff(patterns.starts)
+            row, each = patterns.row[votes], 1 / np.maximum(np.diff(patterns.starts), 1)
             lost = np.bincount(row, each[row], patterns.n_patterns)
             shares *= (1 - lost)[:, None]
             np.add.at(shares, (row, patterns.vote[votes]), each[row])

@@ -51,6 +51,9 @@ class Network(Protocol):
     def advance(self, state: Any, sums: Sums) -> Any:
         """The state after a pass, given the sums over all chunks."""
 
+    def fits(self, patterns: Patterns) -> bool:
+        """Whether patterns are few enough to be read and judged at once; more are taken in chunks."""
+
     def read_at_once(self, patterns: Patterns, gold: Gold | None) -> tuple[Any, NDArray[np.float64]]:
         """The complete state of patterns that fit into memory, and their probabilities. -> state, (p, k)."""
 

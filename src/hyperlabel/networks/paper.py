@@ -20,6 +20,7 @@ from hyperlabel.weights import Weights
 
 LEAK = np.float32(0.01)  # slope of the activation below zero
 HEAD_DEPTH = 3  # linear layers after pooling
+MOST_CELLS = 1 << 22  # patterns times LFs times one-vs-rest problems that are read at once
 
 
 @dataclass(frozen=True)
@@ -255,6 +256,10 @@ class PaperNetwork:
         total = cells.sum(0, keepdims=True) / max(votes.sum(), 1)
         columns = np.where(votes[:, None] > 0, cells / np.maximum(votes, 1)[:, None], total)
         return (*state, LayerMeans(columns.astype(np.float32), total.astype(np.float32)))
+
+    def fits(self, patterns: Patterns) -> bool:
+        """Up to about 1 GB of numbers."""
+        return patterns.n_patterns * patterns.n_lfs * problems(patterns.n_classes) <= MOST_CELLS
 
     def read_at_once(self, patterns: Patterns, gold: Gold | None) -> tuple[State, Float64]:
         """The state of patterns that fit into memory and their probabilities, in a single forward pass. -> (p, k)."""

@@ -6,15 +6,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hyperlabel import unrolled
 from hyperlabel.errors import WeightsError
+from hyperlabel.networks.base import Gold
 from hyperlabel.networks.paper import forward, to_probabilities
+from hyperlabel.networks.unrolled import UnrolledNetwork
 from hyperlabel.patterns import Patterns
 from hyperlabel.priors import IndependentPrior, RulesPrior, drop_silent
 from hyperlabel.theory.validity import to_signs
 from hyperlabel.train.lessons import to_lesson
 from hyperlabel.train.net import HyperNet, PoolLayer
-from hyperlabel.train.unrolled import Batch, UnrolledNet
+from hyperlabel.train.unrolled import Batch, Lesson, UnrolledNet
 from hyperlabel.votes import Votes
 from hyperlabel.weights import Weights
 
@@ -49,10 +50,17 @@ def unrolled_weights(net: UnrolledNet, header: dict[str, Any]) -> Weights:
     rng = np.random.default_rng(0)
     for _ in range(10):
         lesson = to_lesson(drop_silent(RulesPrior(items=(50, 400)).sample(rng)), rng)
-        ballots = unrolled.Ballots.from_patterns(lesson.patterns, lesson.gold.astype(np.int64))
-        ours = unrolled.to_probabilities(unrolled.forward(weights, ballots), ballots)
+        ours = _read_steps(UnrolledNetwork(weights), lesson)
         _check_distance(ours, net(Batch([lesson]))[-1].exp().numpy())
     return weights
+
+
+def _read_steps(network: UnrolledNetwork, lesson: Lesson) -> NDArray[np.float64]:
+    """Probabilities after the last step. -> (p, k)."""
+    counts = lesson.gold.astype(np.int64)
+    known = np.flatnonzero(counts.any(1))
+    gold = Gold(lesson.patterns.take(known), counts[known])
+    return network.probabilities(lesson.patterns, network.read_steps(lesson.patterns, gold))
 
 
 @torch.no_grad()

@@ -3,41 +3,49 @@
 import dataclasses
 import json
 from pathlib import Path
+from typing import Any
+
+import torch
 
 from hyperlabel.train.checkpoint import load_net
 from hyperlabel.train.curves import draw_curves
-from hyperlabel.train.export import to_weights, unrolled_weights
+from hyperlabel.train.courses import MakeCourse, make_course
 from hyperlabel.train.loop import CHECKPOINT, run_folder
-from hyperlabel.train.net import HyperNet, make_net
 from hyperlabel.train.recipe import Recipe
 from hyperlabel.train.runs import RunSummary, select_run, summarise
-from hyperlabel.train.unrolled import UnrolledNet
-from hyperlabel.weights import Weights
 
 WEIGHTS = "weights.safetensors"
-MODELS = {"gnn": "hlm", "deepset": "hlm-deepset", "unrolled": "hlm2"}
-"""What a weights file calls the architectures that have one; the second is the paper's ablation."""
+MODELS = {"gnn": "hlm", "deepset": "hlm-deepset", "mlp": "hlm-mlp", "unrolled": "hlm2"}
+"""What a weights file calls the architectures; the second and the third are the paper's ablations."""
 DESCRIPTIONS = {
     "hlm": "Hyper label model (Wu et al., ICLR 2023), trained by hyperlabel on synthetic votes only.",
     "hlm-deepset": "Ablation of the hyper label model (Wu et al., ICLR 2023), trained on synthetic votes only.",
+    "hlm-mlp": "Ablation of the hyper label model (Wu et al., ICLR 2023), trained on synthetic votes only.",
     "hlm2": "Unrolled label model of hyperlabel, trained on synthetic votes only.",
 }
 
 
-def finish(recipe: Recipe, out: Path, runs: int) -> RunSummary:
+def finish(recipe: Recipe, out: Path, runs: int, make: MakeCourse = make_course) -> RunSummary:
     """Export every run, copy the selected one to `weights.safetensors`, write `summary.json` and `curves.png`.
 
-    The flat MLP and the ablations of the unrolled network have no exported form; they stay checkpoints.
+    Networks that NumPy does not run, which are ablations, have no exported form; they stay checkpoints.
+
+    Args:
+        recipe: How the runs were trained.
+        out: Where they keep their files.
+        runs: Number of runs.
+        make: Makes the course.
     """
-    chosen = select_run(out, runs)
+    chosen, course = select_run(out, runs), make(recipe, torch.device("cpu"))
     for run in range(runs):
-        net = make_net(recipe.architecture, recipe.widths)
+        net = course.new_net()
         load_net(run_folder(out, run) / CHECKPOINT, net)
-        if isinstance(net, HyperNet) or (isinstance(net, UnrolledNet) and not recipe.leave_one_out and recipe.counted):
-            weights = _export(net, recipe, summarise(out, run), runs, selected=run == chosen.run)
-            weights.save(run_folder(out, run) / WEIGHTS)
-            if run == chosen.run:
-                weights.save(out / WEIGHTS)
+        weights = course.to_weights(net, _header(recipe, summarise(out, run), runs, selected=run == chosen.run))
+        if weights is None:
+            continue
+        weights.save(run_folder(out, run) / WEIGHTS)
+        if run == chosen.run:
+            weights.save(out / WEIGHTS)
     summaries = [dataclasses.asdict(summarise(out, run)) for run in range(runs)]
     summary = {"recipe": dataclasses.asdict(recipe), "selected": chosen.run, "runs": summaries}
     (out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
@@ -45,17 +53,14 @@ def finish(recipe: Recipe, out: Path, runs: int) -> RunSummary:
     return chosen
 
 
-def _export(net: HyperNet | UnrolledNet, recipe: Recipe, summary: RunSummary, runs: int, *, selected: bool) -> Weights:
-    model, widths = MODELS[recipe.architecture], list(recipe.widths)
-    sizes = {"width": widths[0], "steps": len(widths)} if recipe.is_unrolled else {"widths": widths}
-    header = {
+def _header(recipe: Recipe, summary: RunSummary, runs: int, *, selected: bool) -> dict[str, Any]:
+    """What a weights file says of itself."""
+    model = MODELS[recipe.architecture]
+    return {
         "model": model,
         "description": DESCRIPTIONS[model],
-        **sizes,
+        **recipe.sizes,
         "recipe": dataclasses.asdict(recipe),
         "run": dataclasses.asdict(summary),
         "selected": f"of {runs} runs, by mean validation accuracy" if selected else "no",
     }
-    if isinstance(net, UnrolledNet):
-        return unrolled_weights(net, header)
-    return to_weights(net, header)

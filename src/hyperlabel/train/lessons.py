@@ -1,8 +1,8 @@
-"""What the unrolled network learns from: labeled tasks as patterns, some of the truth told as gold."""
+"""What the unrolled network learns from: labeled tasks as patterns, the truth of some items known as gold."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -20,10 +20,11 @@ from hyperlabel.priors import (
     drop_silent,
     is_poor,
 )
+from hyperlabel.train.torch_backend import sum_groups
 from hyperlabel.train.unrolled import Batch, Lesson, UnrolledNet, loss
 from hyperlabel.votes import Votes
 
-GOLD_SHARE = 0.3  # largest share of the items that is told
+GOLD_SHARE = 0.3  # largest share of the items that is gold
 LEAST_GOLD = 5
 VALIDATION_PRIORS: tuple[LabeledPrior, ...] = (
     RulesPrior(),
@@ -40,49 +41,41 @@ class LessonPrior:
 
     Attributes:
         prior: Where tasks come from.
-        gold_chance: How often some of the truth is told.
+        gold_chance: How often some of the truth is gold.
         balance_power: See `Lesson`; crowds are left as they are, since there F1 is hardly asked for.
-        counted: Whether the network is shown how often a pattern occurs, and gold.
     """
 
     prior: LabeledPrior
     gold_chance: float
     balance_power: float
-    counted: bool = True
 
     def sample(self, rng: np.random.Generator) -> Lesson:
         """Draw one lesson."""
         task = drop_silent(self.prior.sample(rng))
-        told = rng.random() < self.gold_chance and self.counted
-        lesson = to_lesson(task, rng if told else None, 0.0 if task.family == "crowd" else self.balance_power)
-        return lesson if self.counted else replace(lesson, patterns=uncount(lesson.patterns))
-
-
-def uncount(patterns: Patterns) -> Patterns:
-    """The patterns as if each occurred once."""
-    return replace(patterns, counts=np.ones_like(patterns.counts))
+        has_gold = rng.random() < self.gold_chance
+        return to_lesson(task, rng if has_gold else None, 0.0 if task.family == "crowd" else self.balance_power)
 
 
 def to_lesson(task: LabeledTask, rng: np.random.Generator | None, balance_power: float = 0.0) -> Lesson:
-    """Group a task by patterns; with a generator, tell the truth of some items."""
+    """Group a task by patterns; with a generator, the truth of some items is gold."""
     patterns = Patterns.from_votes(Votes.from_array(task.votes.astype(np.int64), n_classes=task.n_classes))
     truth = patterns.count_labels(task.truth).astype(np.float32)
-    gold = np.zeros_like(truth) if rng is None else _tell(rng, task, patterns)
+    gold = np.zeros_like(truth) if rng is None else _draw_gold(rng, task, patterns)
     return Lesson(patterns, truth, gold, balance_power)
 
 
-def _tell(rng: np.random.Generator, task: LabeledTask, patterns: Patterns) -> NDArray[np.float32]:
+def _draw_gold(rng: np.random.Generator, task: LabeledTask, patterns: Patterns) -> NDArray[np.float32]:
     """Gold counts of a random number of random items. (p, k)."""
     n = len(task.truth)
     size = int(np.exp(rng.uniform(np.log(LEAST_GOLD), np.log(max(LEAST_GOLD + 1, GOLD_SHARE * n)))))
-    told = np.full(n, -1, np.int64)
+    gold = np.full(n, -1, np.int64)
     items = rng.choice(n, size, replace=False)
-    told[items] = task.truth[items]
-    return patterns.count_labels(told).astype(np.float32)
+    gold[items] = task.truth[items]
+    return patterns.count_labels(gold).astype(np.float32)
 
 
 def validation_lessons(rng: np.random.Generator, count: int) -> list[Lesson]:
-    """Lessons of several priors in turn, two of them foreign to training; nothing is told."""
+    """Lessons of several priors in turn, two of them foreign to training; there is no gold."""
     lessons: list[Lesson] = []
     while len(lessons) < count:
         task = drop_silent(VALIDATION_PRIORS[len(lessons) % len(VALIDATION_PRIORS)].sample(rng))
@@ -114,7 +107,6 @@ def validate_lessons(net: UnrolledNet, lessons: Sequence[Lesson]) -> float:
     scores = []
     for batch in _by_classes(lessons):
         right = batch.truth.gather(1, net(batch)[-1].argmax(1, keepdim=True))[:, 0]
-        items = torch.zeros(batch.sets).index_add_(0, batch.set_of_row, batch.truth.sum(1))
-        by_set = torch.zeros(batch.sets).index_add_(0, batch.set_of_row, right) / items
-        scores.extend(by_set.tolist())
+        items = sum_groups(batch.truth.sum(1), batch.of_set, batch.sets)
+        scores.extend((sum_groups(right, batch.of_set, batch.sets) / items).tolist())
     return float(np.mean(scores))

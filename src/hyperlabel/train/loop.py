@@ -2,9 +2,8 @@
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,12 @@ import torch
 from torch import nn
 
 from hyperlabel.files import replacing
-from hyperlabel.priors import LABELED_PRIORS, Prior
-from hyperlabel.train.batches import accuracies, backward_tasks, to_example
 from hyperlabel.train.checkpoint import Progress, load_net, load_optimiser, read_progress, save_checkpoint
-from hyperlabel.train.lessons import LessonPrior, backward_lessons, uncount, validate_lessons, validation_lessons
-from hyperlabel.train.net import make_net
+from hyperlabel.train.courses import Course
 from hyperlabel.train.recipe import Recipe
-from hyperlabel.train.unrolled import UnrolledNet
 
 CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
 CHECKPOINT_SECONDS = 120.0
-VALIDATION_SEED = 2023  # the validation sets are the same for every run and every recipe
 
 
 def find_device() -> torch.device:
@@ -52,62 +46,24 @@ def _clock() -> Iterator[list[float]]:
     elapsed[0] = time.perf_counter() - start
 
 
-def _new_net(recipe: Recipe, run: int, device: torch.device) -> nn.Module:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(1000 * recipe.seed + run)
-        if recipe.is_unrolled:
-            return make_net(recipe.architecture, recipe.widths, leave_one_out=recipe.leave_one_out)
-        return make_net(recipe.architecture, recipe.widths).to(device)
-
-
-def backward_batch(net: nn.Module, tasks: Sequence[Any], device: torch.device) -> float:
-    """Accumulate the gradient of the mean cross-entropy over all items of a batch; returns that mean."""
-    return backward_lessons(net, tasks) if isinstance(net, UnrolledNet) else backward_tasks(net, tasks, device)
-
-
-def validate(net: nn.Module, examples: Sequence[Any], device: torch.device) -> float:
-    """Accuracy averaged over the validation sets."""
-    if isinstance(net, UnrolledNet):
-        return validate_lessons(net, examples)
-    return float(np.mean(accuracies(net, examples, device)))
-
-
-def training_prior(recipe: Recipe) -> Prior | LessonPrior:
-    """The generator of training data."""
-    if recipe.is_unrolled:
-        return LessonPrior(LABELED_PRIORS[recipe.prior](), recipe.gold_chance, recipe.balance_power, recipe.counted)
-    return recipe.make_prior()
-
-
-def validation_tasks(recipe: Recipe) -> list[Any]:
-    """The synthetic validation sets: drawn from other priors than the training prior."""
-    rng = np.random.default_rng(VALIDATION_SEED)
-    if recipe.is_unrolled:
-        lessons = validation_lessons(rng, recipe.validation_sets)
-        return lessons if recipe.counted else [replace(each, patterns=uncount(each.patterns)) for each in lessons]
-    prior = recipe.make_validation_prior()
-    return [prior.sample(rng) for _ in range(recipe.validation_sets)]
-
-
 class Run:
     """A training run and its folder.
 
     Args:
-        recipe: What to train.
+        recipe: How to train.
+        course: What to train, and on what.
         run: Number of the run; with the recipe's seed it seeds everything.
         folder: Where the checkpoint and the log go.
-        device: Where torch computes.
         resume: Go on from the folder's checkpoint, if there is one.
     """
 
-    def __init__(self, recipe: Recipe, run: int, folder: Path, device: torch.device, *, resume: bool) -> None:
-        self.recipe, self.run, self.folder, self.device = recipe, run, folder, device
-        self.net = _new_net(recipe, run, device)
+    def __init__(self, recipe: Recipe, course: Course[Any, Any], run: int, folder: Path, *, resume: bool) -> None:
+        self.recipe, self.course, self.run, self.folder = recipe, course, run, folder
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(1000 * recipe.seed + run)
+            self.net: nn.Module = course.new_net()
         self.optimiser = torch.optim.Adam(self.net.parameters(), lr=recipe.lr, amsgrad=True, fused=True)
         self.progress = Progress()
-        self.prior, self.validation = training_prior(recipe), validation_tasks(recipe)
-        if not recipe.is_unrolled:
-            self.validation = [to_example(self.net, task, device) for task in self.validation]
         folder.mkdir(parents=True, exist_ok=True)
         if resume and (folder / CHECKPOINT).exists():
             self._restore()
@@ -181,9 +137,9 @@ class Run:
         """What a line of the log says of validation: all sets, or the first ones and now and then all."""
         recipe, iteration, accuracy = self.recipe, self.progress.iteration, {}
         if recipe.quick_sets:
-            accuracy["quick_accuracy"] = validate(self.net, self.validation[: recipe.quick_sets], self.device)
+            accuracy["quick_accuracy"] = self.course.validate(self.net, recipe.quick_sets)
         if not recipe.quick_sets or iteration % recipe.full_every == 0 or iteration == recipe.iterations:
-            accuracy["validation_accuracy"] = validate(self.net, self.validation, self.device)
+            accuracy["validation_accuracy"] = self.course.validate(self.net, recipe.validation_sets)
         return accuracy
 
     def _iterate(self) -> tuple[float, float]:
@@ -191,11 +147,11 @@ class Run:
         recipe, iteration = self.recipe, self.progress.iteration
         rng = np.random.default_rng([recipe.seed, self.run, iteration])
         with _clock() as elapsed:
-            tasks = [self.prior.sample(rng) for _ in range(recipe.batch)]
+            tasks = [self.course.sample(rng) for _ in range(recipe.batch)]
         for group in self.optimiser.param_groups:
             group["lr"] = recipe.lr_at(iteration)
         self.optimiser.zero_grad()
-        loss = backward_batch(self.net, tasks, self.device)
+        loss = self.course.backward(self.net, tasks)
         if recipe.schedule == "cosine":
             nn.utils.clip_grad_norm_(self.net.parameters(), recipe.clip)
         self.optimiser.step()

@@ -1,4 +1,4 @@
-"""The networks that can be trained: the paper's and the two it is compared with in its ablation.
+"""The paper's network and the two it is compared with in its ablation.
 
 All take one matrix of signs (n, m), float32 with 0 where an LF abstains, and return (n,) logits of class 1.
 One matrix at a time, channels first, stays in the cache and is several times faster on a CPU than padded
@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hyperlabel.networks.paper import LEAK
-from hyperlabel.train.unrolled import UnrolledNet
 from hyperlabel.weights import TERMS
 
 
@@ -133,10 +132,8 @@ class FlatNet(nn.Module):
         return functional.pad(logits, (0, len(signs) - n))
 
 
-def make_net(architecture: str, widths: Sequence[int], *, leave_one_out: bool = False) -> nn.Module:
-    """The network by the name `hyperlabel train --architecture` knows it by."""
-    if architecture == "unrolled":
-        return UnrolledNet(widths[0], len(widths), leave_one_out=leave_one_out)
+def make_net(architecture: str, widths: Sequence[int]) -> nn.Module:
+    """The paper's network or one it is compared with, by the name `hyperlabel train --architecture` knows it by."""
     if architecture == "mlp":
         return FlatNet(width=widths[-1])
     return HyperNet(widths, TERMS if architecture == "gnn" else ("self", "row"))

@@ -22,7 +22,9 @@ class Recipe:
         candidates: Extra label vectors tried for each matrix of the uniform prior (0: the paper's one).
         max_cells: Most cells of a matrix of the uniform prior; 120,000 cuts none of the paper's sizes.
         architecture: `gnn` is the paper's; `deepset` and `mlp` are its ablations; `unrolled` is that of hlm2.
-        widths: Output width of each pooling layer; of the unrolled network, width of each step, all the same.
+        widths: Output width of each pooling layer; not used by the unrolled network.
+        width: Of the hidden layers of the unrolled network.
+        steps: Of the unrolled network, each with weights of its own.
         iterations: Budget; one iteration is one step of the optimiser.
         batch: Matrices per iteration.
         schedule: `cosine` warms up and decays to zero; `constant` is the paper's, and stops early.
@@ -38,10 +40,8 @@ class Recipe:
         quick_sets: How many of them are validated at each line of the log where all of them would take too long;
             0 is all.
         full_every: With `quick_sets`, iterations between two validations on all sets.
-        gold_chance: How often the unrolled network is told some of the truth.
+        gold_chance: How often the unrolled network knows some of the truth as gold.
         balance_power: For the unrolled network, how much more the items of rare classes count.
-        leave_one_out: Whether the unrolled network judges a vote by the other votes alone; True is an ablation.
-        counted: Whether it knows how often each pattern occurs; False is an ablation, in which nothing is told.
     """
 
     prior: Literal["uniform", "independent", "mixture", "rules", "crowd", "topics"] = "uniform"
@@ -50,6 +50,8 @@ class Recipe:
     max_cells: int = 40_000
     architecture: Literal["gnn", "deepset", "mlp", "unrolled"] = "gnn"
     widths: tuple[int, ...] = (32, 32, 32, 32)
+    width: int = 16
+    steps: int = 3
     iterations: int = 400
     batch: int = 32
     schedule: Literal["cosine", "constant"] = "cosine"
@@ -65,11 +67,9 @@ class Recipe:
     full_every: int = 1000
     gold_chance: float = 0.3
     balance_power: float = 0.3
-    leave_one_out: bool = False
-    counted: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("max_cells", "iterations", "batch", "patience", "log_every", "validation_sets", "full_every"):
+        for name in ("max_cells", "width", "steps", "iterations", "batch", "patience", "log_every", "validation_sets", "full_every"):
             if getattr(self, name) < 1:
                 raise ParameterError(f"{name} is {getattr(self, name)}; expected at least 1")
         for name in ("candidates", "warmup", "seed", "quick_sets"):
@@ -79,11 +79,14 @@ class Recipe:
             raise ParameterError(f"lr is {self.lr}; expected a number above 0")
         if not self.widths or min(self.widths) < 1:
             raise ParameterError(f"widths is {list(self.widths)}; expected at least one width, each at least 1")
-        if self.is_unrolled and len(set(self.widths)) > 1:
-            raise ParameterError(f"widths is {list(self.widths)}; expected the same width for every step")
         fitting = LABELED_PRIORS if self.is_unrolled else PRIORS
         if self.prior not in fitting:
             raise ParameterError(f"prior is {self.prior!r}; architecture {self.architecture} has {', '.join(fitting)}")
+
+    @property
+    def sizes(self) -> dict[str, Any]:
+        """The sizes of the network, as the header of a weights file has them."""
+        return {"width": self.width, "steps": self.steps} if self.is_unrolled else {"widths": list(self.widths)}
 
     @property
     def is_unrolled(self) -> bool:
@@ -123,6 +126,12 @@ class Recipe:
 
     @classmethod
     def from_json(cls, text: str) -> "Recipe":
-        """The inverse of `to_json`."""
+        """The inverse of `to_json`; also of what earlier versions wrote, where it was no ablation."""
         fields: dict[str, Any] = json.loads(text)
+        for name, usual in _RETIRED.items():
+            if fields.get(name) == usual:
+                del fields[name]
         return cls(**{**fields, "widths": tuple(fields["widths"])})
+
+
+_RETIRED = {"leave_one_out": False, "counted": True}  # ablations that once were fields

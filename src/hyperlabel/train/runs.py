@@ -4,8 +4,9 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -14,6 +15,7 @@ import torch
 
 from hyperlabel.errors import HyperlabelError, ParameterError
 from hyperlabel.train.checkpoint import read_progress
+from hyperlabel.train.courses import MakeCourse, make_course
 from hyperlabel.train.loop import CHECKPOINT, LOG, Run, find_device, read_log, run_folder
 from hyperlabel.train.recipe import Recipe
 
@@ -87,20 +89,30 @@ def _exit_with_parent() -> None:
         os._exit(1)
 
 
-def _train_one(recipe: Recipe, run: int, out: Path, threads: int, resume: bool, until: int) -> None:
+def _train_one(
+    recipe: Recipe, make: MakeCourse, run: int, out: Path, threads: int, resume: bool, until: int
+) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent ends its jobs
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     torch.set_num_threads(threads)
-    Run(recipe, run, run_folder(out, run), find_device(), resume=resume).train(until=until)
+    Run(recipe, make(recipe, find_device()), run, run_folder(out, run), resume=resume).train(until=until)
 
 
 def train_runs(
-    recipe: Recipe, out: Path, runs: int, *, jobs: int, resume: bool
+    recipe: Recipe, out: Path, runs: int, *, jobs: int, resume: bool, make: MakeCourse = make_course
 ) -> Generator[dict[int, int], None, None]:
     """Train all runs, `jobs` at a time; yields, about once a second, the iterations each run has done.
 
     The threads of a job are fixed before it starts, for torch and for NumPy's BLAS: two libraries that both
     take all cores for two jobs make data generation three times slower. However this ends, no job is left.
+
+    Args:
+        recipe: How to train.
+        out: Where the runs keep their files.
+        runs: Number of runs.
+        jobs: Runs at a time.
+        resume: Go on from checkpoints.
+        make: Makes the course in each job; a function that jobs can import.
 
     Raises:
         HyperlabelError: A job failed; its own error is on standard error.
@@ -108,17 +120,18 @@ def train_runs(
     threads = max(1, (os.cpu_count() or 1) // jobs)
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)
     for until in range(TURN, recipe.iterations + TURN, TURN):
-        yield from _train_turn(recipe, out, runs, jobs, threads, resume=resume or until > TURN, until=until)
+        job = partial(_train_one, recipe, make, out=out, threads=threads, resume=resume or until > TURN, until=until)
+        yield from _train_turn(job, out, runs, jobs, resume=resume or until > TURN, until=until)
     yield iterations_done(out, runs)
 
 
 def _train_turn(
-    recipe: Recipe, out: Path, runs: int, jobs: int, threads: int, *, resume: bool, until: int
+    train: Callable[[int], None], out: Path, runs: int, jobs: int, *, resume: bool, until: int
 ) -> Generator[dict[int, int], None, None]:
-    """Train all runs to iteration `until`."""
+    """Train all runs to iteration `until`, each by its number in a job of its own."""
     spawn = multiprocessing.get_context("spawn").Process
     waiting = [
-        spawn(name=f"run {run}", target=_train_one, args=(recipe, run, out, threads, resume, until), daemon=True)
+        spawn(name=f"run {run}", target=train, args=(run,), daemon=True)
         for run in range(runs)
         if not (resume and _has_reached(run_folder(out, run), until))
     ]

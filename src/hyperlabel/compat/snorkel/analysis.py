@@ -94,7 +94,7 @@ class LFAnalysis:
         return shares
 
     def lf_summary(self, Y: NDArray[Any] | None = None, est_weights: NDArray[Any] | None = None) -> Any:
-        """A pandas frame with one row an LF.
+        """A pandas frame with one row per LF.
 
         Args:
             Y: (n,) true classes, -1 for unknown: adds Correct, Incorrect and Emp. Acc.

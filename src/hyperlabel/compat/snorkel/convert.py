@@ -73,7 +73,7 @@ def to_int_label_array(X: NDArray[Any], flatten_vector: bool = True) -> NDArray[
     if not flatten_vector:
         return labels
     if labels.size != max(labels.shape, default=1):
-        raise VotesError(f"labels have shape {labels.shape}; expected one label an item")
+        raise VotesError(f"labels have shape {labels.shape}; expected one label per item")
     return labels.ravel()
 
 

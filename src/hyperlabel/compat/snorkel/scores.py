@@ -40,7 +40,7 @@ def score_labels(truth: NDArray[Any], labels: Labels, probs: Float64, metrics: I
     """
     truth = to_int_label_array(truth)
     if len(truth) != len(labels) or not len(truth):
-        raise VotesError(f"Y has {len(truth)} labels, L has {len(labels)} items; expected one label an item")
+        raise VotesError(f"Y has {len(truth)} labels, L has {len(labels)} items; expected one label per item")
     kept = (truth != ABSTAIN) & (labels != ABSTAIN)
     return {name: _score(name, truth, labels, probs, kept) for name in metrics}
 

@@ -1,107 +1,24 @@
-"""Temporary bridge to the old package."""
+"""The unrolled network of hlm2: a learned EM over patterns, written once for NumPy and torch.
 
-from dataclasses import dataclass, fields
-from typing import Any
-import numpy as np
-from hyperlabel import unrolled as old
-from hyperlabel.networks.base import Gold
-from hyperlabel.patterns import Patterns
+A *node* is an LF and a class it votes for. A step estimates from the beliefs in all items what each node is worth,
+and a small network, shared by all nodes, turns that into the evidence of one vote of the node for each class. A
+row's logits are the sum of the evidence of its votes, scaled by a power of how many they are, plus a share of the
+log class balance. Nothing else is passed from step to step, so that
 
+- the result is equivariant in items, LFs and classes, for any number of classes;
+- the evidence is its own explanation: logits are sums over votes;
+- the rows enter through sums over votes only, which add up over chunks however rows are split or repeated: a set of
+  any size is read with one table of evidence in memory, and that table judges new rows.
 
-@dataclass(frozen=True)
-class StepState:
-    k: int
-    step: int = 0
-    nodes: Any = None
-    evidence: Any = None
-    gold: Gold | None = None
+Evidence mixes two forms, by how far an LF votes for several classes. *Own*: a vote speaks for its class alone, less
+for a class that is voted for often. *Confusion*: the log-likelihood of the vote given each class, by the LF's
+confusion counts, shrunk towards those of all LFs, as in Dawid-Skene.
 
+`nodes.py` and `steps.py` are the network, for arrays of either library; `votes.py` and `evidence.py` are the sums over
+rows in NumPy; `calibrate.py` matches evidence to gold and known shares; `network.py` and `state.py` are the protocol.
+"""
 
-@dataclass(frozen=True)
-class UnrolledNetwork:
-    weights: Any
-    balance: Any = None
-    accuracies: Any = None
+from hyperlabel.networks.unrolled.network import UnrolledNetwork
+from hyperlabel.networks.unrolled.state import UnrolledState
 
-    @property
-    def n_passes(self):
-        return int(self.weights.header["steps"])
-
-    def start(self, n_lfs, n_classes, gold):
-        return StepState(n_classes, gold=gold)
-
-    def sums(self, patterns, state):
-        ballots = old.Ballots.from_patterns(patterns)
-        beliefs = old.believe(ballots, state.evidence)
-        sums = (beliefs.mass, beliefs.balance)
-        if state.nodes is not None:
-            return sums
-        counts = old.count(ballots)
-        return (*sums, *(np.asarray(getattr(counts, f.name)) for f in fields(counts)))
-
-    def advance(self, state, sums):
-        mass, balance, *counted = sums
-        nodes = state.nodes
-        if nodes is None:
-            n, gold, items, distinct = counted
-            nodes = old.find_nodes(old.Counts(n, gold, float(items), float(distinct)), state.k)
-        evidence = old.advance(self.weights, state.step, nodes, old.Beliefs(mass, balance))
-        return StepState(state.k, state.step + 1, nodes, evidence, state.gold)
-
-    def read_at_once(self, patterns, gold):
-        counts = None
-        if gold is not None:
-            place = patterns.find(gold.patterns)
-            counts = np.where((place >= 0)[:, None], gold.counts[place], 0)
-        ballots = old.Ballots.from_patterns(patterns, counts)
-        evidence = old.forward(self.weights, ballots)
-        if self.balance is not None or self.accuracies is not None:
-            evidence = old.match_shares(evidence, ballots, self.balance, self.accuracies)
-        if gold is not None:
-            evidence = old.match_gold(evidence, old.Ballots.from_patterns(gold.patterns, gold.counts))
-        state = StepState(patterns.n_classes, 9, None, evidence, gold)
-        return state, self.probabilities(patterns, state)
-
-    def _ballots(self, patterns, state):
-        counts = None
-        if state.gold is not None:
-            place = patterns.find(state.gold.patterns)
-            counts = np.where((place >= 0)[:, None], state.gold.counts[place], 0)
-        return old.Ballots.from_patterns(patterns, counts)
-
-    def probabilities(self, patterns, state):
-        return old.to_probabilities(state.evidence, self._ballots(patterns, state))
-
-    def contributions(self, patterns, state):
-        return state.evidence.contributions(old.Ballots.from_patterns(patterns))
-
-    def to_arrays(self, state):
-        e, k = state.evidence, state.k
-        out = {
-            "table": e.table,
-            "bias": e.bias,
-            "numbers": np.array([e.scale, e.power, e.gold_weight]),
-            "gold_worth": np.broadcast_to(e.gold_worth, (k,)).copy(),
-        }
-        if state.gold is not None:
-            g = state.gold
-            out |= {
-                "gold.starts": g.patterns.starts,
-                "gold.lf": g.patterns.lf,
-                "gold.vote": g.patterns.vote,
-                "gold.counts": g.counts,
-            }
-        return out
-
-    def from_arrays(self, arrays):
-        k = len(arrays["bias"])
-        s, p, w = arrays["numbers"].tolist()
-        e = old.Evidence(arrays["table"], arrays["bias"], s, p, w, arrays["gold_worth"])
-        gold = None
-        if "gold.starts" in arrays:
-            c = arrays["gold.counts"]
-            gold = Gold(
-                Patterns(arrays["gold.starts"], arrays["gold.lf"], arrays["gold.vote"], c.sum(1), len(e.table) // k, k),
-                c,
-            )
-        return StepState(k, 9, None, e, gold)
+__all__ = ["UnrolledNetwork", "UnrolledState"]

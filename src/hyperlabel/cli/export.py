@@ -1,0 +1,73 @@
+"""`hyperlabel export`: a fitted model for other systems, as SQL or as a table of patterns."""
+
+from typing import Annotated
+
+import typer
+
+from hyperlabel.cli.options import Option
+from hyperlabel.errors import ParameterError
+
+DIALECTS = ("duckdb", "spark", "postgres", "bigquery")
+
+STATE_HELP = "A model that `hyperlabel fit` wrote."
+SQL_HELP = f"Print one SELECT: {', '.join(DIALECTS)}."
+FROM_HELP = "The table that the SELECT reads; it has a column for each LF."
+TABLE_HELP = "Write the patterns of votes with their labels to this file, in any format of tables."
+PATTERNS_HELP = "A table of votes whose patterns are written; else all that are possible, up to a million."
+
+
+def export(
+    state: Annotated[str, typer.Argument(metavar="STATE", help=STATE_HELP, show_default=False)],
+    sql: Annotated[str | None, Option(metavar="DIALECT", help=SQL_HELP)] = None,
+    source: Annotated[str | None, Option("--from", metavar="NAME", help=FROM_HELP)] = None,
+    table: Annotated[str | None, Option("--table", metavar="FILE", help=TABLE_HELP)] = None,
+    patterns: Annotated[str | None, Option("--patterns", metavar="FILE", help=PATTERNS_HELP)] = None,
+) -> None:
+    """Export a fitted model to SQL, or as a table.
+
+    The SELECT keeps the columns of the table and adds 'label' and 'confidence', equal to those of `label --model`:
+    hyperlabel export state.safetensors --sql duckdb --from votes
+    """
+    if (sql is None) == (table is None):
+        raise ParameterError("expected --sql with --from, or --table; one of the two")
+    if sql is not None:
+        if source is None or patterns is not None:
+            wrong = "--from, the name of the table, is missing" if source is None else "--patterns goes with --table"
+            raise ParameterError(f"--sql is '{sql}', but {wrong}")
+        _print_query(state, sql, source)
+    else:
+        if source is not None:
+            raise ParameterError("--from goes with --sql; leave it out")
+        _write_patterns(state, str(table), patterns)
+
+
+def _print_query(state: str, dialect: str, source: str) -> None:
+    import sys
+
+    from hyperlabel.export import to_sql
+    from hyperlabel.files import write_all
+    from hyperlabel.models import load
+
+    query = to_sql(load(state), dialect, source)
+    sys.stdout.flush()
+    write_all(sys.stdout.buffer, f"{query};\n".encode())
+
+
+def _write_patterns(state: str, out: str, patterns: str | None) -> None:
+    import polars as pl
+
+    from hyperlabel.cli.tables import Selection, check_output, open_source
+    from hyperlabel.cli.terminal import say
+    from hyperlabel.export import pattern_table
+    from hyperlabel.models import load
+    from hyperlabel.printable import printable
+    from hyperlabel.provenance import provenance
+    from hyperlabel.tables import write_table
+
+    check_output(out)
+    model = load(state)
+    votes = None if patterns is None else open_source(patterns, Selection().of_model(model)).votes
+    frame = pl.DataFrame(pattern_table(model, votes))
+    write_table(frame, out, metadata=provenance(model), argument="--table")
+    if out != "-":
+        say(f"wrote {printable(out)}: {len(frame):,} patterns")

@@ -1,0 +1,69 @@
+"""`hyperlabel fit`: keep what a corpus teaches, to label tomorrow's rows with."""
+
+from pathlib import Path
+from typing import Annotated
+
+from hyperlabel.cli.options import (
+    ClassNames,
+    Delimiter,
+    Encoding,
+    GoldName,
+    LfNames,
+    LongNames,
+    ModelName,
+    Option,
+    VotesName,
+)
+from hyperlabel.errors import ParameterError
+
+OUT_HELP = "The state, a .safetensors file; give it to `label --model` or to `export`."
+BALANCE_HELP = "Known shares of the classes, such as 0.9,0.1, in the order of --classes."
+
+
+def fit(
+    votes: VotesName,
+    out: Annotated[str, Option("--out", "-o", metavar="FILE", help=OUT_HELP)],
+    gold: GoldName = None,
+    model: ModelName = "hlm2",
+    classes: ClassNames = None,
+    class_balance: Annotated[str | None, Option(metavar="SHARE,...", help=BALANCE_HELP)] = None,
+    lfs: LfNames = None,
+    long: LongNames = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+) -> None:
+    """Read VOTES into a state, and keep it.
+
+    New rows are judged in that state, alone or together, as the corpus itself was:
+    hyperlabel fit corpus.parquet -o state.safetensors; hyperlabel label today.csv --model state.safetensors
+    """
+    from hyperlabel.cli.labeling import Labeling
+    from hyperlabel.cli.models import make_model, set_balance
+    from hyperlabel.cli.tables import Selection, open_table
+    from hyperlabel.cli.terminal import say, say_warnings
+    from hyperlabel.printable import printable
+
+    _check_state(out)
+    selection = Selection.parse(lfs=lfs, long=long, classes=classes, delimiter=delimiter, encoding=encoding)
+    estimator = make_model(model)
+    if estimator.is_fitted:
+        raise ParameterError(f"--model is '{model}', which is fitted already; name a label model such as hlm2")
+    if class_balance is not None:
+        set_balance(estimator, class_balance, selection.classes, model)
+    with say_warnings():
+        table = open_table(votes, selection)
+    source, _ = Labeling(estimator, votes, table, selection.of_model(estimator), gold).fit()
+    estimator.save(out)
+    counts = f"{source.votes.n_items:,} items, {source.votes.n_lfs} LFs, {len(estimator.classes_)} classes"
+    say(f"wrote {printable(out)}: {counts}")
+
+
+def _check_state(out: str) -> None:
+    """Refuse a state that cannot be written, before any work is done."""
+    path = Path(out)
+    if path.suffix.lower() != ".safetensors":
+        raise ParameterError(f"--out is '{out}'; expected a name that ends in .safetensors")
+    if not path.parent.is_dir():
+        raise ParameterError(f"--out is '{out}', but there is no folder '{path.parent}'; make it first")
+    if path.is_dir():
+        raise ParameterError(f"--out is '{out}', which is a folder; expected the name of a file")

@@ -1,0 +1,373 @@
+"""Which columns of a table are votes, and what abstains: one rule for frames, files and engines.
+
+The rule looks at names first, then at *summaries* of the columns that are left: a few distinct values with their
+counts, which every engine finds where the rows are. A column that cannot be votes is refused with the remedy; one that
+may be meant is taken with a warning. `lfs` overrides all of it.
+
+Names that are not votes are those of `IDENTIFIERS`, `TEXTS`, `ANSWERS`, `GROUPS`, `TIMES` and `SOURCES`, and all that
+begin with `p_` or end in `_id` or `_input`. Whole names are compared, in lower case: an LF `links` or `has_url` stays.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import Any
+
+from hyperlabel.doubts import REMEDY, find_doubts, kind_of
+from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.shown import show_counts, show_names, show_some
+
+Key = tuple[bool, Any]
+Tally = dict[Any, int]  # votes of each class
+
+IDENTIFIERS = (
+    "id", "item_id", "item", "uid", "uuid", "guid", "_id", "example_id", "doc_id", "document_id", "record_id", "row_id",
+    "rowid", "row", "row_nr", "row_number", "idx", "index", "level_0", "__index_level_0__", "", "unnamed: 0",
+)  # fmt: skip
+"""Names of identifiers, the likeliest first; the nameless ones are an index that pandas wrote."""
+
+TEXTS = (
+    "text", "texts", "sentence", "document", "content", "body", "title", "headline", "description", "comment",
+    "comments", "note", "notes", "message", "prompt", "tweet", "tokens", "raw_text", "clean_text",
+)  # fmt: skip
+ANSWERS = (
+    "gold", "gold_label", "golden", "truth", "true_label", "true_class", "ground_truth", "groundtruth", "gt", "label",
+    "labels", "y", "y_true", "target", "class", "class_label", "category", "answer", "correct", "correct_label",
+    "expected", "actual", "confidence", "probability", "probabilities", "label_source",
+)  # fmt: skip
+GROUPS = ("split", "fold", "subset", "partition", "dataset", "batch", "version", "seed", "weight", "sample_weight")
+TIMES = (
+    "timestamp", "ts", "time", "date", "datetime", "day", "month", "year", "created", "created_at", "updated",
+    "updated_at", "published_at", "posted_at",
+)  # fmt: skip
+SOURCES = (
+    "source", "origin", "url", "uri", "href", "path", "file", "filename", "file_name", "filepath", "author", "authors",
+    "user", "username", "user_name", "email", "hash", "md5", "sha1", "sha256",
+)  # fmt: skip
+
+ABSTAINS = (
+    -1, "-1", "NA", "N/A", "n/a", "<NA>", "None", "nan", "NaN", "null", "NULL", "abstain", "Abstain", "ABSTAIN", "-",
+)  # fmt: skip
+"""Values that abstain unless `abstain` lists others. Null, NaN and blank texts always do."""
+
+VOTERS = (
+    "worker", "worker_id", "workerid", "annotator", "annotator_id", "rater", "rater_id", "judge", "judge_id", "coder",
+    "labeler", "labeller", "lf", "lf_name", "labeling_function",
+)  # fmt: skip
+"""Names of the column of a long table that says who votes."""
+
+CAST = ("vote", "label", "annotation", "judgment", "judgement", "answer", "response", "choice", "verdict", "class",
+        "category", "rating", "value")  # fmt: skip
+"""Names of the column of a long table that holds the votes."""
+
+_NOT_VOTES = frozenset({*IDENTIFIERS, *TEXTS, *ANSWERS, *GROUPS, *TIMES, *SOURCES})
+_SECOND = re.compile(r"(_duplicated_\d+|\.\d+)$")  # what Polars and pandas add to a name that is there twice
+_LONG_WIDTH = 6  # a long table has few columns
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """What a column holds, as far as the rule must know.
+
+    Attributes:
+        name: The name of the column.
+        n_rows: Number of rows.
+        counts: How many rows have each value, nulls left out; of very many values some.
+        n_distinct: Number of distinct values, where `counts` does not list them all.
+    """
+
+    name: str
+    n_rows: int
+    counts: Mapping[Any, int]
+    n_distinct: int = 0
+
+    @property
+    def distinct(self) -> int:
+        """Number of distinct values."""
+        return max(self.n_distinct, len(self.counts))
+
+
+Summarize = Callable[[Sequence[str]], Sequence[ColumnSummary]]
+
+
+@dataclass(frozen=True)
+class VoteColumns:
+    """What was taken from a table, and what is to be said about it.
+
+    Attributes:
+        lfs: The columns that are LFs.
+        ignored: The columns that are not.
+        classes: How many votes each class has, classes in order.
+        abstained: How many cells hold each value that abstains; None stands for null, NaN and blank texts.
+        warnings: What looks wrong but may be meant, one sentence each.
+
+    >>> columns = VoteColumns(("links", "short"), ("id",), {"ham": 3, "spam": 2}, {None: 4, "NA": 1})
+    >>> print(columns.describe())
+    LFs: links, short; ignored: id; classes: ham 3, spam 2; abstain: empty 4, NA 1
+    """
+
+    lfs: tuple[str, ...]
+    ignored: tuple[str, ...] = ()
+    classes: Mapping[Any, int] = field(default_factory=dict)
+    abstained: Mapping[Any, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        """What was taken, in one line."""
+        return "; ".join(
+            [
+                f"LFs: {show_names(self.lfs)}",
+                f"ignored: {show_names(self.ignored)}",
+                f"classes: {show_counts(self.classes)}",
+                f"abstain: {show_counts({'empty' if v is None else v: n for v, n in self.abstained.items()})}",
+            ]
+        )
+
+
+def take_votes(
+    names: Sequence[str],
+    summarize: Summarize,
+    *,
+    lfs: Sequence[str] | None = None,
+    others: Collection[str] = (),
+    abstain: Sequence[Any] | None = None,
+    stated: Collection[Any] | None = None,
+    glance: Summarize | None = None,
+) -> VoteColumns:
+    """The rule: which columns of a table are votes.
+
+    Args:
+        names: The columns of the table.
+        summarize: Gives the summaries of columns; asked for those that may be votes, once.
+        lfs: Columns that are LFs, as names or patterns such as `lf_*`; then nothing is left out or refused.
+        others: Columns that are known to be something else, such as gold.
+        abstain: Values that abstain; `ABSTAINS` if not given.
+        stated: The classes, if they are stated: then every value must be one, and there is nothing to doubt.
+        glance: Like `summarize`, of the first rows alone; asked for columns that are left out by name.
+
+    Raises:
+        VotesError: A column cannot be votes, the table looks long, or there is no LF.
+
+    >>> summaries = {
+    ...     "a": ColumnSummary("a", 90, {"spam": 20, "ham": 30, "NA": 40}),
+    ...     "b": ColumnSummary("b", 90, {"spam": 50}),
+    ... }
+    >>> print(take_votes(["id", "a", "b"], lambda names: [summaries[name] for name in names]).describe())
+    LFs: a, b; ignored: id; classes: ham 30, spam 70; abstain: empty 40, NA 40
+    """
+    chosen = choose_columns(names, lfs, others)
+    kept = set(chosen)
+    left = tuple(name for name in names if name not in kept)
+    if lfs is None:
+        _check_wide([name for name in names if name not in others], summarize)
+    summaries = list(summarize(chosen))
+    found = read_tallies(summaries, abstain, stated)
+    doubts: list[str] = []
+    if stated is None:
+        n_rows = {s.name: s.n_rows for s in summaries}
+        distinct = {s.name: s.distinct for s in summaries}
+        refused, doubts = find_doubts(found.tallies, n_rows, distinct, judge_columns=lfs is None)
+        if refused:
+            raise VotesError(_refusal(refused, chosen, len(names)))
+    if lfs is None and glance is not None:
+        doubts += _glance_at_ignored(glance, [name for name in left if name not in others], found, abstain)
+    return VoteColumns(chosen, left, found.classes, found.abstained, tuple(doubts))
+
+
+def choose_columns(
+    names: Sequence[str], lfs: Sequence[str] | None = None, others: Collection[str] = ()
+) -> tuple[str, ...]:
+    """The columns that may be votes, by their names alone.
+
+    Args:
+        names: The columns of the table.
+        lfs: Columns that are LFs, as names or patterns; a column of that very name is never taken for a pattern.
+        others: Columns that are known to be something else.
+
+    >>> choose_columns(["id", "text", "links", "p_spam", "has_url"])
+    ('links', 'has_url')
+    >>> choose_columns(["id", "lf_a", "lf_b", "note"], ["lf_*"])
+    ('lf_a', 'lf_b')
+    """
+    known = set(others)
+    if lfs is None:
+        chosen = [name for name in names if may_be_votes(name) and name not in known]
+        if not chosen:
+            raise VotesError(f"the table has no LF column; its columns are {show_some(names) or 'none'}; {REMEDY}")
+    else:
+        chosen = _match(names, lfs)
+    twice = next((name for name, count in Counter(names).items() if count > 1 and name in set(chosen)), None)
+    if twice is not None:
+        raise VotesError(
+            f"votes has {list(names).count(twice)} columns named {twice!r}; expected one. Rename the others"
+        )
+    return tuple(chosen)
+
+
+def _match(names: Sequence[str], lfs: Sequence[str]) -> list[str]:
+    if isinstance(lfs, str) or not isinstance(lfs, Iterable):
+        raise ParameterError(f"lfs is {lfs!r:.60}; expected a list of columns: [{lfs!r:.60}]")
+    chosen: dict[str, None] = {}
+    present, wanted = set(names), [str(each) for each in lfs]
+    for i, pattern in enumerate(wanted):
+        found = [pattern] if pattern in present else [name for name in names if fnmatchcase(name, pattern)]
+        if not found:
+            what = (
+                f"lfs has {pattern!r}, which no column matches" if "*" in pattern else f"votes lacks the LF {pattern!r}"
+            )
+            raise VotesError(f"{what}; the columns are {show_some(names, 20)}")
+        if pattern in wanted[:i]:
+            raise ParameterError(f"lfs has {pattern!r} twice; name each column once")
+        chosen.update(dict.fromkeys(found))
+    return list(chosen)
+
+
+def may_be_votes(name: str) -> bool:
+    """Whether a column may be an LF by its name.
+
+    >>> [may_be_votes(name) for name in ("ID", "true label", "id.1", "user_id", "links", "label_2")]
+    [False, False, False, False, True, True]
+    """
+    plain = plain_name(name)
+    if plain in _NOT_VOTES or _SECOND.sub("", plain) in _NOT_VOTES or plain.startswith(("p_", "unnamed:")):
+        return False
+    return not plain.endswith(("_id", "_input"))
+
+
+def plain_name(name: str) -> str:
+    """A name as it is compared: lower case, underscores for spaces and hyphens.
+
+    >>> plain_name(" True Label")
+    'true_label'
+    """
+    plain = name.strip().lower()
+    return plain if plain.startswith("unnamed:") else plain.replace(" ", "_").replace("-", "_")
+
+
+def find_identifiers(names: Sequence[str]) -> list[str]:
+    """The columns whose names are those of identifiers, the likeliest first.
+
+    >>> find_identifiers(["a", "index", "ID"])
+    ['ID', 'index']
+    """
+    rank = {name: i for i, name in enumerate(IDENTIFIERS)}
+    return sorted((name for name in names if plain_name(name) in rank), key=lambda name: rank[plain_name(name)])
+
+
+# What abstains.
+
+
+def abstain_keys(abstain: Sequence[Any] | None, stated: Collection[Any] | None = None) -> frozenset[Key]:
+    """What abstains, in a form that tells True from 1. A class that is stated is a class, whatever the list says.
+
+    >>> (False, "NA") in abstain_keys(None), (False, "NA") in abstain_keys(["skip"])
+    (True, False)
+    """
+    if abstain is None and stated is None:
+        return DEFAULT
+    if isinstance(abstain, str | bytes) or not isinstance(abstain, Iterable | None):
+        raise ParameterError(f"abstain is {abstain!r:.60}; expected a list of values: [{abstain!r:.60}]")
+    keys = DEFAULT if abstain is None else frozenset(map(key_of, abstain))
+    return keys - {key_of(c) for c in stated or ()}
+
+
+def key_of(value: Any) -> Key:
+    """A value in a form that tells True from 1."""
+    return isinstance(value, bool), value
+
+
+DEFAULT = frozenset(map(key_of, ABSTAINS))
+
+
+@dataclass(frozen=True)
+class Tallies:
+    """Votes and abstentions of columns, counted.
+
+    Attributes:
+        tallies: For each column its votes of each class.
+        classes: Votes of each class, classes in order.
+        abstained: How many cells hold each value that abstains, None for empty ones.
+    """
+
+    tallies: dict[str, Tally]
+    classes: Tally
+    abstained: Tally
+
+
+def read_tallies(
+    summaries: Sequence[ColumnSummary], abstain: Sequence[Any] | None = None, stated: Collection[Any] | None = None
+) -> Tallies:
+    """Tell votes from abstentions."""
+    keys = abstain_keys(abstain, stated)
+    tallies: dict[str, Tally] = {}
+    classes: Counter[Any] = Counter()
+    abstained: Counter[Any] = Counter({None: 0})
+    for summary in summaries:
+        votes = {value: n for value, n in summary.counts.items() if key_of(value) not in keys}
+        tallies[summary.name] = votes
+        classes.update(votes)
+        abstained.update({v: n for v, n in summary.counts.items() if v not in votes})
+        abstained[None] += summary.n_rows - sum(summary.counts.values()) if not summary.n_distinct else 0
+    order = sorted(classes, key=lambda value: (kind_of(value), value)) if _sortable(classes) else list(classes)
+    empty = {None: abstained.pop(None)}
+    return Tallies(tallies, {c: classes[c] for c in order}, {v: n for v, n in (empty | abstained).items() if n})
+
+
+def _sortable(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, str | int | float) for value in values)
+
+
+# What cannot be a table of votes.
+
+
+def _refusal(refused: Mapping[str, str], chosen: Sequence[str], n_columns: int) -> str:
+    """One error for all columns that were refused, with the LFs that are left."""
+    reasons = "; ".join(f"column {name!r} {reason}" for name, reason in list(refused.items())[:3])
+    more = f"; and {len(refused) - 3} more columns" if len(refused) > 3 else ""
+    rest = [name for name in chosen if name not in refused]
+    example = f", for instance lfs={rest}" if 0 < len(rest) <= 8 else ""
+    long = "; a table of one row per vote is read by Votes.from_long (command line: --long)" if n_columns <= 5 else ""
+    return f"{reasons}{more}. If not all columns are votes, {REMEDY}{example}{long}"
+
+
+def _check_wide(names: Sequence[str], summarize: Summarize) -> None:
+    """Refuse a table that has one row per vote: its names say so, and who votes is not one of the classes."""
+    plain = {name: plain_name(name) for name in names}
+    voters = [name for name in names if plain[name] in VOTERS]
+    casts = sorted((name for name in names if plain[name] in CAST), key=lambda name: CAST.index(plain[name]))
+    if len(voters) != 1 or not casts or not 3 <= len(names) <= _LONG_WIDTH:
+        return
+    voter, cast = summarize([voters[0], casts[0]])
+    if set(voter.counts) <= set(cast.counts):
+        return  # a wide table with an LF of that name
+    rest = [name for name in names if name not in (voter.name, cast.name)]
+    item = next(iter([*find_identifiers(rest), *rest]))
+    raise VotesError(
+        f"the table looks long, one row per vote: {voter.name!r} says who votes, {cast.name!r} for what. Read it with "
+        f"long=({item!r}, {voter.name!r}, {cast.name!r}) or Votes.from_long (command line: --long). If it is "
+        f"wide, {REMEDY}"
+    )
+
+
+def _glance_at_ignored(
+    glance: Summarize, names: Sequence[str], found: Tallies, abstain: Sequence[Any] | None
+) -> list[str]:
+    """Warn of columns that are left out by name but hold nothing but votes."""
+    expected = (*ANSWERS, *IDENTIFIERS)  # that hold classes, or numbers that could be
+    doubtful = [n for n in names if plain_name(n) not in expected and not plain_name(n).endswith("_input")]
+    held = glance(doubtful) if doubtful else ()
+    keys = abstain_keys(abstain)
+    votes = [s for s in held if _holds_votes(s, set(found.classes), keys)]
+    if not votes:
+        return []
+    names_of = ", ".join(repr(s.name) for s in votes)
+    return [f"left out by name, though all values are classes: {names_of}; if these are LFs, {REMEDY}"]
+
+
+def _holds_votes(summary: ColumnSummary, classes: set[Any], keys: frozenset[Key]) -> bool:
+    """Whether a column holds classes only; of numbers, which are classes easily, also a -1."""
+    votes = [value for value in summary.counts if key_of(value) not in keys]
+    named = all(isinstance(value, str | bool) for value in votes) or -1 in summary.counts
+    return bool(votes) and named and set(votes) <= classes

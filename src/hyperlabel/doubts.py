@@ -1,0 +1,299 @@
+"""Doubts about votes: columns that cannot be votes, and votes that look like a mistake.
+
+All is judged on tallies, the number of votes of each class in each column. A refusal names what the column holds; a
+warning has its number and the remedy. Thresholds are such that no public set of LFs, crowds or judges raises one.
+"""
+
+import datetime
+import difflib
+import numbers
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from statistics import median_low
+from typing import Any
+
+from hyperlabel.shown import show_some
+
+Tally = Mapping[Any, int]
+Tallies = Mapping[str, Tally]
+
+REMEDY = "name the LFs with lfs (command line: --lfs)"
+
+FEW_ROWS = 20
+"""Below, a table is too small to tell an identifier from a class, or a lone class from a mistake."""
+
+_LONGEST_NAME = 100  # characters; what is longer is a text, not the name of a class
+_MANY_TEXTS, _MANY_NUMBERS = 0.5, 0.9  # distinct values per vote from which on a column holds no classes
+_CONSTANT = 0.95  # share of rows with one and the same value from which on a column says nothing of an item
+_LEAST_SHARED = 0.25  # share of a column's numbers that other LFs vote for, below which it holds something else
+_SMALL_NUMBERS = 10  # in a small table lower numbers may well be classes
+_HANDFUL, _RARE = 5, 20  # a mistyped class has at most 5 votes, and 1 of 20 of its LF's
+_TIME = re.compile(
+    r"(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|\d{4}/\d{1,2}/\d{1,2})([T ].*)?|\d{1,2}:\d{2}(:\d{2}.*)?"
+)
+
+
+def find_doubts(
+    tallies: Tallies, n_rows: Mapping[str, int], distinct: Mapping[str, int], *, judge_columns: bool = True
+) -> tuple[dict[str, str], list[str]]:
+    """What must be refused, and what must be said.
+
+    Args:
+        tallies: For each column its votes of each class.
+        n_rows: For each column its number of rows.
+        distinct: For each column its number of distinct values.
+        judge_columns: Whether columns may be something else than votes; they may not if they were named.
+
+    Returns:
+        For each column that cannot be votes the reason, and warnings.
+
+    >>> find_doubts({"a": {"x": 9, "y": 7}, "when": {"2026-01-01": 16}}, {"a": 16, "when": 16}, {"a": 2, "when": 1})
+    ({'when': "holds times ('2026-01-01')"}, [])
+    """
+    doubts: list[str] = []
+    if judge_columns:
+        refused = _refuse_alone(tallies, distinct) or _refuse_kinds(tallies)
+        if not refused and len(_voting(tallies)) > 1:
+            refused, doubts = _compare(_voting(tallies), n_rows)
+        if refused:
+            return refused, []
+    return {}, doubts + warn_of_classes(tallies)
+
+
+def kind_of(value: object) -> str:
+    """What kind of class a value is; the name of its type if it can be none.
+
+    >>> kind_of(True), kind_of(1), kind_of("a"), kind_of(b"a")
+    ('boolean', 'number', 'text', 'bytes')
+    """
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, numbers.Number):
+        return "number"
+    return "text" if isinstance(value, str) else type(value).__name__
+
+
+def _voting(tallies: Tallies) -> dict[str, Tally]:
+    return {name: tally for name, tally in tallies.items() if tally}
+
+
+# What a column can be, seen alone.
+
+
+def _refuse_alone(tallies: Tallies, distinct: Mapping[str, int]) -> dict[str, str]:
+    reasons = {name: _refuse_one(tally, distinct[name]) for name, tally in tallies.items()}
+    return {name: reason for name, reason in reasons.items() if reason is not None}
+
+
+def _refuse_one(tally: Tally, distinct: int) -> str | None:
+    """Why a column cannot be votes, whatever other columns hold."""
+    first, votes = next(iter(tally), None), sum(tally.values())
+    if any(map(_is_time, tally)) or (tally and all(isinstance(v, str) and _TIME.fullmatch(v.strip()) for v in tally)):
+        return f"holds times ({first!s:.30})" if not isinstance(first, str) else f"holds times ({first!r:.30})"
+    decimal = next((v for v in tally if kind_of(v) == "number" and not isinstance(v, int)), None)
+    if decimal is not None:
+        return f"holds {decimal}, which is no whole number"
+    long = next((v for v in tally if isinstance(v, str) and len(v) > _LONGEST_NAME), None)
+    if long is not None:
+        return f"holds texts ({long[:30]!r}...)"
+    share = _MANY_TEXTS if isinstance(first, str) else _MANY_NUMBERS
+    if votes >= FEW_ROWS and distinct > share * votes:
+        return f"holds {distinct:,} different values in {votes:,} rows, like an identifier or a text"
+    return None
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, datetime.date | datetime.time | datetime.timedelta)
+
+
+def _refuse_kinds(tallies: Tallies) -> dict[str, str]:
+    """Refuse columns of numbers or booleans among more columns of texts; other mixtures are told by their rows."""
+    kinds = {name: {kind_of(value) for value in tally} for name, tally in _voting(tallies).items()}
+    texts = sum(kind == {"text"} for kind in kinds.values())
+    others = {name: kind for name, kind in kinds.items() if kind in ({"number"}, {"boolean"})}
+    if not 0 < len(others) < texts:
+        return {}
+    held = {"number": "whole numbers", "boolean": "booleans"}
+    return {
+        name: f"holds {held[next(iter(kind))]} ({show_some(list(tallies[name]), 3)}) while {texts} columns hold texts"
+        for name, kind in others.items()
+    }
+
+
+# What a column can be, beside the others.
+
+
+def _compare(tallies: dict[str, Tally], n_rows: Mapping[str, int]) -> tuple[dict[str, str], list[str]]:
+    kinds = {kind_of(value) for tally in tallies.values() for value in tally}
+    if kinds == {"text"} and not all(v.isdecimal() for tally in tallies.values() for v in tally):
+        return _compare_texts(tallies, n_rows)
+    if kinds in ({"number"}, {"text"}):
+        return _compare_numbers({name: {int(v): n for v, n in t.items()} for name, t in tallies.items()}, n_rows)
+    return {}, []  # booleans are all alike; mixtures are refused later, with the place
+
+
+def _compare_texts(tallies: dict[str, Tally], n_rows: Mapping[str, int]) -> tuple[dict[str, str], list[str]]:
+    """LFs share classes. Columns of several classes form groups that do; only the largest group can be the LFs.
+
+    A column of one class may be an LF of a class that no other votes for, unless it has that value everywhere.
+    """
+    holders = Counter(value for tally in tallies.values() for value in tally)
+    alone = [name for name, tally in tallies.items() if all(holders[value] == 1 for value in tally)]
+    lone = [name for name in alone if len(tallies[name]) == 1]
+    outside = [name for name in _outside_main_group(tallies) if _is_told(tallies[name], n_rows[name])]
+    refused = {name: _no_company(tallies[name]) for name in outside}
+    constant = [name for name in lone if _fills(tallies[name], n_rows[name])]
+    refused |= {name: f"{_no_company(tallies[name])}, in nearly every row" for name in constant}
+    if refused or not lone or median_low(map(len, tallies.values())) == 1:
+        return refused, []  # where most LFs vote for one class each, one more is nothing special
+    shown = ", ".join(
+        f"{next(iter(tallies[name]))!r} ({name!r}, {sum(tallies[name].values()):,} votes)" for name in lone
+    )
+    return {}, [
+        f"classes that only one LF votes for, and it for no other: {shown}; if a column holds no votes, {REMEDY}"
+    ]
+
+
+def _no_company(tally: Tally) -> str:
+    return f"holds {show_some(list(tally), 3)}, which no other LF votes for"
+
+
+def _is_told(tally: Tally, n_rows: int) -> bool:
+    """Whether there are rows enough to judge a column, or it has a value in each of the few."""
+    return n_rows >= FEW_ROWS or sum(tally.values()) == n_rows
+
+
+def _fills(tally: Tally, n_rows: int) -> bool:
+    return n_rows >= FEW_ROWS and sum(tally.values()) > _CONSTANT * n_rows
+
+
+def _outside_main_group(tallies: dict[str, Tally]) -> list[str]:
+    """Columns of several values that have none in common, directly or not, with the largest group of columns."""
+    if max(map(len, tallies.values())) == 1:
+        return []
+    group = _groups(tallies)
+    sizes = Counter(group.values())
+    largest = max(sizes.values())
+    main = {g for g, size in sizes.items() if size == largest}
+    several = {group[name] for name, tally in tallies.items() if len(tally) > 1}
+    if len(main) == 1:
+        return [name for name in tallies if group[name] in several - main]
+    return [name for name in tallies if group[name] in several] if len(several) > 1 else []
+
+
+def _groups(tallies: dict[str, Tally]) -> dict[str, str]:
+    """For each column the first column of its group: those that share values, directly or through others."""
+    first: dict[Any, str] = {}
+    parent = {name: name for name in tallies}
+
+    def root(name: str) -> str:
+        while parent[name] != name:
+            parent[name] = name = parent[parent[name]]
+        return name
+
+    for name, tally in tallies.items():
+        for value in tally:
+            parent[root(name)] = root(first.setdefault(value, name))
+    return {name: root(name) for name in tallies}
+
+
+def _compare_numbers(tallies: dict[str, dict[int, int]], n_rows: Mapping[str, int]) -> tuple[dict[str, str], list[str]]:
+    """Class numbers that only one column has. Columns of many more values than others prove nothing for each other."""
+    usual = median_low(map(len, tallies.values()))
+    narrow = {name for name, tally in tallies.items() if len(tally) <= max(3, 2 * usual)}
+    holders = Counter(value for name in narrow for value in tallies[name])
+    refused, doubts = dict[str, str](), dict[str, str]()
+    for name, tally in tallies.items():
+        own = [value for value in tally if holders[value] == (name in narrow)]
+        if len(own) < 2 or (n_rows[name] < FEW_ROWS and max(own) < _SMALL_NUMBERS):
+            continue
+        if len(own) > (1 - _LEAST_SHARED) * len(tally):
+            refused[name] = f"holds the numbers {show_some(sorted(own), 5)}, which no other LF votes for"
+        elif sum(tally[value] for value in own) >= FEW_ROWS:
+            doubts[name] = f"{name!r} ({show_some(sorted(own), 5)})"
+    if not doubts or len(doubts) > len(tallies) / 2:  # where most columns have such numbers, there are many classes
+        return refused, []
+    shown = ", ".join(doubts.values())
+    return refused, [f"classes that only one LF votes for: {shown}; if a column holds no votes, {REMEDY}"]
+
+
+# What classes can be.
+
+
+def warn_of_classes(tallies: Tallies) -> list[str]:
+    """Warnings about the classes of votes: mistyped ones, numbers that begin at 1 or leave a gap, one class only.
+
+    >>> warn_of_classes({"a": {"SPAM": 50, "SAPM": 1}, "b": {"SPAM": 30, "HAM": 20}})[0][:58]
+    "a class that one LF votes for a handful of times: 'SAPM' ("
+    """
+    classes: Counter[Any] = Counter()
+    for tally in tallies.values():
+        classes.update(tally)
+    votes = sum(classes.values())
+    if votes < FEW_ROWS:
+        return []
+    if len(classes) == 1:
+        return [_one_class(next(iter(classes)), votes)]
+    return [*_typos(tallies, classes), *warn_of_numbers(classes)]
+
+
+def _one_class(value: object, votes: int) -> str:
+    return (
+        f"all {votes:,} votes are for one class, {value!r}: every label is that class, and its confidence of 1 means "
+        "nothing; add LFs for other classes, or state them with classes"
+    )
+
+
+def _typos(tallies: Tallies, classes: Counter[Any]) -> list[str]:
+    """Classes of few votes that one LF casts, which votes for others nearly always."""
+    rare = {value for value, n in classes.items() if n <= _HANDFUL}
+    usual = [value for value in classes if kind_of(value) == "number" and value not in rare]
+    rare -= {value for value in rare if kind_of(value) == "number" and value <= max(usual, default=0) + 1}
+    found = [
+        (value, name, tally[value])
+        for name, tally in tallies.items()
+        for value in rare & tally.keys()
+        if tally[value] == classes[value] and tally[value] * _RARE <= sum(tally.values())
+    ]
+    if not found:
+        return []
+    names = [c for c in classes if isinstance(c, str) and c not in rare]
+    shown = "; ".join(
+        f"{value!r} ({name!r}, {n}){_meant(value, names)}" for value, name, n in sorted(found, key=str)[:5]
+    )
+    more = f"; and {len(found) - 5} more" if len(found) > 5 else ""
+    return [
+        f"a class that one LF votes for a handful of times: {shown}{more}. If mistyped, correct it; else state all "
+        "classes with classes"
+    ]
+
+
+def _meant(value: object, names: Sequence[str]) -> str:
+    close = difflib.get_close_matches(value.lower(), [n.lower() for n in names]) if isinstance(value, str) else []
+    meant = next((name for name in names if close and name.lower() == close[0]), None)
+    return "" if meant is None else f", meant as {meant!r}?"
+
+
+def warn_of_numbers(classes: Mapping[Any, int]) -> list[str]:
+    """Warnings about class numbers: those that begin at 1, and those that leave most numbers out.
+
+    >>> warn_of_numbers({1: 40, 2: 30})[0][:36]
+    'class numbers begin at 1: class 0 ha'
+    >>> warn_of_numbers({0: 40, 1: 30})
+    []
+    """
+    if not all(kind_of(c) == "number" for c in classes) or len(classes) < 2:
+        return []
+    low, high = min(classes), max(classes)
+    if low == 1:
+        return [
+            f"class numbers begin at 1: class 0 has none of the {sum(classes.values()):,} votes, and is a class all "
+            "the same; subtract 1, or state the classes"
+        ]
+    if high + 1 >= _SMALL_NUMBERS + 2 * len(classes):
+        return [
+            f"class numbers go up to {high}, but only {len(classes)} are voted for ({show_some(sorted(classes), 6)}); "
+            "list in abstain what stands for no vote, or state the classes"
+        ]
+    return []

@@ -1,0 +1,108 @@
+"""What differs between the databases that labels are computed in."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hyperlabel.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """One kind of SQL.
+
+    Attributes:
+        name: Its name.
+        quote: The quote around names.
+        backslash: Whether a backslash in a text begins an escape; names and texts are escaped by it then.
+        text: The type of texts.
+        cast: What follows a number to make it one of 64 bits.
+        row: The whole row of a table, as one value, by the table's alias.
+        columns: The columns of such a value again.
+        fail: Stops the query with a text.
+    """
+
+    name: str
+    quote: str
+    backslash: bool
+    text: str
+    cast: str
+    row: str
+    columns: str
+    fail: Callable[[str], str]
+
+    def name_of(self, column: str) -> str:
+        """A name, quoted.
+
+        >>> DIALECTS["duckdb"].name_of('the "best" LF')
+        '"the ""best"" LF"'
+        """
+        if self.name == "bigquery":
+            escaped = column.replace("\\", "\\\\").replace("`", "\\`")
+        else:
+            escaped = column.replace(self.quote, self.quote * 2)
+        return f"{self.quote}{escaped}{self.quote}"
+
+    def table_name(self, table: str) -> str:
+        """The name of a table, its parts divided by dots; quoted where it is not a plain word.
+
+        >>> DIALECTS["postgres"].table_name("public.my votes")
+        '"public"."my votes"'
+        """
+        if not table.strip():
+            raise ParameterError("the table has no name; expected the name of a table, such as votes")
+        if re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", table):
+            return table
+        return ".".join(map(self.name_of, table.split(".")))
+
+    def number(self, value: float) -> str:
+        """A floating-point number in full; with an exponent, since without one it would be a decimal.
+
+        >>> DIALECTS["duckdb"].number(0.25), DIALECTS["postgres"].number(-1e-9)
+        ('0.25e0', '-1e-09::FLOAT8')
+        """
+        digits = repr(float(value))
+        return (digits if "e" in digits else f"{digits}e0") + self.cast
+
+    def literal(self, value: object) -> str:
+        r"""A class as a constant.
+
+        >>> print(DIALECTS["duckdb"].literal("it's"), DIALECTS["spark"].literal("it's"))
+        'it''s' 'it\'s'
+        """
+        if isinstance(value, bool):
+            return str(value).upper()
+        if isinstance(value, int):
+            return str(value)
+        text = str(value)
+        if "\0" in text:
+            raise ParameterError(f"the class {value!r} has a null character, which no database holds; rename it")
+        if self.backslash:
+            escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
+        else:
+            escaped = text.replace("'", "''")
+        return f"'{escaped}'"
+
+
+DIALECTS = {
+    dialect.name: dialect
+    for dialect in (
+        Dialect("duckdb", '"', False, "VARCHAR", "", "{}", "{}.*", "error({})".format),
+        Dialect("spark", "`", True, "STRING", "", "struct({}.*)", "{}.*", "raise_error({})".format),
+        # PostgreSQL has no function that fails: a text that is no number does, and is shown.
+        Dialect("postgres", '"', False, "TEXT", "::FLOAT8", "{}", "({}).*", "CAST({} AS INTEGER)".format),
+        Dialect("bigquery", "`", True, "STRING", "", "{}", "{}.*", "ERROR({})".format),
+    )
+}
+"""The dialects, by name."""
+
+
+def find_dialect(name: str) -> Dialect:
+    """A dialect by its name.
+
+    >>> find_dialect("spark").quote
+    '`'
+    """
+    if name not in DIALECTS:
+        raise ParameterError(f"dialect is {name!r}; expected one of {', '.join(DIALECTS)}")
+    return DIALECTS[name]

@@ -1,0 +1,201 @@
+"""How a fitted model judges a row, as sums over the row's votes: what can be said in SQL.
+
+For a row with `size` votes, `s_c` is the sum over its votes of `table[lf, vote, c]`. The probabilities of the classes
+that the model learned about are the softmax of `bias_c + scale * size ** power * s_c`, or, for models that share out
+votes, `s_c` over the sum of all. Gold items of the same votes are added, `weight` telling for how many items the
+probabilities count.
+"""
+
+from dataclasses import dataclass, replace
+from functools import singledispatch
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.errors import ParameterError
+from hyperlabel.kernels import Float64, softmax
+from hyperlabel.models import LabelModel
+from hyperlabel.models.balanced import BalancedVote
+from hyperlabel.models.dawid_skene import ConfusionModel
+from hyperlabel.models.majority import MajorityVote
+from hyperlabel.models.packing import below, unpack_seen
+from hyperlabel.models.pretrained import HyperLabelModel
+from hyperlabel.models.seen import Seen
+from hyperlabel.patterns import Patterns
+from hyperlabel.rows import Rows
+
+TOLERANCE = 1e-9  # by which a formula and its model may differ
+_LOG_ZERO = -1e4  # the logarithm of a number that rounds to exactly 0
+_TRIED = 500  # random rows on which they are compared
+REMEDY = "Export its patterns with their labels instead: --table, pattern_table"
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums over votes.
+
+    Attributes:
+        table: (m, c, c) what a vote of each LF, for each of c classes, adds to each of them.
+        bias: (c,) what is added to each class; not for shares.
+        scale: What sums are multiplied by, on a row of one vote.
+        power: How that changes with the number of votes.
+        shares: Whether probabilities are shares of the sums, not their softmax.
+    """
+
+    table: Float64
+    bias: Float64
+    scale: float = 1.0
+    power: float = 0.0
+    shares: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class GoldRows:
+    """Rows whose probabilities are mixed with gold.
+
+    Attributes:
+        patterns: The vote rows.
+        added: (g, k) gold items of each row and class, weighted.
+        weight: For how many gold items the probabilities count.
+    """
+
+    patterns: Patterns
+    added: Float64
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class Formula:
+    """How a model judges any row.
+
+    Attributes:
+        seen: The classes and LFs.
+        sums: For the classes that the model learned about.
+        gold: Rows with gold; None if there are none.
+    """
+
+    seen: Seen
+    sums: Sums
+    gold: GoldRows | None = None
+
+    def probabilities(self, patterns: Patterns) -> Float64:
+        """What the formula says, computed as SQL does. -> (p, k)."""
+        inner = self.seen.restrict(patterns)
+        found = self.seen.expand(_judge(self.sums, inner), patterns)
+        found[~patterns.has_votes] = 1 / patterns.n_classes
+        if self.gold is not None:
+            index = patterns.find(self.gold.patterns)
+            rows = np.flatnonzero((index >= 0) & patterns.has_votes)
+            added, weight = self.gold.added[index[rows]], self.gold.weight
+            found[rows] = (weight * found[rows] + added) / (weight + added.sum(1, keepdims=True))
+        return found
+
+
+def _judge(sums: Sums, inner: Patterns) -> Float64:
+    """Probabilities of the classes that were learned about; what it gives for rows without votes does not matter."""
+    size = np.maximum(np.diff(inner.starts), 1)[:, None]
+    summed = np.zeros((inner.n_patterns, inner.n_classes))
+    np.add.at(summed, inner.row, sums.table[inner.lf, inner.vote])
+    if sums.shares:
+        shares: Float64 = summed / np.maximum(summed.sum(1, keepdims=True), np.finfo(float).tiny)
+        return shares
+    return softmax(sums.bias + sums.scale * size**sums.power * summed)
+
+
+def find_formula(model: LabelModel) -> Formula:
+    """The formula of a fitted model, compared with the model itself on random rows and on those with gold.
+
+    Raises:
+        ParameterError: The model is of another kind, or the formula does not say exactly what it says.
+
+    >>> from hyperlabel import label_model
+    >>> find_formula(label_model("mv").fit([[0, 1], [1, 1]])).sums.shares
+    True
+    """
+    arrays, header = model.to_arrays()
+    if "seen" not in header:
+        raise ParameterError(f"{model!r} has not learned yet; fit it first")
+    seen = unpack_seen(below(arrays, "seen"), header["seen"])
+    found = find_sums(model, seen)
+    if found is None:
+        raise ParameterError(f"{model!r} does not judge a row by a sum over its votes. {REMEDY}")
+    formula = replace(found, gold=found.gold or _seen_gold(seen))
+    _compare(formula, model)
+    return formula
+
+
+def _seen_gold(seen: Seen) -> GoldRows | None:
+    """The gold of models that look it up: the probabilities count as one item."""
+    return None if seen.gold is None else GoldRows(seen.gold.patterns, seen.gold.counts.astype(np.float64), 1.0)
+
+
+@singledispatch
+def find_sums(model: object, seen: Seen) -> Formula | None:
+    """The sums that a model judges by; None for models that do not judge by sums."""
+    return None
+
+
+@find_sums.register
+def _(model: MajorityVote, seen: Seen) -> Formula:
+    c = len(seen.active)
+    return Formula(seen, Sums(np.tile(np.eye(c), (seen.n_lfs, 1, 1)), np.zeros(c), shares=True))
+
+
+@find_sums.register
+def _(model: BalancedVote, seen: Seen) -> Formula:
+    weights = np.maximum(model.class_votes_, 1) ** -float(model.power)
+    return Formula(seen, Sums(np.tile(np.diag(weights), (seen.n_lfs, 1, 1)), np.zeros(len(weights)), shares=True))
+
+
+@find_sums.register
+def _(model: ConfusionModel, seen: Seen) -> Formula:
+    """Log-probabilities of votes; an LF whose abstaining says something says it wherever it does not vote."""
+    voting = _log(model.confusion_.transpose(0, 2, 1))  # (m, vote, class)
+    silence = _log(np.where(model.abstain_is_outcome_[:, None], 1 - model.confusion_.sum(2), 1))
+    return Formula(seen, Sums(voting - silence[:, None], _log(model.class_balance_) + silence.sum(0)))
+
+
+def _log(probabilities: Float64) -> Float64:
+    """Logarithms that are finite where a probability is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs: Float64 = np.maximum(np.log(np.maximum(probabilities, 0)), _LOG_ZERO)
+    return logs
+
+
+@find_sums.register
+def _(model: HyperLabelModel, seen: Seen) -> Formula | None:
+    evidence = getattr(model.state_, "evidence", None)  # of hlm2; the paper's network has none
+    if evidence is None:
+        return None
+    c = len(seen.active)
+    sums = Sums(np.reshape(evidence.table, (-1, c, c)), evidence.bias, evidence.scale, evidence.power)
+    gold = model.state_.gold
+    if gold is None:
+        return Formula(seen, sums)
+    if not seen.all_active:
+        raise ParameterError(f"{model!r} has gold, and classes that nobody votes for. {REMEDY}")
+    return Formula(seen, sums, GoldRows(gold.patterns, gold.counts * evidence.gold_worth, evidence.gold_weight))
+
+
+def _compare(formula: Formula, model: LabelModel) -> None:
+    """Refuse a formula that does not say what the model says."""
+    rows = _random_rows(formula.seen)
+    if formula.gold is not None:
+        rows = rows.with_rows(rows.rows.concatenate(formula.gold.patterns.rows), _ones(rows, formula.gold.patterns))
+    difference = np.abs(formula.probabilities(rows) - model.pattern_probabilities(rows)).max(initial=0)
+    if not difference <= TOLERANCE:
+        raise ParameterError(f"{model!r} judges rows by more than sums over votes (off by {difference:.1e}). {REMEDY}")
+
+
+def _ones(one: Patterns, other: Patterns) -> NDArray[np.int64]:
+    return np.ones(one.n_patterns + other.n_patterns, np.int64)
+
+
+def _random_rows(seen: Seen) -> Patterns:
+    """Rows with few and many votes, for all LFs and classes."""
+    rng, m, k = np.random.default_rng(0), seen.n_lfs, len(seen.classes)
+    cells = np.where(rng.random((_TRIED, m)) < rng.random((_TRIED, 1)), rng.integers(0, k, (_TRIED, m)), -1)
+    rows = Rows.from_cells(cells)
+    return Patterns(
+        rows.starts, rows.lf, rows.vote, np.ones(_TRIED, np.int64), m, k, None, seen.lf_names, tuple(seen.classes)
+    )

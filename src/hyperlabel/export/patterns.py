@@ -1,0 +1,66 @@
+"""A fitted model as a table: every pattern of votes with its label, for any database that can join."""
+
+from itertools import islice, product
+from typing import Any
+
+import numpy as np
+
+from hyperlabel.classes import Classes
+from hyperlabel.errors import ParameterError
+from hyperlabel.models import LabelModel
+from hyperlabel.patterns import Patterns
+from hyperlabel.rows import Rows
+
+MOST_PATTERNS = 1_000_000
+"""Patterns that are listed where none are given."""
+
+
+def pattern_table(model: LabelModel, patterns: object = None, *, probabilities: bool = False) -> dict[str, list[Any]]:
+    """Patterns of votes with their labels, as columns: one per LF, None where it abstains, then label and confidence.
+
+    Args:
+        model: A fitted model, of any kind.
+        patterns: `Patterns`, or votes whose patterns are wanted; all that are possible if not given.
+        probabilities: Whether to add a column `p_<class>` for each class.
+
+    Raises:
+        ParameterError: There are more than a million possible patterns, and none were given.
+
+    >>> from hyperlabel import label_model
+    >>> pattern_table(label_model("mv").fit([[0, 1], [1, 1]]), [[0, 0], [0, 0], [1, -1]])["label"]
+    [1, 0]
+    """
+    rows = model.read(patterns) if patterns is not None else _all_patterns(model)
+    names = rows.lf_names or tuple(f"lf{j}" for j in range(rows.n_lfs))
+    labels = model.label_patterns(rows)
+    columns = {name: _decode(cells, rows.classes) for name, cells in zip(names, rows.to_array().T, strict=True)}
+    added: dict[str, list[Any]] = {
+        "label": _decode(labels.best, rows.classes),
+        "confidence": labels.confidence.tolist(),
+    }
+    if probabilities:
+        added |= {f"p_{c}": labels.probabilities[:, number].tolist() for number, c in enumerate(rows.classes)}
+    clash = next((name for name in added if name in columns), None)
+    if clash is not None:
+        raise ParameterError(f"an LF is named {clash!r}, as a column that is added; rename it and fit again")
+    return columns | added
+
+
+def _decode(numbers: Any, classes: Classes) -> list[Any]:
+    values = [*classes, None]
+    return [values[number] for number in numbers]
+
+
+def _all_patterns(model: LabelModel) -> Patterns:
+    """Every row that the LFs could cast, the one without votes included."""
+    classes, m = tuple(model.classes_.tolist()), model.n_features_in_
+    n = (len(classes) + 1) ** m
+    if n > MOST_PATTERNS:
+        raise ParameterError(
+            f"{m} LFs and {len(classes)} classes have {n:.1e} possible patterns, and {MOST_PATTERNS:,} can be listed; "
+            "give those that occur: a table of votes, --patterns FILE"
+        )
+    cells = np.array(list(islice(product(range(-1, len(classes)), repeat=m), n)), np.int64).reshape(n, m)
+    rows = Rows.from_cells(cells)
+    counts = np.zeros(n, np.int64)
+    return Patterns(rows.starts, rows.lf, rows.vote, counts, m, len(classes), None, model.lf_names_, classes)

@@ -1,0 +1,248 @@
+"""A fitted model as one SELECT, in nested steps: votes, sums over votes, probabilities, label."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from hyperlabel.errors import ParameterError
+from hyperlabel.export.dialects import Dialect, find_dialect
+from hyperlabel.export.formula import REMEDY, Formula, find_formula
+from hyperlabel.kernels import Float64
+from hyperlabel.labels.decide import TIE
+from hyperlabel.models import LabelModel
+from hyperlabel.printable import printable
+
+ABSTAINS = (
+    "", "-1", "-1.0", "NA", "N/A", "n/a", "<NA>", "None", "nan", "NaN", "null", "NULL", "abstain", "Abstain", "ABSTAIN",
+    "-",
+)  # fmt: skip
+"""Texts that abstain, beside NULL. Blanks around them do not matter."""
+
+MOST_GOLD = 1000
+"""Vote rows with gold that a query may name."""
+
+MOST_NUMBERS = 100_000
+"""Numbers that a query may hold; databases refuse longer ones."""
+
+_ROW, _ITEM = "hyperlabel_row", "hyperlabel_item"  # a table hardly has columns of these names
+_LOWEST = -700.0  # its exponential is as good as 0; PostgreSQL fails at one that is smaller than numbers can be
+
+
+def to_sql(model: LabelModel, dialect: str, table: str, *, lfs: Sequence[str] | None = None) -> str:
+    """One SELECT that keeps the columns of a table and adds `label` and `confidence`, equal to the model's.
+
+    Votes may be texts, numbers or booleans, whatever column type the table has. NULL, NaN, blank and the usual null
+    texts and -1 abstain; an item without votes has no label. A vote for anything that is not a class stops the query.
+    So does a table that has a column `label` or `confidence` already: it would be ambiguous.
+
+    Args:
+        model: A fitted model that judges by sums over votes: `hlm2`, `mv`, `bv`, `ds` or `hds`.
+        dialect: `duckdb`, `spark`, `postgres` or `bigquery`.
+        table: The name of the table, its parts divided by dots.
+        lfs: The columns of the LFs; their names in `fit` if not given.
+
+    Raises:
+        ParameterError: The model cannot be said in SQL.
+
+    >>> from hyperlabel import label_model
+    >>> query = to_sql(label_model("mv").fit([[0, 1], [1, 1]]), "duckdb", "votes")
+    >>> query.splitlines()[0]
+    'SELECT hyperlabel_item.*, final_label AS label, final_confidence AS confidence'
+    """
+    known = find_dialect(dialect)
+    formula = find_formula(model)
+    if model.tie_break == "random":
+        raise ParameterError(f"tie_break is 'random', which a query cannot be; fit with 'first' or 'abstain'. {REMEDY}")
+    _check_size(formula)
+    return _Query(known, formula, _columns(formula, lfs), known.table_name(table), model.tie_break).text()
+
+
+def _columns(formula: Formula, lfs: Sequence[str] | None) -> list[str]:
+    m = formula.seen.n_lfs
+    names = list(lfs if lfs is not None else formula.seen.lf_names or (f"lf{j}" for j in range(m)))
+    if len(names) != m:
+        raise ParameterError(f"lfs names {len(names)} columns; the model learned from {m} LFs")
+    return names
+
+
+def _check_size(formula: Formula) -> None:
+    gold = 0 if formula.gold is None else formula.gold.patterns.n_patterns
+    if gold > MOST_GOLD:
+        raise ParameterError(f"the model has gold for {gold} different vote rows; a query takes {MOST_GOLD}. {REMEDY}")
+    numbers = formula.sums.table.size
+    if numbers > MOST_NUMBERS:
+        raise ParameterError(f"the query would hold {numbers} numbers; databases take about {MOST_NUMBERS}. {REMEDY}")
+
+
+@dataclass(frozen=True)
+class _Query:
+    """The steps of a query. Each selects from the one before and adds columns, so that every sum is computed once."""
+
+    dialect: Dialect
+    formula: Formula
+    columns: list[str]
+    table: str
+    tie_break: str
+
+    def text(self) -> str:
+        """The whole query."""
+        row = self.dialect.row.format(_ROW)
+        texts = [
+            f"CAST({_ROW}.{self.dialect.name_of(column)} AS {self.dialect.text}) AS x{j}"
+            for j, column in enumerate(self.columns)
+        ]
+        # A column of the table that is named like a new one makes this query fail, not give the old one for the new.
+        new = "label AS new_label, confidence AS new_confidence"
+        query = f"SELECT {row} AS {_ITEM}, {new}, {_listed(texts)}\nFROM {self.table} AS {_ROW}\n"
+        query += "CROSS JOIN (SELECT 0 AS label, 0 AS confidence) AS hyperlabel_new"
+        for number, columns in enumerate(self._steps()):
+            shown = _listed(f"{expression} AS {name}" for name, expression in columns.items())
+            query = f"SELECT *, {shown}\nFROM (\n{query}\n) AS s{number}"
+        items = self.dialect.columns.format(_ITEM)
+        return f"SELECT {items}, final_label AS label, final_confidence AS confidence\nFROM (\n{query}\n) AS labeled"
+
+    def _steps(self) -> Iterable[dict[str, str]]:
+        """The columns that each step adds, by name."""
+        yield {f"v{j}": self._vote(j) for j in range(len(self.columns))}
+        yield self._count()
+        yield from self._shares() if self.formula.sums.shares else self._softmax()
+        yield {f"p{c}": self._expand(c) for c in self._classes}
+        if self.formula.gold is not None:
+            yield {f"gold{c}": self._gold(c) for c in self._classes}
+            total, weight = " + ".join(f"gold{c}" for c in self._classes), self._number(self.formula.gold.weight)
+            yield {f"q{c}": f"({weight} * p{c} + gold{c}) / ({weight} + {total})" for c in self._classes}
+        final = "p" if self.formula.gold is None else "q"
+        chances = [f"{final}{c}" for c in self._classes]
+        yield {"best": _greatest(chances)}
+        yield {"place": self._place(chances)}
+        yield {"final_label": self._label(), "final_confidence": self._confidence(chances)}
+
+    @property
+    def _classes(self) -> range:
+        return range(len(self.formula.seen.classes))
+
+    @property
+    def _unseen(self) -> list[int]:
+        """Classes that the model did not learn about."""
+        return [c for c in self._classes if c not in self.formula.seen.active]
+
+    def _number(self, value: float) -> str:
+        return self.dialect.number(value)
+
+    def _vote(self, j: int) -> str:
+        """The class number of a vote, -1 for none."""
+        whens = [
+            f"WHEN {self.dialect.literal(text)} THEN {c}"
+            for c, value in enumerate(self.formula.seen.classes)
+            for text in _texts_of(value)
+        ]
+        abstains = ", ".join(map(self.dialect.literal, ABSTAINS))
+        said = self.dialect.literal(f"LF {printable(self.columns[j])} votes ")
+        fails = self.dialect.fail(f"{said} || x{j} || {self.dialect.literal(', which is not a class of the model')}")
+        other = f"CASE WHEN coalesce(trim(x{j}), '') IN ({abstains}) THEN -1 ELSE {fails} END"
+        return f"CASE x{j} {' '.join(whens)} ELSE {other} END"
+
+    def _count(self) -> dict[str, str]:
+        """Votes, votes for each class that was not learned about, sums over votes; the votes as text for gold."""
+        m, seen, sums = range(len(self.columns)), self.formula.seen, self.formula.sums
+        counted = {"votes": _sum(f"CASE WHEN v{j} >= 0 THEN 1 ELSE 0 END" for j in m)}
+        for c in self._unseen:
+            counted[f"n{c}"] = _sum(f"CASE WHEN v{j} = {c} THEN 1 ELSE 0 END" for j in m)
+        table = sums.table if sums.shares else sums.table - sums.table[:, :, :1]  # the softmax does not change
+        for place in range(len(seen.active)):
+            counted[f"s{place}"] = self._summed(table[:, :, place])
+        if self.formula.gold is not None:
+            texts = (f"CAST(v{j} AS {self.dialect.text})" for j in m)
+            counted["vote_key"] = " || ',' || ".join(texts)
+        return counted
+
+    def _summed(self, table: Float64) -> str:
+        """The sum over votes of what each adds to a class. (m, c) -> an expression."""
+        terms = []
+        for j, added in enumerate(table):
+            whens = [
+                f"WHEN {c} THEN {self._number(value)}"
+                for c, value in zip(self.formula.seen.active.tolist(), added.tolist(), strict=True)
+                if value
+            ]
+            if whens:
+                terms.append(f"CASE v{j} {' '.join(whens)} ELSE {self._number(0)} END")
+        return _sum(terms) if terms else self._number(0)
+
+    def _softmax(self) -> Iterable[dict[str, str]]:
+        sums, places = self.formula.sums, range(len(self.formula.seen.active))
+        known = " - ".join(["votes", *(f"n{c}" for c in self._unseen)])
+        factor = self._number(sums.scale)
+        if sums.power:
+            size = f"CASE WHEN {known} > 1 THEN {known} ELSE 1 END * {self._number(1)}"
+            factor = f"{factor} * power({size}, {self._number(sums.power)})"
+        yield {"factor": factor}
+        bias = sums.bias - sums.bias[0]
+        yield {f"l{place}": f"{self._number(bias[place])} + factor * s{place}" for place in places}
+        yield {"highest": _greatest([f"l{place}" for place in places])}
+        lowest = self._number(_LOWEST)
+        yield {f"e{place}": f"exp({_greatest([f'l{place} - highest', lowest])})" for place in places}
+
+    def _shares(self) -> Iterable[dict[str, str]]:
+        yield {f"e{place}": f"s{place}" for place in range(len(self.formula.seen.active))}
+
+    def _expand(self, c: int) -> str:
+        """The probability of a class, gold aside; classes that were learned about share what other votes leave."""
+        active = self.formula.seen.active.tolist()
+        if c not in active:
+            return f"n{c} * {self._number(1)} / nullif(votes, 0)"
+        total = _sum(f"e{place}" for place in range(len(active)))
+        share = f"coalesce(e{active.index(c)} / nullif({total}, {self._number(0)}), {self._number(0)})"
+        if not self._unseen:
+            return share
+        lost = " + ".join(f"n{other}" for other in self._unseen)
+        return f"{share} * ({self._number(1)} - ({lost}) * {self._number(1)} / nullif(votes, 0))"
+
+    def _gold(self, c: int) -> str:
+        """The gold items of a row that count for a class."""
+        gold = self.formula.gold
+        assert gold is not None  # asked for only then
+        rows = gold.patterns.to_array()
+        whens = [
+            f"WHEN '{','.join(map(str, row))}' THEN {self._number(added)}"
+            for row, added in zip(rows.tolist(), gold.added[:, c].tolist(), strict=True)
+            if added
+        ]
+        return f"CASE vote_key {' '.join(whens)} ELSE {self._number(0)} END" if whens else self._number(0)
+
+    def _place(self, chances: Sequence[str]) -> str:
+        """The number of the label, -1 for none; ties go to the first class, or to none."""
+        near = [f"{chance} >= best - {self._number(TIE)}" for chance in chances]
+        whens = [f"WHEN {test} THEN {c}" for c, test in enumerate(near)]
+        nothing = "votes = 0"
+        if self.tie_break == "abstain":
+            tied = _sum(f"CASE WHEN {test} THEN 1 ELSE 0 END" for test in near)
+            nothing = f"votes = 0 OR {tied} > 1"
+        return f"CASE WHEN {nothing} THEN -1 {' '.join(whens)} END"
+
+    def _label(self) -> str:
+        whens = [f"WHEN {c} THEN {self.dialect.literal(value)}" for c, value in enumerate(self.formula.seen.classes)]
+        return f"CASE place {' '.join(whens)} END"
+
+    def _confidence(self, chances: Sequence[str]) -> str:
+        whens = [f"WHEN {c} THEN {chance}" for c, chance in enumerate(chances)]
+        without = f"CASE WHEN votes = 0 THEN {self._number(1 / len(chances))} ELSE best END"
+        return f"CASE place {' '.join(whens)} ELSE {without} END"
+
+
+def _texts_of(value: object) -> list[str]:
+    """How a class may be written where votes are cast to texts: numbers also as columns of floats write them."""
+    if isinstance(value, bool):
+        return [str(value).lower()]
+    return [str(value), f"{value}.0"] if isinstance(value, int) else [str(value)]
+
+
+def _sum(terms: Iterable[str]) -> str:
+    return " + ".join(terms)
+
+
+def _greatest(terms: Sequence[str]) -> str:
+    return terms[0] if len(terms) == 1 else f"greatest({', '.join(terms)})"
+
+
+def _listed(columns: Iterable[str]) -> str:
+    return ",\n  ".join(columns)

@@ -1,0 +1,167 @@
+"""What the network asks of an array library beyond the functions that NumPy and torch share by name."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.kernels import (
+    Float32,
+    Float64,
+    find_first,
+    gather_sums,
+    multiply,
+    row_blocks,
+    stable_order,
+)
+from hyperlabel.weights import Weights
+
+Array = Any
+"""An array of either library."""
+
+MANY_COLUMNS = 32  # from here on a row of an array is long enough to be added by itself
+
+
+class Groups(Protocol):
+    """Nodes by what they have in common.
+
+    Attributes:
+        index: (q,) the group of each node.
+        size: Number of groups; some may be empty.
+    """
+
+    index: Array
+    size: int
+
+    def sum(self, values: Array) -> Array:
+        """Sums of the members of each group. (q, ...) -> (size, ...)."""
+
+    def max(self, values: Array) -> Array:
+        """The largest member of each group, none of which is negative. (q,) -> (size,)."""
+
+
+class Backend(Protocol):
+    """An array library."""
+
+    @property
+    def xp(self) -> Any:
+        """The namespace of the functions that both libraries have."""
+
+    def group(self, index: Array, size: int) -> Groups:
+        """Nodes by the number of their group."""
+
+    def to_columns(self, values: Sequence[Array]) -> Array:
+        """Columns side by side. (q,) each -> (q, columns)."""
+
+    def to_array(self, values: Sequence[float]) -> Array:
+        """Some numbers as an array."""
+
+    def to_learned(self, values: Array) -> Array:
+        """An array in the precision of the learned layers."""
+
+    def blocks(self, rows: int, width: int) -> Iterable[slice]:
+        """Rows of an array of this width that are best computed at a time."""
+
+
+class Linear(Protocol):
+    """The linear layers of one step, by name."""
+
+    def __call__(self, name: str, values: Array) -> Array:
+        """One layer. (x, d_in) -> (x, d_out)."""
+
+
+class NumpyGroups:
+    """Nodes by what they have in common, for NumPy.
+
+    Args:
+        index: (q,) the group of each node.
+        size: Number of groups.
+    """
+
+    def __init__(self, index: NDArray[np.intp], size: int) -> None:
+        self.index, self.size = index, size
+        self._cells: dict[int, NDArray[np.intp]] = {}  # of an array of groups, by its width: where a member's go
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"index": self.index, "size": self.size, "_cells": {}}
+
+    def sum(self, values: Any) -> Any:
+        """Sums of the members of each group, added in float64. (q, ...) -> (size, ...)."""
+        if self.size == 1:
+            return values.sum(0, keepdims=True)
+        if values.ndim == 1:
+            return np.bincount(self.index, values, self.size)
+        width = values.shape[1]
+        if width > MANY_COLUMNS:
+            return self._sum_wide(values)
+        cells = self._cells.get(width)
+        if cells is None:
+            cells = self._cells[width] = ((self.index * width)[:, None] + np.arange(width)).reshape(-1)
+        sums = np.bincount(cells, values.reshape(-1), self.size * width).reshape(self.size, width)
+        return sums.astype(values.dtype, copy=False)
+
+    def _sum_wide(self, values: Float64) -> Float64:
+        order = stable_order(self.index)
+        ordered = self.index[order]
+        starts = np.append(np.flatnonzero(find_first(ordered)), len(order))
+        sums = np.zeros((self.size, values.shape[1]))
+        sums[ordered[starts[:-1]]] = gather_sums(values, order, starts)
+        return sums
+
+    def max(self, values: Float64) -> Float64:
+        """The largest member of each group. (q,) -> (size,)."""
+        largest = np.zeros(self.size)
+        np.maximum.at(largest, self.index, values)
+        return largest
+
+
+@dataclass(frozen=True)
+class NumpyBackend:
+    """NumPy: float64, except for the learned layers."""
+
+    @property
+    def xp(self) -> Any:
+        """NumPy."""
+        return np
+
+    def group(self, index: NDArray[np.intp], size: int) -> NumpyGroups:
+        """Nodes by the number of their group."""
+        return NumpyGroups(index, size)
+
+    def to_columns(self, values: Sequence[Float64]) -> Float64:
+        """Columns side by side. (q,) each -> (q, columns)."""
+        return np.array(values).T
+
+    def to_array(self, values: Sequence[float]) -> Float64:
+        """Some numbers as an array."""
+        return np.array(values)
+
+    def to_learned(self, values: Float64) -> Float32:
+        """An array in float32."""
+        return values.astype(np.float32)
+
+    def blocks(self, rows: int, width: int) -> Iterable[slice]:
+        """Blocks that stay in the cache."""
+        return row_blocks(rows, width)
+
+
+@dataclass(frozen=True)
+class NumpyLinear:
+    """The linear layers of one step of some weights, in float32.
+
+    Attributes:
+        weights: Of the network.
+        step: Counted from 0.
+    """
+
+    weights: Weights
+    step: int
+
+    def __call__(self, name: str, values: Float32) -> Float32:
+        """One layer. (x, d_in) -> (x, d_out)."""
+        arrays, prefix = self.weights.arrays, f"step{self.step}.{name}"
+        product = multiply(values, arrays[f"{prefix}.weight"])
+        product += arrays[f"{prefix}.bias"]
+        return product

@@ -1,0 +1,226 @@
+"""The unrolled network behind the protocol of `hyperlabel.networks.base`: passes over a set, then its state."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.kernels import Float64, find_first, scale_rows
+from hyperlabel.networks.base import Gold, Sums
+from hyperlabel.networks.unrolled.backend import NumpyBackend, NumpyLinear
+from hyperlabel.networks.unrolled.calibrate import SHARE_ROUNDS, Shares, match_gold
+from hyperlabel.networks.unrolled.evidence import Evidence, first_beliefs
+from hyperlabel.networks.unrolled.nodes import Nodes, describe_nodes
+from hyperlabel.networks.unrolled.state import UnrolledState, complete
+from hyperlabel.networks.unrolled.steps import advance
+from hyperlabel.networks.unrolled.votes import VoteTable
+from hyperlabel.patterns import Patterns
+from hyperlabel.weights import Weights
+
+MOST_NUMBERS = 1 << 26  # patterns times LFs, or times classes, that are read at once
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What is known of a set while it is read.
+
+    Attributes:
+        n_lfs: Number of LFs.
+        n_classes: Number of classes.
+        gold: The vote rows of gold items.
+        passes: Passes done.
+        votes: (m * k,) items on which each node votes; known after the first pass.
+        nodes: What is known of the nodes that occur; None where there is nothing to learn, or nothing to tell apart.
+        evidence: What the last pass gave.
+    """
+
+    n_lfs: int
+    n_classes: int
+    gold: Gold | None
+    passes: int = 0
+    votes: Float64 | None = None
+    nodes: Nodes | None = None
+    evidence: Evidence | None = None
+
+    def beliefs(self, votes: VoteTable) -> Float64:
+        """What the last pass makes believe of rows; before any, smoothed shares of their votes. (r, k)."""
+        if self.evidence is None:
+            return first_beliefs(votes, self.n_lfs, self.n_classes)
+        return self.evidence.beliefs(votes)
+
+
+@dataclass(frozen=True, eq=False)
+class UnrolledNetwork:
+    """The network of hlm2.
+
+    Every pass is a step; if shares are known, some more match the evidence to them. Gold items are among the items of
+    the passes, believed like all others; what is known of them is then put in the place of what was believed, from
+    their vote rows alone.
+
+    Attributes:
+        weights: The learned weights.
+        class_balance: (k,) known share of each class among the items with votes.
+        lf_accuracies: (m,) known share of each LF's votes that are right, NaN where it is not known.
+
+    >>> from hyperlabel.networks.base import read
+    >>> from hyperlabel.votes import Votes
+    >>> from hyperlabel.weights import load_weights
+    >>> patterns = Patterns.from_votes(Votes.from_array([[1, 1, 0], [0, -1, 0], [1, 1, 1]]))
+    >>> network = UnrolledNetwork(load_weights("hlm2"))
+    >>> state = read(network, lambda sums: sums(patterns), 3, 2)
+    >>> patterns.expand(network.probabilities(patterns, state)).argmax(1).tolist()
+    [1, 0, 1]
+    """
+
+    weights: Weights
+    class_balance: Float64 | None = None
+    lf_accuracies: Float64 | None = None
+
+    @property
+    def n_passes(self) -> int:
+        """One for each step, and the rounds of known shares."""
+        knows_shares = self.class_balance is not None or self.lf_accuracies is not None
+        return self.n_steps + (SHARE_ROUNDS if knows_shares else 0)
+
+    @property
+    def n_steps(self) -> int:
+        """Steps of the network."""
+        return int(self.weights.header["steps"])
+
+    def start(self, n_lfs: int, n_classes: int, gold: Gold | None) -> Reading:
+        """The state before the first pass; gold on rows without votes has nothing to teach."""
+        return Reading(n_lfs, n_classes, None if gold is None else _with_votes(gold))
+
+    def sums(self, patterns: Patterns, state: Reading) -> Sums:
+        """What the next pass needs of a chunk."""
+        return self._sums(VoteTable.from_patterns(patterns), state)
+
+    def advance(self, state: Reading, sums: Sums) -> Reading | UnrolledState:
+        """The state after a pass, complete after the last."""
+        if state.passes < self.n_steps:
+            state = self._step(state, *sums)
+        elif state.evidence is not None and state.votes is not None:
+            evidence = Shares(self.class_balance, self.lf_accuracies).match(state.evidence, sums, state.votes)
+            state = replace(state, passes=state.passes + 1, evidence=evidence)
+        return _complete(state) if state.passes == self.n_passes else state
+
+    def fits(self, patterns: Patterns) -> bool:
+        """Rows are gone over in blocks: what grows with them are the votes themselves, and one belief per row."""
+        return patterns.n_patterns * max(patterns.n_lfs, patterns.n_classes) <= MOST_NUMBERS
+
+    def read_at_once(self, patterns: Patterns, gold: Gold | None) -> tuple[UnrolledState, Float64]:
+        """The complete state of patterns that fit into memory, and their probabilities. -> state, (p, k)."""
+        votes = VoteTable.from_patterns(patterns)
+        state: Any = self.start(patterns.n_lfs, patterns.n_classes, gold)
+        for _ in range(self.n_passes):
+            state = self.advance(state, self._sums(votes, state))
+        return state, state.judge(patterns, votes)
+
+    def read_steps(self, patterns: Patterns, gold: Gold | None) -> UnrolledState:
+        """The state after the last step, not matched to gold or shares: what the learned part alone says.
+
+        The network that is trained must say the same.
+        """
+        votes = VoteTable.from_patterns(patterns)
+        state = self.start(patterns.n_lfs, patterns.n_classes, gold)
+        for _ in range(self.n_steps):
+            state = self._step(state, *self._sums(votes, state))
+        assert state.evidence is not None  # there was a step
+        return UnrolledState(state.evidence, state.gold)
+
+    def probabilities(self, patterns: Patterns, state: UnrolledState) -> Float64:
+        """Probabilities of patterns in a complete state, gold looked up; uniform where nobody votes. -> (p, k)."""
+        return state.judge(patterns, VoteTable.from_patterns(patterns, rows_only=True))
+
+    def contributions(self, patterns: Patterns, state: UnrolledState) -> Float64:
+        """What each vote adds to the logits of its row. -> (e, k)."""
+        return state.contributions(patterns)
+
+    def to_arrays(self, state: UnrolledState) -> dict[str, NDArray[Any]]:
+        """A complete state as named arrays."""
+        return state.to_arrays()
+
+    def from_arrays(self, arrays: dict[str, NDArray[Any]]) -> UnrolledState:
+        """The inverse of `to_arrays`."""
+        return UnrolledState.from_arrays(arrays)
+
+    def _sums(self, votes: VoteTable, state: Reading) -> Sums:
+        if state.evidence is not None and state.passes >= self.n_steps:
+            return Shares(self.class_balance, self.lf_accuracies).sums(state.evidence, votes)
+        items = state.beliefs(votes)
+        if votes.is_repeated:
+            scale_rows(items, votes.counts)
+        sums = votes.layout.sum_by_node(items), items.sum(0)
+        if state.passes > 0:
+            return sums
+        return (*sums, votes.layout.sum_by_node(votes.counts[:, None])[:, 0], np.asarray(votes.counts.sum()))
+
+    def _step(self, state: Reading, class_counts: Float64, class_totals: Float64, *counted: Float64) -> Reading:
+        """The state after the next step, from sums in which gold items count as believed."""
+        votes, nodes = (counted[0], _find_nodes(state, *counted)) if counted else (state.votes, state.nodes)
+        k, table = state.n_classes, np.zeros_like(class_counts)
+        evidence = Evidence(table, np.zeros(k), 1.0, 0.0, 1.0, np.ones(k))
+        if nodes is not None:
+            if state.gold is not None:
+                known = VoteTable.from_patterns(state.gold.patterns)
+                missed = state.gold.counts - state.gold.counts.sum(1, keepdims=True) * state.beliefs(known)
+                class_counts = class_counts + known.layout.sum_by_node(missed)
+                class_totals = class_totals + missed.sum(0)
+            number = nodes.by_lf.index * k + nodes.vote
+            step = advance(
+                NumpyLinear(self.weights, state.passes),
+                nodes,
+                nodes.scale * class_counts[number],
+                nodes.scale * class_totals[None],
+                last=state.passes == self.n_steps - 1,
+            )
+            table[number] = step.evidence
+            scale, power, gold_weight = step.scale.item(), step.power.item(), step.gold_weight.item()
+            evidence = Evidence(table, step.bias[0], scale, power, gold_weight, evidence.gold_worth)
+        return replace(state, passes=state.passes + 1, votes=votes, nodes=nodes, evidence=evidence)
+
+
+def _with_votes(gold: Gold) -> Gold | None:
+    """The gold of rows that have votes; None if there are none."""
+    kept = np.flatnonzero(gold.patterns.has_votes & gold.counts.any(1))
+    if len(kept) == len(gold.counts):
+        return gold
+    return Gold(gold.patterns.take(kept), gold.counts[kept]) if len(kept) else None
+
+
+def _find_nodes(state: Reading, votes: Float64, items: Float64) -> Nodes | None:
+    """What is known of the nodes that occur, before any belief."""
+    k, number = state.n_classes, np.flatnonzero(votes > 0)
+    if len(number) == 0 or k == 1:
+        return None
+    lf = number // k
+    return describe_nodes(
+        NumpyBackend(),
+        k,
+        state.n_lfs,
+        lf=lf,
+        vote=number % k,
+        of_set=np.zeros(len(number), np.intp),
+        n=votes[number],
+        items=items.reshape(1),
+        voting=np.array([np.count_nonzero(find_first(lf))], np.float64),
+        gold=_count_gold(state)[number],
+    )
+
+
+def _count_gold(state: Reading) -> Float64:
+    """Gold items on which each node votes. (m * k,)."""
+    if state.gold is None:
+        return np.zeros(state.n_lfs * state.n_classes)
+    items = state.gold.counts.sum(1).astype(np.float64)
+    return VoteTable.from_patterns(state.gold.patterns).layout.sum_by_node(items[:, None])[:, 0]
+
+
+def _complete(state: Reading) -> UnrolledState:
+    """The state after the last pass: evidence matched to gold, of all nodes."""
+    evidence, votes = state.evidence, state.votes
+    assert evidence is not None and votes is not None  # there was a pass
+    if state.gold is not None:
+        evidence = match_gold(evidence, VoteTable.from_patterns(state.gold.patterns), state.gold.counts)
+    return UnrolledState(complete(evidence, votes), state.gold)

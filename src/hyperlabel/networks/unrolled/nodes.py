@@ -1,0 +1,206 @@
+"""Nodes, the pairs of an LF and a class it votes for, and what is known of them before any belief.
+
+Written once for NumPy and torch. Several sets may stand side by side: q nodes of t sets, all of k classes.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from hyperlabel.networks.unrolled.backend import Array, Backend, Groups
+
+TYPICAL = 100.0  # votes that an average LF counts as having cast, at most: synthetic sets rarely show more
+ONE_CLASS = 0.999  # an LF votes for one class if at least this share of its votes is for it
+FULL_SPREAD = 0.25  # share of an LF's votes for other than its main class from which on it counts as voting for all
+RARITY = 0.5  # a vote for a class that is voted for often says less for it, by this power of the class's share
+
+# Log-odds that the confusion form of evidence is trusted, before the learned correction.
+TRUST_OF_ONE_CLASS, TRUST_OF_SEVERAL = -2.0, 2.0  # by how an LF spreads its votes
+TRUST_OF_SIZE = 1.5  # more where items have many votes, by this much for each unit of log votes per item
+FEW_VOTES = 0.9  # log of the votes per item at which this turns positive
+LEAST_SIZE, MOST_SIZE = -2.0, 1.0  # beyond these units the number of votes says no more
+
+CENTER_AND_SCALE: Mapping[str, tuple[float, float]] = {
+    "log items": (4.5, 3.0),  # a node with a typical number of votes, as all logs of counts here, is about 0
+    "log coverage": (-3.0, 2.0),
+    "share of the LF's votes": (0.5, 0.5),
+    "log class share over uniform": (0.0, 1.0),
+    "class share": (0.5, 0.5),
+    "log votes per item": (0.0, 1.0),
+    "log classes": (1.0, 1.0),
+    "log LFs": (3.0, 2.0),
+    "log items of the set": (7.5, 3.0),
+    "log coverage over the mean": (0.0, 1.0),
+    "votes of LFs of several classes": (0.0, 1.0),
+    "log-odds of precision": (0.0, 2.0),
+    "log-odds of the class": (0.0, 2.0),
+    "log-odds of precision over the class": (0.0, 2.0),
+    "log recall": (0.0, 3.0),
+    "accuracy of the LF": (0.5, 0.5),
+    "log gold items": (0.0, 3.0),
+    "gold share": (0.0, 1.0),
+}
+"""The features of a node, in the order of the learned weights: a feature less its center, over its scale, is of the
+order of one. The first eleven are known before any belief; a share of 0 to 1 goes to -1 to 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """The nodes that occur, and how they are grouped. Counts are scaled.
+
+    Attributes:
+        backend: The library of the arrays.
+        k: Number of classes.
+        vote: (q,) the class of each node.
+        by_class: The nodes by set and class.
+        by_lf: The nodes by LF.
+        by_set: The nodes by set.
+        own: (q,) where the node's own class stands in an array (q, k), one row after another.
+        scale: (t,) what counts of items were multiplied by.
+        n: (q,) items on which the node votes.
+        total: (t,) votes.
+        items: (t,) items with votes.
+        of_lf: (q,) votes of the LF.
+        share: (q,) of these, those of the node.
+        rarity: (q,) what a vote says for its class: less for one voted for often, unless the LF votes for several.
+        trust: (q,) log-odds that confusions are to be trusted, before the learned correction.
+        features: (q, 11) what is known before any belief, normalized.
+        gold_features: (q, 2) what is known of gold items, normalized.
+        weight_in_class: (q, 1) how much the node counts in a mean over the nodes of its class.
+        weight_in_lf: (q, 1) the same for its LF.
+        weight_in_set: (q, 1) the same for its set.
+    """
+
+    backend: Backend
+    k: int
+    vote: Array
+    by_class: Groups
+    by_lf: Groups
+    by_set: Groups
+    own: Array
+    scale: Array
+    n: Array
+    total: Array
+    items: Array
+    of_lf: Array
+    share: Array
+    rarity: Array
+    trust: Array
+    features: Array
+    gold_features: Array
+    weight_in_class: Array
+    weight_in_lf: Array
+    weight_in_set: Array
+
+
+def normalize(backend: Backend, raw: Mapping[str, Array]) -> Array:
+    """Features by name, less their centers and over their scales. (q,) each -> (q, features)."""
+    centers, scales = _centers_and_scales(backend, tuple(raw))
+    return backend.to_learned((backend.to_columns(list(raw.values())) - centers) / scales)
+
+
+@cache
+def _centers_and_scales(backend: Backend, names: tuple[str, ...]) -> tuple[Array, Array]:
+    centers, scales = zip(*(CENTER_AND_SCALE[name] for name in names), strict=True)
+    return backend.to_array(centers), backend.to_array(scales)
+
+
+def find_scale(xp: Array, votes: Array, voting: Array) -> Array:
+    """What counts are multiplied by: an average LF counts as having cast no more than `TYPICAL` votes. (t,).
+
+    All votes enter, not those on distinct rows, so that the scale of a set is the same however it is cut to chunks.
+
+    Args:
+        xp: NumPy or torch.
+        votes: (t,) votes on all items.
+        voting: (t,) LFs that vote.
+    """
+    return xp.minimum(TYPICAL * voting, votes) / votes
+
+
+def describe_nodes(
+    backend: Backend,
+    k: int,
+    lfs: int,
+    *,
+    lf: Array,
+    vote: Array,
+    of_set: Array,
+    n: Array,
+    items: Array,
+    voting: Array,
+    gold: Array,
+) -> Nodes:
+    """What is known of nodes before any belief; counts given here are not scaled.
+
+    Args:
+        backend: The library of the arrays.
+        k: Number of classes.
+        lfs: Number of LFs of all sets.
+        lf: (q,) the LF of each node.
+        vote: (q,) its class.
+        of_set: (q,) its set.
+        n: (q,) items on which it votes.
+        items: (t,) items with votes.
+        voting: (t,) LFs that vote.
+        gold: (q,) those of the items on which it votes whose class is known.
+    """
+    xp, sets = backend.xp, len(items)
+    by_set, by_class = backend.group(of_set, sets), backend.group(of_set * k + vote, sets * k)
+    by_lf = backend.group(lf, lfs)
+
+    def total_of(values: Array, groups: Groups) -> Array:
+        """For each node the sum over its group. (q,) -> (q,)."""
+        return groups.sum(values)[groups.index]
+
+    votes = by_set.sum(n)
+    scale = find_scale(xp, votes, voting)
+    n, items, total = n * scale[of_set], items * scale, votes * scale
+    of_lf = total_of(n, by_lf)
+    share, class_share = n / of_lf, total_of(n, by_class) / total[of_set]
+    spread = ((1 - by_lf.max(share)[lf]) / FULL_SPREAD).clip(0, 1)
+    log_size = xp.log(total / items)
+    by_size = TRUST_OF_SIZE * (log_size - FEW_VOTES).clip(LEAST_SIZE, MOST_SIZE)
+    coverage, over_uniform = xp.log(n / items[of_set]), xp.log(class_share * k)
+    mean_coverage = by_set.sum(coverage) / by_set.sum(xp.ones_like(n))
+    several = by_set.sum(n * (share < ONE_CLASS)) / total
+    raw = {
+        "log items": xp.log(n),
+        "log coverage": coverage,
+        "share of the LF's votes": share,
+        "log class share over uniform": over_uniform,
+        "class share": class_share,
+        "log votes per item": log_size[of_set],
+        "log classes": xp.full_like(n, math.log(k)),
+        "log LFs": xp.log(voting)[of_set],
+        "log items of the set": xp.log(items)[of_set],
+        "log coverage over the mean": coverage - mean_coverage[of_set],
+        "votes of LFs of several classes": several[of_set],
+    }
+    gold_raw = {"log gold items": xp.log1p(gold), "gold share": scale[of_set] * gold / n}
+    weight = xp.sqrt(n)
+    weights = (backend.to_learned(weight / total_of(weight, groups))[:, None] for groups in (by_class, by_lf, by_set))
+    weight_in_class, weight_in_lf, weight_in_set = weights
+    return Nodes(
+        backend=backend,
+        k=k,
+        vote=vote,
+        by_class=by_class,
+        by_lf=by_lf,
+        by_set=by_set,
+        own=xp.arange(len(vote)) * k + vote,
+        scale=scale,
+        n=n,
+        total=total,
+        items=items,
+        of_lf=of_lf,
+        share=share,
+        rarity=xp.exp(-RARITY * (1 - spread) * over_uniform),
+        trust=TRUST_OF_ONE_CLASS + (TRUST_OF_SEVERAL - TRUST_OF_ONE_CLASS) * spread + by_size[of_set],
+        features=normalize(backend, raw),
+        gold_features=normalize(backend, gold_raw),
+        weight_in_class=weight_in_class,
+        weight_in_lf=weight_in_lf,
+        weight_in_set=weight_in_set,
+    )

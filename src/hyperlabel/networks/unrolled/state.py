@@ -1,0 +1,118 @@
+"""The complete state of a set: what a row needs to be judged, whatever it votes."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.kernels import Float64
+from hyperlabel.networks.base import Gold
+from hyperlabel.networks.unrolled.evidence import Evidence
+from hyperlabel.networks.unrolled.votes import VoteTable
+from hyperlabel.patterns import Patterns
+
+PLAIN_VOTE = 1.0  # evidence of a vote for its class where the set had no votes at all: the majority wins
+
+
+@dataclass(frozen=True, eq=False)
+class UnrolledState:
+    """What is kept of a set.
+
+    Attributes:
+        evidence: Of votes for classes; of all nodes, those that did not occur included.
+        gold: The vote rows of gold items.
+    """
+
+    evidence: Evidence
+    gold: Gold | None
+
+    def judge(self, patterns: Patterns, votes: VoteTable) -> Float64:
+        """Probabilities of the classes, gold looked up; uniform where nobody votes. (p, k)."""
+        beliefs = self.evidence.beliefs(votes)
+        if len(beliefs) < patterns.n_patterns:
+            voted, beliefs = beliefs, np.full((patterns.n_patterns, beliefs.shape[1]), 1 / beliefs.shape[1])
+            beliefs[votes.has_votes] = voted
+        if self.gold is not None:
+            self._look_up_gold(beliefs, patterns, self.gold)
+        return beliefs
+
+    def _look_up_gold(self, beliefs: Float64, patterns: Patterns, gold: Gold) -> None:
+        """Mix the beliefs in rows that have gold with it; in place."""
+        index = patterns.find(gold.patterns)
+        known = np.flatnonzero(index >= 0)
+        if len(known) == 0:
+            return
+        counts = gold.counts[index[known]] * self.evidence.gold_worth
+        weight = self.evidence.gold_weight
+        beliefs[known] = (weight * beliefs[known] + counts) / (weight + counts.sum(1, keepdims=True))
+
+    def contributions(self, patterns: Patterns) -> Float64:
+        """What each vote adds to the logits of its row. (e, k)."""
+        votes = VoteTable.from_patterns(patterns, rows_only=True)
+        node = patterns.lf * len(self.evidence.bias) + patterns.vote
+        factors = self.evidence.factors(votes).repeat(votes.size)
+        added: Float64 = self.evidence.table.take(node, axis=0) * factors[:, None]
+        return added
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """As named arrays."""
+        evidence = self.evidence
+        arrays = {
+            "table": evidence.table,
+            "bias": evidence.bias,
+            "scale": np.array([evidence.scale]),
+            "power": np.array([evidence.power]),
+            "gold_weight": np.array([evidence.gold_weight]),
+            "gold_worth": evidence.gold_worth,
+        }
+        if self.gold is None:
+            return arrays
+        rows = {name: getattr(self.gold.patterns, name) for name in ("starts", "lf", "vote")}
+        return arrays | {f"gold.{name}": array for name, array in (rows | {"counts": self.gold.counts}).items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "UnrolledState":
+        """The inverse of `to_arrays`."""
+        scale, power, gold_weight = (float(arrays[name][0]) for name in ("scale", "power", "gold_weight"))
+        evidence = Evidence(arrays["table"], arrays["bias"], scale, power, gold_weight, arrays["gold_worth"])
+        if "gold.counts" not in arrays:
+            return cls(evidence, None)
+        k, counts = len(evidence.bias), arrays["gold.counts"]
+        rows = (arrays[f"gold.{name}"] for name in ("starts", "lf", "vote"))
+        return cls(evidence, Gold(Patterns(*rows, counts.sum(1), len(evidence.table) // k, k), counts))
+
+
+def complete(evidence: Evidence, votes: Float64) -> Evidence:
+    """Evidence of all nodes, from that of the nodes that occur.
+
+    A node that did not occur, since its LF was silent or never voted for that class, is worth what the votes for its
+    class are on average. Votes for a class that nobody voted for are worth, for that class, what votes are for their
+    own on average, and for the others what votes are for others on average. Without any votes at all, a vote is worth
+    `PLAIN_VOTE` for its class.
+
+    Args:
+        evidence: Of a set.
+        votes: (m * k,) items on which each node votes.
+    """
+    absent = np.flatnonzero(votes == 0)
+    if len(absent) == 0:
+        return evidence
+    table = evidence.table.copy()
+    table[absent] = _average_votes(table, votes).take(absent % len(evidence.bias), axis=0)
+    return replace(evidence, table=table)
+
+
+def _average_votes(table: Float64, votes: Float64) -> Float64:
+    """What a vote for each class is worth on average, for each class. (m * k, k), (m * k,) -> (k, k)."""
+    k = table.shape[1]
+    by_node = votes.reshape(-1, k)
+    by_class = by_node.sum(0)
+    sums: Float64 = np.einsum("mv,mvc->vc", by_node, table.reshape(-1, k, k))
+    total, own = by_class.sum(), np.trace(sums)
+    if not by_class.all():
+        nobody = by_class == 0
+        others = (sums.sum() - own) / (max(total, 1) * max(k - 1, 1))
+        sums[nobody] = np.where(np.eye(k)[nobody] > 0, own / total if total else PLAIN_VOTE, others)
+    sums /= np.maximum(by_class, 1)[:, None]
+    return sums

@@ -1,0 +1,196 @@
+"""Votes of patterns, laid out for the two sums that the network needs of rows: over the votes of a row and of a node.
+
+A node's number is `lf * k + class`. Sums over rows look up a table of nodes; sums over nodes are the way back.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.kernels import Float64, gather_blocks, gather_sums, row_blocks, stable_order
+from hyperlabel.patterns import Patterns
+
+MANY_ROWS = 1 << 13  # from here on packing may pay
+PACK_BITS = 10
+MOST_COMBINATIONS = 1 << PACK_BITS  # of votes that are packed into one number: sums of all of them stay in the cache
+PACKS_IN_WORD = 6  # of 64 bits
+
+
+class Layout(Protocol):
+    """Votes of r rows, each of at least one vote."""
+
+    def sum_by_row(self, table: Float64) -> Iterator[tuple[slice, Float64]]:
+        """What a table says of the votes of each row, added up, block by block. (m * k, c) -> rows, (rows, c)."""
+
+    def sum_by_node(self, values: Float64) -> Float64:
+        """Values of the rows on which each node votes, added up. (r, c) -> (m * k, c)."""
+
+
+@dataclass(frozen=True, eq=False)
+class VoteTable:
+    """The votes of patterns, for sums; rows without votes are left out.
+
+    Attributes:
+        has_votes: (p,) whether the pattern has votes.
+        counts: (r,) how many items have the row.
+        size: (r,) votes of the row.
+        layout: The votes.
+    """
+
+    has_votes: NDArray[np.bool_]
+    counts: Float64
+    size: NDArray[np.int64]
+    layout: Layout
+
+    @classmethod
+    def from_patterns(cls, patterns: Patterns, *, rows_only: bool = False) -> "VoteTable":
+        """Prepare patterns, for both sums or for one sum over rows only.
+
+        >>> from hyperlabel.votes import Votes
+        >>> votes = VoteTable.from_patterns(Patterns.from_votes(Votes.from_array([[0, 1], [-1, 1], [-1, -1]])))
+        >>> [sums.tolist() for _, sums in votes.layout.sum_by_row(np.eye(4))]  # nodes 0 and 3 vote on the last row
+        [[[0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0]]]
+        """
+        starts, counts, m, k = patterns.starts, patterns.counts, patterns.n_lfs, patterns.n_classes
+        size = starts[1:] - starts[:-1]
+        has_votes = size > 0
+        if not has_votes.all():
+            size, counts, starts = size[has_votes], counts[has_votes], np.append(starts[:-1][has_votes], starts[-1])
+        layout: Layout
+        if not rows_only and PackedVotes.pays(len(size), len(patterns.lf), m, k):
+            layout = PackedVotes(starts, patterns.lf, patterns.vote, m, k)
+        else:
+            layout = SparseVotes(starts, patterns.lf * k + patterns.vote, m * k)
+        return cls(has_votes, counts.astype(np.float64), size, layout)
+
+    @cached_property
+    def sizes(self) -> Float64:
+        """The numbers of votes that a row may have, from 1 on."""
+        return np.arange(1, self.size.max(initial=0) + 1, dtype=np.float64)
+
+    @cached_property
+    def is_repeated(self) -> bool:
+        """Whether some row has other than one item."""
+        return not bool((self.counts == 1).all())
+
+
+@dataclass(frozen=True, eq=False)
+class SparseVotes:
+    """Votes one by one.
+
+    Attributes:
+        starts: (r + 1,) where each row's votes begin.
+        node: (e,) the node of each vote.
+        n_nodes: m * k.
+    """
+
+    starts: NDArray[np.int64]
+    node: NDArray[np.int64]
+    n_nodes: int
+
+    def sum_by_row(self, table: Float64) -> Iterator[tuple[slice, Float64]]:
+        """What a table says of the votes of each row, added up, block by block. (m * k, c) -> rows, (rows, c)."""
+        return gather_blocks(table, self.node, self.starts)
+
+    def sum_by_node(self, values: Float64) -> Float64:
+        """Values of the rows on which each node votes, added up. (r, c) -> (m * k, c)."""
+        voting, row, starts = self._by_node
+        sums = gather_sums(values, row, starts)
+        if len(voting) == self.n_nodes:
+            return sums
+        all_sums = np.zeros((self.n_nodes, values.shape[1]))
+        all_sums[voting] = sums
+        return all_sums
+
+    @cached_property
+    def _by_node(self) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
+        """The nodes that vote (q,), the rows on which they do, one node after another (e,), and their starts (q + 1,)."""
+        sizes = np.bincount(self.node, minlength=self.n_nodes)
+        voting = np.flatnonzero(sizes)
+        row = np.arange(len(self.starts) - 1).repeat(self.starts[1:] - self.starts[:-1])
+        starts = np.zeros(len(voting) + 1, np.int64)
+        np.cumsum(sizes[voting], out=starts[1:])
+        return voting, row[stable_order(self.node)], starts
+
+
+class PackedVotes:
+    """Many rows of dense votes: the votes of a few LFs at a time are one number, the digits of which are votes.
+
+    A row's sum is then a sum over a few lookups in tables of all combinations of votes. Sums over nodes first count
+    the combinations.
+
+    Args:
+        starts: (r + 1,) where each row's votes begin.
+        lf: (e,) the LF of each vote.
+        vote: (e,) its class.
+        m: Number of LFs.
+        k: Number of classes.
+    """
+
+    def __init__(
+        self, starts: NDArray[np.int64], lf: NDArray[np.int64], vote: NDArray[np.int64], m: int, k: int
+    ) -> None:
+        self.m, self.base, width = m, k + 1, _packed_lfs(k)
+        self.packs = [range(start, min(start + width, m)) for start in range(0, m, width)]
+        self.codes = np.empty((len(self.packs), len(starts) - 1), np.intp)  # (packs, r)
+        words = self._digit_values()
+        for block in row_blocks(len(starts) - 1, m):
+            bounds = starts[block.start : block.stop + 1]
+            votes = slice(bounds[0], bounds[-1])
+            node = lf[votes] * k + vote[votes]
+            for first, values in words.items():
+                numbers = np.add.reduceat(values.take(node), bounds[:-1] - bounds[0])
+                for codes in self.codes[first : first + PACKS_IN_WORD, block]:
+                    np.bitwise_and(numbers, MOST_COMBINATIONS - 1, out=codes)
+                    numbers >>= PACK_BITS
+
+    @staticmethod
+    def pays(rows: int, votes: int, m: int, k: int) -> bool:
+        """Whether there are so many rows and votes that packing saves more than it costs."""
+        return rows >= MANY_ROWS and k < MOST_COMBINATIONS and 2 * rows * -(-m // _packed_lfs(k)) <= votes
+
+    def _digit_values(self) -> dict[int, NDArray[np.int64]]:
+        """What a vote of each node adds to a word, which holds several packs, by the first of these. (m * k,) each."""
+        words = {}
+        for first in range(0, len(self.packs), PACKS_IN_WORD):
+            values = words[first] = np.zeros((self.m, self.base - 1), np.int64)
+            for place, pack in enumerate(self.packs[first : first + PACKS_IN_WORD]):
+                digits = self.base ** np.arange(len(pack))[:, None] * np.arange(1, self.base)
+                values[pack] = digits << (PACK_BITS * place)
+        return {first: values.reshape(-1) for first, values in words.items()}
+
+    def sum_by_row(self, table: Float64) -> Iterator[tuple[slice, Float64]]:
+        """What a table says of the votes of each row, added up, block by block. (m * k, c) -> rows, (rows, c)."""
+        columns, rows = table.shape[1], self.codes.shape[1]
+        by_lf = np.zeros((self.m, self.base, columns))  # the first of an LF is for abstaining
+        by_lf[:, 1:] = table.reshape(self.m, -1, columns)
+        packs = []
+        for pack in self.packs:
+            sums = by_lf[pack[0]]
+            for lf in pack[1:]:
+                sums = (by_lf[lf][:, None] + sums).reshape(-1, columns)
+            packs.append(sums)
+        for block in row_blocks(rows, columns):
+            part = packs[0].take(self.codes[0, block], axis=0)
+            for sums, codes in zip(packs[1:], self.codes[1:, block], strict=True):
+                part += sums.take(codes, axis=0)
+            yield block, part
+
+    def sum_by_node(self, values: Float64) -> Float64:
+        """Values of the rows on which each node votes, added up. (r, c) -> (m * k, c)."""
+        sums = np.empty((self.m, self.base, values.shape[1]))
+        for column, weights in enumerate(np.ascontiguousarray(values.T)):
+            for pack, codes in zip(self.packs, self.codes, strict=True):
+                counts = np.bincount(codes, weights, self.base ** len(pack))
+                for digit, lf in enumerate(pack):
+                    sums[lf, :, column] = counts.reshape(-1, self.base, self.base**digit).sum((0, 2))
+        return sums[:, 1:].reshape(-1, values.shape[1])
+
+
+def _packed_lfs(k: int) -> int:
+    """LFs whose votes for k classes, or for none, have no more than `MOST_COMBINATIONS`; at least one."""
+    return max(1, int(np.log(MOST_COMBINATIONS) / np.log(k + 1)))

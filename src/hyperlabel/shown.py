@@ -1,0 +1,54 @@
+"""How values are shown in errors, warnings and tables: few of many, and never obeyed by a terminal or a browser."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from hyperlabel.printable import printable
+
+_MOST_NAMES = 20
+
+
+def show_some(values: Sequence[object], most: int = 10) -> str:
+    """The first few values, for errors.
+
+    >>> show_some([1, "a"]), show_some([1, 2, 3], 2)
+    ("1, 'a'", '1, 2, ...')
+    """
+    return ", ".join(map(repr, values[:most])) + (", ..." if len(values) > most else "")
+
+
+def show_names(names: Sequence[str]) -> str:
+    """Names in one line, and how many if there are many.
+
+    >>> show_names(["a", "b"]), show_names([])
+    ('a, b', 'none')
+    """
+    if not names:
+        return "none"
+    more = f", ... ({len(names)} in all)" if len(names) > _MOST_NAMES else ""
+    return ", ".join(printable(name) or "(nameless)" for name in names[:_MOST_NAMES]) + more
+
+
+def show_counts(counts: Mapping[Any, int]) -> str:
+    """Values with their counts in one line.
+
+    >>> show_counts({"ham": 1200, "spam": 3})
+    'ham 1,200, spam 3'
+    """
+    return show_names([f"{value} {n:,}" for value, n in counts.items()])
+
+
+def html_table(header: Sequence[object], rows: Iterable[Sequence[object]], caption: str) -> str:
+    """A small HTML table; everything is escaped, and nothing stands for None.
+
+    >>> html_table(["<b>"], [[None]], "1 item")
+    '<table><caption>1 item</caption><tr><th>&lt;b&gt;</th></tr><tr><td></td></tr></table>'
+    """
+
+    def line(cells: Sequence[object], tag: str) -> str:
+        texts = ("" if cell is None else escape(printable(cell)) for cell in cells)
+        return "<tr>" + "".join(f"<{tag}>{text}</{tag}>" for text in texts) + "</tr>"
+
+    body = "".join(line(row, "td") for row in rows)
+    return f"<table><caption>{escape(caption)}</caption>{line(header, 'th')}{body}</table>"

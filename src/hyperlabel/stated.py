@@ -1,0 +1,113 @@
+"""What a user states about classes and LFs: numbers in order, or by name."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.columns import key_of
+from hyperlabel.errors import ParameterError
+from hyperlabel.frames import library_of
+from hyperlabel.shown import show_some
+from hyperlabel.sources import is_default
+
+Float64 = NDArray[np.float64]
+
+
+def read_balance(stated: Any, classes: Sequence[Any]) -> Float64:
+    """A class balance: shares in the order of the classes, or a mapping or pandas Series by class. -> (k,).
+
+    Raises:
+        ParameterError: It is not one probability per class, summing to 1.
+
+    >>> read_balance({"spam": 0.7, "ham": 0.3}, ("ham", "spam")).tolist()
+    [0.3, 0.7]
+    """
+    named = by_name(stated)
+    if named is not None:
+        stated = _in_order(named, classes, "class_balance", "class")
+    expected = f"expected one probability for each of the {len(classes)} classes, summing to 1"
+    shares = _as_floats(stated, "class_balance", expected)
+    if shares.shape != (len(classes),) or not (shares >= 0).all():
+        raise ParameterError(f"class_balance is {_show(stated)}; {expected}")
+    if not np.isclose(shares.sum(), 1):
+        raise ParameterError(f"class_balance is {_show(stated)}, which sums to {shares.sum():.6g}; {expected}")
+    return shares
+
+
+def read_accuracies(stated: Any, lf_names: Sequence[str] | None, m: int) -> Float64:
+    """Accuracies of LFs in their order, or a mapping or pandas Series by LF; NaN where not known. -> (m,).
+
+    Raises:
+        ParameterError: It is not one share per LF.
+
+    >>> read_accuracies({"links": 0.9}, ("short", "links"), 2).tolist()
+    [nan, 0.9]
+    """
+    named = by_name(stated)
+    if named is not None:
+        names = lf_names if lf_names is not None else [f"lf{j}" for j in range(m)]
+        stated = _in_order(named, names, "lf_accuracies", "LF", missing=np.nan)
+    expected = f"expected one share for each of the {m} LFs, None where it is not known"
+    shares = _as_floats(stated, "lf_accuracies", expected)
+    if shares.shape != (m,):
+        raise ParameterError(f"lf_accuracies has the shape {shares.shape}; {expected}")
+    wrong = np.flatnonzero((shares < 0) | (shares > 1))
+    if len(wrong):
+        raise ParameterError(
+            f"lf_accuracies has {shares[wrong[0]]} at {wrong[0]}; expected a share of right votes from 0 to 1"
+        )
+    return shares
+
+
+def by_name(stated: Any) -> dict[Any, Any] | None:
+    """What is stated by name; None if it is stated in order, as by a Series whose index only counts."""
+    if isinstance(stated, Mapping):
+        return dict(stated)
+    if library_of(stated, "Series") == "pandas" and not is_default(stated.index):
+        if not stated.index.is_unique:
+            raise ParameterError(
+                f"the Series {show_some(stated.index.tolist(), 5)} names something twice; expected once"
+            )
+        return dict(zip(stated.index.tolist(), stated.tolist(), strict=True))
+    return None
+
+
+def _in_order(
+    named: Mapping[Any, Any], names: Sequence[Any], argument: str, what: str, missing: float | None = None
+) -> list[Any]:
+    """Values by name, in the order of the names."""
+    held = {key_of(_plain(key)): value for key, value in named.items()}
+    if all(isinstance(key, str) for _, key in held) and not any(isinstance(name, str) for name in names):
+        names = list(map(str, names))  # as JSON writes numbers and booleans as keys
+    keys = [key_of(name) for name in names]
+    unknown = [key for _, key in held.keys() - set(keys)]
+    if unknown:
+        raise ParameterError(
+            f"{argument} has {show_some(sorted(unknown, key=str))}, which is no {what}; expected {show_some(names)}"
+        )
+    absent = [name for key, name in zip(keys, names, strict=True) if key not in held]
+    if absent and missing is None:
+        raise ParameterError(
+            f"{argument} lacks {show_some(absent)}; expected a share for each {what}: {show_some(names)}"
+        )
+    return [held.get(key, missing) for key in keys]
+
+
+def _as_floats(stated: Any, argument: str, expected: str) -> Float64:
+    try:
+        if isinstance(stated, str | bytes | Mapping):
+            raise TypeError
+        return np.asarray(stated, np.float64)
+    except (TypeError, ValueError):
+        raise ParameterError(f"{argument} is {_show(stated)}; {expected}") from None
+
+
+def _plain(key: Any) -> Any:
+    return key.item() if isinstance(key, np.generic) else key
+
+
+def _show(stated: Any) -> str:
+    shown = stated.tolist() if hasattr(stated, "tolist") else stated
+    return f"{shown!r:.80}"

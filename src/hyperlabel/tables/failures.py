@@ -1,0 +1,50 @@
+"""What goes wrong while foreign bytes are read, as one clear error."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hyperlabel.errors import HyperlabelError, VotesError
+from hyperlabel.printable import printable
+
+
+@contextmanager
+def reading(name: str, what: str) -> Iterator[None]:
+    """Turn whatever damaged bytes raise in a reader into a `VotesError`.
+
+    Readers of foreign libraries raise almost anything at damage, and Polars' panics are not even an `Exception`.
+
+    Args:
+        name: What is read.
+        what: What it should be.
+
+    >>> with reading("v.csv", "csv"):
+    ...     raise OSError("it is gone")
+    Traceback (most recent call last):
+    hyperlabel.errors.VotesError: 'v.csv' cannot be read: it is gone. Is it a whole csv file?
+    """
+    try:
+        yield
+    except HyperlabelError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise VotesError(
+            f"'{printable(name)}' cannot be read: {reason_of(error)}. Is it a whole {what} file?"
+        ) from error
+
+
+def reason_of(error: BaseException) -> str:
+    """The line of an error that says most: the last one of a worker's traceback, else the first.
+
+    >>> reason_of(OSError(28, "No space left on device"))
+    'No space left on device'
+    """
+    if isinstance(error, MemoryError):
+        return "it needs more memory than there is"
+    text = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]
+    line = raised[-1] if "Traceback" in text and raised else lines[0] if lines else type(error).__name__
+    return printable(line.rstrip(".")[:300])

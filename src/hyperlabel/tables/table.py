@@ -1,0 +1,270 @@
+"""`Table`: whatever holds rows, as a Polars frame that is read when needed. All reading of tables happens here.
+
+Polars, DuckDB and pyarrow parse. Cells of csv files stay texts, exactly as they are written, so that columns that pass
+through do not change; what votes in texts mean is decided where votes are read.
+"""
+
+import glob
+import importlib.util
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal
+
+from hyperlabel.errors import VotesError, require
+from hyperlabel.printable import printable
+from hyperlabel.tables.failures import reading
+from hyperlabel.tables.formats import NAMES, SCHEMA, Kind
+from hyperlabel.tables.sources import Query, Source, find_source
+from hyperlabel.tables.spool import spool_path
+from hyperlabel.tables.text import Text, open_text
+
+_BATCH = 1 << 16  # rows that are held at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    r"""A table that can be read any number of times.
+
+    Attributes:
+        name: What to call it in messages.
+        kind: Its format; `frame` if it is in memory.
+        files: The files that hold its rows, in order; none if it is in memory. Where the source is compressed,
+            a stream, a query, or not UTF-8, these are temporary files, which are removed when the process ends.
+        hive: Columns that folders such as `day=1` stand for: texts, and never LFs unless they are named as such.
+        root: The folder below which folders stand for columns.
+        metadata: What a parquet or Arrow file says of itself; results carry it on.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "votes.csv").write_text("id;a\n007;spam\n")
+    ...     Table.open(Path(folder, "votes.csv")).collect().rows()
+    [('007', 'spam')]
+    """
+
+    name: str
+    kind: Kind | Literal["frame"]
+    files: tuple[Path, ...] = ()
+    hive: tuple[str, ...] = ()
+    root: Path | None = None
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    frame: Any = None
+
+    @classmethod
+    def open(cls, source: object, *, delimiter: str | None = None, encoding: str | None = None) -> "Table":
+        """A table from whatever holds one.
+
+        Args:
+            source: A path: of a csv or tsv file, of JSON lines (both also .gz and .zst), parquet or Arrow; of a folder
+                of such files, hive partitions included; a pattern such as `day=*/*.parquet`, if no file has that very
+                name; `-` for standard input; any pipe; `d.duckdb`, `d.duckdb::table` or `d.duckdb::SELECT ...`.
+                Or a Polars, pandas or pyarrow table, or a `datasets.Dataset`.
+            delimiter: The separator of a csv; `,` `;` `|` and tabs are found.
+            encoding: The encoding of a text file; UTF-8 and UTF-16 with a mark are found, and all else is Latin-1.
+
+        Raises:
+            VotesError: There is no such table, or it is damaged.
+        """
+        require("polars", extra="cli")
+        if not isinstance(source, str | Path):
+            return cls("the frame", "frame", frame=_to_lazy(source))
+        found = find_source(source)
+        if isinstance(found, Query):
+            return _open_query(found)
+        if found.format.kind in ("csv", "json"):
+            return _open_texts(found, delimiter, encoding)
+        return _open_binary(found)
+
+    def lazy(self) -> Any:
+        """The rows as a Polars LazyFrame. Collect it within `reading`, which makes errors of damage clear."""
+        return self.frame
+
+    def collect(self) -> Any:
+        """The rows as a Polars DataFrame."""
+        with self.reading():
+            return self.frame.collect()
+
+    def parquet_files(self) -> tuple[Path, ...]:
+        """The rows as parquet files, for engines that read nothing else; a temporary one if they are not parquet."""
+        if self.kind == "parquet" and not self.hive:
+            return self.files
+        path = spool_path()
+        with self.reading():
+            self.frame.sink_parquet(path)
+        return (path,)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Turn what damage raises, wherever the rows are really read, into a `VotesError`."""
+        with reading(self.name, "table" if self.kind == "frame" else NAMES[self.kind]):
+            yield
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        with self.reading():
+            return list(self.frame.collect_schema().names())
+
+
+def read_table(source: object, *, delimiter: str | None = None, encoding: str | None = None) -> Any:
+    r"""A table as a Polars DataFrame; see `Table.open`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "votes.tsv").write_text("a\tb\n0\t1\n")
+    ...     read_table(Path(folder, "votes.tsv")).columns
+    ['a', 'b']
+    """
+    return Table.open(source, delimiter=delimiter, encoding=encoding).collect()
+
+
+def _open_texts(source: Source, delimiter: str | None, encoding: str | None) -> Table:
+    texts = [open_text(file, source.format, _name(file, source), delimiter, encoding) for file in source.files]
+    with reading(source.name, NAMES[source.format.kind]):
+        frames = [(source.hive(file), _scan_text(text)) for file, text in zip(source.files, texts, strict=True)]
+        frame, hive = _join(frames)
+    return Table(source.name, source.format.kind, tuple(text.path for text in texts), hive, source.root, {}, frame)
+
+
+def _name(file: Path, source: Source) -> str:
+    """What to call one file of a source."""
+    return source.name if len(source.files) == 1 else str(file)
+
+
+def _scan_text(text: Text) -> Any:
+    import polars as pl
+
+    if text.format.kind == "json":
+        if not text.path.stat().st_size:
+            return pl.LazyFrame()
+        return pl.scan_ndjson(glob.escape(str(text.path)), infer_schema_length=None)
+    return pl.scan_csv(text.path, separator=text.format.separator, infer_schema=False, n_rows=text.rows, glob=False)
+
+
+def _open_binary(source: Source) -> Table:
+    import polars as pl
+
+    with reading(source.name, NAMES[source.format.kind]):
+        if source.format.kind == "parquet":
+            groups = [list(files) for _, files in groupby(source.files, lambda file: file.parent)]
+            frames = [(source.hive(files[0]), _scan_parquet(files)) for files in groups]
+            metadata = {key: text for key, text in pl.read_parquet_metadata(source.files[0]).items() if key != SCHEMA}
+        else:
+            frames = [(source.hive(file), _scan_arrow(file)) for file in source.files]
+            metadata = _arrow_metadata(source.files[0])
+        frame, hive = _join(frames)
+    return Table(source.name, source.format.kind, source.files, hive, source.root, metadata, frame)
+
+
+def _scan_parquet(files: list[Path]) -> Any:
+    import polars as pl
+
+    return pl.scan_parquet(files, glob=False, hive_partitioning=False)
+
+
+def _scan_arrow(file: Path) -> Any:
+    """Rows of an Arrow file, or of an Arrow stream, which is read at once."""
+    import polars as pl
+
+    with file.open("rb") as opened:
+        is_file = opened.read(6) == b"ARROW1"
+    return pl.scan_ipc(file, glob=False, hive_partitioning=False) if is_file else pl.read_ipc_stream(file).lazy()
+
+
+def _arrow_metadata(file: Path) -> dict[str, str]:
+    """What an Arrow file says of itself; nothing where pyarrow, which alone can tell, is not installed."""
+    if importlib.util.find_spec("pyarrow") is None:
+        return {}
+    import pyarrow as pa
+
+    with pa.OSFile(str(file)) as opened:
+        opener = pa.ipc.open_file if opened.read(6) == b"ARROW1" else pa.ipc.open_stream
+        opened.seek(0)
+        found = opener(opened).schema.metadata or {}
+    return {key.decode(errors="replace"): text.decode(errors="replace") for key, text in found.items()}
+
+
+def _join(frames: list[tuple[dict[str, str | None], Any]]) -> tuple[Any, tuple[str, ...]]:
+    """Frames one below the other, with the columns that their paths hold, and the names of these.
+
+    A column that the files have themselves stays theirs.
+    """
+    import polars as pl
+
+    own = frames[0][1].collect_schema().names()
+    hive = tuple(name for name in frames[0][0] if name not in own)
+    with_hive = [
+        frame.with_columns(pl.lit(values[name], pl.String).alias(name) for name in hive) for values, frame in frames
+    ]
+    frame = with_hive[0] if len(with_hive) == 1 else pl.concat(with_hive)
+    frame.collect_schema()  # files that do not fit each other are refused here
+    return frame, hive
+
+
+def _open_query(query: Query) -> Table:
+    """Rows of a DuckDB file, copied to a temporary Arrow file: it keeps types that parquet does not have."""
+    for package in ("duckdb", "pyarrow"):
+        require(package, extra="duckdb")
+    import duckdb
+    import polars as pl
+    import pyarrow as pa
+
+    path = spool_path()
+    with reading(query.name, "DuckDB"), duckdb.connect(str(query.file), read_only=True) as connection:
+        reader = connection.sql(_select(query, connection)).to_arrow_reader(_BATCH)
+        with pa.OSFile(str(path), "wb") as out, pa.ipc.new_file(out, reader.schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+        frame = pl.scan_ipc(path, glob=False)
+        frame.collect_schema()
+    return Table(query.name, "arrow", (path,), frame=frame)
+
+
+def _select(query: Query, connection: Any) -> str:
+    """The SQL of a query, of a named table, or of the one table that a file has."""
+    names = [name for (name,) in connection.execute("SELECT table_name FROM information_schema.tables").fetchall()]
+    shown = ", ".join(map(printable, sorted(names))) or "none"
+    if query.what in names or not query.what:
+        if not query.what and len(names) != 1:
+            raise VotesError(
+                f"'{printable(query.name)}' has the tables {shown}; name one: '{printable(query.name)}::table'"
+            )
+        quoted = (query.what or names[0]).replace('"', '""')
+        return f'SELECT * FROM "{quoted}"'
+    if query.what.split(None, 1)[0].lower() not in ("select", "from", "with"):
+        raise VotesError(
+            f"'{printable(query.file)}' has no table '{printable(query.what)}'; its tables are {shown}. "
+            "A query begins with SELECT, FROM or WITH"
+        )
+    return query.what
+
+
+def _to_lazy(source: Any) -> Any:
+    """A LazyFrame of what other libraries hold."""
+    import polars as pl
+
+    library = type(source).__module__.partition(".")[0]
+    if isinstance(source, pl.DataFrame | pl.LazyFrame):
+        return source.lazy()
+    with reading("the frame", "table"):
+        if library == "pandas" and hasattr(source, "columns"):
+            _check_columns([str(name) for name in source.columns])
+            require("pyarrow", extra="duckdb")
+            return pl.from_pandas(source).lazy()
+        if library == "pyarrow" and hasattr(source, "schema"):
+            _check_columns(source.schema.names)
+            return pl.DataFrame(source).lazy()
+        if library == "datasets" and hasattr(source, "to_polars"):
+            return source.to_polars().lazy()
+    raise VotesError(
+        f"the table is a {type(source).__module__}.{type(source).__name__}; expected a path, a frame of Polars, pandas "
+        "or pyarrow, or a datasets.Dataset (of a DatasetDict name one split)"
+    )
+
+
+def _check_columns(names: list[str]) -> None:
+    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    if twice is not None:
+        raise VotesError(f"the frame has two columns named '{printable(twice)}'; expected each name once. Rename one")

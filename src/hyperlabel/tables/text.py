@@ -1,0 +1,222 @@
+"""csv and JSON lines as plain UTF-8 files: compression, encoding and separator found, damage refused.
+
+Polars parses; here a file is only looked at: its first lines, and once all its bytes, since Polars fills up lines that
+are too short, so that a file that was cut off would lose votes.
+"""
+
+import codecs
+import csv
+import io
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hyperlabel.errors import ParameterError, TableWarning, VotesError
+from hyperlabel.printable import printable
+from hyperlabel.tables.failures import reading
+from hyperlabel.tables.formats import NAMES, Format
+from hyperlabel.tables.spool import BLOCK, decompress, read_blocks, spool, transcode
+
+SEPARATORS = (",", ";", "\t", "|")
+"""Separators that are looked for; others must be named."""
+
+_HEAD = 1 << 16  # bytes that a separator is looked for in
+_LINES = 50
+_MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text table that Polars can read.
+
+    Attributes:
+        path: A plain file in UTF-8.
+        format: Its format, with the separator that it really has.
+        rows: Number of rows of a csv that ends in blank lines, which are none; None for all.
+    """
+
+    path: Path
+    format: Format
+    rows: int | None = None
+
+
+def open_text(path: Path, format: Format, name: str, delimiter: str | None, encoding: str | None) -> Text:
+    """Look at a csv or JSON lines file, and copy it to a temporary file where it is compressed or encoded otherwise.
+
+    Args:
+        path: The file.
+        format: Its format.
+        name: What to call it in errors.
+        delimiter: The separator of a csv; found in its first lines if not given.
+        encoding: The encoding; found by its mark, else UTF-8, else Latin-1 with a warning, if not given.
+    """
+    _check_options(delimiter, encoding)
+    with reading(name, NAMES[format.kind]):
+        if format.compression is not None:
+            path = spool(decompress(path, format.compression))
+        path = _to_utf8(path, encoding or _marked_encoding(path))
+        if format.kind == "csv":
+            format = replace(format, separator=delimiter or _find_separator(path, format.separator), compression=None)
+        look = _look_at(path, format.separator or ",")
+        if not look.is_utf8:
+            warnings.warn(
+                f"'{printable(name)}' is not UTF-8 and was read as Latin-1; name another encoding if texts look wrong",
+                TableWarning,
+                stacklevel=2,
+            )
+            path = _to_utf8(path, "latin-1")
+        rows = _check_lines(path, format.separator, look, name) if format.kind == "csv" else None
+    return Text(path, format, rows)
+
+
+def _check_options(delimiter: str | None, encoding: str | None) -> None:
+    if delimiter is not None and (len(delimiter.encode()) != 1 or delimiter in '"\r\n'):
+        raise ParameterError(f"delimiter is {delimiter!r}; expected one character, such as ';' or '\\t'")
+    if encoding is not None:
+        try:
+            codecs.lookup(encoding)
+        except LookupError:
+            raise ParameterError(f"encoding is {encoding!r}, which is not known; try 'utf-16' or 'cp1252'") from None
+
+
+def _marked_encoding(path: Path) -> str:
+    """The encoding that a byte order mark names; UTF-8 without one."""
+    with path.open("rb") as file:
+        head = file.read(4)
+    return next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "utf-8")
+
+
+def _to_utf8(path: Path, encoding: str) -> Path:
+    if codecs.lookup(encoding).name == "utf-8":
+        return path
+    with path.open("rb") as file:
+        return spool(transcode(read_blocks(file), encoding))
+
+
+def _find_separator(path: Path, usual: str) -> str:
+    """The separator that gives all of the first lines the same number of fields, the usual one before others."""
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    text = head.decode("latin-1")  # separators and quotes are ASCII in every encoding that comes here
+    whole = text if len(head) < _HEAD else text[: text.rfind("\n") + 1] or text
+    widths = {separator: _widths(whole, separator) for separator in dict.fromkeys((usual, *SEPARATORS))}
+    several = [separator for separator, found in widths.items() if found and found[0] > 1]
+    even = [separator for separator in several if len(set(widths[separator])) == 1]
+    if usual in even:
+        return usual
+    return max(even or several, key=lambda separator: widths[separator][0], default=usual)
+
+
+def _widths(text: str, separator: str) -> list[int]:
+    """Fields of the first lines that are not blank."""
+    found: list[int] = []
+    lines = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    try:
+        for fields in lines:
+            found += [len(fields)] if fields else []
+            if len(found) == _LINES:
+                break
+    except csv.Error:  # a quote that does not end in these lines
+        pass
+    return found
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What all bytes of a file show.
+
+    Attributes:
+        is_utf8: Whether they are UTF-8.
+        separators: Separators beyond those that the lines have if each has as many as the first.
+        quotes: Number of quotes, which hide separators.
+    """
+
+    is_utf8: bool
+    separators: int
+    quotes: int
+
+
+def _look_at(path: Path, separator: str) -> _Look:
+    """One pass over the bytes. A file of another kind, with null bytes or other ends of lines, is refused."""
+    mark, decoder = separator.encode(), codecs.getincrementaldecoder("utf-8")()
+    is_utf8, last, separators, quotes, lines, returns = True, b"\n", 0, 0, 0, 0
+    with path.open("rb") as file:
+        width = file.readline().count(mark)
+        file.seek(0)
+        for block in iter(lambda: file.read(BLOCK), b""):
+            if b"\0" in block:
+                raise ValueError("it has null bytes, as UTF-16 without a mark has; if so, name the encoding: utf-16-le")
+            if is_utf8 and not (block.isascii() and not decoder.getstate()[0]):
+                is_utf8 = _decodes(decoder, block)
+            separators, quotes = separators + block.count(mark), quotes + block.count(b'"')
+            lines, returns, last = lines + block.count(b"\n"), returns + block.count(b"\r"), block[-1:]
+    if returns and not lines:
+        raise ValueError("its lines end in carriage returns alone; convert them, for instance by: tr '\\r' '\\n'")
+    is_utf8 = is_utf8 and not decoder.getstate()[0]
+    return _Look(is_utf8, separators - width * (lines + (last != b"\n")), quotes)
+
+
+def _decodes(decoder: codecs.IncrementalDecoder, block: bytes) -> bool:
+    try:
+        decoder.decode(block)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _check_lines(path: Path, separator: str, look: _Look, name: str) -> int | None:
+    """Refuse columns of one name, and lines with another number of fields than the header.
+
+    Returns:
+        The number of rows before blank lines at the end, if there are such lines.
+    """
+    with path.open(newline="", encoding="utf-8") as file, _long_fields():
+        lines = csv.reader(file, delimiter=separator, strict=True)
+        header = next(lines, [])
+        _check_header(header, name)
+        if look.separators == 0 and look.quotes == 0:
+            return None
+        for row, fields in enumerate(lines):
+            if max(1, len(fields)) != len(header):
+                where = lines.line_num
+                if not any([fields, *lines]):
+                    return row
+                raise VotesError(
+                    f"'{printable(name)}' cannot be read: line {where} has {len(fields)} fields, the header has "
+                    f"{len(header)}. Is it a whole csv file?"
+                )
+    return None
+
+
+def _check_header(header: list[str], name: str) -> None:
+    twice = next((column for place, column in enumerate(header) if column in header[:place]), None)
+    if twice is not None:
+        first, second = [place for place, column in enumerate(header) if column == twice][:2]
+        raise VotesError(
+            f"'{printable(name)}' has two columns named '{printable(twice)}', the {_ordinal(first)} and the "
+            f"{_ordinal(second)}; expected each name once. Rename one"
+        )
+
+
+def _ordinal(place: int) -> str:
+    """'1st' for 0.
+
+    >>> [_ordinal(place) for place in (0, 1, 2, 10, 20)]
+    ['1st', '2nd', '3rd', '11th', '21st']
+    """
+    number = place + 1
+    ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    """Let Python's csv reader, whose limit holds for the whole process, take fields of any length."""
+    limit = csv.field_size_limit(min(sys.maxsize, (1 << 31) - 1))
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)

@@ -1,0 +1,179 @@
+"""Writing tables: one writer for all formats, whole or not at all. All writing of tables happens here."""
+
+import base64
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from hyperlabel.errors import ParameterError, require
+from hyperlabel.files import replacing, write_all
+from hyperlabel.printable import printable
+from hyperlabel.tables.failures import reason_of
+from hyperlabel.tables.formats import ENDINGS, SCHEMA, Format
+from hyperlabel.tables.sources import STDIN
+
+STDOUT = STDIN
+_BATCH = 1 << 16  # rows that are held at a time
+
+
+def write_table(
+    frame: Any, target: str | Path, *, metadata: Mapping[str, str] | None = None, argument: str = "out"
+) -> None:
+    r"""Write a table in the format that the target's ending names; it appears whole or not at all.
+
+    Args:
+        frame: A Polars DataFrame or LazyFrame; a lazy one is streamed.
+        target: A name that ends in .csv, .tsv, .jsonl (each also .gz and .zst), .parquet or .arrow, in any case;
+            `-` for csv to standard output.
+        metadata: Texts that a parquet or Arrow file carries; other formats have no room for them.
+        argument: What to call the target in errors.
+
+    Raises:
+        ParameterError: It cannot be written: nothing is left but what was there before.
+
+    >>> import polars as pl, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(pl.DataFrame({"a": ["x", None]}), Path(folder, "a.csv"))
+    ...     Path(folder, "a.csv").read_text()
+    'a\nx\n\n'
+    """
+    require("polars", extra="cli")
+    import polars as pl
+
+    if os.fspath(target) == STDOUT:
+        write_stdout(frame)
+        return
+    path, format = Path(target), check_target(target, argument)
+    failures = pl.exceptions.PolarsError, pl.exceptions.PanicException
+    write_whole(path, lambda part: sink_table(frame.lazy(), part, format, metadata), failures, argument)
+
+
+def check_target(target: str | Path, argument: str = "out") -> Format:
+    """The format to write a file in; refuses one that cannot be written before any work is done.
+
+    >>> check_target("labels.csv.gz").compression
+    'gzip'
+    """
+    path, shown = Path(target), f"{argument} is '{printable(target)}'"
+    if os.fspath(target) == STDOUT:
+        return Format("csv", ",")
+    format = Format.of_name(path.name)
+    if format is None:
+        raise ParameterError(f"{shown}; expected a name that ends in {ENDINGS}")
+    if path.is_dir():
+        raise ParameterError(f"{shown}, which is a folder; expected the name of a file")
+    _check_parent(path, shown)
+    return format
+
+
+def _check_parent(path: Path, shown: str) -> None:
+    if not path.parent.is_dir():
+        raise ParameterError(f"{shown}, but there is no folder '{printable(path.parent)}'; make it first")
+
+
+def check_folder_target(target: str | Path, argument: str = "out") -> None:
+    """Refuse a folder of parquet files that cannot be put where it shall go, before any work is done."""
+    path, shown = Path(target), f"{argument} is '{printable(target)}'"
+    _check_parent(path, shown)
+    others = path.is_dir() and any(
+        entry.suffix != ".parquet" and not entry.name.startswith(("_", ".")) for entry in path.iterdir()
+    )
+    if others:
+        raise ParameterError(f"{shown}, a folder that holds more than parquet files; expected another name")
+
+
+def write_whole(
+    path: Path,
+    write: Callable[[Path], None],
+    failures: tuple[type[BaseException], ...] = (),
+    argument: str = "out",
+) -> None:
+    """Let `write` write a file or folder beside `path`, then put it in its place.
+
+    Args:
+        path: Where it shall stand.
+        write: Writes to the path that it is given, where nothing is.
+        failures: What it raises, beside the system's own errors, where it cannot.
+        argument: What to call the path in errors.
+
+    Raises:
+        ParameterError: One of the failures, or the disk's; nothing is left but what was at `path` before.
+    """
+    try:
+        with replacing(path) as part:
+            write(part)
+    except BaseException as error:
+        if not isinstance(error, (*failures, OSError)):
+            raise
+        raise ParameterError(
+            f"{argument} is '{printable(path)}', which cannot be written: {reason_of(error)}"
+        ) from error
+
+
+def sink_table(frame: Any, part: Path, format: Format, metadata: Mapping[str, str] | None = None) -> None:
+    """Stream the rows of a LazyFrame to a file of some format, whatever the file's name."""
+    texts = dict(metadata or {})
+    if format.kind == "parquet":
+        frame.sink_parquet(part, metadata=_parquet_metadata(frame, texts))
+    elif format.kind == "arrow":
+        _sink_arrow(frame, part, texts)
+    else:
+        options = {"compression": format.compression or "uncompressed", "check_extension": False}
+        if format.kind == "json":
+            frame.sink_ndjson(part, **options)
+        else:
+            frame.sink_csv(part, separator=format.separator, **options)
+
+
+def _parquet_metadata(frame: Any, metadata: dict[str, str]) -> dict[str, str]:
+    """The metadata as all readers find it: pandas and pyarrow look into the Arrow schema of a file alone."""
+    if not metadata or importlib.util.find_spec("pyarrow") is None:
+        return metadata
+    import pyarrow as pa
+
+    try:
+        schema = _to_arrow(frame.collect_schema().to_frame()).schema.with_metadata(metadata)
+    except pa.ArrowInvalid:  # a type that Arrow does not have, such as Int128
+        return metadata
+    return {SCHEMA: base64.b64encode(schema.serialize().to_pybytes()).decode(), **metadata}
+
+
+def _to_arrow(batch: Any) -> Any:
+    """Types that every reader of Arrow knows."""
+    import polars as pl
+
+    return batch.to_arrow(compat_level=pl.CompatLevel.oldest())
+
+
+def _sink_arrow(frame: Any, part: Path, metadata: dict[str, str]) -> None:
+    """By pyarrow, which alone can write metadata."""
+    require("pyarrow", extra="duckdb")
+    import pyarrow as pa
+
+    schema = _to_arrow(frame.collect_schema().to_frame()).schema
+    with pa.OSFile(str(part), "wb") as out, pa.ipc.new_file(out, schema.with_metadata(metadata)) as writer:
+        for batch in frame.collect_batches(chunk_size=_BATCH):
+            writer.write_table(_to_arrow(batch))
+
+
+def write_stdout(frame: Any, out: BinaryIO | None = None) -> None:
+    """Stream a table to standard output as csv, in constant memory; nothing is cut off silently.
+
+    Raises:
+        ParameterError: The reader has gone, or the disk is full.
+    """
+    if out is None:
+        sys.stdout.flush()
+        out = sys.stdout.buffer
+    lazy = frame.lazy()
+    try:
+        write_all(out, lazy.collect_schema().to_frame().write_csv().encode())
+        for batch in lazy.collect_batches(chunk_size=_BATCH):
+            write_all(out, batch.write_csv(include_header=False).encode())
+    except OSError as error:
+        raise ParameterError(
+            f"standard output was not written to its end: {reason_of(error)}; its rows are not all there"
+        ) from error

@@ -1,0 +1,64 @@
+"""torch as the array library of the unrolled network."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def sum_groups(values: Tensor, index: Tensor, size: int) -> Tensor:
+    """Sums of the members of each group. (x, ...) by (x,) -> (size, ...)."""
+    return values.new_zeros((size, *values.shape[1:])).index_add_(0, index, values)
+
+
+@dataclass(frozen=True, eq=False)
+class TorchGroups:
+    """Nodes by what they have in common.
+
+    Attributes:
+        index: (q,) the group of each node.
+        size: Number of groups.
+    """
+
+    index: Tensor
+    size: int
+
+    def sum(self, values: Tensor) -> Tensor:
+        """Sums of the members of each group. (q, ...) -> (size, ...)."""
+        return sum_groups(values, self.index, self.size)
+
+    def max(self, values: Tensor) -> Tensor:
+        """The largest member of each group. (q,) -> (size,)."""
+        return values.new_zeros(self.size).scatter_reduce_(0, self.index, values, "amax")
+
+
+@dataclass(frozen=True)
+class TorchBackend:
+    """torch, in float32 on the CPU."""
+
+    @property
+    def xp(self) -> Any:
+        """torch."""
+        return torch
+
+    def group(self, index: Tensor, size: int) -> TorchGroups:
+        """Nodes by the number of their group."""
+        return TorchGroups(index, size)
+
+    def to_columns(self, values: Sequence[Tensor]) -> Tensor:
+        """Columns side by side. (q,) each -> (q, columns)."""
+        return torch.stack(list(values), 1)
+
+    def to_array(self, values: Sequence[float]) -> Tensor:
+        """Some numbers as an array."""
+        return torch.tensor(values)
+
+    def to_learned(self, values: Tensor) -> Tensor:
+        """All arrays are in the precision of the learned layers."""
+        return values
+
+    def blocks(self, rows: int, width: int) -> Iterable[slice]:
+        """All rows at a time: gradients need all of them anyway."""
+        return (slice(None),)

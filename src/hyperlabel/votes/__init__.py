@@ -1,0 +1,8 @@
+"""Votes: the one door, which checks and encodes whatever people hand over. Code behind it trusts what it gets."""
+
+from hyperlabel.classes import ABSTAIN
+from hyperlabel.rows import Rows
+from hyperlabel.votes.parts import match_lfs
+from hyperlabel.votes.votes import Votes, to_votes
+
+__all__ = ["ABSTAIN", "Rows", "Votes", "match_lfs", "to_votes"]

@@ -1,0 +1,216 @@
+"""From the columns of a table to class numbers, wide or long."""
+
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.classes import (
+    Classes,
+    encode_column,
+    find_classes,
+    limit_numbers,
+    smallest_type,
+    state_classes,
+    unify_numbers,
+)
+from hyperlabel.columns import Key, VoteColumns, abstain_keys, choose_columns, find_identifiers, take_votes
+from hyperlabel.doubts import warn_of_classes
+from hyperlabel.errors import VotesError
+from hyperlabel.frames import Column
+from hyperlabel.rows import Rows
+from hyperlabel.shown import show_some
+from hyperlabel.sources import GLANCE, Table, exact_array, open_table
+
+Ints = NDArray[np.integer]
+
+
+@dataclass(frozen=True, eq=False)
+class Wide:
+    """A wide table, encoded.
+
+    Attributes:
+        table: The table.
+        columns: What was taken from it.
+        classes: The classes.
+        stated: Whether they were stated.
+        cells: (n, m) class numbers, -1 abstains.
+    """
+
+    table: Table
+    columns: VoteColumns
+    classes: Classes
+    stated: bool
+    cells: Ints
+
+
+def encode_wide(
+    frame: object,
+    lfs: Sequence[str] | None,
+    item: str | None,
+    others: Collection[str],
+    abstain: Sequence[Any] | None,
+    n_classes: int | None,
+    classes: Sequence[Hashable] | None,
+) -> Wide:
+    """Find the LFs of a table and encode their votes; see `Votes.from_frame`."""
+    others = {*others, *([] if item is None else [item])}
+
+    def wanted(names: list[str]) -> list[str]:
+        return [*choose_columns(names, lfs, others), *find_identifiers(names), *others]
+
+    table = open_table(frame, wanted)
+    if item is not None and item not in table.names:
+        raise VotesError(
+            f"item is {item!r}, but votes has no such column; its columns are {show_some(table.names, 20)}"
+        )
+    if not table.n_rows:
+        raise VotesError(f"votes has {len(table.names)} columns and 0 rows; expected at least one LF and one item")
+    stated = state_classes(n_classes, classes)
+    read = _Reader(table, abstain_keys(abstain, None if classes is None else stated), stated)
+    taken = take_votes(
+        table.names,
+        lambda names: [column.summary for column in read.columns(names)],
+        lfs=lfs,
+        others=others,
+        abstain=abstain,
+        stated=stated,
+        glance=lambda names: [column.summary for column in table.columns(names, GLANCE)],
+    )
+    columns = read.columns(taken.lfs)
+    known, is_stated = find_classes(columns, n_classes, classes)
+    cells = np.empty((table.n_rows, len(columns)), smallest_type(len(known)))
+    for j, column in enumerate(columns):
+        cells[:, j] = encode_column(column, known)
+    return Wide(table, taken, known, is_stated, cells)
+
+
+class _Reader:
+    """Columns of a table, each factorized once."""
+
+    def __init__(self, table: Table, abstain: frozenset[Key], stated: Classes | None) -> None:
+        self.table, self.abstain = table, abstain
+        self.may_be_numbers = stated is None or not isinstance(stated[0], str)
+        self.read: dict[tuple[str, ...], list[Column]] = {}
+
+    def columns(self, names: Sequence[str]) -> list[Column]:
+        if tuple(names) not in self.read:
+            columns = [replace(column, abstain=self.abstain) for column in self.table.columns(names)]
+            self.read[tuple(names)] = unify_numbers(columns) if self.may_be_numbers else columns
+        return self.read[tuple(names)]
+
+
+@dataclass(frozen=True, eq=False)
+class Long:
+    """A long table, encoded.
+
+    Attributes:
+        items: (n,) the identifiers of the items, in the order in which they appear.
+        lf_names: The LFs, in order.
+        classes: The classes.
+        stated: Whether they were stated.
+        rows: The votes.
+        warnings: What looks wrong but may be meant.
+    """
+
+    items: NDArray[Any]
+    lf_names: tuple[str, ...]
+    classes: Classes
+    stated: bool
+    rows: Rows
+    warnings: tuple[str, ...]
+
+
+def encode_long(
+    frame: object,
+    names: tuple[str, str, str],
+    abstain: Sequence[Any] | None,
+    n_classes: int | None,
+    classes: Sequence[Hashable] | None,
+) -> Long:
+    """Encode the votes of a table with one row per vote; see `Votes.from_long`."""
+    table = open_table(frame, lambda present: choose_columns(present, names))
+    item_column, lf_column, vote_column = table.columns(choose_columns(table.names, names))
+    if not table.n_rows:
+        raise VotesError("votes has no rows; expected at least one vote")
+    _check_identified(item_column)
+    _check_identified(lf_column)
+    named = None if classes is None else state_classes(n_classes, classes)
+    vote_column = replace(vote_column, abstain=abstain_keys(abstain, named))
+    if classes is None:
+        (vote_column,) = unify_numbers([vote_column])
+    known, stated = find_classes([vote_column], n_classes, classes)
+    numbers = encode_column(vote_column, known)
+    item_number, items = _by_appearance(item_column)
+    kept = _one_vote_a_pair(item_number, lf_column, numbers, items, known)
+    rows = Rows.from_triples(item_number[kept], lf_column.codes[kept], numbers[kept], len(items))
+    lf_names = _names(lf_column)
+    warnings = () if stated else tuple(warn_of_classes(_tallies(rows, lf_names, known)))
+    return Long(items, lf_names, known, stated, rows, warnings)
+
+
+def _tallies(rows: Rows, names: tuple[str, ...], classes: Classes) -> dict[str, dict[Any, int]]:
+    """For each LF its votes of each class."""
+    k = len(classes)
+    pairs, counts = np.unique(rows.lf * k + rows.vote, return_counts=True)
+    tallies: dict[str, dict[Any, int]] = {name: {} for name in names}
+    for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
+        tallies[names[pair // k]][classes[pair % k]] = count
+    return tallies
+
+
+def _names(column: Column) -> tuple[str, ...]:
+    names = tuple(str(value) for value in column.values)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise VotesError(
+            f"column '{column.name}' has {twice!r} as text and as number; expected one kind of name for LFs"
+        )
+    return names
+
+
+def _by_appearance(column: Column) -> tuple[Ints, NDArray[Any]]:
+    """Numbers of a column's values in the order in which they first appear, and those values."""
+    _, first = np.unique(column.codes, return_index=True)
+    order = np.argsort(first)
+    number = np.empty(len(order), np.int64)
+    number[order] = np.arange(len(order))
+    return number[column.codes], exact_array([column.values[code] for code in order])
+
+
+def _check_identified(column: Column) -> None:
+    empty = np.flatnonzero(column.codes < 0)
+    if len(empty):
+        raise VotesError(f"{column.place_of_row(int(empty[0]))} is empty; expected an identifier in every row")
+
+
+def _one_vote_a_pair(
+    item: Ints, lf_column: Column, numbers: Ints, items: NDArray[Any], classes: Classes
+) -> NDArray[np.intp]:
+    """Rows of a long table to keep: those that vote, each (item, LF) once."""
+    voted = np.flatnonzero(numbers >= 0)
+    order = voted[np.lexsort((lf_column.codes[voted], item[voted]))]
+    same = (np.diff(item[order]) == 0) & (np.diff(lf_column.codes[order]) == 0)
+    clash = np.flatnonzero(same & (np.diff(numbers[order]) != 0))
+    if len(clash):
+        first, second = sorted(order[clash[0] : clash[0] + 2].tolist())
+        raise VotesError(
+            f"votes, rows {first} and {second}: LF {lf_column.values[lf_column.codes[first]]!r} votes twice on item "
+            f"{items.tolist()[item[first]]!r}, for {classes[numbers[first]]!r} and {classes[numbers[second]]!r}; "
+            "expected one vote. Keep one of the rows"
+        )
+    kept: NDArray[np.intp] = order[np.concatenate([np.ones(min(1, len(order)), bool), ~same])]
+    return kept
+
+
+def number_classes(
+    high: int, n_classes: int | None, classes: Sequence[Hashable] | None, where: Callable[[], str]
+) -> tuple[Classes, bool]:
+    """The classes of class numbers up to `high`, and whether they were stated."""
+    stated = state_classes(n_classes, classes)
+    top, remedy = limit_numbers(None if stated is None else len(stated))
+    if high >= top:
+        raise VotesError(f"{where()}; expected a class from 0 to {top - 1}. {remedy}")
+    return stated or tuple(range(max(2, high + 1))), stated is not None

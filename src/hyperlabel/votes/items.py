@@ -1,0 +1,191 @@
+"""How items are called: by identifiers where there are some, by their place otherwise.
+
+Gold and truth are matched to items here, and so is the item that is to be explained: all speak the same identifiers.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.columns import VoteColumns, find_identifiers
+from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
+from hyperlabel.frames import Column, is_series, library_of
+from hyperlabel.shown import show_some
+from hyperlabel.sources import exact_array, is_default
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """What items were called where they came from.
+
+    Attributes:
+        name: The column of the identifiers, if they came in a column.
+        index: The index of the pandas frame, if they came in one.
+        repeated: A column that should identify the items, but has a value twice or none.
+        columns: What was taken from the table.
+    """
+
+    name: str | None = None
+    index: Any = None
+    repeated: str | None = None
+    columns: VoteColumns | None = None
+
+    def take(self, places: Any) -> "Origin":
+        """For some of the items: a slice, a mask or places."""
+        return replace(self, columns=None, index=None if self.index is None else self.index[places])
+
+
+UNKNOWN = Origin()
+"""Of items that came in an array."""
+
+
+@dataclass(frozen=True, eq=False)
+class Identity:
+    """The items of votes.
+
+    Attributes:
+        n: Number of items.
+        ids: (n,) identifiers; None where items are called by their place.
+        origin: What they were called where they came from.
+    """
+
+    n: int
+    ids: NDArray[Any] | None
+    origin: Origin
+
+    def place_of(self, item: Hashable) -> int:
+        """The place of an item."""
+        if self.ids is None:
+            if not isinstance(item, int | np.integer) or isinstance(item, bool) or not 0 <= item < self.n:
+                raise ParameterError(f"item is {item!r:.60}; expected an index from 0 to {self.n - 1}")
+            return int(item)
+        place = self._places().get(_plain(item))
+        if place is None:
+            some = show_some(self.ids[:5].tolist())
+            raise ParameterError(
+                f"item is {item!r:.60}, which votes does not have; expected an identifier such as {some}"
+            )
+        return place
+
+    def match(self, labels: Any, name: str) -> Column:
+        """Gold or truth, one entry per item, nothing where it is not known.
+
+        Args:
+            labels: (n,) classes; a pandas Series, which is matched by its index; or a mapping from item to class.
+            name: What to call the labels in an error.
+        """
+        if isinstance(labels, Mapping):
+            return self._match_pairs(list(labels), list(labels.values()), name)
+        listed = is_series(labels) or isinstance(labels, np.ndarray | list | tuple)
+        if not listed or getattr(labels, "ndim", 1) != 1:
+            shape = f" of shape {labels.shape}" if hasattr(labels, "shape") else ""
+            raise VotesError(
+                f"{name} is a {type(labels).__name__}{shape}; expected one class per item in one dimension, "
+                "or a mapping from item to class"
+            )
+        if library_of(labels, "Series") == "pandas" and not self._by_place(labels.index):
+            return self._match_series(labels, name)
+        if len(labels) != self.n:
+            raise VotesError(
+                f"{name} has {len(labels)} entries but votes has {self.n} items; "
+                "give one per item (-1 for unknown), or a mapping from item to class"
+            )
+        read = Column.from_series if is_series(labels) else Column.from_values
+        return read(name, labels, lambda row: f"{name}[{row}]")
+
+    def _by_place(self, index: Any) -> bool:
+        """Whether a Series of labels goes by place: its index only counts, or the votes have nothing to match."""
+        same = len(index) == self.n
+        nothing = self.ids is None and self.origin.index is None
+        return same and (is_default(index) or nothing or _equal(index, self.origin.index))
+
+    def _match_series(self, labels: Any, name: str) -> Column:
+        """By the index of the frame that the votes came from, or by their identifiers, whichever has its entries."""
+        keys = labels.index.tolist()
+        known = [way.tolist() for way in (self.origin.index, self.ids) if way is not None] or [list(range(self.n))]
+        held = set(keys)
+        best = max(known, key=lambda ids: len(held & set(ids)))
+        if not keys or not held & set(best):
+            expected = show_some(best[:5])
+            raise VotesError(
+                f"{name} is a Series whose index ({show_some(keys, 5)}) has none of the items of votes ({expected}); "
+                f"give it the index of the votes, or pass {name}.to_numpy() to match by place"
+            )
+        return self._fill(keys, labels.tolist(), name, best)
+
+    def _match_pairs(self, keys: Sequence[Any], values: Sequence[Any], name: str) -> Column:
+        if self.ids is not None:
+            return self._fill(keys, values, name, self.ids.tolist())
+        if self.origin.repeated is not None and keys:
+            raise VotesError(
+                f"{name} is a mapping, but column {self.origin.repeated!r} does not identify the items: values are "
+                f"missing or repeated. Give {name} as one class per item, -1 for unknown"
+            )
+        wrong = next((k for k in keys if not isinstance(k, int | np.integer) or not 0 <= k < self.n), None)
+        if wrong is not None:
+            raise VotesError(
+                f"{name} has the item {wrong!r:.60}, which votes does not have; expected an index from 0 to "
+                f"{self.n - 1}"
+            )
+        return self._fill(keys, values, name, list(range(self.n)))
+
+    def _fill(self, keys: Sequence[Any], values: Sequence[Any], name: str, ids: list[Any]) -> Column:
+        """Entries at the places of their items; those of other items are counted and left out."""
+        places = {item: i for i, item in enumerate(ids)}
+        if len(places) < len(ids):
+            raise VotesError(f"{name} is matched by an index that has values twice; give one class per item instead")
+        filled: list[Any] = [None] * self.n
+        unknown = []
+        for key, value in zip(map(_plain, keys), values, strict=True):
+            if key in places:
+                filled[places[key]] = value
+            else:
+                unknown.append(key)
+        self._tell_unknown(unknown, len(keys), name, ids)
+        return Column.from_values(name, filled, lambda row: f"{name}[{ids[row]!r}]")
+
+    def _tell_unknown(self, unknown: list[Any], n: int, name: str, ids: list[Any]) -> None:
+        if not unknown:
+            return
+        what = f"{len(unknown):,} of the {n:,} items of {name} are not in votes, for instance {unknown[0]!r:.60}"
+        if len(unknown) == n and not isinstance(unknown[0], type(ids[0])) and not isinstance(ids[0], type(unknown[0])):
+            raise VotesError(f"{what}; expected identifiers such as {show_some(ids[:5])}")
+        warn_of_votes([f"{what}; they are left out"])
+
+    def _places(self) -> dict[Any, int]:
+        assert self.ids is not None
+        return {item: i for i, item in enumerate(self.ids.tolist())}
+
+
+def _plain(key: Any) -> Any:
+    return key.item() if isinstance(key, np.generic) else key
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return other is not None and len(one) == len(other) and bool(one.equals(other))
+
+
+def identify(table: Any, item: str | None, columns: VoteColumns) -> tuple[NDArray[Any] | None, Origin]:
+    """The identifiers of the items of a table, and where they came from.
+
+    A column that is named as an identifier comes first, then the pandas index; only unique values identify.
+
+    Args:
+        table: The table, as `open_table` gives it.
+        item: The column of the identifiers; found by its name if not given.
+        columns: What was taken from the table.
+    """
+    candidates = [item] if item is not None else find_identifiers(columns.ignored)
+    for name in candidates:
+        ids = table.identifiers(name)
+        if ids is not None:
+            return ids, Origin(name, table.index, None, columns)
+    repeated = candidates[0] if candidates else None
+    if item is not None:
+        raise VotesError(f"column {item!r} does not identify the items: values are missing or repeated; name another")
+    if table.index is not None and table.index.is_unique and not is_default(table.index):
+        return exact_array(table.index.tolist()), Origin(None, table.index, None, columns)
+    return None, Origin(None, table.index, repeated, columns)

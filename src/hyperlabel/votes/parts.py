@@ -1,0 +1,141 @@
+"""Parts of votes: checks of what a constructor or an index was given, and LFs and items found by name."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.classes import ABSTAIN, Classes, state_classes
+from hyperlabel.doubts import warn_of_classes
+from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
+from hyperlabel.rows import Rows
+from hyperlabel.shown import show_some
+from hyperlabel.votes.items import Identity
+
+Ints = NDArray[np.integer]
+
+
+def match_lfs(present: Sequence[str], wanted: Sequence[str]) -> NDArray[np.intp]:
+    """Where each wanted LF stands among those present. -> (m,).
+
+    Raises:
+        VotesError: An LF is missing, unknown or there twice.
+
+    >>> match_lfs(("a", "b"), ("b", "a")).tolist()
+    [1, 0]
+    """
+    index = {name: j for j, name in enumerate(present)}
+    missing = [name for name in wanted if name not in index]
+    known = set(wanted)
+    unknown = [name for name in present if name not in known]
+    if missing or unknown or len(index) != len(present):
+        what = f"lacks the LF {missing[0]!r}" if missing else "has two LFs of one name"
+        if unknown and not missing:
+            what = f"has the LF {unknown[0]!r}, which was not there when the model was fitted"
+        raise VotesError(f"votes {what}; expected the LFs {show_some(wanted)}. Give the same columns, or fit again")
+    return np.array([index[name] for name in wanted], np.intp)
+
+
+def check_names(classes: Sequence[Hashable], lf_names: Sequence[str], m: int) -> tuple[Classes, tuple[str, ...]]:
+    """The classes and names of LFs that a constructor was given, checked."""
+    stated = state_classes(None, classes)
+    assert stated is not None  # classes are given
+    names = tuple(lf_names)
+    if len(names) != m or not all(isinstance(name, str) for name in names) or len(set(names)) != len(names):
+        raise ParameterError(f"lf_names is {show_some(names)}; expected a different name for each of the {m} LFs")
+    return stated, names
+
+
+def check_cells(shape: tuple[int, int], k: int, cells: Ints | None, rows: Rows | None) -> None:
+    """Check the votes that a constructor was given."""
+    if cells is None and rows is None:
+        raise VotesError("votes has neither cells nor rows; make them with Votes.from_array or Votes.from_frame")
+    if cells is not None and (cells.shape != shape or cells.dtype.kind not in "iu"):
+        raise VotesError(f"cells has shape {cells.shape} and type {cells.dtype}; expected integers of shape {shape}")
+    if rows is not None and (len(rows.starts) != shape[0] + 1 or (len(rows.lf) and rows.lf.max() >= shape[1])):
+        raise VotesError(f"rows has {len(rows.starts) - 1} items; expected {shape[0]} items and {shape[1]} LFs")
+    numbers = rows.vote if cells is None and rows is not None else cells
+    assert numbers is not None
+    if numbers.size and not ABSTAIN <= int(numbers.min()) <= int(numbers.max()) < k:
+        raise VotesError(
+            f"votes has class numbers from {numbers.min()} to {numbers.max()}; expected -1 to abstain, or 0 to {k - 1}"
+        )
+
+
+def check_places(key: Any, n: int) -> slice | NDArray[np.intp]:
+    """Places of items from a slice, a mask or numbers."""
+    if isinstance(key, slice):
+        if not len(range(*key.indices(n))):
+            raise ParameterError(f"the slice {key} of {n} items is empty; expected at least one item")
+        return key
+    places = np.asarray(key)
+    wrong = places.ndim != 1 or places.dtype.kind not in "iub" or not places.size
+    if wrong or (places.dtype.kind == "b" and len(places) != n):
+        raise ParameterError(
+            f"votes[{key!r:.60}] is not understood; expected an LF's name, a list of names, a slice, a mask of {n} or "
+            "a list of places"
+        )
+    places = np.flatnonzero(places) if places.dtype.kind == "b" else places.astype(np.intp)
+    if not len(places) or places.min() < -n or places.max() >= n:
+        raise ParameterError(f"votes[{key!r:.60}] has no items, or places beyond the {n} items; expected some of them")
+    return places
+
+
+def find_lfs(present: tuple[str, ...], names: Sequence[str]) -> NDArray[np.intp]:
+    """The places of LFs by name."""
+    missing = next((name for name in names if name not in present), None)
+    if missing is not None or not names:
+        raise ParameterError(f"votes has no LF {missing!r}; it has {show_some(present)}")
+    return np.array([present.index(name) for name in names], np.intp)
+
+
+def join_names(one: tuple[str, ...], more: tuple[str, ...], *, renumber: bool) -> tuple[str, ...]:
+    """The names of LFs and of more LFs; those that were only numbered are numbered on."""
+    names = tuple(f"lf{len(one) + j}" for j in range(len(more))) if renumber else more
+    twice = sorted(set(one) & set(names))
+    if twice:
+        raise VotesError(f"both votes have the LF {twice[0]!r}; drop it from one of them, or rename it")
+    return one + names
+
+
+def match_rows(one: Identity, more: Identity, rows: Rows) -> Rows:
+    """The rows of more votes in the order of the first ones' items, empty where they have none."""
+    if one.ids is None or more.ids is None:
+        if one.n != more.n:
+            raise VotesError(f"votes has {one.n} items but the other votes {more.n}; expected the same items")
+        return rows
+    index = {item: i for i, item in enumerate(more.ids.tolist())}
+    found = [index.pop(item, ABSTAIN) for item in one.ids.tolist()]
+    if max(found) < 0:
+        some = show_some(more.ids[:5].tolist())
+        raise VotesError(f"the votes have no item in common; expected identifiers such as {some}")
+    if index:
+        first = next(iter(index))
+        warn_of_votes([f"{len(index):,} items of the other votes are not in these, for instance {first!r}; left out"])
+    empty = Rows(np.zeros(2, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+    return rows.concatenate(empty).take(np.array(found, np.intp))
+
+
+def triples(rows: Rows) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
+    """The item, LF and class number of each vote. (e,) each."""
+    return np.repeat(np.arange(len(rows.starts) - 1), np.diff(rows.starts)), rows.lf, rows.vote
+
+
+def warn_of_missing_zero(cells: Ints) -> None:
+    """Warn of class numbers that begin at 1, and of votes that are all of one class."""
+    if not (cells == 0).any() or int(cells.max()) == 0:
+        counts = np.bincount(cells[cells >= 0])
+        warn_of_votes(warn_of_classes({"votes": {int(c): int(counts[c]) for c in np.flatnonzero(counts)}}))
+
+
+def default_names(lfs: Sequence[str] | None, m: int) -> tuple[str, ...]:
+    """The names of m LFs, `lf0`, `lf1` and so on if none are given."""
+    if lfs is None:
+        return tuple(f"lf{j}" for j in range(m))
+    names = () if isinstance(lfs, str) else tuple(map(str, lfs))
+    if len(names) != m or len(set(names)) != m:
+        raise ParameterError(
+            f"lfs is {lfs!r:.80}; expected a list with one name, each different, for each of the {m} columns of votes"
+        )
+    return names

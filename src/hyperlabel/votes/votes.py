@@ -1,0 +1,363 @@
+"""Votes: the only place that checks and encodes what users hand in.
+
+Flows in: arrays, nested lists, frames, records, scipy.sparse matrices, wide or long. Flows out: class numbers 0..k-1
+for n items and m LFs, dense or sparse, with the names of classes, LFs and items beside them. Code behind this door
+trusts what it gets.
+"""
+
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.arrays import check_array, check_sparse, place
+from hyperlabel.classes import (
+    ABSTAIN,
+    Classes,
+    complete_classes,
+    encode_column,
+    missing_classes,
+    missing_from,
+    show_some,
+    smallest_type,
+    state_classes,
+)
+from hyperlabel.doubts import FEW_ROWS
+from hyperlabel.errors import VotesError, warn_of_votes
+from hyperlabel.rows import Rows
+from hyperlabel.sources import holds_columns
+from hyperlabel.votes.encode import encode_long, encode_wide, number_classes
+from hyperlabel.votes.frame import VoteFrame
+from hyperlabel.votes.items import Origin, identify
+from hyperlabel.votes.parts import (
+    default_names,
+    join_names,
+    match_lfs,
+    match_rows,
+    triples,
+    warn_of_missing_zero,
+)
+
+__all__ = ["ABSTAIN", "Rows", "Votes", "match_lfs", "to_votes"]
+
+Ints = NDArray[np.integer]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Votes(VoteFrame):
+    """The votes of m LFs on n items; behaves like a frame with one column per LF.
+
+    Make them with `from_array`, `from_frame`, `from_long`, `from_sparse` or `hyperlabel.read_votes`; the
+    attributes are those of `VoteFrame`.
+
+    >>> votes = Votes.from_array([[0, 1], [1, -1], [1, 1]], lfs=["links", "short"])
+    >>> votes.shape, votes["short"].tolist(), votes[1:].to_numpy().tolist()
+    ((3, 2), [1, -1, 1], [[1, -1], [1, 1]])
+    """
+
+    @classmethod
+    def from_array(
+        cls,
+        array: object,
+        *,
+        n_classes: int | None = None,
+        classes: Sequence[Hashable] | None = None,
+        lfs: Sequence[str] | None = None,
+    ) -> Self:
+        """Votes from an array or nested lists of integers: -1 abstains, 0..k-1 are classes.
+
+        Args:
+            array: (n, m) integers, booleans, or floats that are whole numbers.
+            n_classes: Number of classes; inferred from the largest vote, at least 2, if not given.
+            classes: Names of the classes, in the order of their numbers.
+            lfs: Names of the LFs.
+
+        >>> Votes.from_array([[0, 1, -1], [1, -1, 1]]).n_classes
+        2
+        """
+        cells = check_array(array)
+        high = int(cells.max())
+        known, stated = number_classes(high, n_classes, classes, lambda: f"votes{place(cells == high)} is {high}")
+        if not stated and len(cells) >= FEW_ROWS and (high == 0 or not (cells[:FEW_ROWS] == 0).any()):
+            warn_of_missing_zero(cells)
+        signed = cells.astype(np.int64) if cells.dtype == np.uint64 else cells
+        names = default_names(lfs, cells.shape[1])
+        return cls._trust(known, stated, names, len(cells), cells=signed, named=lfs is not None)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: object,
+        *,
+        lfs: Sequence[str] | None = None,
+        item: str | None = None,
+        others: Collection[str] = (),
+        abstain: Sequence[Any] | None = None,
+        n_classes: int | None = None,
+        classes: Sequence[Hashable] | None = None,
+        strict: bool = False,
+    ) -> Self:
+        """Votes from a wide table: one row per item, one column per LF.
+
+        Args:
+            frame: A pandas or Polars frame, a pyarrow Table, a Hugging Face Dataset, or a list of records. Whole
+                numbers are class numbers; texts and booleans are class names.
+            lfs: Columns that are LFs, as names or patterns such as `lf_*`. Without it all are but those whose names say
+                otherwise (`hyperlabel.columns`); a column that cannot be votes is refused.
+            item: The column of the items' identifiers; one named `id`, `item` or the like if not given, or else the
+                index of a pandas frame.
+            others: Columns that are known to be something else, such as gold.
+            abstain: Values that abstain, beside null, NaN and blank texts; -1 and texts such as NA, None, null, abstain
+                and - if not given.
+            n_classes: Number of classes; inferred if not given.
+            classes: The classes, in the order their probabilities shall have; inferred if not given (texts in
+                alphabetical order, at most 10,000).
+            strict: Whether what would be a warning is an error.
+
+        Raises:
+            VotesError: A column cannot be votes, or a value no class.
+
+        >>> import pandas as pd
+        >>> votes = Votes.from_frame(pd.DataFrame({"id": [7, 8], "a": ["spam", None], "b": ["spam", "ham"]}))
+        >>> votes.classes, votes.cells.tolist(), votes.items.tolist()
+        (('ham', 'spam'), [[1, 1], [-1, 0]], [7, 8])
+        """
+        votes = cls.read_frame(
+            frame, lfs=lfs, item=item, others=others, abstain=abstain, n_classes=n_classes, classes=classes
+        )
+        assert votes.origin.columns is not None  # votes of a frame know what was taken
+        warn_of_votes(votes.origin.columns.warnings, strict=strict)
+        return votes
+
+    @classmethod
+    def read_frame(
+        cls,
+        frame: object,
+        *,
+        lfs: Sequence[str] | None = None,
+        item: str | None = None,
+        others: Collection[str] = (),
+        abstain: Sequence[Any] | None = None,
+        n_classes: int | None = None,
+        classes: Sequence[Hashable] | None = None,
+    ) -> Self:
+        """As `from_frame`, but silently: what is to be said is in `origin.columns.warnings`."""
+        wide = encode_wide(frame, lfs, item, others, abstain, n_classes, classes)
+        ids, origin = identify(wide.table, item, wide.columns)
+        return cls._trust(
+            wide.classes, wide.stated, wide.columns.lfs, len(wide.cells), items=ids, cells=wide.cells, origin=origin
+        )
+
+    @classmethod
+    def from_long(
+        cls,
+        frame: object,
+        *,
+        item: str,
+        lf: str,
+        vote: str,
+        abstain: Sequence[Any] | None = None,
+        n_classes: int | None = None,
+        classes: Sequence[Hashable] | None = None,
+        strict: bool = False,
+    ) -> Self:
+        """Votes from a long table: one row per vote, as crowdsourcing tools write them.
+
+        Items keep the order in which they first appear; `items` holds their identifiers. A row without a
+        vote keeps its item and adds nothing.
+
+        Args:
+            frame: The table, as for `from_frame`.
+            item: Column of the item.
+            lf: Column of the LF or person.
+            vote: Column of the vote.
+            abstain: Values that abstain, as for `from_frame`.
+            n_classes: Number of classes; inferred if not given.
+            classes: The classes; inferred if not given.
+            strict: Whether what would be a warning is an error.
+
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"task": [7, 7, 3], "worker": ["a", "b", "a"], "label": ["x", "y", "y"]})
+        >>> votes = Votes.from_long(frame, item="task", lf="worker", vote="label")
+        >>> votes.items.tolist(), votes.lf_names, votes.n_classes
+        ([7, 3], ('a', 'b'), 2)
+        """
+        long = encode_long(frame, (item, lf, vote), abstain, n_classes, classes)
+        warn_of_votes(long.warnings, strict=strict)
+        return cls._trust(
+            long.classes,
+            long.stated,
+            long.lf_names,
+            len(long.items),
+            items=long.items,
+            _rows=long.rows,
+            origin=Origin(item),
+        )
+
+    @classmethod
+    def from_sparse(
+        cls,
+        matrix: Any,
+        *,
+        n_classes: int | None = None,
+        classes: Sequence[Hashable] | None = None,
+        lfs: Sequence[str] | None = None,
+    ) -> Self:
+        """Votes from a scipy.sparse matrix: a stored v is class v - 1, nothing stored abstains.
+
+        >>> import scipy.sparse
+        >>> Votes.from_sparse(scipy.sparse.csr_array([[1, 0, 2], [0, 0, 1]])).rows.vote.tolist()
+        [0, 1, 0]
+        """
+        (n, m), row, column, vote = check_sparse(matrix)
+        high = int(vote.max(initial=0))
+
+        def where() -> str:
+            first = int((vote == high).argmax())
+            return f"votes[{row[first]}, {column[first]}] stores {high + 1}, which is class {high}"
+
+        known, stated = number_classes(high, n_classes, classes, where)
+        rows = Rows.from_triples(row, column, vote, n)
+        return cls._trust(known, stated, default_names(lfs, m), n, _rows=rows, named=lfs is not None)
+
+    @classmethod
+    def from_saved(cls, frame: object, header: dict[str, Any]) -> Self:
+        """Votes from the frame and the header of a file that `save` wrote."""
+        votes = cls.read_frame(frame, lfs=header["lfs"], item=header["item"], abstain=(), classes=header["classes"])
+        if header["item"] is None:
+            votes = votes._replace(items=None)
+        return votes._replace(named=header["named"], stated=header["stated"])
+
+    # Matching.
+
+    def join(self, other: object) -> "Votes":
+        """These votes and those of more LFs on the same items.
+
+        Items are matched by their identifiers where both have them, and by their place otherwise. An item that only
+        these votes have keeps its place, and the new LFs abstain on it.
+
+        >>> one = Votes.from_array([[0], [1]], lfs=["a"])
+        >>> one.join(Votes.from_array([[1], [-1]], lfs=["b"])).to_numpy().tolist()
+        [[0, 1], [1, -1]]
+        """
+        more = to_votes(other)
+        names = join_names(self.lf_names, more.lf_names, renumber=not self.named and not more.named)
+        new = missing_from(self.classes, more.classes)
+        if new and self.stated:
+            used = set(np.unique(more.rows.vote).tolist())
+            more._check_unused([i for i, c in enumerate(more.classes) if c in new and i in used], self.classes)
+            new = ()
+        classes = self.classes + new
+        number = {c: i for i, c in enumerate(classes)}
+        table = np.array([number.get(c, ABSTAIN) for c in more.classes], np.int64)
+        item, lf, vote = triples(self.rows)
+        item2, lf2, vote2 = triples(match_rows(self.identity, more.identity, more.rows))
+        rows = Rows.from_triples(
+            np.concatenate([item, item2]),
+            np.concatenate([lf, lf2 + self.n_lfs]),
+            np.concatenate([vote, table[vote2]]),
+            self.n_items,
+        )
+        named = self.named or more.named
+        joined = self._replace(classes=classes, lf_names=names, n_lfs=len(names), cells=None, _rows=rows, named=named)
+        return joined._dense() if self.cells is not None else joined
+
+    def with_classes(self, classes: Sequence[Hashable]) -> Self:
+        """The same votes with the classes stated, which must hold every class that is voted for.
+
+        >>> votes = Votes.from_array([[0, 1], [1, -1]]).with_classes([1, 0, 2])
+        >>> votes.classes, votes.cells.tolist()
+        ((1, 0, 2), [[1, 0], [0, -1]])
+        """
+        stated = state_classes(None, classes)
+        assert stated is not None  # classes are given
+        if stated[: self.n_classes] == self.classes:
+            return self._replace(classes=stated, stated=True)
+        number = {c: i for i, c in enumerate(stated)}
+        self._check_unused([i for i, c in enumerate(self.classes) if c not in number], stated)
+        table = np.array([number.get(c, ABSTAIN) for c in self.classes] + [ABSTAIN], smallest_type(len(stated)))
+        if self.cells is not None:
+            return self._replace(classes=stated, stated=True, cells=table[self.cells], _rows=None)
+        rows = Rows(self.rows.starts, self.rows.lf, table[self.rows.vote].astype(np.int64))
+        return self._replace(classes=stated, stated=True, _rows=rows)
+
+    def _check_unused(self, unknown: list[int], classes: Classes) -> None:
+        """Check that nobody votes for some classes, since they are not among the stated ones."""
+        if not unknown:
+            return
+        wrong = np.flatnonzero(np.isin(self.rows.vote, unknown))
+        if len(wrong):
+            vote = self.classes[int(self.rows.vote[wrong[0]])]
+            row = int(np.searchsorted(self.rows.starts, wrong[0], side="right")) - 1
+            name = self.lf_names[int(self.rows.lf[wrong[0]])]
+            raise VotesError(
+                f"votes, item {row}: LF '{name}' votes {vote!r}; expected one of the classes {show_some(classes)}. "
+                "Correct it, or state it in classes"
+            )
+
+    def with_lfs(self, names: Sequence[str]) -> Self:
+        """The same votes with the LFs in the order of their names, which must be the same names.
+
+        >>> Votes.from_array([[0, 1]], lfs=["a", "b"]).with_lfs(["b", "a"]).cells.tolist()
+        [[1, 0]]
+        """
+        wanted = tuple(names)
+        return self if self.lf_names == wanted else self._take_lfs(match_lfs(self.lf_names, wanted))
+
+    def with_labels(self, labels: object, name: str) -> tuple[Self, NDArray[np.int64]]:
+        """Encode gold or truth; classes that only labels have are added, unless classes were stated.
+
+        Args:
+            labels: (n,) classes with -1, None or NaN for unknown; a pandas Series, matched by its index; or a mapping
+                from item to class, where an item is its identifier if the votes have them and its index otherwise.
+            name: What to call the labels in an error.
+
+        Returns:
+            The votes, perhaps with more classes, and (n,) class numbers, -1 for unknown.
+
+        >>> votes, truth = Votes.from_array([[0, 1], [1, 1]]).with_labels({1: 2}, "truth")
+        >>> votes.n_classes, truth.tolist()
+        (3, [-1, 2])
+        """
+        column = self.identity.match(labels, name)
+        extra = () if self.stated else missing_classes(column, self.classes)
+        votes = self._replace(classes=self.classes + extra) if extra else self
+        numbers = encode_column(column, votes.classes).astype(np.int64)
+        if extra and name == "gold":
+            counts = {c: int((numbers == self.n_classes + i).sum()) for i, c in enumerate(extra)}
+            shown = ", ".join(f"{c!r} ({n:,} items)" for c, n in counts.items() if n)
+            warn_of_votes([f"gold has classes that no LF votes for: {shown}; correct them, or state all with classes"])
+        return votes, numbers
+
+
+def to_votes(
+    data: object,
+    *,
+    n_classes: int | None = None,
+    classes: Sequence[Hashable] | None = None,
+    lfs: Sequence[str] | None = None,
+) -> Votes:
+    """Votes from whatever holds them: `Votes`, an array, nested lists, a wide table or a sparse matrix.
+
+    Args:
+        data: The votes.
+        n_classes: Number of classes; inferred if not given.
+        classes: The classes; inferred if not given.
+        lfs: The columns of a table that are LFs, where it is known; see `Votes.from_frame`.
+
+    >>> to_votes([[0, -1], [1, 1]], classes=["ham", "spam"]).classes
+    ('ham', 'spam')
+    """
+    if isinstance(data, np.ndarray):
+        return Votes.from_array(data, n_classes=n_classes, classes=classes)
+    if isinstance(data, Votes):
+        stated = state_classes(n_classes, classes)
+        if stated is None:
+            return data
+        return data.with_classes(stated if classes is not None else complete_classes(data.classes, n_classes))
+    if holds_columns(data):
+        return Votes.from_frame(data, lfs=lfs, n_classes=n_classes, classes=classes)
+    read = Votes.from_sparse if hasattr(data, "tocoo") else Votes.from_array
+    return read(data, n_classes=n_classes, classes=classes)
