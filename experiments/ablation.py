@@ -59,11 +59,12 @@ VARIANTS = {
     ),
     "hlm2": Variant("nothing", None, {}),
     "hlm2-rules": Variant("data: rules alone, no crowds and no topics", None, {"prior": "rules"}),
-    "hlm2-others": Variant("leave-one-out: a vote is judged by the other votes alone", None, {"leave_one_out": True}),
-    "hlm2-one-step": Variant("unrolled steps: one instead of three", None, {"widths": (16,)}),
-    "hlm2-uncounted": Variant("counts: every pattern counts once; no gold in training", None, {"counted": False}),
+    "hlm2-others": Variant("leave-one-out: a vote is judged by the other votes alone", None, {}),
+    "hlm2-one-step": Variant("unrolled steps: one instead of three", None, {"steps": 1}),
+    "hlm2-uncounted": Variant("counts: every pattern counts once; no gold in training", None, {}),
 }
-UNROLLED: Mapping[str, Any] = {"architecture": "unrolled", "prior": "mixture", "widths": (16, 16, 16)}
+"""By name. Those that no recipe has are in `experiments.unrolled_variants`."""
+UNROLLED: Mapping[str, Any] = {"architecture": "unrolled", "prior": "mixture", "width": 16, "steps": 3}
 
 ITERATIONS, BATCH, WIDTHS = 400, 32, (8, 8, 8, 32)  # those of the weights that the package carries
 LOG_EVERY = 25
@@ -91,8 +92,8 @@ def run(options: Options, *, iterations: int = ITERATIONS, batch: int = BATCH) -
         cells = list(_cells(name, recipe, sets, options.seeds))
         folder = options.out / "ablation" / name
         if not _all_recorded(store, cells):
-            train_variant(recipe, folder, options.seeds, _named(options.progress, f"training {name}"))
-        store.run(cells, _scorer(recipe, folder, sets), _named(options.progress, f"scoring {name}"))
+            train_variant(name, recipe, folder, options.seeds, _named(options.progress, f"training {name}"))
+        store.run(cells, _scorer(name, recipe, folder, sets), _named(options.progress, f"scoring {name}"))
 
 
 def _check_names(names: Sequence[str]) -> None:
@@ -128,21 +129,29 @@ def _named(progress: Progress, what: str) -> Progress:
     return lambda done, total, last: progress(done, total, f"{what}: {last}")
 
 
-def train_variant(recipe: Recipe, folder: Path, runs: int, progress: Progress) -> None:
+def _make_course(name: str) -> Any:
+    """What makes the course of a variant."""
+    from experiments.unrolled_variants import ABLATIONS
+    from hyperlabel.train.courses import make_course
+
+    return ABLATIONS[name].make if name in ABLATIONS else make_course
+
+
+def train_variant(name: str, recipe: Recipe, folder: Path, runs: int, progress: Progress) -> None:
     """Train all runs of a variant, as many at a time as there are cores, and export them."""
     from hyperlabel.train.finish import finish
     from hyperlabel.train.runs import check_resumable, train_runs
 
     folder.mkdir(parents=True, exist_ok=True)
     check_resumable(recipe, folder, runs)
-    total = recipe.iterations * runs
-    with closing(train_runs(recipe, folder, runs, jobs=min(runs, cpu_count() or 1), resume=True)) as steps:
+    total, jobs, make = recipe.iterations * runs, min(runs, cpu_count() or 1), _make_course(name)
+    with closing(train_runs(recipe, folder, runs, jobs=jobs, resume=True, make=make)) as steps:
         for done in steps:
             progress(sum(done.values()), total, "steps of all runs")
-    finish(recipe, folder, runs)
+    finish(recipe, folder, runs, make)
 
 
-def _scorer(recipe: Recipe, folder: Path, sets: Mapping[str, DataSet]) -> Any:
+def _scorer(name: str, recipe: Recipe, folder: Path, sets: Mapping[str, DataSet]) -> Any:
     """What scores one run on one set."""
     from hyperlabel.train.runs import summarise
 
@@ -151,45 +160,44 @@ def _scorer(recipe: Recipe, folder: Path, sets: Mapping[str, DataSet]) -> Any:
         return {
             "family": data.family,
             "metric": data.metric,
-            "score": score(data, _predict(recipe, folder, cell["seed"], data)),
+            "score": score(data, _predict(name, recipe, folder, cell["seed"], data)),
             "validation": summary.mean_accuracy,
             "last_validation": summary.last_accuracy,
             "training_seconds": summary.seconds,
-            "widths": list(recipe.widths),
+            **recipe.sizes,
         }
 
     return work
 
 
-def _predict(recipe: Recipe, folder: Path, seed: int, data: DataSet) -> Ints:
+def _predict(name: str, recipe: Recipe, folder: Path, seed: int, data: DataSet) -> Ints:
     from hyperlabel.train.finish import WEIGHTS
     from hyperlabel.train.loop import run_folder
 
     if recipe.architecture == "mlp":
         return predict_flat(_load_flat(folder, seed, recipe.widths), data)
     if recipe.is_unrolled:
-        return predict_unrolled(recipe, folder, seed, data)
+        return predict_unrolled(name, recipe, folder, seed, data)
     model = HyperLabelModel(weights=run_folder(folder, seed) / WEIGHTS, n_classes=data.k)
     return model.predict(data.votes).astype(np.int64)
 
 
-def predict_unrolled(recipe: Recipe, folder: Path, seed: int, data: DataSet) -> Ints:
+def predict_unrolled(name: str, recipe: Recipe, folder: Path, seed: int, data: DataSet) -> Ints:
     """Labels of hlm2 or a variant of it, by torch, since NumPy runs none of the variants. -> (n,)."""
     import torch
 
+    from experiments.unrolled_variants import ABLATIONS
     from hyperlabel.train.checkpoint import load_net
-    from hyperlabel.train.lessons import uncount
     from hyperlabel.train.loop import CHECKPOINT, run_folder
-    from hyperlabel.train.net import make_net
     from hyperlabel.train.unrolled import Batch, Lesson
 
-    net = make_net("unrolled", recipe.widths, leave_one_out=recipe.leave_one_out)
+    net = _make_course(name)(recipe, torch.device("cpu")).new_net()
     load_net(run_folder(folder, seed) / CHECKPOINT, net)
     patterns = Patterns.from_votes(Votes.from_array(data.votes, n_classes=data.k))
-    untold = np.zeros((patterns.n_patterns, data.k), np.float32)
-    lesson = Lesson(patterns if recipe.counted else uncount(patterns), untold, untold, 0.0)
+    shown = ABLATIONS[name].show(patterns) if name in ABLATIONS else patterns
+    nothing = np.zeros((patterns.n_patterns, data.k), np.float32)
     with torch.no_grad():
-        labels = net(Batch([lesson]))[-1].argmax(1).numpy()
+        labels = net(Batch([Lesson(shown, nothing, nothing, 0.0)]))[-1].argmax(1).numpy()
     return patterns.expand(labels.astype(np.int64))
 
 
@@ -272,16 +280,15 @@ def tables(records: Sequence[Record]) -> str:
 
 
 def _budget(results: Results, iterations: int, batch: int) -> str:
-    first = results.records[0]
     times = [results.of(name, seed)[0]["training_seconds"] for name in results.variants for seed in results.runs(name)]
     runs = " or ".join(sorted({str(len(results.runs(name))) for name in results.variants}))
-    widths = "-".join(map(str, first["widths"]))
     if VARIANTS[results.variants[0]].published is None:
         return (
             f"**Budget of every run of hlm2 and its variants: {iterations:,} steps of {batch} sets**, {runs} runs a "
             f"variant, the one with the best mean accuracy on synthetic validation sets selected; a run took "
             f"{min(times):.0f} to {max(times):.0f} s."
         )
+    widths = "-".join(map(str, results.records[0]["widths"]))
     return (
         f"**Budget of every run: {iterations:,} steps of {batch} matrices** (the paper: about 50,000 of 50), widths "
         f"{widths}, {runs} runs a variant, the one with the best mean accuracy on synthetic validation sets selected; "

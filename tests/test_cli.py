@@ -52,7 +52,7 @@ def write_bad_files():
         "votes.txt": "a,b\n0,1\n",
         "broken.npy": "not an array",
         "twice.csv": "id,gold\n3,ham\n3,spam\n",
-        "stranger.csv": "id,gold\n3,ham\n4,spam\n",
+        "stranger.csv": "id,gold\n4,spam\n6,ham\n",
         "unkeyed.csv": "item,gold\n3,ham\n",
         "unclear.csv": "id,one,two\n3,ham,ham\n",
         "same.csv": "id,a,b\n1,ham,ham\n1,spam,spam\n",
@@ -114,7 +114,10 @@ MISTAKES = {
     ),
     "pickled gold": ([*WIDE, "--gold", "objects.npy"], r"--gold is 'objects\.npy', which cannot be read as an array"),
     "gold too short": (["cells.npy", "--gold", "flat.npy"], r"gold has 2 entries but votes has 5 items"),
-    "gold of a stranger": ([*WIDE, "--gold", "stranger.csv"], r"'stranger\.csv', column 'id' has '4', which no item"),
+    "gold of a stranger": (
+        [*WIDE, "--gold", "stranger.csv"],
+        r"'stranger\.csv', column 'id' has '4', and no other value",
+    ),
     "gold twice": ([*WIDE, "--gold", "twice.csv"], r"'twice\.csv', column 'id' has '3' more than once"),
     "gold without id": (
         [*WIDE, "--gold", "unkeyed.csv"],

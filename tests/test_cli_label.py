@@ -488,3 +488,14 @@ def test_label_with_counted_patterns_as_a_model_is_refused(hyperlabel, votes):
     said = hyperlabel("label", votes, "--lfs", "lf_*", "--model", "counts.safetensors")
     assert (said.code, said.out) == (2, "")
     assert "counts.safetensors holds counted patterns: read it with Patterns.load(path)" in said.err
+
+
+def test_gold_of_other_items_beside_some_of_these_is_counted_and_left_out(hyperlabel, tmp_path):
+    (tmp_path / "v.csv").write_text("id,a,b\n1,spam,spam\n2,ham,ham\n")
+    (tmp_path / "g.csv").write_text("id,gold\n2,spam\n77,ham\n")
+    outcome = hyperlabel(
+        "label", tmp_path / "v.csv", "--gold", tmp_path / "g.csv", "-o", tmp_path / "o.csv", "--engine", "memory"
+    )
+    assert outcome.code == 0
+    assert "has 1 of 2 values that no item has, such as '77'" in outcome.err
+    assert (tmp_path / "o.csv").read_text().splitlines()[2].startswith("2,ham,ham,spam,1.0")

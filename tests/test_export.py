@@ -277,7 +277,10 @@ def test_query_for_bigquery_is_as_it_was_read():
     query = to_sql(model, "bigquery", "my-project.set.votes")
     assert "FROM `my-project`.`set`.`votes` AS hyperlabel_row" in query
     assert "CAST(hyperlabel_row.`a\\`b` AS STRING) AS x0" in query
-    assert "CASE x0 WHEN 'it\\'s' THEN 0 WHEN 'b' THEN 1 ELSE CASE WHEN coalesce(trim(x0), '') IN ('', '-1'" in query
+    assert (
+        "CASE x0 WHEN 'it\\'s' THEN 0 WHEN 'b' THEN 1 ELSE CASE WHEN coalesce(trim(x0), '') IN ('', '-1.0', '-1'"
+        in query
+    )
     assert "ERROR('LF a`b votes ' || x0 || ', which is not a class of the model')" in query
     assert query.startswith("SELECT hyperlabel_item.*, final_label AS label, final_confidence AS confidence\n")
 
@@ -347,7 +350,7 @@ def test_patterns_of_votes_are_listed_and_too_many_are_refused():
     table = pattern_table(model, make_votes(m=30, n=10))
     assert len(table["label"]) == 10
     assert list(table)[:2] == ["lf0", "lf1"]
-    clash = hl.label_model("mv").fit(pd.DataFrame({"label": [0, 1]}))
+    clash = hl.label_model("mv").fit(hl.Votes.from_array([[0], [1]], lfs=["label"]))
     with pytest.raises(ParameterError, match="an LF is named 'label', as a column that is added"):
         pattern_table(clash)
 

@@ -25,8 +25,9 @@ torch.set_num_threads(1)  # small matrices: more threads only wait for each othe
 
 from safetensors.torch import load_file  # noqa: E402
 
-from hyperlabel.train import export, finish, loop, runs  # noqa: E402
+from hyperlabel.train import courses, export, finish, loop, runs  # noqa: E402
 from hyperlabel.train.checkpoint import read_progress, save_checkpoint  # noqa: E402
+from hyperlabel.train.courses import PaperCourse  # noqa: E402
 from hyperlabel.train.loop import CHECKPOINT, LOG, Run, read_log, run_folder  # noqa: E402
 from hyperlabel.train.net import FlatNet, HyperNet, make_net  # noqa: E402
 from hyperlabel.train.recipe import Recipe  # noqa: E402
@@ -109,15 +110,22 @@ def test_recipe_with_impossible_widths_raises(widths):
         Recipe(widths=widths)
 
 
+def test_recipe_that_an_earlier_version_wrote_is_read_unless_it_was_an_ablation():
+    fields = json.loads(TINY.to_json())
+    assert Recipe.from_json(json.dumps(fields | {"leave_one_out": False, "counted": True})) == TINY
+    with pytest.raises(TypeError, match="leave_one_out"):
+        Recipe.from_json(json.dumps(fields | {"leave_one_out": True}))
+
+
 def shown(monkeypatch, recipe, folder, run=0, resume=False, until=None):
     seen = []
-    backward = loop.backward_batch
+    backward = PaperCourse.backward
 
-    def record(net, tasks, device):
+    def record(course, net, tasks):
         seen.append([np.c_[task.votes, task.target] for task in tasks])
-        return backward(net, tasks, device)
+        return backward(course, net, tasks)
 
-    monkeypatch.setattr(loop, "backward_batch", record)
+    monkeypatch.setattr(PaperCourse, "backward", record)
     start(recipe, folder, run, resume).train(until=until)
     monkeypatch.undo()
     return seen
@@ -150,7 +158,8 @@ def test_data_of_another_seed_run_or_iteration_differs(monkeypatch, tmp_path):
 
 
 def test_validation_tasks_are_the_same_for_every_recipe():
-    one, other = loop.validation_tasks(TINY), loop.validation_tasks(replace(CONSTANT, seed=5, validation_sets=3))
+    recipes = TINY, replace(CONSTANT, seed=5, validation_sets=3)
+    one, other = (PaperCourse(recipe, CPU).validation_tasks for recipe in recipes)
     assert [len(one), len(other)] == [2, 3]
     for task, same in zip(one, other, strict=False):
         assert_array_equal(task.votes, same.votes)
@@ -205,12 +214,12 @@ def test_run_without_resume_starts_afresh(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("place", "calls"), [("backward_batch", 5), ("validate", 3), ("save_checkpoint", 3), ("os.replace", 4)]
+    ("owner", "name", "calls"),
+    [(PaperCourse, "backward", 5), (PaperCourse, "validate", 3), (loop, "save_checkpoint", 3), (os, "replace", 4)],
 )
-def test_run_that_crashes_anywhere_resumes_to_the_same_end(monkeypatch, tmp_path, place, calls):
+def test_run_that_crashes_anywhere_resumes_to_the_same_end(monkeypatch, tmp_path, owner, name, calls):
     train(TINY, tmp_path / "whole")
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
-    owner, name = (os, "replace") if place == "os.replace" else (loop, place)
     original, left = getattr(owner, name), [calls]
 
     def crash(*arguments):
@@ -240,7 +249,7 @@ def test_run_with_a_torn_line_of_log_resumes_to_the_same_end(tmp_path):
 
 def test_constant_schedule_stops_when_the_loss_has_not_improved(monkeypatch, tmp_path):
     losses = iter([0.9, 0.9, 0.5, 0.5, 0.6, 0.6, 0.7, 0.7, 0.1, 0.1])
-    monkeypatch.setattr(loop, "backward_batch", lambda *_: next(losses))
+    monkeypatch.setattr(PaperCourse, "backward", lambda *_: next(losses))
     train(replace(CONSTANT, iterations=10, patience=4), tmp_path)
     _, progress = read_progress(tmp_path / CHECKPOINT)
     assert (progress.iteration, progress.best_iteration, progress.best_loss) == (8, 4, 0.5)
@@ -250,7 +259,7 @@ def test_constant_schedule_stops_when_the_loss_has_not_improved(monkeypatch, tmp
 def test_constant_schedule_compares_the_mean_loss_of_a_tenth_of_its_patience(monkeypatch, tmp_path):
     """One lucky stretch is no lower loss: the mean of the last two stretches decides."""
     losses = iter([0.5, 0.5, 0.7, 0.1] + [0.4, 0.5] * 30)
-    monkeypatch.setattr(loop, "backward_batch", lambda *_: next(losses))
+    monkeypatch.setattr(PaperCourse, "backward", lambda *_: next(losses))
     train(replace(CONSTANT, iterations=60, patience=20, log_every=1, widths=(4,)), tmp_path)
     _, progress = read_progress(tmp_path / CHECKPOINT)
     assert (progress.best_iteration, progress.iteration) == (5, 25)
@@ -259,7 +268,7 @@ def test_constant_schedule_compares_the_mean_loss_of_a_tenth_of_its_patience(mon
 
 def test_constant_schedule_stopped_and_resumed_remembers_the_losses_before(monkeypatch, tmp_path):
     losses = iter([0.5, 0.1, 0.3] + [0.4] * 30)
-    monkeypatch.setattr(loop, "backward_batch", lambda *_: next(losses))
+    monkeypatch.setattr(PaperCourse, "backward", lambda *_: next(losses))
     recipe = replace(CONSTANT, iterations=60, patience=20, log_every=1, widths=(4,))
     start(recipe, tmp_path).train(until=2)
     train(recipe, tmp_path, resume=True)
@@ -268,7 +277,7 @@ def test_constant_schedule_stopped_and_resumed_remembers_the_losses_before(monke
 
 
 def test_quick_validation_is_on_the_first_sets_and_now_and_then_on_all(monkeypatch, tmp_path):
-    monkeypatch.setattr(loop, "validate", lambda net, examples, device: float(len(examples)))
+    monkeypatch.setattr(PaperCourse, "validate", lambda course, net, sets: float(sets))
     train(replace(TINY, iterations=5, log_every=1, validation_sets=4, quick_sets=3, full_every=2), tmp_path)
     records = read_log(tmp_path)
     assert [record["quick_accuracy"] for record in records] == [3] * 5
@@ -277,15 +286,15 @@ def test_quick_validation_is_on_the_first_sets_and_now_and_then_on_all(monkeypat
 
 def test_cosine_schedule_does_not_stop_early(monkeypatch, tmp_path):
     losses = iter(range(10))
-    monkeypatch.setattr(loop, "backward_batch", lambda *_: float(next(losses)))
+    monkeypatch.setattr(PaperCourse, "backward", lambda *_: float(next(losses)))
     train(replace(TINY, iterations=10, patience=2), tmp_path)
     assert read_progress(tmp_path / CHECKPOINT)[1].iteration == 10
 
 
 def test_loss_of_a_batch_is_the_mean_over_all_its_items(tmp_path):
     run = start(TINY, tmp_path)
-    tasks = [run.prior.sample(np.random.default_rng(seed)) for seed in range(3)]
-    loss = loop.backward_batch(run.net, tasks, CPU)
+    tasks = [run.course.sample(np.random.default_rng(seed)) for seed in range(3)]
+    loss = run.course.backward(run.net, tasks)
     with torch.no_grad():
         logits = torch.cat([run.net(torch.from_numpy(to_signs(task.votes))) for task in tasks])
         target = torch.cat([torch.from_numpy(task.target) for task in tasks])
@@ -453,8 +462,7 @@ def test_finish_draws_the_curves(trained):
 
 def test_finish_of_the_flat_net_writes_all_but_weights(monkeypatch, tmp_path):
     flat = FlatNet(items=40, lfs=60, width=4, depth=3)
-    monkeypatch.setattr(finish, "make_net", lambda *_: flat)
-    monkeypatch.setattr(loop, "make_net", lambda *_: flat)
+    monkeypatch.setattr(courses, "make_net", lambda *_: flat)
     recipe = replace(TINY, architecture="mlp", iterations=2)
     train(recipe, run_folder(tmp_path, 0))
     assert finish.finish(recipe, tmp_path, 1).run == 0

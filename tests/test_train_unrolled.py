@@ -19,8 +19,9 @@ from safetensors.torch import load_file  # noqa: E402
 import hyperlabel as hl  # noqa: E402
 from hyperlabel.errors import ParameterError, WeightsError  # noqa: E402
 from hyperlabel.priors import LabeledTask, RulesPrior, drop_silent  # noqa: E402
+from hyperlabel.train import courses  # noqa: E402
 from hyperlabel.train import lessons as lessons_module  # noqa: E402
-from hyperlabel.train import loop  # noqa: E402
+from hyperlabel.train.courses import UnrolledCourse  # noqa: E402
 from hyperlabel.train.export import unrolled_weights  # noqa: E402
 from hyperlabel.train.lessons import (  # noqa: E402
     LessonPrior,
@@ -30,7 +31,6 @@ from hyperlabel.train.lessons import (  # noqa: E402
     validation_lessons,
 )
 from hyperlabel.train.loop import CHECKPOINT, Run, read_log  # noqa: E402
-from hyperlabel.train.net import make_net  # noqa: E402
 from hyperlabel.train.recipe import Recipe  # noqa: E402
 from hyperlabel.train.unrolled import Batch, UnrolledNet, loss  # noqa: E402
 
@@ -40,7 +40,8 @@ SMALL_RULES = RulesPrior(items=(200, 600), lfs=(3, 20), max_cells=6000)
 TINY = Recipe(
     prior="rules",
     architecture="unrolled",
-    widths=(4, 4),
+    width=4,
+    steps=2,
     iterations=6,
     batch=2,
     warmup=2,
@@ -52,7 +53,7 @@ TINY = Recipe(
 @pytest.fixture(autouse=True)
 def _small_tasks(monkeypatch):
     """Tasks of a few hundred items, so that a step takes milliseconds."""
-    monkeypatch.setitem(loop.LABELED_PRIORS, "rules", lambda: SMALL_RULES)
+    monkeypatch.setitem(courses.LABELED_PRIORS, "rules", lambda: SMALL_RULES)
     monkeypatch.setattr(lessons_module, "VALIDATION_PRIORS", (SMALL_RULES,))
 
 
@@ -64,17 +65,17 @@ def draw_task(seed=0):
     return drop_silent(SMALL_RULES.sample(np.random.default_rng(seed)))
 
 
-@pytest.mark.parametrize(("seed", "told"), [(None, False), (1, True)])
-def test_lesson_counts_the_truth_of_all_items_and_gold_of_some(seed, told):
+@pytest.mark.parametrize(("seed", "has_gold"), [(None, False), (1, True)])
+def test_lesson_counts_the_truth_of_all_items_and_gold_of_some(seed, has_gold):
     task = draw_task()
     lesson = to_lesson(task, None if seed is None else np.random.default_rng(seed))
     assert_array_equal(lesson.truth.sum(0), np.bincount(task.truth, minlength=task.n_classes))
     assert_array_equal(lesson.truth.sum(1), lesson.patterns.counts)
     assert (lesson.gold <= lesson.truth).all()
-    assert (lesson.gold.sum() > 0) == told
+    assert (lesson.gold.sum() > 0) == has_gold
 
 
-def test_gold_told_is_at_least_five_items_and_less_than_a_third():
+def test_gold_is_at_least_five_items_and_less_than_a_third():
     task = draw_task()
     sizes = [to_lesson(task, np.random.default_rng(seed)).gold.sum() for seed in range(100)]
     assert min(sizes) >= 5
@@ -82,7 +83,7 @@ def test_gold_told_is_at_least_five_items_and_less_than_a_third():
     assert len(set(sizes)) > 20
 
 
-def test_lessons_are_told_gold_by_chance_and_weighted_unless_of_a_crowd():
+def test_lessons_have_gold_by_chance_and_are_weighted_unless_of_a_crowd():
     rng = np.random.default_rng(0)
     drawn = [LessonPrior(SMALL_RULES, 0.3, 0.4).sample(rng) for _ in range(200)]
     assert 0.2 < np.mean([lesson.gold.any() for lesson in drawn]) < 0.4
@@ -95,7 +96,7 @@ def test_lessons_are_told_gold_by_chance_and_weighted_unless_of_a_crowd():
     assert LessonPrior(Crowd(), 0.3, 0.4).sample(rng).balance_power == 0.0
 
 
-def test_validation_lessons_are_never_told_and_the_same_again():
+def test_validation_lessons_have_no_gold_and_are_the_same_again():
     one, other = (validation_lessons(np.random.default_rng(3), 4) for _ in range(2))
     assert not any(lesson.gold.any() for lesson in one)
     for first, second in zip(one, other, strict=True):
@@ -104,7 +105,7 @@ def test_validation_lessons_are_never_told_and_the_same_again():
 
 
 def test_accuracy_of_a_network_on_lessons_is_the_mean_over_them():
-    net = make_net("unrolled", (4, 4))
+    net = UnrolledNet(4, 2)
     some = [to_lesson(draw_task(seed), None) for seed in range(4)]
     shares = []
     for lesson in some:
@@ -114,7 +115,7 @@ def test_accuracy_of_a_network_on_lessons_is_the_mean_over_them():
     assert validate_lessons(net, some) == pytest.approx(np.mean(shares), abs=1e-6)
 
 
-def test_loss_of_a_network_that_knows_nothing_is_one_a_step():
+def test_loss_of_a_network_that_knows_nothing_is_one_per_step():
     """As a share of log k, with each step before the last counting three tenths."""
     batch = Batch([to_lesson(draw_task(), None)])
     uniform = [torch.full((batch.rows, batch.k), -math.log(batch.k))] * 3
@@ -122,7 +123,7 @@ def test_loss_of_a_network_that_knows_nothing_is_one_a_step():
     assert loss(uniform[:1], batch).item() == pytest.approx(1, rel=1e-5)
 
 
-def test_loss_counts_items_that_are_not_told_alone():
+def test_loss_counts_items_that_are_not_gold_alone():
     lesson = to_lesson(draw_task(), np.random.default_rng(0))
     batch = Batch([lesson])
     rest = torch.from_numpy(lesson.truth - lesson.gold)
@@ -140,28 +141,34 @@ def test_loss_of_a_balanced_lesson_counts_rare_classes_more():
 
 
 def test_network_without_learned_corrections_is_already_better_than_chance():
-    net = make_net("unrolled", (4, 4, 4))
+    net = UnrolledNet(4, 3)
     some = validation_lessons(np.random.default_rng(0), 8)
     chance = np.mean([lesson.truth.sum(0).max() / lesson.truth.sum() for lesson in some])
     assert validate_lessons(net, some) > chance
 
 
-def test_network_that_leaves_each_vote_out_differs():
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        net = make_net("unrolled", (4, 4), leave_one_out=True)
-    assert isinstance(net, UnrolledNet)
-    batch = Batch([to_lesson(draw_task(), None)])
+def test_beliefs_of_a_step_are_those_that_judge_the_votes_of_the_next(monkeypatch):
+    """A network whose votes are judged by nothing but uniform beliefs differs."""
+    net, batch = UnrolledNet(4, 2), Batch([to_lesson(draw_task(), None)])
     with torch.no_grad():
-        without = net(batch)
-        net.leave_one_out = False
-        assert (net(batch)[1] - without[1]).abs().max() > 1e-4
+        before = net(batch)
+        monkeypatch.setattr(net, "judge", lambda batch, opinion: torch.full_like(opinion.added, 1 / batch.k))
+        after = net(batch)
+    assert (before[1] - after[1]).abs().max() > 1e-3
+
+
+def test_course_validates_on_its_first_sets_alone():
+    course, net = UnrolledCourse(TINY), UnrolledNet(4, 2)
+    each = [validate_lessons(net, [lesson]) for lesson in course.validation_tasks]
+    assert len(each) == TINY.validation_sets
+    assert course.validate(net, 1) == pytest.approx(each[0])
+    assert course.validate(net, 2) == pytest.approx(np.mean(each), abs=1e-6)
 
 
 def test_run_changes_every_parameter_and_lowers_the_loss(tmp_path, monkeypatch):
     fixed = [LessonPrior(SMALL_RULES, 0.5, 0.3).sample(np.random.default_rng(s)) for s in range(3)]
     run = start(replace(TINY, iterations=40, log_every=10, lr=0.02), tmp_path)
-    monkeypatch.setattr(run, "prior", type("Same", (), {"sample": lambda self, rng: fixed[rng.integers(3)]})())
+    monkeypatch.setattr(run.course, "sample", lambda rng: fixed[rng.integers(3)])
     before, loss_before = [parameter.clone() for parameter in run.net.parameters()], backward_lessons(run.net, fixed)
     run.net.zero_grad()
     run.train()
@@ -181,13 +188,13 @@ def test_run_stopped_and_resumed_equals_an_uninterrupted_one(tmp_path):
 
 
 def test_exported_weights_have_the_arrays_of_their_sizes():
-    weights = unrolled_weights(make_net("unrolled", (4, 4)), {"width": 4, "steps": 2})
+    weights = unrolled_weights(UnrolledNet(4, 2), {"width": 4, "steps": 2})
     shapes = {name: array.shape for name, array in weights.arrays.items()}
     assert shapes == hl.weights.unrolled_shapes(4, 2)
 
 
 def test_weights_that_disagree_with_the_network_are_refused():
-    net = make_net("unrolled", (4, 4))
+    net = UnrolledNet(4, 2)
     with pytest.raises(WeightsError, match="give probabilities that differ by .*; nothing was written"):
         unrolled_weights(net, {"width": 4, "steps": 1})  # the second step is left out
 
@@ -204,9 +211,10 @@ def test_recipe_of_the_papers_network_with_a_labeled_prior_raises():
         Recipe(prior="mixture")
 
 
-def test_recipe_of_the_unrolled_network_with_unequal_widths_raises():
-    with pytest.raises(ParameterError, match=r"widths is \[16, 8\]; expected the same width for every step"):
-        replace(TINY, widths=(16, 8))
+@pytest.mark.parametrize("field", ["width", "steps"])
+def test_recipe_of_the_unrolled_network_without_width_or_steps_raises(field):
+    with pytest.raises(ParameterError, match=f"{field} is 0; expected at least 1"):
+        replace(TINY, **{field: 0})
 
 
 def test_recipe_of_its_json_is_the_same():
@@ -223,7 +231,7 @@ def test_train_of_hlm2_writes_weights_that_label(hyperlabel, tmp_path, monkeypat
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         monkeypatch.setenv(name, "1")  # training sets these; they are set back afterwards
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    outcome = hyperlabel(*TRAIN, "--prior", "rules", "--widths", "4,4")
+    outcome = hyperlabel(*TRAIN, "--prior", "rules", "--width", "4", "--steps", "2")
     assert (outcome.code, outcome.out) == (0, ""), outcome.err
     assert "wrote weights.safetensors, curves.png and summary.json to out" in outcome.err
     model = hl.HyperLabelModel(weights=tmp_path / "out" / "weights.safetensors")
@@ -233,7 +241,7 @@ def test_train_of_hlm2_writes_weights_that_label(hyperlabel, tmp_path, monkeypat
     assert (header["model"], header["width"], header["steps"]) == ("hlm2", 4, 2)
     assert header["recipe"]["prior"] == "rules"
     first = load_file(tmp_path / "out" / "weights.safetensors")
-    assert hyperlabel(*TRAIN, "--prior", "rules", "--widths", "4,4", "--resume").code == 0
+    assert hyperlabel(*TRAIN, "--prior", "rules", "--width", "4", "--steps", "2", "--resume").code == 0
     again = load_file(tmp_path / "out" / "weights.safetensors")
     assert all(torch.equal(tensor, again[name]) for name, tensor in first.items())
 
@@ -242,7 +250,9 @@ def test_train_of_hlm2_writes_weights_that_label(hyperlabel, tmp_path, monkeypat
     ("options", "message"),
     [
         (("--prior", "uniform"), "prior is 'uniform'; architecture unrolled has mixture"),
-        (("--widths", "16,8"), r"widths is \[16, 8\]; expected the same width"),
+        (("--widths", "16,8"), "--widths is '16,8', which --model hlm2 does not have; give --width and --steps"),
+        (("--model", "hlm", "--steps", "2"), "--steps is '2', which --model hlm does not have; give --widths"),
+        (("--steps", "0"), "steps is 0; expected at least 1"),
         (("--model", "hlm3"), "--model is 'hlm3'; expected hlm or hlm2"),
         (("--prior", "tulips"), "--prior is 'tulips'; expected uniform or .* topics"),
     ],

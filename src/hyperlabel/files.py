@@ -37,6 +37,7 @@ def replacing(path: Path) -> Iterator[Path]:
     A file keeps the permissions of the one it replaces, and has those of any new file otherwise. A link stays a link:
     what it leads to is replaced.
 
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "a.txt")
     ...     with replacing(path) as part:
@@ -58,6 +59,7 @@ def replacing(path: Path) -> Iterator[Path]:
 def sweep(path: Path) -> None:
     """Remove what killed processes left of writing `path`; an old result that was moved away is put back.
 
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Path(folder, ".a.txt.abcd1234.part").mkdir()
     ...     sweep(Path(folder, "a.txt"))
@@ -189,6 +191,7 @@ def _exchange(one: Path, other: Path) -> bool:
 def write_all(out: BinaryIO, data: bytes) -> None:
     """Write all bytes, however many the system takes at a time; nothing stays in a buffer.
 
+    >>> import tempfile
     >>> with tempfile.TemporaryFile(buffering=0) as file:
     ...     write_all(file, b"whole")
     ...     file.tell()

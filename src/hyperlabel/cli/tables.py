@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from hyperlabel.cli.options import ENGINES, split_names
+from hyperlabel.cli.terminal import say
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.frames import Column
 from hyperlabel.models import LabelModel
@@ -246,7 +247,8 @@ def read_labels(name: str, source: Source, what: str) -> object:
     column = _class_column(table, key, name)
     values: list[Any] = [None] * source.votes.n_items
     for row, value in zip(_row_numbers(table[key], source, name), _class_values(table, column, source), strict=True):
-        values[row] = value
+        if row is not None:
+            values[row] = value
     return values
 
 
@@ -275,8 +277,11 @@ def _class_column(table: pl.DataFrame, key: str, name: str) -> str:
     return named[0] if len(named) == 1 else others[0]
 
 
-def _row_numbers(ids: pl.Series, source: Source, name: str) -> list[int]:
-    """The item of each identifier; without an id column items are numbered from 0."""
+def _row_numbers(ids: pl.Series, source: Source, name: str) -> list[int | None]:
+    """The item of each identifier; without an id column items are numbered from 0.
+
+    One file of labels may serve many slices of a set: identifiers of other items are counted and said.
+    """
     known = pl.Series(range(source.votes.n_items)) if source.key is None else source.frame[source.key]
     if known.dtype != ids.dtype and pl.String in (known.dtype, ids.dtype):  # one of the two is of a csv
         known, ids = known.cast(pl.String), ids.cast(pl.String)
@@ -284,14 +289,16 @@ def _row_numbers(ids: pl.Series, source: Source, name: str) -> list[int]:
     if len(place) != source.votes.n_items:
         raise VotesError(f"column '{source.key}' of the votes does not identify items: it holds a value twice")
     where = f"'{name}', column '{ids.name}'"
-    for value in ids:
-        if value not in place:
-            raise VotesError(f"{where} has {value!r}, which no item of the votes has")
+    foreign = [value for value in ids if value not in place]
+    if len(foreign) == len(ids) > 0:
+        raise VotesError(f"{where} has {foreign[0]!r}, and no other value that an item of the votes has; check the ids")
+    if foreign:
+        say(f"warning: {where} has {len(foreign):,} of {len(ids):,} values that no item has, such as {foreign[0]!r}")
     column = Column.from_values("id", ids.to_list())
     if len(column.values) != len(ids):
         twice = column.values[int(np.bincount(column.codes).argmax())]
         raise VotesError(f"{where} has {twice!r} more than once; give each item one class")
-    return [place[value] for value in ids]
+    return [place.get(value) for value in ids]
 
 
 def check_output(out: str | None, *, folder: bool = False) -> None:

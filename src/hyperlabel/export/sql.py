@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from hyperlabel.columns import ABSTAINS
 from hyperlabel.errors import ParameterError
 from hyperlabel.export.dialects import Dialect, find_dialect
 from hyperlabel.export.formula import REMEDY, Formula, find_formula
@@ -11,11 +12,7 @@ from hyperlabel.labels.decide import TIE
 from hyperlabel.models import LabelModel
 from hyperlabel.printable import printable
 
-ABSTAINS = (
-    "", "-1", "-1.0", "NA", "N/A", "n/a", "<NA>", "None", "nan", "NaN", "null", "NULL", "abstain", "Abstain", "ABSTAIN",
-    "-",
-)  # fmt: skip
-"""Texts that abstain, beside NULL. Blanks around them do not matter."""
+_ABSTAINS = ("", "-1.0", *dict.fromkeys(map(str, ABSTAINS)))  # texts that abstain, beside NULL; blanks do not matter
 
 MOST_GOLD = 1000
 """Vote rows with gold that a query may name."""
@@ -135,7 +132,7 @@ class _Query:
             for c, value in enumerate(self.formula.seen.classes)
             for text in _texts_of(value)
         ]
-        abstains = ", ".join(map(self.dialect.literal, ABSTAINS))
+        abstains = ", ".join(map(self.dialect.literal, _ABSTAINS))
         said = self.dialect.literal(f"LF {printable(self.columns[j])} votes ")
         fails = self.dialect.fail(f"{said} || x{j} || {self.dialect.literal(', which is not a class of the model')}")
         other = f"CASE WHEN coalesce(trim(x{j}), '') IN ({abstains}) THEN -1 ELSE {fails} END"

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from hyperlabel.train.checkpoint import load_net
-from hyperlabel.train.curves import draw_curves
 from hyperlabel.train.courses import MakeCourse, make_course
+from hyperlabel.train.curves import draw_curves
 from hyperlabel.train.loop import CHECKPOINT, run_folder
 from hyperlabel.train.recipe import Recipe
 from hyperlabel.train.runs import RunSummary, select_run, summarise

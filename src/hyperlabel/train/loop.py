@@ -13,7 +13,7 @@ from torch import nn
 
 from hyperlabel.files import replacing
 from hyperlabel.train.checkpoint import Progress, load_net, load_optimiser, read_progress, save_checkpoint
-from hyperlabel.train.courses import Course
+from hyperlabel.train.courses import MakeCourse, make_course
 from hyperlabel.train.recipe import Recipe
 
 CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
@@ -50,18 +50,29 @@ class Run:
     """A training run and its folder.
 
     Args:
-        recipe: How to train.
-        course: What to train, and on what.
+        recipe: What to train.
         run: Number of the run; with the recipe's seed it seeds everything.
         folder: Where the checkpoint and the log go.
+        device: Where torch computes.
         resume: Go on from the folder's checkpoint, if there is one.
+        make: Makes the course.
     """
 
-    def __init__(self, recipe: Recipe, course: Course[Any, Any], run: int, folder: Path, *, resume: bool) -> None:
-        self.recipe, self.course, self.run, self.folder = recipe, course, run, folder
+    def __init__(
+        self,
+        recipe: Recipe,
+        run: int,
+        folder: Path,
+        device: torch.device,
+        *,
+        resume: bool,
+        make: MakeCourse = make_course,
+    ) -> None:
+        self.recipe, self.run, self.folder = recipe, run, folder
+        self.course = make(recipe, device)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(1000 * recipe.seed + run)
-            self.net: nn.Module = course.new_net()
+            self.net: nn.Module = self.course.new_net()
         self.optimiser = torch.optim.Adam(self.net.parameters(), lr=recipe.lr, amsgrad=True, fused=True)
         self.progress = Progress()
         folder.mkdir(parents=True, exist_ok=True)

@@ -89,13 +89,11 @@ def _exit_with_parent() -> None:
         os._exit(1)
 
 
-def _train_one(
-    recipe: Recipe, make: MakeCourse, run: int, out: Path, threads: int, resume: bool, until: int
-) -> None:
+def _train_one(recipe: Recipe, make: MakeCourse, run: int, out: Path, threads: int, resume: bool, until: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent ends its jobs
     threading.Thread(target=_exit_with_parent, daemon=True).start()
     torch.set_num_threads(threads)
-    Run(recipe, make(recipe, find_device()), run, run_folder(out, run), resume=resume).train(until=until)
+    Run(recipe, run, run_folder(out, run), find_device(), resume=resume, make=make).train(until=until)
 
 
 def train_runs(

@@ -220,7 +220,8 @@ def _count_gold(state: Reading) -> Float64:
 def _complete(state: Reading) -> UnrolledState:
     """The state after the last pass: evidence matched to gold, of all nodes."""
     evidence, votes = state.evidence, state.votes
-    assert evidence is not None and votes is not None  # there was a pass
+    assert evidence is not None  # there was a pass
+    assert votes is not None
     if state.gold is not None:
         evidence = match_gold(evidence, VoteTable.from_patterns(state.gold.patterns), state.gold.counts)
     return UnrolledState(complete(evidence, votes), state.gold)

@@ -4,7 +4,7 @@ Written once for NumPy and torch. Several sets may stand side by side: q nodes o
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -96,14 +96,14 @@ class Nodes:
 
 def normalize(backend: Backend, raw: Mapping[str, Array]) -> Array:
     """Features by name, less their centers and over their scales. (q,) each -> (q, features)."""
-    centers, scales = _centers_and_scales(backend, tuple(raw))
+    centers, scales = _centers_and_scales(backend.to_array, tuple(raw))
     return backend.to_learned((backend.to_columns(list(raw.values())) - centers) / scales)
 
 
 @cache
-def _centers_and_scales(backend: Backend, names: tuple[str, ...]) -> tuple[Array, Array]:
+def _centers_and_scales(to_array: Callable[[Sequence[float]], Array], names: tuple[str, ...]) -> tuple[Array, Array]:
     centers, scales = zip(*(CENTER_AND_SCALE[name] for name in names), strict=True)
-    return backend.to_array(centers), backend.to_array(scales)
+    return to_array(centers), to_array(scales)
 
 
 def find_scale(xp: Array, votes: Array, voting: Array) -> Array:

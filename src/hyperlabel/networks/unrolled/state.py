@@ -79,8 +79,8 @@ class UnrolledState:
         if "gold.counts" not in arrays:
             return cls(evidence, None)
         k, counts = len(evidence.bias), arrays["gold.counts"]
-        rows = (arrays[f"gold.{name}"] for name in ("starts", "lf", "vote"))
-        return cls(evidence, Gold(Patterns(*rows, counts.sum(1), len(evidence.table) // k, k), counts))
+        starts, lf, vote = (arrays[f"gold.{name}"] for name in ("starts", "lf", "vote"))
+        return cls(evidence, Gold(Patterns(starts, lf, vote, counts.sum(1), len(evidence.table) // k, k), counts))
 
 
 def complete(evidence: Evidence, votes: Float64) -> Evidence:
