@@ -166,8 +166,6 @@ def _mode_of(path: Path, folder: Path) -> int:
 
 def _put(part: Path, path: Path, old: Path) -> None:
     """Put a part in its place: at every moment the old result or the new one is there, or `sweep` puts back the old."""
-    if part.is_file() and path.is_dir():  # a folder may hold what its owner never meant to give up
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not os.path.lexists(path) or (part.is_file() and path.is_file()):
         os.replace(part, path)
     elif not _exchange(part, path):
