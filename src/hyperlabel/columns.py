@@ -215,7 +215,9 @@ def _match(names: Sequence[str], lfs: Sequence[str]) -> list[str]:
         found = [pattern] if pattern in present else [name for name in names if fnmatchcase(name, pattern)]
         if not found:
             what = (
-                f"lfs has {pattern!r}, which no column matches" if "*" in pattern else f"votes lacks the LF {pattern!r}"
+                f"lfs has {pattern!r}, which no column matches"
+                if "*" in pattern
+                else f"votes has no column {pattern!r}"
             )
             raise VotesError(f"{what}; the columns are {show_some(names, 20)}")
         if pattern in wanted[:i]:

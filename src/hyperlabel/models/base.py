@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.classes import Classes
 from hyperlabel.errors import ConvergenceWarning, NotFittedError, ParameterError
+from hyperlabel.frames import is_frame
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import (
     Explanation,
@@ -43,7 +44,7 @@ from hyperlabel.networks import Gold, Reduce, Sums
 from hyperlabel.patterns import Patterns, to_patterns
 from hyperlabel.stated import read_balance
 from hyperlabel.tensors import Arrays, write_tensors
-from hyperlabel.votes import Votes, to_votes
+from hyperlabel.votes import Votes, check_no_other_lf, to_votes
 
 SEEDS = 1 << 32  # that NumPy's generators take
 
@@ -386,7 +387,11 @@ class LabelModel(ABC):
             raise ParameterError("votes is Patterns, which know no items; give the votes themselves")
         names = self._seen.lf_names if self.is_fitted else None
         read = to_votes(votes, lfs=names, **self._stated())
-        return read if names is None or not read.named else read.with_lfs(names)
+        if names is None or not read.named:
+            return read
+        if is_frame(votes):
+            check_no_other_lf(votes, names, self._seen.classes)
+        return read.with_lfs(names)
 
     def _stated(self) -> dict[str, Any]:
         if self.is_fitted:
