@@ -338,7 +338,7 @@ def test_patterns_of_votes_are_listed_and_too_many_are_refused():
     table = pattern_table(model, make_votes(m=30, n=10))
     assert len(table["label"]) == 10
     assert list(table)[:2] == ["lf0", "lf1"]
-    clash = hl.label_model("mv").fit(pd.DataFrame({"label": [0, 1]}))
+    clash = hl.label_model("mv").fit(hl.Votes.from_array([[0], [1]], lfs=["label"]))
     with pytest.raises(ParameterError, match="an LF is named 'label', as a column that is added"):
         pattern_table(clash)
 
