@@ -52,7 +52,7 @@ def write_bad_files():
         "votes.txt": "a,b\n0,1\n",
         "broken.npy": "not an array",
         "twice.csv": "id,gold\n3,ham\n3,spam\n",
-        "stranger.csv": "id,gold\n3,ham\n4,spam\n",
+        "stranger.csv": "id,gold\n4,spam\n6,ham\n",
         "unkeyed.csv": "item,gold\n3,ham\n",
         "unclear.csv": "id,one,two\n3,ham,ham\n",
         "same.csv": "id,a,b\n1,ham,ham\n1,spam,spam\n",

@@ -50,7 +50,7 @@ def test_ablation_of_the_flat_network_scores_its_checkpoint(folder):
     recipe = replace(ablation.make_recipe("mlp", iterations=1, batch=1), validation_sets=2)
     Run(recipe, 0, run_folder(folder, 0), torch.device("cpu"), resume=False).train()
     sets = {data.name: data for data in load_datasets(folder)}
-    scorer = ablation._scorer(recipe, folder, sets)
+    scorer = ablation._scorer("mlp", recipe, folder, sets)
     found = {name: scorer({"dataset": name, "seed": 0})["score"] for name in sets}
     expected = {name: score(data, ablation.predict_flat(load_flat(folder), data)) for name, data in sets.items()}
     assert found == expected
@@ -66,8 +66,8 @@ def load_flat(folder):
 
 
 def test_ablation_with_all_scores_recorded_trains_nothing(folder, monkeypatch):
-    def train(recipe, out, runs, progress):
-        trained.append(recipe.prior)
+    def train(name, recipe, out, runs, progress):
+        trained.append(name)
 
     trained = []
     monkeypatch.setattr(ablation, "train_variant", train)
@@ -98,9 +98,9 @@ def test_recipes_differ_from_the_paper_only_in_what_they_replace():
         "every": {"assumption"},
         "hlm2": set(),
         "hlm2-rules": {"prior"},
-        "hlm2-others": {"leave_one_out"},
-        "hlm2-one-step": {"widths"},
-        "hlm2-uncounted": {"counted"},
+        "hlm2-others": set(),
+        "hlm2-one-step": {"steps"},
+        "hlm2-uncounted": set(),
     }
 
 

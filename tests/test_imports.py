@@ -28,7 +28,7 @@ LEVELS = (
     ("stated", "votes"),
     ("patterns", "wrench"),
     ("labels", "read", "weights"),
-    ("added", "unrolled"),
+    ("added",),
     ("networks",),
     ("models", "theory", "priors"),
     ("lf",),

@@ -1,21 +1,34 @@
 """The unrolled network: what its shape promises for any weights, so that nothing here depends on training."""
 
+import pickle
 from dataclasses import replace
+from functools import reduce
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import hyperlabel as hl
-from hyperlabel import unrolled
 from hyperlabel.kernels import softmax
-from hyperlabel.models import explain
+from hyperlabel.networks.base import Gold, add_sums, read
+from hyperlabel.networks.unrolled import UnrolledNetwork
+from hyperlabel.networks.unrolled.backend import NumpyBackend, NumpyLinear
+from hyperlabel.networks.unrolled.calibrate import SHARE_ROUNDS, match_gold
+from hyperlabel.networks.unrolled.evidence import START
+from hyperlabel.networks.unrolled.nodes import TYPICAL, describe_nodes, find_scale
+from hyperlabel.networks.unrolled.state import PLAIN_VOTE
+from hyperlabel.networks.unrolled.steps import advance
+from hyperlabel.networks.unrolled.votes import PackedVotes, SparseVotes, VoteTable
 from hyperlabel.patterns import Patterns
-from hyperlabel.unrolled import Ballots
-from hyperlabel.unrolled.nodes import TYPICAL
 from hyperlabel.votes import Votes
 
 TOLERANCE = 1e-6  # float32 in the learned part, sums in another order
+SHARES = {
+    "nothing": {},
+    "balance": {"class_balance": np.array([0.2, 0.3, 0.5])},
+    "accuracies": {"lf_accuracies": np.array([0.9, np.nan, 0.6, np.nan, 0.8, 0.7])},
+    "both": {"class_balance": np.array([0.2, 0.3, 0.5]), "lf_accuracies": np.full(6, 0.8)},
+}
 
 
 def draw_votes(n=120, m=6, k=3, coverage=0.6, seed=0):
@@ -31,19 +44,31 @@ def to_patterns(votes, k):
     return Patterns.from_votes(Votes.from_array(np.asarray(votes), n_classes=k))
 
 
-def draw_gold(patterns, truth, every=4):
+def count_gold(patterns, truth, every=4):
+    """(p, k) gold items: every fourth item is one."""
     return patterns.count_labels(np.where(np.arange(len(truth)) % every == 0, truth, -1))
 
 
-def probabilities(weights, patterns, gold=None):
-    ballots = Ballots.from_patterns(patterns, gold)
-    return unrolled.to_probabilities(unrolled.forward(weights, ballots), ballots)
+def to_gold(patterns, counts):
+    kept = np.flatnonzero(counts.any(1))
+    return Gold(patterns.take(kept), counts[kept]) if len(kept) else None
 
 
-def by_item(weights, votes, k, known=None):
+def read_at_once(network, votes, k, known=None):
+    """The state of votes, (n,) classes or -1 known of the items."""
     patterns = to_patterns(votes, k)
-    gold = None if known is None else patterns.count_labels(known)
-    return patterns.expand(probabilities(weights, patterns, gold))
+    gold = None if known is None else to_gold(patterns, patterns.count_labels(np.asarray(known)))
+    return network.read_at_once(patterns, gold)[0]
+
+
+def by_item(weights, votes, k, known=None, **shares):
+    """Probabilities of the items of votes in the state of these votes."""
+    network, patterns = UnrolledNetwork(weights, **shares), to_patterns(votes, k)
+    return patterns.expand(network.probabilities(patterns, read_at_once(network, votes, k, known)))
+
+
+def some_known(truth, every=4):
+    return np.where(np.arange(len(truth)) % every == 0, truth, -1)
 
 
 @pytest.fixture
@@ -52,15 +77,7 @@ def weights(make_unrolled_weights):
     return make_unrolled_weights(seed=1)
 
 
-@pytest.fixture
-def model(weights, tmp_path):
-    """A model of three classes by the random weights, with or without gold."""
-
-    def make(**params):
-        weights.save(tmp_path / "weights.safetensors")
-        return hl.HyperLabelModel(weights=tmp_path / "weights.safetensors", **params)
-
-    return make
+# Parity with torch.
 
 
 def torch_steps(weights, lessons):
@@ -82,18 +99,19 @@ def to_lesson(patterns, truth, gold):
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("told", [False, True])
-@pytest.mark.parametrize("k", [2, 3, 7])
-def test_probabilities_equal_those_of_torch(make_unrolled_weights, k, told):
+@pytest.mark.parametrize("has_gold", [False, True])
+@pytest.mark.parametrize("k", [2, 3, 7, 40])
+def test_probabilities_equal_those_of_torch(make_unrolled_weights, k, has_gold):
     for seed, (n, m) in enumerate([(200, 8), (60, 2), (30, 60)]):
         weights = make_unrolled_weights(seed=seed)
         votes, truth = draw_votes(n, m, k, seed=seed)
         kept = (votes >= 0).any(1)
         patterns, truth = to_patterns(votes[kept], k), truth[kept]
-        gold = draw_gold(patterns, truth) if told else np.zeros((patterns.n_patterns, k), np.int64)
+        gold = count_gold(patterns, truth) if has_gold else np.zeros((patterns.n_patterns, k), np.int64)
         theirs = torch_steps(weights, [to_lesson(patterns, truth, gold)])[-1]
-        ours = probabilities(weights, patterns, gold if told else None)
-        assert ours.std() > 0.05  # the network says something
+        network = UnrolledNetwork(weights)
+        ours = network.probabilities(patterns, network.read_steps(patterns, to_gold(patterns, gold)))
+        assert ours.std() > 0.1 / k  # the network says something
         assert_allclose(ours, theirs, atol=1e-5)
 
 
@@ -104,62 +122,55 @@ def test_torch_on_sets_side_by_side_equals_each_alone(weights):
         votes, truth = draw_votes(100, 5 + seed, 3, seed=seed)
         kept = (votes >= 0).any(1)
         patterns = to_patterns(votes[kept], 3)
-        lessons.append(to_lesson(patterns, truth[kept], draw_gold(patterns, truth[kept])))
+        lessons.append(to_lesson(patterns, truth[kept], count_gold(patterns, truth[kept])))
     alone = [torch_steps(weights, [lesson]) for lesson in lessons]
     for step, together in enumerate(torch_steps(weights, lessons)):
         assert_allclose(together, np.concatenate([each[step] for each in alone]), atol=1e-5)
 
 
-@pytest.mark.parametrize("told", [False, True])
-def test_probabilities_when_items_are_permuted_are_permuted(weights, told):
+# Symmetries.
+
+
+@pytest.mark.parametrize("has_gold", [False, True])
+def test_probabilities_when_items_are_permuted_are_permuted(weights, has_gold):
     votes, truth = draw_votes()
-    known = np.where(np.arange(len(truth)) % 4 == 0, truth, -1)
-    order = np.random.default_rng(1).permutation(len(votes))
-    moved = by_item(weights, votes[order], 3, known[order] if told else None)
-    assert_allclose(moved, by_item(weights, votes, 3, known if told else None)[order], atol=TOLERANCE)
+    known, order = some_known(truth), np.random.default_rng(1).permutation(len(votes))
+    moved = by_item(weights, votes[order], 3, known[order] if has_gold else None)
+    assert_allclose(moved, by_item(weights, votes, 3, known if has_gold else None)[order], atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("told", [False, True])
-def test_probabilities_when_lfs_are_permuted_are_unchanged(weights, told):
+@pytest.mark.parametrize("has_gold", [False, True])
+def test_probabilities_when_lfs_are_permuted_are_unchanged(weights, has_gold):
     votes, truth = draw_votes(m=9)
-    known = np.where(np.arange(len(truth)) % 4 == 0, truth, -1) if told else None
-    order = np.random.default_rng(1).permutation(9)
+    known, order = some_known(truth) if has_gold else None, np.random.default_rng(1).permutation(9)
     assert_allclose(by_item(weights, votes[:, order], 3, known), by_item(weights, votes, 3, known), atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("told", [False, True])
-@pytest.mark.parametrize("k", [2, 3, 6])
-def test_probabilities_when_classes_are_permuted_are_permuted(weights, k, told):
+@pytest.mark.parametrize("has_gold", [False, True])
+@pytest.mark.parametrize("k", [2, 3, 6, 40])
+def test_probabilities_when_classes_are_permuted_are_permuted(weights, k, has_gold):
     votes, truth = draw_votes(k=k)
-    known = np.where(np.arange(len(truth)) % 4 == 0, truth, -1)
+    known = some_known(truth)
     number = np.append(np.random.default_rng(k).permutation(k), -1)  # the new number of each class
-    renamed = by_item(weights, number[votes], k, number[known] if told else None)
-    assert_allclose(renamed[:, number[:k]], by_item(weights, votes, k, known if told else None), atol=TOLERANCE)
+    renamed = by_item(weights, number[votes], k, number[known] if has_gold else None)
+    assert_allclose(renamed[:, number[:k]], by_item(weights, votes, k, known if has_gold else None), atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("times", [2, 1000])
-def test_probabilities_when_every_item_is_repeated_are_unchanged(weights, times):
-    patterns = to_patterns(draw_votes()[0], 3)
-    repeated = replace(patterns, counts=patterns.counts * times)
-    assert_allclose(probabilities(weights, repeated), probabilities(weights, patterns), atol=TOLERANCE)
-
-
-def test_probabilities_when_patterns_are_rows_of_one_item_each_are_unchanged(weights):
-    """As when rows are streamed that were not grouped; there are votes enough not to count distinct rows."""
-    votes, _ = draw_votes(n=3000, m=6)
-    patterns = to_patterns(votes, 3)
-    assert patterns.n_patterns < 1500
-    assert len(patterns.lf) > TYPICAL * 6
-    rows = Votes.from_array(votes, n_classes=3).rows
-    items = Patterns(rows.starts, rows.lf, rows.vote, np.ones(3000, np.int64), 6, 3)
-    assert_allclose(probabilities(weights, items), patterns.expand(probabilities(weights, patterns)), atol=TOLERANCE)
+def test_permuted_classes_and_lfs_with_their_shares_permute_probabilities(weights):
+    votes, _ = draw_votes()
+    balance, accuracies = np.array([0.5, 0.2, 0.3]), np.linspace(0.5, 0.95, 6)
+    classes, lfs = np.array([2, 0, 1]), np.array([3, 0, 5, 1, 4, 2])
+    plain = by_item(weights, votes, 3, class_balance=balance, lf_accuracies=accuracies)
+    renamed = np.where(votes >= 0, np.argsort(classes)[votes], -1)[:, lfs]
+    found = by_item(weights, renamed, 3, class_balance=balance[classes], lf_accuracies=accuracies[lfs])
+    assert_allclose(found, plain[:, classes], atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("place", [0, 3, 6])
 def test_probabilities_when_an_lf_never_votes_are_those_without_it(weights, place):
     votes, _ = draw_votes()
     more = np.insert(votes, place, -1, axis=1)
-    assert_array_equal(by_item(weights, more, 3), by_item(weights, votes, 3))
+    assert_allclose(by_item(weights, more, 3), by_item(weights, votes, 3), rtol=0, atol=1e-12)
 
 
 def test_probabilities_of_rows_without_votes_are_uniform_and_change_no_other(weights):
@@ -168,33 +179,132 @@ def test_probabilities_of_rows_without_votes_are_uniform_and_change_no_other(wei
     kept = np.delete(np.arange(len(silent)), [0, 8, len(silent) - 1])
     more = by_item(weights, silent, 3)
     assert_allclose(more[[0, 8, -1]], 1 / 3)
-    assert_allclose(more[kept], by_item(weights, votes, 3), atol=TOLERANCE)
+    assert_allclose(more[kept], by_item(weights, votes, 3), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("k", [2, 5])
-def test_probabilities_where_nobody_votes_are_uniform(weights, k):
-    assert_allclose(by_item(weights, np.full((4, 3), -1), k), 1 / k)
+# More items are more evidence, up to a point.
 
 
-def test_rows_of_no_items_are_labeled_and_change_no_other(weights):
-    patterns = to_patterns(draw_votes()[0], 3)
-    rows = [{0: 0, 1: 2}, {5: 1}, {}]
-    beside = explain._extend(patterns, np.arange(patterns.n_patterns), rows, weight=0)
-    found = probabilities(weights, beside)
-    assert_allclose(found[: patterns.n_patterns], probabilities(weights, patterns), atol=1e-12)
-    assert_allclose(found.sum(1), 1)
-    assert found[-3].std() > 0
-    assert_allclose(found[-1], 1 / 3)
+def test_scale_counts_all_votes_up_to_a_typical_number_for_each_lf():
+    votes, voting = np.array([50.0, 300.0, 40_000.0]), np.array([1.0, 3.0, 4.0])
+    assert_allclose(find_scale(np, votes, voting), [1, 1, TYPICAL * 4 / 40_000])
 
 
-def test_vote_that_only_rows_of_no_items_have_is_no_evidence(weights):
-    votes, _ = draw_votes()
-    votes[:, 5] = np.where(votes[:, 5] == 2, -1, votes[:, 5])
-    patterns = to_patterns(votes, 3)
-    beside = explain._extend(patterns, np.arange(patterns.n_patterns), [{5: 2, 1: 0}, {1: 0}], weight=0)
-    evidence = unrolled.forward(weights, Ballots.from_patterns(beside))
-    assert_array_equal(evidence.table[5 * 3 + 2], 0)
-    assert evidence.table[5 * 3].any()
+def test_probabilities_of_a_set_with_typical_votes_are_unchanged_when_every_item_is_repeated(weights):
+    patterns = to_patterns(draw_votes(n=3000)[0], 3)
+    assert patterns.counts @ np.diff(patterns.starts) > TYPICAL * 6
+    repeated, network = replace(patterns, counts=patterns.counts * 1000), UnrolledNetwork(weights)
+    one, other = (network.read_at_once(each, None)[1] for each in (patterns, repeated))
+    assert_allclose(one, other, rtol=0, atol=1e-12)
+
+
+def test_items_of_a_small_set_that_are_repeated_are_more_evidence(weights):
+    patterns = to_patterns(draw_votes(n=20)[0], 3)
+    repeated, network = replace(patterns, counts=patterns.counts * 5), UnrolledNetwork(weights)
+    one, other = (network.read_at_once(each, None)[1] for each in (patterns, repeated))
+    assert np.abs(one - other).max() > 1e-3
+
+
+# Chunks.
+
+
+def cut_up(patterns, seed, parts=5):
+    """Chunks of patterns in a random order, the counts of each pattern shared among several rows and chunks."""
+    rng = np.random.default_rng(seed)
+    row = np.repeat(np.arange(patterns.n_patterns), patterns.counts)
+    chunk = rng.integers(0, parts, len(row))
+    chunks = []
+    for part in range(parts):
+        rows = rng.permutation(row[chunk == part])
+        once = rows[: len(rows) // 2]  # these are not grouped
+        grouped, counts = np.unique(rows[len(rows) // 2 :], return_counts=True)
+        joined = patterns.take(np.concatenate([once, grouped]))
+        chunks.append(replace(joined, counts=np.concatenate([np.ones(len(once), np.int64), counts])))
+    return chunks
+
+
+def read_chunks(network, chunks, patterns, gold):
+    return read(network, lambda sums: reduce(add_sums, map(sums, chunks)), patterns.n_lfs, patterns.n_classes, gold)
+
+
+def assert_same_state(network, one, other, atol=1e-10):
+    arrays, others = network.to_arrays(one), network.to_arrays(other)
+    assert arrays.keys() == others.keys()
+    for name, array in arrays.items():
+        assert_allclose(array, others[name], rtol=0, atol=atol, err_msg=name)
+
+
+@pytest.mark.parametrize("has_gold", [False, True])
+@pytest.mark.parametrize("shares", SHARES)
+@pytest.mark.parametrize("n", [40, 4000])
+def test_state_read_in_chunks_is_the_state_read_at_once(weights, n, shares, has_gold):
+    votes, truth = draw_votes(n=n, coverage=0.8)
+    patterns, network = to_patterns(votes, 3), UnrolledNetwork(weights, **SHARES[shares])
+    assert n < 100 or patterns.counts.max() > 10
+    gold = to_gold(patterns, count_gold(patterns, truth)) if has_gold else None
+    whole, found = network.read_at_once(patterns, gold)
+    assert_array_equal(found, network.probabilities(patterns, whole))
+    for seed in range(3):
+        assert_same_state(network, read_chunks(network, cut_up(patterns, seed), patterns, gold), whole)
+
+
+@pytest.mark.parametrize("k", [2, 40])
+def test_state_of_few_and_of_many_classes_read_in_chunks_is_that_read_at_once(weights, k):
+    votes, _ = draw_votes(n=400, k=k, coverage=0.9)
+    patterns, network = to_patterns(votes, k), UnrolledNetwork(weights)
+    whole, _ = network.read_at_once(patterns, None)
+    assert_same_state(network, read_chunks(network, cut_up(patterns, 0), patterns, None), whole)
+
+
+def test_state_of_packed_votes_read_in_chunks_is_that_read_at_once(weights):
+    votes, _ = draw_votes(n=20_000, m=14, k=2, coverage=0.95)
+    patterns, network = to_patterns(votes, 2), UnrolledNetwork(weights)
+    items = Votes.from_array(votes, n_classes=2).rows
+    rows = Patterns(items.starts, items.lf, items.vote, np.ones(20_000, np.int64), 14, 2)
+    assert isinstance(VoteTable.from_patterns(rows).layout, PackedVotes)
+    whole, _ = network.read_at_once(rows, None)
+    assert_same_state(network, read_chunks(network, cut_up(patterns, 0), patterns, None), whole)
+
+
+def test_number_of_passes_is_that_of_steps_and_of_rounds_of_known_shares(weights):
+    assert UnrolledNetwork(weights).n_passes == weights.header["steps"]
+    for shares in ("balance", "accuracies", "both"):
+        assert UnrolledNetwork(weights, **SHARES[shares]).n_passes == weights.header["steps"] + SHARE_ROUNDS
+
+
+def test_reading_can_be_pickled_between_passes(weights):
+    votes, truth = draw_votes()
+    patterns, network = to_patterns(votes, 3), UnrolledNetwork(weights)
+    gold = to_gold(patterns, count_gold(patterns, truth))
+    network, state = pickle.loads(pickle.dumps((network, network.start(6, 3, gold))))
+    for _ in range(network.n_passes):
+        state = pickle.loads(pickle.dumps(network.advance(state, network.sums(patterns, state))))
+    assert_same_state(network, state, network.read_at_once(patterns, gold)[0], atol=0)
+
+
+def draw_layouts(n, m, k, seed=0):
+    rng = np.random.default_rng([n, m, k, seed])
+    votes = np.where(rng.random((n, m)) < 0.8, rng.integers(0, k, (n, m)), -1)
+    votes[np.arange(n), rng.integers(0, m, n)] = 0  # every row has a vote
+    rows = Votes.from_array(votes, n_classes=k).rows
+    sparse = SparseVotes(rows.starts, rows.lf * k + rows.vote, m * k)
+    return votes, sparse, PackedVotes(rows.starts, rows.lf, rows.vote, m, k)
+
+
+@pytest.mark.parametrize(("n", "m", "k"), [(3000, 5, 2), (500, 61, 2), (300, 13, 4), (200, 3, 100), (1, 1, 1)])
+def test_sums_over_rows_and_over_nodes_are_those_of_a_matrix_product(n, m, k):
+    votes, *layouts = draw_layouts(n, m, k)
+    marks = (votes[:, :, None] == np.arange(k)).reshape(n, m * k).astype(float)
+    rng = np.random.default_rng(0)
+    table, values = rng.normal(size=(m * k, 3)), rng.normal(size=(n, 3))
+    for layout in layouts:
+        blocks = list(layout.sum_by_row(table))
+        assert_array_equal(np.concatenate([np.arange(n)[block] for block, _ in blocks]), np.arange(n))
+        assert_allclose(np.concatenate([sums for _, sums in blocks]), marks @ table, atol=1e-12)
+        assert_allclose(layout.sum_by_node(values), marks.T @ values, atol=1e-9)
+
+
+# Odd sets.
 
 
 ODD = {
@@ -219,261 +329,317 @@ def test_odd_votes_give_distributions(weights, odd):
     assert_allclose(found.sum(1), 1)
 
 
-@pytest.mark.parametrize("told", [False, True])
-@pytest.mark.parametrize("k", [2, 4])
-def test_contributions_and_bias_add_up_to_the_logits(weights, k, told):
-    votes, truth = draw_votes(k=k)
-    patterns = to_patterns(votes, k)
-    ballots = Ballots.from_patterns(patterns, draw_gold(patterns, truth) if told else None)
-    evidence = unrolled.forward(weights, ballots)
-    summed = evidence.bias + ballots.by_row(evidence.contributions(ballots))
-    assert_allclose(summed, evidence.logits(ballots), rtol=0, atol=1e-12)
+@pytest.mark.parametrize("k", [2, 5])
+def test_probabilities_where_nobody_votes_are_uniform(weights, k):
+    assert_allclose(by_item(weights, np.full((4, 3), -1), k), 1 / k)
 
 
-def test_contributions_of_a_model_of_two_classes_add_up_to_its_log_odds(model):
-    votes, _ = draw_votes(k=2)
-    patterns = to_patterns(votes, 2)
-    fitted = model(n_classes=2)
-    shares = fitted._pattern_probabilities(patterns)
-    evidence = unrolled.forward(fitted._current(), Ballots.from_patterns(patterns))
-    summed = np.bincount(patterns.row, fitted._contributions(patterns)[:, 1], minlength=patterns.n_patterns)
-    log_odds = np.log(shares[:, 1] / shares[:, 0]) - (evidence.bias[1] - evidence.bias[0])
-    assert_allclose(summed[patterns.has_votes], log_odds[patterns.has_votes], atol=1e-9)
+def test_one_class_is_certain(weights):
+    votes = np.array([[0, -1], [-1, -1]])
+    assert_array_equal(by_item(weights, votes, 1), [[1.0], [1.0]])
 
 
-def test_explanation_of_an_item_has_the_exact_contributions(model):
+def test_rows_of_no_items_change_nothing(weights):
+    patterns, network = to_patterns(draw_votes()[0], 3), UnrolledNetwork(weights)
+    more = to_patterns(np.r_[draw_votes()[0], draw_votes(seed=5)[0]], 3)
+    index = patterns.find(more)
+    counts = np.zeros(more.n_patterns, np.int64)
+    counts[index] = patterns.counts
+    state = network.read_at_once(replace(more, counts=counts, inverse=None), None)[0]
+    assert_same_state(network, state, network.read_at_once(patterns, None)[0])
+
+
+# New rows.
+
+
+def test_rows_alone_and_in_any_batch_have_the_same_probabilities(weights):
+    network, new = UnrolledNetwork(weights), to_patterns(draw_votes(n=300, seed=3)[0], 3)
+    state = read_at_once(network, *draw_votes()[:1], 3, some_known(draw_votes()[1]))
+    together = network.probabilities(new, state)
+    alone = np.concatenate([network.probabilities(new.take(np.array([i])), state) for i in range(new.n_patterns)])
+    backwards = network.probabilities(new.take(np.arange(new.n_patterns)[::-1]), state)[::-1]
+    assert_allclose(alone, together, rtol=0, atol=1e-12)
+    assert_allclose(backwards, together, rtol=0, atol=1e-12)
+
+
+def judge(network, state, rows, k=3):
+    patterns = to_patterns(rows, k)
+    return patterns.expand(network.probabilities(patterns, state))
+
+
+def test_vote_of_a_silent_lf_is_worth_the_average_vote_for_its_class(weights):
     votes, _ = draw_votes()
-    item, fitted = int((votes >= 0).sum(1).argmax()), model()
-    patterns = to_patterns(votes, 3)
-    place = patterns.inverse[item]
-    exact = fitted._contributions(patterns)[patterns.starts[place] : patterns.starts[place + 1]]
-    explained = fitted.explain(votes, item)
-    found = sorted(part.log_odds for part in explained.contributions)
-    assert_allclose(found, sorted(exact[:, explained.label]))
+    network = UnrolledNetwork(weights)
+    state = read_at_once(network, np.column_stack([votes, np.full(120, -1)]), 3)
+    table = state.evidence.table.reshape(7, 3, 3)
+    for v in range(3):
+        cast = (votes == v).sum(0)
+        assert_allclose(table[6, v], cast @ table[:6, v] / cast.sum(), atol=1e-12)
+    assert judge(network, state, [[-1] * 6 + [1]])[0].argmax() == 1
 
 
-def test_contributions_to_a_single_class_are_zero(model):
-    votes = np.zeros((4, 3), int)
-    explained = model(n_classes=1).explain(votes, 0)
-    assert [part.log_odds for part in explained.contributions] == [0, 0, 0]
+def test_vote_that_an_lf_never_cast_is_worth_the_average_vote_for_that_class(weights):
+    votes, _ = draw_votes()
+    votes[:, 5] = np.where(votes[:, 5] == 2, -1, votes[:, 5])
+    state = read_at_once(UnrolledNetwork(weights), votes, 3)
+    table, cast = state.evidence.table.reshape(6, 3, 3), (votes == 2).sum(0)
+    assert cast[5] == 0
+    assert_allclose(table[5, 2], cast @ table[:, 2] / cast.sum(), atol=1e-12)
 
 
-def test_sums_over_chunks_of_rows_add_up_to_those_over_all(weights):
+def test_votes_for_a_class_that_nobody_voted_for_are_worth_those_of_an_average_class(weights):
+    votes, truth = draw_votes(k=3)
+    network, known = UnrolledNetwork(weights), np.where(np.arange(120) % 9 == 0, 3, -1)  # the class has gold alone
+    state = read_at_once(network, votes, 4, known)
+    table = state.evidence.table.reshape(6, 4, 4)
+    cast = np.stack([(votes == v).sum(0) for v in range(4)], 1)
+    own = (cast * table[:, np.arange(4), np.arange(4)]).sum() / cast.sum()
+    others = ((cast[:, :, None] * table).sum() - own * cast.sum()) / 3 / cast.sum()
+    assert_allclose(table[:, 3, 3], own)
+    assert_allclose(table[:, 3, :3], others)
+    assert np.isfinite(judge(network, state, np.full((1, 6), 3), 4)).all()
+
+
+def test_majority_wins_in_the_state_of_a_set_without_votes(weights):
+    network = UnrolledNetwork(weights)
+    state = read_at_once(network, np.full((4, 3), -1), 3)
+    assert_allclose(state.evidence.table, PLAIN_VOTE * np.tile(np.eye(3), (3, 1)))
+    assert judge(network, state, [[2, 2, 0], [1, -1, -1]]).argmax(1).tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("has_gold", [False, True])
+def test_state_as_arrays_and_back_is_the_same(weights, has_gold):
     votes, truth = draw_votes()
-    patterns = to_patterns(votes, 3)
-    gold, half = draw_gold(patterns, truth), patterns.n_patterns // 2
-    whole = Ballots.from_patterns(patterns, gold)
-    evidence = unrolled.forward(weights, whole)
-
-    def part(kept):
-        rows = patterns.rows.take(kept)
-        chunk = replace(
-            patterns, starts=rows.starts, lf=rows.lf, vote=rows.vote, counts=patterns.counts[kept], inverse=None
-        )
-        return Ballots.from_patterns(chunk, gold[kept])
-
-    chunks = [part(np.arange(half)), part(np.arange(half, patterns.n_patterns))]
-    for sums in (
-        unrolled.count,
-        lambda rows: unrolled.believe(rows, None),
-        lambda rows: unrolled.believe(rows, evidence),
-    ):
-        together, *apart = (sums(rows) for rows in (whole, *chunks))
-        for name in together.__dataclass_fields__:
-            assert_allclose(sum(getattr(part, name) for part in apart), getattr(together, name))
+    network = UnrolledNetwork(weights, **SHARES["both"])
+    state = read_at_once(network, votes, 3, some_known(truth) if has_gold else None)
+    arrays = network.to_arrays(state)
+    assert ("gold.counts" in arrays) == has_gold
+    assert all(array.dtype in (np.float64, np.int64) for array in arrays.values())
+    again = network.from_arrays({name: array.copy() for name, array in arrays.items()})
+    for name, array in network.to_arrays(again).items():
+        assert_array_equal(array, arrays[name])
+    new = to_patterns(np.r_[votes, draw_votes(seed=4)[0]], 3)
+    assert_array_equal(network.probabilities(new, again), network.probabilities(new, state))
 
 
-def test_gold_moves_its_pattern_towards_it(model):
+# Explanations.
+
+
+@pytest.mark.parametrize("has_gold", [False, True])
+@pytest.mark.parametrize("k", [2, 4])
+def test_contributions_and_bias_add_up_to_the_logits(weights, k, has_gold):
+    votes, truth = draw_votes(k=k)
+    network, patterns = UnrolledNetwork(weights), to_patterns(votes, k)
+    state = read_at_once(network, votes, k, some_known(truth) if has_gold else None)
+    added = network.contributions(patterns, state)
+    assert added.shape == (len(patterns.lf), k)
+    logits = np.tile(state.evidence.bias, (patterns.n_patterns, 1))
+    np.add.at(logits, patterns.row, added)
+    beliefs = network.probabilities(patterns, replace(state, gold=None))
+    assert_allclose(softmax(logits)[patterns.has_votes], beliefs[patterns.has_votes], rtol=0, atol=1e-12)
+
+
+def test_explanation_of_an_item_has_the_exact_contributions(weights):
     votes, _ = draw_votes()
-    plain = model(n_classes=3).predict_proba(votes)
+    item, network, patterns = int((votes >= 0).sum(1).argmax()), UnrolledNetwork(weights), to_patterns(votes, 3)
+    first, last = patterns.starts[patterns.inverse[item] :][:2]
+    added = network.contributions(patterns, read_at_once(network, votes, 3))[first:last]
+    explained = hl.HyperLabelModel(weights=weights).explain(votes, item)
+    relative = added - (added.sum(1, keepdims=True) - added) / 2
+    assert_allclose(sorted(part.log_odds for part in explained.contributions), sorted(relative[:, explained.label]))
+
+
+# Gold.
+
+
+def read_with_gold_in_rows(weights, patterns, gold):
+    """Probabilities after the last step, by definition: gold is known of the items of a row. (p, k)."""
+    k, votes = patterns.n_classes, VoteTable.from_patterns(patterns)
+    marks = (patterns.to_array()[:, :, None] == np.arange(k)).reshape(patterns.n_patterns, -1).astype(float)
+    cast = marks.reshape(patterns.n_patterns, -1, k).sum(1)
+    n = marks.T @ patterns.counts
+    number = np.flatnonzero(n)
+    nodes = describe_nodes(
+        NumpyBackend(),
+        k,
+        patterns.n_lfs,
+        lf=number // k,
+        vote=number % k,
+        of_set=np.zeros(len(number), np.intp),
+        n=n[number],
+        items=np.array([float(patterns.counts.sum())]),
+        voting=np.array([float(len(np.unique(patterns.lf)))]),
+        gold=(marks.T @ gold.sum(1))[number],
+    )
+    belief = (cast + START) / (cast.sum(1, keepdims=True) + START * k)
+    steps = weights.header["steps"]
+    for number_of_step in range(steps):
+        items = (patterns.counts - gold.sum(1))[:, None] * belief + gold
+        class_counts = nodes.scale * (marks.T @ items)[number]
+        linear, last = NumpyLinear(weights, number_of_step), number_of_step == steps - 1
+        step = advance(linear, nodes, class_counts, nodes.scale * items.sum(0)[None], last=last)
+        table = np.zeros((marks.shape[1], k))
+        table[number] = step.evidence
+        factor = step.scale * votes.size[:, None] ** step.power
+        belief = softmax(step.bias + factor * (marks @ table))
+    return (step.gold_weight * belief + gold) / (step.gold_weight + gold.sum(1, keepdims=True))
+
+
+@pytest.mark.parametrize("every", [2, 7])
+@pytest.mark.parametrize("k", [2, 5])
+def test_gold_put_in_the_place_of_beliefs_is_gold_in_its_rows(weights, k, every):
+    votes, truth = draw_votes(n=600, k=k)
+    kept = (votes >= 0).any(1)
+    patterns = to_patterns(votes[kept], k)
+    gold = count_gold(patterns, truth[kept], every)
+    network = UnrolledNetwork(weights)
+    found = network.probabilities(patterns, network.read_steps(patterns, to_gold(patterns, gold)))
+    assert_allclose(found, read_with_gold_in_rows(weights, patterns, gold), atol=TOLERANCE)
+
+
+def test_gold_moves_its_pattern_towards_it(weights):
+    votes, _ = draw_votes()
+    plain = by_item(weights, votes, 3)
     item = int((votes >= 0).sum(1).argmax())
     unlikely = int(plain[item].argmin())
-    told = model(n_classes=3).fit(votes, {item: unlikely}).predict_proba(votes)
-    assert told[item, unlikely] > plain[item, unlikely] + 0.05
+    known = np.where(np.arange(120) == item, unlikely, -1)
+    assert by_item(weights, votes, 3, known)[item, unlikely] > plain[item, unlikely] + 0.05
 
 
-def test_more_gold_of_a_pattern_tends_to_its_shares_by_their_roots(model):
+def test_more_gold_of_a_pattern_tends_to_its_shares_by_their_roots(weights):
     votes = np.concatenate([draw_votes()[0], np.zeros((1000, 6), int)])
     shares, distances = np.array([0.2, 0.5, 0.3]), []
     limit = np.sqrt(shares) / np.sqrt(shares).sum()  # a class of few gold items counts for more
     for size in (10, 100, 1000):
-        gold = {120 + i: int(c) for i, c in enumerate(np.repeat([0, 1, 2], (shares * size).astype(int)))}
-        distances.append(np.abs(model().fit(votes, gold).predict_proba(votes)[-1] - limit).max())
+        known = np.full(1120, -1)
+        known[120 : 120 + size] = np.repeat([0, 1, 2], (shares * size).astype(int))
+        distances.append(np.abs(by_item(weights, votes, 3, known)[-1] - limit).max())
     assert distances[0] > distances[1] > distances[2]
     assert distances[2] < 0.02
 
 
-def test_gold_changes_what_an_lf_is_worth_elsewhere(model):
+def test_gold_changes_what_an_lf_is_worth_elsewhere(weights):
     votes, _ = draw_votes()
-    item = np.flatnonzero((votes[:, 1] >= 0) & ((votes >= 0).sum(1) > 2))
-    gold = {int(i): int((votes[i, 1] + 1) % 3) for i in item[::2]}
-    same = [(votes[list(gold)] == row).all(1).any() for row in votes]
-    others = np.flatnonzero((votes[:, 1] >= 0) & ~np.array(same))
-    plain, told = model().predict_proba(votes), model().fit(votes, gold).predict_proba(votes)
+    items = np.flatnonzero((votes[:, 1] >= 0) & ((votes >= 0).sum(1) > 2))[::2]
+    known = np.full(120, -1)
+    known[items] = (votes[items, 1] + 1) % 3
+    same = np.array([(votes[items] == row).all(1).any() for row in votes])
+    others = np.flatnonzero((votes[:, 1] >= 0) & ~same)
+    plain, told = by_item(weights, votes, 3), by_item(weights, votes, 3, known)
     assert np.abs(plain - told)[others].max() > 0.01
 
 
-def test_gold_of_votes_that_fit_saw_tells_of_the_same_patterns_elsewhere(model):
+def test_gold_of_a_pattern_is_looked_up_wherever_it_occurs(weights):
     votes, truth = draw_votes()
-    fitted = model().fit(votes, {i: int(c) for i, c in enumerate(truth[:60])})
-    assert np.abs(fitted.predict_proba(votes[:30]) - model().predict_proba(votes[:30])).max() > 0.1
+    network = UnrolledNetwork(weights)
+    state = read_at_once(network, votes, 3, some_known(truth))
+    new = to_patterns(np.r_[votes[:30], draw_votes(seed=9)[0][:30]], 3)
+    gold = to_patterns(votes, 3)
+    counts = count_gold(gold, truth)
+    weight, worth = state.evidence.gold_weight, state.evidence.gold_worth
+    beliefs = network.probabilities(new, replace(state, gold=None))
+    index = new.find(gold)
+    known = np.where((index >= 0)[:, None] & new.has_votes[:, None], counts[index], 0) * worth
+    expected = (weight * beliefs + known) / (weight + known.sum(1, keepdims=True))
+    assert known.any()
+    assert_allclose(network.probabilities(new, state), expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("told", [{}, {3: 1, 4: 0, 9: 2}])
-def test_model_saved_and_loaded_predicts_the_same(model, tmp_path, told):
-    votes, _ = draw_votes()
-    fitted = model(tie_break="abstain").fit(votes, told or None)
-    fitted.save(tmp_path / "model.safetensors")
-    loaded = hl.HyperLabelModel.load(tmp_path / "model.safetensors")
-    assert loaded.tie_break == "abstain"
-    for some in (votes, votes[:10], draw_votes(seed=1)[0]):
-        assert_array_equal(loaded.predict_proba(some), fitted.predict_proba(some))
-
-
-def test_model_saved_with_gold_on_items_without_votes_alone_loads(model, tmp_path):
-    votes = np.insert(draw_votes()[0], 0, -1, axis=0)
-    model().fit(votes, {0: 1}).save(tmp_path / "model.safetensors")
-    loaded = hl.HyperLabelModel.load(tmp_path / "model.safetensors")
-    assert_array_equal(loaded.predict_proba(votes), model().predict_proba(votes))
-
-
-def gap(evidence, told):
+def gap(evidence, votes, gold):
     """How far the classes of gold items are from what is expected, node by node, rare classes counting for more."""
-    gold = told.gold / np.sqrt(told.gold.sum(0) + 1)
-    expected = gold.sum(1, keepdims=True) * softmax(evidence.logits(told))
-    return np.abs(told.mass(gold) - told.mass(expected)).sum()
+    weighted = gold / np.sqrt(gold.sum(0) + 1)
+    expected = weighted.sum(1, keepdims=True) * evidence.beliefs(votes)
+    return np.abs(votes.layout.sum_by_node(weighted) - votes.layout.sum_by_node(expected)).sum()
 
 
 def test_matched_evidence_expects_the_classes_of_gold_items(weights):
     votes, truth = draw_votes(n=3000)
-    patterns = to_patterns(votes, 3)
-    told = Ballots.from_patterns(patterns, draw_gold(patterns, truth, every=2))
-    before = unrolled.forward(weights, told)
-    after = unrolled.match_gold(before, told)
-    assert gap(after, told) < 0.8 * gap(before, told)
+    kept = (votes >= 0).any(1)
+    patterns = to_patterns(votes[kept], 3)
+    gold = to_gold(patterns, count_gold(patterns, truth[kept], every=2))
+    table, before = VoteTable.from_patterns(gold.patterns), UnrolledNetwork(weights).read_steps(patterns, gold).evidence
+    after = match_gold(before, table, gold.counts)
+    assert gap(after, table, gold.counts) < 0.8 * gap(before, table, gold.counts)
 
 
-def test_gold_of_an_lf_that_is_always_wrong_turns_its_votes_on_other_patterns(model):
+def test_gold_of_an_lf_that_is_always_wrong_turns_its_votes_on_other_patterns(weights):
     """The LF alone on an item says class 0; gold, on items where others vote too, says it never is."""
     rng = np.random.default_rng(0)
     votes = np.full((600, 5), -1)
     votes[:, 0] = 0
     votes[:500, 1:] = np.where(rng.random((500, 4)) < 0.5, rng.integers(0, 2, (500, 4)), -1)
-    wrong = {i: 1 for i in range(0, 500, 2)}
-    alone, told = model(n_classes=2).predict_proba(votes)[-1], model(n_classes=2).fit(votes, wrong).predict_proba(votes)
-    assert told[-1, 0] < alone[0] - 0.1
+    known = np.where((np.arange(600) < 500) & (np.arange(600) % 2 == 0), 1, -1)
+    alone, told = by_item(weights, votes, 2)[-1], by_item(weights, votes, 2, known)[-1]
+    assert told[0] < alone[0] - 0.1
 
 
-def test_gold_of_patterns_that_other_votes_lack_still_counts(model):
-    """What was learned from gold about LFs holds for votes in which no pattern of the gold items occurs."""
-    votes, _ = draw_votes(n=300, m=6, coverage=1.0)
-    told = model(n_classes=3).fit(votes, {i: int(votes[i, 1] + 1) % 3 for i in range(300) if votes[i, 1] >= 0})
-    others = np.full((60, 6), -1)
-    others[:, 1], others[:, 3] = np.arange(60) % 3, np.arange(60) // 3 % 3
-    plain = model(n_classes=3).predict_proba(others)
-    row, next_class = np.arange(60), (others[:, 1] + 1) % 3
-    assert told.predict_proba(others)[row, next_class].mean() > plain[row, next_class].mean() + 0.1
-
-
-def test_rare_class_keeps_a_pattern_that_gold_splits(model):
+def test_rare_class_keeps_a_pattern_that_gold_splits(weights):
     """Class 1 has a tenth of the gold, and two fifths of that of one pattern: there it is the label."""
     votes = np.zeros((1000, 3), int)
     votes[:200] = [[0, 1, 1]]
-    known = {i: int(i < 80) for i in range(1000)}
-    labels = model(n_classes=2).fit(votes, known).predict(votes)
-    assert labels[0] == 1
-    assert labels[-1] == 0
+    labels = by_item(weights, votes, 2, (np.arange(1000) < 80).astype(int)).argmax(1)
+    assert (labels[0], labels[-1]) == (1, 0)
 
 
-def test_gold_of_one_item_or_of_one_class_is_taken(model):
+def test_gold_of_one_item_or_of_one_class_is_taken(weights):
     votes, _ = draw_votes()
     item = int((votes >= 0).sum(1).argmax())
-    for known in ({item: 1}, {i: 1 for i in range(len(votes))}):
-        found = model(n_classes=3).fit(votes, known).predict_proba(votes)
+    for known in (np.where(np.arange(120) == item, 1, -1), np.ones(120, int)):
+        found = by_item(weights, votes, 3, known)
         assert np.isfinite(found).all()
         assert_allclose(found.sum(1), 1)
-        assert found[item].argmax() == 1 or len(known) == 1
+        assert found[item].argmax() == 1 or (known >= 0).sum() == 1
 
 
-def shares_of(model, votes):
+def test_gold_on_items_without_votes_changes_nothing(weights):
+    votes = np.insert(draw_votes()[0], 0, -1, axis=0)
+    known = np.where(np.arange(121) == 0, 1, -1)
+    patterns, network = to_patterns(votes, 3), UnrolledNetwork(weights)
+    gold = to_gold(patterns, patterns.count_labels(known))
+    assert gold.counts.sum() == 1
+    state, found = network.read_at_once(patterns, gold)
+    assert state.gold is None
+    assert_array_equal(found, network.read_at_once(patterns, None)[1])
+
+
+# Known shares.
+
+
+def shares_of(weights, votes, **shares):
     """Expected share of each class among the items with votes, and of each LF's right votes. (k,), (m,)."""
-    believed = model.predict_proba(votes)
+    believed = by_item(weights, votes, 3, **shares)
     cast = votes >= 0
     own = np.take_along_axis(believed, np.maximum(votes, 0), axis=1)
     return believed[cast.any(1)].mean(0), (own * cast).sum(0) / cast.sum(0)
 
 
-def test_known_class_balance_is_the_share_of_each_class(model):
+def test_known_class_balance_is_the_share_of_each_class(weights):
     votes, _ = draw_votes(n=400)
     balance = np.array([0.7, 0.1, 0.2])
-    plain, _ = shares_of(model(n_classes=3), votes)
-    matched, _ = shares_of(model(n_classes=3, class_balance=balance), votes)
+    plain, _ = shares_of(weights, votes)
+    matched, _ = shares_of(weights, votes, class_balance=balance)
     assert np.abs(plain - balance).max() > 0.1
     assert_allclose(matched, balance, atol=0.01)
 
 
-def test_known_accuracies_are_the_shares_of_right_votes(model):
+def test_known_accuracies_are_the_shares_of_right_votes(weights):
     votes, _ = draw_votes(n=2000)
-    accuracies = [0.9, 0.4, None, 0.7, np.nan, 0.6]
+    accuracies = np.array([0.9, 0.4, np.nan, 0.7, np.nan, 0.6])
     known = np.array([0, 1, 3, 5])
-    _, plain = shares_of(model(n_classes=3), votes)
-    _, matched = shares_of(model(n_classes=3, lf_accuracies=accuracies), votes)
-    wanted = np.array(accuracies, float)[known]
-    assert np.abs(matched[known] - wanted).max() < 0.3 * np.abs(plain[known] - wanted).max()
+    _, plain = shares_of(weights, votes)
+    _, matched = shares_of(weights, votes, lf_accuracies=accuracies)
+    assert np.abs(matched - accuracies)[known].max() < 0.3 * np.abs(plain - accuracies)[known].max()
 
 
-def test_known_shares_and_gold_are_taken_together(model):
+def test_known_shares_and_gold_are_taken_together(weights):
     votes, truth = draw_votes()
-    known = {i: int(truth[i]) for i in range(0, 120, 3)}
-    shares = {"class_balance": [0.2, 0.3, 0.5], "lf_accuracies": np.full(6, 0.8)}
-    both = model(n_classes=3, **shares).fit(votes, known).predict_proba(votes)
-    for other in (model(n_classes=3, **shares), model(n_classes=3).fit(votes, known)):
-        assert np.abs(both - other.predict_proba(votes)).max() > 0.01
+    known, shares = some_known(truth, 3), SHARES["both"]
+    both = by_item(weights, votes, 3, known, **shares)
+    for other in (by_item(weights, votes, 3, **shares), by_item(weights, votes, 3, known)):
+        assert np.abs(both - other).max() > 0.01
     assert_allclose(both.sum(1), 1)
 
 
-def test_permuted_classes_and_lfs_with_their_shares_permute_probabilities(model):
-    votes, _ = draw_votes()
-    balance, accuracies = np.array([0.5, 0.2, 0.3]), np.linspace(0.5, 0.95, 6)
-    classes, lfs = np.array([2, 0, 1]), np.array([3, 0, 5, 1, 4, 2])
-    plain = model(n_classes=3, class_balance=balance, lf_accuracies=accuracies).predict_proba(votes)
-    renamed = np.where(votes >= 0, np.argsort(classes)[votes], -1)[:, lfs]
-    found = model(n_classes=3, class_balance=balance[classes], lf_accuracies=accuracies[lfs]).predict_proba(renamed)
-    assert_allclose(found, plain[:, classes], atol=TOLERANCE)
-
-
-def test_known_shares_of_votes_nobody_cast_change_nothing(model):
-    votes = np.full((4, 3), -1)
-    found = model(n_classes=2, class_balance=[0.9, 0.1], lf_accuracies=[0.9, 0.8, 0.7]).predict_proba(votes)
-    assert_allclose(found, 0.5)
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"class_balance": [0.5, 0.5]}, r"class_balance is \[0.5, 0.5\]; expected one probability for each of the 3"),
-        ({"lf_accuracies": [0.5, 0.5]}, r"lf_accuracies has the shape \(2,\); expected one share for each of the 6"),
-        ({"lf_accuracies": [0.5, 0.5, 0.5, 1.5, 0.5, 0.5]}, "lf_accuracies has 1.5 at 3; expected a share"),
-        ({"lf_accuracies": "high"}, "lf_accuracies is 'high'; expected one share"),
-    ],
-)
-@pytest.mark.parametrize("method", ["fit", "predict"])
-def test_shares_that_do_not_fit_the_votes_are_refused(model, params, message, method):
-    votes, _ = draw_votes()
-    with pytest.raises(hl.ParameterError, match=message):
-        getattr(model(n_classes=3, **params), method)(votes)
-
-
-@pytest.mark.parametrize("params", [{"class_balance": [0.5, 0.5]}, {"lf_accuracies": [0.7, 0.7]}])
-@pytest.mark.parametrize("method", ["fit", "predict"])
-def test_shares_are_refused_by_the_network_of_the_paper(params, method):
-    with pytest.raises(hl.ParameterError, match=f"{next(iter(params))} is given, but the weights 'hlm'"):
-        getattr(hl.HyperLabelModel("hlm", **params), method)([[0, 1], [1, 1]])
-
-
-def test_saved_model_keeps_its_known_shares(model, tmp_path):
-    votes, _ = draw_votes()
-    kept = model(n_classes=3, class_balance=np.array([0.5, 0.2, 0.3]), lf_accuracies=[0.9, None, np.nan, 0.5, 0.6, 0.7])
-    kept.fit(votes).save(tmp_path / "model.safetensors")
-    loaded = hl.HyperLabelModel.load(tmp_path / "model.safetensors")
-    assert_array_equal(loaded.predict_proba(votes), kept.predict_proba(votes))
+def test_known_shares_of_votes_nobody_cast_change_nothing(weights):
+    shares = {"class_balance": np.array([0.9, 0.1]), "lf_accuracies": np.array([0.9, 0.8, 0.7])}
+    assert_allclose(by_item(weights, np.full((4, 3), -1), 2, **shares), 0.5)

@@ -156,9 +156,10 @@ def _gather_block(values: Float64, index: Ints, starts: Ints) -> Float64:
     columns, sizes = values.shape[1], starts[1:] - starts[:-1]
     if columns <= _MANY_CLASSES:
         return np.add.reduceat(values.take(index, axis=0), starts[:-1])
-    if (sizes == sizes[0]).all():
-        return np.asarray(np.add.reduce(values.take(index, axis=0).reshape(len(sizes), -1, columns), axis=1))
     sums, bounds = np.empty((len(sizes), columns)), starts.tolist()
+    if (sizes == sizes[0]).all():
+        np.add.reduce(values.take(index, axis=0).reshape(len(sizes), -1, columns), axis=1, out=sums)
+        return sums
     for segment, (start, end) in enumerate(zip(bounds, bounds[1:], strict=False)):
         np.add.reduce(values.take(index[start:end], axis=0), axis=0, out=sums[segment])
     return sums

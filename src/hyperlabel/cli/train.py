@@ -71,8 +71,8 @@ def train(
     jobs = _count_jobs(runs, jobs)
     _check_folder(out, resume)
     check_resumable(chosen_recipe, out, runs)
-    with closing(train_runs(chosen_recipe, out, runs, jobs=jobs, resume=resume)) as done:
-        _show_progress(done, chosen_recipe.iterations * runs)
+    with closing(train_runs(chosen_recipe, out, runs, jobs=jobs, resume=resume)) as progress:
+        _show_progress(progress, chosen_recipe.iterations * runs)
     chosen = finish(chosen_recipe, out, runs)
     say(f"run {chosen.run} has the highest mean validation accuracy, {chosen.mean_accuracy:.4f}")
     weights = "" if fields["architecture"] == "mlp" else "weights.safetensors, "

@@ -10,8 +10,17 @@ from hyperlabel.errors import ParameterError
 from hyperlabel.priors import LABELED_PRIORS, PRIORS, IndependentPrior, PaperValidationPrior, Prior, UniformPrior
 from hyperlabel.theory.validity import Assumption
 
-_SIZES = ("max_cells", "width", "steps", "batch", "validation_sets")
-_COUNTS = (*_SIZES, "iterations", "patience", "log_every", "full_every")
+_POSITIVE = (
+    "max_cells",
+    "width",
+    "steps",
+    "iterations",
+    "batch",
+    "patience",
+    "log_every",
+    "validation_sets",
+    "full_every",
+)
 
 
 @dataclass(frozen=True)
@@ -72,7 +81,7 @@ class Recipe:
     balance_power: float = 0.3
 
     def __post_init__(self) -> None:
-        for name in _COUNTS:
+        for name in _POSITIVE:
             if getattr(self, name) < 1:
                 raise ParameterError(f"{name} is {getattr(self, name)}; expected at least 1")
         for name in ("candidates", "warmup", "seed", "quick_sets"):

@@ -1,4 +1,4 @@
-"""torch as the array library of the unrolled network."""
+"""The array library of the unrolled network in training: torch."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -36,11 +36,11 @@ class TorchGroups:
 
 @dataclass(frozen=True)
 class TorchBackend:
-    """torch, in float32 on the CPU."""
+    """The library torch, in float32 on the CPU."""
 
     @property
     def xp(self) -> Any:
-        """The functions of torch."""
+        """The module torch."""
         return torch
 
     def group(self, index: Tensor, size: int) -> TorchGroups:

@@ -1,6 +1,6 @@
 """What the network asks of an array library beyond the functions that NumPy and torch share by name."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -25,15 +25,11 @@ MANY_COLUMNS = 32  # from here on a row of an array is long enough to be added b
 
 
 class Groups(Protocol):
-    """Nodes by what they have in common."""
+    """Nodes by what they have in common; some groups may be empty."""
 
     @property
     def index(self) -> Array:
         """The group of each node. (q,)."""
-
-    @property
-    def size(self) -> int:
-        """Number of groups; some may be empty."""
 
     def sum(self, values: Array) -> Array:
         """Sums of the members of each group. (q, ...) -> (size, ...)."""
@@ -42,7 +38,7 @@ class Groups(Protocol):
         """The largest member of each group, none of which is negative. (q,) -> (size,)."""
 
 
-class Backend(Protocol):
+class Backend(Hashable, Protocol):
     """An array library."""
 
     @property

@@ -108,7 +108,7 @@ class SparseVotes:
 
     @cached_property
     def _by_node(self) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
-        """The nodes that vote (q,), the rows they vote on, node after node (e,), and where each begins (q + 1,)."""
+        """The nodes that vote (q,), the rows on which they do, node after node (e,), and their starts (q + 1,)."""
         sizes = np.bincount(self.node, minlength=self.n_nodes)
         voting = np.flatnonzero(sizes)
         row = np.arange(len(self.starts) - 1).repeat(self.starts[1:] - self.starts[:-1])
