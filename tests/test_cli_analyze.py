@@ -113,7 +113,9 @@ def test_report_writes_one_page_with_what_was_typed_escaped(hyperlabel, tmp_path
     (tmp_path / "v.csv").write_text(ESCAPED)
     done = hyperlabel("report", "v.csv", "-o", "r.html")
     assert done.code == 0
-    assert done.err.startswith("wrote r.html: ")
+    assert done.err.startswith(
+        "LFs: <b>x</b>, b, c; ignored: id; classes: ham 5, spam 4; abstain: empty 3\nwrote r.html: "
+    )
     page = (tmp_path / "r.html").read_text()
     assert "&lt;b&gt;x&lt;/b&gt;" in page
     assert "<b>x</b>" not in page

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from hyperlabel.cli.models import make_model
 from hyperlabel.cli.tables import Selection, Source, open_source, read_labels
-from hyperlabel.cli.terminal import console, output, say, say_warnings
+from hyperlabel.cli.terminal import console, output, say
 from hyperlabel.lf.analysis import LFAnalysis
 
 _HEADS = {  # column of the summary -> what stands over it, in as few letters as fit a terminal
@@ -31,7 +31,7 @@ def read_analysis(votes: str, selection: Selection, truth: str | None, model: st
     estimator = make_model(model)
     source = open_source(votes, selection.of_model(estimator), labels=[truth] if truth else [])
     known = None if truth is None else read_labels(truth, source, "truth")
-    with say_warnings(), console.status("looking at the votes without each LF"):
+    with console.status("looking at the votes without each LF"):
         analysis = LFAnalysis(source.votes, known, model=estimator)
         _ = analysis.labels, analysis.leave_one_out()
     return source, analysis

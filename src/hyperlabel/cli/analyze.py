@@ -2,31 +2,19 @@
 
 from typing import Annotated
 
-from hyperlabel.cli.options import (
-    ClassNames,
-    Delimiter,
-    Encoding,
-    LfNames,
-    LongNames,
-    ModelName,
-    Option,
-    TruthName,
-    VotesName,
-)
+from hyperlabel.cli.options import Manner, ModelName, Option, TableOptions, TruthName, VotesName
 
 OUT_HELP = "Write the table of LFs to a file as well: csv, tsv, JSON lines, parquet, Arrow."
 
 
 def analyze(
     votes: VotesName,
+    *,
     truth: TruthName = None,
     out: Annotated[str | None, Option("--out", "-o", metavar="FILE", help=OUT_HELP)] = None,
     model: ModelName = "hlm2",
-    classes: ClassNames = None,
-    lfs: LfNames = None,
-    long: LongNames = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
+    reading: TableOptions,
+    manner: Manner,
 ) -> None:
     """Show what each LF of VOTES is worth.
 
@@ -35,12 +23,13 @@ def analyze(
     """
     from hyperlabel.cli.analysis import lf_table, print_pairs, print_totals, read_analysis
     from hyperlabel.cli.tables import Selection, check_output
-    from hyperlabel.cli.terminal import output, say
+    from hyperlabel.cli.terminal import output, say, say_warnings
     from hyperlabel.tables import write_table
 
     check_output(out)
-    selection = Selection.parse(lfs=lfs, long=long, classes=classes, delimiter=delimiter, encoding=encoding)
-    _, analysis = read_analysis(votes, selection, truth, model)
+    with say_warnings(strict=manner.strict):
+        source, analysis = read_analysis(votes, Selection.parse(reading), truth, model)
+        say(source.taken.describe())
     summary = analysis.summary()
     output.print(lf_table(summary.to_polars()))
     print_pairs(analysis)

@@ -14,19 +14,14 @@ from hyperlabel.cli.demo import demo
 from hyperlabel.cli.export import export
 from hyperlabel.cli.fit import fit
 from hyperlabel.cli.label import label
+from hyperlabel.cli.options import spread
 from hyperlabel.cli.report import report
 from hyperlabel.cli.train import train
 from hyperlabel.errors import ParameterError
 
 app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-app.command()(label)
-app.command()(fit)
-app.command()(export)
-app.command()(analyze)
-app.command()(report)
-app.command()(compare)
-app.command()(train)
-app.command()(demo)
+for command in (label, fit, export, analyze, report, compare, train, demo):
+    app.command()(spread(command))
 
 
 def _version(asked: bool) -> None:

@@ -2,33 +2,20 @@
 
 from typing import Annotated
 
-from hyperlabel.cli.options import (
-    METRIC_HELP,
-    ClassNames,
-    Delimiter,
-    Encoding,
-    GoldName,
-    LfNames,
-    LongNames,
-    Option,
-    VotesName,
-    split_names,
-)
+from hyperlabel.cli.options import METRIC_HELP, GoldName, Manner, Option, TableOptions, VotesName, split_names
 
 TRUTH_HELP = "True classes, for the score; given in the same ways as gold."
 
 
 def compare(
     votes: VotesName,
+    *,
     truth: Annotated[str, Option(metavar="COLUMN|FILE", help=TRUTH_HELP)],
     gold: GoldName = None,
     models: Annotated[str | None, Option(metavar="A,B,...", help="Some models only, such as hlm,mv,ds.")] = None,
     metric: Annotated[str, Option(metavar="NAME", help=f"{METRIC_HELP}.")] = "accuracy",
-    classes: ClassNames = None,
-    lfs: LfNames = None,
-    long: LongNames = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
+    reading: TableOptions,
+    manner: Manner,
 ) -> None:
     """Compare all label models on VOTES.
 
@@ -37,13 +24,14 @@ def compare(
     """
     from hyperlabel.cli.comparison import choose_models, compare_models, read_truth, result_table
     from hyperlabel.cli.tables import Selection, open_source
-    from hyperlabel.cli.terminal import output, say
+    from hyperlabel.cli.terminal import output, say, say_warnings
     from hyperlabel.metrics import check_metric
 
     measure = check_metric(metric, "--metric")
     names = choose_models(split_names(models, "--models"), with_gold=gold is not None)
-    selection = Selection.parse(lfs=lfs, long=long, classes=classes, delimiter=delimiter, encoding=encoding)
-    source = open_source(votes, selection, labels=[truth, gold] if gold else [truth])
-    task = read_truth(source, truth, gold)
+    with say_warnings(strict=manner.strict):
+        source = open_source(votes, Selection.parse(reading), labels=[truth, gold] if gold else [truth])
+        task = read_truth(source, truth, gold)
+        say(source.taken.describe())
     output.print(result_table(compare_models(names, task, measure), measure, task.votes.n_classes))
     say(task.describe())

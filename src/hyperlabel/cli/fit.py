@@ -3,17 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from hyperlabel.cli.options import (
-    ClassNames,
-    Delimiter,
-    Encoding,
-    GoldName,
-    LfNames,
-    LongNames,
-    ModelName,
-    Option,
-    VotesName,
-)
+from hyperlabel.cli.options import GoldName, Manner, ModelName, Option, TableOptions, VotesName
 from hyperlabel.errors import ParameterError
 
 OUT_HELP = "The state, a .safetensors file; give it to `label --model` or to `export`."
@@ -22,15 +12,13 @@ BALANCE_HELP = "Known shares of the classes, such as 0.9,0.1, in the order of --
 
 def fit(
     votes: VotesName,
+    *,
     out: Annotated[str, Option("--out", "-o", metavar="FILE", help=OUT_HELP)],
     gold: GoldName = None,
     model: ModelName = "hlm2",
-    classes: ClassNames = None,
     class_balance: Annotated[str | None, Option(metavar="SHARE,...", help=BALANCE_HELP)] = None,
-    lfs: LfNames = None,
-    long: LongNames = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
+    reading: TableOptions,
+    manner: Manner,
 ) -> None:
     """Read VOTES into a state, and keep it.
 
@@ -44,16 +32,17 @@ def fit(
     from hyperlabel.printable import printable
 
     _check_state(out)
-    selection = Selection.parse(lfs=lfs, long=long, classes=classes, delimiter=delimiter, encoding=encoding)
+    selection = Selection.parse(reading)
     estimator = make_model(model)
     if estimator.is_fitted:
         raise ParameterError(f"--model is '{model}', which is fitted already; name a label model such as hlm2")
     if class_balance is not None:
         set_balance(estimator, class_balance, selection.classes, model)
-    with say_warnings():
+    with say_warnings(strict=manner.strict):
         table = open_table(votes, selection)
-    source, _ = Labeling(estimator, votes, table, selection.of_model(estimator), gold).fit()
-    estimator.save(out)
+        source, _ = Labeling(estimator, votes, table, selection.of_model(estimator), gold).fit()
+        estimator.save(out)
+        say(source.taken.describe())
     counts = f"{source.votes.n_items:,} items, {source.votes.n_lfs} LFs, {len(estimator.classes_)} classes"
     say(f"wrote {printable(out)}: {counts}")
 

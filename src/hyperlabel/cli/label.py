@@ -5,14 +5,11 @@ from typing import Annotated
 from hyperlabel.cli.options import (
     ENGINES,
     METRIC_HELP,
-    ClassNames,
-    Delimiter,
-    Encoding,
     GoldName,
-    LfNames,
-    LongNames,
+    Manner,
     ModelName,
     Option,
+    TableOptions,
     VotesName,
 )
 from hyperlabel.errors import ParameterError
@@ -33,20 +30,18 @@ SEED_HELP = "For --tie-break random."
 
 def label(
     votes: VotesName,
+    *,
     out: Annotated[str | None, Option("--out", "-o", metavar="FILE", help=OUT_HELP)] = None,
     gold: GoldName = None,
     model: ModelName = "hlm2",
-    classes: ClassNames = None,
     class_balance: Annotated[str | None, Option(metavar="SHARE,...", help=BALANCE_HELP)] = None,
-    lfs: LfNames = None,
-    long: LongNames = None,
     tie_break: Annotated[str | None, Option(metavar="RULE", help=TIES_HELP)] = None,
     seed: Annotated[int | None, Option(metavar="NUMBER", help=SEED_HELP)] = None,
     probabilities: Annotated[bool, Option("--probabilities", help="Add a column p_<class> for each class.")] = False,
     metric: Annotated[str, Option(metavar="NAME", help=GOOD_AT_HELP)] = "accuracy",
     engine: Annotated[str, Option(metavar="NAME", help=ENGINE_HELP)] = "auto",
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
+    reading: TableOptions,
+    manner: Manner,
 ) -> None:
     """Label every item of VOTES.
 
@@ -64,21 +59,22 @@ def label(
     if tie_break not in (None, "first", "abstain", "random"):
         raise ParameterError(f"--tie-break is '{tie_break}'; expected first, abstain or random")
     wanted = check_metric(metric, "--metric")
-    selection = Selection.parse(lfs=lfs, long=long, classes=classes, delimiter=delimiter, encoding=encoding)
+    selection = Selection.parse(reading)
     check_output(out, folder=engine in ("spark", "dask"))
     estimator = make_model(model, tie_break=tie_break, seed=seed)
-    refuse_for_fitted(estimator, model, gold=gold, classes=classes, class_balance=class_balance)
+    refuse_for_fitted(estimator, model, gold=gold, classes=reading.classes, class_balance=class_balance)
     if class_balance is not None:
         set_balance(estimator, class_balance, selection.classes, model)
-    with say_warnings():
+    with say_warnings(strict=manner.strict):
         table = open_table(votes, selection)
-    chosen = choose_engine(engine, votes, table, out, long=selection.long, gold=gold)
-    task = Labeling(estimator, votes, table, selection.of_model(estimator), gold, probabilities, wanted)
-    if chosen in ("memory", "polars"):
-        result = task.in_memory() if chosen == "memory" else task.with_engine(chosen, None)
-        write_table(result, out or "-", metadata=task.metadata, argument="--out")
-    else:
-        task.with_engine(chosen, out)
+        chosen = choose_engine(engine, votes, table, out, selection, gold)
+        task = Labeling(estimator, votes, table, selection.of_model(estimator), gold, probabilities, wanted)
+        if chosen in ("memory", "polars"):
+            result = task.in_memory() if chosen == "memory" else task.with_engine(chosen, None)
+            write_table(result, out or "-", metadata=task.metadata, argument="--out")
+        else:
+            task.with_engine(chosen, out)
+        say(task.describe(chosen))
     if out is not None and out != "-":
         rows = print_label_counts(scan_labels(out))
         say(f"wrote {printable(out)}: {rows:,} rows")

@@ -1,6 +1,7 @@
 """Labeling a table, in memory or by an engine."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -8,12 +9,14 @@ from rich.table import Table as Shown
 
 from hyperlabel.added import add_labels
 from hyperlabel.cli.tables import Selection, Source, match_classes, read_labels, read_source, wide_columns
-from hyperlabel.cli.terminal import console, say_warnings
+from hyperlabel.cli.terminal import console
+from hyperlabel.columns import choose_columns
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
 from hyperlabel.printable import printable
 from hyperlabel.provenance import provenance
 from hyperlabel.read import number_texts
+from hyperlabel.shown import show_names
 from hyperlabel.tables import Table
 
 
@@ -39,14 +42,21 @@ class Labeling:
     probabilities: bool = False
     metric: Metric = "accuracy"
 
+    @cached_property
+    def source(self) -> Source:
+        """The votes, read into memory."""
+        return read_source(self.votes, self.table, self.selection, self._labels)
+
+    @property
+    def _labels(self) -> list[str]:
+        return [] if self.gold is None else [self.gold]
+
     def fit(self) -> tuple[Source, object]:
         """Fit the model, unless it is fitted; gives the votes and their gold."""
-        source = read_source(self.votes, self.table, self.selection, labels=[self.gold] if self.gold else [])
-        gold = None if self.gold is None else read_labels(self.gold, source, "gold")
-        with say_warnings():
-            if not self.model.is_fitted:
-                self.model.fit(source.votes, gold)
-        return source, gold
+        gold = None if self.gold is None else read_labels(self.gold, self.source, "gold")
+        if not self.model.is_fitted:
+            self.model.fit(self.source.votes, gold)
+        return self.source, gold
 
     def in_memory(self) -> Any:
         """The table with the columns that labeling adds, as a Polars frame."""
@@ -62,23 +72,37 @@ class Labeling:
         from hyperlabel import engines
 
         assert self.table is not None  # engines were refused otherwise
+        lfs, _ = wide_columns(self.table, self.selection, self._labels)
         classes = self.selection.classes
         if classes is not None and not self.model.is_fitted:
-            names = wide_columns(self.table, self.selection, [self.gold] if self.gold else [])
+            names = self._engine_lfs()
             frame = number_texts(self.table.lazy(), names).select(names)
             classes = match_classes(self.selection, frame)
-        with say_warnings():
-            return engines.label(
-                self.table,
-                lfs=self.selection.lfs,
-                model=self.model,
-                classes=classes,
-                gold=self.gold,
-                probabilities=self.probabilities,
-                metric=self.metric,
-                engine=engine,
-                out=out,
-            )
+        return engines.label(
+            self.table,
+            lfs=lfs,
+            model=self.model,
+            classes=classes,
+            gold=self.gold,
+            probabilities=self.probabilities,
+            metric=self.metric,
+            engine=engine,
+            out=out,
+        )
+
+    def _engine_lfs(self) -> list[str]:
+        assert self.table is not None
+        lfs, others = wide_columns(self.table, self.selection, self._labels)
+        return list(choose_columns(self.table.columns, lfs, others))
+
+    def describe(self, engine: str) -> str:
+        """What was taken from the table, in one line; an engine does not tell what the columns hold."""
+        if engine == "memory":
+            return self.source.taken.describe()
+        assert self.table is not None
+        lfs = self._engine_lfs()
+        ignored = [name for name in self.table.columns if name not in lfs]
+        return f"LFs: {show_names(lfs)}; ignored: {show_names(ignored)}"
 
     @property
     def metadata(self) -> dict[str, str]:
