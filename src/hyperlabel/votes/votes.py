@@ -370,14 +370,14 @@ def check_no_other_lf(frame: Any, lfs: Sequence[str], classes: Classes) -> None:
     Columns whose name or values say that they are something else may be there.
     """
     for name in frame.columns:
-        if name in lfs or not may_be_votes(str(name)):
+        if str(name) in lfs or not may_be_votes(str(name)):
             continue
         try:
-            other = Votes.from_frame(frame[[name]], lfs=[name], classes=classes)
+            other = Votes.from_frame(frame[[name]], lfs=[str(name)], classes=classes)
         except VotesError:
             continue  # it holds something else
         if len(other.rows.vote):
             raise VotesError(
-                f"votes has the LF {name!r}, which was not there when the model was fitted; "
+                f"votes has the LF {str(name)!r}, which was not there when the model was fitted; "
                 "give the LFs of fit alone, frame[list(model.lf_names_)], or fit again"
             )
