@@ -442,7 +442,8 @@ class LabelModel(ABC):
             rule = self._seen.f1
             if rule is None:
                 raise ParameterError(
-                    "metric is 'f1', but the model read its set for accuracy alone; call fit(votes), or read it with metric='f1'"
+                    "metric is 'f1', but the model read its set for accuracy alone; call fit(votes), or read it with "
+                    "metric='f1'"
                 )
             best = rule.decide(probabilities, patterns)
         else:
