@@ -3,13 +3,14 @@
 import math
 from typing import Any
 
+import numpy as np
 import polars as pl
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from hyperlabel.cli.models import make_model
 from hyperlabel.cli.tables import Selection, Source, open_source, read_labels
-from hyperlabel.cli.terminal import console, output, say
+from hyperlabel.cli.terminal import console, log, output, say
 from hyperlabel.lf.analysis import LFAnalysis
 
 _HEADS = {  # column of the summary -> what stands over it, in as few letters as fit a terminal
@@ -31,10 +32,24 @@ def read_analysis(votes: str, selection: Selection, truth: str | None, model: st
     estimator = make_model(model)
     source = open_source(votes, selection.of_model(estimator), labels=[truth] if truth else [])
     known = None if truth is None else read_labels(truth, source, "truth")
+    log.info("analyzing %s by %s", votes, model)
     with console.status("looking at the votes without each LF"):
         analysis = LFAnalysis(source.votes, known, model=estimator)
         _ = analysis.labels, analysis.leave_one_out()
     return source, analysis
+
+
+def count_labels(analysis: LFAnalysis) -> dict[Any, int]:
+    """How many items the model gives each label; None for none."""
+    counts = np.bincount(analysis.labels + 1, analysis.patterns.counts, len(analysis.classes) + 1)
+    return {name: int(n) for name, n in zip((None, *analysis.classes), counts, strict=True) if n}
+
+
+def print_analysis(analysis: LFAnalysis) -> None:
+    """All tables and what they mean."""
+    output.print(lf_table(analysis.summary().to_polars()))
+    print_pairs(analysis)
+    print_totals(analysis)
 
 
 def lf_table(summary: pl.DataFrame) -> Table:

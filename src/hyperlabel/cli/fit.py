@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from hyperlabel.cli.options import GoldName, Manner, ModelName, Option, TableOptions, VotesName
+from hyperlabel.cli.options import GoldName, JsonManner, ModelName, Option, TableOptions, VotesName
 from hyperlabel.errors import ParameterError
 
 OUT_HELP = "The state, a .safetensors file; give it to `label --model` or to `export`."
@@ -18,19 +18,23 @@ def fit(
     model: ModelName = "hlm2",
     class_balance: Annotated[str | None, Option(metavar="SHARE,...", help=BALANCE_HELP)] = None,
     reading: TableOptions,
-    manner: Manner,
+    manner: JsonManner,
 ) -> None:
     """Read VOTES into a state, and keep it.
 
-    New rows are judged in that state, alone or together, as the corpus itself was:
-    hyperlabel fit corpus.parquet -o state.safetensors; hyperlabel label today.csv --model state.safetensors
+    New rows are judged in that state, alone or together, as the corpus itself was.
+
+    Example: hyperlabel fit corpus.parquet -o state.safetensors; hyperlabel label today.csv --model state.safetensors
     """
     from hyperlabel.cli.labeling import Labeling
     from hyperlabel.cli.models import make_model, set_balance
+    from hyperlabel.cli.summary import Summary
     from hyperlabel.cli.tables import Selection, open_table
-    from hyperlabel.cli.terminal import say, say_warnings
+    from hyperlabel.cli.terminal import log, say, say_warnings, set_manner
     from hyperlabel.printable import printable
 
+    set_manner(manner)
+    summary = Summary(model)
     _check_state(out)
     selection = Selection.parse(reading)
     estimator = make_model(model)
@@ -40,11 +44,15 @@ def fit(
         set_balance(estimator, class_balance, selection.classes, model)
     with say_warnings(strict=manner.strict):
         table = open_table(votes, selection)
+        log.info("fitting %s on %s", model, votes)
         source, _ = Labeling(estimator, votes, table, selection.of_model(estimator), gold).fit()
         estimator.save(out)
         say(source.taken.describe())
     counts = f"{source.votes.n_items:,} items, {source.votes.n_lfs} LFs, {len(estimator.classes_)} classes"
     say(f"wrote {printable(out)}: {counts}")
+    if manner.json:
+        summary.add_taken(source.taken)
+        summary.print(rows=source.votes.n_items)
 
 
 def _check_state(out: str) -> None:

@@ -6,7 +6,7 @@ from hyperlabel.cli.options import (
     ENGINES,
     METRIC_HELP,
     GoldName,
-    Manner,
+    JsonManner,
     ModelName,
     Option,
     TableOptions,
@@ -41,21 +41,26 @@ def label(
     metric: Annotated[str, Option(metavar="NAME", help=GOOD_AT_HELP)] = "accuracy",
     engine: Annotated[str, Option(metavar="NAME", help=ENGINE_HELP)] = "auto",
     reading: TableOptions,
-    manner: Manner,
+    manner: JsonManner,
 ) -> None:
     """Label every item of VOTES.
 
     All rows and columns are kept; 'label' and 'confidence' are added. An item with gold has that class; an item without
     votes has an empty label. A fitted model labels in its state, any other one reads VOTES first.
+
+    Example: hyperlabel label votes.csv --lfs 'lf_*' -o labels.parquet
     """
-    from hyperlabel.cli.labeling import Labeling, print_label_counts
+    from hyperlabel.cli.labeling import Labeling, count_labels, describe, print_label_counts
     from hyperlabel.cli.models import make_model, refuse_for_fitted, set_balance
+    from hyperlabel.cli.summary import Summary
     from hyperlabel.cli.tables import Selection, check_output, choose_engine, open_table, scan_labels
-    from hyperlabel.cli.terminal import say, say_warnings
+    from hyperlabel.cli.terminal import log, say, say_warnings, set_manner
     from hyperlabel.metrics import check_metric
     from hyperlabel.printable import printable
     from hyperlabel.tables import write_table
 
+    set_manner(manner)
+    summary = Summary(model)
     if tie_break not in (None, "first", "abstain", "random"):
         raise ParameterError(f"--tie-break is '{tie_break}'; expected first, abstain or random")
     wanted = check_metric(metric, "--metric")
@@ -68,13 +73,21 @@ def label(
     with say_warnings(strict=manner.strict):
         table = open_table(votes, selection)
         chosen = choose_engine(engine, votes, table, out, selection, gold)
+        log.info("labeling %s by %s, engine %s", votes, model, chosen)
         task = Labeling(estimator, votes, table, selection.of_model(estimator), gold, probabilities, wanted)
         if chosen in ("memory", "polars"):
             result = task.in_memory() if chosen == "memory" else task.with_engine(chosen, None)
             write_table(result, out or "-", metadata=task.metadata, argument="--out")
         else:
             task.with_engine(chosen, out)
-        say(task.describe(chosen))
-    if out is not None and out != "-":
-        rows = print_label_counts(scan_labels(out))
-        say(f"wrote {printable(out)}: {rows:,} rows")
+        summary.add_taken(task.taken(chosen))
+        say(describe(task.taken(chosen)))
+    aside = out is None or out == "-"
+    if not aside or manner.json:
+        counts = count_labels(result.lazy().select("label") if out is None or out == "-" else scan_labels(out))
+        summary.add_labels(counts)
+    if not aside:
+        print_label_counts(counts)
+        say(f"wrote {printable(out)}: {sum(counts.values()):,} rows")
+    if manner.json:
+        summary.print(aside=aside)

@@ -33,6 +33,9 @@ LFS_HELP = (
 )
 ABSTAIN_HELP = "Texts that abstain, beside empty cells and -1; else NA, N/A, None, nan, null, abstain, - and the like."
 STRICT_HELP = "Take every warning as an error: nothing is written."
+QUIET_HELP = "Say nothing but errors."
+VERBOSE_HELP = "Say more of what is done, with times."
+JSON_HELP = "Print a summary as JSON on standard output; on standard error if the table goes to standard output."
 METRIC_HELP = "accuracy, or f1: F1 of the second of two classes, macro F1 of more"
 
 VotesName = Annotated[str, typer.Argument(metavar="VOTES", help=VOTES_HELP, show_default=False)]
@@ -65,6 +68,15 @@ class Manner:
     """How a command speaks."""
 
     strict: Annotated[bool, Option("--strict", help=STRICT_HELP)] = False
+    quiet: Annotated[bool, Option("--quiet", "-q", help=QUIET_HELP)] = False
+    verbose: Annotated[bool, Option("--verbose", "-v", help=VERBOSE_HELP)] = False
+
+
+@dataclass(frozen=True)
+class JsonManner(Manner):
+    """How a command speaks that has a summary."""
+
+    json: Annotated[bool, Option("--json", help=JSON_HELP)] = False
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
@@ -73,7 +85,7 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     >>> def show(votes: str, manner: Manner) -> None:
     ...     print(votes, manner)
     >>> spread(show)(votes="v.csv", strict=True)
-    v.csv Manner(strict=True)
+    v.csv Manner(strict=True, quiet=False, verbose=False)
     """
     parameters = inspect.signature(command).parameters.values()
     groups: dict[str, Any] = {p.name: p.annotation for p in parameters if is_dataclass(p.annotation)}

@@ -21,12 +21,15 @@ def report(
 
     One HTML file that needs no network: the table of LFs, their conflicts, the labels and their confidence, the most
     contested items and, with --truth, scores and a reliability plot.
+
+    Example: hyperlabel report votes.csv -o report.html --truth truth
     """
     from hyperlabel.cli.analysis import read_analysis
     from hyperlabel.cli.tables import Selection
-    from hyperlabel.cli.terminal import say, say_warnings
+    from hyperlabel.cli.terminal import say, say_warnings, set_manner
     from hyperlabel.report import Items, render
 
+    set_manner(manner)
     _check_page(out)
     with say_warnings(strict=manner.strict):
         source, analysis = read_analysis(votes, Selection.parse(reading), truth, model)
