@@ -72,7 +72,9 @@ def test_summary_of_a_comparison_has_every_model(hyperlabel):
     assert found["scored"] == 5
 
 
-@pytest.mark.parametrize("command", ["label", "fit", "export", "analyze", "report", "compare", "train", "demo"])
+@pytest.mark.parametrize(
+    "command", ["label", "fit", "export", "analyze", "report", "compare", "suggest", "train", "demo"]
+)
 def test_help_is_given_for_h_too_and_has_an_example(hyperlabel, command):
     outcome = hyperlabel(command, "-h")
     assert outcome.code == 0

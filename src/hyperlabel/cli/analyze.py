@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from hyperlabel.cli.options import JsonManner, ModelName, Option, TableOptions, TruthName, VotesName
+from hyperlabel.cli.options import JsonManner, ModelOptions, Option, TableOptions, TruthName, VotesName
 
 OUT_HELP = "Write the table of LFs to a file as well: csv, tsv, JSON lines, parquet, Arrow."
 
@@ -12,7 +12,7 @@ def analyze(
     *,
     truth: TruthName = None,
     out: Annotated[str | None, Option("--out", "-o", metavar="FILE", help=OUT_HELP)] = None,
-    model: ModelName = "hlm2",
+    modeling: ModelOptions,
     reading: TableOptions,
     manner: JsonManner,
 ) -> None:
@@ -25,15 +25,15 @@ def analyze(
     """
     from hyperlabel.cli.analysis import count_labels, print_analysis, read_analysis
     from hyperlabel.cli.summary import Summary
-    from hyperlabel.cli.tables import Selection, check_output
+    from hyperlabel.cli.tables import check_output
     from hyperlabel.cli.terminal import say, say_warnings, set_manner
     from hyperlabel.tables import write_table
 
     set_manner(manner)
-    done = Summary(model)
+    done = Summary(modeling.model)
     check_output(out)
     with say_warnings(strict=manner.strict):
-        source, analysis = read_analysis(votes, Selection.parse(reading), truth, model)
+        source, analysis = read_analysis(votes, reading, truth, modeling)
         say(source.taken.describe())
     summary = analysis.summary()
     if not manner.json:

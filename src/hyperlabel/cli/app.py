@@ -16,13 +16,14 @@ from hyperlabel.cli.fit import fit
 from hyperlabel.cli.label import label
 from hyperlabel.cli.options import spread
 from hyperlabel.cli.report import report
+from hyperlabel.cli.suggest import suggest
 from hyperlabel.cli.train import train
 from hyperlabel.errors import ParameterError
 
 app = typer.Typer(
     pretty_exceptions_enable=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
 )
-for command in (label, fit, export, analyze, report, compare, train, demo):
+for command in (label, fit, export, analyze, report, compare, suggest, train, demo):
     app.command()(spread(command))
 
 
