@@ -20,6 +20,8 @@ console = Console(stderr=True, highlight=False, markup=False, emoji=False)
 output = Console(highlight=False, markup=False, emoji=False)
 """Results themselves."""
 
+_PIPED_WIDTH = 100_000  # columns where nobody looks: tables are as wide as they need
+
 
 log = logging.getLogger("hyperlabel")
 """More of what is done, with `--verbose`."""
@@ -28,6 +30,8 @@ log = logging.getLogger("hyperlabel")
 def set_manner(manner: Manner) -> None:
     """Speak as the options ask for, from now on."""
     console.quiet = manner.quiet
+    if not output.is_terminal:
+        output.width = _PIPED_WIDTH
     log.handlers.clear()
     log.setLevel(logging.INFO if manner.verbose else logging.WARNING)
     if manner.verbose:
