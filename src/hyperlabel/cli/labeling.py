@@ -10,7 +10,7 @@ from rich.table import Table as Shown
 from hyperlabel.added import add_labels
 from hyperlabel.cli.tables import Selection, Source, match_classes, read_labels, read_source, wide_columns
 from hyperlabel.cli.terminal import console
-from hyperlabel.columns import choose_columns
+from hyperlabel.columns import VoteColumns, choose_columns
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
 from hyperlabel.printable import printable
@@ -95,14 +95,13 @@ class Labeling:
         lfs, others = wide_columns(self.table, self.selection, self._labels)
         return list(choose_columns(self.table.columns, lfs, others))
 
-    def describe(self, engine: str) -> str:
-        """What was taken from the table, in one line; an engine does not tell what the columns hold."""
+    def taken(self, engine: str) -> VoteColumns:
+        """What was taken from the table; an engine does not tell what the columns hold."""
         if engine == "memory":
-            return self.source.taken.describe()
+            return self.source.taken
         assert self.table is not None
         lfs = self._engine_lfs()
-        ignored = [name for name in self.table.columns if name not in lfs]
-        return f"LFs: {show_names(lfs)}; ignored: {show_names(ignored)}"
+        return VoteColumns(tuple(lfs), tuple(name for name in self.table.columns if name not in lfs))
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -112,13 +111,24 @@ class Labeling:
         return own | provenance(self.model, options)
 
 
-def print_label_counts(labels: pl.LazyFrame) -> int:
-    """A table of how many items of a result got each label; returns how many items there are."""
+def describe(taken: VoteColumns) -> str:
+    """What was taken, in one line, as far as it is known."""
+    if taken.classes or taken.abstained:
+        return taken.describe()
+    return f"LFs: {show_names(taken.lfs)}; ignored: {show_names(taken.ignored)}"
+
+
+def count_labels(labels: pl.LazyFrame) -> dict[Any, int]:
+    """How many rows of a result have each label, most first; None for none."""
     counts = labels.group_by("label").agg(pl.len().alias("items")).collect(engine="streaming")
-    total = int(counts["items"].sum())
+    return dict(counts.sort("items", "label", descending=[True, False]).iter_rows())
+
+
+def print_label_counts(counts: dict[Any, int]) -> None:
+    """A table of how many items got each label."""
+    total = sum(counts.values())
     table = Shown("label", "items", "share")
     table.columns[1].justify = table.columns[2].justify = "right"
-    for name, items in counts.sort("items", "label", descending=[True, False]).iter_rows():
+    for name, items in counts.items():
         table.add_row("(no label)" if name is None else printable(name), f"{items:,}", f"{items / total:.1%}")
     console.print(table)
-    return total

@@ -32,8 +32,14 @@ LFS_HELP = (
     "gold, truth, label, split do. Once for each column if a name has a comma."
 )
 ABSTAIN_HELP = "Texts that abstain, beside empty cells and -1; else NA, N/A, None, nan, null, abstain, - and the like."
-STRICT_HELP = "Take every warning as an error: nothing is written."
 METRIC_HELP = "accuracy, or f1: F1 of the second of two classes, macro F1 of more"
+BALANCE_HELP = "Known shares of the classes: spam=0.9,ham=0.1, or 0.9,0.1 in the order of --classes."
+ACCURACIES_HELP = "Known shares of right votes of some LFs, such as links=0.9,short=0.6."
+GOOD_AT_HELP = f"What labels are to be good at: {METRIC_HELP}; f1 pays with --class-balance."
+STRICT_HELP = "Take every warning as an error: nothing is written."
+QUIET_HELP = "Say nothing but errors."
+VERBOSE_HELP = "Say more of what is done, with times."
+JSON_HELP = "Print a summary as JSON on standard output; on standard error if the table goes to standard output."
 
 VotesName = Annotated[str, typer.Argument(metavar="VOTES", help=VOTES_HELP, show_default=False)]
 TruthName = Annotated[str | None, Option(metavar="COLUMN|FILE", help=f"True classes, for scores: {_FORMS}.")]
@@ -61,10 +67,36 @@ class TableOptions:
 
 
 @dataclass(frozen=True)
+class LearningOptions:
+    """What a label model is told, whichever it is."""
+
+    gold: GoldName = None
+    class_balance: Annotated[str | None, Option(metavar="CLASS=SHARE,...", help=BALANCE_HELP)] = None
+    lf_accuracies: Annotated[str | None, Option(metavar="LF=SHARE,...", help=ACCURACIES_HELP)] = None
+    metric: Annotated[str, Option(metavar="NAME", help=GOOD_AT_HELP)] = "accuracy"
+
+
+@dataclass(frozen=True)
+class ModelOptions(LearningOptions):
+    """The label model."""
+
+    model: ModelName = "hlm2"
+
+
+@dataclass(frozen=True)
 class Manner:
     """How a command speaks."""
 
     strict: Annotated[bool, Option("--strict", help=STRICT_HELP)] = False
+    quiet: Annotated[bool, Option("--quiet", "-q", help=QUIET_HELP)] = False
+    verbose: Annotated[bool, Option("--verbose", "-v", help=VERBOSE_HELP)] = False
+
+
+@dataclass(frozen=True)
+class JsonManner(Manner):
+    """How a command speaks that has a summary."""
+
+    json: Annotated[bool, Option("--json", help=JSON_HELP)] = False
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:
@@ -73,7 +105,7 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     >>> def show(votes: str, manner: Manner) -> None:
     ...     print(votes, manner)
     >>> spread(show)(votes="v.csv", strict=True)
-    v.csv Manner(strict=True)
+    v.csv Manner(strict=True, quiet=False, verbose=False)
     """
     parameters = inspect.signature(command).parameters.values()
     groups: dict[str, Any] = {p.name: p.annotation for p in parameters if is_dataclass(p.annotation)}

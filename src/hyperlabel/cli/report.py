@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from hyperlabel.cli.options import Manner, ModelName, Option, TableOptions, TruthName, VotesName
+from hyperlabel.cli.options import Manner, ModelOptions, Option, TableOptions, TruthName, VotesName
 from hyperlabel.errors import ParameterError
 from hyperlabel.files import replacing
 
@@ -13,7 +13,7 @@ def report(
     *,
     out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="The page, an html file.")],
     truth: TruthName = None,
-    model: ModelName = "hlm2",
+    modeling: ModelOptions,
     reading: TableOptions,
     manner: Manner,
 ) -> None:
@@ -21,15 +21,17 @@ def report(
 
     One HTML file that needs no network: the table of LFs, their conflicts, the labels and their confidence, the most
     contested items and, with --truth, scores and a reliability plot.
+
+    Example: hyperlabel report votes.csv -o report.html --truth truth
     """
     from hyperlabel.cli.analysis import read_analysis
-    from hyperlabel.cli.tables import Selection
-    from hyperlabel.cli.terminal import say, say_warnings
+    from hyperlabel.cli.terminal import say, say_warnings, set_manner
     from hyperlabel.report import Items, render
 
+    set_manner(manner)
     _check_page(out)
     with say_warnings(strict=manner.strict):
-        source, analysis = read_analysis(votes, Selection.parse(reading), truth, model)
+        source, analysis = read_analysis(votes, reading, truth, modeling)
         ids = range(source.votes.n_items) if source.key is None else source.frame[source.key]
         texts = source.frame["text"] if "text" in source.frame.columns else None
         page = render(analysis, Items(ids, texts), title=Path(votes).name)

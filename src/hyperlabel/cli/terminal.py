@@ -1,11 +1,16 @@
 """What people see: results on standard output, everything about them on standard error."""
 
+import json
+import logging
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 
+from hyperlabel.cli.options import Manner
 from hyperlabel.errors import ConvergenceWarning, TableWarning, VotesError, VotesWarning
 from hyperlabel.printable import printable
 
@@ -14,6 +19,41 @@ console = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 output = Console(highlight=False, markup=False, emoji=False)
 """Results themselves."""
+
+_PIPED_WIDTH = 100_000  # columns where nobody looks: tables are as wide as they need
+
+
+log = logging.getLogger("hyperlabel")
+"""More of what is done, with `--verbose`."""
+
+
+def set_manner(manner: Manner) -> None:
+    """Speak as the options ask for, from now on."""
+    console.quiet = manner.quiet
+    if not output.is_terminal:
+        output.width = _PIPED_WIDTH
+    log.handlers.clear()
+    log.setLevel(logging.INFO if manner.verbose else logging.WARNING)
+    if manner.verbose:
+        log.addHandler(_TerminalHandler())
+
+
+class _TerminalHandler(logging.Handler):
+    """Lines on standard error with the seconds since the program began."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(f"{record.relativeCreated / 1000:.2f} s: {printable(record.getMessage())}")
+
+
+def print_json(summary: dict[str, Any], *, aside: bool = False) -> None:
+    """A summary for programs, in one line.
+
+    Args:
+        summary: What it holds; what JSON has no type for is its text.
+        aside: Whether standard output holds a table, so that the summary goes to standard error.
+    """
+    line = json.dumps(summary, ensure_ascii=True, default=str)
+    print(line, file=sys.stderr if aside else sys.stdout)
 
 
 def say(message: str) -> None:
