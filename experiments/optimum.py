@@ -179,7 +179,7 @@ Matrices of the uniform prior, {matrices} per size against enumeration.
 ## Who comes close
 
 Correlation with h* over items / mean absolute difference of the probabilities, means of {matrices} matrices of the
-uniform prior. `h* again` is a second estimate with other draws: no model can be told to be closer than that.
+uniform prior. `h* again` is a second estimate with other draws: how close a model can be seen to come.
 
 {networks}
 
@@ -187,7 +187,7 @@ uniform prior. `h* again` is a second estimate with other draws: no model can be
 
 What the labels of h* score, where a label vector is valid at all (decided by counting, the majority vote, or an integer
 program). Where the largest |E[y]| of an item exceeds 1, valid label vectors are so far out that the Gaussian no longer
-describes them; the labels are then those of its direction.
+describes them well, and the share and the labels are rough. Seconds are those of h*, on a busy machine.
 
 {real}
 """

@@ -88,15 +88,15 @@ MISTAKES = {
     "NaN in an array": (["nan.npy"], r"votes\[0, 1\] is nan; expected .* -1 to abstain"),
     "-2 in an array": (["low.npy"], r"votes\[0, 1\] is -2; expected -1"),
     "-2 in a table": (["low.csv"], r"column 'a', row 1 is -2; expected "),
-    "a half in a table": (["half.csv"], r"column 'a', row 0 is 0\.5; expected "),
-    "two kinds of class": (["kinds.csv"], r"column 'a', row 0 is 'spam' .*; expected class numbers or class names"),
-    "no LF column": (["nolf.csv"], r"the table has no LF column; its columns are id, text"),
+    "a half in a table": (["half.csv"], r"column 'a' holds 0\.5, which is no whole number\. .* --lfs"),
+    "two kinds of class": (["kinds.csv"], r"column 'a' holds 'ham', 'spam', which no other LF votes for; .* --lfs"),
+    "no LF column": (["nolf.csv"], r"the table has no LF column; its columns are 'id', 'text'; .* --lfs"),
     "unmatched LF": (["votes.csv", "--lfs", "lf_*,rule_*"], r"lfs has 'rule_\*', which no column matches"),
-    "columns of an array": (["cells.npy", "--lfs", "a"], r"--lfs names columns, and 'cells\.npy' has none; leave"),
-    "long array": (["cells.npy", "--long", "a,b,c"], r"--long names columns, and 'cells\.npy' has none; leave"),
+    "columns of an array": (["cells.npy", "--lfs", "a"], r"--lfs is about columns, and 'cells\.npy' has none; leave"),
+    "long array": (["cells.npy", "--long", "a,b,c"], r"--long is about columns, and 'cells\.npy' has none; leave"),
     "wide and long": ([*WIDE, "--long", "a,b,c"], r"--lfs and --long are both given"),
     "two long columns": (["long.csv", "--long", "task,who"], r"--long is 'task,who'; expected three columns"),
-    "no long column": (["long.csv", "--long", "task,who,why"], r"votes has no column 'why'; its columns are"),
+    "no long column": (["long.csv", "--long", "task,who,why"], r"votes has no column 'why'; the columns are"),
     "two votes": (["clash.csv", "--long", "task,who,what"], r"LF 'x' votes twice on item 'b', for 1 and 0"),
     "class not stated": ([*WIDE, "--classes", "ham,eggs"], r"is 'spam'; expected one of the classes 'ham', 'eggs'"),
     "class stated twice": ([*WIDE, "--classes", "ham,ham"], r"classes is \['ham', 'ham'\]; expected .* once"),
@@ -191,7 +191,8 @@ PROGRAM = [sys.executable, "-c", "from hyperlabel.cli import main; main()"]
 
 def test_program_as_a_process_labels_and_exits_by_its_code(votes):
     done = subprocess.run([*PROGRAM, "label", votes, "--lfs", "lf_*"], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    said = "LFs: lf_0, lf_1, lf_2; ignored: id, text, note; classes: ham 3, spam 2; abstain: empty 4\n"
+    assert (done.returncode, done.stderr) == (0, said)
     assert pl.read_csv(done.stdout.encode())["label"].to_list() == ["spam", "ham", None]
     done = subprocess.run([*PROGRAM, "label", "nothing.csv"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
@@ -259,7 +260,7 @@ def test_help_names_every_label_model_and_engine(hyperlabel):
     assert f"Where to work: {', '.join(ENGINES)}, or memory;" in text
 
 
-@pytest.mark.parametrize("command", ["", "label", "analyze", "report", "compare", "train", "demo"])
+@pytest.mark.parametrize("command", ["", "label", "fit", "analyze", "report", "compare", "suggest", "train", "demo"])
 def test_help_loads_nothing_that_takes_time(command):
     program = (
         "import sys; from hyperlabel.cli.app import run; run(sys.argv[1:]);"

@@ -1,12 +1,16 @@
 """`hyperlabel analyze` and `hyperlabel report`: what people see, what is written, one line for each mistake."""
 
+import io
+
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
 
 import hyperlabel as hl
 from hyperlabel import files
 from hyperlabel.cli import models as model_options
+from hyperlabel.cli.analysis import lf_table
 from hyperlabel.lf.analysis import LFAnalysis
 
 ESCAPED = "id,<b>x</b>,b,c\n1,spam,ham,\n2,ham,ham,ham\n3,spam,,spam\n4,,spam,ham\n"
@@ -38,14 +42,29 @@ def lfs_of(frame):
     return frame.select(pl.col("^a_labeling.*$"))
 
 
-def test_analyze_prints_a_table_that_fits_a_terminal(hyperlabel, frame):
+def test_analyze_prints_a_table_that_fits_a_terminal(frame):
+    shown = Console(width=80, file=io.StringIO())
+    shown.print(lf_table(LFAnalysis(lfs_of(frame), frame["truth"].to_list()).summary().to_polars()))
+    lines = shown.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len([line for line in lines if line.startswith("a_labeling_function_")]) == 4
+
+
+def test_analyze_that_is_piped_is_never_cut_or_folded(hyperlabel, frame):
+    long = "x" * 150
+    frame.rename({"a_labeling_function_1": long}).write_csv("votes.csv")
+    out = hyperlabel("analyze", "votes.csv", "--truth", "truth").out
+    row = next(line for line in out.splitlines() if line.startswith(long))
+    assert row.split()[1:3] == ["benign,", "malignant"]
+
+
+def test_analyze_prints_the_figures_of_the_analysis(hyperlabel, frame):
     done = hyperlabel("analyze", "votes.csv", "--truth", "truth")
     assert done.code == 0
-    assert max(map(len, done.out.splitlines())) <= 80
     row = next(line for line in done.out.splitlines() if line.startswith("a_labeling_function_1")).split()
     analysis = LFAnalysis(lfs_of(frame), frame["truth"].to_list())
-    assert row[1:3] == ["benign,", f"{100 * analysis.coverage[1]:.1f}"]
-    assert row[5:7] == [f"{100 * analysis.precision[1]:.1f}", f"{100 * analysis.estimated_accuracy[1]:.1f}"]
+    assert row[1:4] == ["benign,", "malignant", f"{100 * analysis.coverage[1]:.1f}"]
+    assert row[6:8] == [f"{100 * analysis.precision[1]:.1f}", f"{100 * analysis.estimated_accuracy[1]:.1f}"]
 
 
 def test_analyze_names_lfs_that_are_the_same(hyperlabel, frame):
@@ -113,7 +132,9 @@ def test_report_writes_one_page_with_what_was_typed_escaped(hyperlabel, tmp_path
     (tmp_path / "v.csv").write_text(ESCAPED)
     done = hyperlabel("report", "v.csv", "-o", "r.html")
     assert done.code == 0
-    assert done.err.startswith("wrote r.html: ")
+    assert done.err.startswith(
+        "LFs: <b>x</b>, b, c; ignored: id; classes: ham 5, spam 4; abstain: empty 3\nwrote r.html: "
+    )
     page = (tmp_path / "r.html").read_text()
     assert "&lt;b&gt;x&lt;/b&gt;" in page
     assert "<b>x</b>" not in page

@@ -89,7 +89,7 @@ def test_result_table_names_the_score_by_what_it_is(metric, k, head):
     ("options", "message"),
     [
         (["--metric", "recall"], "--metric is 'recall'; expected 'accuracy' or 'f1'"),
-        (["--models", "mv,nope"], "there is no label model 'nope'"),
+        (["--models", "mv,nope"], "--model is 'nope'; expected one of hlm2"),
         (["--lfs", "lf9"], "lf9"),
     ],
 )

@@ -116,13 +116,6 @@ def test_cache_of_an_lf_that_cannot_be_told_apart_is_an_error(tmp_path):
         apply_lfs([LabelingFunction("locked", lambda x: 1 if lock else 0)], FRAME, cache=tmp_path)
 
 
-def test_cache_of_classes_that_are_no_plain_values_keeps_nothing(tmp_path, ran):
-    pair = [LabelingFunction("pair", lambda x: ("a", 1))]
-    for _ in range(2):
-        assert apply_lfs(pair, FRAME, cache=tmp_path, classes=[("a", 1)]).cells.tolist() == [[0]] * 4
-    assert ran() == ["pair", "pair"]
-
-
 def compile_lf(source, **names):
     """An LF of a function that a user wrote in a script."""
     scope = {"__name__": "script", "re": re, "np": np, **names}

@@ -3,6 +3,7 @@ import polars as pl
 import pytest
 
 from engines_fixtures import dask_workers, spark  # noqa: F401
+from hyperlabel.classes import decode
 from hyperlabel.engines import label
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf import LFError, apply_lfs, expression_lf, keyword_lf, labeling_function, lookup_lf, threshold_lf
@@ -88,7 +89,7 @@ def test_lfs_on_a_lazy_frame_add_the_votes_of_the_frame_in_memory(engine):
     wanted = apply_lfs(LFS, FRAME)
     assert (wanted.cells >= 0).any(0).all()
     for j, name in enumerate(NAMES):
-        votes = [None if vote == -1 else vote for vote in wanted.decode(wanted.cells[:, j]).tolist()]
+        votes = [None if vote == -1 else vote for vote in decode(wanted.cells[:, j], wanted.classes).tolist()]
         assert found[name].to_list() == votes, name
 
 
@@ -137,7 +138,7 @@ def test_votes_of_another_kind_on_a_lazy_frame_are_an_error(lfs, classes, messag
         ({"jobs": 2}, "jobs is given, but data is a Polars frame, which runs the LFs itself"),
         ({"cache": "x"}, "cache is given, but data is a Polars frame"),
         ({"progress": True}, "progress is given, but data is a Polars frame"),
-        ({"classes": ["a", 1]}, "expected texts only or numbers only, for a lazy frame"),
+        ({"classes": ["a", 1]}, "all whole numbers, all texts or all booleans"),
     ],
 )
 def test_arguments_for_data_in_memory_on_a_lazy_frame_are_an_error(arguments, message):

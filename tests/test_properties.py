@@ -18,8 +18,8 @@ def votes_of_k(draw):
     return draw(arrays(np.int64, shape, elements=st.integers(-1, k - 1))), k
 
 
-def probabilities(votes, k):
-    return hl.HyperLabelModel(n_classes=k).predict_proba(votes)
+def probabilities(votes, k, weights="default"):
+    return hl.HyperLabelModel(weights=weights, n_classes=k).predict_proba(votes)
 
 
 @given(votes_of_k())
@@ -51,10 +51,10 @@ def test_probabilities_when_items_are_permuted_are_permuted(case, random):
 
 @given(votes_of_k(), st.integers(2, 4))
 @settings(deadline=None)
-def test_probabilities_when_every_item_is_repeated_are_unchanged(case, times):
+def test_probabilities_of_the_paper_s_network_when_every_item_is_repeated_are_unchanged(case, times):
     votes, k = case
-    repeated = probabilities(np.tile(votes, (times, 1)), k)
-    np.testing.assert_allclose(repeated, np.tile(probabilities(votes, k), (times, 1)), atol=TOLERANCE)
+    repeated = probabilities(np.tile(votes, (times, 1)), k, "hlm")
+    np.testing.assert_allclose(repeated, np.tile(probabilities(votes, k, "hlm"), (times, 1)), atol=TOLERANCE)
 
 
 @given(votes_of_k(), st.integers(0, 30))

@@ -66,6 +66,8 @@ def write_tensors(path: str | Path, arrays: Arrays, header: dict[str, Any], kind
         raise WeightsError(f"path is '{path}', but not everything can be saved: {error}") from error
     plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     metadata = {"format": FORMAT + kind, "header": text, "checksum": _checksum(plain, text)}
+    if Path(path).is_dir():  # it may hold what its owner never meant to give up
+        raise WeightsError(f"path is '{path}', where no file can be written: it is a folder")
     try:
         with replacing(Path(path)) as part:
             save_file(plain, part, metadata)

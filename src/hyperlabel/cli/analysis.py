@@ -3,14 +3,17 @@
 import math
 from typing import Any
 
+import numpy as np
 import polars as pl
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from hyperlabel.cli.models import make_model
+from hyperlabel.cli.models import state_model
+from hyperlabel.cli.options import ModelOptions, TableOptions
 from hyperlabel.cli.tables import Selection, Source, open_source, read_labels
-from hyperlabel.cli.terminal import console, output, say, say_warnings
+from hyperlabel.cli.terminal import console, log, output, say
 from hyperlabel.lf.analysis import LFAnalysis
+from hyperlabel.metrics import check_metric
 
 _HEADS = {  # column of the summary -> what stands over it, in as few letters as fit a terminal
     "lf": "LF",
@@ -26,15 +29,35 @@ _NAME_WIDTH = 28  # letters of an LF's name that stay in one line
 _PAIRS = 20  # shown; the number of all is said
 
 
-def read_analysis(votes: str, selection: Selection, truth: str | None, model: str) -> tuple[Source, LFAnalysis]:
+def read_analysis(
+    votes: str, reading: TableOptions, truth: str | None, modeling: ModelOptions
+) -> tuple[Source, LFAnalysis]:
     """Votes by the options that commands share, analyzed by a model; with everything slow already computed."""
-    estimator = make_model(model)
-    source = open_source(votes, selection.of_model(estimator), labels=[truth] if truth else [])
+    metric, selection = check_metric(modeling.metric, "--metric"), Selection.parse(reading)
+    estimator = state_model(modeling, selection.classes)
+    labels = [name for name in (truth, modeling.gold) if name is not None]
+    source = open_source(votes, selection.of_model(estimator), labels)
     known = None if truth is None else read_labels(truth, source, "truth")
-    with say_warnings(), console.status("looking at the votes without each LF"):
-        analysis = LFAnalysis(source.votes, known, model=estimator)
+    if modeling.gold is not None:
+        estimator.fit(source.votes, read_labels(modeling.gold, source, "gold"))
+    log.info("analyzing %s by %s", votes, modeling.model)
+    with console.status("looking at the votes without each LF"):
+        analysis = LFAnalysis(source.votes, known, model=estimator, metric=metric)
         _ = analysis.labels, analysis.leave_one_out()
     return source, analysis
+
+
+def count_labels(analysis: LFAnalysis) -> dict[Any, int]:
+    """How many items the model gives each label; None for none."""
+    counts = np.bincount(analysis.labels + 1, analysis.patterns.counts, len(analysis.classes) + 1)
+    return {name: int(n) for name, n in zip((None, *analysis.classes), counts, strict=True) if n}
+
+
+def print_analysis(analysis: LFAnalysis) -> None:
+    """All tables and what they mean."""
+    output.print(lf_table(analysis.summary().to_polars()))
+    print_pairs(analysis)
+    print_totals(analysis)
 
 
 def lf_table(summary: pl.DataFrame) -> Table:

@@ -14,19 +14,17 @@ from hyperlabel.cli.demo import demo
 from hyperlabel.cli.export import export
 from hyperlabel.cli.fit import fit
 from hyperlabel.cli.label import label
+from hyperlabel.cli.options import spread
 from hyperlabel.cli.report import report
+from hyperlabel.cli.suggest import suggest
 from hyperlabel.cli.train import train
 from hyperlabel.errors import ParameterError
 
-app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-app.command()(label)
-app.command()(fit)
-app.command()(export)
-app.command()(analyze)
-app.command()(report)
-app.command()(compare)
-app.command()(train)
-app.command()(demo)
+app = typer.Typer(
+    pretty_exceptions_enable=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
+)
+for command in (label, fit, export, analyze, report, compare, suggest, train, demo):
+    app.command()(spread(command))
 
 
 def _version(asked: bool) -> None:
@@ -41,7 +39,10 @@ def _options(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Training labels from noisy votes, in one forward pass of a pre-trained model."""
+    """Training labels from noisy votes, in one forward pass of a pre-trained model.
+
+    Example: hyperlabel label votes.csv -o labels.csv
+    """
 
 
 def run(arguments: list[str]) -> int:

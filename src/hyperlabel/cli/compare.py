@@ -1,49 +1,51 @@
 """`hyperlabel compare`: every label model on the same votes, against the truth."""
 
+from dataclasses import asdict
 from typing import Annotated
 
-from hyperlabel.cli.options import (
-    METRIC_HELP,
-    ClassNames,
-    Delimiter,
-    Encoding,
-    GoldName,
-    LfNames,
-    LongNames,
-    Option,
-    VotesName,
-    split_names,
-)
+from hyperlabel.cli.options import JsonManner, LearningOptions, Option, TableOptions, VotesName, split_names
 
+MODELS_HELP = "Some models only, such as hlm,mv,ds; a saved model or weights by the name of its file."
 TRUTH_HELP = "True classes, for the score; given in the same ways as gold."
 
 
 def compare(
     votes: VotesName,
+    *,
     truth: Annotated[str, Option(metavar="COLUMN|FILE", help=TRUTH_HELP)],
-    gold: GoldName = None,
-    models: Annotated[str | None, Option(metavar="A,B,...", help="Some models only, such as hlm,mv,ds.")] = None,
-    metric: Annotated[str, Option(metavar="NAME", help=f"{METRIC_HELP}.")] = "accuracy",
-    classes: ClassNames = None,
-    lfs: LfNames = None,
-    long: LongNames = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
+    models: Annotated[str | None, Option("--models", "--model", metavar="A,B,...", help=MODELS_HELP)] = None,
+    learning: LearningOptions,
+    reading: TableOptions,
+    manner: JsonManner,
 ) -> None:
     """Compare all label models on VOTES.
 
     Prints score, Brier score and time of each, best first; --gold adds the models that need it. Scored are the items
     that have known truth and no gold; an item without a label, such as one without votes, is wrong.
+
+    Example: hyperlabel compare votes.csv --truth truth --models hlm2,mv,ds
     """
-    from hyperlabel.cli.comparison import choose_models, compare_models, read_truth, result_table
+    from hyperlabel.cli.comparison import choose_models, compare_models, make_models, read_truth, result_table
+    from hyperlabel.cli.summary import Summary
     from hyperlabel.cli.tables import Selection, open_source
-    from hyperlabel.cli.terminal import output, say
+    from hyperlabel.cli.terminal import output, say, say_warnings, set_manner
     from hyperlabel.metrics import check_metric
 
-    measure = check_metric(metric, "--metric")
-    names = choose_models(split_names(models, "--models"), with_gold=gold is not None)
-    selection = Selection.parse(lfs=lfs, long=long, classes=classes, delimiter=delimiter, encoding=encoding)
-    source = open_source(votes, selection, labels=[truth, gold] if gold else [truth])
-    task = read_truth(source, truth, gold)
-    output.print(result_table(compare_models(names, task, measure), measure, task.votes.n_classes))
+    set_manner(manner)
+    summary = Summary()
+    measure = check_metric(learning.metric, "--metric")
+    names = choose_models(split_names(models, "--models"), with_gold=learning.gold is not None)
+    with say_warnings(strict=manner.strict):
+        selection = Selection.parse(reading)
+        contestants = make_models(names, learning, selection.classes)
+        source = open_source(votes, selection, labels=[truth, learning.gold] if learning.gold else [truth])
+        task = read_truth(source, truth, learning.gold)
+        say(source.taken.describe())
+    results = compare_models(contestants, task, measure)
+    if manner.json:
+        summary.add_taken(source.taken)
+        scored = int((task.truth >= 0).sum())
+        summary.print(rows=source.votes.n_items, scored=scored, metric=measure, results=list(map(asdict, results)))
+    else:
+        output.print(result_table(results, measure, task.votes.n_classes))
     say(task.describe())

@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,11 +11,13 @@ from rich.progress import Progress
 from rich.table import Table
 
 from hyperlabel.classes import decode
+from hyperlabel.cli.models import make_model, tell_model
+from hyperlabel.cli.options import LearningOptions
 from hyperlabel.cli.tables import Source, read_labels
 from hyperlabel.cli.terminal import console
 from hyperlabel.errors import ConvergenceWarning, HyperlabelError, ParameterError
 from hyperlabel.metrics import Metric, brier, score
-from hyperlabel.models import label_model, label_model_class, label_models
+from hyperlabel.models import LabelModel, label_model, label_model_class, label_models
 from hyperlabel.votes import Votes
 
 
@@ -57,10 +59,23 @@ class Result:
 
 def choose_models(names: Sequence[str] | None, *, with_gold: bool) -> list[str]:
     """The models to compare: those that were named, else all that can learn from what is given."""
-    for name in names or ():
-        label_model_class(name)  # a name that is not known is an error before any work
     usable = [name for name in label_models() if with_gold or not label_model_class(name).needs_gold]
     return usable if names is None else list(names)
+
+
+def make_models(
+    names: Sequence[str], options: LearningOptions, classes: Sequence[Hashable] | None
+) -> dict[str, LabelModel]:
+    """The models by name, each told what the options say as far as it takes it.
+
+    Raises:
+        ParameterError: A name is not known, or the only model does not take what the options say.
+    """
+    models = {name: make_model(name) for name in names}
+    for name, model in models.items():
+        if not model.is_fitted:
+            tell_model(model, options, classes, name, every=len(names) == 1)
+    return models
 
 
 def read_truth(source: Source, truth: str, gold: str | None) -> Contest:
@@ -75,13 +90,14 @@ def read_truth(source: Source, truth: str, gold: str | None) -> Contest:
     return Contest(read, known, hidden)
 
 
-def compare_models(names: Sequence[str], contest: Contest, metric: Metric) -> list[Result]:
+def compare_models(models: Mapping[str, LabelModel], contest: Contest, metric: Metric) -> list[Result]:
     """What each model reached, with a progress bar on a terminal."""
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
-        return [evaluate(name, contest, metric) for name in bar.track(names, description="comparing")]
+        tracked = bar.track(models.items(), total=len(models), description="comparing")
+        return [evaluate(name, contest, metric, model) for name, model in tracked]
 
 
-def evaluate(name: str, contest: Contest, metric: Metric) -> Result:
+def evaluate(name: str, contest: Contest, metric: Metric, model: LabelModel | None = None) -> Result:
     """Fit a model and score its labels; a model that the votes do not suit says so in its note."""
     votes, truth = contest.votes, contest.truth
     gold = None if contest.gold is None else decode(contest.gold, votes.classes)
@@ -89,7 +105,10 @@ def evaluate(name: str, contest: Contest, metric: Metric) -> Result:
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
-            labels = label_model(name, classes=votes.classes).fit(votes, gold).label(votes, metric)
+            fitted = label_model(name) if model is None else model
+            if not fitted.is_fitted:
+                fitted.set_params(classes=votes.classes).fit(votes, gold)
+            labels = fitted.label(votes, metric)
     except HyperlabelError as error:
         return Result(name, note=str(error))
     seconds = time.perf_counter() - start

@@ -13,6 +13,8 @@ def demo(out: Annotated[Path, Option(metavar="FOLDER", help=OUT_HELP)] = Path("d
     """Label 569 tumors from twelve rules of thumb.
 
     A real example with nothing to download: the labels are compared with the diagnoses.
+
+    Example: hyperlabel demo --out demo
     """
     require("sklearn", extra="sklearn")
     require("matplotlib", extra="plots")

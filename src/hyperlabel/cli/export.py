@@ -25,8 +25,9 @@ def export(
 ) -> None:
     """Export a fitted model to SQL, or as a table.
 
-    The SELECT keeps the columns of the table and adds 'label' and 'confidence', equal to those of `label --model`:
-    hyperlabel export state.safetensors --sql duckdb --from votes
+    The SELECT keeps the columns of the table and adds 'label' and 'confidence', equal to those of `label --model`.
+
+    Example: hyperlabel export state.safetensors --sql duckdb --from votes
     """
     if (sql is None) == (table is None):
         raise ParameterError("expected --sql with --from, or --table; one of the two")

@@ -3,59 +3,51 @@
 from pathlib import Path
 from typing import Annotated
 
-from hyperlabel.cli.options import (
-    ClassNames,
-    Delimiter,
-    Encoding,
-    GoldName,
-    LfNames,
-    LongNames,
-    ModelName,
-    Option,
-    VotesName,
-)
+from hyperlabel.cli.options import JsonManner, ModelOptions, Option, TableOptions, VotesName
 from hyperlabel.errors import ParameterError
 
 OUT_HELP = "The state, a .safetensors file; give it to `label --model` or to `export`."
-BALANCE_HELP = "Known shares of the classes, such as 0.9,0.1, in the order of --classes."
 
 
 def fit(
     votes: VotesName,
+    *,
     out: Annotated[str, Option("--out", "-o", metavar="FILE", help=OUT_HELP)],
-    gold: GoldName = None,
-    model: ModelName = "hlm2",
-    classes: ClassNames = None,
-    class_balance: Annotated[str | None, Option(metavar="SHARE,...", help=BALANCE_HELP)] = None,
-    lfs: LfNames = None,
-    long: LongNames = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
+    modeling: ModelOptions,
+    reading: TableOptions,
+    manner: JsonManner,
 ) -> None:
     """Read VOTES into a state, and keep it.
 
-    New rows are judged in that state, alone or together, as the corpus itself was:
-    hyperlabel fit corpus.parquet -o state.safetensors; hyperlabel label today.csv --model state.safetensors
+    New rows are judged in that state, alone or together, as the corpus itself was.
+
+    Example: hyperlabel fit corpus.parquet -o state.safetensors; hyperlabel label today.csv --model state.safetensors
     """
     from hyperlabel.cli.labeling import Labeling
-    from hyperlabel.cli.models import make_model, set_balance
+    from hyperlabel.cli.models import make_model, state_model
+    from hyperlabel.cli.summary import Summary
     from hyperlabel.cli.tables import Selection, open_table
-    from hyperlabel.cli.terminal import say, say_warnings
+    from hyperlabel.cli.terminal import log, say, say_warnings, set_manner
     from hyperlabel.printable import printable
 
+    set_manner(manner)
+    summary = Summary(modeling.model)
     _check_state(out)
-    selection = Selection.parse(lfs=lfs, long=long, classes=classes, delimiter=delimiter, encoding=encoding)
-    estimator = make_model(model)
-    if estimator.is_fitted:
-        raise ParameterError(f"--model is '{model}', which is fitted already; name a label model such as hlm2")
-    if class_balance is not None:
-        set_balance(estimator, class_balance, selection.classes, model)
-    with say_warnings():
+    selection = Selection.parse(reading)
+    if make_model(modeling.model).is_fitted:
+        raise ParameterError(f"--model is '{modeling.model}', which is fitted already; name a label model such as hlm2")
+    estimator = state_model(modeling, selection.classes)
+    with say_warnings(strict=manner.strict):
         table = open_table(votes, selection)
-    source, _ = Labeling(estimator, votes, table, selection.of_model(estimator), gold).fit()
-    estimator.save(out)
+        log.info("fitting %s on %s", modeling.model, votes)
+        source, _ = Labeling(estimator, votes, table, selection.of_model(estimator), modeling.gold).fit()
+        estimator.save(out)
+        say(source.taken.describe())
     counts = f"{source.votes.n_items:,} items, {source.votes.n_lfs} LFs, {len(estimator.classes_)} classes"
     say(f"wrote {printable(out)}: {counts}")
+    if manner.json:
+        summary.add_taken(source.taken)
+        summary.print(rows=source.votes.n_items)
 
 
 def _check_state(out: str) -> None:

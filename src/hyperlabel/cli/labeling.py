@@ -1,6 +1,7 @@
 """Labeling a table, in memory or by an engine."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -8,12 +9,14 @@ from rich.table import Table as Shown
 
 from hyperlabel.added import add_labels
 from hyperlabel.cli.tables import Selection, Source, match_classes, read_labels, read_source, wide_columns
-from hyperlabel.cli.terminal import console, say_warnings
+from hyperlabel.cli.terminal import console
+from hyperlabel.columns import VoteColumns, choose_columns
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
 from hyperlabel.printable import printable
 from hyperlabel.provenance import provenance
 from hyperlabel.read import number_texts
+from hyperlabel.shown import show_names
 from hyperlabel.tables import Table
 
 
@@ -39,14 +42,21 @@ class Labeling:
     probabilities: bool = False
     metric: Metric = "accuracy"
 
+    @cached_property
+    def source(self) -> Source:
+        """The votes, read into memory."""
+        return read_source(self.votes, self.table, self.selection, self._labels)
+
+    @property
+    def _labels(self) -> list[str]:
+        return [] if self.gold is None else [self.gold]
+
     def fit(self) -> tuple[Source, object]:
         """Fit the model, unless it is fitted; gives the votes and their gold."""
-        source = read_source(self.votes, self.table, self.selection, labels=[self.gold] if self.gold else [])
-        gold = None if self.gold is None else read_labels(self.gold, source, "gold")
-        with say_warnings():
-            if not self.model.is_fitted:
-                self.model.fit(source.votes, gold)
-        return source, gold
+        gold = None if self.gold is None else read_labels(self.gold, self.source, "gold")
+        if not self.model.is_fitted:
+            self.model.fit(self.source.votes, gold)
+        return self.source, gold
 
     def in_memory(self) -> Any:
         """The table with the columns that labeling adds, as a Polars frame."""
@@ -62,23 +72,36 @@ class Labeling:
         from hyperlabel import engines
 
         assert self.table is not None  # engines were refused otherwise
+        lfs, _ = wide_columns(self.table, self.selection, self._labels)
         classes = self.selection.classes
         if classes is not None and not self.model.is_fitted:
-            names = wide_columns(self.table, self.selection, [self.gold] if self.gold else [])
+            names = self._engine_lfs()
             frame = number_texts(self.table.lazy(), names).select(names)
             classes = match_classes(self.selection, frame)
-        with say_warnings():
-            return engines.label(
-                self.table,
-                lfs=self.selection.lfs,
-                model=self.model,
-                classes=classes,
-                gold=self.gold,
-                probabilities=self.probabilities,
-                metric=self.metric,
-                engine=engine,
-                out=out,
-            )
+        return engines.label(
+            self.table,
+            lfs=lfs,
+            model=self.model,
+            classes=classes,
+            gold=self.gold,
+            probabilities=self.probabilities,
+            metric=self.metric,
+            engine=engine,
+            out=out,
+        )
+
+    def _engine_lfs(self) -> list[str]:
+        assert self.table is not None
+        lfs, others = wide_columns(self.table, self.selection, self._labels)
+        return list(choose_columns(self.table.columns, lfs, others))
+
+    def taken(self, engine: str) -> VoteColumns:
+        """What was taken from the table; an engine does not tell what the columns hold."""
+        if engine == "memory":
+            return self.source.taken
+        assert self.table is not None
+        lfs = self._engine_lfs()
+        return VoteColumns(tuple(lfs), tuple(name for name in self.table.columns if name not in lfs))
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -88,13 +111,24 @@ class Labeling:
         return own | provenance(self.model, options)
 
 
-def print_label_counts(labels: pl.LazyFrame) -> int:
-    """A table of how many items of a result got each label; returns how many items there are."""
+def describe(taken: VoteColumns) -> str:
+    """What was taken, in one line, as far as it is known."""
+    if taken.classes or taken.abstained:
+        return taken.describe()
+    return f"LFs: {show_names(taken.lfs)}; ignored: {show_names(taken.ignored)}"
+
+
+def count_labels(labels: pl.LazyFrame) -> dict[Any, int]:
+    """How many rows of a result have each label, most first; None for none."""
     counts = labels.group_by("label").agg(pl.len().alias("items")).collect(engine="streaming")
-    total = int(counts["items"].sum())
+    return dict(counts.sort("items", "label", descending=[True, False]).iter_rows())
+
+
+def print_label_counts(counts: dict[Any, int]) -> None:
+    """A table of how many items got each label."""
+    total = sum(counts.values())
     table = Shown("label", "items", "share")
     table.columns[1].justify = table.columns[2].justify = "right"
-    for name, items in counts.sort("items", "label", descending=[True, False]).iter_rows():
+    for name, items in counts.items():
         table.add_row("(no label)" if name is None else printable(name), f"{items:,}", f"{items / total:.1%}")
     console.print(table)
-    return total

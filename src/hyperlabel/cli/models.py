@@ -1,8 +1,10 @@
 """The label model that options ask for."""
 
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
+from hyperlabel.cli.options import LearningOptions, ModelOptions
 from hyperlabel.errors import ParameterError
 from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models, load
 from hyperlabel.tensors import kind_of
@@ -29,34 +31,95 @@ def make_model(name: str, **params: Any) -> LabelModel:
     return HyperLabelModel(weights=name, **stated)
 
 
-def refuse_for_fitted(model: LabelModel, name: str, **options: str | None) -> None:
-    """Refuse options that a model would have to learn from, if it is fitted already."""
-    given = [option for option, value in options.items() if value is not None]
-    if model.is_fitted and given:
-        option = f"--{given[0].replace('_', '-')}"
+def state_model(options: ModelOptions, classes: Sequence[Hashable] | None, **params: Any) -> LabelModel:
+    """The label model of a command's options, told all that is known beside the votes and gold.
+
+    Args:
+        options: The options.
+        classes: The classes that were typed, if any.
+        params: Parameters of the model, as for `make_model`.
+
+    Raises:
+        ParameterError: The model cannot be told this: it is fitted, or of another kind.
+    """
+    model = make_model(options.model, **params)
+    given = {"gold": options.gold, "classes": classes, **_stated(options)}
+    option = next((name for name, value in given.items() if value is not None), None)
+    if model.is_fitted and option is not None:
+        shown = f"--{option.replace('_', '-')}"
         raise ParameterError(
-            f"{option} is given, but the model in '{name}' is fitted already and learns nothing more; "
-            f"leave {option} out, or fit anew with a model such as --model hlm2"
+            f"{shown} is given, but the model in '{options.model}' is fitted already and learns nothing more; "
+            f"leave {shown} out, or fit anew with a model such as --model hlm2"
         )
+    tell_model(model, options, classes, options.model)
+    return model
 
 
-def set_balance(model: LabelModel, balance: str, classes: object, name: str) -> None:
-    """Tell a model the class balance that was typed.
+def tell_model(
+    model: LabelModel, options: LearningOptions, classes: Sequence[Hashable] | None, name: str, *, every: bool = True
+) -> None:
+    """Tell a model the class balance and the accuracies of LFs that were typed.
 
     Args:
         model: The model.
-        balance: The shares, with commas.
-        classes: The classes that were typed, in the same order; None if there were none.
+        options: The options.
+        classes: The classes that were typed, if any.
         name: What the model was called.
+        every: Whether a model that does not take one of them is refused; else it is not told.
     """
-    if "class_balance" not in model.get_params():
-        raise ParameterError(f"--class-balance is given, but the label model '{name}' takes none; use --model hlm2")
-    if not isinstance(classes, list):
-        raise ParameterError(f"--class-balance is '{balance}'; expected --classes beside it, which says whose shares")
+    read = {"class_balance": read_balance(options.class_balance, classes)}
+    read["lf_accuracies"] = read_shares(options.lf_accuracies, "--lf-accuracies", "LF")
+    for param, value in read.items():
+        if value is None:
+            continue
+        if param in model.get_params():
+            model.set_params(**{param: value})
+        elif every:
+            option = f"--{param.replace('_', '-')}"
+            raise ParameterError(f"{option} is given, but the label model '{name}' takes none; use --model hlm2")
+
+
+def _stated(options: LearningOptions) -> dict[str, str | None]:
+    return {"class_balance": options.class_balance, "lf_accuracies": options.lf_accuracies}
+
+
+def read_balance(text: str | None, classes: Sequence[Hashable] | None) -> Any:
+    """Shares of classes by name, or in the order of the classes that were typed.
+
+    >>> read_balance("spam=0.7,ham=0.3", None), read_balance("0.7,0.3", ["spam", "ham"])
+    ({'spam': 0.7, 'ham': 0.3}, [0.7, 0.3])
+    """
+    if text is None or "=" in text:
+        return read_shares(text, "--class-balance", "class")
+    if classes is None:
+        raise ParameterError(
+            f"--class-balance is '{text}'; expected --classes beside it, which says whose shares, or class=share,..."
+        )
     try:
-        shares = [float(share) for share in balance.split(",")]
+        shares = [float(share) for share in text.split(",")]
     except ValueError:
         shares = []
     if len(shares) != len(classes):
-        raise ParameterError(f"--class-balance is '{balance}'; expected a share for each of the {len(classes)} classes")
-    model.set_params(class_balance=shares)
+        raise ParameterError(f"--class-balance is '{text}'; expected a share for each of the {len(classes)} classes")
+    return shares
+
+
+def read_shares(text: str | None, option: str, what: str) -> dict[str, float] | None:
+    """Shares by name; a name may hold an equals sign.
+
+    >>> read_shares("links=0.9, a=b=0.5", "--lf-accuracies", "LF")
+    {'links': 0.9, 'a=b': 0.5}
+    """
+    if text is None:
+        return None
+    shares: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, share = (piece.strip() for piece in part.rpartition("="))
+        try:
+            value = float(share)
+        except ValueError:
+            value = -1.0
+        if not name or name in shares or not 0 <= value <= 1:
+            raise ParameterError(f"{option} has '{part}'; expected {what}=share once each, shares from 0 to 1")
+        shares[name] = value
+    return shares

@@ -4,7 +4,10 @@ This file and those of the commands load typer and nothing else that takes time:
 does is imported when it runs.
 """
 
-from typing import Annotated
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Annotated, Any
 
 import typer
 
@@ -24,20 +27,106 @@ VOTES_HELP = (
 )
 MODEL_HELP = f"Label model: {', '.join(MODELS)}; or a file: a saved model, or weights of `hyperlabel train`."
 CLASSES_HELP = "All classes, in the order of their probabilities; else inferred from votes and gold."
-LFS_HELP = "Columns that are LFs: names or patterns such as 'lf_*'; else all but id, item, text, gold, truth, label."
+LFS_HELP = (
+    "Columns that are LFs: names or patterns such as 'lf_*'; else all whose names do not say otherwise, as id, text, "
+    "gold, truth, label, split do. Once for each column if a name has a comma."
+)
+ABSTAIN_HELP = "Texts that abstain, beside empty cells and -1; else NA, N/A, None, nan, null, abstain, - and the like."
 METRIC_HELP = "accuracy, or f1: F1 of the second of two classes, macro F1 of more"
+BALANCE_HELP = "Known shares of the classes: spam=0.9,ham=0.1, or 0.9,0.1 in the order of --classes."
+ACCURACIES_HELP = "Known shares of right votes of some LFs, such as links=0.9,short=0.6."
+GOOD_AT_HELP = f"What labels are to be good at: {METRIC_HELP}; f1 pays with --class-balance."
+STRICT_HELP = "Take every warning as an error: nothing is written."
+QUIET_HELP = "Say nothing but errors."
+VERBOSE_HELP = "Say more of what is done, with times."
+JSON_HELP = "Print a summary as JSON on standard output; on standard error if the table goes to standard output."
 
 VotesName = Annotated[str, typer.Argument(metavar="VOTES", help=VOTES_HELP, show_default=False)]
 TruthName = Annotated[str | None, Option(metavar="COLUMN|FILE", help=f"True classes, for scores: {_FORMS}.")]
 GoldName = Annotated[str | None, Option(metavar="COLUMN|FILE", help=f"Known classes, to learn from: {_FORMS}.")]
 ModelName = Annotated[str, Option(metavar="NAME|FILE", help=MODEL_HELP)]
 ClassNames = Annotated[str | None, Option(metavar="A,B,...", help=CLASSES_HELP)]
-LfNames = Annotated[str | None, Option(metavar="A,B,...", help=LFS_HELP)]
+LfNames = Annotated[list[str] | None, Option(metavar="A,B,...", help=LFS_HELP, show_default=False)]
 LongNames = Annotated[
     str | None, Option(metavar="ITEM,LF,VOTE", help="VOTES has one row per vote, with these columns.")
 ]
 Delimiter = Annotated[str | None, Option(metavar="CHAR", help="Separator of a csv; else found in its first lines.")]
 Encoding = Annotated[str | None, Option(metavar="NAME", help="Encoding of a text table; else found: UTF-8, UTF-16...")]
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How a table of votes is read."""
+
+    classes: ClassNames = None
+    lfs: LfNames = None
+    long: LongNames = None
+    abstain: Annotated[str | None, Option(metavar="A,B,...", help=ABSTAIN_HELP)] = None
+    delimiter: Delimiter = None
+    encoding: Encoding = None
+
+
+@dataclass(frozen=True)
+class LearningOptions:
+    """What a label model is told, whichever it is."""
+
+    gold: GoldName = None
+    class_balance: Annotated[str | None, Option(metavar="CLASS=SHARE,...", help=BALANCE_HELP)] = None
+    lf_accuracies: Annotated[str | None, Option(metavar="LF=SHARE,...", help=ACCURACIES_HELP)] = None
+    metric: Annotated[str, Option(metavar="NAME", help=GOOD_AT_HELP)] = "accuracy"
+
+
+@dataclass(frozen=True)
+class ModelOptions(LearningOptions):
+    """The label model."""
+
+    model: ModelName = "hlm2"
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a command speaks."""
+
+    strict: Annotated[bool, Option("--strict", help=STRICT_HELP)] = False
+    quiet: Annotated[bool, Option("--quiet", "-q", help=QUIET_HELP)] = False
+    verbose: Annotated[bool, Option("--verbose", "-v", help=VERBOSE_HELP)] = False
+
+
+@dataclass(frozen=True)
+class JsonManner(Manner):
+    """How a command speaks that has a summary."""
+
+    json: Annotated[bool, Option("--json", help=JSON_HELP)] = False
+
+
+def spread(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that takes the options of a group, such as `TableOptions`, where it has a parameter for the group.
+
+    >>> def show(votes: str, manner: Manner) -> None:
+    ...     print(votes, manner)
+    >>> spread(show)(votes="v.csv", strict=True)
+    v.csv Manner(strict=True, quiet=False, verbose=False)
+    """
+    parameters = inspect.signature(command).parameters.values()
+    groups: dict[str, Any] = {p.name: p.annotation for p in parameters if is_dataclass(p.annotation)}
+
+    def run(**given: Any) -> None:
+        for name, group in groups.items():
+            given[name] = group(**{each.name: given.pop(each.name) for each in fields(group) if each.name in given})
+        command(**given)
+
+    shown = [p for each in parameters for p in (_options_of(groups[each.name]) if each.name in groups else [each])]
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__annotations__ = {p.name: p.annotation for p in shown}
+    run.__signature__ = inspect.Signature([p.replace(kind=p.KEYWORD_ONLY) for p in shown])  # type: ignore[attr-defined]
+    return run
+
+
+def _options_of(group: Any) -> list[inspect.Parameter]:
+    return [
+        inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type)
+        for each in fields(group)
+    ]
 
 
 def split_names(text: str | None, option: str) -> list[str] | None:

@@ -3,49 +3,40 @@
 from pathlib import Path
 from typing import Annotated
 
-from hyperlabel.cli.options import (
-    ClassNames,
-    Delimiter,
-    Encoding,
-    LfNames,
-    LongNames,
-    ModelName,
-    Option,
-    TruthName,
-    VotesName,
-)
+from hyperlabel.cli.options import Manner, ModelOptions, Option, TableOptions, TruthName, VotesName
 from hyperlabel.errors import ParameterError
 from hyperlabel.files import replacing
 
 
 def report(
     votes: VotesName,
+    *,
     out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="The page, an html file.")],
     truth: TruthName = None,
-    model: ModelName = "hlm2",
-    classes: ClassNames = None,
-    lfs: LfNames = None,
-    long: LongNames = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
+    modeling: ModelOptions,
+    reading: TableOptions,
+    manner: Manner,
 ) -> None:
     """Write a page about the LFs of VOTES and the labels they make.
 
     One HTML file that needs no network: the table of LFs, their conflicts, the labels and their confidence, the most
     contested items and, with --truth, scores and a reliability plot.
+
+    Example: hyperlabel report votes.csv -o report.html --truth truth
     """
     from hyperlabel.cli.analysis import read_analysis
-    from hyperlabel.cli.tables import Selection
-    from hyperlabel.cli.terminal import say
+    from hyperlabel.cli.terminal import say, say_warnings, set_manner
     from hyperlabel.report import Items, render
 
+    set_manner(manner)
     _check_page(out)
-    selection = Selection.parse(lfs=lfs, long=long, classes=classes, delimiter=delimiter, encoding=encoding)
-    source, analysis = read_analysis(votes, selection, truth, model)
-    ids = range(source.votes.n_items) if source.key is None else source.frame[source.key]
-    texts = source.frame["text"] if "text" in source.frame.columns else None
-    page = render(analysis, Items(ids, texts), title=Path(votes).name)
-    _write_page(page, out)
+    with say_warnings(strict=manner.strict):
+        source, analysis = read_analysis(votes, reading, truth, modeling)
+        ids = range(source.votes.n_items) if source.key is None else source.frame[source.key]
+        texts = source.frame["text"] if "text" in source.frame.columns else None
+        page = render(analysis, Items(ids, texts), title=Path(votes).name)
+        _write_page(page, out)
+        say(source.taken.describe())
     say(f"wrote {out}: {len(page.encode()) / 1024:,.0f} kB")
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hyperlabel.cli.options import ENGINES, split_names
-from hyperlabel.cli.terminal import say
-from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.cli.options import ENGINES, TableOptions, split_names
+from hyperlabel.columns import VoteColumns, choose_columns
+from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.frames import Column
 from hyperlabel.models import LabelModel
 from hyperlabel.printable import printable
-from hyperlabel.read import lf_columns, number_texts, read_votes
+from hyperlabel.read import number_texts, read_votes
 from hyperlabel.tables import Table, check_folder_target, check_target, read_table
 from hyperlabel.tables.arrays import ARRAYS, read_array
 from hyperlabel.votes import Votes
@@ -28,12 +28,13 @@ class Selection:
     """Which columns of a table are votes, and for which classes.
 
     Attributes:
-        lfs: Columns that are LFs, as names or patterns; None for all but those with another meaning.
+        lfs: Columns that are LFs, as they were typed; None for all but those with another meaning. See `lfs_among`.
         long: The columns of item, LF and vote of a long table.
         classes: All classes; None to infer them.
         as_typed: Whether classes are text that stands for whatever the votes hold.
         delimiter: The separator of a csv; None to find it.
         encoding: The encoding of a text table; None to find it.
+        abstain: Values that abstain; None for the usual ones.
     """
 
     lfs: list[str] | None = None
@@ -42,29 +43,34 @@ class Selection:
     as_typed: bool = False
     delimiter: str | None = None
     encoding: str | None = None
+    abstain: Sequence[Hashable] | None = None
 
     @classmethod
-    def parse(
-        cls,
-        *,
-        lfs: str | None,
-        long: str | None,
-        classes: str | None,
-        delimiter: str | None = None,
-        encoding: str | None = None,
-    ) -> "Selection":
+    def parse(cls, options: TableOptions) -> "Selection":
         """From the options that commands share.
 
-        >>> Selection.parse(lfs="lf_*", long=None, classes=None).lfs
-        ['lf_*']
+        >>> Selection.parse(TableOptions(lfs=["lf_*"], abstain="skip,9")).abstain
+        [-1, 'skip', '9', 9]
         """
-        names = (split_names(lfs, "--lfs"), split_names(long, "--long"), split_names(classes, "--classes"))
-        if names[0] is not None and names[1] is not None:
+        if options.lfs and options.long is not None:
             raise ParameterError(
                 "--lfs and --long are both given; expected --lfs for a wide table, --long for a long one"
             )
-        separator = "\t" if delimiter in ("\\t", "tab") else delimiter
-        return cls(*names, as_typed=True, delimiter=separator, encoding=encoding)
+        long, classes = split_names(options.long, "--long"), split_names(options.classes, "--classes")
+        separator = "\t" if options.delimiter in ("\\t", "tab") else options.delimiter
+        abstain = None if options.abstain is None else _abstentions(split_names(options.abstain, "--abstain") or [])
+        return cls(options.lfs or None, long, classes, True, separator, options.encoding, abstain)
+
+    def lfs_among(self, columns: Sequence[str]) -> list[str] | None:
+        """The LFs as names or patterns: one option is split at commas, unless a column has that very name.
+
+        >>> selection = Selection(lfs=["a,b"])
+        >>> selection.lfs_among(["a", "b"]), selection.lfs_among(["a,b"])
+        (['a', 'b'], ['a,b'])
+        """
+        if self.lfs is None or len(self.lfs) > 1 or self.lfs[0] in columns:
+            return self.lfs
+        return split_names(self.lfs[0], "--lfs")
 
     def of_model(self, model: LabelModel) -> "Selection":
         """The same, with the LFs and classes of a model where it knows them and nothing was typed."""
@@ -77,6 +83,11 @@ class Selection:
         return replace(selection, classes=classes, as_typed=False)
 
 
+def _abstentions(texts: list[str]) -> list[Hashable]:
+    """What was typed, also as numbers; -1 abstains among numbers in any case."""
+    return [-1, *texts, *(int(text) for text in texts if text.lstrip("-").isdecimal() and text != "-1")]
+
+
 @dataclass(frozen=True)
 class Source:
     """Votes and the table they came from.
@@ -85,11 +96,24 @@ class Source:
         votes: The votes.
         frame: One row per item: the columns that pass through to the output.
         key: The column that identifies an item, if there is one.
+        ignored: Columns of a long table or an array that are not votes.
     """
 
     votes: Votes
     frame: pl.DataFrame
     key: str | None
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def taken(self) -> VoteColumns:
+        """What was taken from the table."""
+        votes = self.votes
+        if votes.origin.columns is not None:
+            return votes.origin.columns
+        counts = np.bincount(votes.rows.vote, minlength=votes.n_classes).tolist()
+        empty = votes.n_items * votes.n_lfs - len(votes.rows.vote)
+        abstained = {None: empty} if empty else {}
+        return VoteColumns(votes.lf_names, self.ignored, dict(zip(votes.classes, counts, strict=True)), abstained)
 
 
 def open_table(votes: str, selection: Selection) -> Table | None:
@@ -112,25 +136,32 @@ def read_source(votes: str, table: Table | None, selection: Selection, labels: S
     frame = table.collect()
     if selection.long is not None:
         return _open_long(frame, selection, labels)
-    columns = wide_columns(table, selection, labels)
+    lfs, others = wide_columns(table, selection, labels)
+    columns = list(choose_columns(frame.columns, lfs, others))
     numbered = number_texts(frame.lazy(), columns).collect()
-    read = Votes.from_frame(numbered, lfs=columns, classes=match_classes(selection, numbered.lazy().select(columns)))
+    classes = match_classes(selection, numbered.lazy().select(columns))
+    read = Votes.from_frame(numbered, lfs=lfs, others=others, abstain=selection.abstain, classes=classes)
     return Source(read, frame, "id" if "id" in frame.columns else None)
 
 
-def wide_columns(table: Table, selection: Selection, labels: Sequence[str] = ()) -> list[str]:
-    """The columns of a wide table that are LFs; those that folders stand for are LFs only if they are named."""
-    names = [name for name in table.columns if selection.lfs is not None or name not in table.hive]
-    return [name for name in lf_columns(names, selection.lfs) if name not in labels]
+def wide_columns(table: Table, selection: Selection, labels: Sequence[str] = ()) -> tuple[list[str] | None, list[str]]:
+    """The columns of a wide table that are LFs, None where the rule is to find them, and those that are not.
+
+    Columns that folders stand for are LFs only if they are named; gold and truth never are.
+    """
+    named = selection.lfs_among(table.columns)
+    if named is None:
+        return None, [*labels, *table.hive]
+    return [name for name in choose_columns(table.columns, named) if name not in labels], [*labels]
 
 
 def _open_array(path: Path, selection: Selection) -> Source:
     """Votes of an array or a WRENCH folder, which have no columns that an option could name."""
     classes = _numbers(selection.classes) if selection.as_typed else selection.classes
     votes = read_votes(path, classes=classes)
-    unusable = "--lfs" if selection.lfs else "--long" if selection.long else None
+    unusable = "--lfs" if selection.lfs else "--long" if selection.long else "--abstain" if selection.abstain else None
     if unusable is not None:
-        raise ParameterError(f"{unusable} names columns, and '{path}' has none; leave {unusable} out")
+        raise ParameterError(f"{unusable} is about columns, and '{path}' has none; leave {unusable} out")
     items = np.arange(votes.n_items) if votes.items is None else votes.items
     return Source(votes, pl.DataFrame({"id": items}), "id")
 
@@ -142,12 +173,12 @@ def _open_long(frame: pl.DataFrame, selection: Selection, labels: Sequence[str])
     item, lf, vote = names
     numbered = number_texts(frame.lazy(), [vote]).collect()
     classes = match_classes(selection, numbered.lazy().select([vote])) if vote in frame.columns else None
-    votes = Votes.from_long(numbered, item=item, lf=lf, vote=vote, classes=classes)
+    votes = Votes.from_long(numbered, item=item, lf=lf, vote=vote, abstain=selection.abstain, classes=classes)
     items = frame.select(item).unique(maintain_order=True)
     for name in labels:
         if name in frame.columns and name not in names:
             items = items.with_columns(_one_per_item(frame, item, name))
-    return Source(votes, items, item)
+    return Source(votes, items, item, tuple(name for name in frame.columns if name not in names))
 
 
 def _one_per_item(frame: pl.DataFrame, item: str, column: str) -> pl.Series:
@@ -191,7 +222,7 @@ def _numbers(classes: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
 
 
 def choose_engine(
-    engine: str, votes: str, table: Table | None, out: str | None, *, long: list[str] | None, gold: str | None
+    engine: str, votes: str, table: Table | None, out: str | None, selection: Selection, gold: str | None
 ) -> str:
     """The engine to work with: that of the option, if it can; else Polars where it can and gains, and memory.
 
@@ -200,19 +231,26 @@ def choose_engine(
     """
     if engine not in ("auto", "memory", *ENGINES):
         raise ParameterError(f"--engine is '{engine}'; expected auto, memory, {', '.join(ENGINES)}")
-    known = gold is None or (table is not None and gold in table.columns)
+    obstacle = _obstacle(votes, table, selection, gold)
     if engine == "auto":
         gains = table is not None and (table.kind in ("parquet", "arrow") or _size(table) > _LARGE_TEXT)
-        return "polars" if gains and known and long is None else "memory"
+        return "polars" if gains and obstacle is None else "memory"
     if engine == "memory":
         return engine
-    if table is None or long is not None or not known:
-        option = "--long" if long is not None else f"--gold {gold}, which is no column of '{votes}'"
-        option = f"the array '{votes}'" if table is None else option
-        raise ParameterError(f"--engine {engine} cannot be used with {option}; use --engine memory")
+    if obstacle is not None:
+        raise ParameterError(f"--engine {engine} cannot be used with {obstacle}; use --engine memory")
     if out in (None, "-") and engine != "polars":
         raise ParameterError(f"--engine {engine} writes parquet; name a file with --out")
     return engine
+
+
+def _obstacle(votes: str, table: Table | None, selection: Selection, gold: str | None) -> str | None:
+    """What engines cannot do, if it was asked for."""
+    if table is None:
+        return f"the array '{votes}'"
+    if selection.long is not None or selection.abstain is not None:
+        return "--abstain" if selection.long is None else "--long"
+    return None if gold is None or gold in table.columns else f"--gold {gold}, which is no column of '{votes}'"
 
 
 def _size(table: Table) -> int:
@@ -293,7 +331,7 @@ def _row_numbers(ids: pl.Series, source: Source, name: str) -> list[int | None]:
     if len(foreign) == len(ids) > 0:
         raise VotesError(f"{where} has {foreign[0]!r}, and no other value that an item of the votes has; check the ids")
     if foreign:
-        say(f"warning: {where} has {len(foreign):,} of {len(ids):,} values that no item has, such as {foreign[0]!r}")
+        warn_of_votes([f"{where} has {len(foreign):,} of {len(ids):,} values that no item has, such as {foreign[0]!r}"])
     column = Column.from_values("id", ids.to_list())
     if len(column.values) != len(ids):
         twice = column.values[int(np.bincount(column.codes).argmax())]

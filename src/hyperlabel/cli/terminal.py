@@ -1,12 +1,18 @@
 """What people see: results on standard output, everything about them on standard error."""
 
+import json
+import logging
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
 
-from hyperlabel.errors import ConvergenceWarning, TableWarning
+from hyperlabel.cli.options import Manner
+from hyperlabel.errors import ConvergenceWarning, TableWarning, VotesError, VotesWarning
+from hyperlabel.printable import printable
 
 console = Console(stderr=True, highlight=False, markup=False, emoji=False)
 """What is said about results. Without markup: class names and paths are shown as they are."""
@@ -14,19 +20,66 @@ console = Console(stderr=True, highlight=False, markup=False, emoji=False)
 output = Console(highlight=False, markup=False, emoji=False)
 """Results themselves."""
 
+_PIPED_WIDTH = 100_000  # columns where nobody looks: tables are as wide as they need
+
+
+log = logging.getLogger("hyperlabel")
+"""More of what is done, with `--verbose`."""
+
+
+def set_manner(manner: Manner) -> None:
+    """Speak as the options ask for, from now on."""
+    console.quiet = manner.quiet
+    if not output.is_terminal:
+        output.width = _PIPED_WIDTH
+    log.handlers.clear()
+    log.setLevel(logging.INFO if manner.verbose else logging.WARNING)
+    if manner.verbose:
+        log.addHandler(_TerminalHandler())
+
+
+class _TerminalHandler(logging.Handler):
+    """Lines on standard error with the seconds since the program began."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(f"{record.relativeCreated / 1000:.2f} s: {printable(record.getMessage())}")
+
+
+def print_json(summary: dict[str, Any], *, aside: bool = False) -> None:
+    """A summary for programs, in one line.
+
+    Args:
+        summary: What it holds; what JSON has no type for is its text.
+        aside: Whether standard output holds a table, so that the summary goes to standard error.
+    """
+    line = json.dumps(summary, ensure_ascii=True, default=str)
+    print(line, file=sys.stderr if aside else sys.stdout)
+
 
 def say(message: str) -> None:
     """One line, never wrapped."""
     console.print(message, soft_wrap=True)
 
 
+WARNINGS = (ConvergenceWarning, TableWarning, VotesWarning)
+
+
 @contextmanager
-def say_warnings() -> Iterator[None]:
-    """What a model warns of while it learns is a line on standard error, the same thing once."""
+def say_warnings(*, strict: bool = False) -> Iterator[None]:
+    """What is warned of, while tables are read and models learn, is a line on standard error, the same thing once.
+
+    Nothing is said if the work fails: a mistake is one line.
+
+    Args:
+        strict: Whether the first warning is an error.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
-        for kind in (ConvergenceWarning, TableWarning):
-            warnings.simplefilter("always", kind)
-        yield
+        for kind in WARNINGS:
+            warnings.simplefilter("error" if strict else "always", kind)
+        try:
+            yield
+        except WARNINGS as warning:
+            raise VotesError(f"{warning} (--strict takes warnings as errors)") from warning
     for message in dict.fromkeys(str(warning.message) for warning in caught):
-        say(f"warning: {message}")
+        say(f"warning: {printable(message)}")

@@ -49,6 +49,8 @@ def train(
     """Train a hyper label model on synthetic votes.
 
     Trains several runs, selects one, and exports its weights to weights.safetensors in --out.
+
+    Example: hyperlabel train --model hlm --out runs --runs 1
     """
     _check_choices(model=model, recipe=recipe, assumption=assumption)
     preset = _preset(model, recipe)

@@ -99,7 +99,7 @@ class F1Rule:
 
     def _call(self, probabilities: Float64) -> NDArray[np.intp]:
         gains = self.gains(probabilities)
-        return np.asarray(gains.argmax(1) if gains.shape[1] > 1 else gains[:, 0] >= 0, np.intp)
+        return np.asarray(gains[:, 0] >= 0 if probabilities.shape[1] == 2 else gains.argmax(1), np.intp)
 
     def sums(self, probabilities: Float64, patterns: Patterns) -> tuple[Float64, Float64, Float64]:
         """Items called each class, expected hits among them, and items expected of it: adds up over chunks. (c,)."""
@@ -123,7 +123,7 @@ def find_f1_rule(sums: Callable[[F1Rule], tuple[Float64, ...]], n_classes: int) 
         sums: What `F1Rule.sums` gives for all items of the set, for a rule.
         n_classes: Number of classes.
     """
-    counting = n_classes if n_classes > 2 else 1
+    counting = 1 if n_classes == 2 else n_classes
     rule = best = F1Rule(np.zeros(counting), np.ones(counting))
     highest = -1.0
     for _ in range(_F1_ROUNDS):

@@ -19,6 +19,7 @@ from hyperlabel.lf.dependence import compare_votes, correlate, count_agreements,
 from hyperlabel.lf.leave_one_out import LeaveOneOut, affordable_items, leave_one_out, sample_items
 from hyperlabel.lf.statistics import Counts, VoteStatistics, share, sum_by_lf
 from hyperlabel.lf.table import Table
+from hyperlabel.metrics import Metric, check_metric
 from hyperlabel.models import HyperLabelModel, LabelModel
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes, to_votes
@@ -37,6 +38,7 @@ class LFAnalysis(VoteStatistics):
         lfs: Names of the LFs; those of the votes if not given.
         model: The label model that stands in for the truth, the hyper label model if not given. One that is not
             fitted reads these votes, as a copy.
+        metric: What the model's labels are to be good at, as for `LabelModel.predict`.
 
     Attributes:
         patterns: The distinct rows of votes.
@@ -57,7 +59,9 @@ class LFAnalysis(VoteStatistics):
         *,
         lfs: Sequence[str] | None = None,
         model: LabelModel | None = None,
+        metric: Metric = "accuracy",
     ) -> None:
+        self.metric = check_metric(metric)
         self._given: LabelModel = HyperLabelModel() if model is None else model
         super().__init__(*_read(self._given, votes, truth))
         m = self.n_lfs
@@ -76,7 +80,7 @@ class LFAnalysis(VoteStatistics):
 
     @cached_property
     def _verdicts(self) -> Labels:
-        return self.model.label_patterns(self.patterns)
+        return self.model.label_patterns(self.patterns, self.metric)
 
     @property
     def probabilities(self) -> Float64:
@@ -121,11 +125,11 @@ class LFAnalysis(VoteStatistics):
             return self._leave_one_out
         if not 0 < n_items <= self.n_items:
             raise ParameterError(f"n_items is {n_items!r}; expected a number from 1 to {self.n_items}")
-        return leave_one_out(self._given, sample_items(self.patterns, n_items))
+        return leave_one_out(self._given, sample_items(self.patterns, n_items), self.metric)
 
     @cached_property
     def _leave_one_out(self) -> LeaveOneOut:
-        return leave_one_out(self._given, sample_items(self.patterns, affordable_items(self.patterns)))
+        return leave_one_out(self._given, sample_items(self.patterns, affordable_items(self.patterns)), self.metric)
 
     @cached_property
     def shared(self) -> Counts:

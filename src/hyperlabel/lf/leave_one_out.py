@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.kernels import Float64
+from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
 from hyperlabel.patterns import Patterns
 from hyperlabel.rows import Rows
@@ -32,7 +33,7 @@ class LeaveOneOut(NamedTuple):
     n_items: int
 
 
-def leave_one_out(model: LabelModel, patterns: Patterns) -> LeaveOneOut:
+def leave_one_out(model: LabelModel, patterns: Patterns, metric: Metric = "accuracy") -> LeaveOneOut:
     """Leave out each LF in turn.
 
     A model that is not fitted reads the votes without the LF, as if it had never been written; a fitted one judges
@@ -41,6 +42,7 @@ def leave_one_out(model: LabelModel, patterns: Patterns) -> LeaveOneOut:
     Args:
         model: The label model.
         patterns: The patterns.
+        metric: What the labels are to be good at.
 
     >>> from hyperlabel import Votes, label_model
     >>> votes = Votes.from_array([[0, -1], [1, 0], [1, 1]])
@@ -48,11 +50,11 @@ def leave_one_out(model: LabelModel, patterns: Patterns) -> LeaveOneOut:
     [0.33, 0.33]
     """
     counted = replace(patterns, inverse=None)  # labels of patterns, not of items
-    before, n = model.label(counted), patterns.n_items
+    before, n = model.label(counted, metric), patterns.n_items
     label_changes, probability_changes = np.zeros(patterns.n_lfs), np.zeros(patterns.n_lfs)
     for j in np.unique(patterns.lf):
         rest, index = _without(counted, j)
-        after = model.label(rest).take(index)
+        after = model.label(rest, metric).take(index)
         label_changes[j] = patterns.counts @ (after.best != before.best) / n
         probability_changes[j] = patterns.counts @ np.abs(after.probabilities - before.probabilities).sum(1) / 2 / n
     return LeaveOneOut(label_changes, probability_changes, n)

@@ -38,7 +38,7 @@ def score(analysis: LFAnalysis) -> tuple[Scores, Scores] | None:
     if truth is None or not truth.any():
         return None
     models: list[LabelModel] = [analysis.model, label_model("mv").fitted_on(analysis.patterns)]
-    own, majority = (_score(model.label_patterns(analysis.patterns), truth) for model in models)
+    own, majority = (_score(model.label_patterns(analysis.patterns, analysis.metric), truth) for model in models)
     return own, majority
 
 

@@ -1,0 +1,50 @@
+"""Summaries of what a command did, for programs: `--json`."""
+
+import math
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import hyperlabel
+from hyperlabel.cli.terminal import print_json
+from hyperlabel.columns import VoteColumns
+
+
+class Summary:
+    """What a command did, from its beginning on."""
+
+    def __init__(self, model: str | None = None) -> None:
+        self.start = time.perf_counter()
+        self.content: dict[str, Any] = {"version": hyperlabel.__version__, "model": model}
+
+    def add_taken(self, taken: VoteColumns) -> None:
+        """What was taken from the table. An engine does not tell the classes: they are null."""
+        classes = [plain(c) for c in taken.classes] or None
+        self.content |= {"lfs": list(taken.lfs), "ignored": list(taken.ignored), "classes": classes}
+
+    def add_labels(self, counts: Mapping[Any, int]) -> None:
+        """How many items got each label, None for none."""
+        labeled = {str(plain(name)): n for name, n in counts.items() if name is not None}
+        self.content |= {"rows": sum(counts.values()), "labeled": sum(labeled.values()), "per_class": labeled}
+
+    def print(self, *, aside: bool = False, **more: Any) -> None:
+        """Print it with the seconds it took; aside if standard output holds a table."""
+        seconds = round(time.perf_counter() - self.start, 6)
+        print_json(plain({**self.content, **more, "seconds": seconds}), aside=aside)
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: None for NaN, texts for what it does not know.
+
+    >>> plain({"a": [float("nan"), True]})
+    {'a': [None, True]}
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if hasattr(value, "item"):  # of NumPy
+        value = value.item()
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int) else str(value)
