@@ -16,6 +16,7 @@ from hyperlabel.kernels import (
     pack_rows,
     scale_rows,
     softmax,
+    softmax_of_many,
 )
 from hyperlabel.rows import Rows
 
@@ -295,6 +296,14 @@ def test_softmax_over_blocks_equals_the_definition_in_place_or_not(rows, k):
     np.testing.assert_array_equal(logits, before)
     assert softmax(logits, out=logits) is logits
     np.testing.assert_allclose(logits, expected, rtol=1e-12)
+
+
+def test_softmax_of_many_is_that_in_float64_to_a_millionth():
+    logits = np.random.default_rng(0).normal(0, 5, (300, 200))
+    expected, found = softmax(logits), np.empty_like(logits)
+    softmax_of_many(logits, found)
+    np.testing.assert_allclose(found, expected, rtol=5e-6, atol=1e-12)
+    np.testing.assert_allclose(found.sum(1), 1, rtol=1e-12)
 
 
 @pytest.mark.parametrize("lead", [0.0, 1e-9, 30.0, 800.0, np.inf])

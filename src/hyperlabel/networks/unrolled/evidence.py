@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hyperlabel.kernels import Float64, scale_rows, softmax, softmax_of_two
+from hyperlabel.kernels import Float64, scale_rows, softmax, softmax_of_many, softmax_of_two
 from hyperlabel.networks.unrolled.votes import VoteTable
 
+MANY_CLASSES = 32  # from here on exponentials are most of the work
 START = 0.3  # votes that each class has before any is counted, in the first beliefs
 
 
@@ -43,10 +44,11 @@ class Evidence:
             for block, lead in votes.layout.sum_by_row(table):
                 softmax_of_two(lead[:, 0] * factors[block] + bias, beliefs[block])
             return beliefs
+        to_beliefs = softmax_of_many if len(self.bias) > MANY_CLASSES else softmax
         for block, logits in votes.layout.sum_by_row(self.table):
             scale_rows(logits, factors[block])
             logits += self.bias
-            softmax(logits, out=beliefs[block])
+            to_beliefs(logits, beliefs[block])
         return beliefs
 
 
