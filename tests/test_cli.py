@@ -96,10 +96,7 @@ MISTAKES = {
     "long array": (["cells.npy", "--long", "a,b,c"], r"--long is about columns, and 'cells\.npy' has none; leave"),
     "wide and long": ([*WIDE, "--long", "a,b,c"], r"--lfs and --long are both given"),
     "two long columns": (["long.csv", "--long", "task,who"], r"--long is 'task,who'; expected three columns"),
-    "no long column": (
-        ["long.csv", "--long", "task,who,why"],
-        r"votes lacks the LF 'why'; the columns are 'task'",
-    ),
+    "no long column": (["long.csv", "--long", "task,who,why"], r"votes has no column 'why'; the columns are"),
     "two votes": (["clash.csv", "--long", "task,who,what"], r"LF 'x' votes twice on item 'b', for 1 and 0"),
     "class not stated": ([*WIDE, "--classes", "ham,eggs"], r"is 'spam'; expected one of the classes 'ham', 'eggs'"),
     "class stated twice": ([*WIDE, "--classes", "ham,ham"], r"classes is \['ham', 'ham'\]; expected .* once"),

@@ -299,7 +299,7 @@ def test_lfs_are_names_or_patterns_and_override_all_other_rules(names, lfs, expe
     ("names", "lfs", "error", "message"),
     [
         (["id", "text"], None, VotesError, "^the table has no LF column; its columns are 'id', 'text'; name the LFs"),
-        (["a"], ["b"], VotesError, "^votes lacks the LF 'b'; the columns are 'a'$"),
+        (["a"], ["b"], VotesError, "^votes has no column 'b'; the columns are 'a'$"),
         (["a"], ["b*"], VotesError, r"^lfs has 'b\*', which no column matches; the columns are 'a'$"),
         (["a"], "a", ParameterError, r"^lfs is 'a'; expected a list of columns: \['a'\]"),
         (["a"], 3, ParameterError, "^lfs is 3; expected a list of columns"),

@@ -115,6 +115,7 @@ def test_label_of_booleans_beside_floats_and_a_silent_lf_is_that_of_numpy(open_f
     assert_labels(collect(engines.label(open_frame(write(floats)), lfs=["lf *"])), cells, [0, 1])
 
 
+@pytest.mark.filterwarnings("ignore:gold has classes that no LF votes for")
 def test_label_with_gold_learns_from_it_and_gives_gold_items_their_class(open_frame, write):
     cells, gold = draw(n=200, seed=2), draw_gold(200, 3)
     frame = open_frame(write(table_of(cells).with_columns(gold_column(gold))))
@@ -225,13 +226,11 @@ def test_label_by_a_fitted_model_of_a_table_that_lacks_an_lf_or_has_another_numb
 
 
 def test_label_by_a_fitted_model_knows_its_classes_whatever_they_are():
-    words = pl.DataFrame({"x": ["ham", "spam", None, "spam"], "y": ["ham", "spam", None, None]})
+    words = pl.DataFrame({"x": ["ham", "spam", None, "spam"], "z": ["ham", "spam", None, None]})
     fitted = hl.HyperLabelModel(classes=["spam", "other", "ham"]).fit(words)
-    rows = engines.label(words.select(pl.col("y"), pl.col("x")), model=fitted, probabilities=True)
+    rows = engines.label(words.select(pl.col("z"), pl.col("x")), model=fitted, probabilities=True)
     assert rows["label"].to_list() == ["ham", "spam", None, "spam"]
     assert rows.columns[-3:] == ["p_spam", "p_other", "p_ham"]
-    mixed = hl.HyperLabelModel(classes=[0, "none"]).fit(np.array([[0, 1], [1, 1], [0, 0]]))
-    assert mixed.classes_.tolist() == [0, "none"]
 
 
 @pytest.mark.parametrize("most", [1 << 20, 20])
@@ -291,7 +290,7 @@ MISTAKES = {
     "lists": ({"x": [[0], [1], None]}, r"column 'x' holds values of the type .*; expected numbers, texts or booleans"),
     "identifiers": ({"x": range(20_000)}, r"column 'x' holds more than 10,000 different values; expected classes"),
     "long texts": ({"x": [f"t{i}" for i in range(20_000)]}, r"column 'x' holds more than 10,000 different values"),
-    "two kinds": ({"x": ["a", "b"], "y": [0, 1]}, r"expected one kind of class"),
+    "two kinds": ({"x": ["a", "b"], "z": [0, 1]}, r"expected one kind of class"),
     "no rows": ({"x": pl.Series([], dtype=pl.Int8)}, r"1 LF columns and 0 rows; expected at least one LF"),
 }
 

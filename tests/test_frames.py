@@ -57,6 +57,8 @@ SERIES = {
     "polars booleans": (pl.Series(BOOLEANS), BOOLEANS),
     "polars nothing": (pl.Series([None, None]), [None, None]),
     "polars all NaN": (pl.Series([NAN, NAN]), [None, None]),
+    "polars integers that are all null": (pl.Series([None, None], dtype=pl.Int64), [None, None]),
+    "polars integers that floats cannot hold": (pl.Series([2**60 + 1, None]), [2**60 + 1, None]),
     "polars empty texts": (pl.Series(["", "a", ""]), [None, "a", None]),
     "polars objects": (pl.Series(["a", 1, None], dtype=pl.Object), ["a", 1, None]),
     "polars dates": (pl.Series([datetime.date(2020, 1, 2), None]), [datetime.date(2020, 1, 2), None]),

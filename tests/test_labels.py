@@ -369,5 +369,5 @@ def test_fitted_model_takes_its_lfs_from_any_table():
     model = hl.label_model("mv").fit(FRAME)
     today = pd.DataFrame({"note": ["x", "y"], "b": ["spam", None], "n_words": [3, 99], "a": ["spam", "ham"]})
     assert model.predict(today).tolist() == ["spam", "ham"]
-    with pytest.raises(VotesError, match="^votes lacks the LF 'b'; the columns are 'a'"):
+    with pytest.raises(VotesError, match="^votes has no column 'b'; the columns are 'a'"):
         model.predict(today[["a"]])

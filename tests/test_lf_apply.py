@@ -65,7 +65,7 @@ def test_row_lfs_on_an_array_get_its_rows():
 
 def test_votes_of_lfs_go_into_a_model():
     labels = HyperLabelModel().predict(apply_lfs([check, song], FRAME))
-    assert labels.tolist() == ["spam", "ham", "spam", "ham", -1]
+    assert labels.tolist() == ["spam", "ham", "spam", "ham", None]
 
 
 def test_row_lfs_on_more_rows_than_a_chunk_keep_their_order():

@@ -34,7 +34,7 @@ def test_predict_with_reliable_lfs_beats_a_single_lf(weights):
 def test_predict_of_named_classes_returns_names():
     frame = pd.DataFrame({"a": ["spam", None, None], "b": ["spam", "ham", None]})
     labels = hl.HyperLabelModel().predict(frame)
-    assert labels.tolist() == ["spam", "ham", -1]
+    assert labels.tolist() == ["spam", "ham", None]
 
 
 def test_predict_proba_keeps_a_stated_class_that_nobody_votes_for():
@@ -144,7 +144,8 @@ def test_fit_with_gold_as_mapping_equals_gold_as_array(weights):
 
 @both_networks
 def test_fit_with_gold_of_a_class_that_nobody_votes_for_adds_the_class(weights):
-    model = hl.HyperLabelModel(weights=weights).fit(VOTES, {0: 2, 1: 1})
+    with pytest.warns(hl.VotesWarning, match="^gold has classes that no LF votes for: 2"):
+        model = hl.HyperLabelModel(weights=weights).fit(VOTES, {0: 2, 1: 1})
     assert model.classes_.tolist() == [0, 1, 2]
     assert model.predict_proba(VOTES).shape == (5, 3)
 

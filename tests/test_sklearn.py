@@ -21,7 +21,10 @@ from sklearn.utils import get_tags  # noqa: E402
 from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
 from sklearn.utils.validation import check_is_fitted  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore::hyperlabel.errors.ConvergenceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::hyperlabel.errors.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::hyperlabel.errors.VotesWarning"),  # targets of other tasks are odd gold
+]
 
 FOREST = RandomForest(n_trees=5, max_depth=(None,), min_samples_split=(2,))
 QUICK = {"rf": FOREST.get_params(), "amcl": {"slack": 0.3, "max_iter": 5, "forest": FOREST}}

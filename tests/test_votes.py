@@ -235,7 +235,7 @@ def test_bad_long_table_gives_one_error_with_place_value_and_remedy(make, column
 
 
 def test_long_table_with_a_missing_column_is_refused():
-    with pytest.raises(VotesError, match="^votes lacks the LF 'worker'; the columns are 'item', 'lf', 'vote'"):
+    with pytest.raises(VotesError, match="^votes has no column 'worker'; the columns are 'item', 'lf', 'vote'"):
         Votes.from_long(long_frame(), item="item", lf="worker", vote="vote")
 
 

@@ -214,9 +214,8 @@ def _match(names: Sequence[str], lfs: Sequence[str]) -> list[str]:
     for i, pattern in enumerate(wanted):
         found = [pattern] if pattern in present else [name for name in names if fnmatchcase(name, pattern)]
         if not found:
-            what = (
-                f"lfs has {pattern!r}, which no column matches" if "*" in pattern else f"votes lacks the LF {pattern!r}"
-            )
+            unmatched = f"lfs has {pattern!r}, which no column matches"
+            what = unmatched if "*" in pattern else f"votes has no column {pattern!r}"
             raise VotesError(f"{what}; the columns are {show_some(names, 20)}")
         if pattern in wanted[:i]:
             raise ParameterError(f"lfs has {pattern!r} twice; name each column once")

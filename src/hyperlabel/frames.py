@@ -291,7 +291,7 @@ def _numbers(series: Any) -> NDArray[Any] | None:
         return series.to_numpy() if plain_numbers else None
     kind = series.dtype
     if kind.is_float() or (kind.is_integer() and kind.is_numeric()):
-        exact = not series.null_count() or -_EXACT < series.min() <= series.max() < _EXACT
+        exact = series.null_count() in (0, len(series)) or -_EXACT < series.min() <= series.max() < _EXACT
         return series.to_numpy() if exact and "128" not in str(kind) else None
     return series.to_numpy() if str(kind) == "Boolean" and not series.null_count() else None
 

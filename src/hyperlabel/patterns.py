@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.classes import Classes, complete_classes, missing_from, show_some, state_classes
+from hyperlabel.columns import may_be_votes
 from hyperlabel.errors import VotesError, WeightsError
 from hyperlabel.kernels import Groups, Ints, group_keys, hash_rows, key_space, pack_rows
 from hyperlabel.rows import Rows
@@ -96,8 +97,8 @@ class Patterns:
         merged: Patterns | None = None
         for number, chunk in enumerate(chunks):
             names = None if merged is None else merged.lf_names
-            patterns = replace(to_patterns(chunk, n_classes=n_classes, classes=classes, lfs=names), inverse=None)
             try:
+                patterns = _read_chunk(chunk, names, n_classes, classes)
                 merged = patterns if merged is None else merged.merge(patterns)
             except VotesError as error:
                 raise VotesError(f"chunk {number}: {error}") from None
@@ -293,24 +294,34 @@ class Patterns:
         return self.inverse
 
 
-def to_patterns(
-    data: object,
-    *,
-    n_classes: int | None = None,
-    classes: Sequence[Hashable] | None = None,
-    lfs: Sequence[str] | None = None,
-) -> Patterns:
+def to_patterns(data: object, *, n_classes: int | None = None, classes: Sequence[Hashable] | None = None) -> Patterns:
     """Patterns from whatever holds votes, or from patterns.
 
     >>> to_patterns([[0, -1], [1, 1], [1, 1]]).counts.tolist()
     [1, 2]
     """
     if not isinstance(data, Patterns):
-        return Patterns.from_votes(to_votes(data, n_classes=n_classes, classes=classes, lfs=lfs))
+        return Patterns.from_votes(to_votes(data, n_classes=n_classes, classes=classes))
     stated = state_classes(n_classes, classes)
     if stated is None:
         return data
     return data.with_classes(stated if classes is not None else complete_classes(data.classes, n_classes))
+
+
+def _read_chunk(
+    chunk: object,
+    names: tuple[str, ...] | None,
+    n_classes: int | None,
+    classes: Sequence[Hashable] | None,
+) -> Patterns:
+    """Patterns of a chunk, which know no items; a table has the columns of the first one."""
+    if isinstance(chunk, Patterns):
+        return replace(to_patterns(chunk, n_classes=n_classes, classes=classes), inverse=None)
+    votes = to_votes(chunk, n_classes=n_classes, classes=classes, lfs=names)
+    taken = votes.origin.columns
+    if names is not None and taken is not None:
+        match_lfs([*taken.lfs, *filter(may_be_votes, taken.ignored)], names)  # refuses a column that is new
+    return replace(Patterns.from_votes(votes), inverse=None)
 
 
 def _check_loaded(patterns: Patterns, path: str | Path) -> None:

@@ -13,7 +13,7 @@ import copy
 import inspect
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.classes import Classes
 from hyperlabel.errors import ConvergenceWarning, NotFittedError, ParameterError
+from hyperlabel.frames import is_frame
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import (
     Explanation,
@@ -38,12 +39,20 @@ from hyperlabel.labels import (
 from hyperlabel.metrics import Metric, check_metric
 from hyperlabel.metrics import score as score_labels
 from hyperlabel.models.packing import below, pack_params, pack_seen, to_json, unpack_seen, with_prefix
-from hyperlabel.models.seen import Seen, find_active, keep_gold
-from hyperlabel.networks import Gold, Reduce, Sums
+from hyperlabel.models.seen import (
+    Seen,
+    check_gold_counts,
+    count_votes,
+    find_active,
+    keep_gold,
+    reduce_restricted,
+)
+from hyperlabel.models.verdict import Verdict
+from hyperlabel.networks import Gold, Reduce
 from hyperlabel.patterns import Patterns, to_patterns
 from hyperlabel.stated import read_balance
 from hyperlabel.tensors import Arrays, write_tensors
-from hyperlabel.votes import Votes, to_votes
+from hyperlabel.votes import Votes, check_no_other_lf, to_votes
 
 SEEDS = 1 << 32  # that NumPy's generators take
 
@@ -137,11 +146,11 @@ class LabelModel(ABC):
         """
         check_metric(metric)
         self._forget()
-        (cast,) = reduce(_count_votes)
+        (cast,) = reduce(count_votes)
         active = find_active(cast, None if gold is None else gold.counts, self._balance_of(shape.classes))
         seen = self._active = Seen(shape.classes, active, shape.lf_names, shape.n_lfs)
         inner = None if gold is None else keep_gold(seen.restrict(gold.patterns), gold.counts[:, active])
-        self._fit_passes(partial(_reduce_restricted, reduce, seen), seen.restrict(shape), inner)
+        self._fit_passes(partial(reduce_restricted, reduce, seen), seen.restrict(shape), inner)
         kept = None if gold is None or self.learns_from_gold else keep_gold(gold.patterns, gold.counts)
         self._seen = replace(seen, gold=kept)
         if metric == "f1":
@@ -163,12 +172,12 @@ class LabelModel(ABC):
         """
         return self._fit_label(votes, gold, "accuracy").probabilities
 
-    def _fit_label(self, votes: object, gold: object, metric: Metric) -> "_Verdict":
+    def _fit_label(self, votes: object, gold: object, metric: Metric) -> Verdict:
         check_metric(metric)
         patterns, counts, known = self._read_set(votes, gold)
         probabilities = self._learn(patterns, counts, for_f1=metric == "f1")
         self._warn_unless_converged()
-        return _Verdict(self._to_labels(probabilities, patterns, metric), patterns, known)
+        return Verdict(self._to_labels(probabilities, patterns, metric), patterns, known)
 
     def _learn(self, patterns: Patterns, gold: NDArray[np.int64] | None, *, for_f1: bool) -> Float64:
         """Learn from patterns, and on request how items are labeled for F1. -> the patterns' (p, k) probabilities."""
@@ -223,13 +232,13 @@ class LabelModel(ABC):
         read = self._read_votes(votes)
         return replace(self._verdict(read, metric).of_items(read.items), origin=read.origin)
 
-    def _verdict(self, votes: object, metric: Metric) -> "_Verdict":
+    def _verdict(self, votes: object, metric: Metric) -> Verdict:
         check_metric(metric)
         if not self.is_fitted and not self.needs_gold:
             return copy.copy(self)._fit_label(votes, None, metric)
         self._fitted()
         patterns = self.read(votes)
-        return _Verdict(self.label_patterns(patterns, metric), patterns)
+        return Verdict(self.label_patterns(patterns, metric), patterns)
 
     def label_patterns(self, patterns: Patterns, metric: Metric = "accuracy") -> Labels:
         """Labels of patterns, one row per pattern, judged in the state of `fit`.
@@ -386,7 +395,11 @@ class LabelModel(ABC):
             raise ParameterError("votes is Patterns, which know no items; give the votes themselves")
         names = self._seen.lf_names if self.is_fitted else None
         read = to_votes(votes, lfs=names, **self._stated())
-        return read if names is None or not read.named else read.with_lfs(names)
+        if names is None or not read.named:
+            return read
+        if is_frame(votes):
+            check_no_other_lf(votes, names, self._seen.classes)
+        return read.with_lfs(names)
 
     def _stated(self) -> dict[str, Any]:
         if self.is_fitted:
@@ -400,7 +413,7 @@ class LabelModel(ABC):
         stated: dict[str, Any] = {"n_classes": self.n_classes, "classes": self.classes}
         if isinstance(votes, Patterns):
             patterns = to_patterns(votes, **stated)
-            return patterns, None if gold is None else _check_counts(gold, patterns), None
+            return patterns, None if gold is None else check_gold_counts(gold, patterns), None
         read, known = to_votes(votes, **stated), None
         if gold is not None:
             read, known = read.with_labels(gold, "gold")
@@ -429,7 +442,8 @@ class LabelModel(ABC):
             rule = self._seen.f1
             if rule is None:
                 raise ParameterError(
-                    "metric is 'f1', but the model read its set for accuracy alone; call fit(votes) first"
+                    "metric is 'f1', but the model read its set for accuracy alone; call fit(votes), or read it with "
+                    "metric='f1'"
                 )
             best = rule.decide(probabilities, patterns)
         else:
@@ -505,65 +519,3 @@ class LabelModel(ABC):
         params = self.get_params().items()
         changed = [f"{n}={v!r}" for n, v in params if repr(v) != repr(defaults[n].default)]
         return f"{type(self).__name__}({', '.join(changed)})"
-
-
-@dataclass(frozen=True)
-class _Verdict:
-    """Labels of patterns on their way to the items, of which only what is asked for is given to each item.
-
-    Attributes:
-        of_patterns: One row per pattern.
-        patterns: The patterns; those that know no items keep one row each.
-        gold: (n,) gold classes of the items, which overrule; -1 for unknown.
-    """
-
-    of_patterns: Labels
-    patterns: Patterns
-    gold: NDArray[np.int64] | None = None
-
-    @property
-    def labels(self) -> NDArray[Any]:
-        if self.gold is not None:
-            return self.of_items(None).labels
-        return self._to_items(self.of_patterns.labels)
-
-    @property
-    def probabilities(self) -> Float64:
-        if self.gold is not None:
-            return self.of_items(None).probabilities
-        return self._to_items(self.of_patterns.probabilities)
-
-    def of_items(self, items: NDArray[Any] | None) -> Labels:
-        index = self.patterns.inverse
-        labels = self.of_patterns if index is None else self.of_patterns.take(index, items)
-        return labels if self.gold is None else labels.with_gold(self.gold)
-
-    def _to_items(self, values: NDArray[Any]) -> NDArray[Any]:
-        index = self.patterns.inverse
-        return values if index is None else values.take(index, axis=0)
-
-
-def _count_votes(patterns: Patterns) -> Sums:
-    """Votes for each class. -> (k,)."""
-    return (np.bincount(patterns.vote, minlength=patterns.n_classes).astype(np.float64),)
-
-
-def _reduce_restricted(reduce: Reduce, seen: Seen, sums: Callable[[Patterns], Sums]) -> Sums:
-    """As `reduce`, on chunks as the model sees them."""
-    return reduce(partial(_sum_restricted, seen, sums))
-
-
-def _sum_restricted(seen: Seen, sums: Callable[[Patterns], Sums], patterns: Patterns) -> Sums:
-    return sums(seen.restrict(patterns))
-
-
-def _check_counts(gold: object, patterns: Patterns) -> NDArray[np.int64]:
-    """Gold of counted patterns: numbers of items. -> (p, k)."""
-    counts = np.asarray(gold)
-    shape = patterns.n_patterns, patterns.n_classes
-    if counts.shape != shape or counts.dtype.kind not in "iu" or (counts < 0).any():
-        raise ParameterError(
-            f"gold has the shape {counts.shape} and holds {counts.dtype}; expected the number of gold items of each "
-            f"pattern and class, {shape} whole numbers"
-        )
-    return counts.astype(np.int64)

@@ -1,6 +1,8 @@
 """The frame in which a fitted model judges: the classes, LFs and gold that `fit` saw."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +11,7 @@ from hyperlabel.classes import Classes
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import F1Rule
-from hyperlabel.networks import Gold
+from hyperlabel.networks import Gold, Reduce, Sums
 from hyperlabel.patterns import Patterns
 from hyperlabel.rows import Rows
 
@@ -125,3 +127,29 @@ def _keep(patterns: Patterns, kept: NDArray[np.bool_]) -> Rows:
     sizes = np.bincount(patterns.row[kept], minlength=patterns.n_patterns)
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     return Rows(starts, patterns.lf[kept], patterns.vote[kept])
+
+
+def count_votes(patterns: Patterns) -> Sums:
+    """Votes for each class. -> (k,)."""
+    return (np.bincount(patterns.vote, minlength=patterns.n_classes).astype(np.float64),)
+
+
+def reduce_restricted(reduce: Reduce, seen: Seen, sums: Callable[[Patterns], Sums]) -> Sums:
+    """As `reduce`, on chunks as the model sees them."""
+    return reduce(partial(_sum_restricted, seen, sums))
+
+
+def _sum_restricted(seen: Seen, sums: Callable[[Patterns], Sums], patterns: Patterns) -> Sums:
+    return sums(seen.restrict(patterns))
+
+
+def check_gold_counts(gold: object, patterns: Patterns) -> NDArray[np.int64]:
+    """Gold of counted patterns: numbers of items. -> (p, k)."""
+    counts = np.asarray(gold)
+    shape = patterns.n_patterns, patterns.n_classes
+    if counts.shape != shape or counts.dtype.kind not in "iu" or (counts < 0).any():
+        raise ParameterError(
+            f"gold has the shape {counts.shape} and holds {counts.dtype}; expected the number of gold items of each "
+            f"pattern and class, {shape} whole numbers"
+        )
+    return counts.astype(np.int64)

@@ -3,6 +3,6 @@
 from hyperlabel.classes import ABSTAIN
 from hyperlabel.rows import Rows
 from hyperlabel.votes.parts import match_lfs
-from hyperlabel.votes.votes import Votes, to_votes
+from hyperlabel.votes.votes import Votes, check_no_other_lf, to_votes
 
-__all__ = ["ABSTAIN", "Rows", "Votes", "match_lfs", "to_votes"]
+__all__ = ["ABSTAIN", "Rows", "Votes", "check_no_other_lf", "match_lfs", "to_votes"]

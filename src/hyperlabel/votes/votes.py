@@ -24,6 +24,7 @@ from hyperlabel.classes import (
     smallest_type,
     state_classes,
 )
+from hyperlabel.columns import may_be_votes
 from hyperlabel.doubts import FEW_ROWS
 from hyperlabel.errors import VotesError, warn_of_votes
 from hyperlabel.rows import Rows
@@ -40,7 +41,7 @@ from hyperlabel.votes.parts import (
     warn_of_missing_zero,
 )
 
-__all__ = ["ABSTAIN", "Rows", "Votes", "match_lfs", "to_votes"]
+__all__ = ["ABSTAIN", "Rows", "Votes", "check_no_other_lf", "match_lfs", "to_votes"]
 
 Ints = NDArray[np.integer]
 
@@ -361,3 +362,22 @@ def to_votes(
         return Votes.from_frame(data, lfs=lfs, n_classes=n_classes, classes=classes)
     read = Votes.from_sparse if hasattr(data, "tocoo") else Votes.from_array
     return read(data, n_classes=n_classes, classes=classes)
+
+
+def check_no_other_lf(frame: Any, lfs: Sequence[str], classes: Classes) -> None:
+    """Refuse a frame with a column that votes for the classes but was not there when a model was fitted.
+
+    Columns whose name or values say that they are something else may be there.
+    """
+    for name in frame.columns:
+        if str(name) in lfs or not may_be_votes(str(name)):
+            continue
+        try:
+            other = Votes.from_frame(frame[[name]], lfs=[str(name)], classes=classes)
+        except VotesError:
+            continue  # it holds something else
+        if len(other.rows.vote):
+            raise VotesError(
+                f"votes has the LF {str(name)!r}, which was not there when the model was fitted; "
+                "give the LFs of fit alone, frame[list(model.lf_names_)], or fit again"
+            )

@@ -1,0 +1,50 @@
+"""Labels of patterns on their way to the items."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.kernels import Float64
+from hyperlabel.labels import Labels
+from hyperlabel.patterns import Patterns
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Labels of patterns on their way to the items, of which only what is asked for is given to each item.
+
+    Attributes:
+        of_patterns: One row per pattern.
+        patterns: The patterns; those that know no items keep one row each.
+        gold: (n,) gold classes of the items, which overrule; -1 for unknown.
+    """
+
+    of_patterns: Labels
+    patterns: Patterns
+    gold: NDArray[np.int64] | None = None
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The label of each item. (n,)."""
+        if self.gold is not None:
+            return self.of_items(None).labels
+        return self._to_items(self.of_patterns.labels)
+
+    @property
+    def probabilities(self) -> Float64:
+        """The probabilities of each item. (n, k)."""
+        if self.gold is not None:
+            return self.of_items(None).probabilities
+        return self._to_items(self.of_patterns.probabilities)
+
+    def of_items(self, items: NDArray[Any] | None) -> Labels:
+        """All of it, with identifiers of the items."""
+        index = self.patterns.inverse
+        labels = self.of_patterns if index is None else self.of_patterns.take(index, items)
+        return labels if self.gold is None else labels.with_gold(self.gold)
+
+    def _to_items(self, values: NDArray[Any]) -> NDArray[Any]:
+        index = self.patterns.inverse
+        return values if index is None else values.take(index, axis=0)
