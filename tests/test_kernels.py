@@ -6,12 +6,16 @@ import pytest
 from hyperlabel.kernels import (
     KeyTable,
     VoteLayout,
+    gather_blocks,
+    gather_sums,
     group_keys,
     hash_rows,
     key_space,
     mix_bits,
     multiply,
     pack_rows,
+    scale_rows,
+    softmax,
 )
 from hyperlabel.rows import Rows
 
@@ -279,3 +283,56 @@ def test_add_rows_and_columns_add_the_value_of_each_votes_row_and_column(dense):
     dense.layout.add_columns(cells, by_column)
     expected = dense.values + by_row[dense.place] + by_column[dense.column]
     np.testing.assert_allclose(cells, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(("rows", "k"), [(1, 1), (1, 2), (5, 2), (70_000, 2), (40, 3), (30_000, 5), (300, 200)])
+def test_softmax_over_blocks_equals_the_definition_in_place_or_not(rows, k):
+    logits = np.random.default_rng(rows + k).normal(0, 20, (rows, k))
+    powers = np.exp(logits - logits.max(1, keepdims=True))
+    expected = powers / powers.sum(1, keepdims=True)
+    before = logits.copy()
+    np.testing.assert_allclose(softmax(logits), expected, rtol=1e-12)
+    np.testing.assert_array_equal(logits, before)
+    assert softmax(logits, out=logits) is logits
+    np.testing.assert_allclose(logits, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("lead", [0.0, 1e-9, 30.0, 800.0, np.inf])
+def test_softmax_of_two_is_the_same_when_the_classes_change_places_and_never_overflows(lead):
+    shares = softmax(np.array([[0.0, lead], [lead, 0.0]]))
+    np.testing.assert_allclose(shares[0], shares[1, ::-1], rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(shares.sum(1), 1)
+    assert shares[0, 1] >= 0.5
+
+
+@pytest.mark.parametrize("columns", [1, 2, 7, 40])
+@pytest.mark.parametrize("sizes", [[1], [3, 1, 2], [4] * 3000, [1, 500, 1], list(range(1, 200))])
+def test_gather_sums_add_up_the_rows_of_each_segment(columns, sizes):
+    rng = np.random.default_rng(len(sizes))
+    values, index = rng.normal(size=(50, columns)), rng.integers(0, 50, sum(sizes))
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    sums = gather_sums(values, index, starts)
+    expected = [values[index[a:b]].sum(0) for a, b in zip(starts, starts[1:], strict=False)]
+    np.testing.assert_allclose(sums, expected, atol=1e-10)
+
+
+def test_gather_blocks_cover_all_segments_in_order():
+    values, index, starts = np.ones((3, 5)), np.zeros(90_000, int), np.arange(0, 90_001, 3)
+    blocks = [(block, sums) for block, sums in gather_blocks(values, index, starts)]
+    assert len(blocks) > 1
+    np.testing.assert_array_equal(np.concatenate([np.arange(30_000)[block] for block, _ in blocks]), np.arange(30_000))
+    assert all((sums == 3).all() for _, sums in blocks)
+
+
+@pytest.mark.parametrize("columns", [1, 3, 50])
+def test_scale_rows_multiplies_each_row_in_place(columns):
+    values, factors = np.ones((4, columns)), np.array([0.0, 1.0, 2.0, -1.0])
+    scale_rows(values, factors)
+    np.testing.assert_array_equal(values, np.repeat(factors[:, None], columns, axis=1))
+
+
+def test_hash_rows_of_few_and_of_many_votes_are_the_same():
+    """Many votes look their hash up in a table of all (LF, vote); few compute it."""
+    cells = random_votes(np.random.default_rng(8), 200, 5, 3)
+    one_by_one = [hash_cells(cells[i : i + 1], 3)[0] for i in range(200)]
+    np.testing.assert_array_equal(hash_cells(cells, 3), one_by_one)

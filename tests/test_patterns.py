@@ -296,6 +296,16 @@ def test_find_gives_the_place_among_other_patterns_or_none(drawn, data):
     assert patterns.find(other).tolist() == expected
 
 
+def test_find_when_hashes_collide_compares_rows(monkeypatch):
+    one, other = (Patterns.from_votes(Votes.from_array(cells)) for cells in ([[0, 1], [1, 1]], [[1, 0], [1, 1]]))
+    rows = other.to_array().tolist()
+    expected = [rows.index(row) if row in rows else -1 for row in one.to_array().tolist()]
+    assert sorted(expected)[0] == -1 < sorted(expected)[1]
+    collide = lambda *row: hash_rows(*row) * np.uint64(row[-1] > 0)  # noqa: E731  all rows have one hash, by one seed
+    monkeypatch.setattr(hyperlabel.patterns, "hash_rows", collide)
+    assert one.find(other).tolist() == expected
+
+
 def test_find_among_patterns_of_other_lfs_gives_none():
     two, three = (Patterns.from_votes(Votes.from_array([[0] * m, [1] * m])) for m in (2, 3))
     assert two.find(three).tolist() == [-1, -1]

@@ -44,6 +44,31 @@ def test_rows_taken_by_an_index_are_those_of_the_cells(cells, data):
 
 
 @settings(deadline=None)
+@given(CELLS, st.data())
+def test_rows_from_cells_of_an_index_are_those_taken_by_it(cells, data):
+    index = np.array(data.draw(st.lists(st.integers(0, len(cells) - 1), min_size=1)), int)
+    rows, expected = Rows.from_cells(cells, index), Rows.from_cells(cells).take(index)
+    for name in ("starts", "lf", "vote"):
+        np.testing.assert_array_equal(getattr(rows, name), getattr(expected, name))
+
+
+def test_rows_from_cells_of_several_blocks_hold_the_votes():
+    cells = np.random.default_rng(0).integers(-1, 3, (9000, 7))
+    np.testing.assert_array_equal(to_cells(Rows.from_cells(cells), 7), cells)
+
+
+@settings(deadline=None)
+@given(CELLS, st.data())
+def test_rows_are_equal_to_others_if_their_cells_are(cells, data):
+    numbers = st.integers(0, len(cells) - 1)
+    index = np.array(data.draw(st.lists(numbers, min_size=1, max_size=4)), int)
+    other = np.array(data.draw(st.lists(numbers, min_size=len(index), max_size=len(index))), int)
+    rows, turned = Rows.from_cells(cells), Rows.from_cells(cells[::-1])
+    expected = np.array_equal(cells[index], cells[::-1][other])
+    assert rows.equal_to(index, turned, other) == expected
+
+
+@settings(deadline=None)
 @given(CELLS)
 def test_rows_concatenated_are_those_of_both(cells):
     both = Rows.from_cells(cells).concatenate(Rows.from_cells(cells[::-1]))

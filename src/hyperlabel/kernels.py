@@ -21,7 +21,7 @@ Float64 = NDArray[np.float64]
 _CHUNK_KEYS = 1 << 16  # keys looked up at a time: they and their slots stay in the cache
 _FEW_ADDRESSES = 1 << 12  # clearing a table of so many slots costs less than a few rounds of hashing
 _BLOCK_PRODUCT = 1 << 17  # multiplications of a matrix product; BLAS starts threads above about twice this
-_BLOCK_CELLS = 1 << 14  # numbers of a block that several operations in a row find in the cache
+_BLOCK_CELLS = 1 << 15  # numbers of a block that several operations in a row find in the cache
 _MANY_CLASSES = 32  # from here on NumPy reduces rows quickly enough
 _HASH_SEEDS = 1 << 24
 _LARGEST_EXPONENT = 700.0  # of e, in float64
@@ -97,22 +97,21 @@ def softmax(logits: Float64, out: Float64 | None = None) -> Float64:
         out: Where the result goes; the logits themselves are a good place.
     """
     shares = np.empty(logits.shape) if out is None else out
-    if logits.shape[1] == 2:
-        return softmax_of_two(logits[:, 1] - logits[:, 0], shares)
     for block in row_blocks(*logits.shape):
+        if logits.shape[1] == 2:
+            softmax_of_two(logits[block, 1] - logits[block, 0], shares[block])
+            continue
         part = np.subtract(logits[block], over_classes(np.maximum, logits[block])[:, None], out=shares[block])
         np.exp(part, out=part)
         part /= over_classes(np.add, part)[:, None]
     return shares
 
 
-def softmax_of_two(lead: Float64, out: Float64) -> Float64:
+def softmax_of_two(lead: Float64, out: Float64) -> None:
     """Probabilities of two classes, from the log-odds of the second, with one exponential per row. (r,) -> (r, 2)."""
-    for block in row_blocks(len(lead), 1):
-        odds = np.exp(np.minimum(-lead[block], _LARGEST_EXPONENT))  # of the first
-        second = np.divide(1, 1 + odds, out=out[block, 1])
-        np.multiply(odds, second, out=out[block, 0])
-    return out
+    odds = np.exp(np.minimum(-lead, _LARGEST_EXPONENT))  # of the first
+    second = np.divide(1, 1 + odds, out=out[:, 1])
+    np.multiply(odds, second, out=out[:, 0])
 
 
 def over_classes(reduce_two: np.ufunc, values: Float64) -> Float64:

@@ -31,8 +31,9 @@ class Rows:
     @classmethod
     def from_cells(cls, cells: Ints, index: Ints | None = None) -> "Rows":
         """From a dense array, or from the rows of an index into it. (n, m) -> rows."""
-        m = cells.shape[1]
-        index = np.arange(len(cells)) if index is None else index
+        if index is not None and 2 * len(index) < len(cells):
+            cells, index = cells.take(index, axis=0), None
+        index, m = np.arange(len(cells)) if index is None else index, cells.shape[1]
         step = max(1, _BLOCK_CELLS // m)
         starts = np.zeros(len(index) + 1, np.int64)
         np.cumsum(_count_votes(cells, step)[index], out=starts[1:])

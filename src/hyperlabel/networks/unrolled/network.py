@@ -30,7 +30,7 @@ class Reading:
         n_classes: Number of classes.
         gold: The vote rows of gold items.
         passes: Passes done.
-        votes: (m * k,) items on which each node votes; known after the first pass.
+        votes: (m * k,) items on which each node votes; known after the first step.
         nodes: What is known of the nodes that occur; None where there is nothing to learn, or nothing to tell apart.
         evidence: What the last pass gave.
     """
@@ -151,34 +151,37 @@ class UnrolledNetwork:
         items = state.beliefs(votes)
         if votes.is_repeated:
             scale_rows(items, votes.counts)
-        sums = votes.layout.sum_by_node(items), items.sum(0)
-        if state.passes > 0:
-            return sums
-        return (*sums, votes.layout.sum_by_node(votes.counts[:, None])[:, 0], np.asarray(votes.counts.sum()))
+        return votes.layout.sum_by_node(items), items.sum(0)
 
-    def _step(self, state: Reading, class_counts: Float64, class_totals: Float64, *counted: Float64) -> Reading:
+    def _step(self, state: Reading, class_counts: Float64, class_totals: Float64) -> Reading:
         """The state after the next step, from sums in which gold items count as believed."""
-        votes, nodes = (counted[0], _find_nodes(state, *counted)) if counted else (state.votes, state.nodes)
-        k, table = state.n_classes, np.zeros_like(class_counts)
-        evidence = Evidence(table, np.zeros(k), 1.0, 0.0, 1.0, np.ones(k))
-        if nodes is not None:
-            if state.gold is not None:
-                known = VoteTable.from_patterns(state.gold.patterns)
-                missed = state.gold.counts - state.gold.counts.sum(1, keepdims=True) * state.beliefs(known)
-                class_counts = class_counts + known.layout.sum_by_node(missed)
-                class_totals = class_totals + missed.sum(0)
-            number = nodes.by_lf.index * k + nodes.vote
-            step = advance(
-                NumpyLinear(self.weights, state.passes),
-                nodes,
-                nodes.scale * class_counts[number],
-                nodes.scale * class_totals[None],
-                last=state.passes == self.n_steps - 1,
-            )
-            table[number] = step.evidence
-            scale, power, gold_weight = step.scale.item(), step.power.item(), step.gold_weight.item()
-            evidence = Evidence(table, step.bias[0], scale, power, gold_weight, evidence.gold_worth)
+        votes, nodes, k = state.votes, state.nodes, state.n_classes
+        if votes is None:  # the beliefs in an item add up to one
+            votes, items = np.rint(class_counts.sum(1)), np.rint(class_totals.sum(keepdims=True))
+            nodes = _find_nodes(state, votes, items)
+        if nodes is None:
+            nothing = Evidence(class_counts * 0, np.zeros(k), 1.0, 0.0, 1.0, np.ones(k))
+            return replace(state, passes=state.passes + 1, votes=votes, evidence=nothing)
+        if state.gold is not None:
+            class_counts, class_totals = _correct_by_gold(state, state.gold, class_counts, class_totals)
+        number = nodes.by_lf.index * k + nodes.vote
+        scaled, totals = nodes.scale * class_counts[number], nodes.scale * class_totals[None]
+        linear, last = NumpyLinear(self.weights, state.passes), state.passes == self.n_steps - 1
+        step = advance(linear, nodes, scaled, totals, last=last)
+        table = np.zeros(class_counts.shape)
+        table[number] = step.evidence
+        numbers = step.scale.item(), step.power.item(), step.gold_weight.item()
+        evidence = Evidence(table, step.bias[0], *numbers, np.ones(k))
         return replace(state, passes=state.passes + 1, votes=votes, nodes=nodes, evidence=evidence)
+
+
+def _correct_by_gold(
+    state: Reading, gold: Gold, class_counts: Float64, class_totals: Float64
+) -> tuple[Float64, Float64]:
+    """The sums with what is known of gold items in the place of what is believed of them. (m * k, k), (k,)."""
+    votes = VoteTable.from_patterns(gold.patterns)
+    missed = gold.counts - gold.counts.sum(1, keepdims=True) * state.beliefs(votes)
+    return class_counts + votes.layout.sum_by_node(missed), class_totals + missed.sum(0)
 
 
 def _with_votes(gold: Gold) -> Gold | None:
@@ -203,7 +206,7 @@ def _find_nodes(state: Reading, votes: Float64, items: Float64) -> Nodes | None:
         vote=number % k,
         of_set=np.zeros(len(number), np.intp),
         n=votes[number],
-        items=items.reshape(1),
+        items=items,
         voting=np.array([np.count_nonzero(find_first(lf))], np.float64),
         gold=_count_gold(state)[number],
     )

@@ -5,8 +5,8 @@ Written once for NumPy and torch. Several sets may stand side by side: q nodes o
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 from hyperlabel.networks.unrolled.backend import Array, Backend, Groups
 
@@ -45,8 +45,7 @@ CENTER_AND_SCALE: Mapping[str, tuple[float, float]] = {
 order of one. The first eleven are known before any belief; a share of 0 to 1 goes to -1 to 1."""
 
 
-@dataclass(frozen=True, eq=False)
-class Nodes:
+class Nodes(NamedTuple):
     """The nodes that occur, and how they are grouped. Counts are scaled.
 
     Attributes:

@@ -1,7 +1,7 @@
 """One step: from what is believed of the items to the evidence of every node. Written once for NumPy and torch."""
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hyperlabel.networks.unrolled.backend import Array, Linear
 from hyperlabel.networks.unrolled.nodes import Nodes, normalize
@@ -23,8 +23,7 @@ LEAST_RECALL, MOST_RECALL = 1e-4, 10.0  # recalls of rare classes may exceed 1: 
 OF_NODE, OF_SET = 4, 3  # numbers that are learned for each node and for each set
 
 
-@dataclass(frozen=True, eq=False)
-class Step:
+class Step(NamedTuple):
     """What a step gives: everything that the logits of a row need, for t sets of q nodes.
 
     Attributes:
@@ -73,7 +72,7 @@ def advance(linear: Linear, nodes: Nodes, class_counts: Array, class_totals: Arr
     loud, power, gold_weight = (of_set[:, i] for i in range(OF_SET))
     gate = _sigmoid(xp, nodes.trust + trust)
     trusted = nodes.by_set.sum(nodes.n * gate) / nodes.total  # (t,)
-    loudness = 1 + (1 - trusted) * math.log(max(k - 1, 1)) if last else xp.ones_like(trusted)
+    loudness = 1 + (1 - trusted) * math.log(max(k - 1, 1)) if last else 1.0
     share = PLAIN_BALANCE + (confusion_balance(k) - PLAIN_BALANCE) * trusted
     return Step(
         evidence=_evidence(_Confusions(nodes, class_counts, shrink, mix), strength, gate),
