@@ -215,6 +215,18 @@ def test_export_writes_patterns_with_their_labels(hyperlabel):
     assert len(read_table("p.csv")) == VOTES.n_unique()
 
 
+def test_export_of_a_table_that_is_read_by_a_guess_says_so(hyperlabel):
+    write_plain("v.csv")
+    hyperlabel("fit", "v.csv", "-o", "s.safetensors")
+    FRAME.write_csv("l.csv")
+    with open("l.csv", "rb") as file:
+        text = file.read().decode()
+    write_bytes("l.csv", text.encode("latin-1"))
+    outcome = hyperlabel("export", "s.safetensors", "--table", "p.csv", "--patterns", "l.csv")
+    assert outcome.code == 0
+    assert outcome.err.startswith("warning: 'l.csv' is not UTF-8 and was read as Latin-1")
+
+
 MISTAKES = {
     "nothing": (["s.safetensors"], "expected --sql with --from, or --table; one of the two"),
     "both": (["s.safetensors", "--sql", "duckdb", "--from", "v", "--table", "t.csv"], "one of the two"),

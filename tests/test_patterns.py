@@ -141,7 +141,7 @@ def test_patterns_from_chunks_match_columns_by_name():
 
 @pytest.mark.parametrize(
     ("columns", "message"),
-    [(["a", "c"], "chunk 1: votes lacks the LF 'b'"), (["a", "b", "c"], "chunk 1: votes has the LF 'c', which")],
+    [(["a", "c"], "chunk 1: votes has no column 'b'"), (["a", "b", "c"], "chunk 1: votes has the LF 'c', which")],
 )
 def test_patterns_from_chunks_with_other_columns_are_refused(columns, message):
     chunks = [pl.DataFrame({"a": [0], "b": [1]}), pl.DataFrame(dict.fromkeys(columns, [0]))]

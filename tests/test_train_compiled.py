@@ -94,3 +94,10 @@ def test_compiler_that_is_missing_or_fails_leaves_torch_to_compute(monkeypatch, 
     finally:
         for cached in (compiled.can_compile, compiled._library):
             cached.cache_clear()
+
+
+@needs_compiler
+def test_compiled_layers_leave_the_arithmetic_of_the_process_as_it_is():
+    smallest = np.array([np.finfo(np.float64).tiny])
+    compiled._library(8, 24)  # widths of no other test: it is loaded here
+    assert (smallest / 2)[0] > 0

@@ -58,7 +58,7 @@ def _write_patterns(state: str, out: str, patterns: str | None) -> None:
     import polars as pl
 
     from hyperlabel.cli.tables import Selection, check_output, open_source
-    from hyperlabel.cli.terminal import say
+    from hyperlabel.cli.terminal import say, say_warnings
     from hyperlabel.export import pattern_table
     from hyperlabel.models import load
     from hyperlabel.printable import printable
@@ -67,8 +67,9 @@ def _write_patterns(state: str, out: str, patterns: str | None) -> None:
 
     check_output(out)
     model = load(state)
-    votes = None if patterns is None else open_source(patterns, Selection().of_model(model)).votes
-    frame = pl.DataFrame(pattern_table(model, votes))
-    write_table(frame, out, metadata=provenance(model), argument="--table")
+    with say_warnings():
+        votes = None if patterns is None else open_source(patterns, Selection().of_model(model)).votes
+        frame = pl.DataFrame(pattern_table(model, votes))
+        write_table(frame, out, metadata=provenance(model), argument="--table")
     if out != "-":
         say(f"wrote {printable(out)}: {len(frame):,} patterns")

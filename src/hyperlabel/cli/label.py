@@ -46,11 +46,10 @@ def label(
     from hyperlabel.cli.labeling import Labeling, count_labels, describe, print_label_counts
     from hyperlabel.cli.models import state_model
     from hyperlabel.cli.summary import Summary
-    from hyperlabel.cli.tables import Selection, check_output, choose_engine, open_table, scan_labels
+    from hyperlabel.cli.tables import Selection, check_output, choose_engine, open_table
     from hyperlabel.cli.terminal import log, say, say_warnings, set_manner
     from hyperlabel.metrics import check_metric
     from hyperlabel.printable import printable
-    from hyperlabel.tables import write_table
 
     set_manner(manner)
     summary = Summary(modeling.model)
@@ -66,19 +65,15 @@ def label(
         log.info("labeling %s by %s, engine %s", votes, modeling.model, chosen)
         known = selection.of_model(estimator)
         task = Labeling(estimator, votes, table, known, modeling.gold, probabilities, wanted)
-        if chosen in ("memory", "polars"):
-            result = task.in_memory() if chosen == "memory" else task.with_engine(chosen, None)
-            write_table(result, out or "-", metadata=task.metadata, argument="--out")
-        else:
-            task.with_engine(chosen, out)
+        labels = task.write(chosen, out or "-")
         summary.add_taken(task.taken(chosen))
         say(describe(task.taken(chosen)))
-    aside = out is None or out == "-"
+    aside = out in (None, "-")
     if not aside or manner.json:
-        counts = count_labels(result.lazy().select("label") if out is None or out == "-" else scan_labels(out))
-        summary.add_labels(counts)
+        counts = count_labels(labels)
     if not aside:
         print_label_counts(counts)
         say(f"wrote {printable(out)}: {sum(counts.values()):,} rows")
     if manner.json:
+        summary.add_labels(counts)
         summary.print(aside=aside)

@@ -8,7 +8,7 @@ import polars as pl
 from rich.table import Table as Shown
 
 from hyperlabel.added import add_labels
-from hyperlabel.cli.tables import Selection, Source, match_classes, read_labels, read_source, wide_columns
+from hyperlabel.cli.tables import Selection, Source, match_classes, read_labels, read_source, scan_labels, wide_columns
 from hyperlabel.cli.terminal import console
 from hyperlabel.columns import VoteColumns, choose_columns
 from hyperlabel.metrics import Metric
@@ -17,7 +17,7 @@ from hyperlabel.printable import printable
 from hyperlabel.provenance import provenance
 from hyperlabel.read import number_texts
 from hyperlabel.shown import show_names
-from hyperlabel.tables import Table
+from hyperlabel.tables import Table, write_table
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,15 @@ class Labeling:
             engine=engine,
             out=out,
         )
+
+    def write(self, engine: str, out: str) -> pl.LazyFrame:
+        """Label, and write the result; gives its column of labels, read when needed."""
+        if engine not in ("memory", "polars"):
+            self.with_engine(engine, out)
+            return scan_labels(out)
+        result = self.in_memory() if engine == "memory" else self.with_engine(engine, None)
+        write_table(result, out, metadata=self.metadata, argument="--out")
+        return result.lazy().select("label") if out == "-" else scan_labels(out)
 
     def _engine_lfs(self) -> list[str]:
         assert self.table is not None

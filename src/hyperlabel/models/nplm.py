@@ -38,7 +38,7 @@ _ONE_SIDED_SMOOTHING = 1.0  # imagined votes of a one-sided LF, for each of its 
 _HIGHEST_RATE = 0.99  # of voting, so that abstaining is never impossible
 _EPOCHS, _EPOCHS_PER_RATE, _RATE, _RATE_DECAY = 30, 5, 0.1, 0.01
 _STILL = 1e-7  # sum of changes in an epoch, over all accuracies' logits, at which the released code stops
-_TINY = np.finfo(np.float64).tiny
+_TINY = 1e-300  # products with shares stay normal numbers
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -27,7 +27,10 @@ from hyperlabel.train.net import HyperNet, PoolLayer
 Ints = NDArray[np.int32]
 
 SOURCE = Path(__file__).with_name("layer.c")
-FLAGS = ("-O3", "-march=native", "-ffast-math", "-shared", "-fPIC", f"-DLEAK={LEAK}f")
+# As -ffast-math, which would also make the whole process that loads the library flush small numbers to zero.
+_MATH = ("associative-math", "reciprocal-math", "finite-math-only", "no-signed-zeros", "no-trapping-math")
+_FAST = (*(f"-f{name}" for name in _MATH), "-fno-math-errno")
+FLAGS = ("-O3", "-march=native", *_FAST, "-shared", "-fPIC", f"-DLEAK={LEAK}f")
 TERMS = ("self", "row", "column", "all")
 
 
