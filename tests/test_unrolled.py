@@ -166,10 +166,10 @@ def test_permuted_classes_and_lfs_with_their_shares_permute_probabilities(weight
     assert_allclose(found, plain[:, classes], atol=TOLERANCE)
 
 
-@pytest.mark.parametrize("place", [0, 3, 6])
-def test_probabilities_when_an_lf_never_votes_are_those_without_it(weights, place):
+@pytest.mark.parametrize("index", [0, 3, 6])
+def test_probabilities_when_an_lf_never_votes_are_those_without_it(weights, index):
     votes, _ = draw_votes()
-    more = np.insert(votes, place, -1, axis=1)
+    more = np.insert(votes, index, -1, axis=1)
     assert_allclose(by_item(weights, more, 3), by_item(weights, votes, 3), rtol=0, atol=1e-12)
 
 
@@ -525,8 +525,8 @@ def test_gold_changes_what_an_lf_is_worth_elsewhere(weights):
     known[items] = (votes[items, 1] + 1) % 3
     same = np.array([(votes[items] == row).all(1).any() for row in votes])
     others = np.flatnonzero((votes[:, 1] >= 0) & ~same)
-    plain, told = by_item(weights, votes, 3), by_item(weights, votes, 3, known)
-    assert np.abs(plain - told)[others].max() > 0.01
+    plain, taught = by_item(weights, votes, 3), by_item(weights, votes, 3, known)
+    assert np.abs(plain - taught)[others].max() > 0.01
 
 
 def test_gold_of_a_pattern_is_looked_up_wherever_it_occurs(weights):
@@ -569,8 +569,8 @@ def test_gold_of_an_lf_that_is_always_wrong_turns_its_votes_on_other_patterns(we
     votes[:, 0] = 0
     votes[:500, 1:] = np.where(rng.random((500, 4)) < 0.5, rng.integers(0, 2, (500, 4)), -1)
     known = np.where((np.arange(600) < 500) & (np.arange(600) % 2 == 0), 1, -1)
-    alone, told = by_item(weights, votes, 2)[-1], by_item(weights, votes, 2, known)[-1]
-    assert told[0] < alone[0] - 0.1
+    alone, taught = by_item(weights, votes, 2)[-1], by_item(weights, votes, 2, known)[-1]
+    assert taught[0] < alone[0] - 0.1
 
 
 def test_rare_class_keeps_a_pattern_that_gold_splits(weights):

@@ -158,9 +158,9 @@ class PackedVotes:
         words = {}
         for first in range(0, len(self.packs), PACKS_IN_WORD):
             values = words[first] = np.zeros((self.m, self.base - 1), np.int64)
-            for place, pack in enumerate(self.packs[first : first + PACKS_IN_WORD]):
+            for index, pack in enumerate(self.packs[first : first + PACKS_IN_WORD]):
                 digits = self.base ** np.arange(len(pack))[:, None] * np.arange(1, self.base)
-                values[pack] = digits << (PACK_BITS * place)
+                values[pack] = digits << (PACK_BITS * index)
         return {first: values.reshape(-1) for first, values in words.items()}
 
     def sum_by_row(self, table: Float64) -> Iterator[tuple[slice, Float64]]:
