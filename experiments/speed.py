@@ -29,14 +29,19 @@ Votes = np.ndarray
 OURS = ("hlm", "default")
 
 
-def median_seconds(call: Callable[[], object], repeats: int = 5) -> float:
+def take_seconds(call: Callable[[], object], repeats: int) -> list[float]:
+    """The times of several calls, after one that warms up."""
     call()
     seconds = []
     for _ in range(repeats):
         start = time.perf_counter()
         call()
         seconds.append(time.perf_counter() - start)
-    return float(np.median(seconds))
+    return seconds
+
+
+def median_seconds(call: Callable[[], object], repeats: int = 5) -> float:
+    return float(np.median(take_seconds(call, repeats)))
 
 
 def majority_vote(votes: Votes, k: int) -> Votes:

@@ -7,24 +7,17 @@ Run nothing else meanwhile. A majority vote is NumPy's on the same array.
 
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 
 import numpy as np
 
 import hyperlabel as hl
-from experiments.speed import majority_vote
+from experiments.speed import majority_vote, take_seconds
 
 
 def least_seconds(call: Callable[[], object], repeats: int) -> float:
-    """The least time of several calls, after one that warms up."""
-    call()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
+    """The least time of several calls."""
+    return min(take_seconds(call, repeats))
 
 
 def draw(n: int, m: int, k: int, coverage: float, accuracy: float = 0.75, seed: int = 0) -> np.ndarray:
