@@ -1,11 +1,13 @@
 """Votes from files: tables of all formats, npy and npz arrays, folders of WRENCH json."""
 
-from collections.abc import Hashable, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from hyperlabel.columns import choose_columns
 from hyperlabel.errors import ParameterError
+from hyperlabel.frames import plain
 from hyperlabel.tables import Table
 from hyperlabel.tables.arrays import ARRAYS, read_array
 from hyperlabel.votes import Votes, to_votes
@@ -118,10 +120,14 @@ def number_texts(frame: Any, columns: Sequence[str]) -> Any:
     return frame
 
 
-def lf_columns(names: Sequence[str], lfs: Sequence[str] | None) -> list[str]:
-    """The columns of a table that may be LFs, by their names; `hyperlabel.columns.take_votes` looks at values too.
+def number_reader(texts: Iterable[str]) -> Callable[[Any], Any]:
+    """How values of columns are read that hold these texts, by the rule of `number_texts`.
 
-    >>> lf_columns(["id", "text", "lf_a", "lf_b", "note"], ["lf_*"])
-    ['lf_a', 'lf_b']
+    >>> number_reader(["1", " 0"])(" 0"), number_reader(["1", "x"])("1")
+    (0, '1')
     """
-    return list(choose_columns(names, lfs))
+    held = {text.strip() for text in texts}
+    for pattern, kind in ((_WHOLE, int), (_DECIMAL, float)):
+        if held and all(re.search(pattern, text, re.ASCII) for text in held):
+            return lambda value: plain(kind(value) if isinstance(value, str) else value)
+    return plain

@@ -65,21 +65,23 @@ WARNINGS = (ConvergenceWarning, TableWarning, VotesWarning)
 
 
 @contextmanager
-def say_warnings(*, strict: bool = False) -> Iterator[None]:
+def say_warnings(*, strict: bool = False) -> Iterator[list[str]]:
     """What is warned of, while tables are read and models learn, is a line on standard error, the same thing once.
 
-    Nothing is said if the work fails: a mistake is one line.
+    Gives a list for lines that are to be said before. Nothing is said if the work fails: a mistake is one line. Results
+    are written after this block, so that what is refused is not written.
 
     Args:
-        strict: Whether the first warning is an error.
+        strict: Whether warnings are an error, all in one line.
     """
+    lines: list[str] = []
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         for kind in WARNINGS:
-            warnings.simplefilter("error" if strict else "always", kind)
-        try:
-            yield
-        except WARNINGS as warning:
-            raise VotesError(f"{warning} (--strict takes warnings as errors)") from warning
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
-        say(f"warning: {printable(message)}")
+            warnings.simplefilter("always", kind)
+        yield lines
+    said = list(dict.fromkeys(str(warning.message) for warning in caught))
+    if strict and said:
+        raise VotesError(f"{'; '.join(said)} (--strict takes warnings as errors)")
+    for line in [*lines, *(f"warning: {printable(message)}" for message in said)]:
+        say(line)

@@ -1,6 +1,7 @@
 """The engine DuckDB: SQL on one machine, which spills to disk."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from functools import reduce
 from glob import escape
 from pathlib import Path
@@ -54,7 +55,7 @@ class DuckdbEngine:
 
     def ranges(self, columns: Sequence[str]) -> list[tuple[int, int]]:
         """From the statistics of a parquet file, where it has them."""
-        ends = [f"coalesce({end}({_name(c)})::BIGINT, -1)" for c in columns for end in ("min", "max")]
+        ends = [f"coalesce({end}({_name(c)}), -1)" for c in columns for end in ("min", "max")]
         found = self._query(f"SELECT {', '.join(ends)} FROM {_ITEMS}").fetchall()[0]
         return list(zip(found[::2], found[1::2], strict=True))
 
@@ -63,7 +64,17 @@ class DuckdbEngine:
         query = f"SELECT DISTINCT {self._plain(column)} AS v FROM {_ITEMS} WHERE v IS NOT NULL LIMIT {most + 1}"
         return [value for (value,) in self._query(query).fetchall()]
 
-    def first_row(self, column: str, value: Any) -> int | None:
+    def nulls(self, columns: Sequence[str]) -> list[int]:
+        """One pass over the columns."""
+        empty = ", ".join(f"count(*) - count({_name(name)})" for name in columns)
+        return list(self._query(f"SELECT {empty} FROM {_ITEMS}").fetchall()[0])
+
+    def head(self, columns: Sequence[str], n: int) -> dict[str, list[Any]]:
+        """The values of the first rows."""
+        rows = self._query(f"SELECT {', '.join(map(self._plain, columns))} FROM {_ITEMS} LIMIT {n}").fetchall()
+        return {name: [row[j] for row in rows] for j, name in enumerate(columns)}
+
+    def first_row(self, column: str, values: Sequence[Any]) -> tuple[int, Any] | None:
         """Unknown: rows have no order."""
         return None
 
@@ -118,7 +129,7 @@ class DuckdbEngine:
         answers = f"unnest({_FUNCTION}({', '.join(self._keys(packing))}))"
         return self._query(f"SELECT {', '.join([*self._passed(added), answers])} FROM {_ITEMS}")
 
-    def write(self, frame: Any, path: Path, format: Format) -> None:
+    def write(self, frame: Any, path: Path, format: Format, metadata: Mapping[str, str]) -> None:
         """To one parquet file."""
         frame.write_parquet(str(path))
 
@@ -139,7 +150,7 @@ class DuckdbEngine:
             return f"(coalesce({_ITEMS}.{_name(digit.column)}::BIGINT, -1) + 1)"
         if not digit.values:
             return "0::BIGINT"
-        values = ", ".join(map(_literal, digit.values))
+        values = ", ".join(_literal(value, self.types[digit.column]) for value in digit.values)
         return f"coalesce(list_position([{values}], {self._plain(digit.column)}), 0)::BIGINT"
 
     def _plain(self, column: str) -> str:
@@ -165,9 +176,15 @@ def _name(column: str) -> str:
     return f'"{escaped}"'
 
 
-def _literal(value: Any) -> str:
-    """A text, number or boolean in SQL."""
-    if isinstance(value, str):
-        escaped = value.replace("'", "''")
-        return f"'{escaped}'"
-    return f"{value!r}::DOUBLE" if isinstance(value, float) else str(value).lower()
+def _literal(value: Any, kind: str) -> str:
+    """A value of a column of some type in SQL."""
+    if isinstance(value, bool | int):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value!r}::DOUBLE"
+    if isinstance(value, timedelta):
+        return f"to_microseconds({value // timedelta(microseconds=1)})"
+    if isinstance(value, bytes):
+        return f"from_hex('{value.hex()}')"
+    escaped = str(value).replace("'", "''")
+    return f"'{escaped}'" if isinstance(value, str) else f"'{escaped}'::{kind}"
