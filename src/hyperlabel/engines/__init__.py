@@ -163,7 +163,7 @@ def start(
         return Work(kind(data.lazy() if hasattr(data, "lazy") else data), job)
     table = data if isinstance(data, Table) else Table.open(data)
     with reading(table.name, "table"):
-        rows: Engine = kind(table.lazy()) if kind.name == "polars" else kind.open(table.parquet_files())
+        rows: Engine = kind(table.lazy()) if kind.name == "polars" else kind.open(table.parquet_files(), table.columns)
     return Work(rows, replace(job, others=table.hive, written=True))
 
 

@@ -18,6 +18,7 @@ from hyperlabel.added import Added
 from hyperlabel.engines.arrow import to_pandas
 from hyperlabel.engines.base import Answerer, AnswerTable
 from hyperlabel.engines.packing import Digit, Packing, RowKeys
+from hyperlabel.errors import VotesError
 from hyperlabel.kernels import mix_bits
 from hyperlabel.networks import Sums, add_sums
 from hyperlabel.tables import Format
@@ -45,10 +46,17 @@ class DaskEngine:
         self.frame = frame
 
     @classmethod
-    def open(cls, files: Sequence[Path]) -> "DaskEngine":
+    def open(cls, files: Sequence[Path], names: Sequence[str]) -> "DaskEngine":
         """Rows of parquet files, folders in whose paths are not columns; Arrow types keep numbers with nulls."""
         paths = [escape(str(file)) for file in files]
-        return cls(dd.read_parquet(paths, dtype_backend="pyarrow", dataset={"partitioning": None}))
+        frame = dd.read_parquet(paths, dtype_backend="pyarrow", dataset={"partitioning": None})
+        index = [name for name in names if name not in frame.columns]  # that pandas wrote
+        if len(index) == 1:
+            frame = frame.reset_index()
+            frame = frame.rename(columns={frame.columns[0]: index[0]})
+        elif index:
+            raise VotesError(f"the columns {', '.join(index)} are an index, which Dask cannot keep; use another engine")
+        return cls(frame[list(names)])
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""

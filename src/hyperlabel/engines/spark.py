@@ -34,6 +34,7 @@ _LOCAL = [
     ("spark.master", "local[*]"),
     ("spark.driver.host", "127.0.0.1"),
     ("spark.driver.bindAddress", "127.0.0.1"),
+    ("spark.sql.caseSensitive", "true"),
     ("spark.sql.shuffle.partitions", "8"),
     ("spark.ui.enabled", "false"),
     ("spark.ui.showConsoleProgress", "false"),
@@ -56,7 +57,7 @@ class SparkEngine:
         self.types = {field.name: field.dataType for field in frame.schema.fields}
 
     @classmethod
-    def open(cls, files: Sequence[Path]) -> "SparkEngine":
+    def open(cls, files: Sequence[Path], names: Sequence[str]) -> "SparkEngine":
         """Rows of parquet files, in the session that is there or a local one."""
         return cls(_session().read.parquet(*(file.resolve().as_uri() for file in files)))
 
