@@ -1,7 +1,6 @@
 """Which columns are votes: a table of people's habits, each with its outcome, in memory and on summaries."""
 
 import datetime
-import warnings
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Names that engines could take for something else: tables of the user's, patterns, folders, letters in another case."""
+"""Names that engines could take for something else: the user's tables, patterns, folders, another case."""
 
 import numpy as np
 import pandas as pd
@@ -85,7 +85,7 @@ def test_label_tells_columns_whose_names_differ_by_case_alone(engine, label):
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 @pytest.mark.parametrize("name", ["votes[1]", "w*", "v?", "{a,b}", "a%20b", "run=3/v"])
-def test_label_of_a_path_that_exists_reads_that_file_and_no_column_of_its_folders(engine, label, tmp_path, name, ending):
+def test_label_of_a_path_that_exists_reads_that_file_and_no_folder_as_a_column(engine, label, tmp_path, name, ending):
     if engine == "spark" and (name, ending) not in (("votes[1]", "parquet"), ("run=3/v", "parquet")):
         pytest.skip("Spark takes seconds for each")
     other = VOTES.with_columns(a=pl.lit("z"), b=pl.lit("z"))

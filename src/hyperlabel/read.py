@@ -64,10 +64,11 @@ def read_votes(
         return to_votes(Votes.from_saved(frame, header), n_classes=n_classes, classes=classes)
     options: dict[str, Any] = {"abstain": abstain, "n_classes": n_classes, "classes": classes, "strict": strict}
     if long is not None:
-        return _read_long(frame, lfs, long, options)
+        return _read_long(frame, lfs, long, options, written=table.kind == "csv")
     others = () if lfs is not None else tuple(table.hive)
-    numbered = number_texts(frame.lazy(), choose_columns(frame.columns, lfs, others)).collect()
-    return Votes.from_frame(numbered, lfs=lfs, others=others, **options)
+    if table.kind == "csv":
+        frame = number_texts(frame.lazy(), choose_columns(frame.columns, lfs, others)).collect()
+    return Votes.from_frame(frame, lfs=lfs, others=others, **options)
 
 
 def _read_without_columns(
@@ -85,6 +86,8 @@ def _read_long(
     lfs: Sequence[str] | None,
     long: tuple[str, str, str],
     options: dict[str, Any],
+    *,
+    written: bool,
 ) -> Votes:
     if isinstance(long, str) or len(long) != 3:
         raise ParameterError(f"long is {long!r}; expected three columns: (item, lf, vote)")
@@ -93,7 +96,7 @@ def _read_long(
             f"lfs is {list(lfs)} and long is {long!r}; a long table names its LFs itself, leave out lfs"
         )
     item, lf, vote = long
-    votes = number_texts(frame.lazy(), [vote]).collect()
+    votes = number_texts(frame.lazy(), [vote]).collect() if written else frame
     return Votes.from_long(votes, item=item, lf=lf, vote=vote, **options)
 
 

@@ -40,14 +40,15 @@ def fit(
     if make_model(modeling.model).is_fitted:
         raise ParameterError(f"--model is '{modeling.model}', which is fitted already; name a label model such as hlm2")
     estimator = state_model(modeling, selection.classes)
-    with say_warnings(strict=manner.strict) as lines:
+    with say_warnings(strict=manner.strict) as said:
         table = open_table(votes, selection)
         chosen = choose_engine(engine, votes, table, selection, modeling.gold)
         log.info("fitting %s on %s, engine %s", modeling.model, votes, chosen)
         task = Labeling(estimator, votes, table, selection.of_model(estimator), modeling.gold, chosen, metric=wanted)
         fitted = task.fitted
-        lines.append(task.taken.describe())
-    fitted.save(out)
+        said.lines.append(task.taken.describe())
+        said.settle()
+        fitted.save(out)
     counts = f"{task.n_rows:,} items, {len(task.taken.lfs)} LFs, {len(fitted.classes_)} classes"
     say(f"wrote {printable(out)}: {counts}")
     if manner.json:

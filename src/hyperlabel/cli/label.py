@@ -57,7 +57,7 @@ def label(
         raise ParameterError(f"--engine {engine} writes parquet; name a file with --out")
     check_output(out, folder=engine in ("spark", "dask"))
     estimator = state_model(modeling, selection.classes, tie_break=tie_break, seed=seed)
-    with say_warnings(strict=manner.strict) as lines:
+    with say_warnings(strict=manner.strict) as said:
         table = open_table(votes, selection)
         gold = None if is_empty(table) else modeling.gold  # no item could have it
         chosen = choose_engine(engine, votes, table, selection, gold)
@@ -68,8 +68,8 @@ def label(
         task = Labeling(estimator, votes, table, known, gold, chosen, probabilities, wanted)
         task.prepare()
         summary.add_taken(task.taken)
-        lines.append(task.taken.describe())
-    with say_warnings():
+        said.lines.append(task.taken.describe())
+        said.settle()
         labels = task.write(out or "-")
     aside = out in (None, "-")
     if not aside or manner.json:

@@ -79,7 +79,8 @@ class Labeling:
         """The classes that were typed, in the type that the votes have."""
         if self.selection.classes is None or self.model.is_fitted:
             return None
-        return match_classes(self.selection, number_texts(table.lazy(), names).select(names))
+        frame = number_texts(table.lazy(), names) if table.kind == "csv" else table.lazy()
+        return match_classes(self.selection, frame.select(names))
 
     @property
     def _labels(self) -> list[str]:

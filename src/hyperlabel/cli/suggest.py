@@ -31,7 +31,8 @@ def suggest(
     set_manner(manner)
     selection = Selection.parse(reading)
     estimator = state_model(modeling, selection.classes)
-    with say_warnings(strict=manner.strict) as lines:
+    with say_warnings(strict=manner.strict) as said:
         source, rows = suggest_rows(votes, selection.of_model(estimator), estimator, modeling.gold, number)
-        lines.append(source.taken.describe())
-    write_table(rows, "-")
+        said.lines.append(source.taken.describe())
+        said.settle()
+        write_table(rows, "-")

@@ -135,10 +135,10 @@ def read_source(votes: str, table: Table | None, selection: Selection, labels: S
         return _open_array(Path(votes), selection)
     frame = table.collect()
     if selection.long is not None:
-        return _open_long(frame, selection, labels)
+        return _open_long(frame, selection, labels, written=table.kind == "csv")
     lfs, others = wide_columns(table, selection, labels)
     columns = list(choose_columns(frame.columns, lfs, others))
-    numbered = number_texts(frame.lazy(), columns).collect()
+    numbered = number_texts(frame.lazy(), columns).collect() if table.kind == "csv" else frame
     classes = match_classes(selection, numbered.lazy().select(columns))
     read = Votes.from_frame(numbered, lfs=lfs, others=others, abstain=selection.abstain, classes=classes)
     return Source(read, frame, "id" if "id" in frame.columns else None)
@@ -166,12 +166,12 @@ def _open_array(path: Path, selection: Selection) -> Source:
     return Source(votes, pl.DataFrame({"id": items}), "id")
 
 
-def _open_long(frame: pl.DataFrame, selection: Selection, labels: Sequence[str]) -> Source:
+def _open_long(frame: pl.DataFrame, selection: Selection, labels: Sequence[str], *, written: bool) -> Source:
     names = selection.long or []
     if len(names) != 3:
         raise ParameterError(f"--long is '{','.join(names)}'; expected three columns: item,lf,vote")
     item, lf, vote = names
-    numbered = number_texts(frame.lazy(), [vote]).collect()
+    numbered = number_texts(frame.lazy(), [vote]).collect() if written else frame
     classes = match_classes(selection, numbered.lazy().select([vote])) if vote in frame.columns else None
     votes = Votes.from_long(numbered, item=item, lf=lf, vote=vote, abstain=selection.abstain, classes=classes)
     items = frame.select(item).unique(maintain_order=True)

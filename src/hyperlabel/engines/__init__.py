@@ -164,7 +164,7 @@ def start(
     table = data if isinstance(data, Table) else Table.open(data)
     with reading(table.name, "table"):
         rows: Engine = kind(table.lazy()) if kind.name == "polars" else kind.open(table.parquet_files(), table.columns)
-    return Work(rows, replace(job, others=table.hive, written=True))
+    return Work(rows, replace(job, others=table.hive, written=table.kind == "csv"))
 
 
 def _engine_name(data: Any, engine: str) -> str:

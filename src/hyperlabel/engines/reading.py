@@ -56,7 +56,7 @@ class Job:
         probabilities: Whether to add the probabilities of all classes.
         metric: What the labels are to be good at.
         max_patterns: Patterns that are counted and joined back.
-        written: Whether the rows come from a file, where texts that are numbers everywhere stand for numbers.
+        written: Whether the rows come from a csv, where texts that are numbers everywhere stand for numbers.
     """
 
     model: LabelModel
@@ -209,7 +209,7 @@ class _Reader:
         self, known: Classes, stated: bool, taken: VoteColumns
     ) -> tuple[list[CountedColumn], Classes, VoteColumns]:
         """The columns with that of gold, and the classes with those that only gold has."""
-        (gold,) = self._count([self.job.gold or ""], self.job.written and no_label(known) is not None)
+        (gold,) = self._count([self.job.gold or ""], no_label(known) is not None)
         digit = self.look.digits[-1]
         gold = replace(gold, abstain=Column.abstain, describe=Places(self.engine, digit, gold=True))
         extra = () if stated else missing_classes(gold, known)
