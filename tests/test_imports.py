@@ -35,6 +35,7 @@ LEVELS = (
     ("hyperlabel",),
     ("compat", "endmodel", "engines", "export", "provenance", "train"),
     ("report",),
+    ("studio",),
     ("cli",),
     ("__main__",),
 )
@@ -46,7 +47,7 @@ INSIDE_FUNCTIONS = {"train", "endmodel"}
 # What `import hyperlabel as hl` offers. A name that comes or goes is a change for users: it is written here too.
 PUBLIC = {
     "ABSTAIN", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel", "LabelingFunction",
-    "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
+    "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Project", "ProjectError", "Votes", "VotesError",
     "VotesWarning", "WeightsError", "apply_lfs", "engines", "expression_lf", "keyword_lf", "label_model",
     "label_models", "labeling_function", "load", "lookup_lf", "read_votes", "regex_lf", "threshold_lf",
 }  # fmt: skip

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         MissingExtraError,
         NotFittedError,
         ParameterError,
+        ProjectError,
         VotesError,
         VotesWarning,
         WeightsError,
@@ -51,6 +52,8 @@ __all__ = [
     "NotFittedError",
     "ParameterError",
     "Patterns",
+    "Project",
+    "ProjectError",
     "Votes",
     "VotesError",
     "VotesWarning",
@@ -70,7 +73,8 @@ __all__ = [
 ]
 
 _HOMES = {  # module: the public names that it holds
-    "errors": "HyperlabelError MissingExtraError NotFittedError ParameterError VotesError VotesWarning WeightsError",
+    "errors": "HyperlabelError MissingExtraError NotFittedError ParameterError ProjectError "
+    "VotesError VotesWarning WeightsError",
     "labels": "Labels",
     "lf": "LFError LabelingFunction apply_lfs expression_lf keyword_lf "
     "labeling_function lookup_lf regex_lf threshold_lf",
@@ -78,6 +82,7 @@ _HOMES = {  # module: the public names that it holds
     "models": "HyperLabelModel LabelModel label_model label_models load",
     "patterns": "Patterns",
     "read": "read_votes",
+    "studio": "Project",
     "votes": "ABSTAIN Votes",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
