@@ -65,7 +65,7 @@ def describe_commands() -> str:
 
     runner = CliRunner(env={"COLUMNS": "110", "NO_COLOR": "1", "TERM": "dumb"})
     names = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]
-    helps = {name: runner.invoke(app, [name, "--help"]).output.strip() for name in names}
+    helps = {name: runner.invoke(app, [name, "--help"], prog_name="hyperlabel").output.strip() for name in names}
     return "\n".join(f"## `hyperlabel {name}`\n\n```text\n{text}\n```\n" for name, text in helps.items())
 
 
