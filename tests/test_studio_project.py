@@ -18,7 +18,7 @@ SPAM = [
     "Check out my channel",
     "subscribe to my channel NOW!!",
     "free money at www.x.biz",
-    "please subscribe",
+    "everyone subscribed",
     "win 100",
 ]
 HAM = ["great song", "i love this song", "who is here in 2015?", "best video ever", "love it so much \u00e9"]
@@ -325,7 +325,13 @@ for i in range(1000):
 def test_candidates_promise_what_adding_them_does(project):
     add_rules(project)
     project.give_gold("c6", "spam")
-    for item, selection in [("c6", "please subscribe"), ("c2", ""), ("c4", "www.x"), ("c9", ""), ("c9", "much \u00e9")]:
+    for item, selection in [
+        ("c6", "everyone subscribed"),
+        ("c2", ""),
+        ("c4", "www.x"),
+        ("c9", ""),
+        ("c9", "much \u00e9"),
+    ]:
         found = project.candidates(item, selection, vote="spam")
         assert found
         assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
