@@ -31,7 +31,7 @@ LEVELS = (
     ("added",),
     ("networks",),
     ("models", "theory", "priors"),
-    ("lf",),
+    ("lf", "panel"),
     ("hyperlabel",),
     ("compat", "endmodel", "engines", "export", "provenance", "train"),
     ("report",),
@@ -39,7 +39,7 @@ LEVELS = (
     ("__main__",),
 )
 # Parts on one line do not know each other, except these: (importer, imported).
-NEIGHBORS = {("priors", "theory")}
+NEIGHBORS = {("priors", "theory"), ("panel", "lf")}
 # Parts that load torch: others import them inside functions only.
 INSIDE_FUNCTIONS = {"train", "endmodel"}
 
@@ -47,7 +47,7 @@ INSIDE_FUNCTIONS = {"train", "endmodel"}
 PUBLIC = {
     "ABSTAIN", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel", "LabelingFunction",
     "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
-    "VotesWarning", "WeightsError", "apply_lfs", "engines", "expression_lf", "keyword_lf", "label_model",
+    "VotesWarning", "WeightsError", "apply_lfs", "engines", "expression_lf", "jury", "keyword_lf", "label_model",
     "label_models", "labeling_function", "load", "lookup_lf", "read_votes", "regex_lf", "threshold_lf",
 }  # fmt: skip
 

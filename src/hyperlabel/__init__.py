@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from hyperlabel.lf.analysis import LFAnalysis
     from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models, load
+    from hyperlabel.panel import jury
     from hyperlabel.patterns import Patterns
     from hyperlabel.read import read_votes
     from hyperlabel.votes import ABSTAIN, Votes
@@ -58,6 +59,7 @@ __all__ = [
     "apply_lfs",
     "engines",
     "expression_lf",
+    "jury",
     "keyword_lf",
     "label_model",
     "label_models",
@@ -76,6 +78,7 @@ _HOMES = {  # module: the public names that it holds
     "labeling_function lookup_lf regex_lf threshold_lf",
     "lf.analysis": "LFAnalysis",
     "models": "HyperLabelModel LabelModel label_model label_models load",
+    "panel": "jury",
     "patterns": "Patterns",
     "read": "read_votes",
     "votes": "ABSTAIN Votes",
