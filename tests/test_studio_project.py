@@ -11,6 +11,7 @@ import pytest
 import hyperlabel as hl
 from hyperlabel.errors import ParameterError, ProjectError, VotesError
 from hyperlabel.studio import Filter, Project, load_lfs
+from hyperlabel.studio.candidates import ideas_of_item, ideas_of_selection
 from hyperlabel.studio.folder import Settings, read_gold
 from hyperlabel.studio.standing import add_column
 
@@ -346,12 +347,13 @@ def test_candidates_promise_what_adding_them_does(project):
             project.undo()
 
 
-def test_candidates_cover_words_phrases_expressions_lengths_and_columns(project):
-    add_rules(project)
-    kinds = {each.kind for each in project.candidates("c2", vote="spam", most=50)}
-    assert {"keyword", "phrase", "length", "number", "column"} <= kinds
-    kinds = {each.kind for each in project.candidates("c2", "subscribe to", vote="spam", most=50)}
-    assert {"keyword", "phrase", "expression"} <= kinds
+def test_ideas_are_words_phrases_expressions_lengths_and_other_columns(project):
+    kinds = {idea.kind for idea in ideas_of_item(project.data, project.words, 2)}
+    assert kinds == {"keyword", "phrase", "expression", "length", "number", "column"}
+    calls = {idea.call for idea in ideas_of_selection(project.data, project.words, "subscribe to")}
+    assert "keyword_lf('subscribe to', {vote})" in calls
+    assert "keyword_lf('subscribe', {vote})" in calls
+    assert r"regex_lf(r'(?i)\bsubscri\w*', {vote})" in calls
 
 
 def test_gold_moves_good_rules_up(project):
