@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models, load
     from hyperlabel.patterns import Patterns
     from hyperlabel.read import read_votes
+    from hyperlabel.trust import audit_sample, certify
     from hyperlabel.votes import ABSTAIN, Votes
 
 __version__ = "0.1.0"
@@ -56,6 +57,8 @@ __all__ = [
     "VotesWarning",
     "WeightsError",
     "apply_lfs",
+    "audit_sample",
+    "certify",
     "engines",
     "expression_lf",
     "keyword_lf",
@@ -78,6 +81,7 @@ _HOMES = {  # module: the public names that it holds
     "models": "HyperLabelModel LabelModel label_model label_models load",
     "patterns": "Patterns",
     "read": "read_votes",
+    "trust": "audit_sample certify",
     "votes": "ABSTAIN Votes",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
