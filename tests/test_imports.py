@@ -31,8 +31,7 @@ LEVELS = (
     ("added",),
     ("networks",),
     ("models", "theory", "priors"),
-    ("lf",),
-    ("trust",),
+    ("lf", "panel", "trust"),
     ("hyperlabel",),
     ("compat", "endmodel", "engines", "export", "provenance", "train"),
     ("report",),
@@ -40,7 +39,7 @@ LEVELS = (
     ("__main__",),
 )
 # Parts on one line do not know each other, except these: (importer, imported).
-NEIGHBORS = {("priors", "theory")}
+NEIGHBORS = {("priors", "theory"), ("panel", "lf"), ("trust", "lf")}
 # Parts that load torch: others import them inside functions only.
 INSIDE_FUNCTIONS = {"train", "endmodel"}
 
@@ -48,7 +47,7 @@ INSIDE_FUNCTIONS = {"train", "endmodel"}
 PUBLIC = {
     "ABSTAIN", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel", "LabelingFunction",
     "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
-    "VotesWarning", "WeightsError", "apply_lfs", "audit_sample", "certify", "engines", "expression_lf",
+    "VotesWarning", "WeightsError", "apply_lfs", "audit_sample", "certify", "engines", "expression_lf", "jury",
     "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf", "read_votes", "regex_lf",
     "threshold_lf",
 }  # fmt: skip

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from hyperlabel.lf.analysis import LFAnalysis
     from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models, load
+    from hyperlabel.panel import jury
     from hyperlabel.patterns import Patterns
     from hyperlabel.read import read_votes
     from hyperlabel.trust import audit_sample, certify
@@ -61,6 +62,7 @@ __all__ = [
     "certify",
     "engines",
     "expression_lf",
+    "jury",
     "keyword_lf",
     "label_model",
     "label_models",
@@ -79,6 +81,7 @@ _HOMES = {  # module: the public names that it holds
     "labeling_function lookup_lf regex_lf threshold_lf",
     "lf.analysis": "LFAnalysis",
     "models": "HyperLabelModel LabelModel label_model label_models load",
+    "panel": "jury",
     "patterns": "Patterns",
     "read": "read_votes",
     "trust": "audit_sample certify",

@@ -39,8 +39,7 @@ class Audited:
     @property
     def free(self) -> NDArray[np.bool_]:
         """Items that the model did not learn from: the gold is a sample of these. (n,)."""
-        free: NDArray[np.bool_] = self.learned < 0
-        return free
+        return self.learned < 0
 
     @property
     def known(self) -> NDArray[np.intp]:
@@ -50,7 +49,7 @@ class Audited:
     @property
     def wrong(self) -> NDArray[np.bool_]:
         """Whether the labels of the items with gold are wrong; no label is. (g,)."""
-        return self.gold[self.known] != self.labels.best[self.known]
+        return np.asarray(self.gold[self.known] != self.labels.best[self.known])
 
     @property
     def corrected(self) -> Labels:
