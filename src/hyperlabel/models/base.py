@@ -42,10 +42,10 @@ from hyperlabel.models.packing import below, pack_params, pack_seen, to_json, un
 from hyperlabel.models.seen import (
     Seen,
     check_gold_counts,
-    count_votes,
     find_active,
     keep_gold,
     reduce_restricted,
+    vote_for,
 )
 from hyperlabel.models.verdict import Verdict
 from hyperlabel.networks import Gold, Reduce
@@ -146,7 +146,7 @@ class LabelModel(ABC):
         """
         check_metric(metric)
         self._forget()
-        (cast,) = reduce(count_votes)
+        (cast,) = reduce(vote_for)
         active = find_active(cast, None if gold is None else gold.counts, self._balance_of(shape.classes))
         seen = self._active = Seen(shape.classes, active, shape.lf_names, shape.n_lfs)
         inner = None if gold is None else keep_gold(seen.restrict(gold.patterns), gold.counts[:, active])
@@ -182,7 +182,7 @@ class LabelModel(ABC):
     def _learn(self, patterns: Patterns, gold: NDArray[np.int64] | None, *, for_f1: bool) -> Float64:
         """Learn from patterns, and on request how items are labeled for F1. -> the patterns' (p, k) probabilities."""
         self._forget()
-        cast = np.bincount(patterns.vote, minlength=patterns.n_classes)
+        (cast,) = vote_for(patterns)
         active = find_active(cast, gold, self._balance_of(patterns.classes))
         seen = self._active = Seen(patterns.classes, active, patterns.lf_names, patterns.n_lfs)
         inner = seen.restrict(patterns)

@@ -13,6 +13,7 @@ from hyperlabel.labels import F1Rule
 from hyperlabel.models.seen import Seen
 from hyperlabel.networks import Gold
 from hyperlabel.patterns import Patterns
+from hyperlabel.rows import Rows
 from hyperlabel.stated import by_name
 from hyperlabel.tensors import Arrays, plain_classes
 
@@ -76,9 +77,8 @@ def unpack_seen(arrays: Arrays, header: dict[str, Any]) -> Seen:
         seen = replace(seen, f1=F1Rule(arrays["f1"], arrays["f1_items"]))
     if "gold.counts" in arrays:
         counts = arrays["gold.counts"]
-        starts, lf, vote = (arrays[f"gold.{name}"] for name in _GOLD)
-        rows = Patterns(starts, lf, vote, counts.sum(1), seen.n_lfs, len(classes))
-        seen = replace(seen, gold=Gold(rows, counts))
+        rows = Rows(*(arrays[f"gold.{name}"] for name in _GOLD))
+        seen = replace(seen, gold=Gold(Patterns(rows, counts.sum(1), seen.n_lfs, len(classes)), counts))
     return seen
 
 
