@@ -31,7 +31,7 @@ LEVELS = (
     ("added",),
     ("networks",),
     ("models", "theory", "priors"),
-    ("lf", "panel"),
+    ("lf", "panel", "trust"),
     ("hyperlabel",),
     ("compat", "endmodel", "engines", "export", "provenance", "train"),
     ("report",),
@@ -40,16 +40,18 @@ LEVELS = (
     ("__main__",),
 )
 # Parts on one line do not know each other, except these: (importer, imported).
-NEIGHBORS = {("priors", "theory"), ("panel", "lf")}
+NEIGHBORS = {("priors", "theory"), ("panel", "lf"), ("trust", "lf")}
 # Parts that load torch: others import them inside functions only.
 INSIDE_FUNCTIONS = {"train", "endmodel"}
 
 # What `import hyperlabel as hl` offers. A name that comes or goes is a change for users: it is written here too.
 PUBLIC = {
     "ABSTAIN", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel", "LabelingFunction",
-    "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Project", "ProjectError", "Votes",
-    "VotesError", "VotesWarning", "WeightsError", "apply_lfs", "engines", "expression_lf", "jury", "keyword_lf",
-    "label_model", "label_models", "labeling_function", "load", "lookup_lf", "read_votes", "regex_lf", "threshold_lf",
+    "Project", "ProjectError",
+    "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
+    "VotesWarning", "WeightsError", "apply_lfs", "audit_sample", "certify", "engines", "expression_lf", "jury",
+    "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf", "read_votes", "regex_lf",
+    "threshold_lf",
 }  # fmt: skip
 
 LEVEL_OF = {part: level for level, parts in enumerate(LEVELS) for part in parts}

@@ -152,7 +152,7 @@ class LabelModel(ABC):
         inner = None if gold is None else keep_gold(seen.restrict(gold.patterns), gold.counts[:, active])
         self._fit_passes(partial(reduce_restricted, reduce, seen), seen.restrict(shape), inner)
         kept = None if gold is None or self.learns_from_gold else keep_gold(gold.patterns, gold.counts)
-        self._seen = replace(seen, gold=kept)
+        self._seen = replace(seen, gold=kept, n_gold=0 if gold is None else int(gold.counts.sum()))
         if metric == "f1":
             rule = find_f1_rule(lambda rule: reduce(partial(self._f1_sums, rule)), shape.n_classes)
             self._seen = replace(self._seen, f1=rule)
@@ -188,7 +188,7 @@ class LabelModel(ABC):
         inner = seen.restrict(patterns)
         found = self._fit(inner, None if gold is None else gold[:, active])
         kept = None if gold is None or self.learns_from_gold else keep_gold(patterns, gold)
-        self._seen = replace(seen, gold=kept)
+        self._seen = replace(seen, gold=kept, n_gold=0 if gold is None else int(gold.sum()))
         probabilities = self._complete(self._judge(inner) if found is None else found, patterns)
         if for_f1:
             rule = find_f1_rule(lambda rule: rule.sums(probabilities, patterns), patterns.n_classes)
@@ -377,6 +377,11 @@ class LabelModel(ABC):
     def n_features_in_(self) -> int:
         """The number of LFs that `fit` saw."""
         return self._fitted().n_lfs
+
+    @property
+    def n_gold_(self) -> int:
+        """The number of gold items that `fit` learned from; these must not certify what it learned."""
+        return self._fitted().n_gold
 
     @property
     def lf_names_(self) -> tuple[str, ...] | None:

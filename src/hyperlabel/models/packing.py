@@ -64,13 +64,15 @@ def pack_seen(seen: Seen) -> tuple[Arrays, dict[str, Any]]:
         arrays |= {f"gold.{name}": getattr(seen.gold.patterns, name) for name in _GOLD}
         arrays["gold.counts"] = seen.gold.counts
     names = None if seen.lf_names is None else list(seen.lf_names)
-    return arrays, {"classes": plain_classes(seen.classes), "lf_names": names, "n_lfs": seen.n_lfs}
+    header = {"classes": plain_classes(seen.classes), "lf_names": names, "n_lfs": seen.n_lfs, "n_gold": seen.n_gold}
+    return arrays, header
 
 
 def unpack_seen(arrays: Arrays, header: dict[str, Any]) -> Seen:
     """The inverse of `pack_seen`."""
     names, classes = header["lf_names"], tuple(header["classes"])
     seen = Seen(classes, arrays["active"].astype(np.intp), None if names is None else tuple(names), header["n_lfs"])
+    seen = replace(seen, n_gold=header["n_gold"])
     if "f1" in arrays:
         seen = replace(seen, f1=F1Rule(arrays["f1"], arrays["f1_items"]))
     if "gold.counts" in arrays:

@@ -45,6 +45,7 @@ class Seen:
         n_lfs: Number of LFs.
         gold: Vote rows of gold items, for models that look gold up; None for others.
         f1: How items are labeled for F1; None where it was not found.
+        n_gold: Gold items that were learned from.
     """
 
     classes: Classes
@@ -53,6 +54,7 @@ class Seen:
     n_lfs: int
     gold: Gold | None = None
     f1: F1Rule | None = None
+    n_gold: int = 0
 
     @property
     def all_active(self) -> bool:
