@@ -26,6 +26,7 @@ def report(
     """
     from hyperlabel.cli.analysis import read_analysis
     from hyperlabel.cli.terminal import say, say_warnings, set_manner
+    from hyperlabel.printable import printable
     from hyperlabel.report import Items, render
 
     set_manner(manner)
@@ -37,7 +38,7 @@ def report(
         page = render(analysis, Items(ids, texts), title=Path(votes).name)
         _write_page(page, out)
         say(source.taken.describe())
-    say(f"wrote {out}: {len(page.encode()) / 1024:,.0f} kB")
+    say(f"wrote {printable(out)}: {len(page.encode()) / 1024:,.0f} kB")
 
 
 def _check_page(path: Path) -> None:
