@@ -1,6 +1,7 @@
 """What a file of a label model holds: its parameters, and the frame of what it learned, as arrays and JSON."""
 
 import inspect
+import operator
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from hyperlabel.labels import F1Rule
 from hyperlabel.models.seen import Seen
 from hyperlabel.networks import Gold
 from hyperlabel.patterns import Patterns
+from hyperlabel.rows import Rows
 from hyperlabel.stated import by_name
 from hyperlabel.tensors import Arrays, plain_classes
 
@@ -65,7 +67,8 @@ def pack_seen(seen: Seen) -> tuple[Arrays, dict[str, Any]]:
     if seen.gold is not None:
         arrays |= seen.gold.to_arrays()
     names = None if seen.lf_names is None else list(seen.lf_names)
-    return arrays, {"classes": plain_classes(seen.classes), "lf_names": names, "n_lfs": seen.n_lfs}
+    header = {"classes": plain_classes(seen.classes), "lf_names": names, "n_lfs": seen.n_lfs, "n_gold": seen.n_gold}
+    return arrays, header
 
 
 def unpack_seen(arrays: Arrays, header: dict[str, Any]) -> Seen:
@@ -79,6 +82,7 @@ def unpack_seen(arrays: Arrays, header: dict[str, Any]) -> Seen:
         raise ValueError("classes are missing")
     names, n_lfs = _read_names(header["lf_names"], header["n_lfs"])
     seen = Seen(classes, _read_active(arrays["active"], len(classes)), names, n_lfs)
+    seen = replace(seen, n_gold=operator.index(header["n_gold"]))
     if "f1" in arrays:
         seen = replace(seen, f1=_read_f1(arrays, len(classes)))
     return replace(seen, gold=Gold.from_arrays(arrays, n_lfs, len(classes)))
@@ -114,8 +118,8 @@ def probe(seen: Seen) -> Patterns:
     """Patterns on which all LFs vote for each class in turn: every number of a state is looked at once."""
     m, k = min(seen.n_lfs, _PROBED), len(seen.classes)
     lf = np.unique(np.concatenate([np.arange(m), np.arange(seen.n_lfs - m, seen.n_lfs)]))
-    starts, classes = np.arange(k + 1) * len(lf), np.repeat(np.arange(k), len(lf))
-    return Patterns(starts, np.tile(lf, k), classes, np.ones(k, np.int64), seen.n_lfs, k, None, None, seen.classes)
+    rows = Rows(np.arange(k + 1) * len(lf), np.tile(lf, k), np.repeat(np.arange(k), len(lf)))
+    return Patterns(rows, np.ones(k, np.int64), seen.n_lfs, k, None, None, seen.classes)
 
 
 def with_prefix(arrays: Arrays, prefix: str) -> Arrays:

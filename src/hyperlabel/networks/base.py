@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.patterns import Patterns, check_parts
+from hyperlabel.rows import Rows
 
 Sums = tuple[NDArray[np.float64], ...]
 """What one pass needs of a chunk. The arrays of two chunks of the same set have the same shapes and are added."""
@@ -56,10 +57,10 @@ class Gold:
         whole = counts.dtype == np.int64 and counts.ndim == 2 and counts.shape[1] == n_classes
         if not whole or (counts < 0).any() or not 0 < counts.sum(dtype=np.float64) < _MOST_ITEMS:
             raise ValueError(f"gold must be counts of {n_classes} classes")
-        starts, lf, vote = (arrays[f"gold.{name}"] for name in _ROWS)
-        rows = Patterns(starts, lf, vote, counts.sum(1), n_lfs, n_classes)
-        check_parts(rows)
-        return cls(rows, counts)
+        rows = Rows(*(arrays[f"gold.{name}"] for name in _ROWS))
+        patterns = Patterns(rows, counts.sum(1), n_lfs, n_classes)
+        check_parts(patterns)
+        return cls(patterns, counts)
 
 
 class Network(Protocol):
