@@ -31,9 +31,9 @@ LEVELS = (
     ("added",),
     ("networks",),
     ("models", "theory", "priors"),
-    ("lf",),
+    ("classify", "lf"),
     ("hyperlabel",),
-    ("compat", "endmodel", "engines", "export", "provenance", "train"),
+    ("compat", "engines", "export", "provenance", "train"),
     ("report",),
     ("cli",),
     ("__main__",),
@@ -41,13 +41,13 @@ LEVELS = (
 # Parts on one line do not know each other, except these: (importer, imported).
 NEIGHBORS = {("priors", "theory")}
 # Parts that load torch: others import them inside functions only.
-INSIDE_FUNCTIONS = {"train", "endmodel"}
+INSIDE_FUNCTIONS = {"train"}
 
 # What `import hyperlabel as hl` offers. A name that comes or goes is a change for users: it is written here too.
 PUBLIC = {
-    "ABSTAIN", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel", "LabelingFunction",
-    "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
-    "VotesWarning", "WeightsError", "apply_lfs", "engines", "expression_lf", "keyword_lf", "label_model",
+    "ABSTAIN", "Classifier", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel",
+    "LabelingFunction", "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes",
+    "VotesError", "VotesWarning", "WeightsError", "apply_lfs", "engines", "expression_lf", "fill_labels", "keyword_lf", "label_model",
     "label_models", "labeling_function", "load", "lookup_lf", "read_votes", "regex_lf", "threshold_lf",
 }  # fmt: skip
 

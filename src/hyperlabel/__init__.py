@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hyperlabel.classify import Classifier, fill_labels
     from hyperlabel.errors import (
         HyperlabelError,
         MissingExtraError,
@@ -40,6 +41,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ABSTAIN",
+    "Classifier",
     "HyperLabelModel",
     "HyperlabelError",
     "LFAnalysis",
@@ -58,6 +60,7 @@ __all__ = [
     "apply_lfs",
     "engines",
     "expression_lf",
+    "fill_labels",
     "keyword_lf",
     "label_model",
     "label_models",
@@ -70,6 +73,7 @@ __all__ = [
 ]
 
 _HOMES = {  # module: the public names that it holds
+    "classify": "Classifier fill_labels",
     "errors": "HyperlabelError MissingExtraError NotFittedError ParameterError VotesError VotesWarning WeightsError",
     "labels": "Labels",
     "lf": "LFError LabelingFunction apply_lfs expression_lf keyword_lf "

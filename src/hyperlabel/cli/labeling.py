@@ -8,9 +8,11 @@ import polars as pl
 from rich.table import Table as Shown
 
 from hyperlabel.added import add_labels
+from hyperlabel.cli.filling import Filling, describe_sources
 from hyperlabel.cli.tables import Selection, Source, match_classes, read_labels, read_source, scan_labels, wide_columns
-from hyperlabel.cli.terminal import console
+from hyperlabel.cli.terminal import console, say
 from hyperlabel.columns import VoteColumns, choose_columns
+from hyperlabel.labels import Labels
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
 from hyperlabel.printable import printable
@@ -32,6 +34,7 @@ class Labeling:
         gold: A column or file of known classes.
         probabilities: Whether to add the probabilities of all classes.
         metric: What labels are to be good at.
+        filling: From what items without votes get labels, if they do.
     """
 
     model: LabelModel
@@ -41,6 +44,7 @@ class Labeling:
     gold: str | None
     probabilities: bool = False
     metric: Metric = "accuracy"
+    filling: Filling | None = None
 
     @cached_property
     def source(self) -> Source:
@@ -49,7 +53,8 @@ class Labeling:
 
     @property
     def _labels(self) -> list[str]:
-        return [] if self.gold is None else [self.gold]
+        gold = [] if self.gold is None else [self.gold]
+        return gold if self.filling is None else [*gold, *self.filling.columns(self.table)]
 
     def fit(self) -> tuple[Source, object]:
         """Fit the model, unless it is fitted; gives the votes and their gold."""
@@ -61,11 +66,21 @@ class Labeling:
     def in_memory(self) -> Any:
         """The table with the columns that labeling adds, as a Polars frame."""
         source, gold = self.fit()
-        labels = self.model.label(source.votes, self.metric)
-        if gold is not None:
-            _, known = source.votes.with_classes(labels.classes).with_labels(gold, "gold")
-            labels = labels.with_gold(known)
+        labels = self._label(source, gold) if self.filling is None else self._fill(source, gold)
         return add_labels(source.frame, labels, probabilities=self.probabilities)
+
+    def _label(self, source: Source, gold: object) -> Labels:
+        labels = self.model.label(source.votes, self.metric)
+        if gold is None:
+            return labels
+        _, known = source.votes.with_classes(labels.classes).with_labels(gold, "gold")
+        return labels.with_gold(known)
+
+    def _fill(self, source: Source, gold: object) -> Labels:
+        assert self.filling is not None
+        labels = self.filling.label(self.model, source, self.table, gold, self.metric)
+        say(describe_sources(labels))
+        return labels
 
     def with_engine(self, engine: str, out: str | None) -> Any:
         """As `in_memory`, where the data are; a lazy frame, or `out` if that is given."""
@@ -116,7 +131,9 @@ class Labeling:
     def metadata(self) -> dict[str, str]:
         """What results say of themselves: what the input said, and where the labels come from."""
         own = {} if self.table is None else dict(self.table.metadata)
-        options = {"metric": self.metric, "gold": self.gold, "source": self.votes}
+        options: dict[str, Any] = {"metric": self.metric, "gold": self.gold, "source": self.votes}
+        if self.filling is not None:
+            options |= {name: value for name, value in vars(self.filling).items() if value}
         return own | provenance(self.model, options)
 
 
