@@ -47,8 +47,9 @@ INSIDE_FUNCTIONS = {"train"}
 PUBLIC = {
     "ABSTAIN", "Classifier", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel",
     "LabelingFunction", "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes",
-    "VotesError", "VotesWarning", "WeightsError", "apply_lfs", "engines", "expression_lf", "fill_labels", "keyword_lf", "label_model",
-    "label_models", "labeling_function", "load", "lookup_lf", "read_votes", "regex_lf", "threshold_lf",
+    "VotesError", "VotesWarning", "WeightsError", "apply_lfs", "engines", "expression_lf", "fill_labels",
+    "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf", "read_votes", "regex_lf",
+    "threshold_lf",
 }  # fmt: skip
 
 LEVEL_OF = {part: level for level, parts in enumerate(LEVELS) for part in parts}

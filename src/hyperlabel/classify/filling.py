@@ -97,7 +97,7 @@ def _teach(classifier: BaseClassifier, items: "_Items", teachers: NDArray[np.int
     Returns:
         (t, k) probabilities, empty where nothing is to be combined.
     """
-    labels, inputs = items.labels[teachers], take_items(items.inputs, teachers)
+    labels, inputs = items.labels.take(teachers), take_items(items.inputs, teachers)
     if hasattr(classifier, "classes_"):
         if tuple(classifier.classes_) != tuple(labels.classes):
             raise ParameterError(

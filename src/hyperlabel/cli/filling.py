@@ -93,7 +93,8 @@ class Filling:
 
 
 def _read_features(frame: pl.DataFrame) -> Any:
-    """Columns of numbers, or one of lists of numbers. -> (n, q)."""
+    """Columns of numbers, which in a csv are texts, or one of lists of numbers. -> (n, q)."""
+    frame = frame.with_columns(_to_numbers(column) for column in frame.iter_columns())
     for name, kind in frame.schema.items():
         nested = isinstance(kind, pl.List | pl.Array) and len(frame.columns) == 1
         if not (kind.is_numeric() or kind == pl.Boolean or nested):
@@ -107,13 +108,23 @@ def _read_features(frame: pl.DataFrame) -> Any:
     [first, *_] = frame.iter_columns()
     if not first.dtype.is_nested():
         return frame.cast(pl.Float64).to_numpy()
-    lengths = first.list.len() if isinstance(first.dtype, pl.List) else pl.Series([first.dtype.shape[0]])  # type: ignore[attr-defined]
-    if lengths.n_unique() > 1:
+    rows = first.to_list()
+    lengths = sorted({len(row) for row in rows})
+    if len(lengths) > 1:
         raise ParameterError(
-            f"--features has column '{printable(first.name)}' with lists of {lengths.min()} to {lengths.max()} "
-            "numbers; expected the same length in every row"
+            f"--features has column '{printable(first.name)}' with lists of {lengths[0]} to {lengths[-1]} numbers; "
+            "expected the same length in every row"
         )
-    return np.array(first.to_list(), np.float64)
+    return np.array(rows, np.float64)
+
+
+def _to_numbers(column: pl.Series) -> pl.Series:
+    """A column of texts as numbers, if they are."""
+    if column.dtype != pl.String:
+        return column
+    filled = column.set(column == "", None)
+    numbers = filled.cast(pl.Float64, strict=False)
+    return numbers if numbers.null_count() == filled.null_count() else column
 
 
 def describe_sources(labels: Labels) -> str:
