@@ -33,7 +33,8 @@ LEVELS = (
     ("models", "theory", "priors"),
     ("classify", "lf", "panel", "trust"),
     ("hyperlabel",),
-    ("compat", "engines", "export", "provenance", "train"),
+    ("provenance",),
+    ("compat", "engines", "export", "train"),
     ("report",),
     ("studio",),
     ("cli",),
@@ -47,10 +48,9 @@ INSIDE_FUNCTIONS = {"train"}
 # What `import hyperlabel as hl` offers. A name that comes or goes is a change for users: it is written here too.
 PUBLIC = {
     "ABSTAIN", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel", "LabelingFunction",
-    "Project", "ProjectError",
+    "Classifier", "Project", "ProjectError", "fill_labels",
     "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
     "VotesWarning", "WeightsError", "apply_lfs", "audit_sample", "certify", "engines", "expression_lf", "jury",
-    "Classifier", "fill_labels",
     "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf", "read_votes", "regex_lf",
     "threshold_lf",
 }  # fmt: skip

@@ -32,9 +32,9 @@ def analyze(
     set_manner(manner)
     done = Summary(modeling.model)
     check_output(out)
-    with say_warnings(strict=manner.strict):
+    with say_warnings(strict=manner.strict) as said:
         source, analysis = read_analysis(votes, reading, truth, modeling)
-        say(source.taken.describe())
+        said.lines.append(source.taken.describe())
     summary = analysis.summary()
     if not manner.json:
         print_analysis(analysis)

@@ -30,13 +30,14 @@ def report(
 
     set_manner(manner)
     _check_page(out)
-    with say_warnings(strict=manner.strict):
+    with say_warnings(strict=manner.strict) as said:
         source, analysis = read_analysis(votes, reading, truth, modeling)
         ids = range(source.votes.n_items) if source.key is None else source.frame[source.key]
         texts = source.frame["text"] if "text" in source.frame.columns else None
         page = render(analysis, Items(ids, texts), title=Path(votes).name)
+        said.lines.append(source.taken.describe())
+        said.settle()
         _write_page(page, out)
-        say(source.taken.describe())
     say(f"wrote {out}: {len(page.encode()) / 1024:,.0f} kB")
 
 
