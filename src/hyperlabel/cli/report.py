@@ -26,6 +26,7 @@ def report(
     """
     from hyperlabel.cli.analysis import read_analysis
     from hyperlabel.cli.terminal import say, say_warnings, set_manner
+    from hyperlabel.printable import printable
     from hyperlabel.report import Items, render
 
     set_manner(manner)
@@ -38,7 +39,7 @@ def report(
         said.lines.append(source.taken.describe())
         said.settle()
         _write_page(page, out)
-    say(f"wrote {out}: {len(page.encode()) / 1024:,.0f} kB")
+    say(f"wrote {printable(out)}: {len(page.encode()) / 1024:,.0f} kB")
 
 
 def _check_page(path: Path) -> None:
