@@ -316,7 +316,7 @@ def test_label_of_a_csv_changes_no_cell_beside_the_labels(engine, tmp_path):
 
 FOUND_BY = {
     "Polars": lambda: pl.scan_parquet("**/*.parquet").collect().height,
-    "DuckDB": lambda: duckdb.sql("SELECT count(*) FROM read_parquet('**/*.parquet')").fetchone()[0],
+    "DuckDB": lambda: duckdb.sql("SELECT count(*) FROM read_parquet('**/*.parquet')").fetchall()[0][0],
 }
 
 
