@@ -6,23 +6,25 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import hyperlabel as hl
-from hyperlabel.models.automatic import AutomaticModel, choose, share_of_many_sided, votes_per_item
+from hyperlabel.models.automatic import AutomaticModel, choose
 from hyperlabel.models.balanced import BalancedVote
 from hyperlabel.models.hierarchical import HierarchicalDawidSkene
 from hyperlabel.models.majority import MajorityVote
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 ANCHORS = json.loads((DATA / "anchors.json").read_text(encoding="utf-8")) if DATA.exists() else {}
-# The real sets of the trial that the rule stems from, by what it chooses. Sets that came later are not among them.
+# The real sets of the trials that the rule stems from, by what it chooses.
 CHOICES = {
     "hds": (
-        "crowd_adult", "crowd_bluebird", "crowd_cf", "crowd_face", "crowd_ms", "crowd_product", "crowd_sentiment_d",
-        "crowd_sp_amt", "crowd_web", "crowd_zencrowd_in", "domain",
+        "crowd_adult", "crowd_cf", "crowd_face", "crowd_ms", "crowd_product", "crowd_sentiment_d",
+        "crowd_sp_amt", "crowd_web", "crowd_zencrowd_in",
     ),
     "mv": ("commercial", "imdb", "rna"),
     "bv": (
-        "box_claude9", "cdr", "chemprot", "hausa", "mushroom_weshap20", "semeval", "sms", "sms_prompt", "spouse",
-        "spouse_promptaug", "sst2_cll", "youtube", "youtube_ngram100", "youtube_prompt",
+        "box_claude9", "cdr", "chemprot", "crowd_bluebird", "domain", "hausa", "mushroom_weshap20", "panel_dices",
+        "panel_faireval", "panel_llmbar", "panel_llmeval2", "panel_mathvista", "panel_mmlu_pro", "panel_mtbench",
+        "panel_real", "semeval", "sms", "sms_prompt", "spouse", "spouse_promptaug", "sst2_cll", "youtube",
+        "youtube_ngram100", "youtube_prompt",
     ),
 }  # fmt: skip
 TRIAL = [(name, choice) for choice, names in CHOICES.items() for name in names]
@@ -64,23 +66,27 @@ def test_automatic_gives_the_probabilities_of_the_model_that_it_chooses(choice):
 @pytest.mark.parametrize(("name", "expected"), TRIAL)
 def test_automatic_on_real_set_chooses_as_in_the_trial(name, expected):
     votes = np.load(DATA / f"{name}.npz")["L"].astype(np.int64)
-    patterns = hl.Patterns.from_votes(hl.Votes.from_array(votes, n_classes=ANCHORS[name]["k"]))
-    assert choose(share_of_many_sided(patterns), votes_per_item(patterns)) == expected
+    model = AutomaticModel(n_classes=ANCHORS[name]["k"])
+    assert model.fit(votes).chosen_ == expected
 
 
 @pytest.mark.parametrize(
-    ("share", "votes", "choice"),
-    [(0.51, 2.51, "hds"), (0.51, 2.5, "mv"), (0.5, 2.51, "bv"), (0.5, 1.0, "bv"), (0.0, 0.0, "bv")],
-)
-def test_choice_changes_only_above_both_bounds(share, votes, choice):
-    assert choose(share, votes) == choice
+    ("share", "votes", "density", "choice"),
+    [
+        (0.51, 2.51, 0.75, "hds"), (0.51, 2.51, 0.76, "bv"), (0.51, 2.5, 0.75, "mv"), (0.51, 2.5, 1.0, "mv"),
+        (0.5, 2.51, 0.75, "bv"), (0.5, 1.0, 0.5, "bv"), (0.0, 0.0, 0.0, "bv"),
+    ],
+)  # fmt: skip
+def test_choice_changes_only_above_its_bounds(share, votes, density, choice):
+    assert choose(share, votes, density) == choice
 
 
-def test_automatic_reports_the_two_numbers_that_the_rule_looks_at():
+def test_automatic_reports_the_three_numbers_that_the_rule_looks_at():
     votes = np.array([[0, 1, -1], [1, 1, -1], [-1, 1, 1], [-1, -1, -1]])
     model = AutomaticModel().fit(votes)
     assert model.many_sided_share_ == pytest.approx(2 / 6)
     assert model.votes_per_item_ == pytest.approx(2)
+    assert model.density_ == pytest.approx(2 / 3)
 
 
 def test_automatic_with_items_repeated_or_without_votes_chooses_the_same():

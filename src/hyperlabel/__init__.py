@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         MissingExtraError,
         NotFittedError,
         ParameterError,
+        ProjectError,
         VotesError,
         VotesWarning,
         WeightsError,
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
     )
     from hyperlabel.lf.analysis import LFAnalysis
     from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models, load
+    from hyperlabel.panel import jury
     from hyperlabel.patterns import Patterns
     from hyperlabel.read import read_votes
+    from hyperlabel.trust import audit_sample, certify
     from hyperlabel.votes import ABSTAIN, Votes
 
 __version__ = "0.1.0"
@@ -51,13 +54,18 @@ __all__ = [
     "NotFittedError",
     "ParameterError",
     "Patterns",
+    "Project",
+    "ProjectError",
     "Votes",
     "VotesError",
     "VotesWarning",
     "WeightsError",
     "apply_lfs",
+    "audit_sample",
+    "certify",
     "engines",
     "expression_lf",
+    "jury",
     "keyword_lf",
     "label_model",
     "label_models",
@@ -70,14 +78,18 @@ __all__ = [
 ]
 
 _HOMES = {  # module: the public names that it holds
-    "errors": "HyperlabelError MissingExtraError NotFittedError ParameterError VotesError VotesWarning WeightsError",
+    "errors": "HyperlabelError MissingExtraError NotFittedError ParameterError ProjectError "
+    "VotesError VotesWarning WeightsError",
     "labels": "Labels",
     "lf": "LFError LabelingFunction apply_lfs expression_lf keyword_lf "
     "labeling_function lookup_lf regex_lf threshold_lf",
     "lf.analysis": "LFAnalysis",
     "models": "HyperLabelModel LabelModel label_model label_models load",
+    "panel": "jury",
     "patterns": "Patterns",
     "read": "read_votes",
+    "studio": "Project",
+    "trust": "audit_sample certify",
     "votes": "ABSTAIN Votes",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -62,7 +62,7 @@ def print_analysis(analysis: LFAnalysis) -> None:
 
 def lf_table(summary: pl.DataFrame) -> Table:
     """The summary of all LFs; shares in per cent."""
-    table = _plain_table(caption="figures in per cent")
+    table = plain_table(caption="figures in per cent")
     shown = [name for name in _HEADS if name in summary.columns]
     longest = max(map(len, summary["lf"]))
     table.add_column(_HEADS["lf"], overflow="fold", min_width=min(longest, _NAME_WIDTH))
@@ -74,7 +74,7 @@ def lf_table(summary: pl.DataFrame) -> Table:
     return table
 
 
-def _plain_table(*heads: str, **settings: Any) -> Table:
+def plain_table(*heads: str, **settings: Any) -> Table:
     """A table with one rule and little else, since width is scarce."""
     return Table(*heads, box=SIMPLE_HEAD, show_edge=False, padding=(0, 0, 0, 1), pad_edge=False, **settings)
 
@@ -93,7 +93,7 @@ def print_pairs(analysis: LFAnalysis) -> None:
     pairs = analysis.dependent_pairs()
     if not len(pairs):
         return
-    table = _plain_table("LF", "other LF", "kind", "same\nvotes", "depen-\ndence")
+    table = plain_table("LF", "other LF", "kind", "same\nvotes", "depen-\ndence")
     table.columns[3].justify = table.columns[4].justify = "right"
     for column in table.columns[:2]:
         column.overflow = "fold"

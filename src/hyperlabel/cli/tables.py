@@ -282,7 +282,7 @@ def read_labels(name: str, source: Source, what: str) -> object:
             f"({', '.join(map(printable, source.frame.columns))}) nor a table: {error}"
         ) from error
     key = "id" if "id" in table.columns or source.key is None else source.key
-    column = _class_column(table, key, name)
+    column = class_column(table, key, name)
     values: list[Any] = [None] * source.votes.n_items
     for row, value in zip(_row_numbers(table[key], source, name), _class_values(table, column, source), strict=True):
         if row is not None:
@@ -304,7 +304,8 @@ def _read_array(path: Path, what: str) -> object:
         raise VotesError(f"--{what} is '{path}', which cannot be read as an array of numbers: {error}") from error
 
 
-def _class_column(table: pl.DataFrame, key: str, name: str) -> str:
+def class_column(table: pl.DataFrame, key: str, name: str) -> str:
+    """The column of a table of gold or truth that holds the class."""
     others = [column for column in table.columns if column != key]
     named = [column for column in others if column in ("gold", "truth", "label", "class")]
     if key not in table.columns or not (len(others) == 1 or len(named) == 1):

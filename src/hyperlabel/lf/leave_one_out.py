@@ -53,16 +53,16 @@ def leave_one_out(model: LabelModel, patterns: Patterns, metric: Metric = "accur
     before, n = model.label(counted, metric), patterns.n_items
     label_changes, probability_changes = np.zeros(patterns.n_lfs), np.zeros(patterns.n_lfs)
     for j in np.unique(patterns.lf):
-        rest, index = _without(counted, j)
+        rest, index = keep_lfs(counted, np.arange(patterns.n_lfs) != j)
         after = model.label(rest, metric).take(index)
         label_changes[j] = patterns.counts @ (after.best != before.best) / n
         probability_changes[j] = patterns.counts @ np.abs(after.probabilities - before.probabilities).sum(1) / 2 / n
     return LeaveOneOut(label_changes, probability_changes, n)
 
 
-def _without(patterns: Patterns, lf: int) -> tuple[Patterns, NDArray[np.intp]]:
-    """The patterns when an LF abstains, and which of them each was. -> patterns, (p,)."""
-    kept = patterns.lf != lf
+def keep_lfs(patterns: Patterns, lfs: NDArray[np.bool_]) -> tuple[Patterns, NDArray[np.intp]]:
+    """The patterns when all LFs but some abstain, and which of them each was. (m,) -> patterns, (p,)."""
+    kept = lfs[patterns.lf]
     sizes = np.bincount(patterns.row[kept], minlength=patterns.n_patterns)
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
     return patterns.with_rows(Rows(starts, patterns.lf[kept], patterns.vote[kept]), patterns.counts).join_equal()

@@ -2,12 +2,15 @@
 
 Votes come in two kinds. Rules vote for one class each: that they abstain says more than how they err, and models that
 learn how each LF errs go astray on them. People, and models asked for an answer, vote for any class: where several of
-them vote on an item, how each one errs can be learned. Two numbers tell the kinds apart: the share of votes cast by
-LFs that vote for more than one class, and the votes per item. The rule:
+them vote on an item, how each one errs can be learned. Unless all of them vote on everything, as panels of judges do:
+panels err together, and models that take errors for independent trust the largest clique. Three numbers tell the kinds
+apart: the share of votes cast by LFs that vote for more than one class, the votes per item, and these as a share of the
+LFs. The rule:
 
-    share above 0.5 and more than 2.5 votes per item: hierarchical Dawid-Skene (`hds`);
-    share above 0.5: majority vote (`mv`), since there is too little to learn from;
-    otherwise: balanced vote of power 0.5 (`bv`).
+    share of votes at most 0.5: balanced vote of power 0.5 (`bv`);
+    at most 2.5 votes per item: majority vote (`mv`), since there is too little to learn from;
+    more than 0.75 of the LFs vote on an item: balanced vote;
+    otherwise: hierarchical Dawid-Skene (`hds`).
 
 The models have their defaults, but that `hds` ignores all abstentions: among people, one who votes for one class only
 was asked seldom. Gold is clamped in `hds`, and whatever is chosen, the gold items of a pattern are added to its
@@ -33,6 +36,7 @@ Choice = Literal["hds", "mv", "bv"]
 
 _MANY_SIDED = 0.5  # share of votes above which LFs are taken for people
 _ENOUGH_VOTES = 2.5  # per item, above which people's errors can be learned
+_DENSE = 0.75  # share of the LFs that vote on an item above which they are a panel
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -46,8 +50,9 @@ class AutomaticModel(LabelModel):
         model_: The chosen model, with what it learned.
         many_sided_share_: Share of votes cast by LFs that vote for more than one class.
         votes_per_item_: Votes of an item, on average over items with votes.
+        density_: The same, as a share of the LFs that vote.
 
-    >>> people, rules = [[0, 0, 1], [1, 1, 1], [0, 0, 0]], [[0, -1], [-1, 1], [0, 1], [0, -1]]
+    >>> people, rules = [[0, 0, 1, -1, -1], [-1, -1, 1, 1, 1], [0, -1, 0, -1, 0]], [[0, -1], [-1, 1], [0, 1]]
     >>> AutomaticModel().fit(people).chosen_, AutomaticModel().fit(rules).chosen_
     ('hds', 'bv')
     """
@@ -55,7 +60,8 @@ class AutomaticModel(LabelModel):
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> Float64:
         self.many_sided_share_ = share_of_many_sided(patterns)
         self.votes_per_item_ = votes_per_item(patterns)
-        self.chosen_ = choose(self.many_sided_share_, self.votes_per_item_)
+        self.density_ = self.votes_per_item_ / max(len(np.unique(patterns.lf)), 1)
+        self.chosen_ = choose(self.many_sided_share_, self.votes_per_item_, self.density_)
         self.model_ = _make(self.chosen_)
         probabilities = self.model_._learn(patterns, gold if self.model_.learns_from_gold else None, for_f1=False)
         self.n_iter_, self.converged_ = self.model_.n_iter_, self.model_.converged_
@@ -75,15 +81,17 @@ class AutomaticModel(LabelModel):
         self.model_.restore(below(arrays, "model_"), learned["model_"])
 
 
-def choose(many_sided_share: float, votes_per_item: float) -> Choice:
+def choose(many_sided_share: float, votes_per_item: float, density: float) -> Choice:
     """The short name of the model for votes of such a kind.
 
-    >>> choose(0.9, 5.0), choose(0.9, 1.3), choose(0.0, 5.0)
-    ('hds', 'mv', 'bv')
+    >>> choose(0.9, 5.0, 0.1), choose(0.9, 1.3, 0.1), choose(0.9, 5.0, 1.0), choose(0.0, 5.0, 0.1)
+    ('hds', 'mv', 'bv', 'bv')
     """
     if many_sided_share <= _MANY_SIDED:
         return "bv"
-    return "hds" if votes_per_item > _ENOUGH_VOTES else "mv"
+    if votes_per_item <= _ENOUGH_VOTES:
+        return "mv"
+    return "bv" if density > _DENSE else "hds"
 
 
 def _make(choice: Choice) -> LabelModel:

@@ -1,0 +1,70 @@
+"""`hyperlabel jury`: a long table of judgments in, one row per item and a report card per judge out."""
+
+from typing import Annotated
+
+import typer
+
+from hyperlabel.cli.options import ABSTAIN_HELP, Delimiter, Encoding, JsonManner, ModelName, Option
+
+TABLE_HELP = "A table with one row per judgment: csv, tsv, JSON lines, parquet, Arrow, DuckDB, - for standard input."
+PRICE_HELP = "Price of a judgment: a column, a number, or JUDGE=PRICE,..."
+GOLD_HELP = "Known classes: a column of TABLE, or a table with the item and its class."
+JURY_CLASSES_HELP = "All classes; any other verdict is then counted as unparsable and abstains."
+OUT_HELP = "Write one row per item to a csv, tsv, JSON lines, parquet or Arrow file; else csv to standard output."
+CARD_HELP = "Write the report card of the judges to a file as well."
+CURVE_HELP = "Write how many labels the best 1, 2, 3... judges keep to a file."
+KEEP_HELP = "Say which judges are enough to keep this share of the labels."
+
+
+def jury(
+    table: Annotated[str, typer.Argument(metavar="TABLE", help=TABLE_HELP, show_default=False)],
+    *,
+    item: Annotated[str, Option(metavar="COLUMN", help="The item that is judged.")],
+    judge: Annotated[str, Option(metavar="COLUMN", help="The judge.")],
+    vote: Annotated[str, Option(metavar="COLUMN", help="Its verdict.")],
+    run: Annotated[str | None, Option(metavar="COLUMN", help="Which of several runs.")] = None,
+    position: Annotated[str | None, Option(metavar="COLUMN", help="The order in which a pair was shown.")] = None,
+    price: Annotated[str | None, Option(metavar="COLUMN|PRICE", help=PRICE_HELP)] = None,
+    gold: Annotated[str | None, Option(metavar="COLUMN|FILE", help=GOLD_HELP)] = None,
+    classes: Annotated[str | None, Option(metavar="A,B,...", help=JURY_CLASSES_HELP)] = None,
+    abstain: Annotated[str | None, Option(metavar="A,B,...", help=ABSTAIN_HELP)] = None,
+    model: ModelName = "hlm2",
+    out: Annotated[str | None, Option("--out", "-o", metavar="FILE", help=OUT_HELP)] = None,
+    card: Annotated[str | None, Option(metavar="FILE", help=CARD_HELP)] = None,
+    curve: Annotated[str | None, Option(metavar="FILE", help=CURVE_HELP)] = None,
+    keep: Annotated[float | None, Option(metavar="SHARE", help=KEEP_HELP)] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    manner: JsonManner,
+) -> None:
+    """Turn the judgments in TABLE into one label per item and a report card per judge.
+
+    A judge has one vote per item, what most of its judgments say; failed and unparsable judgments abstain and are
+    counted. Written are the item, label, confidence, contested, dissenters and p_<class> for each class.
+
+    Example: hyperlabel jury judgments.csv --item id --judge model --vote verdict -o verdicts.csv
+    """
+    from hyperlabel.cli.summary import Summary
+    from hyperlabel.cli.tables import check_output
+    from hyperlabel.cli.terminal import say, say_warnings, set_manner
+    from hyperlabel.cli.verdicts import Panel, print_card, summarize, verdict_rows
+    from hyperlabel.tables import write_table
+
+    set_manner(manner)
+    done = Summary(model)
+    for target in (out, card, curve):
+        check_output(target)
+    with say_warnings(strict=manner.strict):
+        panel = Panel(table, item, judge, vote, run, position, price, gold, classes, abstain, model)
+        verdicts = panel.decide(delimiter, encoding)
+        write_table(verdict_rows(verdicts, out), out or "-", argument="--out")
+    if not manner.json:
+        print_card(verdicts)
+    if card is not None:
+        write_table(verdicts.judges.to_polars(), card, argument="--card")
+    if curve is not None:
+        write_table(verdicts.curve.to_polars(), curve, argument="--curve")
+    if keep is not None:
+        say(f"enough to keep {keep:.0%} of the labels: {', '.join(verdicts.enough(keep))}")
+    if manner.json:
+        done.print(aside=out in (None, "-"), **summarize(verdicts, keep))

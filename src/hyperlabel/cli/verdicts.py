@@ -1,0 +1,188 @@
+"""The verdicts that `hyperlabel jury` writes and the report card that it shows."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import polars as pl
+from rich.table import Table as RichTable
+
+from hyperlabel.cli.analysis import percent, plain_table
+from hyperlabel.cli.models import make_model
+from hyperlabel.cli.options import TableOptions, split_names
+from hyperlabel.cli.tables import Selection, class_column, match_classes
+from hyperlabel.cli.terminal import console, say
+from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.panel import Jury, jury
+from hyperlabel.printable import printable
+from hyperlabel.read import number_texts
+from hyperlabel.tables import Table, check_target, read_table
+
+# Column of the card -> what stands over it, in as few letters as let both tables fit a terminal.
+_WORTH = {
+    "votes": "votes",
+    "no_verdict": "no\nverdict",
+    "estimated_accuracy": "est.\nacc.",
+    "accuracy": "gold\nacc.",
+    "kappa": "kappa",
+    "label_changes": "changed\nlabels",
+    "gold_loss": "gold\nloss",
+    "copy_of": "copy of",
+}
+_HABITS = {
+    "leaning": "votes too often for",
+    "self_consistency": "same\nagain",
+    "position_flips": "flips",
+    "cost": "cost",
+    "cost_per_useful_vote": "cost per\nuseful vote",
+}
+_TEXTS = ("copy_of", "leaning")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What was typed."""
+
+    table: str
+    item: str
+    judge: str
+    vote: str
+    run: str | None
+    position: str | None
+    price: str | None
+    gold: str | None
+    classes: str | None
+    abstain: str | None
+    model: str
+
+    def decide(self, delimiter: str | None, encoding: str | None) -> Jury:
+        """Read the table and ask the label model."""
+        reading = Selection.parse(TableOptions(abstain=self.abstain, delimiter=delimiter, encoding=encoding))
+        table = Table.open(self.table, delimiter=reading.delimiter, encoding=reading.encoding)
+        if self.vote not in table.columns:
+            names = ", ".join(map(printable, table.columns))
+            raise ParameterError(f"--vote is '{printable(self.vote)}'; expected a column of the table: {names}")
+        classes = split_names(self.classes, "--classes")
+        with table.reading():
+            frame = number_texts(table.lazy(), [self.vote]).collect()
+        return jury(
+            frame,
+            item=self.item,
+            judge=self.judge,
+            vote=self.vote,
+            run=self.run,
+            position=self.position,
+            price=_read_price(self.price, frame.columns),
+            gold=self._read_gold(frame),
+            classes=match_classes(replace(reading, classes=classes), frame.lazy().select(self.vote)),
+            abstain=reading.abstain,
+            model=make_model(self.model),
+        )
+
+    def _read_gold(self, frame: pl.DataFrame) -> object:
+        """A column by its name, or a mapping from item to class."""
+        if self.gold is None or self.gold in frame.columns:
+            return self.gold
+        try:
+            table = read_table(self.gold)
+        except VotesError as error:
+            columns = ", ".join(map(printable, frame.columns))
+            raise VotesError(
+                f"--gold is '{printable(self.gold)}', which is neither a column of the table ({columns}) nor a table: "
+                f"{error}"
+            ) from error
+        key = self.item if self.item in table.columns else "id"
+        column = class_column(table, key, self.gold)
+        numbers = [column] if frame.schema[self.item] == pl.String else [key, column]
+        for name in numbers:
+            table = number_texts(table.lazy(), [name]).collect()
+        return dict(zip(table[key].to_list(), table[column].to_list(), strict=True))
+
+
+def _read_price(text: str | None, columns: list[str]) -> object:
+    """A column by its name, a number, or numbers by judge.
+
+    >>> _read_price("cost", ["cost"]), _read_price("0.1", []), _read_price("a=2,b=0.5", [])
+    ('cost', 0.1, {'a': 2.0, 'b': 0.5})
+    """
+    if text is None or text in columns:
+        return text
+    try:
+        if "=" not in text:
+            return float(text)
+        pairs = [part.rpartition("=") for part in text.split(",")]
+        return {judge.strip(): float(price) for judge, _, price in pairs}
+    except ValueError:
+        raise ParameterError(
+            f"--price is '{printable(text)}'; expected a column ({', '.join(map(printable, columns))}), a number, or "
+            "judge=number,..."
+        ) from None
+
+
+def verdict_rows(verdicts: Jury, out: str | None) -> pl.DataFrame:
+    """One row per item; where a file has no lists, dissenters are one text."""
+    rows: pl.DataFrame = verdicts.to_polars()
+    if check_target(out or "-").kind == "csv":
+        return rows.with_columns(pl.col("dissenters").list.join("; "))
+    return rows
+
+
+def print_card(verdicts: Jury) -> None:
+    """The report card, and how far the judges agree, on standard error: standard output may hold the verdicts."""
+    rows = [
+        {**row, "no_verdict": row["failed"] + row["unparsable"], "leaning": _leaning(row)}
+        for row in verdicts.judges.rows()
+    ]
+    for heads in (_WORTH, _HABITS):
+        console.print(_card_table(rows, heads), "")
+    alpha, fleiss, cohen = verdicts.agreement[:3]
+    say("shares in per cent; docs/jury.md says what the columns mean")
+    say(f"Krippendorff's alpha {alpha:.2f}, Fleiss' kappa {fleiss:.2f}, mean of Cohen's kappa {cohen:.2f}")
+    say(printable(repr(verdicts)))
+
+
+def _card_table(rows: list[dict[str, Any]], heads: dict[str, str]) -> RichTable:
+    """One line per judge with some columns of the card, those that it has."""
+    table = plain_table()
+    table.add_column("judge", overflow="fold", min_width=min(20, max(len(row["judge"]) for row in rows)))
+    shown = [name for name in heads if name in rows[0]]
+    for name in shown:
+        table.add_column(heads[name], justify="left" if name in _TEXTS else "right", overflow="fold")
+    for row in rows:
+        table.add_row(printable(row["judge"]), *(_show_figure(name, row[name]) for name in shown))
+    return table
+
+
+def _show_figure(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    if name not in ("kappa", "cost", "cost_per_useful_vote"):
+        return percent(value)
+    return "" if math.isnan(value) else f"{value:,.2f}" if name == "kappa" or value >= 1 else f"{value:.3g}"
+
+
+def _leaning(row: dict[str, Any]) -> str:
+    """The class that a judge votes for too often, and by how much."""
+    biases = {name.removeprefix("bias_"): value for name, value in row.items() if name.startswith("bias_")}
+    name = max(biases, key=lambda each: -math.inf if math.isnan(biases[each]) else biases[each])
+    return f"{name} {100 * biases[name]:+.0f}" if biases[name] >= 0.005 else ""
+
+
+def summarize(verdicts: Jury, keep: float | None) -> dict[str, Any]:
+    """What `--json` says."""
+    alpha, fleiss, cohen = verdicts.agreement[:3]
+    summary: dict[str, Any] = {
+        "items": len(verdicts),
+        "classes": list(verdicts.labels.classes),
+        "contested": int(verdicts.contested.sum()),
+        "judgments": len(verdicts.judgments.judge),
+        "failed": int(verdicts.judgments.failed.sum()),
+        "unparsable": int(verdicts.judgments.unparsable.sum()),
+        "krippendorff_alpha": alpha,
+        "fleiss_kappa": fleiss,
+        "cohen_kappa": cohen,
+        "judges": list(verdicts.judges.rows()),
+    }
+    return summary if keep is None else {**summary, "enough": verdicts.enough(keep)}

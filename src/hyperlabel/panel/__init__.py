@@ -1,0 +1,9 @@
+"""Panels of judges, people or language models: one label per item, and what each judge is worth.
+
+The package is not called `jury`, since `hyperlabel.jury` is the function.
+"""
+
+from hyperlabel.panel.agreement import Agreement, cohen_kappa, fleiss_kappa, krippendorff_alpha, pairwise_kappa
+from hyperlabel.panel.jury import Jury, jury
+
+__all__ = ["Agreement", "Jury", "cohen_kappa", "fleiss_kappa", "jury", "krippendorff_alpha", "pairwise_kappa"]

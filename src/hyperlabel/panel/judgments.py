@@ -1,0 +1,318 @@
+"""A long table of judgments, as evaluation frameworks export it, and the votes of its judges."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.classes import (
+    ABSTAIN,
+    Classes,
+    encode_column,
+    find_classes,
+    smallest_type,
+    state_classes,
+    unify_numbers,
+)
+from hyperlabel.columns import abstain_keys, choose_columns
+from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
+from hyperlabel.frames import Column
+from hyperlabel.read import number_texts
+from hyperlabel.shown import show_some
+from hyperlabel.sources import exact_array, open_table
+from hyperlabel.tables import Table
+from hyperlabel.votes import Votes
+from hyperlabel.votes.items import Origin
+
+Ints = NDArray[np.integer]
+
+
+@dataclass(frozen=True)
+class Names:
+    """The columns of a table of judgments; None for those that it does not have."""
+
+    item: str
+    judge: str
+    vote: str
+    run: str | None = None
+    position: str | None = None
+    price: str | None = None
+    gold: str | None = None
+
+    @property
+    def given(self) -> list[str]:
+        """The columns that are there."""
+        return [name for name in vars(self).values() if name is not None]
+
+
+@dataclass(frozen=True, eq=False)
+class Judgments:
+    """What judges said, one entry per judgment.
+
+    Attributes:
+        items: (n,) identifiers of the items, in the order in which they appear.
+        judges: The m judges, in the order in which they appear.
+        classes: The classes.
+        stated: Whether they were stated.
+        item: (r,) the item of each judgment, as a place.
+        judge: (r,) its judge, as a place.
+        verdict: (r,) its class number, -1 for none.
+        failed: (r,) whether the judgment holds nothing, or a value that abstains.
+        run: (r,) which of several runs it is; None where there is one.
+        position: (r,) which order was shown; None where there is one.
+        price: (r,) what it cost; None where that is not in the table.
+        gold: (n,) the gold classes in the table, None for unknown; None where there is no such column.
+        item_name: What the column of items is called.
+    """
+
+    items: NDArray[Any]
+    judges: tuple[str, ...]
+    classes: Classes
+    stated: bool
+    item: Ints
+    judge: Ints
+    verdict: Ints
+    failed: NDArray[np.bool_]
+    run: Ints | None
+    position: Ints | None
+    price: NDArray[np.float64] | None
+    gold: list[Any] | None
+    item_name: str
+
+    @property
+    def unparsable(self) -> NDArray[np.bool_]:
+        """Whether a judgment says something that is none of the classes. (r,)."""
+        return (self.verdict < 0) & ~self.failed
+
+    def count_by_judge(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """How many of the chosen judgments each judge made. (r,) -> (m,)."""
+        return np.bincount(self.judge[chosen], minlength=len(self.judges)).astype(np.int64)
+
+
+def read_judgments(
+    table: object,
+    names: Names,
+    *,
+    abstain: Sequence[Any] | None = None,
+    classes: Sequence[Hashable] | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+) -> Judgments:
+    """Read a long table of judgments; see `hyperlabel.jury`."""
+    frame = table
+    if isinstance(table, str | Path):
+        frame = number_texts(Table.open(table, delimiter=delimiter, encoding=encoding).lazy(), [names.vote])
+    source = open_table(frame, lambda present: choose_columns(present, names.given))
+    if not source.n_rows:
+        raise VotesError("the table has no rows; expected at least one judgment")
+    chosen = list(choose_columns(source.names, names.given))
+    read = dict(zip(chosen, source.columns(chosen), strict=True))
+    item, judge = (_check_identified(read[name]) for name in (names.item, names.judge))
+    known, stated, verdict, failed = _read_verdicts(read[names.vote], abstain, classes)
+    places, items = _by_appearance(item)
+    judge_places, judges = _by_appearance(judge)
+    run, position, price, gold = (read.get(name or "") for name in (names.run, names.position, names.price, names.gold))
+    return Judgments(
+        items=exact_array(items),
+        judges=_judge_names(judge, judges),
+        classes=known,
+        stated=stated,
+        item=places,
+        judge=judge_places,
+        verdict=verdict,
+        failed=failed,
+        run=None if run is None else run.codes,
+        position=None if position is None else position.codes,
+        price=None if price is None else _read_prices(price),
+        gold=None if gold is None else _one_per_item(gold, places, items),
+        item_name=names.item,
+    )
+
+
+def _read_verdicts(
+    column: Column, abstain: Sequence[Any] | None, classes: Sequence[Hashable] | None
+) -> tuple[Classes, bool, Ints, NDArray[np.bool_]]:
+    """The classes, whether they were stated, the class number of each row, and whether it holds nothing."""
+    stated = None if classes is None else state_classes(None, classes)
+    column = replace(column, abstain=abstain_keys(abstain, stated))
+    empty = np.array([*(column.abstains(value) for value in column.values), True])[column.codes]
+    if stated is None:
+        (column,) = unify_numbers([column])
+        known, is_stated = find_classes([column], None, None)
+        return known, is_stated, encode_column(column, known), empty
+    number: dict[Any, int] = {str(c): i for i, c in enumerate(stated)}
+    found = [number.get(str(value).strip(), ABSTAIN) for value in column.values]
+    verdict = np.array([*found, ABSTAIN], smallest_type(len(stated)))[column.codes]
+    failed = empty & (verdict < 0)
+    _tell_unparsable(column, verdict, failed, stated)
+    return stated, True, verdict, failed
+
+
+def _tell_unparsable(column: Column, verdict: Ints, failed: NDArray[np.bool_], classes: Classes) -> None:
+    odd = np.flatnonzero((verdict < 0) & ~failed)
+    if not len(odd):
+        return
+    values = show_some([str(column.values[code])[:40] for code in dict.fromkeys(column.codes[odd].tolist())], 3)
+    what = f"column '{column.name}': {len(odd):,} of {len(verdict):,} judgments are none of the classes"
+    if not (verdict >= 0).any():
+        raise VotesError(f"{what} {show_some(classes)}, and no judgment is: {values}; correct classes")
+    warn_of_votes([f"{what} {show_some(classes)} and count as abstentions: {values}"])
+
+
+def _check_identified(column: Column) -> Column:
+    empty = np.flatnonzero(column.codes < 0)
+    if len(empty):
+        raise VotesError(f"{column.place_of_row(int(empty[0]))} is empty; expected an identifier in every row")
+    return column
+
+
+def _by_appearance(column: Column) -> tuple[Ints, list[Any]]:
+    """Places of a column's values in the order in which they first appear, and those values."""
+    _, first = np.unique(column.codes, return_index=True)
+    order = np.argsort(first)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return place[column.codes], [column.values[code] for code in order]
+
+
+def _judge_names(column: Column, judges: list[Any]) -> tuple[str, ...]:
+    names = tuple(map(str, judges))
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise VotesError(f"column '{column.name}' has {twice!r} as text and as number; expected one kind of name")
+    return names
+
+
+def _read_prices(column: Column) -> NDArray[np.float64]:
+    """What each judgment cost, 0 where nothing is said. -> (r,)."""
+    prices = []
+    for value in column.values:
+        try:
+            price = float(value)
+        except (TypeError, ValueError):
+            price = -1.0
+        if not 0 <= price < np.inf:
+            raise VotesError(f"{column.place(value)} is {value!r:.60}; expected a price, a number from 0 on")
+        prices.append(price)
+    return np.asarray(np.array([*prices, 0.0])[column.codes])
+
+
+def _one_per_item(column: Column, item: Ints, items: list[Any]) -> list[Any]:
+    """A column that must not differ between the judgments of an item. -> n values, None for nothing."""
+    found: dict[int, int] = {}
+    for row in np.flatnonzero(column.codes >= 0).tolist():
+        place, code = int(item[row]), int(column.codes[row])
+        if found.setdefault(place, code) != code:
+            raise VotesError(
+                f"column '{column.name}' has {column.values[found[place]]!r} and {column.values[code]!r} for item "
+                f"{items[place]!r}; expected one value"
+            )
+    return [column.values[found[place]] if place in found else None for place in range(len(items))]
+
+
+def collect_votes(judgments: Judgments) -> tuple[Votes, NDArray[np.int64]]:
+    """One vote per item and judge: what most of its judgments say; none if they are tied.
+
+    Returns:
+        The votes, and (m,) on how many items the judgments of each judge are tied.
+    """
+    n, m, k = len(judgments.items), len(judgments.judges), len(judgments.classes)
+    kept = np.flatnonzero(judgments.verdict >= 0)
+    pair, where = np.unique(judgments.item[kept] * m + judgments.judge[kept], return_inverse=True)
+    counts = np.bincount(where * k + judgments.verdict[kept], minlength=len(pair) * k).reshape(-1, k)
+    best = counts.max(1, initial=0)
+    tied = (counts == best[:, None]).sum(1) > 1
+    if judgments.run is None and judgments.position is None:
+        _refuse_repeated(judgments, counts, pair)
+    cells = np.full(n * m, ABSTAIN, smallest_type(k))
+    cells[pair[~tied]] = counts[~tied].argmax(1)
+    origin = Origin(judgments.item_name)
+    votes = Votes(
+        n, m, judgments.classes, judgments.stated, judgments.judges, judgments.items, cells.reshape(n, m), origin=origin
+    )
+    return votes, np.bincount(pair[tied] % m, minlength=m)
+
+
+def _refuse_repeated(judgments: Judgments, counts: NDArray[np.int64], pair: NDArray[np.int64]) -> None:
+    """Judgments of one judge on one item may differ only if a column tells them apart."""
+    clash = np.flatnonzero((counts > 0).sum(1) > 1)
+    if len(clash):
+        item, judge = divmod(int(pair[clash[0]]), len(judgments.judges))
+        said = [judgments.classes[c] for c in np.flatnonzero(counts[clash[0]])]
+        raise VotesError(
+            f"judge {judgments.judges[judge]!r} says {show_some(said)} of item {judgments.items.tolist()[item]!r}; "
+            "expected one judgment of each item, or the column that tells them apart: run or position"
+        )
+
+
+def self_consistency(judgments: Judgments) -> NDArray[np.float64]:
+    """How often two runs of a judge on the same item, shown in the same order, say the same. -> (m,), NaN for never."""
+    return _repeat_agreement(judgments, judgments.run, judgments.position)
+
+
+def flip_rate(judgments: Judgments) -> NDArray[np.float64]:
+    """How often a judge's verdict on an item changes with the order that it is shown. -> (m,), NaN for never shown."""
+    return 1 - _repeat_agreement(judgments, judgments.position, judgments.run)
+
+
+def _repeat_agreement(judgments: Judgments, repeated: Ints | None, fixed: Ints | None) -> NDArray[np.float64]:
+    """Of pairs of a judge's verdicts on an item that differ in `repeated` and not in `fixed`, the share that is equal.
+
+    Each item counts the same, however often it was judged.
+    """
+    m, k = len(judgments.judges), len(judgments.classes)
+    assert repeated is not None  # asked only where the column is there
+    kept = np.flatnonzero((judgments.verdict >= 0) & (repeated >= 0))
+    key = judgments.item[kept].astype(np.int64) * m + judgments.judge[kept]
+    if fixed is not None:
+        key = key * (int(fixed.max(initial=0)) + 2) + fixed[kept] + 1
+    group, where = np.unique(key, return_inverse=True)
+    verdict, width = judgments.verdict[kept].astype(np.int64), int(repeated.max(initial=0)) + 1
+    pairs, equal = _pairs(where, len(group)), _pairs_within(where * k + verdict, where, len(group))
+    same = where * width + repeated[kept]
+    pairs -= _pairs_within(same, where, len(group))
+    equal -= _pairs_within(same * k + verdict, where, len(group))
+    judge = np.zeros(len(group), np.int64)
+    judge[where] = judgments.judge[kept]
+    several = pairs > 0
+    total = np.bincount(judge[several], minlength=m)
+    shares = np.bincount(judge[several], equal[several] / pairs[several], m)
+    return np.where(total > 0, shares / np.maximum(total, 1), np.nan)
+
+
+def _pairs(where: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """Pairs of entries in each of n groups. (r,) -> (n,)."""
+    sizes = np.bincount(where, minlength=n)
+    return sizes * (sizes - 1) // 2
+
+
+def _pairs_within(key: NDArray[np.int64], where: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """Pairs of entries in each of n groups that have the same key, which no two groups share. (r,), (r,) -> (n,)."""
+    _, first, sub = np.unique(key, return_index=True, return_inverse=True)
+    return np.bincount(where[first], _pairs(sub, len(first)), n).astype(np.int64)
+
+
+def read_costs(price: object, judgments: Judgments) -> NDArray[np.float64] | None:
+    """What each judge cost in all. -> (m,).
+
+    Args:
+        price: A price per judgment: a number, or a mapping from judge to number; or None, for the prices in the table.
+        judgments: The judgments; failed ones cost as well.
+    """
+    m = len(judgments.judges)
+    if price is None:
+        return None if judgments.price is None else np.asarray(np.bincount(judgments.judge, judgments.price, m), float)
+    each = dict.fromkeys(judgments.judges, price) if not hasattr(price, "items") else dict(price.items())
+    missing = [judge for judge in judgments.judges if judge not in each]
+    if missing:
+        raise ParameterError(
+            f"price lacks the judge {missing[0]!r}; expected a price for each of {show_some(judgments.judges)}"
+        )
+    values = [each[judge] for judge in judgments.judges]
+    wrong = next((v for v in values if not isinstance(v, int | float | np.number) or not 0 <= v < np.inf), None)
+    if wrong is not None:
+        raise ParameterError(f"price is {wrong!r:.60}; expected numbers from 0 on, per judgment")
+    return np.array(values, float) * np.bincount(judgments.judge, minlength=m)

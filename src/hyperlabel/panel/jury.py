@@ -1,0 +1,218 @@
+"""`jury`: a long table of judgments to one row per item and a report card per judge."""
+
+import copy
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.errors import ParameterError
+from hyperlabel.kernels import Float64
+from hyperlabel.labels import Labels
+from hyperlabel.lf.table import Table
+from hyperlabel.models import HyperLabelModel, LabelModel, label_model
+from hyperlabel.panel.agreement import Agreement, count_classes, measure_agreement
+from hyperlabel.panel.card import judge_card
+from hyperlabel.panel.judgments import Judgments, Names, collect_votes, read_costs, read_judgments
+from hyperlabel.panel.subset import judge_curve
+from hyperlabel.votes import Votes
+from hyperlabel.votes.written import to_pandas, to_polars
+
+CONTESTED = 2 / 3
+"""An item is contested if fewer than this share of its votes are for its label."""
+
+
+def jury(
+    table: object,
+    *,
+    item: str,
+    judge: str,
+    vote: str,
+    run: str | None = None,
+    position: str | None = None,
+    price: object = None,
+    gold: object = None,
+    classes: Sequence[Hashable] | None = None,
+    abstain: Sequence[Any] | None = None,
+    model: LabelModel | str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+) -> "Jury":
+    """Turn the judgments of a panel into labels and a report card per judge.
+
+    A judge has one vote per item: what most of its judgments say, over runs and both orders; judgments that are tied
+    are no vote. Judgments that failed (nothing, or a value that abstains) and those that are none of the stated classes
+    are no votes either, and are counted.
+
+    Args:
+        table: One row per judgment: any file that `hyperlabel.read_votes` takes, a pandas or Polars frame, an Arrow
+            table, a Hugging Face dataset, or a list of records.
+        item: Column of the item that is judged.
+        judge: Column of the judge: a person, or a model with its prompt.
+        vote: Column of the verdict. Where two answers are compared, the verdict names an answer, not its place.
+        run: Column that tells repeated judgments of an item by a judge apart.
+        position: Column of the order in which a pair was shown.
+        price: What a judgment costs: a column, a number, or a mapping from judge to number.
+        gold: Known classes, to learn from and to score judges by: a column of the table, or whatever `LabelModel.fit`
+            takes, items in the order in which they appear.
+        classes: The classes; if they are given, any other verdict is an abstention, and an error otherwise.
+        abstain: Values that abstain; see `Votes.from_frame`.
+        model: The label model, or its short name; the hyper label model if not given.
+        delimiter: The separator of a csv; found if not given.
+        encoding: The encoding of a text file; found if not given.
+
+    >>> table = [
+    ...     {"item": i, "judge": j, "vote": v}
+    ...     for i, votes in enumerate(["AAA", "AAB", "BBB", "BBA"])
+    ...     for j, v in zip(["gpt", "claude", "llama"], votes)
+    ... ]
+    >>> verdicts = jury(table, item="item", judge="judge", vote="vote")
+    >>> verdicts.labels.labels.tolist(), verdicts.dissenters[1]
+    (['A', 'A', 'B', 'B'], ['llama'])
+    >>> verdicts.judges["judge"].tolist()
+    ['gpt', 'claude', 'llama']
+    """
+    names = Names(
+        item, judge, vote, run, position, *(each if isinstance(each, str) else None for each in (price, gold))
+    )
+    judgments = read_judgments(table, names, abstain=abstain, classes=classes, delimiter=delimiter, encoding=encoding)
+    costs = read_costs(None if isinstance(price, str) else price, judgments)
+    votes, undecided = collect_votes(judgments)
+    known = None
+    given = judgments.gold if isinstance(gold, str) else gold
+    if given is not None:
+        votes, known = votes.with_labels(given, "gold")
+    fitted = _fit(model, votes, known)
+    votes = votes.with_classes(fitted.classes_.tolist())
+    labels = fitted.label(votes)
+    if known is not None:
+        labels = labels.with_gold(known)
+    return Jury(votes, labels, fitted, judgments, undecided, known, costs)
+
+
+def _fit(model: LabelModel | str | None, votes: Votes, gold: NDArray[np.int64] | None) -> LabelModel:
+    """The label model, fitted unless it was given fitted."""
+    if model is not None and not isinstance(model, LabelModel | str):
+        raise ParameterError(f"model is {model!r:.60}; expected a label model or its short name, such as 'hlm2'")
+    chosen = HyperLabelModel() if model is None else label_model(model) if isinstance(model, str) else model
+    if chosen.is_fitted:
+        return chosen
+    classes = np.array([*votes.classes, None], object)
+    return copy.copy(chosen).fit(votes, None if gold is None else classes[gold].tolist())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Jury:
+    """The verdicts of a panel.
+
+    Attributes:
+        votes: One vote per item and judge.
+        labels: The label, confidence and probabilities of each item.
+        model: The label model, fitted on the panel; save it to label what fewer judges say tomorrow.
+        judgments: The judgments as they were read.
+        undecided: (m,) items on which the judgments of a judge are tied.
+        gold: (n,) gold classes, -1 for unknown; None if there are none.
+        costs: (m,) what each judge cost in all; None if prices are not known.
+    """
+
+    votes: Votes
+    labels: Labels
+    model: LabelModel
+    judgments: Judgments
+    undecided: NDArray[np.int64]
+    gold: NDArray[np.int64] | None = None
+    costs: Float64 | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @cached_property
+    def contested(self) -> NDArray[np.bool_]:
+        """Whether fewer than two thirds of an item's votes are for its label, or it has no label. (n,)."""
+        counts = count_classes(self.votes.to_numpy(), self.votes.n_classes)
+        best = self.labels.best
+        own = np.take_along_axis(counts, np.maximum(best, 0)[:, None], 1)[:, 0]
+        return np.asarray((best < 0) | (own < CONTESTED * counts.sum(1) - 1e-9))
+
+    @cached_property
+    def dissenters(self) -> list[list[str]]:
+        """The judges whose vote is not the label, for each item. n lists."""
+        cells, best = self.votes.to_numpy(), self.labels.best
+        against = (cells >= 0) & (cells != best[:, None]) & (best >= 0)[:, None]
+        found: list[list[str]] = [[] for _ in best]
+        for row, judge in zip(*np.nonzero(against), strict=True):
+            found[row].append(self.votes.lf_names[judge])
+        return found
+
+    @cached_property
+    def agreement(self) -> Agreement:
+        """Krippendorff's alpha, Fleiss' kappa, and Cohen's kappa of all pairs of judges."""
+        return measure_agreement(self.votes.to_numpy(), self.votes.n_classes)
+
+    @cached_property
+    def judges(self) -> Table:
+        """The report card, one row per judge.
+
+        Columns: judge; votes; failed and unparsable (judgments); undecided (items on which its own judgments are tied);
+        estimated_accuracy (the mean probability of what it votes for); with gold gold_votes, accuracy with its 95 %
+        interval accuracy_low and accuracy_high, gold_kappa (Cohen's); bias_<class> (the share of its votes for a class
+        less the share that the panel gives the class on these items); self_consistency (how often two runs agree);
+        position_flips (how often the verdict changes with the order); kappa (mean Cohen's kappa with the others);
+        copy_of (the judge whose near-copy it is); label_changes (share of labels that change without it); with gold
+        gold_loss (the accuracy that the panel loses without it); with prices cost and cost_per_useful_vote (useful:
+        expected to be right).
+        """
+        return judge_card(self.judgments, self.votes, self.undecided, self.model, self.agreement, self.gold, self.costs)
+
+    @cached_property
+    def curve(self) -> Table:
+        """How many labels the best few judges keep: judges are added one by one, the most useful for its price first.
+
+        Columns: judges, added, price, kept, probability. Without prices each judge costs its number of judgments. The
+        few are judged in the state of the whole panel, as when the saved model labels what they say tomorrow.
+        """
+        everybody = np.ones(len(self.judgments.judge), bool)
+        prices = self.judgments.count_by_judge(everybody).astype(float) if self.costs is None else self.costs
+        return judge_curve(self.model, self.model.read(self.votes), self.votes.lf_names, prices)
+
+    def enough(self, keep: float = 0.95) -> list[str]:
+        """The cheapest judges, found greedily, whose labels are the panel's on a share of the items.
+
+        Args:
+            keep: The share of the items that must keep their label.
+        """
+        if not 0 < keep <= 1:
+            raise ParameterError(f"keep is {keep!r}; expected a share above 0, at most 1")
+        reached = np.flatnonzero(self.curve["kept"] >= keep)
+        return [str(name) for name in self.curve["added"][: int(reached[0]) + 1 if len(reached) else None]]
+
+    def to_pandas(self) -> Any:
+        """One row per item: the item, label, confidence, contested, dissenters, and p_<class> for each class."""
+        return to_pandas(self.votes.identity, self._columns())
+
+    def to_polars(self) -> Any:
+        """As `to_pandas`, as a Polars frame; no label is null."""
+        columns = self._columns()
+        del columns["dissenters"]
+        frame = to_polars(self.votes.identity, columns, nulls=["label"])
+        import polars as pl
+
+        lists = pl.Series("dissenters", self.dissenters, pl.List(pl.String))
+        return frame.insert_column(frame.columns.index("contested") + 1, lists)
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        dissenters = np.empty(len(self), object)
+        dissenters[:] = self.dissenters
+        shares = {f"p_{c}": self.labels.probabilities[:, i] for i, c in enumerate(self.labels.classes)}
+        labels = {"label": self.labels.labels, "confidence": self.labels.confidence}
+        return {**labels, "contested": self.contested, "dissenters": dissenters, **shares}
+
+    def __repr__(self) -> str:
+        failed, odd = int(self.judgments.failed.sum()), int(self.judgments.unparsable.sum())
+        return (
+            f"Jury({len(self):,} items, {self.votes.n_lfs} judges: {int(self.contested.sum()):,} contested; "
+            f"{len(self.judgments.judge):,} judgments, {failed:,} failed, {odd:,} unparsable)"
+        )

@@ -1,0 +1,100 @@
+"""`hyperlabel jury`: what is written, what is shown, one line for each mistake."""
+
+import json
+
+import polars as pl
+import pytest
+
+NAMES = ("win", "loss")
+COLUMNS = ("--item", "question", "--judge", "model", "--vote", "verdict")
+
+
+@pytest.fixture(autouse=True)
+def judgments(tmp_path, monkeypatch):
+    """Three judges, two runs, one refusal; written to judgments.csv."""
+    monkeypatch.chdir(tmp_path)
+    rows = []
+    for i in range(30):
+        for run in (0, 1):
+            for judge, vote in (("a", i % 2), ("b", i % 2 if i % 5 else 1), ("c", (i + run) % 2)):
+                rows.append(
+                    (f"{i:03}", judge, ("win", "loss")[vote], run, 0.5, ("win", "loss")[i % 2] if i < 9 else None)
+                )
+    frame = pl.DataFrame(rows, schema=["question", "model", "verdict", "run", "usd", "human"], orient="row")
+    frame = frame.with_columns(
+        verdict=pl.when((pl.col("question") == "003") & (pl.col("model") == "b"))
+        .then(pl.lit("I cannot"))
+        .otherwise("verdict")
+    )
+    frame.write_csv("judgments.csv")
+    return frame
+
+
+OPTIONS = (*COLUMNS, "--run", "run", "--classes", "win,loss")
+
+
+def test_jury_writes_one_row_per_item_and_shows_the_card(hyperlabel):
+    done = hyperlabel("jury", "judgments.csv", *OPTIONS, "--gold", "human", "--price", "usd", "-o", "v.csv")
+    assert done.code == 0
+    written = pl.read_csv("v.csv", schema_overrides={"question": pl.String})
+    assert written.columns == ["question", "label", "confidence", "contested", "dissenters", "p_win", "p_loss"]
+    assert written["question"].to_list() == [f"{i:03}" for i in range(30)]
+    assert written["label"].to_list() == ["win", "loss"] * 15
+    assert written.filter(question="010")["dissenters"].to_list() == ["b"]
+    assert "Krippendorff's alpha" in done.err
+    assert "2 of 180 judgments are none of the classes" in done.err
+    assert "useful" in done.err
+
+
+def test_jury_without_out_prints_csv_and_nothing_else(hyperlabel):
+    done = hyperlabel("jury", "judgments.csv", *OPTIONS, "-q")
+    assert done.out.splitlines()[0] == "question,label,confidence,contested,dissenters,p_win,p_loss"
+    assert len(done.out.splitlines()) == 31
+
+
+def test_jury_writes_card_curve_and_says_who_is_enough(hyperlabel):
+    done = hyperlabel(
+        "jury", "judgments.csv", *OPTIONS, "-o", "v.parquet", "--card", "c.csv", "--curve", "k.csv", "--keep", "0.9"
+    )
+    assert "enough to keep 90% of the labels: a" in done.err
+    assert pl.read_csv("c.csv")["judge"].to_list() == ["a", "b", "c"]
+    assert pl.read_csv("k.csv")["kept"][-1] == 1
+    assert pl.read_parquet("v.parquet")["dissenters"].dtype == pl.List(pl.String)
+
+
+def test_jury_json_holds_the_card(hyperlabel):
+    done = hyperlabel("jury", "judgments.csv", *OPTIONS, "-o", "v.csv", "--json", "--keep", "0.9")
+    summary = json.loads(done.out)
+    assert (summary["items"], summary["unparsable"], summary["enough"]) == (30, 2, ["a"])
+    assert summary["judges"][2]["self_consistency"] == 0
+    assert summary["classes"] == ["win", "loss"]
+
+
+def test_gold_of_a_file_is_matched_by_item(hyperlabel, judgments):
+    pl.DataFrame({"question": ["000", "001"], "truth": ["loss", "loss"]}).write_csv("gold.csv")
+    hyperlabel("jury", "judgments.csv", *OPTIONS, "--gold", "gold.csv", "-o", "v.csv")
+    assert pl.read_csv("v.csv")["label"][0] == "loss"
+    judgments.with_columns(pl.col("question").cast(pl.Int64)).write_parquet("j.parquet")
+    pl.DataFrame({"question": [0, 1], "truth": ["loss", "loss"]}).write_csv("gold.csv")
+    hyperlabel("jury", "j.parquet", *OPTIONS, "--gold", "gold.csv", "-o", "w.csv")
+    assert pl.read_csv("w.csv")["label"][0] == "loss"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--vote", "nope"), "--vote is 'nope'; expected a column of the table: question, model"),
+        (("--item", "nope"), "nope"),
+        (("--price", "cheap"), "--price is 'cheap'; expected a column (question, model,"),
+        (("--gold", "nowhere.csv"), "--gold is 'nowhere.csv', which is neither a column of the table"),
+        (("--model", "best"), "--model is 'best'; expected one of"),
+        (("-o", "v.xyz"), "--out is 'v.xyz'; expected a name that ends in"),
+        (("--strict",), "2 of 180 judgments are none of the classes 'win', 'loss' and count as abstentions"),
+    ],
+)
+def test_mistakes_are_one_line_and_nothing_is_written(hyperlabel, tmp_path, options, message):
+    done = hyperlabel("jury", "judgments.csv", *OPTIONS, "-o", "v.csv", *options)
+    assert done.code == 2
+    assert len(done.err.splitlines()) == 1
+    assert message in done.err
+    assert not (tmp_path / "v.csv").exists()

@@ -1,0 +1,261 @@
+"""Panels of judges: verdicts, report cards, runs and orders, prices, and which judges are enough."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import hyperlabel as hl
+from hyperlabel.errors import ParameterError, VotesError, VotesWarning
+
+NAMES = {"item": "item", "judge": "judge", "vote": "vote"}
+
+
+def make_table(votes, judges=None):
+    """A long table of an (n, m) array, -1 as a judgment that failed."""
+    names = judges or [f"j{j}" for j in range(votes.shape[1])]
+    return pd.DataFrame(
+        [
+            {"item": f"q{i}", "judge": names[j], "vote": None if v < 0 else "AB"[v]}
+            for i, row in enumerate(votes.tolist())
+            for j, v in enumerate(row)
+        ]
+    )
+
+
+def draw_panel(accuracies, n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, n)
+    right = rng.random((n, len(accuracies))) < np.array(accuracies)
+    return np.where(right, truth[:, None], 1 - truth[:, None]), truth
+
+
+@pytest.fixture(scope="module")
+def panel():
+    votes, truth = draw_panel([0.9, 0.85, 0.8, 0.7, 0.6])
+    votes = np.concatenate([votes, votes[:, :1]], 1)
+    votes[:10, 5] = 1 - votes[:10, 5]
+    return votes, truth
+
+
+def test_jury_labels_as_the_model_does(panel):
+    votes, _ = panel
+    verdicts = hl.jury(make_table(votes).sample(frac=1, random_state=0), **NAMES)
+    got = verdicts.to_pandas().set_index("item")["label"]
+    want = hl.HyperLabelModel(n_classes=2).predict(votes)
+    assert [got[f"q{i}"] for i in range(len(votes))] == ["AB"[c] for c in want]
+
+
+def test_jury_frames_have_one_row_per_item_with_probabilities(panel):
+    verdicts = hl.jury(make_table(panel[0]), **NAMES)
+    frame = verdicts.to_pandas()
+    assert frame.columns.tolist() == ["item", "label", "confidence", "contested", "dissenters", "p_A", "p_B"]
+    np.testing.assert_allclose(frame[["p_A", "p_B"]].sum(axis=1), 1)
+    polars = verdicts.to_polars()
+    assert polars.columns == frame.columns.tolist()
+    assert polars["dissenters"].to_list() == frame["dissenters"].tolist()
+
+
+@pytest.mark.parametrize("form", ["polars", "arrow", "records", "csv", "parquet", "jsonl"])
+def test_jury_reads_every_door(panel, form, tmp_path):
+    frame = make_table(panel[0])
+    polars = pl.from_pandas(frame)
+    table = {"polars": polars, "arrow": polars.to_arrow(), "records": frame.to_dict("records")}.get(form)
+    if table is None:
+        table = tmp_path / f"t.{form}"
+        write = {"csv": polars.write_csv, "parquet": polars.write_parquet, "jsonl": polars.write_ndjson}[form]
+        write(table)
+    want = hl.jury(frame, **NAMES).to_pandas()
+    pd.testing.assert_frame_equal(hl.jury(table, **NAMES).to_pandas(), want)
+
+
+def test_contested_and_dissenters_are_about_votes():
+    votes = np.array([[0, 0, 0], [0, 0, 1], [1, 1, 1], [0, 1, -1], [1, 1, 0]] * 4)
+    verdicts = hl.jury(make_table(votes), **NAMES, model="mv")
+    assert verdicts.contested[:5].tolist() == [False, False, False, True, False]
+    assert verdicts.dissenters[:5] == [[], ["j2"], [], ["j1"], ["j2"]]
+
+
+def test_an_item_without_a_verdict_keeps_its_row_and_has_no_label():
+    votes = np.array([[0, 0], [-1, -1], [1, 1]])
+    frame = hl.jury(make_table(votes), **NAMES).to_pandas()
+    assert len(frame) == 3
+    assert frame["label"][1] is None
+    assert frame["contested"][1]
+    assert frame["confidence"][1] == 0.5
+
+
+def test_failed_and_unparsable_judgments_abstain_and_are_counted():
+    table = make_table(np.array([[0, 0, 1], [1, 1, 1], [0, 0, 0], [1, -1, 1]]))
+    table.loc[table["item"].eq("q1") & table["judge"].eq("j0"), "vote"] = "Sorry"
+    with pytest.warns(VotesWarning, match=r"1 of 12 judgments are none of the classes 'A', 'B' and count .*'Sorry'"):
+        verdicts = hl.jury(table, **NAMES, classes=["A", "B"])
+    assert verdicts.judges["failed"].tolist() == [0, 1, 0]
+    assert verdicts.judges["unparsable"].tolist() == [1, 0, 0]
+    assert verdicts.judges["votes"].tolist() == [3, 3, 4]
+    assert "1 failed, 1 unparsable" in repr(verdicts)
+
+
+def test_classes_that_no_judgment_names_are_an_error():
+    with pytest.raises(VotesError, match="and no judgment is: 'A', 'B'; correct classes"):
+        hl.jury(make_table(np.array([[0, 1]])), **NAMES, classes=["yes", "no"])
+
+
+def test_texts_of_a_csv_match_stated_numbers(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("item,judge,vote\na,x,1\na,y,1\nb,x,0\nb,y,no idea\n")
+    with pytest.warns(VotesWarning, match="no idea"):
+        verdicts = hl.jury(path, **NAMES, classes=[0, 1])
+    assert verdicts.labels.labels.tolist() == [1, 0]
+
+
+def test_judgments_that_differ_need_a_column_that_tells_them_apart():
+    table = make_table(np.array([[0, 1], [1, 1]]))
+    twice = pd.concat([table, table.assign(vote="A")])
+    with pytest.raises(VotesError, match="judge 'j1' says 'A', 'B' of item 'q0'; expected one .*: run or position"):
+        hl.jury(twice, **NAMES)
+    assert len(hl.jury(pd.concat([table, table]), **NAMES)) == 2  # said twice is said once
+
+
+def test_runs_and_orders_give_one_vote_consistency_and_flips():
+    rows = []
+    for i in range(20):
+        for run in (0, 1, 2):
+            for order in ("AB", "BA"):
+                truth = "AB"[i % 2]
+                steady = truth
+                biased = "A" if order == "AB" else "B"  # always the answer shown first
+                moody = truth if run < 2 else "BA"[i % 2]
+                for judge, vote in (("steady", steady), ("biased", biased), ("moody", moody)):
+                    rows.append({"item": i, "judge": judge, "vote": vote, "run": run, "order": order})
+    verdicts = hl.jury(rows, **NAMES, run="run", position="order")
+    card = {row["judge"]: row for row in verdicts.judges.rows()}
+    assert [card[j]["position_flips"] for j in ("steady", "biased", "moody")] == [0, 1, 0]
+    assert [card[j]["self_consistency"] for j in ("steady", "biased")] == [1, 1]
+    assert card["moody"]["self_consistency"] == pytest.approx(1 / 3)
+    assert card["biased"]["undecided"] == 20
+    assert [card[j]["votes"] for j in ("steady", "biased", "moody")] == [20, 0, 20]
+    assert verdicts.labels.labels.tolist() == ["A", "B"] * 10
+
+
+def test_flips_compare_orders_within_a_run_only():
+    rows = [
+        {"item": 0, "judge": "j", "vote": vote, "run": run, "order": order}
+        for run, order, vote in [(0, "AB", "A"), (0, "BA", "A"), (1, "AB", "B"), (1, "BA", "B")]
+    ]
+    card = hl.jury(rows, **NAMES, run="run", position="order").judges
+    assert card["position_flips"].tolist() == [0]
+    assert card["self_consistency"].tolist() == [0]
+
+
+def test_card_finds_accuracy_copies_and_bias(panel):
+    votes, truth = panel
+    biased = np.where(np.random.default_rng(1).random(len(truth)) < 0.5, 0, truth)
+    card = hl.jury(make_table(np.column_stack([votes, biased])), **NAMES).judges
+    true = (np.column_stack([votes, biased]) == truth[:, None]).mean(0)
+    np.testing.assert_allclose(card["estimated_accuracy"], true, atol=0.1)  # a copied judge pulls the labels
+    assert card["copy_of"].tolist()[0] == "j5"
+    assert card["copy_of"].tolist()[5] == "j0"
+    assert set(card["copy_of"].tolist()[1:5]) == {""}
+    assert card["bias_A"][6] == pytest.approx((biased == 0).mean() - (truth == 0).mean(), abs=0.05)
+    np.testing.assert_allclose(card["bias_A"], -card["bias_B"], atol=1e-12)
+    assert card["kappa"][0] > card["kappa"][4]
+
+
+def test_gold_gives_intervals_and_the_label_of_its_items(panel):
+    votes, truth = panel
+    table = make_table(votes)
+    gold = {f"q{i}": "AB"[truth[i]] for i in range(0, 300, 3)}
+    verdicts = hl.jury(table, **NAMES, gold=gold)
+    card = verdicts.judges
+    known = np.arange(0, 300, 3)
+    np.testing.assert_allclose(card["accuracy"], (votes[known] == truth[known, None]).mean(0))
+    assert (card["accuracy_low"] < card["accuracy"]).all()
+    assert (card["accuracy"] < card["accuracy_high"]).all()
+    assert verdicts.labels.best[known].tolist() == truth[known].tolist()
+    assert card["gold_loss"][0] >= -0.05
+    column = table.assign(known=table["item"].map(gold))
+    other = hl.jury(column, **NAMES, gold="known")
+    np.testing.assert_array_equal(other.labels.probabilities, verdicts.labels.probabilities)
+
+
+def test_gold_loss_is_that_of_a_model_without_gold():
+    votes, truth = draw_panel([0.95, 0.6, 0.6], n=400)
+    gold = {f"q{i}": "AB"[truth[i]] for i in range(0, 400, 4)}
+    verdicts = hl.jury(make_table(votes), **NAMES, gold=gold)
+    without = hl.HyperLabelModel(n_classes=2).fit(votes)
+    known = np.arange(0, 400, 4)
+    left_out = votes.copy()
+    left_out[:, 0] = -1
+    rights = [(without.predict(each)[known] == truth[known]).mean() for each in (votes, left_out)]
+    assert verdicts.judges["gold_loss"][0] == pytest.approx(rights[0] - rights[1])
+    assert verdicts.judges["gold_loss"][0] > 0.1
+
+
+def test_gold_that_differs_within_an_item_is_an_error():
+    table = make_table(np.array([[0, 1], [1, 1]])).assign(known=["A", "B", "B", "B"])
+    with pytest.raises(VotesError, match="column 'known' has 'A' and 'B' for item 'q0'; expected one value"):
+        hl.jury(table, **NAMES, gold="known")
+
+
+def test_prices_by_number_judge_and_column_agree():
+    votes, _ = draw_panel([0.9, 0.8, 0.7], n=50)
+    table = make_table(votes).assign(usd=0.5)
+    cards = [
+        hl.jury(table, **NAMES, price=price).judges for price in (0.5, dict.fromkeys(["j0", "j1", "j2"], 0.5), "usd")
+    ]
+    for card in cards:
+        assert card["cost"].tolist() == [25, 25, 25]
+        np.testing.assert_allclose(card["cost_per_useful_vote"], 25 / (50 * card["estimated_accuracy"]))
+
+
+def test_wrong_prices_are_refused():
+    table = make_table(np.array([[0, 1], [1, 1]]))
+    with pytest.raises(ParameterError, match="price lacks the judge 'j1'; expected a price for each of 'j0', 'j1'"):
+        hl.jury(table, **NAMES, price={"j0": 1})
+    with pytest.raises(ParameterError, match="price is -1; expected numbers from 0 on, per judgment"):
+        hl.jury(table, **NAMES, price=-1)
+    with pytest.raises(VotesError, match="row 1 is 'free'; expected a price, a number from 0 on"):
+        hl.jury(table.assign(usd=["1", "free", "1", "1"]), **NAMES, price="usd")
+
+
+def test_enough_takes_few_good_judges_and_the_curve_ends_with_all_labels():
+    votes, _ = draw_panel([0.97, 0.95, 0.95, 0.55, 0.55, 0.55, 0.55], n=400)
+    verdicts = hl.jury(make_table(votes), **NAMES)
+    assert set(verdicts.enough(0.95)) <= {"j0", "j1", "j2"}
+    curve = verdicts.curve
+    assert curve["kept"][-1] == 1
+    assert curve["judges"].tolist() == list(range(1, len(curve) + 1))
+    assert (np.diff(curve["price"]) > 0).all()
+
+
+def test_enough_prefers_the_cheaper_of_two_copies():
+    votes, _ = draw_panel([0.9, 0.8, 0.8], n=300)
+    votes = np.column_stack([votes[:, 0], votes])
+    verdicts = hl.jury(make_table(votes), **NAMES, price={"j0": 5, "j1": 1, "j2": 1, "j3": 1})
+    assert verdicts.curve["added"][0] == "j1"
+    with pytest.raises(ParameterError, match=r"keep is 2; expected a share above 0, at most 1"):
+        verdicts.enough(2)
+
+
+def test_saved_model_labels_what_fewer_judges_say(panel, tmp_path):
+    verdicts = hl.jury(make_table(panel[0]), **NAMES)
+    verdicts.model.save(tmp_path / "m.safetensors")
+    few = panel[0].copy()
+    few[:, 3:] = -1
+    again = hl.jury(make_table(few), **NAMES, classes=["A", "B"], model=hl.load(tmp_path / "m.safetensors"))
+    assert (again.labels.best == verdicts.labels.best).mean() > 0.9
+
+
+def test_other_mistakes_are_one_clear_error():
+    table = make_table(np.array([[0, 1], [1, 1]]))
+    with pytest.raises(VotesError, match="verdict"):
+        hl.jury(table, item="item", judge="judge", vote="verdict")
+    with pytest.raises(VotesError, match="column 'judge', row 1 is empty; expected an identifier in every row"):
+        hl.jury(table.assign(judge=["a", None, "a", "b"]), **NAMES)
+    with pytest.raises(VotesError, match="the table has no rows; expected at least one judgment"):
+        hl.jury(table[:0], **NAMES)
+    with pytest.raises(VotesError, match="has '1' as text and as number; expected one kind of name"):
+        hl.jury(table.assign(judge=[1, "1", 1, "1"]), **NAMES)
+    with pytest.raises(ParameterError, match="model is 3; expected a label model or its short name, such as 'hlm2'"):
+        hl.jury(table, **NAMES, model=3)
