@@ -276,3 +276,12 @@ def test_real_votes_with_nested_lfs_are_found_dependent(real_votes):
     first = next(pairs.rows())
     # Every vote of lf7 is also cast by lf1, which votes on 60 items more.
     assert (first["lf"], first["other"], first["shared"], first["conflicts"]) == ("lf1", "lf7", 250, 0)
+
+
+def test_summary_in_a_notebook_is_an_escaped_table():
+    summary = LFAnalysis([[0, 1], [1, 1]], lfs=["<script>", "b"]).summary()
+    page = summary._repr_html_()
+    assert page.startswith("<table><tr><th>lf</th><th>polarity</th>")
+    assert "&lt;script&gt;" in page
+    assert "<script>" not in page
+    assert repr(summary) == str(summary)

@@ -53,5 +53,7 @@ pd.Series(rows, name="F1").map("{:.1%}".format)
 # %%
 shares = [0.05, 0.1, 0.2, 0.3, 0.5]
 labels = {share: hl.HyperLabelModel(class_balance=[1 - share, share]).predict(votes) for share in shares}
-table = pd.DataFrame({share: {"labeled spam": np.mean(found == 1), "F1": f1(found)} for share, found in labels.items()}).T
+table = pd.DataFrame(
+    {share: {"labeled spam": np.mean(found == 1), "F1": f1(found)} for share, found in labels.items()}
+).T
 table.rename_axis("stated share of spam").round(3)
