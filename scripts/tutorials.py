@@ -1,6 +1,6 @@
 """Runs the tutorials and writes their pages: python scripts/tutorials.py [NAME ...] [--out FOLDER].
 
-A tutorial is a script in docs/tutorials, text and code in cells of the percent format. It runs in a folder of its
+A tutorial is a script in tutorials/, text and code in cells of the percent format. It runs in a folder of its
 own, and its page, docs/tutorials/NAME.md, holds the text, the code and what came of it. Tutorials that need a data
 set read it from the folder that HYPERLABEL_DATA names; where it is missing, their pages stay as they are.
 """
@@ -18,7 +18,8 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parent.parent
-TUTORIALS = ROOT / "docs" / "tutorials"
+SCRIPTS = ROOT / "tutorials"
+PAGES = ROOT / "docs" / "tutorials"
 STYLE = re.compile(r"<style.*?</style>", re.DOTALL)
 LINE_START = re.compile(r"^\s+", re.MULTILINE)
 DATA = Path(os.environ.get("HYPERLABEL_DATA", ROOT.parent / "shared" / "data"))
@@ -27,11 +28,11 @@ DATA = Path(os.environ.get("HYPERLABEL_DATA", ROOT.parent / "shared" / "data"))
 def main(arguments: list[str]) -> int:
     """Write the pages of some tutorials, or of all."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", default=sorted(path.stem for path in TUTORIALS.glob("*.py")))
-    parser.add_argument("--out", type=Path, default=TUTORIALS)
+    parser.add_argument("names", nargs="*", default=sorted(path.stem for path in SCRIPTS.glob("*.py")))
+    parser.add_argument("--out", type=Path, default=PAGES)
     options = parser.parse_args(arguments)
     for name in options.names:
-        script = TUTORIALS / f"{name}.py"
+        script = SCRIPTS / f"{name}.py"
         if needs_data(script) and not DATA.is_dir():
             print(f"{name}: left as it is, {DATA} is not there")
             continue

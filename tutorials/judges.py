@@ -57,7 +57,6 @@ card.round(2)
 
 # %%
 known = judgments["better"].to_numpy() == truth[judgments["question"]]
-known.astype(float)
 pd.DataFrame(
     {
         "estimated": card.set_index("judge")["estimated_accuracy"],
@@ -83,6 +82,5 @@ asked = rng.choice(len(truth), 50, replace=False)
 with_gold = hl.jury(judgments, item="question", judge="judge", vote="better", gold={int(i): truth[i] for i in asked})
 is_new = ~np.isin(np.arange(len(truth)), asked)
 better = with_gold.to_pandas()["label"].to_numpy()
-print(
-    f"on the other 150: {np.mean(labels[is_new] == truth[is_new]):.1%} without gold, {np.mean(better[is_new] == truth[is_new]):.1%} with it"
-)
+before, after = np.mean(labels[is_new] == truth[is_new]), np.mean(better[is_new] == truth[is_new])
+print(f"on the other 150: {before:.1%} without gold, {after:.1%} with it")

@@ -6,6 +6,8 @@
 # each LF and class. Here is a month of it, with votes drawn from a known truth so that we can check every label.
 
 # %%
+import os
+
 import numpy as np
 import pandas as pd
 
@@ -35,9 +37,6 @@ corpus.head(3)
 # %%
 model = hl.HyperLabelModel().fit(corpus)
 model.save("state.safetensors")
-
-import os
-
 print(f"{os.path.getsize('state.safetensors'):,} bytes for {len(corpus):,} rows")
 
 # %% [markdown]

@@ -6,20 +6,17 @@
 # same for a hundred million, and [the measured times](../scale.md#measured) are below.
 
 # %%
+import subprocess
+
 import duckdb
 import polars as pl
 
 import hyperlabel as hl
 
-duckdb.sql("""
-    COPY (
-        SELECT range AS id,
-               CASE WHEN hash(range, 1) % 10 < 3 THEN NULL WHEN hash(range, 2) % 10 < 8 THEN 'spam' ELSE 'ham' END AS lf_links,
-               CASE WHEN hash(range, 3) % 10 < 5 THEN NULL WHEN hash(range, 4) % 10 < 6 THEN 'spam' ELSE 'ham' END AS lf_short,
-               CASE WHEN hash(range, 5) % 10 < 2 THEN NULL WHEN hash(range, 6) % 10 < 5 THEN 'spam' ELSE 'ham' END AS lf_night
-        FROM range(1_000_000)
-    ) TO 'votes.parquet'
-""")
+vote = "CASE WHEN hash(range, {0}) % 10 < {1} THEN NULL WHEN hash(range, -{0}) % 10 < {2} THEN 'spam' ELSE 'ham' END"
+links, short, night = vote.format(1, 3, 8), vote.format(2, 5, 6), vote.format(3, 2, 5)
+rows = f"SELECT range AS id, {links} AS lf_links, {short} AS lf_short, {night} AS lf_night FROM range(1_000_000)"
+duckdb.sql(f"COPY ({rows}) TO 'votes.parquet'")
 pl.read_parquet("votes.parquet", n_rows=3)
 
 # %% [markdown]
@@ -60,5 +57,6 @@ bool((labels.eq_missing(relation.order("id").pl()["label"])).all())
 # A fitted model can leave Python for good. `hyperlabel export` prints one SELECT that gives its labels:
 
 # %%
-hl.HyperLabelModel().fit(pl.read_parquet("votes.parquet", columns=["lf_links", "lf_short", "lf_night"])).save("state.safetensors")
-!hyperlabel export state.safetensors --sql duckdb --from votes | head -c 400
+hl.HyperLabelModel().fit(pl.read_parquet("votes.parquet")).save("state.safetensors")
+command = ["hyperlabel", "export", "state.safetensors", "--sql", "duckdb", "--from", "votes"]
+print(subprocess.run(command, capture_output=True, text=True, check=True).stdout[:400], "...")
