@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -302,6 +303,33 @@ def test_error_on_an_ascii_terminal_is_one_line():
     assert done.returncode == 2
     assert rb"two columns named '\xe4'" in done.stderr
     assert done.stderr.count(b"\n") == 1
+
+
+def test_analysis_on_an_ascii_terminal_shows_every_name():
+    write_bytes("v.csv", "ä,b\nx,x\ny,ß\nß,y\n".encode())
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
+    done = subprocess.run([sys.executable, "-c", HYPERLABEL, "analyze", "v.csv"], capture_output=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert rb"\xe4" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["analyze", "report"])
+def test_marks_that_turn_text_around_are_shown(hyperlabel, command):
+    pl.DataFrame({"a\u202ex": ["x\u202e", "y", "y"], "b": ["x\u202e", "y", "x\u202e"]}).write_csv("v.csv")
+    outcome = hyperlabel(command, "v.csv", *(["-o", "r.html"] if command == "report" else []))
+    shown = Path("r.html").read_text() if command == "report" else outcome.out
+    assert outcome.code == 0
+    assert "\u202e" not in shown + outcome.err
+    assert r"a\u202ex" in shown
+
+
+def test_rows_on_a_terminal_are_shown_and_rows_in_a_pipe_are_as_they_are():
+    pl.DataFrame({"id": ["\x1b[2J", "b"], "a": [0, 1], "b": [0, 1]}).write_csv("v.csv")
+    command = [sys.executable, "-c", HYPERLABEL, "label", "v.csv", "-q", "-o", "-"]
+    assert b"\x1b[2J" in subprocess.run(command, capture_output=True, check=True).stdout
+    reader, writer = os.openpty()
+    subprocess.run(command, stdout=writer, check=True)
+    assert rb"\x1b[2J,0,0" in os.read(reader, 1000)
 
 
 def write_large():

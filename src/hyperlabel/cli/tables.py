@@ -135,10 +135,10 @@ def read_source(votes: str, table: Table | None, selection: Selection, labels: S
         return _open_array(Path(votes), selection)
     frame = table.collect()
     if selection.long is not None:
-        return _open_long(frame, selection, labels)
+        return _open_long(frame, selection, labels, written=table.kind == "csv")
     lfs, others = wide_columns(table, selection, labels)
     columns = list(choose_columns(frame.columns, lfs, others))
-    numbered = number_texts(frame.lazy(), columns).collect()
+    numbered = number_texts(frame.lazy(), columns).collect() if table.kind == "csv" else frame
     classes = match_classes(selection, numbered.lazy().select(columns))
     read = Votes.from_frame(numbered, lfs=lfs, others=others, abstain=selection.abstain, classes=classes)
     return Source(read, frame, "id" if "id" in frame.columns else None)
@@ -166,12 +166,12 @@ def _open_array(path: Path, selection: Selection) -> Source:
     return Source(votes, pl.DataFrame({"id": items}), "id")
 
 
-def _open_long(frame: pl.DataFrame, selection: Selection, labels: Sequence[str]) -> Source:
+def _open_long(frame: pl.DataFrame, selection: Selection, labels: Sequence[str], *, written: bool) -> Source:
     names = selection.long or []
     if len(names) != 3:
         raise ParameterError(f"--long is '{','.join(names)}'; expected three columns: item,lf,vote")
     item, lf, vote = names
-    numbered = number_texts(frame.lazy(), [vote]).collect()
+    numbered = number_texts(frame.lazy(), [vote]).collect() if written else frame
     classes = match_classes(selection, numbered.lazy().select([vote])) if vote in frame.columns else None
     votes = Votes.from_long(numbered, item=item, lf=lf, vote=vote, abstain=selection.abstain, classes=classes)
     items = frame.select(item).unique(maintain_order=True)
@@ -221,9 +221,7 @@ def _numbers(classes: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
     return [int(str(c)) for c in classes]
 
 
-def choose_engine(
-    engine: str, votes: str, table: Table | None, out: str | None, selection: Selection, gold: str | None
-) -> str:
+def choose_engine(engine: str, votes: str, table: Table | None, selection: Selection, gold: str | None) -> str:
     """The engine to work with: that of the option, if it can; else Polars where it can and gains, and memory.
 
     Engines read wide tables, with gold as one of the columns. Each pass parses a csv anew, so Polars gains from a size
@@ -235,12 +233,8 @@ def choose_engine(
     if engine == "auto":
         gains = table is not None and (table.kind in ("parquet", "arrow") or _size(table) > _LARGE_TEXT)
         return "polars" if gains and obstacle is None else "memory"
-    if engine == "memory":
-        return engine
-    if obstacle is not None:
+    if obstacle is not None and engine != "memory":
         raise ParameterError(f"--engine {engine} cannot be used with {obstacle}; use --engine memory")
-    if out in (None, "-") and engine != "polars":
-        raise ParameterError(f"--engine {engine} writes parquet; name a file with --out")
     return engine
 
 
@@ -248,9 +242,17 @@ def _obstacle(votes: str, table: Table | None, selection: Selection, gold: str |
     """What engines cannot do, if it was asked for."""
     if table is None:
         return f"the array '{votes}'"
-    if selection.long is not None or selection.abstain is not None:
-        return "--abstain" if selection.long is None else "--long"
+    if selection.long is not None:
+        return "--long"
     return None if gold is None or gold in table.columns else f"--gold {gold}, which is no column of '{votes}'"
+
+
+def is_empty(table: Table | None) -> bool:
+    """Whether a table has no rows."""
+    if table is None:
+        return False
+    with table.reading():
+        return not table.lazy().head(1).collect(engine="streaming").height
 
 
 def _size(table: Table) -> int:
