@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import time
 import urllib.request
+from contextlib import ExitStack
 
 from websockets.sync.client import connect
 
@@ -26,25 +27,28 @@ class Chromium:
     """
 
     def __init__(self, folder, width=1280, height=800):
-        command = [BROWSER, *OPTIONS, f"--user-data-dir={folder / 'profile'}", f"--window-size={width},{height}"]
-        self.process = subprocess.Popen([*command, "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        port = wait_for(lambda: read_port(folder / "profile" / "DevToolsActivePort"), 60, "the browser's port")
-        pages = json.load(urllib.request.urlopen(f"http://127.0.0.1:{port}/json"))
-        address = next(page["webSocketDebuggerUrl"] for page in pages if page["type"] == "page")
-        self.socket = connect(address, max_size=None)
-        self.numbers = itertools.count(1)
-        self.console = []
-        for domain in ("Page", "Runtime", "Log", "Network"):
-            self.send(f"{domain}.enable")
-        self.resize(width, height)
+        self.profile, self.size = folder / "profile", (width, height)
+        self.numbers, self.console = itertools.count(1), []
 
     def __enter__(self):
+        command = [BROWSER, *OPTIONS, f"--user-data-dir={self.profile}", "about:blank"]
+        with ExitStack() as stack:
+            process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            port = wait_for(lambda: read_port(self.profile / "DevToolsActivePort"), 60, "the browser's port")
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/json") as answer:
+                pages = json.load(answer)
+            address = next(page["webSocketDebuggerUrl"] for page in pages if page["type"] == "page")
+            self.socket = stack.enter_context(connect(address, max_size=None))
+            for domain in ("Page", "Runtime", "Log", "Network"):
+                self.send(f"{domain}.enable")
+            self.resize(*self.size)
+            self.stack = stack.pop_all()
         return self
 
     def __exit__(self, *failure):
-        self.socket.close()
-        self.process.kill()
-        self.process.wait()
+        self.stack.close()
 
     def send(self, method, **params):
         number = next(self.numbers)
@@ -67,9 +71,7 @@ class Chromium:
             self.console.append(params["entry"]["text"] + " " + params["entry"].get("url", ""))
 
     def resize(self, width, height):
-        self.send(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
-        )
+        self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
 
     def prefer(self, scheme):
         self.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
@@ -88,7 +90,7 @@ class Chromium:
 
     def wait(self, script, seconds=30):
         """Wait until an expression in the page is true; returns its value."""
-        return wait_for(lambda: self.run(script), seconds, f"{script} in {self.text()[:1500]!r}")
+        return wait_for(lambda: self.run(script), seconds, lambda: f"{script} in {self.text()[:1500]!r}")
 
     def wait_text(self, text, selector="body", seconds=30):
         return self.wait(
@@ -103,17 +105,20 @@ class Chromium:
         self.send("Input.dispatchKeyEvent", type="keyDown", **both, **text)
         self.send("Input.dispatchKeyEvent", type="keyUp", **both)
 
+    def select_all(self):
+        self.send("Input.dispatchKeyEvent", type="keyDown", key="a", code="KeyA", modifiers=2, commands=["selectAll"])
+        self.send("Input.dispatchKeyEvent", type="keyUp", key="a", code="KeyA", modifiers=2)
+
     def write(self, text):
         self.send("Input.insertText", text=text)
 
     def middle(self, finder):
         """Where the middle of an element is, scrolled into sight."""
-        box = self.wait(
+        return self.wait(
             f"(() => {{ const e = {finder}; if (!e) return null; e.scrollIntoView({{block: 'nearest'}});"
             "const b = e.getBoundingClientRect();"
             "return b.width ? [b.x + b.width / 2, b.y + b.height / 2, b.width] : null })()"
         )
-        return box
 
     def click(self, finder, times=1):
         x, y, _ = self.middle(finder)
@@ -151,5 +156,5 @@ def wait_for(call, seconds, what):
         found = call()
         if found:
             return found
-        assert time.monotonic() < end, f"waited {seconds} s for {what}"
+        assert time.monotonic() < end, f"waited {seconds} s for {what() if callable(what) else what}"
         time.sleep(0.05)

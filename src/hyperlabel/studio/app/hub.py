@@ -1,6 +1,7 @@
 """The project behind all open pages: what they ask is done in turn, beside the event loop; all see the result."""
 
 import asyncio
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from hyperlabel.studio.figures import Moment
 from hyperlabel.studio.project import Project
 
 Result = TypeVar("Result")
+
+_MOMENT = 0.4  # seconds before a page says that it is at work
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,13 +78,19 @@ class Hub:
         self.project, self.run = project, run
         self.pages: list[Face] = []
         self.problem = ""
-        self.waiting = 0
+        self.waiting, self.since = 0, 0.0
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="project")
         nothing = np.zeros(0, np.intp)
         self.view = take_view(project, Changes("", nothing, nothing, nothing))
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether somebody waits for longer than a moment."""
+        return self.waiting > 0 and time.monotonic() - self.since > _MOMENT
+
     async def ask(self, call: Callable[[], Result]) -> Result:
         """Do something with the project beside the event loop, when what was asked before is done."""
+        self.since = self.since if self.waiting else time.monotonic()
         self.waiting += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._worker, call)

@@ -1,6 +1,5 @@
 """One open page: its panels, its keys, and how what was asked reaches the project and comes back."""
 
-import asyncio
 from collections.abc import Coroutine
 from importlib.resources import files
 from typing import Any
@@ -21,7 +20,6 @@ from hyperlabel.studio.project import Project
 TABS = {"lfs": "LFs", "rows": "Rows", "python": "Python", "numbers": "Numbers"}
 _TAB_KEYS = {"l": "lfs", "r": "rows", "w": "python", "m": "numbers"}
 _LOOK = 1.0  # seconds between two looks at the folder
-_PATIENCE = 0.4  # seconds before a page says that it is at work
 _IS_DARK = "window.matchMedia('(prefers-color-scheme: dark)').matches"
 _LISTEN = """
 document.addEventListener('keydown', (e) => {
@@ -56,10 +54,10 @@ class Page:
         self.problem = ui.label().classes("problem")
         with ui.element("main").classes("work"):
             with ui.element("section").classes("left"):
-                if not self.project.classes:
-                    self._ask_classes()
-                self.item = ItemPanel(self)
-                self.rules = RulesPanel(self)
+                self.ask = self._make_ask()
+                with ui.element("div").classes("stack") as self.looking:
+                    self.item = ItemPanel(self)
+                    self.rules = RulesPanel(self)
             with ui.card().classes("panel right"):
                 self.tabs = ui.tabs().props("dense no-caps align=left")
                 with self.tabs:
@@ -109,6 +107,8 @@ class Page:
             self.numbers.draw()
             self.python.draw()
             self.item.draw()
+            self.ask.set_visibility(not self.project.classes)
+            self.looking.set_visibility(bool(self.project.classes))
             self.problem.set_text(self.hub.problem)
             self.problem.set_visibility(bool(self.hub.problem))
             await self.rows.draw()
@@ -205,14 +205,12 @@ class Page:
             ui.button("Stop", on_click=self.hub.run.stop).props("flat no-caps")
         return dialog
 
-    async def _draw_running(self) -> None:
+    def _draw_running(self) -> None:
         """Say what takes longer than a moment, and let it be stopped."""
         run = self.hub.run
         name, total = run.lf, max(run.total, 1)
-        if self.hub.waiting and not self.progress.visible:
-            await asyncio.sleep(_PATIENCE)
-        self.progress.set_visibility(bool(self.hub.waiting))
-        if name is not None and self.hub.waiting:
+        self.progress.set_visibility(self.hub.is_slow)
+        if name is not None and self.hub.is_slow:
             self.what.set_text(f"Running {name}: {run.done:,} of {total:,} rows")
             self.share.set_value(run.done / total)
             self.running.open()
@@ -221,19 +219,22 @@ class Page:
 
     # Beginning.
 
-    def _ask_classes(self) -> None:
+    def _make_ask(self) -> ui.card:
         """Ask for the classes, where the table does not name them."""
         with ui.card().classes("panel ask") as card:
             ui.label("Which classes are there?").classes("title")
-            names = ui.input("names, with commas between them", placeholder="ham, spam").props(
-                "dense outlined autofocus"
-            )
+            names = ui.input("names, with commas between them", placeholder="ham, spam")
+            names.props("dense outlined autofocus")
+            # The key brings what was typed with it: the field itself may say so a moment later.
+            names.on("keydown.enter", self._typed, js_handler="(e) => emit(e.target.value)")
+            ui.button("Begin", on_click=lambda: self.act(self._state(names.value))).props("no-caps unelevated")
+        return card
 
-            async def state() -> None:
-                typed = [name.strip() for name in (names.value or "").split(",") if name.strip()]
-                await self.hub.change(lambda: self.project.set_classes(typed))
-                card.delete()
-                await self.item.next()
+    def _typed(self, event: events.GenericEventArguments) -> None:
+        self.act(self._state(str(event.args)))
 
-            names.on("keydown.enter", lambda: self.act(state()))
-            ui.button("Begin", on_click=lambda: self.act(state())).props("no-caps unelevated")
+    async def _state(self, typed: str) -> None:
+        """State the classes that were typed, and begin."""
+        names = [name.strip() for name in (typed or "").split(",") if name.strip()]
+        await self.hub.change(lambda: self.project.set_classes(names))
+        await self.item.next()
