@@ -4,7 +4,8 @@ python -m experiments advice --data ../shared/data --out experiments/results/adv
 
 A gain is the points by which a set's score (accuracy, or F1 where the set is scored by that) rises when the advice is
 followed. Where gold is used, items with gold are not scored. Three situations are made, since sets come without them:
-six copies of one LF; a class without votes; items without votes. There the advice undoes what was made.
+six copies of one LF; a class without votes; items without votes. There the advice undoes what was made, and for the
+last two the gain is given for each tenth of the items that it is about.
 """
 
 from collections.abc import Callable, Iterator
@@ -151,7 +152,8 @@ def follow_unvoted(each: DataSet) -> float | None:
     votes = np.where(each.votes == silent, -1, each.votes)
     if look(each, votes, findings.find_unvoted) is None:
         return None
-    return points(each, model(each).predict(each.votes)) - points(each, model(each).predict(votes))
+    gain = points(each, model(each).predict(each.votes)) - points(each, model(each).predict(votes))
+    return float(gain / (10 * shares[silent]))
 
 
 def follow_uncovered(each: DataSet) -> float | None:
@@ -161,15 +163,16 @@ def follow_uncovered(each: DataSet) -> float | None:
     votes[:, np.argmax(alone)] = -1
     if look(each, votes, findings.find_uncovered) is None:
         return None
-    return points(each, model(each).predict(each.votes)) - points(each, model(each).predict(votes))
+    gain = points(each, model(each).predict(each.votes)) - points(each, model(each).predict(votes))
+    return float(gain / (10 * (votes < 0).all(1).mean()))
 
 
 FOLLOWED = {  # kind: what is done, and how
     "balance": ("state the true balance", follow_balance),
     "label, rules": ("label the 20 items suggested, votes of rules", partial(follow_label, like="rules")),
     "label, people": ("the same, votes of people or judges", partial(follow_label, like="people")),
-    "copies": (f"drop {COPIES} copies that were added", follow_copies),
-    "copies, own": ("drop the set's own copies", follow_own_copies),
+    "copies, many": (f"drop {COPIES} copies that were added", follow_copies),
+    "copies, few": ("drop the set's own copies", follow_own_copies),
     "hurting": (f"drop LFs that {GOLD} random gold labels show to be worse than chance", follow_hurting),
     "idle": ("drop LFs that decide nothing", follow_idle),
     "unvoted": ("vote for a class that had no votes", follow_unvoted),

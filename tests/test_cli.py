@@ -78,7 +78,6 @@ MISTAKES = {
     "no WRENCH folder": (["folder"], r"'folder' is a folder without tables"),
     "unknown ending": (["votes.txt"], r"'votes\.txt' ends in '\.txt'; expected one of \.csv, "),
     "empty csv": (["empty.csv"], r"'empty\.csv' cannot be read"),
-    "csv without rows": (["rows.csv"], r"expected at least one"),
     "ragged csv": (["ragged.csv"], r"'ragged\.csv' cannot be read"),
     "broken parquet": (["broken.parquet"], r"'broken\.parquet' cannot be read"),
     "broken npy": (["broken.npy"], r"'broken\.npy' cannot be read"),

@@ -20,7 +20,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 # One line per level, lowest first: a part imports itself and the parts of the lines above its own.
 LEVELS = (
     ("errors", "files", "kernels", "optimize", "printable"),
-    ("arrays", "metrics", "rows", "shown", "tables", "tensors"),
+    ("arrays", "memory", "metrics", "rows", "shown", "tables", "tensors"),
     ("doubts",),
     ("columns",),
     ("frames",),
@@ -33,8 +33,10 @@ LEVELS = (
     ("models", "theory", "priors"),
     ("lf", "panel", "trust"),
     ("hyperlabel",),
-    ("compat", "endmodel", "engines", "export", "provenance", "train"),
+    ("provenance",),
+    ("compat", "endmodel", "engines", "export", "train"),
     ("report",),
+    ("studio",),
     ("cli",),
     ("__main__",),
 )
@@ -46,6 +48,7 @@ INSIDE_FUNCTIONS = {"train", "endmodel"}
 # What `import hyperlabel as hl` offers. A name that comes or goes is a change for users: it is written here too.
 PUBLIC = {
     "ABSTAIN", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel", "LabelingFunction",
+    "Project", "ProjectError",
     "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
     "VotesWarning", "WeightsError", "advise", "apply_lfs", "audit_sample", "certify", "engines", "expression_lf",
     "jury", "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf", "read_votes",

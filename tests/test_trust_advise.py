@@ -55,7 +55,7 @@ def test_advice_comes_most_valuable_first():
     advice = hl.advise(np.where(np.arange(N)[:, None] < 100, -1, np.c_[GOOD, GOOD[:, 0]]))
     gains = [each.worth.gain for each in advice.items]
     assert gains == sorted(gains, reverse=True)
-    assert [each.kind for each in advice][:2] == ["uncovered", "copies"]
+    assert advice[0].kind == "uncovered"
     assert str(advice).startswith("1. 100 items (17%) have no vote")
     assert "<table>" in advice._repr_html_()
 
@@ -70,7 +70,9 @@ def test_copies_are_named_and_dropped_once():
     assert (advice.number, advice.examples) == (3, ("lf5", "lf6", "lf7"))
     assert "such as lf5 as lf0" in advice.reason
     np.testing.assert_array_equal(run_call(advice, votes), GOOD)
-    assert "--lfs lf0,lf1,lf2,lf3,lf4" in advice.command
+    assert "--drop lf5,lf6,lf7" in advice.command
+    assert advice.like == "few"
+    assert find("copies", np.c_[votes, GOOD[:, [0, 0]]]).like == "many"
     assert find("copies", GOOD) is None
 
 
@@ -150,6 +152,11 @@ def test_class_nobody_votes_for_is_named():
     assert find("unvoted", GOOD) is None
 
 
+def test_worth_of_votes_for_items_without_grows_with_their_number():
+    few, many = (find("uncovered", np.where(np.arange(N)[:, None] < n, -1, GOOD)) for n in (60, 120))
+    assert many.worth.gain == pytest.approx(2 * few.worth.gain)
+
+
 def test_items_without_votes_are_counted():
     advice = find("uncovered", np.where(np.arange(N)[:, None] < 60, -1, GOOD))
     assert advice.number == 60
@@ -171,11 +178,8 @@ def test_metric_of_advice_is_checked():
 
 
 def test_every_kind_of_advice_has_a_worth_that_is_no_loss():
-    assert set(WORTH) == {
-        *["balance", "copies", "hurting", "idle", "uncovered", "unvoted"],
-        "label, rules",
-        "label, people",
-    }
+    kinds = {key.partition(",")[0] for key in WORTH}
+    assert kinds == {"balance", "copies", "hurting", "idle", "label", "uncovered", "unvoted"}
     assert all(worth.gain >= 0 and worth.sets for worth in WORTH.values())
 
 
@@ -197,17 +201,17 @@ def test_command_prints_the_list(hyperlabel, tmp_path, monkeypatch):
     pl.DataFrame({"id": np.arange(40), "gold": TRUTH[:40]}).write_csv("gold.csv")
     outcome = hyperlabel("advise", "votes.csv", "--gold", "gold.csv")
     assert outcome.code == 0
-    assert outcome.out.startswith("1. 1 LF vote")
-    assert "command: hyperlabel label votes.csv --lfs lf0,lf1,lf2,lf3,lf4" in outcome.out
+    assert "1 LF votes as another does, such as lf5 as lf0: count it once" in outcome.out
+    assert "command: hyperlabel label votes.csv --drop lf5" in outcome.out
     found = json.loads(hyperlabel("advise", "votes.csv", "--json").out)["advice"]
-    assert [each["kind"] for each in found][0] == "copies"
-    assert found[0]["worth"]["gain"] == WORTH["copies"].gain
+    found = [each for each in found if each["kind"] == "copies"]
+    assert found[0]["worth"]["gain"] == WORTH["copies, few"].gain
     left = shlex.split(found[0]["command"])[1:]
     assert hyperlabel(*left, "-o", "out.csv").code == 0
 
 
 def test_advice_is_made_of_what_it_prints():
-    advice = Advice("copies", 1, "one LF copies", "votes.drop('b')", "hyperlabel label v.csv --lfs a")
+    advice = Advice("idle", 1, "one LF is idle", "votes.drop('b')", "hyperlabel label v.csv --lfs a")
     assert str(advice).splitlines()[1:] == [
         "   Python:  votes.drop('b')",
         "   command: hyperlabel label v.csv --lfs a",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         MissingExtraError,
         NotFittedError,
         ParameterError,
+        ProjectError,
         VotesError,
         VotesWarning,
         WeightsError,
@@ -53,6 +54,8 @@ __all__ = [
     "NotFittedError",
     "ParameterError",
     "Patterns",
+    "Project",
+    "ProjectError",
     "Votes",
     "VotesError",
     "VotesWarning",
@@ -76,7 +79,8 @@ __all__ = [
 ]
 
 _HOMES = {  # module: the public names that it holds
-    "errors": "HyperlabelError MissingExtraError NotFittedError ParameterError VotesError VotesWarning WeightsError",
+    "errors": "HyperlabelError MissingExtraError NotFittedError ParameterError ProjectError "
+    "VotesError VotesWarning WeightsError",
     "labels": "Labels",
     "lf": "LFError LabelingFunction apply_lfs expression_lf keyword_lf "
     "labeling_function lookup_lf regex_lf threshold_lf",
@@ -85,6 +89,7 @@ _HOMES = {  # module: the public names that it holds
     "panel": "jury",
     "patterns": "Patterns",
     "read": "read_votes",
+    "studio": "Project",
     "trust": "advise audit_sample certify",
     "votes": "ABSTAIN Votes",
 }

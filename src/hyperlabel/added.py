@@ -68,19 +68,20 @@ class Added:
         return [*(str(c) if self.label_kind == "text" else c for c in self.classes), None]
 
     def rename(self, columns: Sequence[str]) -> dict[str, str]:
-        """New names for columns of the input that have the name of an added one.
+        """New names for columns of the input that have the name of an added one, in any case: SQL knows no other.
 
-        >>> Added((0, 1)).rename(["id", "label", "label_input"])
-        {'label': 'label_input_input'}
+        >>> Added((0, 1)).rename(["id", "label", "label_input", "Confidence"])
+        {'label': 'label_input_input', 'Confidence': 'Confidence_input'}
         """
-        taken, renamed = {*columns, *self.names}, {}
-        for name in self.names:
-            if name in columns:
+        added = {name.lower() for name in self.names}
+        taken, renamed = {name.lower() for name in columns} | added, {}
+        for name in columns:
+            if name.lower() in added:
                 free = name
-                while free in taken:
+                while free.lower() in taken:
                     free += "_input"
                 renamed[name] = free
-                taken.add(free)
+                taken.add(free.lower())
         return renamed
 
     def answer(self, labels: Labels) -> Answers:

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.classes import ABSTAIN
-from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64, hash_rows, mix_bits, over_classes
 from hyperlabel.patterns import Patterns
+from hyperlabel.stated import check_choice, check_number
 
 TieBreak = Literal["first", "abstain", "random"]
 
@@ -22,8 +22,7 @@ _LEAST_ITEMS = 1e-12  # so that a class that nobody has can be divided by
 
 def check_tie_break(tie_break: str) -> None:
     """Refuse what is not a way to break ties."""
-    if tie_break not in get_args(TieBreak):
-        raise ParameterError(f"tie_break is {tie_break!r}; expected 'first', 'abstain' or 'random'")
+    check_choice(tie_break, "tie_break", get_args(TieBreak))
 
 
 def decide(probabilities: Float64, patterns: Patterns, tie_break: TieBreak, seed: int) -> NDArray[np.intp]:
@@ -37,6 +36,7 @@ def decide(probabilities: Float64, patterns: Patterns, tie_break: TieBreak, seed
         seed: For random ties.
     """
     check_tie_break(tie_break)
+    check_number(seed, "seed", "a whole number", whole=True)
     tied = probabilities >= over_classes(np.maximum, probabilities)[:, None] - TIE
     best = _first(tied)
     if tie_break != "first":

@@ -23,6 +23,8 @@ _TILTED_CLASSES = 5  # the largest ones
 _MOST_WORK = 3_000_000  # votes times classes that one tilt looks at
 _ALIKE = 0.98  # Jaccard index of LFs that copy each other
 _FEW = 5  # votes
+_MANY = 4  # copies of one LF
+_UNIT = 0.1  # of the items, for which the worth of votes for them is known
 _DOUBT = 0.05  # that an LF is worse than chance
 
 
@@ -136,10 +138,12 @@ def find_copies(at: Situation) -> Advice | None:
     return Advice(
         "copies",
         len(lfs),
-        f"{_count(lfs)} vote as others do, such as {names[lfs[0]]} as {names[first]}: count them once",
+        f"{_lfs(lfs, 'votes as another does', 'vote as others do')}, such as {names[lfs[0]]} as {names[first]}: "
+        f"count {_them(lfs)} once",
         at.drop_call(lfs),
-        at.command("label", at.keep_option(lfs)),
+        at.command("label", at.drop_option(lfs)),
         tuple(names[j] for j in lfs[:20]),
+        "many" if alike.sum(1).max() >= _MANY else "few",
     )
 
 
@@ -165,10 +169,10 @@ def find_hurting(at: Situation) -> Advice | None:
     return Advice(
         "hurting",
         len(lfs),
-        f"{_count(lfs)} do worse than chance by the gold, such as {at.votes.lf_names[first]}: {right[first]} of "
-        f"{known[first]} votes are right. Mend or drop them",
+        f"{_lfs(lfs, 'does', 'do')} worse than chance by the gold, such as {at.votes.lf_names[first]}: "
+        f"{right[first]} of {known[first]} votes are right. Mend or drop {_them(lfs)}",
         at.drop_call(lfs),
-        at.command("label", at.keep_option(lfs)),
+        at.command("label", at.drop_option(lfs)),
         tuple(at.votes.lf_names[j] for j in lfs[:20]),
     )
 
@@ -186,9 +190,9 @@ def find_idle(at: Situation) -> Advice | None:
     return Advice(
         "idle",
         len(lfs),
-        f"{_count(lfs)} decide nothing: without {'it' if len(lfs) == 1 else 'them'} every item has the same label",
+        f"{_lfs(lfs, 'decides', 'decide')} nothing: without {_them(lfs)} every item has the same label",
         at.drop_call(lfs),
-        at.command("label", at.keep_option(lfs)),
+        at.command("label", at.drop_option(lfs)),
         tuple(at.votes.lf_names[j] for j in lfs[:20]),
     )
 
@@ -221,6 +225,7 @@ def find_unvoted(at: Situation) -> Advice | None:
         f"hl.apply_lfs([hl.keyword_lf(['...'], {classes[unvoted[0]]!r})], texts)",
         at.command("analyze", "--classes " + quote(",".join(map(str, classes)))),
         tuple(classes[c] for c in unvoted[:20]),
+        scale=float(known[unvoted].sum() / known.sum() / _UNIT) if known[unvoted].any() else 1.0,
     )
 
 
@@ -237,11 +242,17 @@ def find_uncovered(at: Situation) -> Advice | None:
         f"hl.apply_lfs([hl.keyword_lf(['...'], {at.votes.classes[0]!r})], texts)",
         at.command("label", "--text text"),
         at.identify(empty),
+        scale=share / _UNIT,
     )
 
 
-def _count(lfs: NDArray[np.intp]) -> str:
-    return f"{len(lfs):,} LF{'' if len(lfs) == 1 else 's'}"
+def _lfs(lfs: NDArray[np.intp], one: str, several: str) -> str:
+    """How many LFs, and what one or several of them do."""
+    return f"1 LF {one}" if len(lfs) == 1 else f"{len(lfs):,} LFs {several}"
+
+
+def _them(lfs: NDArray[np.intp]) -> str:
+    return "it" if len(lfs) == 1 else "them"
 
 
 FINDERS = (

@@ -118,10 +118,12 @@ class Situation:
             return f"votes = votes.drop({'columns=' if library == 'pandas' else ''}{names!r})"
         return f"votes = np.delete(votes, {lfs.tolist()!r}, axis=1)"
 
-    def keep_option(self, lfs: NDArray[np.intp]) -> str:
-        """The option of commands that leaves LFs out: it names the others."""
-        names = [name for j, name in enumerate(self.votes.lf_names) if j not in set(lfs.tolist())]
-        return f"--lfs {quote(','.join(names))}"
+    def drop_option(self, lfs: NDArray[np.intp]) -> str:
+        """The option of commands that drops LFs."""
+        names = [self.votes.lf_names[j] for j in lfs]
+        if any("," in name for name in names):
+            return " ".join(f"--drop {quote(name)}" for name in names)
+        return f"--drop {quote(','.join(names))}"
 
 
 def quote(text: str) -> str:
