@@ -31,10 +31,10 @@ LEVELS = (
     ("added",),
     ("networks",),
     ("models", "theory", "priors"),
-    ("lf", "panel", "trust"),
+    ("classify", "lf", "panel", "trust"),
     ("hyperlabel",),
     ("provenance",),
-    ("compat", "endmodel", "engines", "export", "train"),
+    ("compat", "engines", "export", "train"),
     ("report",),
     ("studio",),
     ("cli",),
@@ -43,12 +43,12 @@ LEVELS = (
 # Parts on one line do not know each other, except these: (importer, imported).
 NEIGHBORS = {("priors", "theory"), ("panel", "lf"), ("trust", "lf")}
 # Parts that load torch: others import them inside functions only.
-INSIDE_FUNCTIONS = {"train", "endmodel"}
+INSIDE_FUNCTIONS = {"train"}
 
 # What `import hyperlabel as hl` offers. A name that comes or goes is a change for users: it is written here too.
 PUBLIC = {
     "ABSTAIN", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel", "LabelingFunction",
-    "Project", "ProjectError",
+    "Classifier", "Project", "ProjectError", "fill_labels",
     "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
     "VotesWarning", "WeightsError", "advise", "apply_lfs", "audit_sample", "certify", "engines", "expression_lf",
     "jury", "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf", "read_votes",

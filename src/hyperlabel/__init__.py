@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hyperlabel.classify import Classifier, fill_labels
     from hyperlabel.errors import (
         HyperlabelError,
         MissingExtraError,
@@ -43,6 +44,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ABSTAIN",
+    "Classifier",
     "HyperLabelModel",
     "HyperlabelError",
     "LFAnalysis",
@@ -66,6 +68,7 @@ __all__ = [
     "certify",
     "engines",
     "expression_lf",
+    "fill_labels",
     "jury",
     "keyword_lf",
     "label_model",
@@ -79,6 +82,7 @@ __all__ = [
 ]
 
 _HOMES = {  # module: the public names that it holds
+    "classify": "Classifier fill_labels",
     "errors": "HyperlabelError MissingExtraError NotFittedError ParameterError ProjectError "
     "VotesError VotesWarning WeightsError",
     "labels": "Labels",

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.kernels import Float64, find_first, scale_rows
+from hyperlabel.kernels import Float64, Floats, find_first, scale_rows
 from hyperlabel.networks.base import Gold, Sums
 from hyperlabel.networks.unrolled.backend import NumpyBackend, NumpyLinear
 from hyperlabel.networks.unrolled.calibrate import SHARE_ROUNDS, Shares, match_gold
-from hyperlabel.networks.unrolled.evidence import Evidence, first_beliefs
+from hyperlabel.networks.unrolled.evidence import Evidence, first_beliefs, first_sums, reading_type
 from hyperlabel.networks.unrolled.nodes import Nodes, describe_nodes
 from hyperlabel.networks.unrolled.state import UnrolledState, complete
 from hyperlabel.networks.unrolled.steps import advance
@@ -43,11 +43,11 @@ class Reading:
     nodes: Nodes | None = None
     evidence: Evidence | None = None
 
-    def beliefs(self, votes: VoteTable) -> Float64:
+    def beliefs(self, votes: VoteTable) -> Floats:
         """What the last pass makes believe of rows; before any, smoothed shares of their votes. (r, k)."""
         if self.evidence is None:
             return first_beliefs(votes, self.n_lfs, self.n_classes)
-        return self.evidence.beliefs(votes)
+        return self.evidence.beliefs(votes, reading_type(self.n_classes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,10 +148,12 @@ class UnrolledNetwork:
     def _sums(self, votes: VoteTable, state: Reading) -> Sums:
         if state.evidence is not None and state.passes >= self.n_steps:
             return Shares(self.class_balance, self.lf_accuracies).sums(state.evidence, votes)
+        if state.evidence is None:
+            return first_sums(votes, state.n_lfs, state.n_classes)
         items = state.beliefs(votes)
         if votes.is_repeated:
             scale_rows(items, votes.counts)
-        return votes.layout.sum_by_node(items), items.sum(0)
+        return votes.layout.sum_by_node(items), items.sum(0, dtype=np.float64)
 
     def _step(self, state: Reading, class_counts: Float64, class_totals: Float64) -> Reading:
         """The state after the next step, from sums in which gold items count as believed."""

@@ -29,7 +29,7 @@ class UnrolledState:
 
     def judge(self, patterns: Patterns, votes: VoteTable) -> Float64:
         """Probabilities of the classes, gold looked up; uniform where nobody votes. (p, k)."""
-        beliefs = self.evidence.beliefs(votes)
+        beliefs = self.evidence.beliefs(votes, np.float64)
         if len(beliefs) < patterns.n_patterns:
             voted, beliefs = beliefs, np.full((patterns.n_patterns, beliefs.shape[1]), 1 / beliefs.shape[1])
             beliefs[votes.has_votes] = voted
