@@ -1,14 +1,11 @@
 """The bar above: where the project stands, undo, files to leave with, help."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nicegui import ui
 
+from hyperlabel.studio.app.frame import Frame
 from hyperlabel.studio.app.shown import interval, percent
-
-if TYPE_CHECKING:
-    from hyperlabel.studio.app.page import Page
 
 KEYS = {
     "1 to 9": "give the item a class (again: take it back); with words selected: the class of the rule",
@@ -28,7 +25,7 @@ KEYS = {
 class Bar:
     """Facts on the left, actions on the right."""
 
-    def __init__(self, page: "Page") -> None:
+    def __init__(self, page: Frame) -> None:
         self.page = page
         project = page.project
         self.help = self._make_help()

@@ -1,16 +1,14 @@
 """The item: its text, what is known of it, and its class by key or click."""
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nicegui import events, ui
 
 from hyperlabel.lf.ready import Matches
+from hyperlabel.studio.app.frame import Frame
 from hyperlabel.studio.app.shown import color_of, mark_words, percent
 from hyperlabel.studio.find import By
-
-if TYPE_CHECKING:
-    from hyperlabel.studio.app.page import Page
 
 WAYS: dict[By, str] = {
     "useful": "most useful",
@@ -35,7 +33,7 @@ class ItemPanel:
         chosen: What was selected with the mouse; all of the selected pieces if empty.
     """
 
-    def __init__(self, page: "Page") -> None:
+    def __init__(self, page: Frame) -> None:
         self.page = page
         self.by: By = "useful"
         self.item: str | None = None

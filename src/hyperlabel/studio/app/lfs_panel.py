@@ -1,13 +1,11 @@
 """The LFs in one table: how often each votes, how well, and what it changes."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nicegui import events, ui
 
+from hyperlabel.studio.app.frame import Frame
 from hyperlabel.studio.find import Filter
-
-if TYPE_CHECKING:
-    from hyperlabel.studio.app.page import Page
 
 _PERCENT = "params.value == null ? '' : (100 * params.value).toFixed(1) + '%'"
 
@@ -27,7 +25,7 @@ def share_column(field: str, head: str, tip: str) -> dict[str, Any]:
 class LFsPanel:
     """One row per LF; a click shows its rows, a double click opens it in the editor."""
 
-    def __init__(self, page: "Page") -> None:
+    def __init__(self, page: Frame) -> None:
         self.page = page
         columns = [
             {"field": "lf", "headerName": "LF", "flex": 1, "minWidth": 120, "cellClass": "mono", "tooltipField": "lf"},

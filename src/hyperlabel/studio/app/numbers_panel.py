@@ -1,15 +1,13 @@
 """The numbers: class balance, confidence, their history over the session, and which LFs conflict."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from nicegui import events, ui
 
+from hyperlabel.studio.app.frame import Frame
 from hyperlabel.studio.app.shown import color_of
 from hyperlabel.studio.find import Filter
-
-if TYPE_CHECKING:
-    from hyperlabel.studio.app.page import Page
 
 _SHOWN = 30  # LFs of the conflict matrix, at most
 _BINS = 10
@@ -21,7 +19,7 @@ _PLAIN = {"tooltip": {"renderMode": "richText", "trigger": "item"}, "animation":
 class NumbersPanel:
     """Four charts."""
 
-    def __init__(self, page: "Page") -> None:
+    def __init__(self, page: Frame) -> None:
         self.page = page
         with ui.element("div").classes("charts"):
             self.balance = self._chart("Classes among the labels, in percent")

@@ -1,16 +1,14 @@
 """LFs in Python: an editor, a trial that changes nothing, and applying; a mistake names the row or the line."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nicegui import events, ui
 
 from hyperlabel.errors import HyperlabelError
+from hyperlabel.studio.app.frame import Frame
 from hyperlabel.studio.app.hub import Changes
 from hyperlabel.studio.app.shown import percent
 from hyperlabel.studio.standing import Effect
-
-if TYPE_CHECKING:
-    from hyperlabel.studio.app.page import Page
 
 NEW = "(a new LF)"
 _TEMPLATE = """@labeling_function
@@ -22,7 +20,7 @@ def short(x):
 class PythonPanel:
     """One LF in an editor."""
 
-    def __init__(self, page: "Page") -> None:
+    def __init__(self, page: Frame) -> None:
         self.page = page
         with ui.column().classes("fill"):
             with ui.row().classes("bar"):

@@ -1,19 +1,17 @@
 """The rows: found by filters, or those that a change changes; a click shows one."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from nicegui import events, ui
 from numpy.typing import NDArray
 
+from hyperlabel.studio.app.frame import Frame
 from hyperlabel.studio.app.hub import Changes
 from hyperlabel.studio.app.lfs_panel import share_column
 from hyperlabel.studio.app.shown import class_name
 from hyperlabel.studio.find import Filter
-
-if TYPE_CHECKING:
-    from hyperlabel.studio.app.page import Page
 
 _SHOWN = 200  # rows, at most
 _TEXT = 300  # letters of a text
@@ -24,7 +22,7 @@ _GOLD = {"any": _ANY, "given": "given", "missing": "not given", "right": "votes 
 class RowsPanel:
     """Rows and the filters that find them."""
 
-    def __init__(self, page: "Page") -> None:
+    def __init__(self, page: Frame) -> None:
         self.page = page
         self.wanted = Filter()
         self.changes: Changes | None = None

@@ -1,15 +1,13 @@
 """Candidate rules for the item, or for the words that are selected in it: what each would do, before it is accepted."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from nicegui import ui
 
+from hyperlabel.studio.app.frame import Frame
 from hyperlabel.studio.app.hub import Changes
 from hyperlabel.studio.app.shown import color_of, percent
 from hyperlabel.studio.candidates import Candidate
-
-if TYPE_CHECKING:
-    from hyperlabel.studio.app.page import Page
 
 KEYS = "abcdefgh"
 
@@ -22,7 +20,7 @@ class RulesPanel:
         vote: The class that they vote for; None if the user has to say.
     """
 
-    def __init__(self, page: "Page") -> None:
+    def __init__(self, page: Frame) -> None:
         self.page = page
         self.candidates: list[Candidate] = []
         self.vote: Any = None
