@@ -280,6 +280,15 @@ def test_real_votes_with_nested_lfs_are_found_dependent(real_votes):
     assert (first["lf"], first["other"], first["shared"], first["conflicts"]) == ("lf1", "lf7", 250, 0)
 
 
+def test_summary_in_a_notebook_is_an_escaped_table():
+    summary = LFAnalysis([[0, 1], [1, 1]], lfs=["<script>", "b"]).summary()
+    page = summary._repr_html_()
+    assert page.startswith("<table><tr><th>lf</th><th>polarity</th>")
+    assert "&lt;script&gt;" in page
+    assert "<script>" not in page
+    assert repr(summary) == str(summary)
+
+
 def test_errors_are_the_items_that_an_lf_got_wrong_by_their_identifiers():
     frame = pd.DataFrame({"id": [7, 8, 9, 10], "links": ["spam", "ham", None, "spam"], "short": ["ham"] * 4})
     analysis = LFAnalysis(frame, {7: "ham", 8: "ham", 9: "spam"}, model=hl.label_model("mv"))

@@ -112,7 +112,8 @@ class LFAnalysis(VoteStatistics):
     def estimated_accuracy(self) -> Float64:
         """Share of each LF's votes that the model bears out; NaN for an LF that never votes. (m,).
 
-        An estimate of precision without truth. It is too high where an LF is often the only one to vote.
+        An estimate of precision without truth. It says little where an LF is often the only one to vote (`alone`),
+        since its vote is the label there.
         """
         right = sum_by_lf(self.patterns, self.posterior[self.patterns.row, self.patterns.vote])
         return share(right, self.votes)
@@ -204,7 +205,7 @@ class LFAnalysis(VoteStatistics):
 
         Returns:
             Columns: lf, polarity, votes, coverage, overlaps, conflicts; with truth correct, incorrect, precision;
-            estimated_accuracy, label_changes, probability_changes.
+            estimated_accuracy, alone, label_changes, probability_changes.
 
         >>> print(LFAnalysis([[0, 0, -1], [1, 0, -1], [1, 1, -1]]).summary()["polarity"])
         ['0, 1' '0, 1' '']
@@ -221,6 +222,7 @@ class LFAnalysis(VoteStatistics):
             columns |= {"correct": self.correct, "incorrect": self.incorrect, "precision": self.precision}
         left_out = self.leave_one_out()
         columns["estimated_accuracy"] = self.estimated_accuracy
+        columns["alone"] = self.alone
         columns["label_changes"] = left_out.label_changes
         columns["probability_changes"] = left_out.probability_changes
         return Table(columns)
