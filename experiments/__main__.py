@@ -280,6 +280,14 @@ def run_labeling_functions(items: int = 100_000, repeats: int = 3, out: Table = 
     show_result(labeling_functions.run(items, repeats), out)
 
 
+@app.command("advice")
+def run_advice(data: Data = DATA, out: Table = None) -> None:
+    """What following each kind of advice is worth."""
+    from experiments import advice
+
+    show_result(advice.run(data), out)
+
+
 @app.command("lf_estimates")
 def run_lf_estimates(data: Data = DATA, out: Table = None) -> None:
     """How near estimated LF accuracies come to their precision."""

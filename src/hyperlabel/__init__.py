@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from hyperlabel.panel import jury
     from hyperlabel.patterns import Patterns
     from hyperlabel.read import read_votes
-    from hyperlabel.trust import audit_sample, certify
+    from hyperlabel.trust import advise, audit_sample, certify
     from hyperlabel.votes import ABSTAIN, Votes
 
 __version__ = "0.1.0"
@@ -62,6 +62,7 @@ __all__ = [
     "VotesError",
     "VotesWarning",
     "WeightsError",
+    "advise",
     "apply_lfs",
     "audit_sample",
     "certify",
@@ -93,7 +94,7 @@ _HOMES = {  # module: the public names that it holds
     "patterns": "Patterns",
     "read": "read_votes",
     "studio": "Project",
-    "trust": "audit_sample certify",
+    "trust": "advise audit_sample certify",
     "votes": "ABSTAIN Votes",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -31,6 +31,7 @@ LFS_HELP = (
     "Columns that are LFs: names or patterns such as 'lf_*'; else all whose names do not say otherwise, as id, text, "
     "gold, truth, label, split do. Once for each column if a name has a comma."
 )
+DROP_HELP = "Columns that are no LFs, by name or pattern: what --lfs, or the names, would take and you do not want."
 ABSTAIN_HELP = "Texts that abstain, beside empty cells and -1; else NA, N/A, None, nan, null, abstain, - and the like."
 METRIC_HELP = "accuracy, or f1: F1 of the second of two classes, macro F1 of more"
 BALANCE_HELP = "Known shares of the classes: spam=0.9,ham=0.1, or 0.9,0.1 in the order of --classes."
@@ -69,6 +70,7 @@ class TableOptions:
 
     classes: ClassNames = None
     lfs: LfNames = None
+    drop: Annotated[list[str] | None, Option(metavar="A,B,...", help=DROP_HELP, show_default=False)] = None
     long: LongNames = None
     abstain: Annotated[str | None, Option(metavar="A,B,...", help=ABSTAIN_HELP)] = None
     delimiter: Delimiter = None

@@ -35,6 +35,7 @@ class Selection:
         delimiter: The separator of a csv; None to find it.
         encoding: The encoding of a text table; None to find it.
         abstain: Values that abstain; None for the usual ones.
+        drop: Columns that are no LFs, as they were typed.
     """
 
     lfs: list[str] | None = None
@@ -44,6 +45,7 @@ class Selection:
     delimiter: str | None = None
     encoding: str | None = None
     abstain: Sequence[Hashable] | None = None
+    drop: list[str] | None = None
 
     @classmethod
     def parse(cls, options: TableOptions) -> "Selection":
@@ -52,14 +54,15 @@ class Selection:
         >>> Selection.parse(TableOptions(lfs=["lf_*"], abstain="skip,9")).abstain
         [-1, 'skip', '9', 9]
         """
-        if options.lfs and options.long is not None:
+        wide = "--lfs" if options.lfs else "--drop" if options.drop else None
+        if wide is not None and options.long is not None:
             raise ParameterError(
-                "--lfs and --long are both given; expected --lfs for a wide table, --long for a long one"
+                f"{wide} and --long are both given; expected {wide} for a wide table, --long for a long one"
             )
         long, classes = split_names(options.long, "--long"), split_names(options.classes, "--classes")
         separator = "\t" if options.delimiter in ("\\t", "tab") else options.delimiter
         abstain = None if options.abstain is None else _abstentions(split_names(options.abstain, "--abstain") or [])
-        return cls(options.lfs or None, long, classes, True, separator, options.encoding, abstain)
+        return cls(options.lfs or None, long, classes, True, separator, options.encoding, abstain, options.drop or None)
 
     def lfs_among(self, columns: Sequence[str]) -> list[str] | None:
         """The LFs as names or patterns: one option is split at commas, unless a column has that very name.
@@ -68,9 +71,15 @@ class Selection:
         >>> selection.lfs_among(["a", "b"]), selection.lfs_among(["a,b"])
         (['a', 'b'], ['a,b'])
         """
-        if self.lfs is None or len(self.lfs) > 1 or self.lfs[0] in columns:
-            return self.lfs
-        return split_names(self.lfs[0], "--lfs")
+        return _split_typed(self.lfs, columns, "--lfs")
+
+    def dropped_among(self, columns: Sequence[str]) -> list[str]:
+        """The columns that are no LFs, typed as `lfs_among`."""
+        typed = _split_typed(self.drop, columns, "--drop")
+        try:
+            return [] if typed is None else list(choose_columns(columns, typed))
+        except VotesError as error:
+            raise VotesError(f"--drop: {error}") from error
 
     def of_model(self, model: LabelModel) -> "Selection":
         """The same, with the LFs and classes of a model where it knows them and nothing was typed."""
@@ -81,6 +90,13 @@ class Selection:
         if classes is None or self.classes is not None:
             return selection
         return replace(selection, classes=classes, as_typed=False)
+
+
+def _split_typed(typed: list[str] | None, columns: Sequence[str], option: str) -> list[str] | None:
+    """Names or patterns: one option is split at commas, unless a column has that very name."""
+    if typed is None or len(typed) > 1 or typed[0] in columns:
+        return typed
+    return split_names(typed[0], option)
 
 
 def _abstentions(texts: list[str]) -> list[Hashable]:
@@ -149,7 +165,7 @@ def wide_columns(table: Table, selection: Selection, labels: Sequence[str] = ())
 
     Columns that folders stand for are LFs only if they are named; gold and truth never are.
     """
-    named = selection.lfs_among(table.columns)
+    named, labels = selection.lfs_among(table.columns), [*labels, *selection.dropped_among(table.columns)]
     if named is None:
         return None, [*labels, *table.hive]
     return [name for name in choose_columns(table.columns, named) if name not in labels], [*labels]
@@ -159,7 +175,8 @@ def _open_array(path: Path, selection: Selection) -> Source:
     """Votes of an array or a WRENCH folder, which have no columns that an option could name."""
     classes = _numbers(selection.classes) if selection.as_typed else selection.classes
     votes = read_votes(path, classes=classes)
-    unusable = "--lfs" if selection.lfs else "--long" if selection.long else "--abstain" if selection.abstain else None
+    typed = {"--lfs": selection.lfs, "--drop": selection.drop, "--long": selection.long, "--abstain": selection.abstain}
+    unusable = next((option for option, value in typed.items() if value), None)
     if unusable is not None:
         raise ParameterError(f"{unusable} is about columns, and '{path}' has none; leave {unusable} out")
     items = np.arange(votes.n_items) if votes.items is None else votes.items
