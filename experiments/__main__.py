@@ -296,6 +296,28 @@ def run_lf_estimates(data: Data = DATA, out: Table = None) -> None:
     show_result(lf_estimates.run(data), out)
 
 
+@app.command("studio_person")
+def run_studio_person(
+    texts: Annotated[Path, Option(help="JSON lines with id, text and label.")] = Path(
+        "../shared/data/raw/youtube.jsonl"
+    ),
+    figure: Annotated[Path | None, Option(metavar="FILE", help="Picture of the curves.")] = None,
+    out: Table = None,
+) -> None:
+    """What a script reaches that follows the studio's suggestions."""
+    from experiments import studio_person
+
+    show_result(studio_person.run(texts, figure), out)
+
+
+@app.command("studio_speed")
+def run_studio_speed(items: int = 100_000, large: int = 1_000_000, out: Table = None) -> None:
+    """How quickly the studio follows rules and gold."""
+    from experiments import studio_speed
+
+    show_result(studio_speed.run(items, large), out)
+
+
 @app.command("scale")
 def run_scale(
     rows: Annotated[str, Option(metavar="A,B,...", help="Numbers of rows.")] = "1e6",
