@@ -21,11 +21,11 @@ SOURCE = Path(__file__).parents[1] / "src"
 LEVELS = (
     ("errors", "files", "kernels", "optimize", "printable"),
     ("arrays", "metrics", "rows", "shown", "tables", "tensors"),
-    ("doubts",),
+    ("doubts", "outcomes"),
     ("columns",),
     ("frames",),
     ("classes", "sources"),
-    ("stated", "votes"),
+    ("partial", "stated", "votes"),
     ("patterns", "wrench"),
     ("labels", "read", "weights"),
     ("added",),
@@ -40,18 +40,18 @@ LEVELS = (
     ("__main__",),
 )
 # Parts on one line do not know each other, except these: (importer, imported).
-NEIGHBORS = {("priors", "theory"), ("panel", "lf"), ("trust", "lf")}
+NEIGHBORS = {("votes", "partial"), ("priors", "theory"), ("panel", "lf"), ("trust", "lf")}
 # Parts that load torch: others import them inside functions only.
 INSIDE_FUNCTIONS = {"train", "endmodel"}
 
 # What `import hyperlabel as hl` offers. A name that comes or goes is a change for users: it is written here too.
 PUBLIC = {
-    "ABSTAIN", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel", "LabelingFunction",
+    "ABSTAIN", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel", "LabelingFunction", "NOT",
     "Project", "ProjectError",
     "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
-    "VotesWarning", "WeightsError", "apply_lfs", "audit_sample", "certify", "engines", "expression_lf", "jury",
+    "VotesWarning", "WeightsError", "any_of", "apply_lfs", "audit_sample", "certify", "engines", "expression_lf", "jury",
     "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf", "read_votes", "regex_lf",
-    "threshold_lf",
+    "soft", "threshold_lf",
 }  # fmt: skip
 
 LEVEL_OF = {part: level for level, parts in enumerate(LEVELS) for part in parts}

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from hyperlabel.lf.analysis import LFAnalysis
     from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models, load
+    from hyperlabel.outcomes import NOT, any_of, soft
     from hyperlabel.panel import jury
     from hyperlabel.patterns import Patterns
     from hyperlabel.read import read_votes
@@ -51,6 +52,7 @@ __all__ = [
     "LabelingFunction",
     "Labels",
     "MissingExtraError",
+    "NOT",
     "NotFittedError",
     "ParameterError",
     "Patterns",
@@ -60,6 +62,7 @@ __all__ = [
     "VotesError",
     "VotesWarning",
     "WeightsError",
+    "any_of",
     "apply_lfs",
     "audit_sample",
     "certify",
@@ -74,6 +77,7 @@ __all__ = [
     "lookup_lf",
     "read_votes",
     "regex_lf",
+    "soft",
     "threshold_lf",
 ]
 
@@ -85,6 +89,7 @@ _HOMES = {  # module: the public names that it holds
     "labeling_function lookup_lf regex_lf threshold_lf",
     "lf.analysis": "LFAnalysis",
     "models": "HyperLabelModel LabelModel label_model label_models load",
+    "outcomes": "NOT any_of soft",
     "panel": "jury",
     "patterns": "Patterns",
     "read": "read_votes",

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import ABSTAIN, Classes, encode_column, smallest_type
+from hyperlabel.classes import ABSTAIN, Classes, smallest_type
 from hyperlabel.engines.base import Engine
 from hyperlabel.engines.packing import Digit, Packing, RowKeys
 from hyperlabel.errors import VotesError
 from hyperlabel.frames import Column
+from hyperlabel.outcomes import Outcomes
+from hyperlabel.partial import encode_votes
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
 
@@ -31,9 +33,9 @@ class VoteColumn:
     column: Column
     digit: Digit
 
-    def class_numbers(self, classes: Classes) -> ClassNumbers:
-        """The class number of each digit. -> (base,)."""
-        numbers = encode_column(self.column, classes)  # refuses a value that is no class
+    def class_numbers(self, classes: Classes, outcomes: Outcomes | None) -> ClassNumbers:
+        """The class number of each digit, or that of an outcome behind them. -> (base,)."""
+        numbers = encode_votes(self.column, classes, outcomes)  # refuses a value that is no class
         if self.digit.values is None:
             return np.arange(ABSTAIN, self.digit.base - 1, dtype=numbers.dtype)
         voting = numbers[numbers >= 0]
@@ -96,19 +98,24 @@ class Encoder:
         tables: For each column the class number of each digit.
         classes: The classes.
         n_lfs: Number of LFs.
+        outcomes: What votes may be beside one class; None where all are classes.
     """
 
     packing: Packing
     tables: tuple[ClassNumbers, ...]
     classes: Classes
     n_lfs: int
+    outcomes: Outcomes | None = None
 
     @classmethod
-    def of(cls, lfs: Sequence[VoteColumn], gold: VoteColumn | None, classes: Classes) -> "Encoder":
+    def of(
+        cls, lfs: Sequence[VoteColumn], gold: VoteColumn | None, classes: Classes, outcomes: Outcomes | None = None
+    ) -> "Encoder":
         """For columns, in their order."""
         columns = [*lfs] if gold is None else [*lfs, gold]
-        tables = tuple(column.class_numbers(classes) for column in columns)
-        return cls(Packing(tuple(column.digit for column in columns)), tables, classes, len(lfs))
+        tables = [column.class_numbers(classes, outcomes) for column in lfs]
+        tables += [] if gold is None else [gold.class_numbers(classes, None)]
+        return cls(Packing(tuple(column.digit for column in columns)), tuple(tables), classes, len(lfs), outcomes)
 
     @property
     def lf_names(self) -> tuple[str, ...]:
@@ -129,7 +136,7 @@ class Encoder:
     def decode(self, keys: RowKeys) -> tuple[ClassNumbers, ClassNumbers | None]:
         """Votes and gold of rows, -1 for none. (n, g) keys -> (n, m) and (n,) class numbers, None without gold."""
         digits = self.packing.unpack(keys)
-        cells = np.empty(digits.shape, smallest_type(len(self.classes)))
+        cells = np.empty(digits.shape, smallest_type(len(self.classes) + len(self.outcomes or ())))
         for j, table in enumerate(self.tables):
             cells[:, j] = table.take(digits[:, j])
         return cells[:, : self.n_lfs], None if self.gold is None else cells[:, self.n_lfs]
@@ -137,5 +144,5 @@ class Encoder:
     def patterns(self, keys: RowKeys) -> tuple[Patterns, ClassNumbers | None]:
         """Patterns of rows, which know their items, and the rows' gold. (n, g) keys -> patterns, (n,) as `decode`."""
         cells, gold = self.decode(keys)
-        votes = Votes(len(cells), self.n_lfs, self.classes, True, self.lf_names, cells=cells)
+        votes = Votes(len(cells), self.n_lfs, self.classes, True, self.lf_names, cells=cells, outcomes=self.outcomes)
         return Patterns.from_votes(votes), gold

@@ -6,7 +6,7 @@ the rows in passes and then judges them where they are. A model that is fitted a
 
 import copy
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, reduce
 from typing import Any
 
@@ -30,6 +30,7 @@ from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
 from hyperlabel.networks import Sums, add_sums
+from hyperlabel.partial import set_aside, state_outcomes
 from hyperlabel.patterns import Patterns
 from hyperlabel.read import lf_columns
 from hyperlabel.votes import match_lfs
@@ -89,17 +90,19 @@ def _read(engine: Engine, job: Job) -> Encoder:
         raise VotesError(f"gold is '{job.gold}'; expected a column of votes: {', '.join(present)}")
     names = _find_lfs(present, job)
     n_classes, classes = _state_classes(job)
-    columns = read_columns(
+    read = read_columns(
         engine,
         names if job.gold is None else [*names, job.gold],
         max(MOST_INFERRED, n_classes or 0, len(classes or ())),
         numbered=classes is None or are_numbers(tuple(classes)),
     )
-    lfs, gold = columns[: len(names)], None if job.gold is None else columns[-1]
-    known, stated = find_classes([each.column for each in lfs], n_classes, classes)
+    lfs, gold = read[: len(names)], None if job.gold is None else read[-1]
+    columns, leaning = set_aside([each.column for each in lfs], None if classes is None else tuple(classes))
+    lfs = [replace(each, column=column) for each, column in zip(lfs, columns, strict=True)]
+    known, stated = find_classes(columns, n_classes, classes)
     if gold is not None and not stated:
         known += missing_classes(gold.column, known)
-    return Encoder.of(lfs, gold, known)
+    return Encoder.of(lfs, gold, known, state_outcomes(leaning, known))
 
 
 def _find_lfs(present: list[str], job: Job) -> list[str]:

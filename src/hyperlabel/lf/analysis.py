@@ -109,7 +109,7 @@ class LFAnalysis(VoteStatistics):
 
         An estimate of precision without truth. It is too high where an LF is often the only one to vote.
         """
-        right = sum_by_lf(self.patterns, self.posterior[self.patterns.row, self.patterns.vote])
+        right = sum_by_lf(self.patterns, self.patterns.of_votes(self.posterior))
         return share(right, self.votes)
 
     def leave_one_out(self, n_items: int | None = None) -> LeaveOneOut:
@@ -139,7 +139,7 @@ class LFAnalysis(VoteStatistics):
     @cached_property
     def agreements(self) -> Counts:
         """On how many items both LFs of a pair vote for the same class. (m, m); the diagonal is `votes`."""
-        return count_agreements(self.patterns)
+        return count_agreements(self.patterns.as_classes())
 
     @property
     def pair_conflicts(self) -> Counts:
@@ -153,7 +153,7 @@ class LFAnalysis(VoteStatistics):
         LFs that are independent given the class have 0, however accurate they are: how often they then agree follows
         from how often each votes for each class. LFs that always vote alike have 1. (m, m).
         """
-        return correlate(self.patterns, self.agreements, self.posterior)
+        return correlate(self.patterns.as_classes(), self.agreements, self.posterior)
 
     @property
     def similarity(self) -> Float64:

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from hyperlabel.classes import complete_classes, encode_column, infer_classes, smallest_type, state_classes
+from hyperlabel.classes import complete_classes, infer_classes, smallest_type, state_classes
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.lf.define import LabelingFunction, check_lfs
 from hyperlabel.lf.items import Items, read_items
 from hyperlabel.lf.lazy import apply_lazily, lazy_engine, name_votes
 from hyperlabel.lf.progress import show_progress
 from hyperlabel.lf.run import Advance, Answer, RunRows, run_all, run_rows
+from hyperlabel.partial import encode_votes, set_aside, state_outcomes
 from hyperlabel.votes import Votes
 
 
@@ -138,16 +139,18 @@ def _votes(
 ) -> AppliedVotes:
     columns = [answer.column(lf.name) for lf, answer in zip(lfs, answers, strict=True)]
     stated = None if classes is None else state_classes(n_classes, classes)
+    columns, partial = set_aside(columns, stated)
     if stated is None:
         known = complete_classes(infer_classes(columns, n_classes), n_classes)
     else:
         known = stated
         columns = [replace(column, values=name_votes(column.values, known)) for column in columns]
-    cells = np.empty((len(answers[0].codes), len(lfs)), smallest_type(len(known)))
+    outcomes = state_outcomes(partial, known)
+    cells = np.empty((len(answers[0].codes), len(lfs)), smallest_type(len(known) + len(partial)))
     for j, column in enumerate(columns):
-        cells[:, j] = encode_column(column, known)
+        cells[:, j] = encode_votes(column, known, outcomes)
     names = tuple(lf.name for lf in lfs)
     failures = {lf.name: answer.failures for lf, answer in zip(lfs, answers, strict=True)}
     is_stated = classes is not None or n_classes is not None
     n, m = cells.shape
-    return AppliedVotes(n, m, known, is_stated, names, cells=cells, failures=failures)
+    return AppliedVotes(n, m, known, is_stated, names, cells=cells, outcomes=outcomes, failures=failures)

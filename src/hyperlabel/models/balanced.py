@@ -41,6 +41,7 @@ class BalancedVote(LabelModel):
     power: float = 0.5
 
     reads_in_passes = True
+    takes_outcomes = True
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
         self._check_power()
@@ -64,5 +65,7 @@ class BalancedVote(LabelModel):
 
 def _sum_votes(patterns: Patterns) -> Sums:
     """Votes of all items for each class, exact up to 2^53; adds up over chunks. -> (k,)."""
-    votes = np.bincount(patterns.vote, patterns.counts[patterns.row], patterns.n_classes)
+    votes = np.bincount(patterns.vote, patterns.counts[patterns.row], patterns.n_codes)
+    if patterns.outcomes is not None:
+        votes = votes @ patterns.outcomes.table
     return (votes.astype(np.float64, copy=False),)

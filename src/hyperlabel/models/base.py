@@ -45,6 +45,7 @@ from hyperlabel.models.seen import (
     find_active,
     keep_gold,
     reduce_restricted,
+    refuse_outcomes,
     vote_for,
 )
 from hyperlabel.models.verdict import Verdict
@@ -73,6 +74,7 @@ class LabelModel(ABC):
         learns_from_gold: Whether `_fit` uses gold. For other models the gold items of a pattern are added to
             its probabilities.
         reads_in_passes: Whether the model can read a set that does not fit into memory, see `fit_passes`.
+        takes_outcomes: Whether votes may be other than for one class, see `hyperlabel.outcomes`.
         n_iter_: After `fit`, the iterations it took.
         converged_: After `fit`, whether it converged.
     """
@@ -85,6 +87,7 @@ class LabelModel(ABC):
     learns_from_gold: ClassVar[bool] = False
     needs_gold: ClassVar[bool] = False
     reads_in_passes: ClassVar[bool] = False
+    takes_outcomes: ClassVar[bool] = False
 
     # What subclasses provide.
 
@@ -146,9 +149,10 @@ class LabelModel(ABC):
         """
         check_metric(metric)
         self._forget()
+        self._check_outcomes(shape)
         (cast,) = reduce(vote_for)
         active = find_active(cast, None if gold is None else gold.counts, self._balance_of(shape.classes))
-        seen = self._active = Seen(shape.classes, active, shape.lf_names, shape.n_lfs)
+        seen = self._active = Seen(shape.classes, active, shape.lf_names, shape.n_lfs, outcomes=shape.outcomes)
         inner = None if gold is None else keep_gold(seen.restrict(gold.patterns), gold.counts[:, active])
         self._fit_passes(partial(reduce_restricted, reduce, seen), seen.restrict(shape), inner)
         kept = None if gold is None or self.learns_from_gold else keep_gold(gold.patterns, gold.counts)
@@ -182,9 +186,11 @@ class LabelModel(ABC):
     def _learn(self, patterns: Patterns, gold: NDArray[np.int64] | None, *, for_f1: bool) -> Float64:
         """Learn from patterns, and on request how items are labeled for F1. -> the patterns' (p, k) probabilities."""
         self._forget()
+        self._check_outcomes(patterns)
         (cast,) = vote_for(patterns)
         active = find_active(cast, gold, self._balance_of(patterns.classes))
-        seen = self._active = Seen(patterns.classes, active, patterns.lf_names, patterns.n_lfs)
+        names, outcomes = patterns.lf_names, patterns.outcomes
+        seen = self._active = Seen(patterns.classes, active, names, patterns.n_lfs, outcomes=outcomes)
         inner = seen.restrict(patterns)
         found = self._fit(inner, None if gold is None else gold[:, active])
         kept = None if gold is None or self.learns_from_gold else keep_gold(patterns, gold)
@@ -194,6 +200,10 @@ class LabelModel(ABC):
             rule = find_f1_rule(lambda rule: rule.sums(probabilities, patterns), patterns.n_classes)
             self._seen = replace(self._seen, f1=rule)
         return probabilities
+
+    def _check_outcomes(self, patterns: Patterns) -> None:
+        if patterns.outcomes is not None and not self.takes_outcomes:
+            refuse_outcomes(patterns.outcomes, type(self).__name__)
 
     def _warn_unless_converged(self) -> None:
         if not self.converged_:
@@ -258,7 +268,7 @@ class LabelModel(ABC):
     def contributions(self, patterns: Patterns) -> Float64 | None:
         """What each vote adds to the log-odds of each class; None if the model does not know it exactly. -> (e, k)."""
         seen = self._fitted()
-        return self._contributions(patterns) if seen.all_active else None
+        return self._contributions(patterns.with_outcomes(seen.outcomes)) if seen.all_active else None
 
     def predict_proba(self, votes: object) -> Float64:
         """Probabilities of the classes for each item, judged in the state of `fit`. -> (n, k), rows sum to 1.

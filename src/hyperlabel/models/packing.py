@@ -12,6 +12,7 @@ from hyperlabel.errors import WeightsError
 from hyperlabel.labels import F1Rule
 from hyperlabel.models.seen import Seen
 from hyperlabel.networks import Gold
+from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns
 from hyperlabel.rows import Rows
 from hyperlabel.stated import by_name
@@ -65,20 +66,22 @@ def pack_seen(seen: Seen) -> tuple[Arrays, dict[str, Any]]:
         arrays["gold.counts"] = seen.gold.counts
     names = None if seen.lf_names is None else list(seen.lf_names)
     header = {"classes": plain_classes(seen.classes), "lf_names": names, "n_lfs": seen.n_lfs, "n_gold": seen.n_gold}
-    return arrays, header
+    return arrays, header if seen.outcomes is None else {**header, "outcomes": seen.outcomes.to_header()}
 
 
 def unpack_seen(arrays: Arrays, header: dict[str, Any]) -> Seen:
     """The inverse of `pack_seen`."""
     names, classes = header["lf_names"], tuple(header["classes"])
     seen = Seen(classes, arrays["active"].astype(np.intp), None if names is None else tuple(names), header["n_lfs"])
-    seen = replace(seen, n_gold=header["n_gold"])
+    outcomes = Outcomes.from_header(header.get("outcomes"), len(classes))
+    seen = replace(seen, n_gold=header["n_gold"], outcomes=outcomes)
     if "f1" in arrays:
         seen = replace(seen, f1=F1Rule(arrays["f1"], arrays["f1_items"]))
     if "gold.counts" in arrays:
         counts = arrays["gold.counts"]
         rows = Rows(*(arrays[f"gold.{name}"] for name in _GOLD))
-        seen = replace(seen, gold=Gold(Patterns(rows, counts.sum(1), seen.n_lfs, len(classes)), counts))
+        patterns = Patterns(rows, counts.sum(1), seen.n_lfs, len(classes), outcomes=outcomes)
+        seen = replace(seen, gold=Gold(patterns, counts))
     return seen
 
 

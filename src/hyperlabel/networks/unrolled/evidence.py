@@ -52,10 +52,10 @@ class Evidence:
         return beliefs
 
 
-def first_beliefs(votes: VoteTable, m: int, k: int) -> Float64:
-    """Smoothed shares of the votes. (r, k)."""
+def first_beliefs(votes: VoteTable, own_class: Float64) -> Float64:
+    """Smoothed shares of the votes, from (m * k, k) what each node speaks for. (r, k)."""
+    k = own_class.shape[1]
     beliefs = np.empty((len(votes.size), k))
-    own_class = np.eye(k).take(np.arange(m * k) % k, axis=0)  # (m * k, k)
     factors = 1 / (votes.size + START * k)
     for block, shares in votes.layout.sum_by_row(own_class):
         shares += START

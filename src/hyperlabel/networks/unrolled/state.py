@@ -51,7 +51,7 @@ class UnrolledState:
     def contributions(self, patterns: Patterns) -> Float64:
         """What each vote adds to the logits of its row. (e, k)."""
         votes = VoteTable.from_patterns(patterns, rows_only=True)
-        node = patterns.lf * len(self.evidence.bias) + patterns.vote
+        node = patterns.lf * patterns.n_codes + patterns.vote
         factors = self.evidence.factors(votes).repeat(votes.size)
         added: Float64 = self.evidence.table.take(node, axis=0) * factors[:, None]
         return added
@@ -70,7 +70,8 @@ class UnrolledState:
         if self.gold is None:
             return arrays
         rows = {name: getattr(self.gold.patterns, name) for name in ("starts", "lf", "vote")}
-        return arrays | {f"gold.{name}": array for name, array in (rows | {"counts": self.gold.counts}).items()}
+        sizes = {"counts": self.gold.counts, "n_lfs": np.array([self.gold.patterns.n_lfs])}
+        return arrays | {f"gold.{name}": array for name, array in (rows | sizes).items()}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "UnrolledState":
@@ -81,7 +82,7 @@ class UnrolledState:
             return cls(evidence, None)
         k, counts = len(evidence.bias), arrays["gold.counts"]
         rows = Rows(*(arrays[f"gold.{name}"] for name in ("starts", "lf", "vote")))
-        return cls(evidence, Gold(Patterns(rows, counts.sum(1), len(evidence.table) // k, k), counts))
+        return cls(evidence, Gold(Patterns(rows, counts.sum(1), int(arrays["gold.n_lfs"][0]), k), counts))
 
 
 def complete(evidence: Evidence, votes: Float64) -> Evidence:
