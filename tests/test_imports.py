@@ -49,8 +49,8 @@ PUBLIC = {
     "ABSTAIN", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel", "LabelingFunction", "NOT",
     "Project", "ProjectError",
     "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
-    "VotesWarning", "WeightsError", "any_of", "apply_lfs", "audit_sample", "certify", "engines", "expression_lf", "jury",
-    "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf", "read_votes", "regex_lf",
+    "VotesWarning", "WeightsError", "any_of", "apply_lfs", "audit_sample", "certify", "engines", "expression_lf",
+    "jury", "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf", "read_votes", "regex_lf",
     "soft", "threshold_lf",
 }  # fmt: skip
 

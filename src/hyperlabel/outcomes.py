@@ -26,10 +26,12 @@ class Cuts(NamedTuple):
     Attributes:
         bounds: (levels - 1,) a score that is equal to a bound is above it.
         up: Whether high scores speak for the later classes.
+        first: The name of the outcome that is the first level.
     """
 
     bounds: tuple[float, ...]
     up: bool
+    first: str
 
     def levels_of(self, scores: Float64) -> NDArray[np.int64]:
         """The level of each score, the last one speaks most for the last class; -1 where there is no score. (n,)."""
@@ -126,7 +128,7 @@ class Outcomes:
 
     def to_header(self) -> dict[str, Any]:
         """As JSON knows it."""
-        cuts = {lf: [list(each.bounds), each.up] for lf, each in self.cuts.items()}
+        cuts = {lf: [list(each.bounds), each.up, each.first] for lf, each in self.cuts.items()}
         return {
             "names": list(self.names),
             "leaning": self.leaning.tolist(),
@@ -139,7 +141,7 @@ class Outcomes:
         """The inverse of `to_header`; None for None."""
         if header is None:
             return None
-        cuts = {lf: Cuts(tuple(bounds), bool(up)) for lf, (bounds, up) in header["cuts"].items()}
+        cuts = {lf: Cuts(tuple(bounds), bool(up), first) for lf, (bounds, up, first) in header["cuts"].items()}
         leaning = np.array(header["leaning"], np.float64).reshape(-1, k)
         return cls(tuple(header["names"]), leaning, np.array(header["ladder"], np.int64), cuts)
 
@@ -170,13 +172,14 @@ def ladder_of_levels(levels: int, k: int, below: int | None = None) -> Outcomes:
         low, high = (np.arange(below) + 0.5) / below, (np.arange(levels - below) + 0.5) / (levels - below)
         place = np.concatenate([low / 2, 0.5 + high / 2])
     leaning = np.stack([1 - place, place], 1) if k == 2 else _between_neighbors(place * k - 0.5, k)
-    names = tuple(f"level {i + 1} of {levels}" for i in range(levels))
+    uneven = "" if below is None or 2 * below == levels else f" ({below} low)"
+    names = tuple(f"level {i + 1} of {levels}{uneven}" for i in range(levels))
     return Outcomes(names, leaning, np.zeros(levels, np.int64))
 
 
 def _between_neighbors(place: Float64, k: int) -> Float64:
     """Shares of ordered classes for places from 0, the first class, to k - 1: two neighbors share. (s,) -> (s, k)."""
-    return np.clip(1 - np.abs(np.clip(place, 0, k - 1)[:, None] - np.arange(k)), 0, 1)
+    return np.asarray(np.clip(1 - np.abs(np.clip(place, 0, k - 1)[:, None] - np.arange(k)), 0, 1))
 
 
 def stack_outcomes(parts: Sequence[tuple[str, Float64]], k: int) -> Outcomes | None:

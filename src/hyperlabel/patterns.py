@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,7 +193,7 @@ class Patterns:
         """Write the patterns and their counts to a safetensors file; items keep no number of their pattern."""
         arrays = {name: np.asarray(getattr(self, name), np.int64) for name in ("starts", "lf", "vote", "counts")}
         names = None if self.lf_names is None else list(self.lf_names)
-        header = {"n_lfs": self.n_lfs, "lf_names": names, "classes": plain_classes(self.classes)}
+        header: dict[str, Any] = {"n_lfs": self.n_lfs, "lf_names": names, "classes": plain_classes(self.classes)}
         if self.outcomes is not None:
             header["outcomes"] = self.outcomes.to_header()
         write_tensors(path, arrays, header, "patterns")
@@ -237,6 +237,11 @@ class Patterns:
     def n_codes(self) -> int:
         """Different votes that there may be: classes, and outcomes that are none."""
         return self.n_classes + (0 if self.outcomes is None else len(self.outcomes))
+
+    @property
+    def vote_names(self) -> tuple[Any, ...]:
+        """What each number of a vote is called: the classes, then the outcomes that are none. k + s of them."""
+        return self.classes + (() if self.outcomes is None else self.outcomes.names)
 
     @property
     def starts(self) -> NDArray[np.int64]:

@@ -12,6 +12,9 @@ from hyperlabel.patterns import Patterns
 
 Counts = NDArray[np.int64]
 
+LEVELS = "levels of scores"
+"""What an LF that gives scores votes for."""
+
 
 class VoteStatistics:
     """Counts and shares of the votes of each LF.
@@ -46,11 +49,13 @@ class VoteStatistics:
 
     @property
     def polarity(self) -> tuple[tuple[Any, ...], ...]:
-        """The classes that each LF votes for. m tuples."""
-        k, classes = self.patterns.n_codes, self.patterns.classes
-        classes += () if self.patterns.outcomes is None else self.patterns.outcomes.names
+        """The classes that each LF votes for, and outcomes that are not one class. m tuples."""
+        k, names = self.patterns.n_codes, list(self.patterns.vote_names)
+        if self.patterns.outcomes is not None:
+            for s in np.flatnonzero(self.patterns.outcomes.ladder >= 0).tolist():
+                names[self.patterns.n_classes + s] = LEVELS
         cast = np.bincount(self.patterns.lf * k + self.patterns.vote, minlength=self.n_lfs * k).reshape(-1, k) > 0
-        return tuple(tuple(classes[c] for c in np.flatnonzero(row)) for row in cast)
+        return tuple(tuple(dict.fromkeys(names[c] for c in np.flatnonzero(row))) for row in cast)
 
     @property
     def coverage(self) -> Float64:

@@ -65,7 +65,5 @@ class BalancedVote(LabelModel):
 
 def _sum_votes(patterns: Patterns) -> Sums:
     """Votes of all items for each class, exact up to 2^53; adds up over chunks. -> (k,)."""
-    votes = np.bincount(patterns.vote, patterns.counts[patterns.row], patterns.n_codes)
-    if patterns.outcomes is not None:
-        votes = votes @ patterns.outcomes.table
-    return (votes.astype(np.float64, copy=False),)
+    votes = np.bincount(patterns.vote, patterns.counts[patterns.row], patterns.n_codes).astype(np.float64, copy=False)
+    return (votes if patterns.outcomes is None else votes @ patterns.outcomes.table,)

@@ -50,6 +50,7 @@ from hyperlabel.models.seen import (
 )
 from hyperlabel.models.verdict import Verdict
 from hyperlabel.networks import Gold, Reduce
+from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns, to_patterns
 from hyperlabel.stated import read_balance
 from hyperlabel.tensors import Arrays, write_tensors
@@ -398,6 +399,11 @@ class LabelModel(ABC):
         """The names of the LFs that `fit` saw; None where they have none."""
         return self._fitted().lf_names
 
+    @property
+    def outcomes_(self) -> Outcomes | None:
+        """What the votes that `fit` saw may be beside one class; None where all are classes."""
+        return self._fitted().outcomes
+
     def read(self, votes: object) -> Patterns:
         """Patterns of votes with the classes and the order of LFs that `fit` saw, if there was one."""
         if isinstance(votes, Patterns):
@@ -409,6 +415,9 @@ class LabelModel(ABC):
         if isinstance(votes, Patterns):
             raise ParameterError("votes is Patterns, which know no items; give the votes themselves")
         names = self._seen.lf_names if self.is_fitted else None
+        outcomes = self._seen.outcomes if self.is_fitted else None
+        if names is not None and outcomes is not None and outcomes.cuts and is_frame(votes):
+            return Votes.read_like(votes, names, self._seen.classes, outcomes)
         read = to_votes(votes, lfs=names, **self._stated())
         if names is None or not read.named:
             return read

@@ -147,7 +147,7 @@ def vote_for(patterns: Patterns) -> Sums:
     """1 for each class that anybody votes for, 0 for others. -> (k,)."""
     voted = patterns.rows.voted_classes(patterns.n_codes)
     if patterns.outcomes is not None:
-        voted = patterns.outcomes.table[voted].any(0)
+        voted = np.asarray(patterns.outcomes.table[voted].any(0))
     return (voted.astype(np.float64),)
 
 

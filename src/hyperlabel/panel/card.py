@@ -14,7 +14,7 @@ from hyperlabel.lf.table import Table
 from hyperlabel.models import LabelModel
 from hyperlabel.outcomes import speak
 from hyperlabel.panel.agreement import Agreement, cohen_kappa, mean_kappa
-from hyperlabel.panel.judgments import Judgments, flip_rate, self_consistency
+from hyperlabel.panel.judgments import Judgments, class_cells, flip_rate, self_consistency
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
 
@@ -87,10 +87,9 @@ def class_bias(analysis: LFAnalysis) -> Float64:
     patterns = analysis.patterns
     m, k, o, weight = patterns.n_lfs, patterns.n_classes, patterns.n_codes, patterns.counts[patterns.row]
     cast = np.bincount(patterns.lf.astype(np.int64) * o + patterns.vote, weight, m * o).reshape(m, o)
-    cast = cast @ speak(patterns.outcomes, k)
     weighted = analysis.probabilities[patterns.row] * weight[:, None]
     expected = np.stack([np.bincount(patterns.lf, weighted[:, c], m) for c in range(k)], 1)
-    return share(cast - expected, analysis.votes[:, None])
+    return share(cast @ speak(patterns.outcomes, k) - expected, analysis.votes[:, None])
 
 
 def find_copies(analysis: LFAnalysis) -> list[int]:
@@ -109,7 +108,7 @@ def find_copies(analysis: LFAnalysis) -> list[int]:
 
 def _against_gold(votes: Votes, gold: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
     """Accuracy on gold items, its interval, and agreement with gold beyond chance."""
-    cells, known = votes.to_numpy(), gold >= 0
+    cells, known = class_cells(votes), gold >= 0
     voted = (cells >= 0) & known[:, None]
     n, right = voted.sum(0), (voted & (cells == gold[:, None])).sum(0)
     low, high = wilson_interval(right, n)

@@ -7,6 +7,7 @@ middle parts the two, unless the scale itself says where it lies.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.columns import VoteColumns, choose_columns
 from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.frames import library_of
+from hyperlabel.frames import Column, library_of
 from hyperlabel.outcomes import Cuts, Outcomes, ladder_of_levels
 from hyperlabel.shown import show_some
 from hyperlabel.sources import GLANCE, open_table
@@ -44,7 +45,7 @@ def read_scores(frame: Any, names: Sequence[str]) -> Float64:
     for name in names:
         values = _values(frame, name)
         try:
-            array = np.array([np.nan if v is None or v == "" else v for v in values], np.float64)
+            array = np.array([np.nan if _is_none(v) else v for v in values], np.float64)
         except (TypeError, ValueError):
             wrong = next(v for v in values if not _is_number(v))
             raise VotesError(
@@ -67,12 +68,16 @@ def _values(frame: Any, name: str) -> Any:
     return column.cast(float).to_numpy() if column.dtype.is_numeric() else column.to_list()
 
 
+def _is_none(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and (not value.strip() or Column.is_abstain(value)))
+
+
 def _is_number(value: Any) -> bool:
     try:
-        float(value if value is not None else 0)
+        float(0 if _is_none(value) else value)
     except (TypeError, ValueError):
-        return value == ""
-    return True
+        return False
+    return not isinstance(value, bool)
 
 
 def check_scores(scores: NDArray[Any]) -> Float64:
@@ -112,7 +117,7 @@ def open_scores(
     if not names or not table.n_rows:
         raise VotesError(f"scores has no column of numbers among {show_some(table.names, 20)}; name them with lfs")
     ids, origin = identify(table, item, VoteColumns(tuple(names), tuple(n for n in table.names if n not in names)))
-    return ids, origin, tuple(names), read_scores(held, names)
+    return ids, replace(origin, columns=None), tuple(names), read_scores(held, names)
 
 
 def _glance(frame: Any, name: str) -> list[Any]:
@@ -175,7 +180,7 @@ def _ladder(
     bounds: Sequence[tuple[float, ...]], names: Sequence[str], up: NDArray[np.bool_], k: int, below: int | None
 ) -> Outcomes:
     ladder = ladder_of_levels(len(bounds[0]) + 1, k, below)
-    cuts = {name: Cuts(bounds[j], bool(up[j])) for j, name in enumerate(names)}
+    cuts = {name: Cuts(bounds[j], bool(up[j]), ladder.names[0]) for j, name in enumerate(names)}
     return Outcomes(ladder.names, ladder.leaning, ladder.ladder, cuts)
 
 

@@ -246,9 +246,10 @@ class Votes(VoteFrame):
             outcomes = match_cuts(like.outcomes if isinstance(like, Votes) else like, names, len(known))
         else:
             outcomes = cut_scores(values, names, len(known), levels, check_scale(scale, values), direction)
-        first = len(known) + (outcomes.ladder >= 0).argmax()
-        level = np.stack([outcomes.cuts[name].levels_of(values[:, j]) for j, name in enumerate(names)], 1)
-        cells = np.where(level < 0, ABSTAIN, level + first).astype(smallest_type(len(known) + len(outcomes)))
+        cells = np.empty(values.shape, smallest_type(len(known) + len(outcomes)))
+        for j, cuts in enumerate(outcomes.cuts[name] for name in names):
+            level = cuts.levels_of(values[:, j])
+            cells[:, j] = np.where(level < 0, ABSTAIN, level + len(known) + outcomes.names.index(cuts.first))
         named = lfs is not None or not isinstance(scores, np.ndarray)
         return cls._trust(
             known, True, names, len(cells), items=ids, cells=cells, origin=origin, outcomes=outcomes, named=named
@@ -290,6 +291,26 @@ class Votes(VoteFrame):
             votes = votes._replace(items=None)
         held = tuple(header["classes"])
         return votes._replace(named=header["named"], stated=header["stated"], classes=held, outcomes=outcomes)
+
+    @classmethod
+    def read_like(
+        cls, frame: Any, names: Sequence[str], classes: Sequence[Hashable], outcomes: Outcomes, item: str | None = None
+    ) -> "Votes":
+        """Votes of LFs by name, of which some give scores that were cut before.
+
+        Args:
+            frame: A frame with a column for each LF.
+            names: The LFs.
+            classes: The classes.
+            outcomes: Where scores are cut.
+            item: Column of the identifiers.
+        """
+        scored = [name for name in names if name in outcomes.cuts]
+        voting = [name for name in names if name not in outcomes.cuts]
+        votes: Votes = cls.from_scores(frame, classes=classes, lfs=scored, item=item, like=outcomes)
+        if voting:
+            votes = votes.join(cls.from_frame(frame, lfs=voting, item=item, classes=classes))
+        return votes.with_lfs(names)
 
     # Matching.
 

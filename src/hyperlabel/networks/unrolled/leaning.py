@@ -120,7 +120,7 @@ def _slopes(own: Float64, counts: Float64) -> Float64:
     likelihood -= likelihood.mean(2, keepdims=True)
     weight = counts.sum(2, keepdims=True) / np.maximum(counts.sum((1, 2)), 1e-12)[:, None, None]
     slope = ((weight * own * likelihood).sum((1, 2)) + LEVELED) / ((weight * likelihood**2).sum((1, 2)) + LEVELED)
-    return np.clip(slope, 0, 1.5)
+    return np.asarray(np.clip(slope, 0, 1.5))
 
 
 def rise(values: Float64, weights: Float64) -> Float64:
