@@ -82,13 +82,25 @@ class Seen:
                 f"votes has {patterns.n_classes} classes, but this {model} learned {len(self.classes)}; fit it again"
             )
 
+    def _numbers(self) -> NDArray[np.int64]:
+        """The number of each class among the active ones, -1 for others. (k,)."""
+        number = np.full(len(self.classes), -1, np.int64)
+        number[self.active] = np.arange(len(self.active))
+        return number
+
+    @property
+    def inner_outcomes(self) -> Outcomes | None:
+        """The outcomes as the model sees them."""
+        if self.outcomes is None or self.all_active:
+            return self.outcomes
+        return self.outcomes.with_classes(self._numbers(), len(self.active))
+
     def restrict(self, patterns: Patterns) -> Patterns:
         """The patterns as the model sees them: active classes only, votes for others left out."""
         patterns = patterns.with_outcomes(self.outcomes)
         if self.all_active:
             return patterns
-        number = np.full(len(self.classes), -1, np.int64)
-        number[self.active] = np.arange(len(self.active))
+        number = self._numbers()
         classes = tuple(self.classes[c] for c in self.active)
         outcomes = patterns.outcomes
         if outcomes is not None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hyperlabel.kernels import Float64
-from hyperlabel.networks.unrolled.evidence import Evidence
+from hyperlabel.networks.unrolled.evidence import Evidence, reading_type
 from hyperlabel.networks.unrolled.state import complete
 from hyperlabel.outcomes import Outcomes
 
@@ -33,7 +33,8 @@ class Fold:
     @property
     def nodes(self) -> Float64:
         """What each node, an LF and a number of a vote, speaks for. (m * (k + s), k)."""
-        return np.tile(self.outcomes.table, (self.n_lfs, 1))
+        k = self.outcomes.n_classes
+        return np.tile(self.outcomes.table.astype(reading_type(k)), (self.n_lfs, 1))
 
     def to_classes(self, sums: Float64) -> Float64:
         """Sums of numbers of votes as sums of classes. (m * (k + s), c) -> (m * k, c)."""

@@ -6,11 +6,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.kernels import Float64, find_first, scale_rows
+from hyperlabel.kernels import Float64, Floats, find_first
 from hyperlabel.networks.base import Gold, Sums
 from hyperlabel.networks.unrolled.backend import NumpyBackend, NumpyLinear
 from hyperlabel.networks.unrolled.calibrate import SHARE_ROUNDS, Shares, match_gold
-from hyperlabel.networks.unrolled.evidence import Evidence, first_beliefs
+from hyperlabel.networks.unrolled.evidence import (
+    Evidence,
+    first_beliefs,
+    first_sums,
+    own_classes,
+    reading_type,
+    sum_beliefs,
+)
 from hyperlabel.networks.unrolled.leaning import Fold
 from hyperlabel.networks.unrolled.nodes import Nodes, describe_nodes
 from hyperlabel.networks.unrolled.state import UnrolledState, complete
@@ -48,12 +55,12 @@ class Reading:
     evidence: Evidence | None = None
     fold: Fold | None = None
 
-    def beliefs(self, votes: VoteTable) -> Float64:
+    def beliefs(self, votes: VoteTable) -> Floats:
         """What the last pass makes believe of rows; before any, smoothed shares of their votes. (r, k)."""
         if self.evidence is None:
-            own_class = np.tile(np.eye(self.n_classes), (self.n_lfs, 1)) if self.fold is None else self.fold.nodes
-            return first_beliefs(votes, own_class)
-        return self.evidence.beliefs(votes)
+            own = own_classes(self.n_lfs, self.n_classes) if self.fold is None else self.fold.nodes
+            return first_beliefs(votes, own)
+        return self.evidence.beliefs(votes, reading_type(self.n_classes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,15 +167,14 @@ class UnrolledNetwork:
 
     def from_arrays(self, arrays: dict[str, NDArray[Any]]) -> UnrolledState:
         """The inverse of `to_arrays`."""
-        return UnrolledState.from_arrays(arrays)
+        return UnrolledState.from_arrays(arrays, self.outcomes)
 
     def _sums(self, votes: VoteTable, state: Reading) -> Sums:
         if state.evidence is not None and state.passes >= self.n_steps:
             return Shares(self.class_balance, self.lf_accuracies).sums(state.evidence, votes)
-        items = state.beliefs(votes)
-        if votes.is_repeated:
-            scale_rows(items, votes.counts)
-        return votes.layout.sum_by_node(items), items.sum(0)
+        if state.evidence is None and state.fold is None:
+            return first_sums(votes, state.n_lfs, state.n_classes)
+        return sum_beliefs(votes, state.beliefs(votes))
 
     def _step(self, state: Reading, class_counts: Float64, class_totals: Float64) -> Reading:
         """The state after the next step, from sums in which gold items count as believed."""
