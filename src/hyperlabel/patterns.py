@@ -19,13 +19,15 @@ from hyperlabel.columns import may_be_votes
 from hyperlabel.errors import VotesError, WeightsError
 from hyperlabel.kernels import Groups, Ints, group_keys, hash_rows, key_space, pack_rows
 from hyperlabel.outcomes import Outcomes, same_outcomes
-from hyperlabel.rows import Rows
+from hyperlabel.rows import DenseRows, Rows
 from hyperlabel.tensors import plain_classes, read_tensors, write_tensors
 from hyperlabel.votes import ABSTAIN, Votes, match_lfs, to_votes
 
 MOST_ITEMS = 2.0**63  # that can be counted
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+
+_MANY_ROWS = 1 << 13  # from here on rows of a dense array stay dense
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +71,7 @@ class Patterns:
         m, k = votes.n_lfs, votes.n_codes
         if votes.cells is not None and key_space(m, k) <= 1 << 64:
             groups = group_keys(pack_rows(votes.cells, k), key_space(m, k))
-            rows: Rows = Rows.copy_cells(votes.cells, groups.example, smallest_type(k))
+            rows = _take_rows(votes.cells, groups.example, k)
         else:
             groups = _group_rows(votes.rows, k)
             rows = votes.rows.take(groups.example)
@@ -280,7 +282,7 @@ class Patterns:
     @cached_property
     def has_votes(self) -> NDArray[np.bool_]:
         """Whether anybody votes on the pattern's items. (p,)."""
-        return np.diff(self.starts) > 0
+        return self.starts[1:] > self.starts[:-1]
 
     def to_array(self) -> NDArray[np.int64]:
         """The patterns as a dense array, -1 abstains. (p, m)."""
@@ -406,6 +408,13 @@ def check_parts(patterns: Patterns) -> None:
     same_row = np.diff(patterns.row) == 0
     if (np.diff(patterns.lf)[same_row] <= 0).any():
         raise ValueError("LFs of a row that do not rise")
+
+
+def _take_rows(cells: Ints, index: Ints, k: int) -> Rows:
+    """Some rows of a dense array, a copy: dense where they are many, since sums over them may not need more."""
+    if len(index) < _MANY_ROWS:
+        return Rows.from_cells(cells.take(index, axis=0))
+    return DenseRows.copy_cells(cells, index, smallest_type(k))
 
 
 def _group_rows(rows: Rows, k: int) -> Groups:
