@@ -33,6 +33,10 @@ LFS_HELP = (
 )
 DROP_HELP = "Columns that are no LFs, by name or pattern: what --lfs, or the names, would take and you do not want."
 ABSTAIN_HELP = "Texts that abstain, beside empty cells and -1; else NA, N/A, None, nan, null, abstain, - and the like."
+SCORES_HELP = (
+    "Columns of scores: names or patterns. High ones speak for the last of --classes; they are cut into levels. LFs "
+    "that vote for classes are then those of --lfs."
+)
 METRIC_HELP = "accuracy, or f1: F1 of the second of two classes, macro F1 of more"
 _COMMA_HELP = "Once for each if a name has a comma."
 BALANCE_HELP = f"Known shares of the classes: spam=0.9,ham=0.1, or 0.9,0.1 in the order of --classes. {_COMMA_HELP}"
@@ -78,6 +82,7 @@ class TableOptions:
     abstain: Annotated[str | None, Option(metavar="A,B,...", help=ABSTAIN_HELP)] = None
     delimiter: Delimiter = None
     encoding: Encoding = None
+    scores: Annotated[str | None, Option(metavar="A,B,...", help=SCORES_HELP)] = None
 
 
 @dataclass(frozen=True)

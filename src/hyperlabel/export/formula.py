@@ -126,6 +126,11 @@ def find_formula(model: LabelModel) -> Formula:
     if "seen" not in header:
         raise ParameterError(f"{model!r} has not learned yet; fit it first")
     seen = unpack_seen(below(arrays, "seen"), header["seen"])
+    if seen.outcomes is not None:
+        raise ParameterError(
+            f"{model!r} learned from votes such as {seen.outcomes.names[0]!r}, which are not one class, and SQL has no "
+            f"formula for them. {REMEDY}"
+        )
     found = find_sums(model, seen)
     if found is None:
         raise ParameterError(f"{model!r} does not judge a row by a sum over its votes. {REMEDY}")
