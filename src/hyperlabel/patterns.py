@@ -5,7 +5,7 @@ number of its pattern, so that what was computed for patterns can be handed back
 """
 
 import operator
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,6 +18,7 @@ from hyperlabel.classes import Classes, complete_classes, missing_from, show_som
 from hyperlabel.columns import may_be_votes
 from hyperlabel.errors import VotesError, WeightsError
 from hyperlabel.kernels import Groups, Ints, group_keys, hash_rows, key_space, pack_rows
+from hyperlabel.printable import show
 from hyperlabel.rows import Rows
 from hyperlabel.tensors import plain_classes, read_tensors, write_tensors
 from hyperlabel.votes import ABSTAIN, Votes, match_lfs, to_votes
@@ -93,7 +94,7 @@ class Patterns:
         [1, 3]
         """
         merged: Patterns | None = None
-        for number, chunk in enumerate(chunks):
+        for number, chunk in enumerate(_iterate(chunks)):
             names = None if merged is None else merged.lf_names
             try:
                 patterns = _read_chunk(chunk, names, n_classes, classes)
@@ -313,6 +314,12 @@ def to_patterns(data: object, *, n_classes: int | None = None, classes: Sequence
     if stated is None:
         return data
     return data.with_classes(stated if classes is not None else complete_classes(data.classes, n_classes))
+
+
+def _iterate(chunks: Iterable[object]) -> Iterator[object]:
+    if not isinstance(chunks, Iterable) or isinstance(chunks, str | bytes | Mapping):
+        raise VotesError(f"chunks is {show(chunks)}; expected a list of chunks of votes, or the like")
+    return iter(chunks)
 
 
 def _read_chunk(
