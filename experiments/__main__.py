@@ -248,6 +248,18 @@ def run_hlm2(data: Data = DATA, runs: Runs = None, parts: Parts = None, sets: Se
     hlm2.run(data, runs, _chosen(parts, "--parts", list(hlm2.PARTS)), _names(sets, "--sets"), out)
 
 
+@app.command("fill")
+def run_fill(
+    data: Data = DATA,
+    vader: Annotated[Path | None, Option(metavar="FILE", help="The source archive of vaderSentiment 0.5.")] = None,
+    out: Table = None,
+) -> None:
+    """Labels for every item: votes alone, texts where nobody votes, and both together."""
+    from experiments import fill
+
+    show_result(fill.run(data, vader), out)
+
+
 @app.command("label_models")
 def run_label_models(
     data: Data = DATA,
@@ -268,12 +280,42 @@ def run_labeling_functions(items: int = 100_000, repeats: int = 3, out: Table = 
     show_result(labeling_functions.run(items, repeats), out)
 
 
+@app.command("advice")
+def run_advice(data: Data = DATA, out: Table = None) -> None:
+    """What following each kind of advice is worth."""
+    from experiments import advice
+
+    show_result(advice.run(data), out)
+
+
 @app.command("lf_estimates")
 def run_lf_estimates(data: Data = DATA, out: Table = None) -> None:
     """How near estimated LF accuracies come to their precision."""
     from experiments import lf_estimates
 
     show_result(lf_estimates.run(data), out)
+
+
+@app.command("studio_person")
+def run_studio_person(
+    texts: Annotated[Path, Option(help="JSON lines with id, text and label.")] = Path(
+        "../shared/data/raw/youtube.jsonl"
+    ),
+    figure: Annotated[Path | None, Option(metavar="FILE", help="Picture of the curves.")] = None,
+    out: Table = None,
+) -> None:
+    """What a script reaches that follows the studio's suggestions."""
+    from experiments import studio_person
+
+    show_result(studio_person.run(texts, figure), out)
+
+
+@app.command("studio_speed")
+def run_studio_speed(items: int = 100_000, large: int = 1_000_000, out: Table = None) -> None:
+    """How quickly the studio follows rules and gold."""
+    from experiments import studio_speed
+
+    show_result(studio_speed.run(items, large), out)
 
 
 @app.command("scale")
@@ -306,6 +348,21 @@ def run_state_speed(out: Table = None) -> None:
     from experiments import state_speed
 
     show_result(state_speed.run(), out)
+
+
+@app.command("before_after")
+def run_before_after(
+    other: Annotated[Path, Option(metavar="FOLDER", help="The src of another version of the package.")],
+    data: Data = DATA,
+    out: Table = None,
+) -> None:
+    """Time of whole `predict` of two versions of the package, on every set."""
+    from tempfile import TemporaryDirectory
+
+    from experiments import before_after
+
+    with TemporaryDirectory() as folder:
+        show_result(before_after.run(other, data, Path(folder)), out)
 
 
 @app.command("tables")

@@ -260,7 +260,8 @@ def test_help_names_every_label_model_and_engine(hyperlabel):
 
 
 @pytest.mark.parametrize(
-    "command", ["", "label", "fit", "analyze", "report", "compare", "suggest", "audit", "certify", "train", "demo"]
+    "command",
+    ["", "label", "fit", "analyze", "report", "compare", "suggest", "advise", "audit", "certify", "train", "demo"],
 )
 def test_help_loads_nothing_that_takes_time(command):
     program = (

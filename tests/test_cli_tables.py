@@ -364,3 +364,18 @@ def test_full_device_behind_standard_output_is_one_line():
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
     assert b"standard output was not written to its end: No space left on device" in done.stderr
+
+
+def test_columns_that_are_dropped_are_no_lfs(hyperlabel, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"id": [1, 2], "lf_a": [0, 1], "lf_b": [0, 1], "c,d": [1, 1]}).write_csv("votes.csv")
+    for options in (["--drop", "lf_b,c*"], ["--lfs", "lf_*", "--drop", "lf_b"], ["--drop", "lf_b", "--drop", "c,d"]):
+        outcome = hyperlabel("label", "votes.csv", *options, "-o", "out.csv")
+        assert outcome.code == 0
+        assert "LFs: lf_a; " in outcome.err
+        assert pl.read_csv("out.csv").columns[:4] == ["id", "lf_a", "lf_b", "c,d"]
+    assert "--drop: " in hyperlabel("label", "votes.csv", "--drop", "nobody").err
+    wrong = hyperlabel("label", "votes.csv", "--drop", "lf_b", "--long", "id,lf_a,lf_b").err
+    assert "--drop and --long are both given; expected --drop for a wide table" in wrong
+    np.save("votes.npy", [[0, 1], [1, 1]])
+    assert "--drop is about columns, and 'votes.npy' has none" in hyperlabel("label", "votes.npy", "--drop", "a").err

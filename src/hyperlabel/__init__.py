@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hyperlabel.classify import Classifier, fill_labels
     from hyperlabel.errors import (
         HyperlabelError,
         MissingExtraError,
@@ -33,16 +34,18 @@ if TYPE_CHECKING:
     )
     from hyperlabel.lf.analysis import LFAnalysis
     from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models, load
+    from hyperlabel.outcomes import NOT, any_of, soft
     from hyperlabel.panel import jury
     from hyperlabel.patterns import Patterns
     from hyperlabel.read import read_votes
-    from hyperlabel.trust import audit_sample, certify
+    from hyperlabel.trust import advise, audit_sample, certify
     from hyperlabel.votes import ABSTAIN, Votes
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ABSTAIN",
+    "Classifier",
     "HyperLabelModel",
     "HyperlabelError",
     "LFAnalysis",
@@ -51,6 +54,7 @@ __all__ = [
     "LabelingFunction",
     "Labels",
     "MissingExtraError",
+    "NOT",
     "NotFittedError",
     "ParameterError",
     "Patterns",
@@ -60,11 +64,14 @@ __all__ = [
     "VotesError",
     "VotesWarning",
     "WeightsError",
+    "advise",
+    "any_of",
     "apply_lfs",
     "audit_sample",
     "certify",
     "engines",
     "expression_lf",
+    "fill_labels",
     "jury",
     "keyword_lf",
     "label_model",
@@ -74,10 +81,12 @@ __all__ = [
     "lookup_lf",
     "read_votes",
     "regex_lf",
+    "soft",
     "threshold_lf",
 ]
 
 _HOMES = {  # module: the public names that it holds
+    "classify": "Classifier fill_labels",
     "errors": "HyperlabelError MissingExtraError NotFittedError ParameterError ProjectError "
     "VotesError VotesWarning WeightsError",
     "labels": "Labels",
@@ -85,11 +94,12 @@ _HOMES = {  # module: the public names that it holds
     "labeling_function lookup_lf regex_lf threshold_lf",
     "lf.analysis": "LFAnalysis",
     "models": "HyperLabelModel LabelModel label_model label_models load",
+    "outcomes": "NOT any_of soft",
     "panel": "jury",
     "patterns": "Patterns",
     "read": "read_votes",
     "studio": "Project",
-    "trust": "audit_sample certify",
+    "trust": "advise audit_sample certify",
     "votes": "ABSTAIN Votes",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -24,6 +24,7 @@ _HEADS = {  # column of the summary -> what stands over it, in as few letters as
     "conflicts": "con-\nflicts",
     "precision": "preci-\nsion",
     "estimated_accuracy": "est.\nacc.",
+    "alone": "alone",
     "label_changes": "changed\nlabels",
 }
 _NAME_WIDTH = 28  # letters of an LF's name that stay in one line
@@ -120,6 +121,7 @@ def print_totals(analysis: LFAnalysis) -> None:
         f"{shares[0]:.1%} of the items have votes, {shares[1]:.1%} two or more, {shares[2]:.1%} votes that conflict"
     )
     say("est. acc.: share of the LF's votes that are the model's label; changed labels: when the LF is left out")
+    say("alone: share of the LF's votes that no other LF votes beside; where it is high, est. acc. says little")
     looked_at = analysis.leave_one_out().n_items
     if looked_at < n:
         say(f"changed labels are estimated from {looked_at:,} items drawn at random")

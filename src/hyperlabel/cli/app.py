@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import hyperlabel
+from hyperlabel.cli.advise import advise
 from hyperlabel.cli.analyze import analyze
 from hyperlabel.cli.audit import audit
 from hyperlabel.cli.certify import certify
@@ -19,6 +20,7 @@ from hyperlabel.cli.jury import jury
 from hyperlabel.cli.label import label
 from hyperlabel.cli.options import spread
 from hyperlabel.cli.report import report
+from hyperlabel.cli.studio import studio
 from hyperlabel.cli.suggest import suggest
 from hyperlabel.cli.train import train
 from hyperlabel.errors import ParameterError
@@ -26,7 +28,10 @@ from hyperlabel.errors import ParameterError
 app = typer.Typer(
     pretty_exceptions_enable=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
 )
-for command in (label, fit, export, analyze, report, compare, suggest, audit, certify, jury, train, demo):
+for command in (
+    *(label, fit, export, analyze, report, compare, suggest, advise, audit, certify, jury),
+    *(studio, train, demo),
+):
     app.command()(spread(command))
 
 

@@ -1,6 +1,6 @@
 """Labeling a table, in memory or by an engine."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,10 +10,12 @@ import polars as pl
 from rich.table import Table as Shown
 
 from hyperlabel.added import add_labels
+from hyperlabel.cli.filling import Filling, describe_sources
 from hyperlabel.cli.tables import Selection, Source, match_classes, read_labels, read_source, scan_labels, wide_columns
-from hyperlabel.cli.terminal import console
+from hyperlabel.cli.terminal import console, progress
 from hyperlabel.columns import VoteColumns, choose_columns
 from hyperlabel.errors import warn_of_votes
+from hyperlabel.labels import Labels
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
 from hyperlabel.printable import printable
@@ -38,6 +40,7 @@ class Labeling:
         engine: Where to work: `memory`, or the name of an engine.
         probabilities: Whether to add the probabilities of all classes.
         metric: What labels are to be good at.
+        filling: From what items without votes get labels, if they do.
     """
 
     model: LabelModel
@@ -48,6 +51,7 @@ class Labeling:
     engine: str = "memory"
     probabilities: bool = False
     metric: Metric = "accuracy"
+    filling: Filling | None = None
 
     @cached_property
     def source(self) -> Source:
@@ -84,7 +88,8 @@ class Labeling:
 
     @property
     def _labels(self) -> list[str]:
-        return [] if self.gold is None else [self.gold]
+        gold = [] if self.gold is None else [self.gold]
+        return gold if self.filling is None else [*gold, *self.filling.columns(self.table)]
 
     @cached_property
     def _known(self) -> object:
@@ -101,31 +106,54 @@ class Labeling:
 
     def prepare(self) -> None:
         """Do all that may fail or be warned of before anything is written."""
-        if self.n_rows:
-            _ = self.fitted
+        with progress("reading votes"):
+            if self.n_rows:
+                _ = self.fitted if self.filling is None else self._filled
 
     @property
     def n_rows(self) -> int:
         """Number of items."""
         return self.source.votes.n_items if self.engine == "memory" else self.work.n_rows
 
+    @property
+    def _labeled(self) -> Labels:
+        """The labels of votes and gold."""
+        labels = self.fitted.label(self.source.votes, self.metric)
+        if self.gold is None:
+            return labels
+        _, known = self.source.votes.with_classes(labels.classes).with_labels(self._known, "gold")
+        return labels.with_gold(known)
+
+    @cached_property
+    def _filled(self) -> Labels:
+        """The labels of votes and gold, and of texts or features where there are none."""
+        assert self.filling is not None
+        return self.filling.label(self.fitted, self.source, self.table, self._known, self.metric)
+
+    @property
+    def sources(self) -> list[str]:
+        """Where labels come from, in one line, if not all come from votes."""
+        return [] if self.filling is None or not self.n_rows else [describe_sources(self._filled)]
+
     def _in_memory(self) -> pl.DataFrame:
         """The table with the columns that labeling adds."""
-        labels = self.fitted.label(self.source.votes, self.metric)
-        if self.gold is not None:
-            _, known = self.source.votes.with_classes(labels.classes).with_labels(self._known, "gold")
-            labels = labels.with_gold(known)
+        labels = self._labeled if self.filling is None else self._filled
         frame: pl.DataFrame = add_labels(self.source.frame, labels, probabilities=self.probabilities)
         return frame
 
     def write(self, out: str) -> pl.LazyFrame:
         """Label, and write the result; gives its column of labels, read when needed."""
         if self.engine not in ("memory", "polars"):
-            self.work.write(Path(out), self.metadata)
+            with progress("labeling"):
+                self.work.write(Path(out), self.metadata)
             return scan_labels(out)
         result = self._in_memory() if self.engine == "memory" else self.work.frame
-        write_table(result, out, metadata=self.metadata, argument="--out")
-        return result.lazy().select("label") if out == "-" else scan_labels(out)
+        if out == "-":  # rows themselves show that work goes on
+            write_table(result, out, metadata=self.metadata, argument="--out")
+            return result.lazy().select("label")
+        with progress("labeling", self.n_rows) as advance:
+            write_table(watched(result.lazy(), advance), out, metadata=self.metadata, argument="--out")
+        return scan_labels(out)
 
     @property
     def taken(self) -> VoteColumns:
@@ -136,8 +164,22 @@ class Labeling:
     def metadata(self) -> dict[str, str]:
         """What results say of themselves: what the input said, and where the labels come from."""
         own = {} if self.table is None else dict(self.table.metadata)
-        options = {"metric": self.metric, "gold": self.gold, "source": self.votes}
+        options: dict[str, Any] = {"metric": self.metric, "gold": self.gold, "source": self.votes}
+        if self.filling is not None:
+            options |= {name: value for name, value in vars(self.filling).items() if value}
         return own | provenance(self.fitted if self.n_rows else self.model, options)
+
+
+def watched(frame: pl.LazyFrame, advance: Callable[[int], None]) -> pl.LazyFrame:
+    """The same rows, told by number whenever some have passed; as they are where nobody looks."""
+    if not console.is_terminal:
+        return frame
+
+    def tell(batch: pl.DataFrame) -> pl.DataFrame:
+        advance(batch.height)
+        return batch
+
+    return frame.map_batches(tell, schema=frame.collect_schema(), streamable=True)
 
 
 def count_labels(labels: pl.LazyFrame) -> dict[Any, int]:

@@ -13,6 +13,7 @@ from hyperlabel.columns import VoteColumns, choose_columns
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.frames import Column
 from hyperlabel.models import LabelModel
+from hyperlabel.outcomes import Outcomes
 from hyperlabel.printable import printable
 from hyperlabel.read import number_texts, read_votes
 from hyperlabel.tables import Table, check_folder_target, check_target, read_table
@@ -35,6 +36,9 @@ class Selection:
         delimiter: The separator of a csv; None to find it.
         encoding: The encoding of a text table; None to find it.
         abstain: Values that abstain; None for the usual ones.
+        drop: Columns that are no LFs, as they were typed.
+        scores: Columns of scores, as names or patterns; None if there are none.
+        like: Where the scores of a fitted model are cut.
     """
 
     lfs: list[str] | None = None
@@ -44,6 +48,9 @@ class Selection:
     delimiter: str | None = None
     encoding: str | None = None
     abstain: Sequence[Hashable] | None = None
+    drop: list[str] | None = None
+    scores: list[str] | None = None
+    like: Outcomes | None = None
 
     @classmethod
     def parse(cls, options: TableOptions) -> "Selection":
@@ -52,14 +59,18 @@ class Selection:
         >>> Selection.parse(TableOptions(lfs=["lf_*"], abstain="skip,9")).abstain
         [-1, 'skip', '9', 9]
         """
-        if options.lfs and options.long is not None:
+        wide = "--lfs" if options.lfs else "--drop" if options.drop else None
+        if wide is not None and options.long is not None:
             raise ParameterError(
-                "--lfs and --long are both given; expected --lfs for a wide table, --long for a long one"
+                f"{wide} and --long are both given; expected {wide} for a wide table, --long for a long one"
             )
         long, classes = split_names(options.long, "--long"), split_names(options.classes, "--classes")
         separator = "\t" if options.delimiter in ("\\t", "tab") else options.delimiter
         abstain = None if options.abstain is None else _abstentions(split_names(options.abstain, "--abstain") or [])
-        return cls(options.lfs or None, long, classes, True, separator, options.encoding, abstain)
+        scores, drop = split_names(options.scores, "--scores"), options.drop or None
+        if scores is not None and long is not None:
+            raise ParameterError("--scores and --long are both given; hyperlabel jury reads scores of a long table")
+        return cls(options.lfs or None, long, classes, True, separator, options.encoding, abstain, drop, scores)
 
     def lfs_among(self, columns: Sequence[str]) -> list[str] | None:
         """The LFs as names or patterns: one option is split at commas, unless a column has that very name.
@@ -68,9 +79,15 @@ class Selection:
         >>> selection.lfs_among(["a", "b"]), selection.lfs_among(["a,b"])
         (['a', 'b'], ['a,b'])
         """
-        if self.lfs is None or len(self.lfs) > 1 or self.lfs[0] in columns:
-            return self.lfs
-        return split_names(self.lfs[0], "--lfs")
+        return _split_typed(self.lfs, columns, "--lfs")
+
+    def dropped_among(self, columns: Sequence[str]) -> list[str]:
+        """The columns that are no LFs, typed as `lfs_among`."""
+        typed = _split_typed(self.drop, columns, "--drop")
+        try:
+            return [] if typed is None else list(choose_columns(columns, typed))
+        except VotesError as error:
+            raise VotesError(f"--drop: {error}") from error
 
     def of_model(self, model: LabelModel) -> "Selection":
         """The same, with the LFs and classes of a model where it knows them and nothing was typed."""
@@ -78,9 +95,18 @@ class Selection:
         names = model.lf_names_ if fitted and self.lfs is None and self.long is None else None
         classes = model.classes_.tolist() if fitted else model.classes
         selection = self if names is None else replace(self, lfs=list(names))
+        if fitted and names is not None and model.outcomes_ is not None and model.outcomes_.cuts:
+            selection = replace(selection, like=model.outcomes_)
         if classes is None or self.classes is not None:
             return selection
         return replace(selection, classes=classes, as_typed=False)
+
+
+def _split_typed(typed: list[str] | None, columns: Sequence[str], option: str) -> list[str] | None:
+    """Names or patterns: one option is split at commas, unless a column has that very name."""
+    if typed is None or len(typed) > 1 or typed[0] in columns:
+        return typed
+    return split_names(typed[0], option)
 
 
 def _abstentions(texts: list[str]) -> list[Hashable]:
@@ -110,7 +136,10 @@ class Source:
         votes = self.votes
         if votes.origin.columns is not None:
             return votes.origin.columns
-        counts = np.bincount(votes.rows.vote, minlength=votes.n_classes).tolist()
+        cast = votes.rows.vote
+        if votes.outcomes is not None:
+            cast = np.append(np.arange(votes.n_classes), votes.outcomes.main)[cast]
+        counts = np.bincount(cast[cast >= 0], minlength=votes.n_classes).tolist()
         empty = votes.n_items * votes.n_lfs - len(votes.rows.vote)
         abstained = {None: empty} if empty else {}
         return VoteColumns(votes.lf_names, self.ignored, dict(zip(votes.classes, counts, strict=True)), abstained)
@@ -136,6 +165,8 @@ def read_source(votes: str, table: Table | None, selection: Selection, labels: S
     frame = table.collect()
     if selection.long is not None:
         return _open_long(frame, selection, labels, written=table.kind == "csv")
+    if selection.scores is not None or selection.like is not None:
+        return _open_scores(frame, selection)
     lfs, others = wide_columns(table, selection, labels)
     columns = list(choose_columns(frame.columns, lfs, others))
     numbered = number_texts(frame.lazy(), columns).collect() if table.kind == "csv" else frame
@@ -149,7 +180,7 @@ def wide_columns(table: Table, selection: Selection, labels: Sequence[str] = ())
 
     Columns that folders stand for are LFs only if they are named; gold and truth never are.
     """
-    named = selection.lfs_among(table.columns)
+    named, labels = selection.lfs_among(table.columns), [*labels, *selection.dropped_among(table.columns)]
     if named is None:
         return None, [*labels, *table.hive]
     return [name for name in choose_columns(table.columns, named) if name not in labels], [*labels]
@@ -159,11 +190,31 @@ def _open_array(path: Path, selection: Selection) -> Source:
     """Votes of an array or a WRENCH folder, which have no columns that an option could name."""
     classes = _numbers(selection.classes) if selection.as_typed else selection.classes
     votes = read_votes(path, classes=classes)
-    unusable = "--lfs" if selection.lfs else "--long" if selection.long else "--abstain" if selection.abstain else None
+    typed = {"--lfs": selection.lfs, "--drop": selection.drop, "--long": selection.long, "--abstain": selection.abstain}
+    unusable = next((option for option, value in typed.items() if value), None)
     if unusable is not None:
         raise ParameterError(f"{unusable} is about columns, and '{path}' has none; leave {unusable} out")
     items = np.arange(votes.n_items) if votes.items is None else votes.items
     return Source(votes, pl.DataFrame({"id": items}), "id")
+
+
+def _open_scores(frame: pl.DataFrame, selection: Selection) -> Source:
+    """Votes of a table in which some LFs, or all, give scores."""
+    key = "id" if "id" in frame.columns else None
+    if selection.like is not None:
+        assert selection.lfs is not None  # those of the model
+        assert selection.classes is not None
+        votes = Votes.read_like(frame, selection.lfs, selection.classes, selection.like, key)
+        return Source(votes, frame, key, tuple(name for name in frame.columns if name not in votes.lf_names))
+    if selection.classes is None:
+        raise ParameterError("--scores is given without --classes; expected the classes, from low scores to high ones")
+    names = choose_columns(frame.columns, selection.scores)
+    votes = Votes.from_scores(frame, classes=selection.classes, lfs=names, item=key)
+    lfs = selection.lfs_among(frame.columns)
+    if lfs is not None:
+        voting = number_texts(frame.lazy(), choose_columns(frame.columns, lfs)).collect()
+        votes = votes.join(Votes.from_frame(voting, lfs=lfs, item=key, classes=selection.classes))
+    return Source(votes, frame, key, tuple(name for name in frame.columns if name not in votes.lf_names))
 
 
 def _open_long(frame: pl.DataFrame, selection: Selection, labels: Sequence[str], *, written: bool) -> Source:
@@ -242,6 +293,8 @@ def _obstacle(votes: str, table: Table | None, selection: Selection, gold: str |
     """What engines cannot do, if it was asked for."""
     if table is None:
         return f"the array '{votes}'"
+    if selection.scores is not None or selection.like is not None:
+        return "--scores"
     if selection.long is not None:
         return "--long"
     return None if gold is None or gold in table.columns else f"--gold {gold}, which is no column of '{votes}'"

@@ -46,7 +46,7 @@ def match_gold(evidence: Evidence, votes: VoteTable, gold: NDArray[np.int64]) ->
     items, seen = weighted.sum(1, keepdims=True), votes.layout.sum_by_node(weighted)
     votes_per_item = gold.sum(1) @ (evidence.factors(votes) * votes.size) / known.sum()
     for _ in range(GOLD_ROUNDS):
-        expected = votes.layout.sum_by_node(items * evidence.beliefs(votes))
+        expected = votes.layout.sum_by_node(items * evidence.beliefs(votes, np.float64))
         missed = np.log((seen + GOLD_PRIOR) / (expected + GOLD_PRIOR))
         missed -= missed.mean(1, keepdims=True)
         evidence = replace(evidence, table=evidence.table + missed / votes_per_item)
@@ -72,7 +72,7 @@ class Shares:
         -> (k,) items of each class, as expected; (m, k) right votes of each LF for each class, if accuracies are
         known; () what evidence is multiplied by, over all votes.
         """
-        items = evidence.beliefs(votes)
+        items = evidence.beliefs(votes, np.float64)
         scale_rows(items, votes.counts)
         right = np.zeros(0)
         if self.accuracies is not None:

@@ -1,0 +1,105 @@
+"""A multi-layer perceptron on numeric features."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from hyperlabel.classify.base import BaseClassifier, State, cross_entropy
+from hyperlabel.classify.descent import Plan, descend, find_device
+from hyperlabel.classify.inputs import Examples, Inputs, check_width, to_features
+from hyperlabel.errors import ParameterError
+
+
+@dataclass
+class MLP(BaseClassifier):
+    """A multi-layer perceptron with rectified units, trained with AdamW on standardized features.
+
+    Args:
+        batch_size: Items a step.
+        lr: Learning rate.
+        weight_decay: Weight decay of AdamW.
+        layers: Linear layers; the paper's 2 make one hidden layer.
+        hidden: Units of a hidden layer.
+        epochs: At most this many passes over the items.
+        patience: With validation, stop after this many epochs without a lower loss on it.
+        seed: For the first weights and the order of the items.
+        device: Where torch computes; by default a GPU if there is one.
+
+    >>> features = np.array([[-1.0], [-2.0], [1.0], [2.0]])
+    >>> probabilities = np.array([[0.7, 0.3], [0.9, 0.1], [0.2, 0.8], [0.1, 0.9]])
+    >>> MLP(lr=0.01).fit(features, probabilities).predict([[-3.0], [3.0]]).tolist()
+    [0, 1]
+    """
+
+    batch_size: int = 128
+    lr: float = 1e-3
+    weight_decay: float = 1e-4
+    layers: int = 2
+    hidden: int = 100
+    epochs: int = 100
+    patience: int = 5
+    seed: int = 0
+    device: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("layers", "hidden"):
+            if getattr(self, name) < 1:
+                raise ParameterError(f"{name} is {getattr(self, name)}; expected at least 1")
+        self._plan()
+
+    def _plan(self) -> Plan:
+        return Plan(self.lr, self.weight_decay, self.batch_size, self.epochs, self.patience)
+
+    def _fit(self, examples: Examples, validation: Examples | None) -> None:
+        features = to_features(examples.inputs)
+        spread = features.std(0)
+        self._mean, self._spread = features.mean(0), np.where(spread > 0, spread, 1.0)
+        inputs = self._scale(features)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            self._net = self._new_net(features.shape[1], examples.probabilities.shape[1])
+
+            def judge() -> float:
+                assert validation is not None
+                return cross_entropy(validation.probabilities, self._probabilities(validation.inputs))
+
+            descend(
+                self._net,
+                lambda index: self._net(inputs[index.to(inputs.device)]),
+                examples.probabilities,
+                self._plan(),
+                judge if validation is not None else None,
+            )
+
+    def _new_net(self, q: int, k: int) -> nn.Module:
+        widths = [q, *[self.hidden] * (self.layers - 1), k]
+        parts: list[nn.Module] = []
+        for into, out in zip(widths[:-1], widths[1:], strict=True):
+            parts += [nn.Linear(into, out), nn.ReLU()]
+        return nn.Sequential(*parts[:-1]).to(find_device(self.device))
+
+    def _scale(self, features: NDArray[np.float64]) -> Tensor:
+        """(n, q) features as the network takes them."""
+        scaled = (features - self._mean) / self._spread
+        return torch.as_tensor(scaled, dtype=torch.float32, device=find_device(self.device))
+
+    @torch.no_grad()
+    def _probabilities(self, inputs: Inputs) -> NDArray[np.float64]:
+        features = to_features(inputs)
+        check_width(features, len(self._mean))
+        self._net.eval()
+        return self._net(self._scale(features)).double().softmax(1).cpu().numpy()  # type: ignore[no-any-return]
+
+    def _state(self) -> State:
+        net = {f"net.{name}": value.cpu().numpy() for name, value in self._net.state_dict().items()}
+        return State({"mean": self._mean, "spread": self._spread, **net})
+
+    def _restore(self, state: State) -> None:
+        self._mean, self._spread = state.arrays["mean"], state.arrays["spread"]
+        weights = {name[4:]: torch.as_tensor(value) for name, value in state.arrays.items() if name.startswith("net.")}
+        last = max(weights, key=lambda name: int(name.partition(".")[0]))  # its bias or weight: k rows
+        self._net = self._new_net(len(self._mean), len(weights[last]))
+        self._net.load_state_dict(weights)
