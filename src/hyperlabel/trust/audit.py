@@ -110,8 +110,8 @@ def _find_strata(model: LabelModel, votes: object, gold: object, strata: int) ->
 
 
 def _share_out(n: int, sizes: NDArray[np.integer]) -> NDArray[np.int64]:
-    """How many items each stratum gives: half as many per item as the stratum before. (h,) -> (h,)."""
-    takes = np.zeros(len(sizes), np.int64)
+    """How many items each stratum gives: two, and half as many per item as the stratum before. (h,) -> (h,)."""
+    takes: NDArray[np.int64] = np.minimum(sizes, 2 if 2 * len(sizes) <= n else 0).astype(np.int64)
     weights = sizes * 0.5 ** np.arange(len(sizes))
     while takes.sum() < n:  # a stratum that is drawn whole gives the rest to the others
         left = sizes - takes
