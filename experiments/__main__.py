@@ -289,11 +289,16 @@ def run_advice(data: Data = DATA, out: Table = None) -> None:
 
 
 @app.command("certify")
-def run_certify(data: Data = DATA, out: Table = None) -> None:
+def run_certify(
+    data: Data = DATA,
+    out: Table = None,
+    strata: Annotated[int, Option(metavar="NUMBER", help="Strata of confidence that gold is drawn in.")] = 1,
+    draws: Annotated[int, Option(metavar="NUMBER", help="Samples of gold for each set.")] = 1000,
+) -> None:
     """How often certificates are broken, and what they accept."""
     from experiments import certify
 
-    show_result(certify.run_certify(data), out)
+    show_result(certify.run_certify(data, strata, draws), out)
 
 
 @app.command("estimate")

@@ -22,6 +22,7 @@ from hyperlabel.metrics import f1
 from hyperlabel.trust.estimates import Estimates, GoldSample, estimate_sample, observe, predict_quantities
 from hyperlabel.trust.prediction_powered import Strata
 from hyperlabel.trust.sequence import Ranking, search
+from hyperlabel.trust.strata import share_out, strata_of
 
 DRAWS, GOLD = 1000, 200
 ERRORS = (0.05, 0.1, 0.2)
@@ -51,6 +52,12 @@ class Judged:
         """Places of random gold items."""
         return np.random.default_rng(seed).choice(len(self.truth), self.n_gold, replace=False)
 
+    def draw_strata(self, seed: int, stratum: NDArray[np.int64]) -> NDArray[np.intp]:
+        """Places of random gold items, drawn as `audit_sample` does in several strata."""
+        rng, takes = np.random.default_rng(seed), share_out(self.n_gold, np.bincount(stratum)).tolist()
+        drawn = [rng.permutation(np.flatnonzero(stratum == h))[:take] for h, take in enumerate(takes)]
+        return np.concatenate(drawn)
+
 
 def judge(each: DataSet) -> Judged:
     """The labels that the default model gives a set."""
@@ -59,19 +66,19 @@ def judge(each: DataSet) -> Judged:
     return Judged(each.name, each.k, labels, each.truth[known])
 
 
-def certify(judged: Judged, error: float, draws: int = DRAWS) -> tuple[float, float, float]:
-    """Shares: of draws whose certificate is broken, of draws with one, of items accepted, in the mean."""
-    labels, wrong = judged.labels, judged.wrong
-    ranking = Ranking.of(labels.confidence, labels.best >= 0, np.zeros(len(labels), np.int64))
+def certify(judged: Judged, error: float, strata: int = 1, draws: int = DRAWS) -> tuple[float, float]:
+    """Shares: of draws whose certificate is broken, and of items accepted, in the mean."""
+    labels, wrong, stratum = judged.labels, judged.wrong, strata_of(judged.labels, strata)
+    ranking = Ranking.of(labels.confidence, labels.best >= 0, stratum)
     errors = np.cumsum(np.bincount(ranking.level[ranking.level >= 0], wrong[ranking.level >= 0]))
     broken, shares = [], []
     for seed in range(draws):
-        gold = judged.draw(seed)
+        gold = judged.draw(seed) if strata == 1 else judged.draw_strata(seed, stratum)
         best = search(ranking.steps(gold, wrong[gold]), error, 1 - CONFIDENCE)
         items = 0 if best is None else best.total.items
         shares.append(items / len(labels))
         broken.append(best is not None and errors[best.level] > error * items)
-    return float(np.mean(broken)), float(np.mean(np.array(shares) > 0)), float(np.mean(shares))
+    return float(np.mean(broken)), float(np.mean(shares))
 
 
 def estimate(judged: Judged, draws: int = DRAWS) -> dict[str, tuple[float, float, float]]:
@@ -103,13 +110,13 @@ def _cover(found: list[Estimates], name: str, exact: float) -> tuple[float, floa
     return with_model, alone, float(1 - widths[0] / widths[1])
 
 
-def run_certify(data: Path) -> str:
+def run_certify(data: Path, strata: int = 1, draws: int = DRAWS) -> str:
     """Certificates by set, for several errors."""
     rows = []
     for each in load_datasets(data):
         judged = judge(each)
-        cells = [certify(judged, error) for error in ERRORS]
-        figures = [f"{100 * value:.1f}" for cell in cells for value in (cell[0], cell[2])]
+        cells = [certify(judged, error, strata, draws) for error in ERRORS]
+        figures = [f"{100 * value:.1f}" for cell in cells for value in cell]
         rows.append(
             [judged.name, f"{len(judged.truth):,}", str(judged.n_gold), f"{100 * judged.wrong.mean():.1f}", *figures]
         )

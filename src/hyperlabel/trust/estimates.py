@@ -106,7 +106,7 @@ class Estimates:
 
 
 def estimate(
-    model: LabelModel,
+    model: LabelModel | Labels,
     votes: object,
     gold: object,
     confidence: float = 0.9,
@@ -122,8 +122,9 @@ def estimate(
     on public sets they hold from 100 gold items on (docs/trust.md).
 
     Args:
-        model: The label model. One that is not fitted reads these votes, as a copy.
-        votes: The votes.
+        model: The label model. One that is not fitted reads these votes, as a copy. Or labels that were made without
+            this gold, such as those of `fill_labels`.
+        votes: The votes; they may be None beside labels.
         gold: True classes of items that were drawn at random, as for `certify`; at least 10.
         confidence: How sure each interval is to hold the truth.
         learn: What a model that is not fitted may learn from, as for `certify`.
