@@ -21,6 +21,7 @@ from hyperlabel.cli.jury import jury
 from hyperlabel.cli.label import label
 from hyperlabel.cli.options import spread
 from hyperlabel.cli.report import report
+from hyperlabel.cli.studio import studio
 from hyperlabel.cli.suggest import suggest
 from hyperlabel.cli.train import train
 from hyperlabel.errors import ParameterError
@@ -29,20 +30,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
 )
 for command in (
-    label,
-    fit,
-    export,
-    analyze,
-    report,
-    compare,
-    suggest,
-    advise,
-    audit,
-    certify,
-    estimate,
-    jury,
-    train,
-    demo,
+    *(label, fit, export, analyze, report, compare, suggest, advise, audit, certify, estimate, jury),
+    *(studio, train, demo),
 ):
     app.command()(spread(command))
 

@@ -27,7 +27,7 @@ from hyperlabel.studio.candidates import Candidate, ideas_of_item, ideas_of_sele
 from hyperlabel.studio.data import Data, complete
 from hyperlabel.studio.figures import Moment, list_lfs, take_moment
 from hyperlabel.studio.find import By, Filter, find_rows, next_rows
-from hyperlabel.studio.finish import write_labels, write_report
+from hyperlabel.studio.finish import write_certificate, write_labels, write_report
 from hyperlabel.studio.folder import GOLD, SETTINGS, Folder, GoldLabel, Settings, read_gold, write_gold
 from hyperlabel.studio.source import HEADER, Source
 from hyperlabel.studio.source import NAME as LFS
@@ -457,6 +457,19 @@ class Project:
     def save_report(self, path: str | Path) -> None:
         """Write the report, one HTML page, about the rows that are explored."""
         write_report(self.data, self.standing, self.truth, Path(path))
+
+    def save_certificate(self, path: str | Path, *, error: float = 0.05, confidence: float = 0.9) -> str:
+        """Write which labels can be relied on, by the gold of items that were picked at random; returns the sentence.
+
+        Args:
+            path: A text file.
+            error: The largest share of wrong labels among those accepted.
+            confidence: How sure this is to be.
+        """
+        picked = np.zeros(self.data.n, bool)
+        drawn = (item for item, known in self.state.gold.items() if known.picked == "random")
+        picked[[self.data.row_of[item] for item in drawn if item in self.data.row_of]] = True
+        return write_certificate(self.standing, picked, Path(path), error, confidence)
 
 
 def _encode(answer: Answer, name: str, classes: Classes) -> Ints:
