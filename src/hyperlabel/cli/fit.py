@@ -27,7 +27,7 @@ def fit(
     from hyperlabel.cli.labeling import Labeling
     from hyperlabel.cli.models import make_model, state_model
     from hyperlabel.cli.summary import Summary
-    from hyperlabel.cli.tables import Selection, choose_engine, open_table
+    from hyperlabel.cli.tables import Selection
     from hyperlabel.cli.terminal import log, progress, say, say_warnings, set_manner
     from hyperlabel.metrics import check_metric
     from hyperlabel.printable import printable
@@ -41,10 +41,8 @@ def fit(
         raise ParameterError(f"--model is '{modeling.model}', which is fitted already; name a label model such as hlm2")
     estimator = state_model(modeling, selection.classes)
     with say_warnings(strict=manner.strict) as said:
-        table = open_table(votes, selection)
-        chosen = choose_engine(engine, votes, table, selection, modeling.gold)
-        log.info("fitting %s on %s, engine %s", modeling.model, votes, chosen)
-        task = Labeling(estimator, votes, table, selection.of_model(estimator), modeling.gold, chosen, metric=wanted)
+        task = Labeling.open(estimator, votes, selection, modeling.gold, engine, metric=wanted)
+        log.info("fitting %s on %s, engine %s", modeling.model, votes, task.engine)
         with progress("reading votes"):
             fitted = task.fitted
         said.lines.append(task.taken.describe())

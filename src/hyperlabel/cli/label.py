@@ -52,7 +52,7 @@ def label(
     from hyperlabel.cli.labeling import Labeling, count_labels, print_label_counts
     from hyperlabel.cli.models import state_model
     from hyperlabel.cli.summary import Summary
-    from hyperlabel.cli.tables import Selection, check_output, choose_engine, is_empty, open_table
+    from hyperlabel.cli.tables import Selection, check_output
     from hyperlabel.cli.terminal import log, say, say_warnings, set_manner
     from hyperlabel.metrics import check_metric
     from hyperlabel.printable import printable
@@ -63,20 +63,13 @@ def label(
         raise ParameterError(f"--tie-break is '{tie_break}'; expected first, abstain or random")
     wanted = check_metric(modeling.metric, "--metric")
     selection = Selection.parse(reading)
-    if out in (None, "-") and engine in ("duckdb", "spark", "dask"):
-        raise ParameterError(f"--engine {engine} writes parquet; name a file with --out")
-    check_output(out, folder=engine in ("spark", "dask"))
+    check_output(out, engine)
     filling = Filling.parse(text, features, combine, engine)
     estimator = state_model(modeling, selection.classes, tie_break=tie_break, seed=seed)
     with say_warnings(strict=manner.strict) as said:
-        table = open_table(votes, selection)
-        gold = None if is_empty(table) else modeling.gold  # no item could have it
-        chosen = choose_engine(engine if filling is None else "memory", votes, table, selection, gold)
-        if chosen == "memory" and is_empty(table) and selection.long is None:
-            chosen = "polars"  # memory reads votes, and there are none
-        log.info("labeling %s by %s, engine %s", votes, modeling.model, chosen)
-        known = selection.of_model(estimator)
-        task = Labeling(estimator, votes, table, known, gold, chosen, probabilities, wanted, filling)
+        where = engine if filling is None else "memory"
+        task = Labeling.open(estimator, votes, selection, modeling.gold, where, probabilities, wanted, filling)
+        log.info("labeling %s by %s, engine %s", votes, modeling.model, task.engine)
         task.prepare()
         summary.add_taken(task.taken)
         said.lines += [task.taken.describe(), *task.sources]

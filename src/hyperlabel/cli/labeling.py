@@ -11,7 +11,18 @@ from rich.table import Table as Shown
 
 from hyperlabel.added import add_labels
 from hyperlabel.cli.filling import Filling, describe_sources
-from hyperlabel.cli.tables import Selection, Source, match_classes, read_labels, read_source, scan_labels, wide_columns
+from hyperlabel.cli.tables import (
+    Selection,
+    Source,
+    choose_engine,
+    is_empty,
+    match_classes,
+    open_table,
+    read_labels,
+    read_source,
+    scan_labels,
+    wide_columns,
+)
 from hyperlabel.cli.terminal import console, progress
 from hyperlabel.columns import VoteColumns, choose_columns
 from hyperlabel.errors import warn_of_votes
@@ -52,6 +63,28 @@ class Labeling:
     probabilities: bool = False
     metric: Metric = "accuracy"
     filling: Filling | None = None
+
+    @classmethod
+    def open(
+        cls,
+        model: LabelModel,
+        votes: str,
+        selection: Selection,
+        gold: str | None,
+        engine: str,
+        *more: Any,
+        **options: Any,
+    ) -> "Labeling":
+        """Open the table of votes and choose where to work; the arguments are those of the class.
+
+        An empty table, which is labeled all the same, has no votes that memory could read, and no item to have gold.
+        """
+        table = open_table(votes, selection)
+        empty = table is not None and selection.long is None and is_empty(table)
+        known = None if empty else gold
+        chosen = choose_engine(engine, votes, table, selection, known)
+        chosen = "polars" if empty and chosen == "memory" else chosen
+        return cls(model, votes, table, selection.of_model(model), known, chosen, *more, **options)
 
     @cached_property
     def source(self) -> Source:

@@ -300,10 +300,8 @@ def _obstacle(votes: str, table: Table | None, selection: Selection, gold: str |
     return None if gold is None or gold in table.columns else f"--gold {gold}, which is no column of '{votes}'"
 
 
-def is_empty(table: Table | None) -> bool:
+def is_empty(table: Table) -> bool:
     """Whether a table has no rows."""
-    if table is None:
-        return False
     with table.reading():
         return not table.lazy().head(1).collect(engine="streaming").height
 
@@ -395,11 +393,13 @@ def _row_numbers(ids: pl.Series, source: Source, name: str) -> list[int | None]:
     return [place.get(value) for value in ids]
 
 
-def check_output(out: str | None, *, folder: bool = False) -> None:
-    """Refuse a result that cannot be written, before any work is done; some engines write a folder."""
+def check_output(out: str | None, engine: str = "memory") -> None:
+    """Refuse a result that cannot be written, or not by an engine, before any work is done."""
+    if out in (None, "-") and engine in ("duckdb", "spark", "dask"):
+        raise ParameterError(f"--engine {engine} writes parquet; name a file with --out")
     if out is None:
         return
-    if folder:
+    if engine in ("spark", "dask"):
         check_folder_target(out, "--out")
     else:
         check_target(out, "--out")
