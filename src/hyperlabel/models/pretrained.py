@@ -138,7 +138,7 @@ class HyperLabelModel(LabelModel):
                 )
         stated = self.lf_accuracies
         accuracies = None if stated is None else read_accuracies(stated, patterns.lf_names, patterns.n_lfs)
-        return load_network(self.weights_, self._stated_balance(), accuracies)
+        return load_network(self.weights_, self._stated_balance, accuracies)
 
     def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
         """As for all label models, and the weights: a file is complete without those of the package."""
