@@ -350,6 +350,21 @@ def run_state_speed(out: Table = None) -> None:
     show_result(state_speed.run(), out)
 
 
+@app.command("before_after")
+def run_before_after(
+    other: Annotated[Path, Option(metavar="FOLDER", help="The src of another version of the package.")],
+    data: Data = DATA,
+    out: Table = None,
+) -> None:
+    """Time of whole `predict` of two versions of the package, on every set."""
+    from tempfile import TemporaryDirectory
+
+    from experiments import before_after
+
+    with TemporaryDirectory() as folder:
+        show_result(before_after.run(other, data, Path(folder)), out)
+
+
 @app.command("tables")
 def run_tables(out: Table = None) -> None:
     """Label models on rules for columns of public tables."""

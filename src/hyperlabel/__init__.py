@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     )
     from hyperlabel.lf.analysis import LFAnalysis
     from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models, load
+    from hyperlabel.outcomes import NOT, any_of, soft
     from hyperlabel.panel import jury
     from hyperlabel.patterns import Patterns
     from hyperlabel.read import read_votes
@@ -53,6 +54,7 @@ __all__ = [
     "LabelingFunction",
     "Labels",
     "MissingExtraError",
+    "NOT",
     "NotFittedError",
     "ParameterError",
     "Patterns",
@@ -63,6 +65,7 @@ __all__ = [
     "VotesWarning",
     "WeightsError",
     "advise",
+    "any_of",
     "apply_lfs",
     "audit_sample",
     "certify",
@@ -78,6 +81,7 @@ __all__ = [
     "lookup_lf",
     "read_votes",
     "regex_lf",
+    "soft",
     "threshold_lf",
 ]
 
@@ -90,6 +94,7 @@ _HOMES = {  # module: the public names that it holds
     "labeling_function lookup_lf regex_lf threshold_lf",
     "lf.analysis": "LFAnalysis",
     "models": "HyperLabelModel LabelModel label_model label_models load",
+    "outcomes": "NOT any_of soft",
     "panel": "jury",
     "patterns": "Patterns",
     "read": "read_votes",

@@ -15,6 +15,7 @@ from hyperlabel.errors import WeightsError
 from hyperlabel.labels import F1Rule
 from hyperlabel.models.seen import Seen
 from hyperlabel.networks import Gold
+from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns
 from hyperlabel.rows import Rows
 from hyperlabel.stated import by_name
@@ -68,7 +69,7 @@ def pack_seen(seen: Seen) -> tuple[Arrays, dict[str, Any]]:
         arrays |= seen.gold.to_arrays()
     names = None if seen.lf_names is None else list(seen.lf_names)
     header = {"classes": plain_classes(seen.classes), "lf_names": names, "n_lfs": seen.n_lfs, "n_gold": seen.n_gold}
-    return arrays, header
+    return arrays, header if seen.outcomes is None else {**header, "outcomes": seen.outcomes.to_header()}
 
 
 def unpack_seen(arrays: Arrays, header: dict[str, Any]) -> Seen:
@@ -82,10 +83,11 @@ def unpack_seen(arrays: Arrays, header: dict[str, Any]) -> Seen:
         raise ValueError("classes are missing")
     names, n_lfs = _read_names(header["lf_names"], header["n_lfs"])
     seen = Seen(classes, _read_active(arrays["active"], len(classes)), names, n_lfs)
-    seen = replace(seen, n_gold=operator.index(header["n_gold"]))
+    outcomes = Outcomes.from_header(header.get("outcomes"), len(classes))
+    seen = replace(seen, n_gold=operator.index(header["n_gold"]), outcomes=outcomes)
     if "f1" in arrays:
         seen = replace(seen, f1=_read_f1(arrays, len(classes)))
-    return replace(seen, gold=Gold.from_arrays(arrays, n_lfs, len(classes)))
+    return replace(seen, gold=Gold.from_arrays(arrays, n_lfs, len(classes), outcomes))
 
 
 def _read_names(names: Any, n_lfs: Any) -> tuple[tuple[str, ...] | None, int]:
@@ -115,11 +117,12 @@ def _read_f1(arrays: Arrays, k: int) -> F1Rule:
 
 
 def probe(seen: Seen) -> Patterns:
-    """Patterns on which all LFs vote for each class in turn: every number of a state is looked at once."""
+    """Patterns on which all LFs have each vote in turn: every number of a state is looked at once."""
     m, k = min(seen.n_lfs, _PROBED), len(seen.classes)
+    codes = k + (0 if seen.outcomes is None else len(seen.outcomes))
     lf = np.unique(np.concatenate([np.arange(m), np.arange(seen.n_lfs - m, seen.n_lfs)]))
-    rows = Rows(np.arange(k + 1) * len(lf), np.tile(lf, k), np.repeat(np.arange(k), len(lf)))
-    return Patterns(rows, np.ones(k, np.int64), seen.n_lfs, k, None, None, seen.classes)
+    rows = Rows(np.arange(codes + 1) * len(lf), np.tile(lf, codes), np.repeat(np.arange(codes), len(lf)))
+    return Patterns(rows, np.ones(codes, np.int64), seen.n_lfs, k, None, None, seen.classes, seen.outcomes)
 
 
 def with_prefix(arrays: Arrays, prefix: str) -> Arrays:

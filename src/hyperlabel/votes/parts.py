@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from hyperlabel.classes import ABSTAIN, Classes, state_classes
 from hyperlabel.doubts import warn_of_classes
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
+from hyperlabel.outcomes import Outcomes
 from hyperlabel.rows import Rows
 from hyperlabel.shown import show_some
 from hyperlabel.votes.items import Identity
@@ -97,6 +98,34 @@ def join_names(one: tuple[str, ...], more: tuple[str, ...], *, renumber: bool) -
     if twice:
         raise VotesError(f"both votes have the LF {twice[0]!r}; drop it from one of them, or rename it")
     return one + names
+
+
+def join_outcomes(
+    one: Any, more: Any, table: NDArray[np.int64], k: int
+) -> tuple[Outcomes | None, NDArray[np.int64] | None, NDArray[np.int64]]:
+    """The outcomes of two votes, and the numbers that their votes have among these and k classes.
+
+    Args:
+        one: Votes.
+        more: Other votes.
+        table: The number of each class of the other votes, -1 for one that is not there.
+        k: Number of classes of both.
+
+    Returns:
+        The outcomes, the numbers of the first votes (None if they stay), those of the others.
+    """
+    if one.outcomes is None and more.outcomes is None:
+        return None, None, table
+    other = None if more.outcomes is None else more.outcomes.with_classes(table, k)
+    if one.outcomes is None:
+        assert other is not None
+        return other, None, np.append(table, np.arange(len(other)) + k)
+    first = one.outcomes.with_classes(np.arange(one.n_classes), k)
+    own = np.append(np.arange(one.n_classes), np.arange(len(first)) + k)
+    if other is None:
+        return first, own, table
+    merged, place = first.merge(other)
+    return merged, own, np.append(table, place + k)
 
 
 def match_rows(one: Identity, more: Identity, rows: Rows) -> Rows:
