@@ -38,7 +38,7 @@ from hyperlabel.labels import (
 from hyperlabel.memory import check_memory
 from hyperlabel.metrics import Metric, check_metric
 from hyperlabel.metrics import score as score_labels
-from hyperlabel.models.packing import below, pack_params, pack_seen, probe, to_json, unpack_seen, with_prefix
+from hyperlabel.models.packing import below, pack_params, pack_seen, probes, to_json, unpack_seen, with_prefix
 from hyperlabel.models.parameters import Parameters
 from hyperlabel.models.seen import (
     Seen,
@@ -46,10 +46,12 @@ from hyperlabel.models.seen import (
     find_active,
     keep_gold,
     reduce_restricted,
+    refuse_outcomes,
     vote_for,
 )
 from hyperlabel.models.verdict import Verdict
 from hyperlabel.networks import Gold, Reduce, Sums
+from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns, to_patterns
 from hyperlabel.stated import check_number, read_balance
 from hyperlabel.tensors import Arrays, write_tensors
@@ -75,6 +77,7 @@ class LabelModel(Parameters, ABC):
         learns_from_gold: Whether `_fit` uses gold. For other models the gold items of a pattern are added to
             its probabilities.
         reads_in_passes: Whether the model can read a set that does not fit into memory, see `fit_passes`.
+        takes_outcomes: Whether votes may be other than for one class, see `hyperlabel.outcomes`.
         n_iter_: After `fit`, the iterations it took.
         converged_: After `fit`, whether it converged.
     """
@@ -87,6 +90,7 @@ class LabelModel(Parameters, ABC):
     learns_from_gold: ClassVar[bool] = False
     needs_gold: ClassVar[bool] = False
     reads_in_passes: ClassVar[bool] = False
+    takes_outcomes: ClassVar[bool] = False
 
     # What subclasses provide.
 
@@ -201,6 +205,10 @@ class LabelModel(Parameters, ABC):
             self._seen = replace(self._seen, f1=rule)
         return probabilities
 
+    def _check_outcomes(self, patterns: Patterns) -> None:
+        if patterns.outcomes is not None and not self.takes_outcomes:
+            refuse_outcomes(patterns.outcomes, type(self).__name__)
+
     def _check_memory(self, patterns: Patterns, others: int) -> None:
         """Refuse to learn what does not fit into memory."""
         check_memory(
@@ -223,12 +231,13 @@ class LabelModel(Parameters, ABC):
         self._check_params()
         vars(self).pop("_seen", None)
         self.n_iter_, self.converged_ = 0, True
+        self._check_outcomes(shape)
         stated = getattr(self, "class_balance", None)
         balance = None if stated is None else read_balance(stated, shape.classes)
         active = find_active(cast[0], gold, balance)
         shares = None if balance is None else balance[active]
         self._stated_balance: Float64 | None = None if shares is None else shares / shares.sum()
-        return Seen(shape.classes, active, shape.lf_names, shape.n_lfs)
+        return Seen(shape.classes, active, shape.lf_names, shape.n_lfs, outcomes=shape.outcomes)
 
     def _with_gold(self, seen: Seen, patterns: Patterns, gold: NDArray[np.int64] | None) -> Seen:
         """What was seen, with (p, k) gold items of patterns where `_fit` does not use them."""
@@ -281,7 +290,7 @@ class LabelModel(Parameters, ABC):
     def contributions(self, patterns: Patterns) -> Float64 | None:
         """What each vote adds to the log-odds of each class; None if the model does not know it exactly. -> (e, k)."""
         seen = self._fitted()
-        return self._contributions(patterns) if seen.all_active else None
+        return self._contributions(patterns.with_outcomes(seen.outcomes)) if seen.all_active else None
 
     def predict_proba(self, votes: object) -> Float64:
         """Probabilities of the classes for each item, judged in the state of `fit`. -> (n, k), rows sum to 1.
@@ -335,8 +344,7 @@ class LabelModel(Parameters, ABC):
         >>> label_model("mv").suggest([[0, 1], [0, 1], [1, 1], [0, 0]], 1).tolist()
         [0]
         """
-        if not isinstance(n, int | np.integer) or n < 1:
-            raise ParameterError(f"n is {n!r}; expected a whole number, at least 1")
+        check_number(n, "n", "a whole number, at least 1", least=1, whole=True)
         read = self._read_votes(votes)
         known = np.zeros(read.n_items, bool)
         if gold is not None:
@@ -411,6 +419,11 @@ class LabelModel(Parameters, ABC):
         """The names of the LFs that `fit` saw; None where they have none."""
         return self._fitted().lf_names
 
+    @property
+    def outcomes_(self) -> Outcomes | None:
+        """What the votes that `fit` saw may be beside one class; None where all are classes."""
+        return self._fitted().outcomes
+
     def read(self, votes: object) -> Patterns:
         """Patterns of votes with the classes and the order of LFs that `fit` saw, if there was one."""
         if isinstance(votes, Patterns):
@@ -422,6 +435,9 @@ class LabelModel(Parameters, ABC):
         if isinstance(votes, Patterns):
             raise ParameterError("votes is Patterns, which know no items; give the votes themselves")
         names = self._seen.lf_names if self.is_fitted else None
+        outcomes = self._seen.outcomes if self.is_fitted else None
+        if names is not None and outcomes is not None and outcomes.cuts and is_frame(votes):
+            return Votes.read_like(votes, names, self._seen.classes, outcomes)
         read = to_votes(votes, lfs=names, **self._stated())
         if names is None or not read.named:
             return read
@@ -504,10 +520,11 @@ class LabelModel(Parameters, ABC):
             ValueError: Or another error that wrong shapes, types and numbers lead to.
         """
         if "seen" in header:
-            self._from_state(below(arrays, "state"), header["learned"])
             self._seen = unpack_seen(below(arrays, "seen"), header["seen"])
+            self._from_state(below(arrays, "state"), header["learned"])
             with np.errstate(all="ignore"):
-                self.label_patterns(probe(self._seen), "accuracy" if self._seen.f1 is None else "f1")
+                for patterns in probes(self._seen):
+                    self.label_patterns(patterns, "accuracy" if self._seen.f1 is None else "f1")
 
     def _to_state(self) -> tuple[Arrays, dict[str, Any]]:
         """What was learned, the attributes that end in an underscore: arrays, and values that JSON knows."""

@@ -8,6 +8,7 @@ from hyperlabel.kernels import Float64
 from hyperlabel.networks.base import Gold, Network, Reduce, Sums, add_sums, read
 from hyperlabel.networks.paper import PaperNetwork
 from hyperlabel.networks.unrolled import UnrolledNetwork
+from hyperlabel.outcomes import Outcomes
 from hyperlabel.weights import Weights
 
 __all__ = ["Gold", "Network", "Reduce", "Sums", "add_sums", "is_unrolled", "load_network", "read"]
@@ -18,12 +19,18 @@ def is_unrolled(weights: Weights) -> bool:
     return "steps" in weights.header
 
 
-def load_network(weights: Weights, balance: Float64 | None = None, accuracies: Float64 | None = None) -> Network:
+def load_network(
+    weights: Weights,
+    balance: Float64 | None = None,
+    accuracies: Float64 | None = None,
+    outcomes: Outcomes | None = None,
+) -> Network:
     """The network of some weights.
 
     Args:
         weights: The weights.
         balance: (k,) known shares of the classes; unrolled network only.
         accuracies: (m,) known accuracies of LFs, NaN where not known; unrolled network only.
+        outcomes: What votes may be beside one class; unrolled network only.
     """
-    return UnrolledNetwork(weights, balance, accuracies) if is_unrolled(weights) else PaperNetwork(weights)
+    return UnrolledNetwork(weights, balance, accuracies, outcomes) if is_unrolled(weights) else PaperNetwork(weights)
