@@ -288,6 +288,27 @@ def run_advice(data: Data = DATA, out: Table = None) -> None:
     show_result(advice.run(data), out)
 
 
+@app.command("certify")
+def run_certify(
+    data: Data = DATA,
+    out: Table = None,
+    strata: Annotated[int, Option(metavar="NUMBER", help="Strata of confidence that gold is drawn in.")] = 1,
+    draws: Annotated[int, Option(metavar="NUMBER", help="Samples of gold for each set.")] = 1000,
+) -> None:
+    """How often certificates are broken, and what they accept."""
+    from experiments import certify
+
+    show_result(certify.run_certify(data, strata, draws), out)
+
+
+@app.command("estimate")
+def run_estimate(data: Data = DATA, out: Table = None) -> None:
+    """How often intervals hold the truth, and how wide they are."""
+    from experiments import certify
+
+    show_result(certify.run_estimate(data), out)
+
+
 @app.command("lf_estimates")
 def run_lf_estimates(data: Data = DATA, out: Table = None) -> None:
     """How near estimated LF accuracies come to their precision."""

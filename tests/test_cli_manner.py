@@ -88,6 +88,7 @@ def test_summary_of_a_comparison_has_every_model(hyperlabel):
         "advise",
         "audit",
         "certify",
+        "estimate",
         "train",
         "demo",
     ],

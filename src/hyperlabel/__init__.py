@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from hyperlabel.panel import jury
     from hyperlabel.patterns import Patterns
     from hyperlabel.read import read_votes
-    from hyperlabel.trust import advise, audit_sample, certify
+    from hyperlabel.trust import advise, audit_sample, certify, estimate
     from hyperlabel.votes import ABSTAIN, Votes
 
 __version__ = "0.1.0"
@@ -70,6 +70,7 @@ __all__ = [
     "audit_sample",
     "certify",
     "engines",
+    "estimate",
     "expression_lf",
     "fill_labels",
     "jury",
@@ -99,7 +100,7 @@ _HOMES = {  # module: the public names that it holds
     "patterns": "Patterns",
     "read": "read_votes",
     "studio": "Project",
-    "trust": "advise audit_sample certify",
+    "trust": "advise audit_sample certify estimate",
     "votes": "ABSTAIN Votes",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

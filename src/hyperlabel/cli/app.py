@@ -14,6 +14,7 @@ from hyperlabel.cli.audit import audit
 from hyperlabel.cli.certify import certify
 from hyperlabel.cli.compare import compare
 from hyperlabel.cli.demo import demo
+from hyperlabel.cli.estimate import estimate
 from hyperlabel.cli.export import export
 from hyperlabel.cli.fit import fit
 from hyperlabel.cli.jury import jury
@@ -29,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
 )
 for command in (
-    *(label, fit, export, analyze, report, compare, suggest, advise, audit, certify, jury),
+    *(label, fit, export, analyze, report, compare, suggest, advise, audit, certify, estimate, jury),
     *(studio, train, demo),
 ):
     app.command()(spread(command))
