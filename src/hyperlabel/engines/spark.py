@@ -2,6 +2,7 @@
 
 import operator
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
@@ -27,8 +28,10 @@ from hyperlabel.engines.packing import KEY, Digit, Packing, RowKeys
 from hyperlabel.networks import Sums, add_sums
 from hyperlabel.tables import Format
 from hyperlabel.tables.formats import Kind
+from hyperlabel.tables.spool import link_spooled
 
 _LABEL_TYPES = {"integer": T.LongType(), "boolean": T.BooleanType(), "text": T.StringType()}
+_PLAIN = re.compile(r"[\w./ -]+", re.ASCII)
 _CONFIGURED = ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_REMOTE")
 _LOCAL = [
     ("spark.master", "local[*]"),
@@ -58,8 +61,13 @@ class SparkEngine:
 
     @classmethod
     def open(cls, files: Sequence[Path], names: Sequence[str]) -> "SparkEngine":
-        """Rows of parquet files, in the session that is there or a local one."""
-        return cls(_session().read.parquet(*(file.resolve().as_uri() for file in files)))
+        """Rows of parquet files, in the session that is there or a local one.
+
+        Spark takes brackets and the like for patterns, and folders such as `run=3` for columns, with no way to say
+        otherwise: such files get another name.
+        """
+        plain = [file if _PLAIN.fullmatch(str(file.resolve())) else link_spooled(file) for file in files]
+        return cls(_session().read.parquet(*(Path(os.path.abspath(file)).as_uri() for file in plain)))
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""

@@ -33,6 +33,15 @@ def spool_path() -> Path:
     return spool(())
 
 
+def link_spooled(file: Path) -> Path:
+    """Another name of a file, of letters alone, that keeps its ending; it is removed when the process ends."""
+    path = spool_path()
+    link = path.with_suffix(file.suffix)
+    link.symlink_to(file.resolve())
+    path.unlink()
+    return link
+
+
 _FOLDERS: dict[int, str] = {}  # by process: a fork has its own
 
 
