@@ -1,6 +1,7 @@
-"""What a person reaches who follows the studio: the top candidate of each suggested item, and gold where suggested.
+r"""What a person reaches who follows the studio: the top candidate of each suggested item, and gold where suggested.
 
-    python -m experiments studio_person --out experiments/results/studio_person.md --figure docs/studio-person.png
+    python -m experiments studio_person --out experiments/results/studio_person.md \
+        --figure docs/pictures/studio-person.png
 
 The person is a script that knows the true class of an item it looks at, and nothing else. It begins with no LF. Gold
 labels are given evenly between the rules, each to the item that the studio suggests next. How candidates and items are

@@ -5,7 +5,7 @@ number of its pattern, so that what was computed for patterns can be handed back
 """
 
 import operator
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,7 @@ from hyperlabel.columns import may_be_votes
 from hyperlabel.errors import VotesError, WeightsError
 from hyperlabel.kernels import Groups, Ints, group_keys, hash_rows, key_space, pack_rows
 from hyperlabel.outcomes import Outcomes, same_outcomes
+from hyperlabel.printable import show
 from hyperlabel.rows import DenseRows, Rows
 from hyperlabel.tensors import plain_classes, read_tensors, write_tensors
 from hyperlabel.votes import ABSTAIN, Votes, match_lfs, to_votes
@@ -98,7 +99,7 @@ class Patterns:
         [1, 3]
         """
         merged: Patterns | None = None
-        for number, chunk in enumerate(chunks):
+        for number, chunk in enumerate(_iterate(chunks)):
             names = None if merged is None else merged.lf_names
             try:
                 patterns = _read_chunk(chunk, names, n_classes, classes)
@@ -368,6 +369,12 @@ def to_patterns(data: object, *, n_classes: int | None = None, classes: Sequence
     if stated is None:
         return data
     return data.with_classes(stated if classes is not None else complete_classes(data.classes, n_classes))
+
+
+def _iterate(chunks: Iterable[object]) -> Iterator[object]:
+    if not isinstance(chunks, Iterable) or isinstance(chunks, str | bytes | Mapping):
+        raise VotesError(f"chunks is {show(chunks)}; expected a list of chunks of votes, or the like")
+    return iter(chunks)
 
 
 def _read_chunk(

@@ -40,7 +40,7 @@ from hyperlabel.labels import (
 from hyperlabel.memory import check_memory
 from hyperlabel.metrics import Metric, check_metric
 from hyperlabel.metrics import score as score_labels
-from hyperlabel.models.packing import below, pack_params, pack_seen, probe, to_json, unpack_seen, with_prefix
+from hyperlabel.models.packing import below, pack_params, pack_seen, probes, to_json, unpack_seen, with_prefix
 from hyperlabel.models.seen import (
     Seen,
     check_gold_counts,
@@ -353,8 +353,7 @@ class LabelModel(ABC):
         >>> label_model("mv").suggest([[0, 1], [0, 1], [1, 1], [0, 0]], 1).tolist()
         [0]
         """
-        if not isinstance(n, int | np.integer) or n < 1:
-            raise ParameterError(f"n is {n!r}; expected a whole number, at least 1")
+        check_number(n, "n", "a whole number, at least 1", least=1, whole=True)
         read = self._read_votes(votes)
         known = np.zeros(read.n_items, bool)
         if gold is not None:
@@ -534,7 +533,8 @@ class LabelModel(ABC):
             self._from_state(below(arrays, "state"), header["learned"])
             self._seen = self._active
             with np.errstate(all="ignore"):
-                self.label_patterns(probe(self._seen), "accuracy" if self._seen.f1 is None else "f1")
+                for patterns in probes(self._seen):
+                    self.label_patterns(patterns, "accuracy" if self._seen.f1 is None else "f1")
 
     def _to_state(self) -> tuple[Arrays, dict[str, Any]]:
         """What was learned, the attributes that end in an underscore: arrays, and values that JSON knows."""

@@ -22,6 +22,7 @@ from hyperlabel.lf.fingerprint import fingerprint_lf
 from hyperlabel.lf.items import Items
 from hyperlabel.lf.lazy import name_votes
 from hyperlabel.lf.run import Advance, Answer, run_all
+from hyperlabel.models import HyperLabelModel
 from hyperlabel.stated import read_balance
 from hyperlabel.studio.candidates import Candidate, ideas_of_item, ideas_of_selection, propose
 from hyperlabel.studio.data import Data, complete
@@ -33,6 +34,7 @@ from hyperlabel.studio.source import HEADER, Source
 from hyperlabel.studio.source import NAME as LFS
 from hyperlabel.studio.standing import Effect, Standing, find_effect
 from hyperlabel.studio.words import WordIndex
+from hyperlabel.trust import AdviceList, advise
 
 Ints = NDArray[np.integer]
 Run = Callable[[LabelingFunction, Items, Advance], Answer]
@@ -413,7 +415,8 @@ class Project:
             ideas = list(ideas_of_selection(self.data, self.words, selection))
         else:
             ideas = list(ideas_of_item(self.data, self.words, row))
-        return propose(ideas, self.standing, vote, [*self.source.lfs, *self.data.frame.columns], most)
+        found = propose(ideas, self.standing, vote, [*self.source.lfs, *self.data.frame.columns], most)
+        return [each for each in found if each.score > 0 or selection.strip()]
 
     def _vote_of(self, row: int) -> Hashable:
         best = int(self.standing.best[row])
@@ -441,6 +444,15 @@ class Project:
     def list_lfs(self) -> list[dict[str, Any]]:
         """One row per LF: lf, votes_for, votes, coverage, overlaps, conflicts, accuracies, what it changes."""
         return list_lfs(self.standing)
+
+    def advise(self) -> AdviceList:
+        """What to do next, most valuable first; items are rows. Nothing before there is an LF."""
+        if not self.standing.columns:
+            return AdviceList(())
+        known = np.flatnonzero(self.standing.gold >= 0)
+        gold = {int(row): self.classes[self.standing.gold[row]] for row in known}
+        model = HyperLabelModel(classes=self.classes, class_balance=self.standing.balance or None)
+        return advise(self.standing.votes, gold or None, model=model)
 
     # Leaving.
 

@@ -17,10 +17,11 @@ from hyperlabel.classes import (
 )
 from hyperlabel.columns import Key, VoteColumns, abstain_keys, choose_columns, find_identifiers, take_votes
 from hyperlabel.doubts import warn_of_classes
-from hyperlabel.errors import VotesError
+from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.frames import Column
 from hyperlabel.outcomes import Outcomes
 from hyperlabel.partial import encode_votes, set_aside, state_outcomes
+from hyperlabel.printable import show
 from hyperlabel.rows import Rows
 from hyperlabel.shown import show_some
 from hyperlabel.sources import GLANCE, Table, exact_array, open_table
@@ -59,6 +60,8 @@ def encode_wide(
     classes: Sequence[Hashable] | None,
 ) -> Wide:
     """Find the LFs of a table and encode their votes; see `Votes.from_frame`."""
+    if item is not None and not isinstance(item, str):
+        raise ParameterError(f"item is {show(item)}; expected the name of a column")
     others = {*others, *([] if item is None else [item])}
 
     def wanted(names: list[str]) -> list[str]:

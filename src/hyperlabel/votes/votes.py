@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.arrays import check_array, check_sparse, place
+from hyperlabel.arrays import as_list, check_array, check_sparse, place
 from hyperlabel.classes import (
     ABSTAIN,
     Classes,
@@ -28,6 +28,7 @@ from hyperlabel.columns import may_be_votes
 from hyperlabel.doubts import FEW_ROWS
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.outcomes import Outcomes
+from hyperlabel.printable import show
 from hyperlabel.rows import Rows
 from hyperlabel.sources import holds_columns
 from hyperlabel.votes.encode import encode_long, encode_wide, number_classes
@@ -393,7 +394,9 @@ class Votes(VoteFrame):
         >>> Votes.from_array([[0, 1]], lfs=["a", "b"]).with_lfs(["b", "a"]).cells.tolist()
         [[1, 0]]
         """
-        wanted = tuple(names)
+        wanted = tuple(as_list(names, "names", "a list of LFs"))
+        if not all(isinstance(name, str) for name in wanted):
+            raise ParameterError(f"names is {show(names)}; expected the names of LFs, texts")
         return self if self.lf_names == wanted else self._take_lfs(match_lfs(self.lf_names, wanted))
 
     def with_labels(self, labels: object, name: str) -> tuple[Self, NDArray[np.int64]]:

@@ -32,6 +32,9 @@ class Frame(Protocol):
     async def undo(self) -> None:
         """Take the last change back."""
 
+    async def ask_balance(self) -> None:
+        """Ask for the class balance."""
+
     async def save(self, name: str) -> None:
         """Write a file to leave with."""
 

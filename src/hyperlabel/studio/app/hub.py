@@ -14,6 +14,7 @@ from hyperlabel.errors import HyperlabelError
 from hyperlabel.studio.app.worker import StoppableRun
 from hyperlabel.studio.figures import Moment
 from hyperlabel.studio.project import Project
+from hyperlabel.trust import Advice
 
 Result = TypeVar("Result")
 
@@ -62,6 +63,9 @@ class Face(Protocol):
     async def redraw(self) -> None:
         """Show what changed."""
 
+    def draw_advice(self) -> None:
+        """Show what to do next."""
+
 
 class Hub:
     """A project and the pages that show it.
@@ -72,13 +76,16 @@ class Hub:
         pages: The pages that are open.
         view: What they show.
         problem: What is wrong with the files on disk, if something is.
+        advice: What to do next; it comes a moment after the labels.
     """
 
     def __init__(self, project: Project, run: StoppableRun) -> None:
         self.project, self.run = project, run
         self.pages: list[Face] = []
         self.problem = ""
+        self.advice: tuple[Advice, ...] = ()
         self.waiting, self.since = 0, 0.0
+        self._asked = 0
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="project")
         nothing = np.zeros(0, np.intp)
         self.view = take_view(project, Changes("", nothing, nothing, nothing))
@@ -101,7 +108,19 @@ class Hub:
         """Change the project; it is on disk before any page shows it."""
         result, self.view = await self.ask(lambda: self._changed(call))
         await self.redraw()
+        self._advising = asyncio.ensure_future(self.advise())  # kept, so that it is not collected
         return result
+
+    async def advise(self) -> None:
+        """Find what to do next, once nobody waits for something else."""
+        self._asked += 1
+        asked = self._asked
+        while self.waiting:
+            await asyncio.sleep(_MOMENT / 4)
+        if asked == self._asked:
+            self.advice = (await self.ask(self.project.advise)).items
+            for page in self.pages:
+                page.draw_advice()
 
     async def redraw(self) -> None:
         """Show the present view on all pages."""

@@ -18,7 +18,7 @@ def share_column(field: str, head: str, tip: str) -> dict[str, Any]:
         "headerTooltip": tip,
         "type": "rightAligned",
         ":valueFormatter": f"params => {_PERCENT}",
-        "width": 84,
+        "width": 77,
     }
 
 
@@ -28,14 +28,14 @@ class LFsPanel:
     def __init__(self, page: Frame) -> None:
         self.page = page
         columns = [
-            {"field": "lf", "headerName": "LF", "flex": 1, "minWidth": 120, "cellClass": "mono", "tooltipField": "lf"},
-            {"field": "votes_for", "headerName": "votes for", "width": 88},
+            {"field": "lf", "headerName": "LF", "flex": 1, "minWidth": 100, "cellClass": "mono", "tooltipField": "lf"},
+            {"field": "votes_for", "headerName": "votes for", "width": 80},
             share_column("coverage", "coverage", "share of the items on which it votes"),
             share_column("overlaps", "overlaps", "share of the items on which another LF votes, too"),
             share_column("conflicts", "conflicts", "share of the items on which another LF votes for another class"),
             share_column("estimated_accuracy", "estimate", "share of its votes that the labels bear out"),
             share_column("gold_accuracy", "on gold", "share of its votes that agree with gold"),
-            {"field": "gold", "headerName": "gold", "width": 68, "headerTooltip": "votes right / wrong on gold"},
+            {"field": "gold", "headerName": "gold", "width": 62, "headerTooltip": "votes right / wrong on gold"},
             share_column("changes", "changes", "share of the labels that would change without it"),
         ]
         with ui.column().classes("fill"):

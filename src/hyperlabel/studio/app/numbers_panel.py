@@ -79,7 +79,7 @@ class NumbersPanel:
             {
                 "name": name,
                 "type": "line",
-                "showSymbol": False,
+                "showSymbol": len(history) == 1,
                 "color": color_of(number),
                 "data": [None if v is None else round(v, 1) for v in values],
             }

@@ -7,6 +7,7 @@ from typing import Any
 from nicegui import background_tasks, events, ui
 
 from hyperlabel.errors import HyperlabelError
+from hyperlabel.studio.app.advice_panel import AdvicePanel
 from hyperlabel.studio.app.bar import Bar
 from hyperlabel.studio.app.hub import Hub
 from hyperlabel.studio.app.item_panel import ItemPanel
@@ -72,6 +73,7 @@ class Page:
                         self.python = PythonPanel(self)
                     with ui.tab_panel("numbers"):
                         self.numbers = NumbersPanel(self)
+                self.advice = AdvicePanel(self)
         self.running = self._make_running()
         ui.on("studio_key", self._pressed)
         ui.timer(0.2, self._draw_running)
@@ -94,6 +96,8 @@ class Page:
         self._set_dark(bool(is_dark))
         self.act(self.item.next())
         await self.redraw()
+        self.draw_advice()
+        self.act(self.hub.advise())
 
     def _leave(self) -> None:
         if self in self.hub.pages:
@@ -112,6 +116,11 @@ class Page:
             self.problem.set_text(self.hub.problem)
             self.problem.set_visibility(bool(self.hub.problem))
             await self.rows.draw()
+
+    def draw_advice(self) -> None:
+        """Show what to do next."""
+        with self.client:
+            self.advice.draw()
 
     # Doing.
 
@@ -147,6 +156,17 @@ class Page:
         result = await self.hub.ask(save)
         more = f": {result:,} rows have a label" if isinstance(result, int) else f": {result}" if result else ""
         self.say(f"wrote {path}{more}")
+
+    async def ask_balance(self) -> None:
+        """Ask for the class balance, and state it."""
+        classes = self.project.classes
+        with self.client, ui.dialog() as dialog, ui.card():
+            ui.label("What share of the items has each class?").classes("title")
+            shares = [ui.number(str(c), value=round(1 / len(classes), 3), min=0, max=1, step=0.01) for c in classes]
+            ui.button("State it", on_click=lambda: dialog.submit([field.value for field in shares])).props("no-caps")
+        stated = await dialog
+        if stated is not None:
+            await self.hub.change(lambda: self.project.set_balance(stated))
 
     def open_tab(self, name: str) -> None:
         """Show a panel of the right side."""

@@ -5,7 +5,7 @@ from html import escape
 
 from hyperlabel.studio.figures import Share
 
-COLORS = ("#2a6fdb", "#d9822b", "#2f9e63", "#b1457b", "#7a5bd0", "#8a8f3c", "#3a9fb0", "#b3543e")
+COLORS = ("#3b82f6", "#d9822b", "#2f9e63", "#b1457b", "#7a5bd0", "#8a8f3c", "#3a9fb0", "#b3543e")
 """Of the classes, in their order; readable on light and on dark."""
 
 

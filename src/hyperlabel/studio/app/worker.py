@@ -53,6 +53,8 @@ class StoppableRun:
         parts = []
         with Worker(pack([lf]), tolerant=False) as self._worker:
             for start, stop in chunks(items.n, _CHUNK):
+                if self._stopped.is_set():
+                    raise HyperlabelError("stopped")
                 (answer,) = self._worker.run(start, items.cut(start, stop))
                 parts.append(answer)
                 self.done = stop
@@ -62,6 +64,7 @@ class StoppableRun:
     def stop(self) -> None:
         """Stop the LF that is running, if there is one."""
         worker = self._worker
-        if worker is not None:
+        if self.lf is not None:
             self._stopped.set()
+        if worker is not None:
             worker.process.kill()
