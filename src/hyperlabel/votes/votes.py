@@ -358,7 +358,8 @@ class Votes(VoteFrame):
         ((1, 0, 2), [[1, 0], [0, -1]])
         """
         stated = state_classes(None, classes)
-        assert stated is not None  # classes are given
+        if stated is None:
+            raise ParameterError("classes is None; expected a list of classes")
         if stated[: self.n_classes] == self.classes and (self.outcomes is None or len(stated) == self.n_classes):
             return self._replace(classes=stated, stated=True)
         number = {c: i for i, c in enumerate(stated)}
