@@ -146,7 +146,7 @@ class HyperLabelModel(LabelModel):
             )
         stated = self.lf_accuracies
         accuracies = None if stated is None else read_accuracies(stated, patterns.lf_names, patterns.n_lfs)
-        return load_network(self.weights_, self._stated_balance(), accuracies, patterns.outcomes)
+        return load_network(self.weights_, self._stated_balance, accuracies, patterns.outcomes)
 
     def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
         """As for all label models, and the weights: a file is complete without those of the package."""
@@ -172,7 +172,7 @@ class HyperLabelModel(LabelModel):
 
     def _from_state(self, arrays: Arrays, learned: dict[str, Any]) -> None:
         super()._from_state({}, learned)
-        network = load_network(self.weights_, outcomes=self._active.inner_outcomes)
+        network = load_network(self.weights_, outcomes=self._seen.inner_outcomes)
         self.state_ = network.from_arrays(arrays)
 
 

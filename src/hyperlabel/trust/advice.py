@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from hyperlabel.plots import plot_bars
+from hyperlabel.printable import printable
 from hyperlabel.shown import html_table
 
 
@@ -21,7 +23,7 @@ class Worth(NamedTuple):
     sets: int
 
     def __str__(self) -> str:
-        return f"{self.gain:+.1f} points on {self.sets} public sets, a loss on {self.hurt:.0%} of them"
+        return f"about {self.gain:+.1f} points by {self.sets} public sets, a loss on {self.hurt:.0%} of them"
 
 
 # By `python -m experiments advice`, whose record a test compares. Unvoted and uncovered: for a tenth of the items.
@@ -69,7 +71,8 @@ class Advice:
         return Worth(self.scale * found.gain, found.hurt, found.sets)
 
     def __str__(self) -> str:
-        return f"{self.reason} ({self.worth})\n   Python:  {self.call}\n   command: {self.command}"
+        lines = f"{self.reason} ({self.worth})", f"   Python:  {self.call}", f"   command: {self.command}"
+        return "\n".join(map(printable, lines))
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,19 @@ class AdviceList:
     def to_dicts(self) -> list[dict[str, Any]]:
         """The advice, for programs."""
         return [{**vars(each), "worth": each.worth._asdict()} for each in self.items]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw what each advice has been worth on public sets; needs matplotlib.
+
+        Args:
+            ax: Axes of matplotlib to draw into; new ones if not given.
+
+        Returns:
+            The axes.
+        """
+        drawn = plot_bars([f"{a.kind} ({a.number:,})" for a in self.items], [a.worth.gain for a in self.items], ax)
+        drawn.set_xlabel("points gained on public sets")
+        return drawn
 
     def _repr_html_(self) -> str:
         """The advice as an HTML table."""
