@@ -171,6 +171,16 @@ def test_a_coarsened_vote_is_worth_more_than_none_and_less_than_the_class(name):
     assert dropped + 0.01 < accuracy(hl.Votes.from_frame(frame)) < full
 
 
+def test_a_rare_class_does_not_swallow_partial_votes():
+    rng = np.random.default_rng(0)
+    truth = rng.choice(3, 1000, p=[0.6, 0.38, 0.02])
+    votes = np.where(rng.random((1000, 12)) < 0.8, truth[:, None], rng.choice(3, (1000, 12), p=[0.6, 0.38, 0.02]))
+    frame, picked, names = coarsen(votes, 0.5, 3)
+    labels = hl.HyperLabelModel().fit_predict(hl.Votes.from_frame(frame))
+    dropped = hl.HyperLabelModel().fit_predict(pd.DataFrame(np.where(picked, None, names[votes])))
+    assert (labels == names[truth]).mean() >= (dropped == names[truth]).mean()
+
+
 def test_gold_teaches_and_labels_items_with_outcomes(mixed):
     frame, truth = mixed
     votes = hl.Votes.from_frame(frame)
