@@ -23,7 +23,7 @@ class Worth(NamedTuple):
     sets: int
 
     def __str__(self) -> str:
-        return f"{self.gain:+.1f} points on {self.sets} public sets, a loss on {self.hurt:.0%} of them"
+        return f"about {self.gain:+.1f} points by {self.sets} public sets, a loss on {self.hurt:.0%} of them"
 
 
 # By `python -m experiments advice`, whose record a test compares. Unvoted and uncovered: for a tenth of the items.
