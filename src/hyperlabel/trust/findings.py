@@ -211,6 +211,8 @@ def _labels_that_change(at: Situation, lfs: NDArray[np.intp]) -> int:
 def find_unvoted(at: Situation) -> Advice | None:
     """Classes that nobody votes for."""
     votes, classes = at.votes, at.votes.classes
+    if votes.outcomes is not None:  # scores and partial votes speak for classes that no vote names
+        return None
     cast = np.bincount(votes.rows.vote, minlength=votes.n_classes)
     known = np.bincount(at.gold[at.gold >= 0], minlength=votes.n_classes)
     unvoted = np.flatnonzero(cast == 0)
