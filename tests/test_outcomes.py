@@ -285,6 +285,17 @@ def test_analysis_counts_partial_votes_as_right_under_any_of_their_classes():
     assert len(analysis.summary()) == 2
 
 
+def test_advice_and_the_report_know_partial_votes(mixed, tmp_path, hyperlabel):
+    frame, truth = mixed
+    gold = {i: f"c{truth[i]}" for i in range(0, 300, 5)}
+    assert len(hl.advise(hl.Votes.from_frame(frame), gold=gold)) > 0
+    table = frame.assign(text=[f"item {i}" for i in range(300)], truth=[f"c{c}" for c in truth])
+    table.to_csv(tmp_path / "v.csv", index=False)
+    done = hyperlabel("report", tmp_path / "v.csv", "--truth", "truth", "-o", tmp_path / "r.html")
+    assert done.code == 0, done.err
+    assert "!c0" in (tmp_path / "r.html").read_text()
+
+
 # Scores.
 
 
