@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.kernels import Float64, find_first, scale_rows
-from hyperlabel.networks.base import Gold, Sums
+from hyperlabel.networks.base import Gold, Sums, add_sums
 from hyperlabel.networks.unrolled.backend import NumpyBackend, NumpyLinear
 from hyperlabel.networks.unrolled.calibrate import SHARE_ROUNDS, Shares, match_gold
+from hyperlabel.networks.unrolled.design import find_log_effect, find_residuals
 from hyperlabel.networks.unrolled.evidence import Evidence, first_beliefs
 from hyperlabel.networks.unrolled.nodes import Nodes, describe_nodes
 from hyperlabel.networks.unrolled.state import UnrolledState, complete
@@ -33,6 +34,7 @@ class Reading:
         votes: (m * k,) items on which each node votes; known after the first step.
         nodes: What is known of the nodes that occur; None where there is nothing to learn, or nothing to tell apart.
         evidence: What the last pass gave.
+        residuals: (m * k, k) of that evidence, before the last step alone, which asks for the design effect.
     """
 
     n_lfs: int
@@ -42,6 +44,7 @@ class Reading:
     votes: Float64 | None = None
     nodes: Nodes | None = None
     evidence: Evidence | None = None
+    residuals: Float64 | None = None
 
     def beliefs(self, votes: VoteTable) -> Float64:
         """What the last pass makes believe of rows; before any, smoothed shares of their votes. (r, k)."""
@@ -151,9 +154,9 @@ class UnrolledNetwork:
         items = state.beliefs(votes)
         if votes.is_repeated:
             scale_rows(items, votes.counts)
-        return votes.layout.sum_by_node(items), items.sum(0)
+        return votes.layout.sum_by_node(items), items.sum(0), _moments(state, votes, items)
 
-    def _step(self, state: Reading, class_counts: Float64, class_totals: Float64) -> Reading:
+    def _step(self, state: Reading, class_counts: Float64, class_totals: Float64, moments: Float64) -> Reading:
         """The state after the next step, from sums in which gold items count as believed."""
         votes, nodes, k = state.votes, state.nodes, state.n_classes
         if votes is None:  # the beliefs in an item add up to one
@@ -163,25 +166,42 @@ class UnrolledNetwork:
             nothing = Evidence(class_counts * 0, np.zeros(k), 1.0, 0.0, 1.0, np.ones(k))
             return replace(state, passes=state.passes + 1, votes=votes, evidence=nothing)
         if state.gold is not None:
-            class_counts, class_totals = _correct_by_gold(state, state.gold, class_counts, class_totals)
+            corrected = _correct_by_gold(state, state.gold)
+            class_counts, class_totals, moments = add_sums((class_counts, class_totals, moments), corrected)
         number = nodes.by_lf.index * k + nodes.vote
         scaled, totals = nodes.scale * class_counts[number], nodes.scale * class_totals[None]
         linear, last = NumpyLinear(self.weights, state.passes), state.passes == self.n_steps - 1
-        step = advance(linear, nodes, scaled, totals, last=last)
+        design = np.zeros(1)
+        if state.residuals is not None:
+            design = find_log_effect(nodes, state.residuals[number], scaled, totals, nodes.scale * moments[None])
+        step = advance(linear, nodes, scaled, totals, design, last=last)
         table = np.zeros(class_counts.shape)
         table[number] = step.evidence
         numbers = step.scale.item(), step.power.item(), step.gold_weight.item()
         evidence = Evidence(table, step.bias[0], *numbers, np.ones(k))
-        return replace(state, passes=state.passes + 1, votes=votes, nodes=nodes, evidence=evidence)
+        residuals = None
+        if state.passes == self.n_steps - 2:
+            residuals = np.zeros(class_counts.shape)
+            residuals[number] = find_residuals(nodes, scaled, step.evidence)
+        passes = state.passes + 1
+        return replace(state, passes=passes, votes=votes, nodes=nodes, evidence=evidence, residuals=residuals)
 
 
-def _correct_by_gold(
-    state: Reading, gold: Gold, class_counts: Float64, class_totals: Float64
-) -> tuple[Float64, Float64]:
-    """The sums with what is known of gold items in the place of what is believed of them. (m * k, k), (k,)."""
+def _moments(state: Reading, votes: VoteTable, items: Float64) -> Float64:
+    """Sum and sum of squares, over the items of each class, of what the residuals on an item add up to. (2, k)."""
+    moments = np.zeros((2, state.n_classes))
+    if state.residuals is not None:
+        for block, sums in votes.layout.sum_by_row(state.residuals):
+            weighted = items[block] * sums
+            moments += weighted.sum(0), np.einsum("rk,rk->k", weighted, sums)
+    return moments
+
+
+def _correct_by_gold(state: Reading, gold: Gold) -> Sums:
+    """What the sums gain if what is known of gold items takes the place of what is believed of them."""
     votes = VoteTable.from_patterns(gold.patterns)
     missed = gold.counts - gold.counts.sum(1, keepdims=True) * state.beliefs(votes)
-    return class_counts + votes.layout.sum_by_node(missed), class_totals + missed.sum(0)
+    return votes.layout.sum_by_node(missed), missed.sum(0), _moments(state, votes, missed)
 
 
 def _with_votes(gold: Gold) -> Gold | None:

@@ -38,6 +38,7 @@ CENTER_AND_SCALE: Mapping[str, tuple[float, float]] = {
     "log-odds of precision over the class": (0.0, 2.0),
     "log recall": (0.0, 3.0),
     "accuracy of the LF": (0.5, 0.5),
+    "log design effect": (0.0, 1.0),
     "log gold items": (0.0, 3.0),
     "gold share": (0.0, 1.0),
 }
@@ -62,6 +63,7 @@ class Nodes(NamedTuple):
         items: (t,) items with votes.
         of_lf: (q,) votes of the LF.
         share: (q,) of these, those of the node.
+        spread: (q,) how far the LF votes for several classes, 0 to 1.
         rarity: (q,) what a vote says for its class: less for one voted for often, unless the LF votes for several.
         trust: (q,) log-odds that confusions are to be trusted, before the learned correction.
         features: (q, 11) what is known before any belief, normalized.
@@ -84,6 +86,7 @@ class Nodes(NamedTuple):
     items: Array
     of_lf: Array
     share: Array
+    spread: Array
     rarity: Array
     trust: Array
     features: Array
@@ -195,6 +198,7 @@ def describe_nodes(
         items=items,
         of_lf=of_lf,
         share=share,
+        spread=spread,
         rarity=xp.exp(-RARITY * (1 - spread) * over_uniform),
         trust=TRUST_OF_ONE_CLASS + (TRUST_OF_SEVERAL - TRUST_OF_ONE_CLASS) * spread + by_size[of_set],
         features=normalize(backend, raw),

@@ -7,11 +7,13 @@ from hyperlabel.networks.unrolled.backend import Array, Linear
 from hyperlabel.networks.unrolled.nodes import Nodes, normalize
 
 # Where the learned corrections start from; with these alone the confusion form is a Dawid-Skene step.
-STRENGTH = 0.54  # softplus of it, about 1, multiplies the evidence of the confusion form
-SHRINK = 1.0  # log of the imagined items that an LF's confusions are shrunk with
-MIX = 2.0  # log-odds that these items are as those of all LFs, not as the LF's own votes
+STRENGTH = 1.0  # softplus of it, about 1, multiplies the evidence of the confusion form
+SHRINK = 3.0  # log of the imagined items that an LF's confusions are shrunk with
+MIX = 1.0  # log-odds that these items are as those of all LFs, not as the LF's own votes
+POWER = -0.4  # how the evidence of the confusion form changes with the number of votes on an item: they overlap
 GOLD = 0.7  # log of how many gold items a belief counts as
 
+DESIGN = 0.25  # evidence is divided by this power of the design effect
 PLAIN_BALANCE = 0.15  # share of the log class balance that evidence of the own form goes with
 
 ONE_ITEM = 1.0  # imagined items: of each class in the class balance, and of each node in its precision
@@ -50,7 +52,9 @@ def confusion_balance(k: int) -> float:
     return 1 / math.log2(max(k, 2))
 
 
-def advance(linear: Linear, nodes: Nodes, class_counts: Array, class_totals: Array, *, last: bool) -> Step:
+def advance(
+    linear: Linear, nodes: Nodes, class_counts: Array, class_totals: Array, design: Array, *, last: bool
+) -> Step:
     """One step.
 
     At the same precision, a vote among k classes says log(k - 1) more against each of the others than one among two.
@@ -62,29 +66,31 @@ def advance(linear: Linear, nodes: Nodes, class_counts: Array, class_totals: Arr
         nodes: The nodes.
         class_counts: (q, k) of the items on which a node votes, those of each class, as believed; scaled.
         class_totals: (t, k) items of each class, as believed; scaled.
+        design: (t,) log of the design effect of the evidence before; 0 where it is not known.
         last: Whether it is the last step.
     """
     xp, k = nodes.backend.xp, nodes.k
     balance = (class_totals + ONE_ITEM) / (class_totals.sum(1)[:, None] + ONE_ITEM * k)
-    features = [nodes.features, _believed_features(nodes, class_counts, balance), nodes.gold_features]
+    features = [nodes.features, _believed_features(nodes, class_counts, balance, design), nodes.gold_features]
     of_node, of_set = _learned(linear, nodes, xp.concatenate(features, 1))
     shrink, mix, strength, trust = (of_node[:, i] for i in range(OF_NODE))
     loud, power, gold_weight = (of_set[:, i] for i in range(OF_SET))
     gate = _sigmoid(xp, nodes.trust + trust)
     trusted = nodes.by_set.sum(nodes.n * gate) / nodes.total  # (t,)
     loudness = 1 + (1 - trusted) * math.log(max(k - 1, 1)) if last else 1.0
+    softer = xp.exp(-DESIGN * design)
     share = PLAIN_BALANCE + (confusion_balance(k) - PLAIN_BALANCE) * trusted
     return Step(
         evidence=_evidence(_Confusions(nodes, class_counts, shrink, mix), strength, gate),
         bias=(loudness * share)[:, None] * xp.log(balance),
-        scale=loudness * xp.exp(loud),
-        power=power,
+        scale=loudness * softer * xp.exp(loud),
+        power=power + POWER * trusted,
         gold_weight=xp.exp(gold_weight + GOLD),
     )
 
 
-def _believed_features(nodes: Nodes, class_counts: Array, balance: Array) -> Array:
-    """What beliefs say of each node, normalized. (q, 5)."""
+def _believed_features(nodes: Nodes, class_counts: Array, balance: Array, design: Array) -> Array:
+    """What beliefs say of each node, normalized. (q, 6)."""
     xp = nodes.backend.xp
     own = class_counts.reshape(-1)[nodes.own]
     of_class = balance.reshape(-1)[nodes.by_class.index]
@@ -99,12 +105,13 @@ def _believed_features(nodes: Nodes, class_counts: Array, balance: Array) -> Arr
         "log-odds of precision over the class": logit_precision - logit_class,
         "log recall": xp.log(recall.clip(LEAST_RECALL, MOST_RECALL)),
         "accuracy of the LF": accuracy,
+        "log design effect": design[nodes.by_set.index],
     }
     return normalize(nodes.backend, raw)
 
 
 def _learned(linear: Linear, nodes: Nodes, features: Array) -> tuple[Array, Array]:
-    """The learned network: four numbers for each node and three for each set. (q, 18) -> (q, 4), (t, 3)."""
+    """The learned network: four numbers for each node and three for each set. (q, 19) -> (q, 4), (t, 3)."""
     xp = nodes.backend.xp
     hidden = _silu(xp, linear("node1", _silu(xp, linear("node0", features))))
     of_class = nodes.by_class.sum(nodes.weight_in_class * hidden)[nodes.by_class.index]
@@ -134,11 +141,35 @@ class _Confusions:
         pooled = nodes.by_class.sum(class_counts).reshape(-1, k, k)  # (t, vote, class)
         everyone = (pooled + HALF_ITEM) / (pooled.sum(1)[:, None] + HALF_ITEM * k)
         self.everyone, self.of_lf = everyone.reshape(-1, k), nodes.by_lf.sum(class_counts)
+        self.prior = self._skill_and_bias(everyone)
+
+    def _skill_and_bias(self, everyone):
+        nodes, k, xp = self.nodes, self.nodes.k, self.nodes.backend.xp
+        n_iy = self.of_lf                                  # (m,k)
+        diag = everyone.diagonal(0, 1, 2) if hasattr(everyone, "dim") else everyone.diagonal(0, 1, 2)  # (t,k)
+        set_of_node = nodes.by_set.index
+        lf = nodes.by_lf.index
+        # per-node set -> per-LF set
+        own = self.class_counts.reshape(-1)[nodes.own]
+        expected = (n_iy[lf] * diag[set_of_node]).sum(1) / nodes.of_lf   # e_i per node
+        right = nodes.by_lf.sum(own)[lf]
+        c = lambda a: a.clip(1e-4, 1 - 1e-4)
+        skill = nodes.spread * (_logit(xp, c((right + 2 * expected) / (nodes.of_lf + 2))) - _logit(xp, c(expected)))
+        grow = xp.exp(skill)[:, None]  # (q,1)
+        P = self.everyone[nodes.by_class.index]   # (q,k)
+        own_mask = nodes.vote[:, None] == xp.arange(k)
+        P = P * xp.where(own_mask, grow, xp.ones_like(grow)) / (1 + diag[set_of_node] * (grow - 1))
+        x = (P * n_iy[lf]).sum(1)
+        ni = nodes.of_lf
+        f = (nodes.n + 2 * x / ni) / (x + 2 * x / ni)
+        absent = 2 / (ni + 2)
+        norm = nodes.by_lf.sum(P * (f - absent)[:, None])[lf] + absent[:, None]
+        return P * f[:, None] / norm
 
     def of(self, block: slice) -> Array:
         """The log-likelihoods of some nodes, less their means over the classes. (q, k)."""
         nodes, items, mix = self.nodes, self.items[block], self.mix[block]
-        prior = mix * self.everyone[nodes.by_class.index[block]] + (1 - mix) * nodes.share[block, None]
+        prior = mix * self.prior[block] + (1 - mix) * nodes.share[block, None]
         shares = (self.class_counts[block] + items * prior) / (self.of_lf[nodes.by_lf.index[block]] + items)
         likelihood = nodes.backend.xp.log(shares)
         return likelihood - likelihood.sum(1)[:, None] / nodes.k
