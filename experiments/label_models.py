@@ -90,11 +90,8 @@ def against_crowdkit(sets: list[DataSet]) -> list[str]:
 def one_by_one(patterns: hl.Patterns) -> hl.Patterns:
     """The same items, each a pattern of its own."""
     assert patterns.inverse is not None  # they were made from votes
-    rows = patterns.rows.take(patterns.inverse)
-    n = len(patterns.inverse)
-    return dataclasses.replace(
-        patterns, starts=rows.starts, lf=rows.lf, vote=rows.vote, counts=np.ones(n, np.int64), inverse=np.arange(n)
-    )
+    rows, n = patterns.rows.take(patterns.inverse), len(patterns.inverse)
+    return dataclasses.replace(patterns, rows=rows, counts=np.ones(n, np.int64), inverse=np.arange(n))
 
 
 def against_items(sets: list[DataSet]) -> list[str]:

@@ -260,7 +260,9 @@ def test_help_names_every_label_model_and_engine(hyperlabel):
     assert f"Where to work: {', '.join(ENGINES)}, or memory;" in text
 
 
-@pytest.mark.parametrize("command", ["", "label", "fit", "analyze", "report", "compare", "suggest", "train", "demo"])
+@pytest.mark.parametrize(
+    "command", ["", "label", "fit", "analyze", "report", "compare", "suggest", "audit", "certify", "train", "demo"]
+)
 def test_help_loads_nothing_that_takes_time(command):
     program = (
         "import sys; from hyperlabel.cli.app import run; run(sys.argv[1:]);"

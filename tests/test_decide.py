@@ -17,7 +17,7 @@ def to_patterns(p, m=4, seed=0):
     rng = np.random.default_rng(seed)
     rows = rng.permutation(np.array(list(product([-1, 0, 1], repeat=m)))[1:])[: p - 1]
     patterns = Patterns.from_votes(Votes.from_array(np.vstack([rows, np.full(m, -1)]), n_classes=2))
-    return Patterns(patterns.starts, patterns.lf, patterns.vote, rng.integers(1, 30, p), m, 2)
+    return Patterns(patterns.rows, rng.integers(1, 30, p), m, 2)
 
 
 def call_for_f1(probabilities, patterns):

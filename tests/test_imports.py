@@ -19,8 +19,8 @@ SOURCE = Path(__file__).parents[1] / "src"
 # A part is a file or a folder in src/hyperlabel; "hyperlabel" is the package's own __init__.py.
 # One line per level, lowest first: a part imports itself and the parts of the lines above its own.
 LEVELS = (
-    ("errors", "files", "kernels", "optimize", "printable", "rows"),
-    ("arrays", "metrics", "shown", "tables", "tensors"),
+    ("errors", "files", "kernels", "optimize", "printable"),
+    ("arrays", "metrics", "rows", "shown", "tables", "tensors"),
     ("doubts",),
     ("columns",),
     ("frames",),
@@ -31,24 +31,27 @@ LEVELS = (
     ("added",),
     ("networks",),
     ("models", "theory", "priors"),
-    ("lf", "panel"),
+    ("lf", "panel", "trust"),
     ("hyperlabel",),
     ("compat", "endmodel", "engines", "export", "provenance", "train"),
     ("report",),
+    ("studio",),
     ("cli",),
     ("__main__",),
 )
 # Parts on one line do not know each other, except these: (importer, imported).
-NEIGHBORS = {("priors", "theory"), ("panel", "lf")}
+NEIGHBORS = {("priors", "theory"), ("panel", "lf"), ("trust", "lf")}
 # Parts that load torch: others import them inside functions only.
 INSIDE_FUNCTIONS = {"train", "endmodel"}
 
 # What `import hyperlabel as hl` offers. A name that comes or goes is a change for users: it is written here too.
 PUBLIC = {
     "ABSTAIN", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel", "LabelingFunction",
+    "Project", "ProjectError",
     "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
-    "VotesWarning", "WeightsError", "apply_lfs", "engines", "expression_lf", "jury", "keyword_lf", "label_model",
-    "label_models", "labeling_function", "load", "lookup_lf", "read_votes", "regex_lf", "threshold_lf",
+    "VotesWarning", "WeightsError", "apply_lfs", "audit_sample", "certify", "engines", "expression_lf", "jury",
+    "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf", "read_votes", "regex_lf",
+    "threshold_lf",
 }  # fmt: skip
 
 LEVEL_OF = {part: level for level, parts in enumerate(LEVELS) for part in parts}

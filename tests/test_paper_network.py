@@ -65,7 +65,7 @@ def test_forward_of_counted_patterns_equals_forward_of_repeated_rows(make_weight
     weights, patterns = make_weights(), patterns_of(repeated_votes(4), 4)
     apart = [repeated_votes(4)[patterns.inverse == p] for p in range(patterns.n_patterns)]
     rows = Votes.from_array(np.concatenate(apart), n_classes=4).rows
-    single = Patterns(rows.starts, rows.lf, rows.vote, np.ones(patterns.n_items, np.int64), 6, 4)
+    single = Patterns(rows, np.ones(patterns.n_items, np.int64), 6, 4)
     assert patterns.counts.max() > 1
     apart_logits, together = forward(weights, single)[0], forward(weights, patterns)[0]
     assert_allclose(apart_logits, np.repeat(together, patterns.counts, 0), atol=1e-5)

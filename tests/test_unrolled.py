@@ -260,7 +260,7 @@ def test_state_of_packed_votes_read_in_chunks_is_that_read_at_once(weights):
     votes, _ = draw_votes(n=20_000, m=14, k=2, coverage=0.95)
     patterns, network = to_patterns(votes, 2), UnrolledNetwork(weights)
     items = Votes.from_array(votes, n_classes=2).rows
-    rows = Patterns(items.starts, items.lf, items.vote, np.ones(20_000, np.int64), 14, 2)
+    rows = Patterns(items, np.ones(20_000, np.int64), 14, 2)
     assert isinstance(VoteTable.from_patterns(rows).layout, PackedVotes)
     whole, _ = network.read_at_once(rows, None)
     assert_same_state(network, read_chunks(network, cut_up(patterns, 0), patterns, None), whole)
@@ -288,7 +288,7 @@ def draw_layouts(n, m, k, seed=0):
     votes[np.arange(n), rng.integers(0, m, n)] = 0  # every row has a vote
     rows = Votes.from_array(votes, n_classes=k).rows
     sparse = SparseVotes(rows.starts, rows.lf * k + rows.vote, m * k)
-    return votes, sparse, PackedVotes(rows.starts, rows.lf, rows.vote, m, k)
+    return votes, sparse, PackedVotes(votes, k)
 
 
 @pytest.mark.parametrize(("n", "m", "k"), [(3000, 5, 2), (500, 61, 2), (300, 13, 4), (200, 3, 100), (1, 1, 1)])

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         MissingExtraError,
         NotFittedError,
         ParameterError,
+        ProjectError,
         VotesError,
         VotesWarning,
         WeightsError,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from hyperlabel.panel import jury
     from hyperlabel.patterns import Patterns
     from hyperlabel.read import read_votes
+    from hyperlabel.trust import audit_sample, certify
     from hyperlabel.votes import ABSTAIN, Votes
 
 __version__ = "0.1.0"
@@ -52,11 +54,15 @@ __all__ = [
     "NotFittedError",
     "ParameterError",
     "Patterns",
+    "Project",
+    "ProjectError",
     "Votes",
     "VotesError",
     "VotesWarning",
     "WeightsError",
     "apply_lfs",
+    "audit_sample",
+    "certify",
     "engines",
     "expression_lf",
     "jury",
@@ -72,7 +78,8 @@ __all__ = [
 ]
 
 _HOMES = {  # module: the public names that it holds
-    "errors": "HyperlabelError MissingExtraError NotFittedError ParameterError VotesError VotesWarning WeightsError",
+    "errors": "HyperlabelError MissingExtraError NotFittedError ParameterError ProjectError "
+    "VotesError VotesWarning WeightsError",
     "labels": "Labels",
     "lf": "LFError LabelingFunction apply_lfs expression_lf keyword_lf "
     "labeling_function lookup_lf regex_lf threshold_lf",
@@ -81,6 +88,8 @@ _HOMES = {  # module: the public names that it holds
     "panel": "jury",
     "patterns": "Patterns",
     "read": "read_votes",
+    "studio": "Project",
+    "trust": "audit_sample certify",
     "votes": "ABSTAIN Votes",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -4,6 +4,7 @@
     ├── VotesError (ValueError)         votes, gold or truth that cannot be used as given
     ├── ParameterError (ValueError)     an argument outside what it may be
     ├── WeightsError (ValueError)       a weights file that is missing, broken or foreign
+    ├── ProjectError (ValueError)       a project of the studio that cannot be opened or changed as asked
     ├── NotFittedError (ValueError, AttributeError)   a model that must learn first was asked to predict
     └── MissingExtraError (ImportError) a feature whose optional packages are not installed
 
@@ -34,6 +35,10 @@ class ParameterError(HyperlabelError, ValueError):
 
 class WeightsError(HyperlabelError, ValueError):
     """A weights file that is missing, broken or of another kind."""
+
+
+class ProjectError(HyperlabelError, ValueError):
+    """A project of the studio that cannot be opened, or cannot be changed as asked."""
 
 
 class NotFittedError(HyperlabelError, ValueError, AttributeError):

@@ -39,20 +39,34 @@ def pack_rows(cells: Ints, k: int) -> Keys:
 
     The digits are summed by matrix products in float32, as many columns at a time as stay exact.
     """
+    digits = most_digits(k, _EXACT)
+    keys, base = np.empty(len(cells), np.uint64), np.uint64(k + 1) ** np.uint64(digits)
+    for block, sums in pack_digits(cells, k, digits):
+        keys[block] = _join_digits(sums.astype(np.uint64), base)
+    return keys
+
+
+def most_digits(k: int, limit: int) -> int:
+    """How many digits of base k + 1 make numbers up to the limit; at least one."""
+    return max(1, int(np.log(limit) / np.log(k + 1)))
+
+
+def pack_digits(cells: Ints, k: int, digits: int) -> Iterator[tuple[slice, Float32]]:
+    """So many columns at a time as numbers in base k + 1, lowest first, block by block; abstaining is the digit 0.
+
+    (n, m) -> rows, (rows, m / digits).
+    """
     n, m = cells.shape
-    digits = max(1, int(np.log(_EXACT) / np.log(k + 1)))
     parts = range(0, m, digits)
     weights = np.zeros((m, len(parts)), np.float32)
     for part, start in enumerate(parts):
         width = min(digits, m - start)
         weights[start : start + width, part] = float(k + 1) ** np.arange(width)
-    keys = np.empty(n, np.uint64)
-    step = max(1, _BLOCK_PRODUCT // weights.size)
+    step, zeros = max(1, _BLOCK_PRODUCT // weights.size), weights.sum(0)
     for start in range(0, n, step):
+        block = slice(start, min(start + step, n))
         with np.errstate(invalid="ignore"):  # small whole numbers; BLAS may trip over what lies beside them in memory
-            sums = (cells[start : start + step].astype(np.float32) @ weights) + weights.sum(0)
-        keys[start : start + step] = _join_digits(sums.astype(np.uint64), np.uint64(k + 1) ** np.uint64(digits))
-    return keys
+            yield block, cells[block].astype(np.float32) @ weights + zeros
 
 
 def _join_digits(parts: Keys, base: np.uint64) -> Keys:

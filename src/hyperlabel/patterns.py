@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import Classes, complete_classes, missing_from, show_some, state_classes
+from hyperlabel.classes import Classes, complete_classes, missing_from, show_some, smallest_type, state_classes
 from hyperlabel.columns import may_be_votes
 from hyperlabel.errors import VotesError, WeightsError
 from hyperlabel.kernels import Groups, Ints, group_keys, hash_rows, key_space, pack_rows
@@ -31,9 +31,7 @@ class Patterns:
     Patterns are accepted wherever votes are: yesterday's, merged with today's, are fitted again in milliseconds.
 
     Attributes:
-        starts: (p + 1,) where each pattern's votes begin in `lf` and `vote`.
-        lf: (e,) the LF of each vote, increasing within a pattern.
-        vote: (e,) the class number of each vote.
+        rows: The distinct rows, p of them.
         counts: (p,) how many items have the pattern.
         n_lfs: Number of LFs, those that never vote included.
         n_classes: Number of classes, those nobody votes for included.
@@ -42,9 +40,7 @@ class Patterns:
         classes: The classes; their numbers if not given.
     """
 
-    starts: NDArray[np.int64]
-    lf: NDArray[np.int64]
-    vote: NDArray[np.int64]
+    rows: Rows
     counts: Ints
     n_lfs: int
     n_classes: int
@@ -67,13 +63,12 @@ class Patterns:
         m, k = votes.n_lfs, votes.n_classes
         if votes.cells is not None and key_space(m, k) <= 1 << 64:
             groups = group_keys(pack_rows(votes.cells, k), key_space(m, k))
-            rows = Rows.from_cells(votes.cells, groups.example)
+            rows: Rows = Rows.copy_cells(votes.cells, groups.example, smallest_type(k))
         else:
-            rows = votes.rows
-            groups = _group_rows(rows, k)
-            rows = rows.take(groups.example)
+            groups = _group_rows(votes.rows, k)
+            rows = votes.rows.take(groups.example)
         names = votes.lf_names if votes.named else None
-        return cls(rows.starts, rows.lf, rows.vote, groups.counts, m, k, groups.inverse, names, votes.classes)
+        return cls(rows, groups.counts, m, k, groups.inverse, names, votes.classes)
 
     @classmethod
     def from_chunks(
@@ -126,12 +121,12 @@ class Patterns:
             raise VotesError("patterns of 2^63 items and more cannot be counted; merge fewer of them")
         rows = one.rows.concatenate(two.rows)
         names = self.lf_names or other.lf_names
-        joined = Patterns(rows.starts, rows.lf, rows.vote, counts, self.n_lfs, len(classes), None, names, classes)
+        joined = Patterns(rows, counts, self.n_lfs, len(classes), None, names, classes)
         return joined.join_equal()[0]
 
     def with_rows(self, rows: Rows, counts: Ints) -> "Patterns":
         """Other rows of the same LFs and classes, which know no items."""
-        return replace(self, starts=rows.starts, lf=rows.lf, vote=rows.vote, counts=counts, inverse=None)
+        return replace(self, rows=rows, counts=counts, inverse=None)
 
     def take(self, index: NDArray[np.integer]) -> "Patterns":
         """The patterns of an index, in its order; they know no items.
@@ -145,9 +140,7 @@ class Patterns:
         """The patterns in chunks of at most so many."""
         for start in range(0, self.n_patterns, most):
             stop = min(start + most, self.n_patterns)
-            votes = slice(self.starts[start], self.starts[stop])
-            starts = self.starts[start : stop + 1] - self.starts[start]
-            yield self.with_rows(Rows(starts, self.lf[votes], self.vote[votes]), self.counts[start:stop])
+            yield self.with_rows(self.rows.part(start, stop), self.counts[start:stop])
 
     def with_classes(self, classes: Classes) -> "Patterns":
         """The same votes with other classes, which must hold every class that is voted for.
@@ -164,7 +157,7 @@ class Patterns:
         if len(vote) and vote.min() < 0:
             lost = self.classes[int(self.vote[vote.argmin()])]
             raise VotesError(f"votes has the class {lost!r}; expected one of {show_some(classes)}. State it in classes")
-        return replace(self, vote=vote, classes=classes, n_classes=len(classes))
+        return replace(self, rows=Rows(self.starts, self.lf, vote), classes=classes, n_classes=len(classes))
 
     def with_lfs(self, names: tuple[str, ...] | None) -> "Patterns":
         """The same votes with LFs in the order of names; unchanged where one side has no names."""
@@ -174,7 +167,7 @@ class Patterns:
         index = np.empty(len(order), np.int64)
         index[order] = np.arange(len(order))
         rows = Rows.from_triples(self.row, index[self.lf], self.vote, self.n_patterns)
-        return replace(self, starts=rows.starts, lf=rows.lf, vote=rows.vote, lf_names=names)
+        return replace(self, rows=rows, lf_names=names)
 
     def save(self, path: str | Path) -> None:
         """Write the patterns and their counts to a safetensors file; items keep no number of their pattern."""
@@ -193,9 +186,9 @@ class Patterns:
         arrays, header = read_tensors(path, "patterns")
         try:
             names, classes = header["lf_names"], tuple(plain_classes(header["classes"]))
-            starts, lf, vote, counts = (arrays[name] for name in ("starts", "lf", "vote", "counts"))
+            rows = Rows(*(arrays[name] for name in ("starts", "lf", "vote")))
             lf_names = None if names is None else tuple(names)
-            patterns = cls(starts, lf, vote, counts, int(header["n_lfs"]), len(classes), None, lf_names, classes)
+            patterns = cls(rows, arrays["counts"], int(header["n_lfs"]), len(classes), None, lf_names, classes)
         except (KeyError, TypeError, ValueError) as error:
             raise WeightsError(f"{path} holds no whole patterns ({error}); save it again") from error
         _check_loaded(patterns, path)
@@ -204,7 +197,7 @@ class Patterns:
     def join_equal(self) -> tuple["Patterns", NDArray[np.intp]]:
         """Equal rows as one: the patterns, and the index of each row among them. -> patterns, (p,).
 
-        >>> rows = Patterns(np.array([0, 1, 2]), np.array([0, 0]), np.array([1, 1]), np.array([3, 4]), 2, 2)
+        >>> rows = Patterns(Rows.from_cells(np.array([[1, -1], [1, -1]])), np.array([3, 4]), 2, 2)
         >>> joined, index = rows.join_equal()
         >>> joined.counts.tolist(), index.tolist()
         ([7], [0, 0])
@@ -216,9 +209,19 @@ class Patterns:
         return self.with_rows(self.rows.take(groups.example), counts), index
 
     @property
-    def rows(self) -> Rows:
-        """The patterns' votes as sparse rows."""
-        return Rows(self.starts, self.lf, self.vote)
+    def starts(self) -> NDArray[np.int64]:
+        """Where each pattern's votes begin in `lf` and `vote`. (p + 1,)."""
+        return self.rows.starts
+
+    @property
+    def lf(self) -> NDArray[np.int64]:
+        """The LF of each vote, increasing within a pattern. (e,)."""
+        return self.rows.lf
+
+    @property
+    def vote(self) -> NDArray[np.int64]:
+        """The class number of each vote. (e,)."""
+        return self.rows.vote
 
     @property
     def n_patterns(self) -> int:
@@ -242,9 +245,7 @@ class Patterns:
 
     def to_array(self) -> NDArray[np.int64]:
         """The patterns as a dense array, -1 abstains. (p, m)."""
-        cells = np.full((self.n_patterns, self.n_lfs), -1, np.int64)
-        cells[self.row, self.lf] = self.vote
-        return cells
+        return self.rows.to_cells(self.n_lfs).astype(np.int64)
 
     def find(self, other: "Patterns") -> NDArray[np.intp]:
         """Where each of these patterns stands among others, -1 where it does not. -> (p,).

@@ -1,17 +1,18 @@
 """Rows: votes without the abstentions, the form in which sparse votes and patterns are held.
 
-All numbers are int64, whatever narrow type they came in: code behind may compute with them.
+All numbers are int64, whatever narrow type they came in: code behind may compute with them. Rows of a dense array make
+them when they are first asked for; what works on dense rows as well never asks.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-Ints = NDArray[np.integer]
-Numbers = NDArray[np.int64]
+from hyperlabel.kernels import Ints, row_blocks
 
-_BLOCK_CELLS = 1 << 14  # cells that are read at a time, so that they stay in the cache
+Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,23 +29,18 @@ class Rows:
     lf: Numbers
     vote: Numbers
 
-    @classmethod
-    def from_cells(cls, cells: Ints, index: Ints | None = None) -> "Rows":
-        """From a dense array, or from the rows of an index into it. (n, m) -> rows."""
-        if index is not None and 2 * len(index) < len(cells):
-            cells, index = cells.take(index, axis=0), None
-        index, m = np.arange(len(cells)) if index is None else index, cells.shape[1]
-        step = max(1, _BLOCK_CELLS // m)
-        starts = np.zeros(len(index) + 1, np.int64)
-        np.cumsum(_count_votes(cells, step)[index], out=starts[1:])
-        lf, vote = np.empty(starts[-1], np.int64), np.empty(starts[-1], np.int64)
-        lf_of_cell = np.tile(np.arange(m), min(step, len(index)))
-        for first in range(0, len(index), step):
-            block = cells.take(index[first : first + step], axis=0).reshape(-1)
-            voted = np.flatnonzero(block >= 0)
-            votes = slice(starts[first], starts[min(first + step, len(index))])
-            lf[votes], vote[votes] = lf_of_cell.take(voted), block.take(voted)
-        return cls(starts, lf, vote)
+    @staticmethod
+    def from_cells(cells: Ints) -> "DenseRows":
+        """From a dense array, which must not change later. (n, m) -> rows."""
+        return DenseRows(cells)
+
+    @staticmethod
+    def copy_cells(cells: Ints, index: Ints, dtype: np.dtype[np.signedinteger]) -> "DenseRows":
+        """From a copy of some rows of a dense array, in a type that holds every class number. (n, m), (p,) -> rows."""
+        taken = np.empty((len(index), cells.shape[1]), dtype)
+        for block in row_blocks(*taken.shape):
+            taken[block] = cells.take(index[block], axis=0)
+        return DenseRows(taken)
 
     @classmethod
     def from_triples(cls, item: Ints, lf: Ints, vote: Ints, n: int) -> "Rows":
@@ -53,6 +49,22 @@ class Rows:
         starts = np.zeros(n + 1, np.int64)
         np.cumsum(np.bincount(item, minlength=n), out=starts[1:])
         return cls(starts, lf[order].astype(np.int64), vote[order].astype(np.int64))
+
+    def to_cells(self, m: int) -> Ints:
+        """As a dense array of the smallest type, -1 abstains; not to be changed. -> (n, m)."""
+        sizes = np.diff(self.starts)
+        cells = np.full((len(sizes), m), -1, np.min_scalar_type(-2 - self.vote.max(initial=0)))
+        cells[np.repeat(np.arange(len(sizes)), sizes), self.lf] = self.vote
+        return cells
+
+    def voted_classes(self, k: int) -> NDArray[np.bool_]:
+        """Whether anybody votes for each class. -> (k,)."""
+        return np.bincount(self.vote, minlength=k) > 0
+
+    def part(self, start: int, stop: int) -> "Rows":
+        """The rows from one index up to another."""
+        votes = slice(self.starts[start], self.starts[stop])
+        return Rows(self.starts[start : stop + 1] - self.starts[start], self.lf[votes], self.vote[votes])
 
     def take(self, index: Ints) -> "Rows":
         """The rows of an index, in its order."""
@@ -86,8 +98,66 @@ class Rows:
         return bool(same_lfs.all() and same_votes.all())
 
 
-def _count_votes(cells: Ints, step: int) -> Numbers:
-    """The votes of each row, so many rows at a time; a product with ones is the quickest way to add short rows."""
-    ones = np.ones(cells.shape[1], np.float32)
-    counts = [(cells[i : i + step] >= 0).astype(np.float32) @ ones for i in range(0, len(cells), step)]
-    return np.concatenate(counts).astype(np.int64)
+class DenseRows(Rows):
+    """Rows of a dense array; their votes one by one are made when they are first asked for.
+
+    Args:
+        cells: (n, m) class numbers, -1 abstains; not to be changed.
+    """
+
+    cells: Ints
+
+    def __init__(self, cells: Ints) -> None:
+        object.__setattr__(self, "cells", cells)  # rows are frozen
+
+    @cached_property
+    def starts(self) -> Numbers:
+        """Where each row's votes begin. (n + 1,)."""
+        starts = np.zeros(len(self.cells) + 1, np.int64)
+        ones = np.ones(self.cells.shape[1], np.float32)
+        for block in row_blocks(*self.cells.shape):  # a product with ones is the quickest way to add short rows
+            starts[1:][block] = (self.cells[block] >= 0).astype(np.float32) @ ones
+        return np.cumsum(starts, out=starts)
+
+    @property
+    def lf(self) -> Numbers:
+        """The LF of each vote. (e,)."""
+        return self._votes[0]
+
+    @property
+    def vote(self) -> Numbers:
+        """The class number of each vote. (e,)."""
+        return self._votes[1]
+
+    @cached_property
+    def _votes(self) -> tuple[Numbers, Numbers]:
+        lf, vote = np.empty(self.starts[-1], np.int64), np.empty(self.starts[-1], np.int64)
+        blocks = list(row_blocks(*self.cells.shape))
+        lf_of_cell = np.tile(np.arange(self.cells.shape[1]), blocks[0].stop if blocks else 0)
+        for block in blocks:
+            numbers = self.cells[block].reshape(-1)
+            voted = np.flatnonzero(numbers >= 0)
+            votes = slice(self.starts[block.start], self.starts[block.stop])
+            lf[votes], vote[votes] = lf_of_cell.take(voted), numbers.take(voted)
+        return lf, vote
+
+    def to_cells(self, m: int) -> Ints:
+        """The dense array. -> (n, m)."""
+        return self.cells
+
+    def voted_classes(self, k: int) -> NDArray[np.bool_]:
+        """Whether anybody votes for each class; few rows tell if all are voted for. -> (k,)."""
+        found = np.zeros(k + 1, bool)  # the last is for abstaining
+        for block in row_blocks(*self.cells.shape):
+            found[self.cells[block]] = True
+            if found[:k].all():
+                break
+        return found[:k]
+
+    def part(self, start: int, stop: int) -> Rows:
+        """The rows from one index up to another."""
+        return DenseRows(self.cells[start:stop])
+
+    def take(self, index: Ints) -> Rows:
+        """The rows of an index, in its order."""
+        return DenseRows(self.cells.take(index, axis=0))

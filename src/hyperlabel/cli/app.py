@@ -9,6 +9,8 @@ import typer
 
 import hyperlabel
 from hyperlabel.cli.analyze import analyze
+from hyperlabel.cli.audit import audit
+from hyperlabel.cli.certify import certify
 from hyperlabel.cli.compare import compare
 from hyperlabel.cli.demo import demo
 from hyperlabel.cli.export import export
@@ -24,7 +26,7 @@ from hyperlabel.errors import ParameterError
 app = typer.Typer(
     pretty_exceptions_enable=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
 )
-for command in (label, fit, export, analyze, report, compare, suggest, jury, train, demo):
+for command in (label, fit, export, analyze, report, compare, suggest, audit, certify, jury, train, demo):
     app.command()(spread(command))
 
 

@@ -36,6 +36,9 @@ METRIC_HELP = "accuracy, or f1: F1 of the second of two classes, macro F1 of mor
 BALANCE_HELP = "Known shares of the classes: spam=0.9,ham=0.1, or 0.9,0.1 in the order of --classes."
 ACCURACIES_HELP = "Known shares of right votes of some LFs, such as links=0.9,short=0.6."
 GOOD_AT_HELP = f"What labels are to be good at: {METRIC_HELP}; f1 pays with --class-balance."
+AUDIT_HELP = f"Classes of items drawn at random, to judge labels by: {_FORMS}."
+LEARN_HELP = "Gold to learn from, of other items, like --gold; or the share of the gold that is set apart for it."
+STRATA_HELP = "Strata of confidence that items are drawn in; the same for `audit` and what it is for."
 STRICT_HELP = "Take every warning as an error: nothing is written."
 QUIET_HELP = "Say nothing but errors."
 VERBOSE_HELP = "Say more of what is done, with times."
@@ -47,6 +50,7 @@ GoldName = Annotated[str | None, Option(metavar="COLUMN|FILE", help=f"Known clas
 ModelName = Annotated[str, Option(metavar="NAME|FILE", help=MODEL_HELP)]
 ClassNames = Annotated[str | None, Option(metavar="A,B,...", help=CLASSES_HELP)]
 LfNames = Annotated[list[str] | None, Option(metavar="A,B,...", help=LFS_HELP, show_default=False)]
+StrataNumber = Annotated[int, Option(metavar="NUMBER", help=STRATA_HELP)]
 LongNames = Annotated[
     str | None, Option(metavar="ITEM,LF,VOTE", help="VOTES has one row per vote, with these columns.")
 ]
@@ -81,6 +85,14 @@ class ModelOptions(LearningOptions):
     """The label model."""
 
     model: ModelName = "hlm2"
+
+
+@dataclass(frozen=True)
+class AuditOptions(ModelOptions):
+    """The label model, and the gold that judges it."""
+
+    gold: Annotated[str | None, Option(metavar="COLUMN|FILE", help=AUDIT_HELP)] = None
+    learn: Annotated[str | None, Option(metavar="COLUMN|FILE|SHARE", help=LEARN_HELP)] = None
 
 
 @dataclass(frozen=True)

@@ -195,7 +195,5 @@ def _random_rows(seen: Seen) -> Patterns:
     """Rows with few and many votes, for all LFs and classes."""
     rng, m, k = np.random.default_rng(0), seen.n_lfs, len(seen.classes)
     cells = np.where(rng.random((_TRIED, m)) < rng.random((_TRIED, 1)), rng.integers(0, k, (_TRIED, m)), -1)
-    rows = Rows.from_cells(cells)
-    return Patterns(
-        rows.starts, rows.lf, rows.vote, np.ones(_TRIED, np.int64), m, k, None, seen.lf_names, tuple(seen.classes)
-    )
+    counts = np.ones(_TRIED, np.int64)
+    return Patterns(Rows.from_cells(cells), counts, m, k, None, seen.lf_names, tuple(seen.classes))

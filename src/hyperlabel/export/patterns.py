@@ -61,6 +61,5 @@ def _all_patterns(model: LabelModel) -> Patterns:
             "give those that occur: a table of votes, --patterns FILE"
         )
     cells = np.array(list(islice(product(range(-1, len(classes)), repeat=m), n)), np.int64).reshape(n, m)
-    rows = Rows.from_cells(cells)
-    counts = np.zeros(n, np.int64)
-    return Patterns(rows.starts, rows.lf, rows.vote, counts, m, len(classes), None, model.lf_names_, classes)
+    rows, counts = Rows.from_cells(cells), np.zeros(n, np.int64)
+    return Patterns(rows, counts, m, len(classes), None, model.lf_names_, classes)

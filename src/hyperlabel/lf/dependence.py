@@ -1,7 +1,6 @@
 """Which LFs say the same thing twice: how often two vote alike, beyond what the class of an item explains."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +8,7 @@ from numpy.typing import NDArray
 from hyperlabel.kernels import Float64
 from hyperlabel.models.estimation.overlaps import sum_products
 from hyperlabel.patterns import Patterns
+from hyperlabel.rows import Rows
 
 Counts = NDArray[np.int64]
 
@@ -39,10 +39,8 @@ def _by_class(patterns: Patterns) -> Iterator[tuple[Patterns, NDArray[np.intp], 
         present = np.flatnonzero(sizes)
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[present])])
         lfs, column = np.unique(patterns.lf[kept], return_inverse=True)
-        part = replace(
-            patterns, starts=starts, lf=patterns.lf[kept], vote=patterns.vote[kept], counts=patterns.counts[present]
-        )
-        yield part, lfs, column
+        rows = Rows(starts, patterns.lf[kept], patterns.vote[kept])
+        yield patterns.with_rows(rows, patterns.counts[present]), lfs, column
 
 
 def correlate(patterns: Patterns, agreements: Counts, posterior: Float64) -> Float64:

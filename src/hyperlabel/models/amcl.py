@@ -158,7 +158,7 @@ def _merge_filled(patterns: Patterns, gold: NDArray[np.int64]) -> tuple[Patterns
     counts = np.bincount(merged.inverse, patterns.counts).astype(np.int64)
     known = np.zeros((merged.n_patterns, patterns.n_classes), np.int64)
     np.add.at(known, merged.inverse, gold)
-    return Patterns(merged.starts, merged.lf, merged.vote, counts, merged.n_lfs, merged.n_classes), known
+    return Patterns(merged.rows, counts, merged.n_lfs, merged.n_classes), known
 
 
 def _hidden(patterns: Patterns, gold: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -42,10 +42,10 @@ from hyperlabel.models.packing import below, pack_params, pack_seen, to_json, un
 from hyperlabel.models.seen import (
     Seen,
     check_gold_counts,
-    count_votes,
     find_active,
     keep_gold,
     reduce_restricted,
+    vote_for,
 )
 from hyperlabel.models.verdict import Verdict
 from hyperlabel.networks import Gold, Reduce
@@ -146,13 +146,13 @@ class LabelModel(ABC):
         """
         check_metric(metric)
         self._forget()
-        (cast,) = reduce(count_votes)
+        (cast,) = reduce(vote_for)
         active = find_active(cast, None if gold is None else gold.counts, self._balance_of(shape.classes))
         seen = self._active = Seen(shape.classes, active, shape.lf_names, shape.n_lfs)
         inner = None if gold is None else keep_gold(seen.restrict(gold.patterns), gold.counts[:, active])
         self._fit_passes(partial(reduce_restricted, reduce, seen), seen.restrict(shape), inner)
         kept = None if gold is None or self.learns_from_gold else keep_gold(gold.patterns, gold.counts)
-        self._seen = replace(seen, gold=kept)
+        self._seen = replace(seen, gold=kept, n_gold=0 if gold is None else int(gold.counts.sum()))
         if metric == "f1":
             rule = find_f1_rule(lambda rule: reduce(partial(self._f1_sums, rule)), shape.n_classes)
             self._seen = replace(self._seen, f1=rule)
@@ -182,13 +182,13 @@ class LabelModel(ABC):
     def _learn(self, patterns: Patterns, gold: NDArray[np.int64] | None, *, for_f1: bool) -> Float64:
         """Learn from patterns, and on request how items are labeled for F1. -> the patterns' (p, k) probabilities."""
         self._forget()
-        cast = np.bincount(patterns.vote, minlength=patterns.n_classes)
+        (cast,) = vote_for(patterns)
         active = find_active(cast, gold, self._balance_of(patterns.classes))
         seen = self._active = Seen(patterns.classes, active, patterns.lf_names, patterns.n_lfs)
         inner = seen.restrict(patterns)
         found = self._fit(inner, None if gold is None else gold[:, active])
         kept = None if gold is None or self.learns_from_gold else keep_gold(patterns, gold)
-        self._seen = replace(seen, gold=kept)
+        self._seen = replace(seen, gold=kept, n_gold=0 if gold is None else int(gold.sum()))
         probabilities = self._complete(self._judge(inner) if found is None else found, patterns)
         if for_f1:
             rule = find_f1_rule(lambda rule: rule.sums(probabilities, patterns), patterns.n_classes)
@@ -377,6 +377,11 @@ class LabelModel(ABC):
     def n_features_in_(self) -> int:
         """The number of LFs that `fit` saw."""
         return self._fitted().n_lfs
+
+    @property
+    def n_gold_(self) -> int:
+        """The number of gold items that `fit` learned from; these must not certify what it learned."""
+        return self._fitted().n_gold
 
     @property
     def lf_names_(self) -> tuple[str, ...] | None:

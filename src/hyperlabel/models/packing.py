@@ -13,6 +13,7 @@ from hyperlabel.labels import F1Rule
 from hyperlabel.models.seen import Seen
 from hyperlabel.networks import Gold
 from hyperlabel.patterns import Patterns
+from hyperlabel.rows import Rows
 from hyperlabel.stated import by_name
 from hyperlabel.tensors import Arrays, plain_classes
 
@@ -63,20 +64,21 @@ def pack_seen(seen: Seen) -> tuple[Arrays, dict[str, Any]]:
         arrays |= {f"gold.{name}": getattr(seen.gold.patterns, name) for name in _GOLD}
         arrays["gold.counts"] = seen.gold.counts
     names = None if seen.lf_names is None else list(seen.lf_names)
-    return arrays, {"classes": plain_classes(seen.classes), "lf_names": names, "n_lfs": seen.n_lfs}
+    header = {"classes": plain_classes(seen.classes), "lf_names": names, "n_lfs": seen.n_lfs, "n_gold": seen.n_gold}
+    return arrays, header
 
 
 def unpack_seen(arrays: Arrays, header: dict[str, Any]) -> Seen:
     """The inverse of `pack_seen`."""
     names, classes = header["lf_names"], tuple(header["classes"])
     seen = Seen(classes, arrays["active"].astype(np.intp), None if names is None else tuple(names), header["n_lfs"])
+    seen = replace(seen, n_gold=header["n_gold"])
     if "f1" in arrays:
         seen = replace(seen, f1=F1Rule(arrays["f1"], arrays["f1_items"]))
     if "gold.counts" in arrays:
         counts = arrays["gold.counts"]
-        starts, lf, vote = (arrays[f"gold.{name}"] for name in _GOLD)
-        rows = Patterns(starts, lf, vote, counts.sum(1), seen.n_lfs, len(classes))
-        seen = replace(seen, gold=Gold(rows, counts))
+        rows = Rows(*(arrays[f"gold.{name}"] for name in _GOLD))
+        seen = replace(seen, gold=Gold(Patterns(rows, counts.sum(1), seen.n_lfs, len(classes)), counts))
     return seen
 
 

@@ -201,8 +201,7 @@ def gold_rows(patterns: Patterns, gold: NDArray[np.int64]) -> tuple[Cells, Cells
     [[[0, -1], [1, 0], [1, 0]], [1, 0, 0]]
     """
     index, label = np.nonzero(gold)
-    counts, taken = gold[index, label], patterns.rows.take(index)
-    rows = Patterns(taken.starts, taken.lf, taken.vote, counts, patterns.n_lfs, patterns.n_classes).to_array()
+    counts, rows = gold[index, label], patterns.take(index).to_array()
     order = np.lexsort((label, *rows.T[::-1]))
     repeated = np.repeat(order, counts[order])
     return rows[repeated], label[repeated]

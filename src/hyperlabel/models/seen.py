@@ -16,13 +16,13 @@ from hyperlabel.patterns import Patterns
 from hyperlabel.rows import Rows
 
 
-def find_active(cast: NDArray[np.generic], gold: NDArray[np.int64] | None, balance: Float64 | None) -> NDArray[np.intp]:
+def find_active(cast: Float64, gold: NDArray[np.int64] | None, balance: Float64 | None) -> NDArray[np.intp]:
     """The classes that a model learns about: those with votes, gold or a stated share. (k,), (g, k), (k,) -> (c,).
 
     A class that is only stated gets no probability: a model that learned about it would have to invent it. One class
     alone leaves nothing to decide, so there the first other one is kept.
     """
-    active = np.asarray(cast) > 0
+    active = cast > 0
     if gold is not None:
         active |= gold.any(0)
     if balance is not None:
@@ -45,6 +45,7 @@ class Seen:
         n_lfs: Number of LFs.
         gold: Vote rows of gold items, for models that look gold up; None for others.
         f1: How items are labeled for F1; None where it was not found.
+        n_gold: Gold items that were learned from.
     """
 
     classes: Classes
@@ -53,6 +54,7 @@ class Seen:
     n_lfs: int
     gold: Gold | None = None
     f1: F1Rule | None = None
+    n_gold: int = 0
 
     @property
     def all_active(self) -> bool:
@@ -78,10 +80,12 @@ class Seen:
         number = np.full(len(self.classes), -1, np.int64)
         number[self.active] = np.arange(len(self.active))
         classes = tuple(self.classes[c] for c in self.active)
-        vote = number[patterns.vote]
+        vote, starts, lf = number[patterns.vote], patterns.starts, patterns.lf
         kept = vote >= 0
-        restricted = patterns if kept.all() else patterns.with_rows(_keep(patterns, kept), patterns.counts)
-        return replace(restricted, vote=vote[kept], n_classes=len(classes), classes=classes, inverse=patterns.inverse)
+        if not kept.all():
+            sizes = np.bincount(patterns.row[kept], minlength=patterns.n_patterns)
+            starts, lf, vote = np.append(0, np.cumsum(sizes)), lf[kept], vote[kept]
+        return replace(patterns, rows=Rows(starts, lf, vote), n_classes=len(classes), classes=classes)
 
     def expand(self, probabilities: Float64, patterns: Patterns) -> Float64:
         """Probabilities of all classes from those of the active ones. (p, c) -> (p, k).
@@ -122,16 +126,9 @@ def keep_gold(patterns: Patterns, counts: NDArray[np.int64]) -> Gold | None:
     return Gold(rows, counts[kept])
 
 
-def _keep(patterns: Patterns, kept: NDArray[np.bool_]) -> Rows:
-    """The rows with some of their votes."""
-    sizes = np.bincount(patterns.row[kept], minlength=patterns.n_patterns)
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    return Rows(starts, patterns.lf[kept], patterns.vote[kept])
-
-
-def count_votes(patterns: Patterns) -> Sums:
-    """Votes for each class. -> (k,)."""
-    return (np.bincount(patterns.vote, minlength=patterns.n_classes).astype(np.float64),)
+def vote_for(patterns: Patterns) -> Sums:
+    """1 for each class that anybody votes for, 0 for others. -> (k,)."""
+    return (patterns.rows.voted_classes(patterns.n_classes).astype(np.float64),)
 
 
 def reduce_restricted(reduce: Reduce, seen: Seen, sums: Callable[[Patterns], Sums]) -> Sums:

@@ -11,6 +11,7 @@ from hyperlabel.networks.base import Gold
 from hyperlabel.networks.unrolled.evidence import Evidence
 from hyperlabel.networks.unrolled.votes import VoteTable
 from hyperlabel.patterns import Patterns
+from hyperlabel.rows import Rows
 
 PLAIN_VOTE = 1.0  # evidence of a vote for its class where the set had no votes at all: the majority wins
 
@@ -79,8 +80,8 @@ class UnrolledState:
         if "gold.counts" not in arrays:
             return cls(evidence, None)
         k, counts = len(evidence.bias), arrays["gold.counts"]
-        starts, lf, vote = (arrays[f"gold.{name}"] for name in ("starts", "lf", "vote"))
-        return cls(evidence, Gold(Patterns(starts, lf, vote, counts.sum(1), len(evidence.table) // k, k), counts))
+        rows = Rows(*(arrays[f"gold.{name}"] for name in ("starts", "lf", "vote")))
+        return cls(evidence, Gold(Patterns(rows, counts.sum(1), len(evidence.table) // k, k), counts))
 
 
 def complete(evidence: Evidence, votes: Float64) -> Evidence:

@@ -11,13 +11,20 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.kernels import Float64, gather_blocks, gather_sums, row_blocks, stable_order
+from hyperlabel.kernels import (
+    Float64,
+    Ints,
+    gather_blocks,
+    gather_sums,
+    most_digits,
+    pack_digits,
+    row_blocks,
+    stable_order,
+)
 from hyperlabel.patterns import Patterns
 
 MANY_ROWS = 1 << 13  # from here on packing may pay
-PACK_BITS = 10
-MOST_COMBINATIONS = 1 << PACK_BITS  # of votes that are packed into one number: sums of all of them stay in the cache
-PACKS_IN_WORD = 6  # of 64 bits
+MOST_COMBINATIONS = 1 << 10  # of votes that are packed into one number: sums of all of them stay in the cache
 
 
 class Layout(Protocol):
@@ -61,8 +68,9 @@ class VoteTable:
         if not has_votes.all():
             size, counts, starts = size[has_votes], counts[has_votes], np.append(starts[:-1][has_votes], starts[-1])
         layout: Layout
-        if not rows_only and PackedVotes.pays(len(size), len(patterns.lf), m, k):
-            layout = PackedVotes(starts, patterns.lf, patterns.vote, m, k)
+        if not rows_only and PackedVotes.pays(len(size), int(starts[-1]), m, k):
+            cells = patterns.rows.to_cells(m)
+            layout = PackedVotes(cells if len(size) == len(cells) else cells[has_votes], k)
         else:
             layout = SparseVotes(starts, patterns.lf * k + patterns.vote, m * k)
         return cls(has_votes, counts.astype(np.float64), size, layout)
@@ -124,44 +132,22 @@ class PackedVotes:
     the combinations.
 
     Args:
-        starts: (r + 1,) where each row's votes begin.
-        lf: (e,) the LF of each vote.
-        vote: (e,) its class.
-        m: Number of LFs.
+        cells: (r, m) class numbers, -1 abstains.
         k: Number of classes.
     """
 
-    def __init__(
-        self, starts: NDArray[np.int64], lf: NDArray[np.int64], vote: NDArray[np.int64], m: int, k: int
-    ) -> None:
-        self.m, self.base, width = m, k + 1, _packed_lfs(k)
-        self.packs = [range(start, min(start + width, m)) for start in range(0, m, width)]
-        self.codes = np.empty((len(self.packs), len(starts) - 1), np.intp)  # (packs, r)
-        words = self._digit_values()
-        for block in row_blocks(len(starts) - 1, m):
-            bounds = starts[block.start : block.stop + 1]
-            votes = slice(bounds[0], bounds[-1])
-            node = lf[votes] * k + vote[votes]
-            for first, values in words.items():
-                numbers = np.add.reduceat(values.take(node), bounds[:-1] - bounds[0])
-                for codes in self.codes[first : first + PACKS_IN_WORD, block]:
-                    np.bitwise_and(numbers, MOST_COMBINATIONS - 1, out=codes)
-                    numbers >>= PACK_BITS
+    def __init__(self, cells: Ints, k: int) -> None:
+        (rows, self.m), self.base, width = cells.shape, k + 1, most_digits(k, MOST_COMBINATIONS)
+        self.packs = [range(start, min(start + width, self.m)) for start in range(0, self.m, width)]
+        self.codes = np.empty((len(self.packs), rows), np.intp)  # (packs, r)
+        for block, numbers in pack_digits(cells, k, width):
+            self.codes[:, block] = numbers.T
 
     @staticmethod
     def pays(rows: int, votes: int, m: int, k: int) -> bool:
         """Whether there are so many rows and votes that packing saves more than it costs."""
-        return rows >= MANY_ROWS and k < MOST_COMBINATIONS and 2 * rows * -(-m // _packed_lfs(k)) <= votes
-
-    def _digit_values(self) -> dict[int, NDArray[np.int64]]:
-        """What a vote of each node adds to a word, which holds several packs, by the first of these. (m * k,) each."""
-        words = {}
-        for first in range(0, len(self.packs), PACKS_IN_WORD):
-            values = words[first] = np.zeros((self.m, self.base - 1), np.int64)
-            for index, pack in enumerate(self.packs[first : first + PACKS_IN_WORD]):
-                digits = self.base ** np.arange(len(pack))[:, None] * np.arange(1, self.base)
-                values[pack] = digits << (PACK_BITS * index)
-        return {first: values.reshape(-1) for first, values in words.items()}
+        packs = -(-m // most_digits(k, MOST_COMBINATIONS))
+        return rows >= MANY_ROWS and k < MOST_COMBINATIONS and 2 * rows * packs <= votes
 
     def sum_by_row(self, table: Float64) -> Iterator[tuple[slice, Float64]]:
         """What a table says of the votes of each row, added up, block by block. (m * k, c) -> rows, (rows, c)."""
@@ -189,8 +175,3 @@ class PackedVotes:
                 for digit, lf in enumerate(pack):
                     sums[lf, :, column] = counts.reshape(-1, self.base, self.base**digit).sum((0, 2))
         return sums[:, 1:].reshape(-1, values.shape[1])
-
-
-def _packed_lfs(k: int) -> int:
-    """LFs whose votes for k classes, or for none, have no more than `MOST_COMBINATIONS`; at least one."""
-    return max(1, int(np.log(MOST_COMBINATIONS) / np.log(k + 1)))

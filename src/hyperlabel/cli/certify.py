@@ -1,0 +1,73 @@
+"""`hyperlabel certify`: which labels can be relied on."""
+
+from typing import Annotated
+
+from hyperlabel.cli.options import AuditOptions, JsonManner, Option, StrataNumber, TableOptions, VotesName
+
+OUT_HELP = (
+    "All rows and columns, with 'label', 'confidence', 'accepted': csv, tsv, JSON lines, parquet or Arrow; - is csv on "
+    "standard output."
+)
+ERROR_HELP = "The largest share of wrong labels among those accepted."
+CONFIDENCE_HELP = "How sure this is to be."
+CLASS_HELP = "Let it hold for the labels of each class; each has its own threshold."
+
+
+def certify(
+    votes: VotesName,
+    *,
+    out: Annotated[str | None, Option("--out", "-o", metavar="FILE", help=OUT_HELP)] = None,
+    error: Annotated[float, Option(metavar="SHARE", help=ERROR_HELP)] = 0.05,
+    confidence: Annotated[float, Option(metavar="SHARE", help=CONFIDENCE_HELP)] = 0.9,
+    by_class: Annotated[bool, Option("--by-class", help=CLASS_HELP)] = False,
+    strata: StrataNumber = 1,
+    modeling: AuditOptions,
+    reading: TableOptions,
+    manner: JsonManner,
+) -> None:
+    """Find the labels of VOTES that are wrong at most so often, by gold of items drawn at random.
+
+    Draw the items by `hyperlabel audit`, and label them by hand. Gold that the model learns from cannot certify: keep
+    it apart, and give it as --learn.
+
+    Example: hyperlabel certify votes.parquet --gold audit.csv --error 0.05 -o certified.parquet
+    """
+    from hyperlabel.cli.auditing import certify_table, open_audit
+    from hyperlabel.cli.summary import Summary
+    from hyperlabel.cli.tables import check_output
+    from hyperlabel.cli.terminal import output, say, say_warnings, set_manner
+    from hyperlabel.metrics import check_metric
+    from hyperlabel.printable import printable
+    from hyperlabel.tables import write_table
+    from hyperlabel.trust import certify as find
+
+    set_manner(manner)
+    summary = Summary(modeling.model)
+    wanted = check_metric(modeling.metric, "--metric")
+    check_output(out)
+    with say_warnings(strict=manner.strict):
+        audit = open_audit(votes, modeling, reading)
+        certificate = find(
+            audit.model,
+            audit.source.votes,
+            audit.gold,
+            error,
+            confidence,
+            by_class=by_class,
+            learn=audit.learn,
+            strata=strata,
+            metric=wanted,
+        )
+        if out is not None:
+            write_table(certify_table(audit.source.frame, certificate), out, argument="--out")
+        say(audit.source.taken.describe())
+    aside = out == "-"
+    if manner.json:
+        summary.add_taken(audit.source.taken)
+        summary.print(aside=aside, **certificate.to_dict())
+    elif aside:
+        say(printable(str(certificate)))
+    else:
+        output.print(printable(str(certificate)), soft_wrap=True)
+    if out is not None and not aside:
+        say(f"wrote {printable(out)}: {audit.source.votes.n_items:,} rows")

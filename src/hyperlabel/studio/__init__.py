@@ -1,0 +1,14 @@
+"""The studio: writing labeling functions for texts and watching the labels move.
+
+`Project` carries everything and knows no web; `app` shows it in the browser (extra `studio`).
+"""
+
+from hyperlabel.studio.candidates import Candidate
+from hyperlabel.studio.figures import Moment, Share
+from hyperlabel.studio.find import Filter
+from hyperlabel.studio.folder import GoldLabel, Settings
+from hyperlabel.studio.project import Project
+from hyperlabel.studio.source import load_lfs
+from hyperlabel.studio.standing import Effect
+
+__all__ = ["Candidate", "Effect", "Filter", "GoldLabel", "Moment", "Project", "Settings", "Share", "load_lfs"]

@@ -1,0 +1,251 @@
+"""The table of a project: the rows that are explored, all of a small table or a sample of a large one."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.classes import Classes, encode_column, infer_classes
+from hyperlabel.columns import find_identifiers
+from hyperlabel.errors import ProjectError, VotesError
+from hyperlabel.frames import columns_of
+from hyperlabel.lf.items import Items, read_items
+from hyperlabel.lf.regex import Texts, match_texts
+from hyperlabel.read import number_texts
+from hyperlabel.shown import show_names
+from hyperlabel.studio.folder import Settings
+from hyperlabel.tables import Table
+from hyperlabel.votes import Votes
+
+Ints = NDArray[np.integer]
+
+EXCERPT = 80  # letters of a text that gold.csv keeps
+_SEED = 0
+_MOST_CLASSES = 100  # that a column may imply
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """The rows of a table.
+
+    Attributes:
+        table: The table.
+        settings: Which columns are what.
+        frame: The n rows that are explored, a Polars frame; numbers of a csv are numbers.
+        rows: (n,) their numbers in the table, increasing.
+        n_rows: Number of rows of the table.
+    """
+
+    table: Table
+    settings: Settings
+    frame: Any
+    rows: NDArray[np.int64]
+    n_rows: int
+
+    @classmethod
+    def open(cls, settings: Settings, folder: Path) -> "Data":
+        """Read the rows to explore.
+
+        Args:
+            settings: Where the table is, and which columns are what.
+            folder: The project folder, to which the path of the table is relative.
+
+        Raises:
+            ProjectError: A column is missing, or cannot be what it is stated to be.
+        """
+        table = Table.open(str(folder / settings.table))
+        _check_columns(table, settings)
+        n_rows = _count(table)
+        rows = _draw(n_rows, settings.sample)
+        with table.reading():
+            kept = table.lazy() if len(rows) == n_rows else _take(table.lazy(), rows)
+            frame = kept.collect(engine="streaming").lazy()
+        data = cls(table, settings, number_columns(table, settings, frame).collect(), rows, n_rows)
+        _check_texts(data)
+        return data
+
+    @property
+    def n(self) -> int:
+        """Number of rows that are explored."""
+        return len(self.rows)
+
+    @property
+    def is_sample(self) -> bool:
+        """Whether the table has more rows than are explored."""
+        return self.n < self.n_rows
+
+    @cached_property
+    def items(self) -> Items:
+        """The rows as LFs read them."""
+        return read_items(self.frame)
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The identifiers of the rows, as texts. -> n."""
+        if self.settings.id is None:
+            return [str(row) for row in self.rows.tolist()]
+        return [str(value) for value in self.frame[self.settings.id].to_list()]
+
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        """The row of each identifier."""
+        return {item: row for row, item in enumerate(self.ids)}
+
+    @cached_property
+    def texts(self) -> Any:
+        """The texts, a Polars series without nulls. (n,)."""
+        return self.frame[self.settings.text].fill_null("")
+
+    @cached_property
+    def lengths(self) -> NDArray[np.int64]:
+        """The number of letters of each text. (n,)."""
+        return np.asarray(self.texts.str.len_chars().to_numpy(), np.int64)
+
+    @cached_property
+    def _matches(self) -> dict[str, Ints]:
+        return {}
+
+    def rows_matching(self, pattern: str, among: Ints | None = None) -> Ints:
+        """The rows in whose text a regular expression is found, all or among some; of all it is kept."""
+        if among is not None:
+            return among[match_texts(re.compile(pattern), Texts(self.texts.gather(among)))]
+        if pattern not in self._matches:
+            found = match_texts(re.compile(pattern), Texts(self.texts))
+            self._matches[pattern] = np.flatnonzero(found)
+        return self._matches[pattern]
+
+    @property
+    def metadata(self) -> list[str]:
+        """The columns that are neither text, identifier, votes, gold nor truth."""
+        own = self.settings
+        taken = {own.text, own.id, own.gold, own.truth, *own.lfs}
+        return [name for name in self.frame.columns if name not in taken]
+
+    def text(self, row: int) -> str:
+        """The text of a row."""
+        return str(self.texts[row])
+
+    def excerpt(self, row: int) -> str:
+        """How the text of a row begins, in one line."""
+        return " ".join(self.text(row)[: 2 * EXCERPT].split())[:EXCERPT]
+
+    def encode(self, column: str | None, classes: Classes) -> NDArray[np.int64]:
+        """The classes of a column, -1 where there is none; all -1 without a column. -> (n,)."""
+        if column is None or not classes:
+            return np.full(self.n, -1, np.int64)
+        (read,) = columns_of(self.frame, [column])
+        return encode_column(read, classes).astype(np.int64)
+
+    def votes(self, classes: Classes) -> dict[str, Ints]:
+        """The votes that the table has, by column. -> (n,) class numbers each."""
+        names = self.settings.lfs
+        if not names or not classes:
+            return {}
+        votes = Votes.from_frame(self.frame.select(names), lfs=list(names), classes=classes)
+        assert votes.cells is not None  # votes of a wide table are dense
+        return {name: votes.cells[:, j] for j, name in enumerate(votes.lf_names)}
+
+
+def complete(settings: Settings, folder: Path) -> Settings:
+    """Settings of a new project with what the table says itself: identifiers, gold, truth, and the classes of these."""
+    table = Table.open(str(folder / settings.table))
+    _check_columns(table, settings)
+    names = table.columns
+    found = replace(
+        settings,
+        id=settings.id or _find_id(table),
+        gold=settings.gold or ("gold" if "gold" in names else None),
+        truth=settings.truth or ("truth" if "truth" in names else None),
+        lfs=settings.lfs or tuple(name for name in names if name.lower().startswith("lf_")),
+    )
+    holders = [name for name in (found.gold, found.truth, *found.lfs) if name]
+    if found.classes or not holders:
+        return found
+    return replace(found, classes=_imply(table, holders))
+
+
+def _imply(table: Table, holders: Sequence[str]) -> Classes:
+    """The classes that columns of votes, gold and truth hold."""
+    with table.reading():
+        frame = number_texts(table.lazy().select(holders), holders).collect()
+    classes = infer_classes(columns_of(frame, list(holders)))
+    if len(classes) > _MOST_CLASSES:
+        raise ProjectError(f"the columns {show_names(holders)} hold {len(classes)} classes; state the classes")
+    return classes
+
+
+def _check_columns(table: Table, settings: Settings) -> None:
+    named = {"text": settings.text, "id": settings.id, "gold": settings.gold, "truth": settings.truth}
+    wanted = [*((key, name) for key, name in named.items() if name), *(("lfs", name) for name in settings.lfs)]
+    for key, name in wanted:
+        if name not in table.columns:
+            raise ProjectError(f"{key} is '{name}', but {table.name} has the columns {show_names(table.columns)}")
+
+
+def _count(table: Table) -> int:
+    import polars as pl
+
+    with table.reading():
+        n = int(table.lazy().select(pl.len()).collect(engine="streaming").item())
+    if not n:
+        raise VotesError(f"{table.name} has no rows; expected at least one")
+    return n
+
+
+def _draw(n_rows: int, most: int) -> NDArray[np.int64]:
+    """The rows to explore: all, or a random sample with a fixed seed, in their order."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(_SEED).choice(n_rows, most, replace=False))
+
+
+def _take(frame: Any, rows: NDArray[np.int64]) -> Any:
+    import polars as pl
+
+    index = "__row__"
+    wanted = pl.LazyFrame({index: rows.astype(np.uint32)})
+    return frame.with_row_index(index).join(wanted, on=index, how="semi").sort(index).drop(index)
+
+
+def _find_id(table: Table) -> str | None:
+    """A column that is named like an identifier and identifies rows."""
+    import polars as pl
+
+    for name in find_identifiers(table.columns):
+        with table.reading():
+            column = pl.col(name)
+            distinct, n, nulls = (
+                table.lazy()
+                .select(column.n_unique(), pl.len().alias("n"), column.null_count().alias("nulls"))
+                .collect()
+            ).row(0)
+        if distinct == n and not nulls:
+            return name
+    return None
+
+
+def number_columns(table: Table, settings: Settings, frame: Any) -> Any:
+    """A csv has texts alone: in its lazy frame columns of numbers become numbers, those of classes all alike."""
+    if table.kind != "csv":
+        return frame
+    classes = [name for name in (settings.gold, settings.truth, *settings.lfs) if name]
+    kept = (settings.text, settings.id, *classes)
+    for names in [classes, *([name] for name in table.columns if name not in kept)]:
+        frame = number_texts(frame, names)
+    return frame
+
+
+def _check_texts(data: Data) -> None:
+    import polars as pl
+
+    own = data.settings
+    kind = data.frame.schema[own.text]
+    if kind != pl.String:
+        raise ProjectError(f"text is '{own.text}', a column of {kind}; expected texts")
+    if len(data.row_of) < data.n:
+        raise ProjectError(f"id is '{own.id}', which has a value twice; expected another value in every row")

@@ -1,0 +1,107 @@
+"""Leaving with files: labels of all rows, and the report."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.added import add_labels
+from hyperlabel.engines import label as label_rows
+from hyperlabel.errors import ProjectError
+from hyperlabel.files import replacing
+from hyperlabel.lf import LabelingFunction, apply_lfs
+from hyperlabel.lf.analysis import LFAnalysis
+from hyperlabel.models import HyperLabelModel
+from hyperlabel.provenance import provenance
+from hyperlabel.report import Items, render
+from hyperlabel.studio.data import Data, number_columns
+from hyperlabel.studio.folder import GoldLabel
+from hyperlabel.studio.standing import Standing
+from hyperlabel.tables import Table, check_target, write_table
+
+_GOLD, _ROW = "__gold__", "__row__"
+
+
+def write_labels(
+    data: Data,
+    lfs: Mapping[str, LabelingFunction],
+    gold: Mapping[str, GoldLabel],
+    standing: Standing,
+    path: Path,
+) -> int:
+    """Write the table with labels; returns how many rows have one.
+
+    A table that was read whole has the labels that are shown. Of a larger one all rows vote, are counted and labeled
+    by an engine, with the same LFs and all gold.
+    """
+    check_target(path)
+    if not standing.columns:
+        raise ProjectError("there is no LF, so there are no labels to write; add one first")
+    if data.is_sample:
+        frame = label_all(data, lfs, gold, standing)
+        write_table(frame, path)
+        return _count_labels(path)
+    write_table(add_labels(data.table.collect(), standing.labels), path, metadata=provenance(standing.model))
+    return int((standing.best >= 0).sum())
+
+
+def label_all(
+    data: Data, lfs: Mapping[str, LabelingFunction], gold: Mapping[str, GoldLabel], standing: Standing
+) -> Any:
+    """All rows of a table with their labels, a lazy Polars frame."""
+    names = list(standing.lf_names)
+    given = _with_gold(data, number_columns(data.table, data.settings, data.table.lazy()), gold)
+    voted = apply_lfs(list(lfs.values()), given, classes=standing.classes) if lfs else given
+    model = HyperLabelModel(class_balance=standing.balance or None)
+    labeled = label_rows(voted, lfs=names, model=model, classes=standing.classes, gold=_GOLD)
+    return labeled.drop([*lfs, _GOLD])
+
+
+def _with_gold(data: Data, frame: Any, gold: Mapping[str, GoldLabel]) -> Any:
+    """A lazy frame with a column of gold: that of gold.csv, and else that of the table."""
+    import polars as pl
+
+    own, kind = data.settings, _kind(data.settings.classes)
+    known = pl.LazyFrame(
+        {_ROW: list(gold), _GOLD: [each.label for each in gold.values()]}, schema={_ROW: pl.String, _GOLD: kind}
+    )
+    key = pl.col(own.id) if own.id else pl.int_range(pl.len())
+    joined = frame.with_columns(key.cast(pl.String).alias(_ROW)).join(known, on=_ROW, how="left", maintain_order="left")
+    if own.gold:
+        joined = joined.with_columns(pl.coalesce(pl.col(_GOLD), pl.col(own.gold).cast(kind, strict=False)))
+    return joined.drop(_ROW)
+
+
+def _kind(classes: tuple[Any, ...]) -> Any:
+    import polars as pl
+
+    if all(isinstance(c, bool) for c in classes):
+        return pl.Boolean
+    return pl.Int64 if all(isinstance(c, int) for c in classes) else pl.String
+
+
+def _count_labels(path: Path) -> int:
+    import polars as pl
+
+    label = pl.col("label").cast(pl.String)
+    frame = Table.open(str(path)).lazy()
+    return int(frame.select((label.is_not_null() & (label != "")).sum()).collect(engine="streaming").item())
+
+
+def write_report(data: Data, standing: Standing, truth: NDArray[np.int64], path: Path) -> None:
+    """Write the report about the rows that are explored, with scores where the table has the truth."""
+    if not standing.columns:
+        raise ProjectError("there is no LF, so there is nothing to report; add one first")
+    if path.suffix not in (".html", ".htm"):
+        raise ProjectError(f"path is '{path}'; expected a name that ends in .html")
+    analysis = LFAnalysis(standing.patterns, model=standing.model)
+    if (truth >= 0).any():
+        analysis.truth = standing.patterns.count_labels(truth)
+    page = render(analysis, Items(data.ids, data.texts), title=Path(data.table.name).name)
+    try:
+        with replacing(path) as part:
+            part.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise ProjectError(f"'{path}' cannot be written: {error.strerror}") from error

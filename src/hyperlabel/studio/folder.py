@@ -1,0 +1,219 @@
+"""The folder of a project: `project.toml`, `lfs.py` and `gold.csv`, each replaced as a whole, and a lock.
+
+Whatever was accepted is in these files, which are made for version control. Files that another program changed are
+noticed by their content.
+"""
+
+import csv
+import io
+import json
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hyperlabel.classes import Classes
+from hyperlabel.errors import ProjectError
+from hyperlabel.files import replacing
+from hyperlabel.studio.source import NAME as LFS
+
+try:
+    import fcntl
+except ImportError:  # Windows has another kind of lock: a second process is not refused there
+    fcntl = None  # type: ignore[assignment]
+
+SETTINGS, GOLD, LOCK = "project.toml", "gold.csv", ".lock"
+FORMAT = 1
+
+
+class GoldLabel(NamedTuple):
+    """What is known of an item.
+
+    Attributes:
+        label: Its class.
+        picked: How the item was picked: `random` ones measure accuracy without bias.
+        text: How its text begins, to read, and to notice that a table was changed.
+    """
+
+    label: Any
+    picked: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a project states, beside LFs and gold.
+
+    Attributes:
+        table: The path of the table; relative to the folder where that is possible.
+        text: The column of the texts.
+        id: The column that identifies items; None if rows are counted from 0.
+        classes: The classes, in order.
+        class_balance: Known shares of the classes, in their order; none if empty.
+        lfs: Columns of the table that are votes.
+        gold: The column of the table with known classes, if any.
+        truth: The column with classes for evaluation alone, if any.
+        sample: Rows to explore, at most.
+    """
+
+    table: str
+    text: str
+    id: str | None = None
+    classes: Classes = ()
+    class_balance: tuple[float, ...] = ()
+    lfs: tuple[str, ...] = ()
+    gold: str | None = None
+    truth: str | None = None
+    sample: int = 100_000
+
+    def to_toml(self) -> str:
+        """The settings as a file.
+
+        >>> print(Settings("t.csv", "text", classes=("ham", "spam")).to_toml().splitlines()[4])
+        classes = ["ham", "spam"]
+        """
+        kept = {key: value for key, value in vars(self).items() if value not in (None, ())}
+        # What JSON writes of texts, numbers and lists of these is TOML too.
+        lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in kept.items()]
+        return "\n".join(["# A project of hyperlabel studio.", f"format = {FORMAT}", *lines]) + "\n"
+
+    @classmethod
+    def from_toml(cls, text: str) -> "Settings":
+        """Settings from a file.
+
+        Raises:
+            ProjectError: It is not one of ours.
+        """
+        try:
+            read: dict[str, Any] = tomllib.loads(text)
+            if read.pop("format", None) != FORMAT:
+                raise ProjectError(f"{SETTINGS} has another format than {FORMAT}; open it with a newer hyperlabel")
+            plain: dict[str, Any] = {
+                key: tuple(value) if isinstance(value, list) else value for key, value in read.items()
+            }
+            return cls(**plain)
+        except (tomllib.TOMLDecodeError, TypeError) as error:
+            raise ProjectError(f"{SETTINGS} cannot be read: {error}; correct it") from error
+
+
+@dataclass(eq=False)
+class Folder:
+    """The files of a project, held by this process.
+
+    Attributes:
+        path: The folder.
+        seen: The content of each file when it was last read or written here.
+    """
+
+    path: Path
+    seen: dict[str, bytes | None] = field(default_factory=dict)
+    lock: int | None = None
+
+    @classmethod
+    def open(cls, path: str | Path) -> "Folder":
+        """Make or open a folder, and lock it for this process.
+
+        Raises:
+            ProjectError: Another process has it open, or it cannot be made.
+        """
+        folder = cls(Path(path))
+        try:
+            folder.path.mkdir(parents=True, exist_ok=True)
+            folder.lock = _lock(folder.path)
+        except OSError as error:
+            raise ProjectError(f"the project folder '{path}' cannot be used: {error.strerror}") from error
+        return folder
+
+    def close(self) -> None:
+        """Let others open it."""
+        if self.lock is not None:
+            os.close(self.lock)
+            self.lock = None
+
+    def read(self, name: str) -> str | None:
+        """The text of a file; None if it is not there."""
+        self.seen[name] = self._content(name)
+        content = self.seen[name]
+        try:
+            return None if content is None else content.decode("utf-8").replace("\r\n", "\n")
+        except UnicodeDecodeError as error:
+            raise ProjectError(f"{name} is not UTF-8: byte {error.start} is {error.reason}; save it so") from error
+
+    def write(self, name: str, text: str) -> None:
+        """Replace a file as a whole."""
+        content = text.encode("utf-8")
+        try:
+            with replacing(self.path / name) as part:
+                part.write_bytes(content)
+        except OSError as error:
+            raise ProjectError(f"'{self.path / name}' cannot be written: {error.strerror}") from error
+        self.seen[name] = content
+
+    def changed(self) -> list[str]:
+        """The files that differ from what was last read or written here."""
+        return [name for name in (SETTINGS, LFS, GOLD) if self._content(name) != self.seen.get(name)]
+
+    def _content(self, name: str) -> bytes | None:
+        try:
+            return (self.path / name).read_bytes()
+        except FileNotFoundError:
+            return None
+
+
+def _lock(path: Path) -> int | None:
+    """A descriptor that locks a folder while this process lives; refuses one that is locked."""
+    if fcntl is None:
+        return None
+    lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        holder = os.pread(lock, 100, 0).decode(errors="replace").strip()
+        os.close(lock)
+        raise ProjectError(
+            f"the project '{path}' is already open in process {holder or 'unknown'}; close it there first"
+        ) from error
+    os.truncate(lock, 0)
+    os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+    return lock
+
+
+def write_gold(gold: Mapping[str, GoldLabel]) -> str:
+    """Gold as a csv file, in the order in which it was given.
+
+    >>> print(write_gold({"7": GoldLabel("spam", "random", "free money")}), end="")
+    id,gold,picked,text
+    7,spam,random,free money
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["id", "gold", "picked", "text"])
+    writer.writerows([item, *label] for item, label in gold.items())
+    return out.getvalue()
+
+
+def read_gold(text: str, classes: Classes) -> dict[str, GoldLabel]:
+    r"""Gold from a csv file that has `id` and `gold`, and perhaps `picked` and `text`.
+
+    Raises:
+        ProjectError: A column is missing, a class is not known, or an item is there twice.
+
+    >>> read_gold("id,gold\n7,1\n", (0, 1))
+    {'7': GoldLabel(label=1, picked='', text='')}
+    """
+    rows = csv.DictReader(io.StringIO(text))
+    missing = {"id", "gold"} - set(rows.fieldnames or ())
+    if missing and text.strip():
+        raise ProjectError(f"{GOLD} has no column '{min(missing)}'; expected id, gold, picked, text")
+    known = {str(c): c for c in classes}
+    gold: dict[str, GoldLabel] = {}
+    for row in rows:
+        where = f"{GOLD}, line {rows.line_num}"
+        if row["gold"] not in known:
+            raise ProjectError(f"{where}: the class is {row['gold']!r}; expected one of {', '.join(known) or 'none'}")
+        if row["id"] in gold:
+            raise ProjectError(f"{where}: item {row['id']!r} is there twice; keep one of the lines")
+        gold[row["id"]] = GoldLabel(known[row["gold"]], row.get("picked") or "", row.get("text") or "")
+    return gold

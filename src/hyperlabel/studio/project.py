@@ -1,0 +1,496 @@
+"""`Project`: labeling functions, gold and the labels that follow, in a folder that is the state.
+
+Every accepted change is on disk before the call returns. Only an LF that is new or changed is run.
+"""
+
+import os
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.classes import Classes, encode_column, state_classes
+from hyperlabel.errors import ParameterError, ProjectError, require
+from hyperlabel.labels import Explanation, Labels, explain_item
+from hyperlabel.lf import LabelingFunction
+from hyperlabel.lf.fingerprint import fingerprint_lf
+from hyperlabel.lf.items import Items
+from hyperlabel.lf.lazy import name_votes
+from hyperlabel.lf.run import Advance, Answer, run_all
+from hyperlabel.stated import read_balance
+from hyperlabel.studio.candidates import Candidate, ideas_of_item, ideas_of_selection, propose
+from hyperlabel.studio.data import Data, complete
+from hyperlabel.studio.figures import Moment, list_lfs, take_moment
+from hyperlabel.studio.find import By, Filter, find_rows, next_rows
+from hyperlabel.studio.finish import write_labels, write_report
+from hyperlabel.studio.folder import GOLD, SETTINGS, Folder, GoldLabel, Settings, read_gold, write_gold
+from hyperlabel.studio.source import HEADER, Source
+from hyperlabel.studio.source import NAME as LFS
+from hyperlabel.studio.standing import Effect, Standing, find_effect
+from hyperlabel.studio.words import WordIndex
+
+Ints = NDArray[np.integer]
+Run = Callable[[LabelingFunction, Items, Advance], Answer]
+
+_MOST_KEPT = 1000  # answers of LFs, present and past
+
+
+def run_here(lf: LabelingFunction, items: Items, advance: Advance) -> Answer:
+    """Run an LF in this process; `advance` is called with the number of rows done."""
+    return run_all([lf], items, advance=advance)[0]
+
+
+@dataclass(frozen=True)
+class State:
+    """What the files of a project hold.
+
+    Attributes:
+        settings: `project.toml`.
+        source: The text of `lfs.py`.
+        gold: `gold.csv`, by identifier.
+    """
+
+    settings: Settings
+    source: str
+    gold: Mapping[str, GoldLabel]
+
+
+class Project:
+    """LFs, gold and labels of a table of texts, kept in a folder.
+
+    The folder has `project.toml`, `lfs.py` and `gold.csv`. One process at a time has it open: close it, or use `with`.
+
+    Args:
+        table: Any table that hyperlabel reads; not needed for a folder that has a project.
+        text: The column of the texts.
+        folder: The folder; beside the table, with `.studio` for its ending, if not given.
+        classes: The classes, in order; those of the columns of gold, truth and votes if not given.
+        id: The column that identifies items; one named `id` or the like if not given, or else rows are counted from 0.
+        lfs: Columns that are votes; those whose names begin with `lf_` if not given.
+        gold: The column with known classes; `gold`, where there is one.
+        truth: The column with classes that are used for evaluation alone; `truth`, where there is one.
+        sample: Rows to explore, at most; labels are written for all rows.
+        run: How an LF is run.
+
+    >>> import tempfile
+    >>> import polars as pl
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> texts = Path(folder.name, "texts.csv")
+    >>> pl.DataFrame({"text": ["free money", "see you", "free prize", "at six"]}).write_csv(texts)
+    >>> with Project(texts, classes=["ham", "spam"]) as project:
+    ...     project.add("free = keyword_lf('free', 'spam')")
+    ...     project.give_gold("1", "ham")
+    ...     project.labels.labels.tolist(), sorted(path.name for path in project.folder.path.iterdir())
+    (['spam', 'ham', 'spam', None], ['.lock', 'gold.csv', 'lfs.py', 'project.toml'])
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        table: str | Path | None = None,
+        *,
+        text: str = "text",
+        folder: str | Path | None = None,
+        classes: Sequence[Hashable] | None = None,
+        id: str | None = None,
+        lfs: Sequence[str] = (),
+        gold: str | None = None,
+        truth: str | None = None,
+        sample: int = 100_000,
+        run: Run = run_here,
+    ) -> None:
+        require("polars", extra="cli")
+        self.folder = Folder.open(_choose_folder(table, folder))
+        try:
+            settings = Settings("", text, id, _check_classes(classes), (), tuple(lfs), gold, truth, sample)
+            self._open(table, settings, run)
+        except BaseException:
+            self.folder.close()
+            raise
+
+    def _open(self, table: str | Path | None, settings: Settings, run: Run) -> None:
+        self._run, self._answers = run, {}  # type: Run, dict[str, Answer]
+        self.past: list[State] = []
+        state = self._read_state()
+        if state is None:
+            state = self._begin(table, settings)
+        self.data = Data.open(state.settings, self.folder.path)
+        self._take(state, *self._prepare(state, _nothing), "opened")
+        self.history: list[Moment] = [self.moment]
+
+    def _begin(self, table: str | Path | None, settings: Settings) -> State:
+        """The state of a new project, written to its folder."""
+        if table is None:
+            raise ProjectError(f"'{self.folder.path}' has no {SETTINGS}; name the table to begin with")
+        path = _relative(Path(table), self.folder.path)
+        settings = complete(replace(settings, table=path), self.folder.path)
+        state = State(settings, self.folder.read(LFS) or HEADER, {})
+        gold = self.folder.read(GOLD)
+        state = state if gold is None else replace(state, gold=read_gold(gold, settings.classes))
+        self._write(state)
+        return state
+
+    def __enter__(self) -> "Project":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let other processes open the folder. Nothing is left to save."""
+        self.folder.close()
+
+    # Files and memory.
+
+    def _read_state(self) -> State | None:
+        """What the folder holds; None if there is no project in it."""
+        settings = self.folder.read(SETTINGS)
+        if settings is None:
+            return None
+        read = Settings.from_toml(settings)
+        gold = read_gold(self.folder.read(GOLD) or "", read.classes)
+        return State(read, self.folder.read(LFS) or "", gold)
+
+    def _write(self, state: State, before: State | None = None) -> None:
+        """Write the files that changed: classes first, since gold and LFs name them."""
+        if before is None or state.settings != before.settings:
+            self.folder.write(SETTINGS, state.settings.to_toml())
+        if before is None or state.source != before.source:
+            self.folder.write(LFS, state.source)
+        if before is None or state.gold != before.gold:
+            self.folder.write(GOLD, write_gold(state.gold))
+
+    def _prepare(self, state: State, advance: Advance) -> tuple[Source, Standing]:
+        """Run what must be run of a state; nothing changes if that fails."""
+        settings = state.settings
+        if self._has_votes_of(state):
+            gold = self._gold_of(state)
+            return self.source, self.standing.with_gold(gold, settings.class_balance)
+        source = self._load(state.source)
+        columns = dict(self.data.votes(settings.classes))
+        for name, lf in source.lfs.items():
+            if name in self.data.frame.columns:
+                raise ProjectError(f"{LFS} has an LF named '{name}', as a column of the table is; rename it")
+            columns[name] = self._column(lf, state.source, settings.classes, advance)
+        return source, Standing(self.data.n, settings.classes, columns, self._gold_of(state), settings.class_balance)
+
+    def _has_votes_of(self, state: State) -> bool:
+        """Whether the votes of a state are the present ones: only gold or the class balance differ."""
+        own: State | None = getattr(self, "state", None)
+        return own is not None and own.source == state.source and own.settings.classes == state.settings.classes
+
+    def _gold_of(self, state: State) -> NDArray[np.int64]:
+        """The class numbers of gold, -1 where it is not known. -> (n,)."""
+        classes = state.settings.classes
+        gold = self.data.encode(state.settings.gold, classes)
+        for item, known in state.gold.items():
+            row = self.data.row_of.get(item)
+            if row is not None:
+                self._check_text(item, row, known)
+                gold[row] = classes.index(known.label)
+        return gold
+
+    def _check_text(self, item: str, row: int, known: GoldLabel) -> None:
+        """Refuse gold of an item whose text is no longer what it was: the table changed below it."""
+        if known.text and known.text != self.data.excerpt(row):
+            raise ProjectError(
+                f"{GOLD}: item {item!r} began with {known.text!r:.50} when its class was given, and now with "
+                f"{self.data.excerpt(row)!r:.50}; the table has changed. Correct {GOLD}, or empty its column text"
+            )
+
+    def _column(self, lf: LabelingFunction, text: str, classes: Classes, advance: Advance) -> Ints:
+        """The votes of an LF as class numbers; it is run only if it was not run before. -> (n,)."""
+        try:
+            key = f"{fingerprint_lf(lf)} {lf.name}"
+        except ParameterError:  # it uses what has no fingerprint: it is run again when the file changes
+            key = f"{lf.name} {text}"
+        if key not in self._answers:
+            if len(self._answers) >= _MOST_KEPT:
+                self._answers.pop(next(iter(self._answers)))
+            self._answers[key] = self._run(lf, self.data.items, advance)
+        return _encode(self._answers[key], lf.name, classes)
+
+    def _take(self, state: State, source: Source, standing: Standing, action: str) -> None:
+        """Make a state the present one, once it is on disk."""
+        self.state, self.source, self.standing = state, source, standing
+        self.moment = take_moment(standing, self.truth, action)
+
+    def _accept(self, state: State, action: str, advance: Advance) -> None:
+        """Prepare a change, write it, and take it."""
+        self.refresh()
+        prepared = self._prepare(state, advance)
+        self._write(state, self.state)
+        self.past.append(self.state)
+        self._take(state, *prepared, action)
+        self.history.append(self.moment)
+
+    # Changes.
+
+    def set_classes(self, classes: Sequence[Hashable]) -> None:
+        """State the classes, in order. Classes that LFs vote for, or that gold has, must be among them."""
+        stated = _check_classes(classes)
+        used = {known.label for known in self.state.gold.values()} - set(stated)
+        if used:
+            raise ProjectError(f"classes is {list(stated)}, but gold has {min(map(str, used))!r}; take that back first")
+        self._accept(
+            replace(self.state, settings=replace(self.state.settings, classes=stated, class_balance=())),
+            f"classes {', '.join(map(str, stated))}",
+            _nothing,
+        )
+
+    def set_balance(self, shares: object) -> None:
+        """State the class balance, in order or by class; None takes it back."""
+        balance = () if shares is None else tuple(read_balance(shares, self.classes).tolist())
+        settings = replace(self.state.settings, class_balance=balance)
+        self._accept(replace(self.state, settings=settings), "class balance", _nothing)
+
+    def give_gold(self, item: str, label: Hashable, *, picked: str = "") -> None:
+        """Say what class an item has; None takes it back.
+
+        Args:
+            item: Its identifier.
+            label: One of the classes.
+            picked: How the item was picked: `random` ones measure accuracy without bias.
+        """
+        if item not in self.data.row_of:
+            raise ProjectError(f"item is {item!r}; expected the identifier of a row that is explored")
+        if label is not None and label not in self.classes:
+            shown = ", ".join(map(repr, self.classes)) or "none yet: state them with set_classes"
+            raise ProjectError(f"label is {label!r}; expected one of the classes, {shown}")
+        gold = {key: known for key, known in self.state.gold.items() if key != item}
+        if label is not None:
+            gold[item] = GoldLabel(label, picked, self.data.excerpt(self.data.row_of[item]))
+        self._accept(replace(self.state, gold=gold), f"gold {item}: {label}", _nothing)
+
+    def add(self, source: str | Candidate, *, advance: Advance | None = None) -> None:
+        """Add an LF.
+
+        Args:
+            source: A candidate, or Python that defines an LF: `@labeling_function` on a function, or an assignment
+                such as `free = keyword_lf("free", "spam")`. Imports that it needs are added.
+            advance: Called with the number of rows done; what it raises stops the LF, and nothing is changed.
+
+        Raises:
+            LFError: The LF fails; the message names the row.
+            ProjectError: The source is no LF.
+        """
+        block = source.source if isinstance(source, Candidate) else source
+        text = self.source.added(block)
+        new = [name for name in self._load(text).lfs if name not in self.source.lfs]
+        if not new:
+            raise ProjectError(
+                "the source defines no new LF; expected a function below @labeling_function, or an assignment such as "
+                "free = keyword_lf('free', 'spam')"
+            )
+        self._accept(replace(self.state, source=text), f"added {', '.join(new)}", advance or _nothing)
+
+    def edit(self, name: str, source: str, *, advance: Advance | None = None) -> None:
+        """Put another statement in the place of the one that defines an LF; see `add`."""
+        self._check_own(name)
+        text = self.source.replaced(name, source)
+        self._load(text)
+        self._accept(replace(self.state, source=text), f"edited {name}", advance or _nothing)
+
+    def remove(self, name: str) -> None:
+        """Remove an LF."""
+        self._check_own(name)
+        self._accept(replace(self.state, source=self.source.removed(name)), f"removed {name}", _nothing)
+
+    def undo(self) -> str:
+        """Take the last accepted change back; returns what it was.
+
+        Raises:
+            ProjectError: There is nothing to take back.
+        """
+        self.refresh()
+        if not self.past:
+            raise ProjectError("nothing was changed since the project was opened; there is nothing to undo")
+        state = self.past[-1]
+        prepared = self._prepare(state, _nothing)
+        self._write(state, self.state)
+        undone = self.moment.action
+        self.past.pop()
+        self._take(state, *prepared, f"undid: {undone}")
+        self.history.append(self.moment)
+        return undone
+
+    def refresh(self) -> bool:
+        """Take what another program changed in the folder; returns whether there was something.
+
+        Raises:
+            ProjectError: It cannot be used. What stood before stands, and nothing is overwritten.
+        """
+        changed = self.folder.changed()
+        if not changed:
+            return False
+        seen = dict(self.folder.seen)
+        try:
+            state = self._read_state()
+            if state is None:
+                raise ProjectError(f"{SETTINGS} is gone from '{self.folder.path}'; put it back")
+            if _source_of(state.settings) != _source_of(self.state.settings):
+                raise ProjectError(f"{SETTINGS} names another table or other columns; open the project again")
+            prepared = self._prepare(state, _nothing)
+        except BaseException:
+            self.folder.seen = seen  # so that it is looked at again
+            raise
+        self.past.append(self.state)
+        self._take(state, *prepared, f"{', '.join(changed)} changed outside")
+        self.history.append(self.moment)
+        return True
+
+    def _load(self, text: str) -> Source:
+        return Source.load(text, self.folder.path / LFS)
+
+    def _check_own(self, name: str) -> None:
+        if name not in self.source.lfs:
+            where = "is a column of the table" if name in self.standing.columns else f"is not in {LFS}"
+            raise ProjectError(f"name is {name!r}, which {where}; expected {', '.join(self.source.lfs) or 'none'}")
+
+    # Looking.
+
+    @property
+    def classes(self) -> Classes:
+        """The classes."""
+        return self.state.settings.classes
+
+    @property
+    def labels(self) -> Labels:
+        """The labels of the rows that are explored."""
+        return replace(self.standing.labels, items=np.array(self.data.ids, object))
+
+    @property
+    def truth(self) -> NDArray[np.int64]:
+        """The class numbers of the truth, -1 where it is not known. (n,)."""
+        return self.data.encode(self.data.settings.truth, self.classes)
+
+    @cached_property
+    def words(self) -> WordIndex:
+        """Which rows have which words; made when it is first asked for."""
+        return WordIndex.of(self.data.texts)
+
+    def next_items(self, by: By = "useful", most: int = 1) -> list[str]:
+        """The next items to look at, the most useful first; those with gold are left out.
+
+        Args:
+            by: `useful`, `uncertain`, `contested`, `uncovered` or `random`.
+            most: How many.
+        """
+        rows = next_rows(self.standing, self.words, by, most, seed=len(self.data.ids))
+        return [self.data.ids[row] for row in rows]
+
+    def find(self, wanted: Filter) -> NDArray[np.intp]:
+        """The rows that a filter lets through, in their order."""
+        return find_rows(self.standing, self.data, wanted)
+
+    def explain(self, item: str) -> Explanation:
+        """Which votes made the label of an item, and what would change it; there must be an LF."""
+        row = self.data.row_of[item]
+        votes = self.standing.votes[np.array([row])]
+        return replace(explain_item(self.standing.model, votes, 0), item=item)
+
+    def candidates(self, item: str, selection: str = "", *, vote: Hashable = None, most: int = 8) -> list[Candidate]:
+        """Rules that an item suggests, the most promising first.
+
+        Args:
+            item: Its identifier.
+            selection: Words that were selected in its text; all of the item if there are none.
+            vote: The class to vote for: the gold of the item, or else its label, if not given.
+            most: How many.
+        """
+        row = self.data.row_of[item]
+        vote = self._vote_of(row) if vote is None else vote
+        if vote not in self.classes:
+            raise ProjectError(f"vote is {vote!r}; expected one of the classes: {', '.join(map(str, self.classes))}")
+        if selection.strip():
+            ideas = list(ideas_of_selection(self.data, self.words, selection))
+        else:
+            ideas = list(ideas_of_item(self.data, self.words, row))
+        return propose(ideas, self.standing, vote, [*self.source.lfs, *self.data.frame.columns], most)
+
+    def _vote_of(self, row: int) -> Hashable:
+        best = int(self.standing.best[row])
+        if best < 0:
+            raise ProjectError(f"item {self.data.ids[row]!r} has no label; state the class to vote for with vote")
+        return self.classes[best]
+
+    def what_if(self, source: str, *, replacing: str | None = None, advance: Advance | None = None) -> Effect:
+        """What an LF would do, before it is accepted.
+
+        Args:
+            source: Python that defines the LF, as for `add`.
+            replacing: The LF whose place it would take.
+            advance: As for `add`.
+        """
+        text = self.source.added(source) if replacing is None else self.source.replaced(replacing, source)
+        loaded = self._load(text)
+        new = [name for name in loaded.lfs if name not in self.source.lfs]
+        name = replacing if replacing in loaded.lfs else new[0] if new else None
+        if name is None:
+            raise ProjectError("the source defines no new LF")
+        column = self._column(loaded.lfs[name], text, self.classes, advance or _nothing)
+        return find_effect(self.standing, replacing or name, column)
+
+    def list_lfs(self) -> list[dict[str, Any]]:
+        """One row per LF: lf, votes_for, votes, coverage, overlaps, conflicts, accuracies, what it changes."""
+        return list_lfs(self.standing)
+
+    # Leaving.
+
+    def save_labels(self, path: str | Path) -> int:
+        """Write the labels of all rows of the table, whatever their number; returns how many have one.
+
+        Args:
+            path: A name that ends in .parquet, .csv or another ending of tables. All columns of the table are kept;
+                `label` and `confidence` are added.
+        """
+        own = self.state
+        return write_labels(self.data, self.source.lfs, own.gold, self.standing, Path(path))
+
+    def save_report(self, path: str | Path) -> None:
+        """Write the report, one HTML page, about the rows that are explored."""
+        write_report(self.data, self.standing, self.truth, Path(path))
+
+
+def _encode(answer: Answer, name: str, classes: Classes) -> Ints:
+    """What an LF answered, as class numbers. -> (n,)."""
+    column = answer.column(name)
+    return encode_column(replace(column, values=name_votes(column.values, classes)), classes)
+
+
+def _nothing(rows: int) -> None:
+    """No one is told of progress."""
+
+
+def _choose_folder(table: str | Path | None, folder: str | Path | None) -> Path:
+    if folder is not None:
+        return Path(folder)
+    if table is None:
+        raise ParameterError("table and folder are both missing; name the table, or the folder of a project")
+    return Path(table).with_suffix(".studio")
+
+
+def _relative(table: Path, folder: Path) -> str:
+    """The path of a table as the project keeps it: relative where both are near, so that both can be moved."""
+    path = table.resolve()
+    near = path.is_relative_to(folder.resolve().parent)
+    return os.path.relpath(path, folder.resolve()) if near else str(path)
+
+
+def _check_classes(classes: Sequence[Hashable] | None) -> Classes:
+    stated = () if classes is None else state_classes(None, classes) or ()
+    if len(stated) == 1:
+        raise ParameterError(f"classes is {list(stated)}; expected at least two")
+    return stated
+
+
+def _source_of(settings: Settings) -> Settings:
+    """The settings that a change of which needs the table to be read anew."""
+    return replace(settings, classes=(), class_balance=())

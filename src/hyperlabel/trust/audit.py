@@ -1,0 +1,123 @@
+"""`audit_sample`: which items to label by hand in order to judge labels, drawn at random."""
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.errors import ParameterError
+from hyperlabel.kernels import Float64
+from hyperlabel.models import HyperLabelModel, LabelModel
+from hyperlabel.shown import html_table
+from hyperlabel.trust.strata import strata_of
+from hyperlabel.votes import to_votes
+
+_SHOWN_ROWS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class AuditSample:
+    """Items that were drawn at random, in random order.
+
+    Attributes:
+        items: (s,) their identifiers, or else places.
+        places: (s,) their places among the items of the votes.
+        stratum: (s,) the stratum of each, see `hyperlabel.trust.strata`.
+        inclusion: (s,) how probable it was that each would be drawn.
+        strata: How many strata were asked for; `certify` and `estimate` must be told.
+    """
+
+    items: NDArray[Any]
+    places: NDArray[np.intp]
+    stratum: NDArray[np.int64]
+    inclusion: Float64
+    strata: int = 1
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def to_pandas(self) -> Any:
+        """A pandas frame: item, stratum and inclusion, one row per item."""
+        import pandas as pd
+
+        return pd.DataFrame({"item": self.items, "stratum": self.stratum, "inclusion": self.inclusion})
+
+    def __repr__(self) -> str:
+        strata = "" if self.strata == 1 else f", {self.strata} strata"
+        return f"AuditSample({len(self):,} items{strata})"
+
+    def _repr_html_(self) -> str:
+        """The first items as an HTML table."""
+        rows = zip(self.items.tolist(), self.stratum.tolist(), self.inclusion.round(4).tolist(), strict=True)
+        return html_table(["item", "stratum", "inclusion"], list(rows)[:_SHOWN_ROWS], repr(self))
+
+
+def audit_sample(
+    votes: object,
+    n: int,
+    *,
+    gold: object = None,
+    strata: int = 1,
+    model: LabelModel | None = None,
+    seed: int = 0,
+) -> AuditSample:
+    """Items to label by hand for `certify` and `estimate`, drawn at random without replacement.
+
+    These judge labels; give them to no model to learn from. Items that teach are named by `suggest`, and must not
+    judge. A longer sample of the same seed begins with the shorter one, if there is one stratum.
+
+    Args:
+        votes: The votes.
+        n: How many items.
+        gold: What the model learns from, as for `LabelModel.fit`; these items are not drawn.
+        strata: In how many strata of confidence to draw. One draws every item with the same probability, which is
+            best for `estimate`. More draw more of the surest items, which can certify more of them with as many labels
+            where most labels are bad or missing.
+        model: The label model that strata are by, the hyper label model if not given; `certify` must have the same.
+        seed: Another seed draws other items.
+
+    >>> sample = audit_sample([[0, 1], [1, 1], [0, 0], [0, -1]], 2)
+    >>> len(sample), sample.inclusion.tolist()
+    (2, [0.5, 0.5])
+    """
+    if not isinstance(n, int | np.integer) or n < 1:
+        raise ParameterError(f"n is {n!r}; expected a whole number, at least 1")
+    own = HyperLabelModel() if model is None else model
+    read = to_votes(votes, n_classes=own.n_classes, classes=own.classes)
+    free = np.ones(read.n_items, bool) if gold is None else read.with_labels(gold, "gold")[1] < 0
+    if n > free.sum():
+        raise ParameterError(f"n is {n}; expected at most {free.sum()}, the number of items without gold")
+    stratum = np.zeros(read.n_items, np.int64) if strata == 1 else _find_strata(own, votes, gold, strata)
+    rng = np.random.default_rng(seed)
+    sizes = np.bincount(stratum[free])
+    takes = _share_out(n, sizes)
+    drawn = [rng.permutation(np.flatnonzero(free & (stratum == h)))[:take] for h, take in enumerate(takes)]
+    places = np.concatenate(drawn)
+    if strata > 1:
+        places = rng.permutation(places)
+    inclusion = (takes / np.maximum(sizes, 1))[stratum[places]]
+    items = places if read.items is None else read.items[places]
+    return AuditSample(items, places, stratum[places], inclusion, strata)
+
+
+def _find_strata(model: LabelModel, votes: object, gold: object, strata: int) -> NDArray[np.int64]:
+    """Strata of the labels that the model gives with this gold. -> (n,)."""
+    if not model.is_fitted and gold is not None:
+        model = copy.copy(model).fit(votes, gold)
+    return strata_of(model.label(votes), strata)
+
+
+def _share_out(n: int, sizes: NDArray[np.integer]) -> NDArray[np.int64]:
+    """How many items each stratum gives: half as many per item as the stratum before. (h,) -> (h,)."""
+    takes = np.zeros(len(sizes), np.int64)
+    weights = sizes * 0.5 ** np.arange(len(sizes))
+    while takes.sum() < n:  # a stratum that is drawn whole gives the rest to the others
+        left = sizes - takes
+        wanted = (n - takes.sum()) * weights * (left > 0) / (weights * (left > 0)).sum()
+        more = np.minimum(np.floor(wanted).astype(np.int64), left)
+        if not more.any():
+            more[np.flatnonzero(left)[np.argmax(wanted[left > 0])]] = 1
+        takes += more
+    return takes

@@ -1,0 +1,167 @@
+"""Labels of items beside gold that had no part in making them: what certificates and estimates are made from."""
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.classes import decode, encode_column, missing_classes
+from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
+from hyperlabel.labels import Labels
+from hyperlabel.metrics import Metric
+from hyperlabel.models import LabelModel
+from hyperlabel.trust.strata import strata_of
+from hyperlabel.votes import to_votes
+from hyperlabel.votes.items import Identity
+
+_UNLIKELY = 4.0  # standard errors by which a random sample all but never differs
+
+
+@dataclass(frozen=True, eq=False)
+class Audited:
+    """Labels and gold of the same items.
+
+    Attributes:
+        labels: The labels of the items.
+        gold: (n,) class numbers of the gold that judges them, -1 for unknown. A class that no label can have is
+            numbered after those of the labels.
+        learned: (n,) class numbers of the gold that the model learned from here, -1 for unknown.
+        stratum: (n,) the stratum that each item was sampled in.
+    """
+
+    labels: Labels
+    gold: NDArray[np.int64]
+    learned: NDArray[np.int64]
+    stratum: NDArray[np.int64]
+
+    @property
+    def free(self) -> NDArray[np.bool_]:
+        """Items that the model did not learn from: the gold is a sample of these. (n,)."""
+        return self.learned < 0
+
+    @property
+    def known(self) -> NDArray[np.intp]:
+        """Places of the items with gold. (g,)."""
+        return np.flatnonzero(self.gold >= 0)
+
+    @property
+    def wrong(self) -> NDArray[np.bool_]:
+        """Whether the labels of the items with gold are wrong; no label is. (g,)."""
+        return np.asarray(self.gold[self.known] != self.labels.best[self.known])
+
+    @property
+    def corrected(self) -> Labels:
+        """The labels, with the class of the gold where that is known."""
+        gold = np.maximum(self.gold, self.learned)
+        return self.labels.with_gold(np.where(gold < len(self.labels.classes), gold, -1))
+
+
+def read_audited(
+    model: LabelModel, votes: object, gold: object, learn: object = None, strata: int = 1, metric: Metric = "accuracy"
+) -> Audited:
+    """Label items by a model that has not seen the gold.
+
+    Args:
+        model: The label model. One that is not fitted reads these votes, as a copy.
+        votes: The votes.
+        gold: A random sample's true classes, as for `LabelModel.fit`.
+        learn: What a model that is not fitted may learn from beside the votes: gold of other items, or a number
+            between 0 and 1, which is the share of `gold` that is set apart for it at random.
+        strata: How many strata of confidence the gold was sampled in.
+        metric: What the labels are to be good at.
+    """
+    if model.is_fitted:
+        if learn is not None:
+            raise ParameterError(
+                f"learn is given, but this {type(model).__name__} is fitted; give one that is not, or leave learn out"
+            )
+        labels = model.label(votes, metric)
+        known = _read_gold(labels, gold)
+        _warn_of_learned(model, int((known >= 0).sum()))
+        learned = np.full(len(known), -1, np.int64)
+    else:
+        read = to_votes(votes, n_classes=model.n_classes, classes=model.classes)
+        labels, known, learned = _learn_apart(model, read, gold, learn, metric)
+    if not (known >= 0).any():
+        raise VotesError("gold is unknown for every item; expected the classes of a random sample of the items")
+    audited = Audited(labels, known, learned, strata_of(labels, strata))
+    if strata == 1:
+        _warn_of_choice(audited)
+    return audited
+
+
+def _read_gold(labels: Labels, gold: object, name: str = "gold") -> NDArray[np.int64]:
+    """Gold as class numbers, of classes that labels cannot have as well. -> (n,)."""
+    column = Identity(len(labels), labels.items, labels.origin).match(gold, name)
+    return encode_column(column, labels.classes + missing_classes(column, labels.classes)).astype(np.int64)
+
+
+def _learn_apart(
+    model: LabelModel, votes: Any, gold: object, learn: object, metric: Metric
+) -> tuple[Labels, NDArray[np.int64], NDArray[np.int64]]:
+    """The labels of a model that learns from some gold, and the (n,) gold that is left and that it learned from."""
+    if learn is None:
+        labels = model.label(votes, metric)
+        known = _read_gold(labels, gold)
+        return labels, known, np.full(len(known), -1, np.int64)
+    read, known = votes.with_labels(gold, "gold")
+    if isinstance(learn, int | float):
+        taught = _split(known, float(learn))
+        known = np.where(taught >= 0, -1, known)
+    else:
+        read, taught = read.with_labels(learn, "learn")
+        _check_apart(read, known, taught)
+    return copy.copy(model).fit(read, decode(taught, read.classes)).label(read, metric), known, taught
+
+
+def _split(known: NDArray[np.int64], share: float) -> NDArray[np.int64]:
+    """A random share of the gold. (n,) -> (n,)."""
+    if not 0 < share < 1:
+        raise ParameterError(
+            f"learn is {share:g}; expected a share of the gold between 0 and 1, or gold of other items"
+        )
+    places = np.flatnonzero(known >= 0)
+    drawn = np.random.default_rng(0).permutation(places)[: round(share * len(places))]
+    taught = np.full(len(known), -1, np.int64)
+    taught[drawn] = known[drawn]
+    return taught
+
+
+def _check_apart(votes: Any, known: NDArray[np.int64], taught: NDArray[np.int64]) -> None:
+    both = np.flatnonzero((known >= 0) & (taught >= 0))
+    if len(both):
+        item = both.tolist()[0] if votes.items is None else votes.items[both].tolist()[0]
+        raise VotesError(
+            f"learn and gold share {len(both):,} items, such as {item!r}; gold that a model learns from cannot judge "
+            "it: leave these items out of one of the two"
+        )
+
+
+def _warn_of_learned(model: LabelModel, n: int) -> None:
+    if model.n_gold_:
+        message = (
+            f"the model learned from {model.n_gold_:,} gold labels; if some of the {n:,} given here are among them, "
+            "what is said is too good. Give a model that is not fitted, and the gold to learn from as learn"
+        )
+        warn_of_votes([message])
+
+
+def _warn_of_choice(audited: Audited) -> None:
+    """Warn of gold that was chosen, not drawn: its confidence is another one than that of all items."""
+    labels = audited.labels
+    ranked = audited.free & (labels.best >= 0)
+    sample, n = ranked & (audited.gold >= 0), int(ranked.sum())
+    g = int(sample.sum())
+    if not 1 < g < n:
+        return
+    confidence = labels.confidence
+    drawn, all_items = float(confidence[sample].mean()), float(confidence[ranked].mean())
+    deviation = float(confidence[ranked].std()) * np.sqrt((n - g) / (n - 1) / g)
+    if abs(drawn - all_items) > _UNLIKELY * deviation + 1e-9:
+        message = (
+            f"gold does not look like a random sample: its labels have a mean confidence of {drawn:.3f}, all labels "
+            f"{all_items:.3f}. What is said about labels holds for random samples only; draw one by audit_sample"
+        )
+        warn_of_votes([message])

@@ -1,0 +1,118 @@
+"""Exact bounds on how many of some items are wrong, by a random sample of them drawn without replacement.
+
+Of N items B are wrong; of n that are drawn at random, X are. X has the hypergeometric distribution, whatever made the
+items wrong. As N grows it becomes the binomial, and `most_wrong` the bound of Clopper and Pearson (Biometrika, 1934).
+
+Where a sample was drawn from several strata, each gives its own p-value, and Fisher's method joins them: the p-value of
+a total is the largest of all ways to share the total out among the strata (Ottoboni et al., "Risk-limiting audits by
+stratified union-intersection tests of elections", 2018).
+"""
+
+from collections.abc import Sequence
+from math import exp, factorial, lgamma, log
+from typing import NamedTuple
+
+import numpy as np
+
+from hyperlabel.kernels import Float64
+
+_UNITS = 512  # in which a total is shared out among strata; coarser than items is safe, only less sharp
+_NOTHING = 1e-17  # terms that are so small beside their sum do not change it
+
+
+class Sample(NamedTuple):
+    """What is known of some items by a random sample of them.
+
+    Attributes:
+        items: How many there are.
+        gold: How many of them were drawn.
+        wrong: How many of those drawn are wrong.
+    """
+
+    items: int
+    gold: int
+    wrong: int
+
+
+def p_value(samples: Sequence[Sample], total: int) -> float:
+    """The largest chance to see so few wrong items, or fewer, if `total` items or more are wrong in all.
+
+    Args:
+        samples: One sample for each stratum.
+        total: Wrong items.
+
+    >>> round(p_value([Sample(items=10**8, gold=45, wrong=0)], 5 * 10**6), 4)  # 0.95 ** 45
+    0.0994
+    """
+    if total > sum(each.items - each.gold + each.wrong for each in samples):
+        return 0.0  # so many cannot be wrong: too many were seen to be right
+    if len(samples) == 1:
+        return exp(_log_chance(samples[0], total))
+    step = -(-total // _UNITS)
+    units = max(0, -(-(total - len(samples) * (step - 1)) // step))  # what is lost by rounding down is not counted
+    falls = np.concatenate([_falls(each, step, units) for each in samples])
+    joint = float(np.sort(falls)[::-1][:units].sum())  # no way to share out has a larger product
+    return _fisher(joint, len(samples))
+
+
+def most_wrong(samples: Sequence[Sample], level: float) -> int:
+    """Upper bound on the wrong items: with probability 1 - level or more there are no more.
+
+    >>> most_wrong([Sample(items=1000, gold=100, wrong=2)], level=0.1), most_wrong([Sample(50, 50, 3)], level=0.1)
+    (50, 3)
+    """
+    low, high = sum(each.wrong for each in samples), sum(_most(each) for each in samples)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if p_value(samples, middle) > level else (low, middle - 1)
+    return low
+
+
+def least_wrong(sample: Sample, level: float) -> int:
+    """Lower bound on the wrong items, as `most_wrong`: at most so many others are right.
+
+    >>> least_wrong(Sample(items=1000, gold=100, wrong=2), level=0.1)
+    6
+    """
+    right = Sample(sample.items, sample.gold, sample.gold - sample.wrong)
+    return sample.items - most_wrong([right], level)
+
+
+def _falls(sample: Sample, step: int, units: int) -> Float64:
+    """How the logarithm of the chance falls with each unit of wrong items, as far as there can be more. (u,)."""
+    return np.diff([_log_chance(sample, step * u) for u in range(min(units, _most(sample) // step) + 1)])
+
+
+def _most(sample: Sample) -> int:
+    """Wrong items if all that were not drawn are."""
+    return sample.items - sample.gold + sample.wrong
+
+
+def _fisher(log_product: float, strata: int) -> float:
+    """The chance that independent p-values have a product so small: the tail of chi squared, 2 degrees each."""
+    terms = ((-log_product) ** i / factorial(i) for i in range(strata))
+    return min(1.0, exp(log_product) * sum(terms))
+
+
+def _log_chance(sample: Sample, amount: int) -> float:
+    """Logarithm of the chance to draw at most so many wrong items as the sample has, if `amount` are wrong.
+
+    The terms are added from the last one down, each by its ratio to the one before.
+    """
+    items, gold, wrong = sample
+    if amount <= wrong:
+        return 0.0
+    others = items - amount - gold  # items that are neither wrong nor drawn, were all drawn right
+    term = total = 1.0
+    for i in range(wrong, max(0, -others), -1):
+        term *= i * (others + i) / ((amount - i + 1) * (gold - i + 1))
+        total += term
+        if term < _NOTHING * total:
+            break
+    last = _log_ways(amount, wrong) + _log_ways(items - amount, gold - wrong) - _log_ways(items, gold)
+    return min(0.0, last + log(total))
+
+
+def _log_ways(n: int, r: int) -> float:
+    """Logarithm of n over r."""
+    return lgamma(n + 1) - lgamma(r + 1) - lgamma(n - r + 1)

@@ -1,0 +1,278 @@
+"""`certify`: which labels can be relied on, by a random sample of gold and without any assumption on the votes."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from math import ceil, floor, log10, sqrt
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.errors import ParameterError
+from hyperlabel.labels import Labels
+from hyperlabel.metrics import Metric
+from hyperlabel.models import LabelModel
+from hyperlabel.shown import html_table
+from hyperlabel.trust.audited import Audited, read_audited
+from hyperlabel.trust.sequence import Ranking, Step, search
+
+_POWER = 0.8  # chance that as many labels as are said to be needed suffice
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Labels that are accepted by one threshold: all, or those of one class.
+
+    Attributes:
+        name: The class; None for labels of all classes.
+        items: How many labels there are.
+        accepted: The set of them that is accepted; None if there is none.
+        steps: The sets that could be tested, each larger than the one before.
+        level: The chance to accept a set with too many wrong labels.
+    """
+
+    name: Hashable | None
+    items: int
+    accepted: Step | None
+    steps: tuple[Step, ...]
+    level: float
+
+    @property
+    def threshold(self) -> float | None:
+        """The least confidence that is accepted; None if nothing is."""
+        return None if self.accepted is None else self.accepted.threshold
+
+    @property
+    def bound(self) -> float | None:
+        """Upper bound on the share of wrong labels among those accepted, taken for this threshold alone."""
+        return None if self.accepted is None else self.accepted.bound(self.level)
+
+    @property
+    def n_accepted(self) -> int:
+        """How many labels are accepted."""
+        return 0 if self.accepted is None else self.accepted.total.items
+
+    def curve(self) -> list[tuple[float, int, int, int, float]]:
+        """For each set: threshold, items, gold, wrong, and the upper bound on its error for this set alone."""
+        return [(step.threshold, *step.total, step.bound(self.level)) for step in self.steps]
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Which labels can be relied on; prints as a sentence.
+
+    Attributes:
+        error: The largest share of wrong labels among those accepted.
+        confidence: The probability, over the draw of the sample, that there are no more.
+        accepted: (n,) whether each item's label is accepted.
+        labels: The labels of the items; gold items have their gold class.
+        parts: One part for all labels, or one for each class.
+        n_gold: Gold items that certify.
+        n_learned: Gold items that the model learned from.
+    """
+
+    error: float
+    confidence: float
+    accepted: NDArray[np.bool_]
+    labels: Labels
+    parts: tuple[Part, ...]
+    n_gold: int
+    n_learned: int = 0
+
+    @property
+    def share(self) -> float:
+        """Share of the items whose labels are accepted."""
+        return float(self.accepted.mean())
+
+    @property
+    def by_class(self) -> bool:
+        """Whether the error holds for the labels of each class."""
+        return self.parts[0].name is not None
+
+    @property
+    def thresholds(self) -> dict[Hashable, float | None]:
+        """The least confidence that is accepted, by class; None for the class, if there is one threshold for all."""
+        return {part.name: part.threshold for part in self.parts}
+
+    @property
+    def bounds(self) -> dict[Hashable, float | None]:
+        """Upper bounds on the share of wrong labels among those accepted, each for its threshold alone."""
+        return {part.name: part.bound for part in self.parts}
+
+    @property
+    def needed(self) -> int | None:
+        """About how many labels by hand would certify something, if nothing is; None where no number would."""
+        if self.accepted.any():
+            return self.n_gold
+        found = [n for part in self.parts for step in part.steps if (n := self._needed_for(part, step)) is not None]
+        return min(found, default=None)
+
+    def _needed_for(self, part: Part, step: Step) -> int | None:
+        """Gold items, most of which lie elsewhere, that let a set pass as often as not, if its error is as it looks."""
+        items, gold, wrong = step.total
+        rate, normal = _rate(step), NormalDist()
+        if rate >= self.error:
+            if wrong:
+                return None
+            rate = self.error / 2  # too little gold to tell
+        spread = normal.inv_cdf(1 - part.level) * sqrt(self.error * (1 - self.error))
+        spread += normal.inv_cdf(_POWER) * sqrt(rate * (1 - rate))
+        wanted = (spread / (self.error - rate)) ** 2 * self.n_gold / gold
+        return _round_up(wanted) if wanted * gold / self.n_gold < items else None
+
+    def __str__(self) -> str:
+        sure = f"{_percent(self.confidence)} confidence, {self.n_gold:,} labels by hand"
+        if not self.accepted.any():
+            most = f"at most {_percent(self.error)} wrong labels"
+            return f"Nothing can be certified to have {most} ({sure}); {self._hint()}."
+        whose = "the labels of each class" if self.by_class else "their labels"
+        used, most = _whole_percent(self.share), _percent(self.error)
+        what = f"{used} of the items can be used: at most {most} of {whose} are wrong ({sure})."
+        left_out = [str(part.name) for part in self.parts if part.accepted is None]
+        return what + (f" No labels of these classes: {', '.join(left_out)}." if left_out else "")
+
+    def _hint(self) -> str:
+        if self.needed is not None:
+            return f"about {self.needed:,} random labels by hand would be needed"
+        steps = [step for part in self.parts for step in part.steps]
+        if not steps:
+            return "no item with gold has a label"
+        best = min(steps, key=_rate).total
+        return f"of the surest labels, {best.wrong:,} of {best.gold:,} are wrong, and more gold would not change that"
+
+    __repr__ = __str__
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is said, for programs."""
+        return {
+            "error": self.error,
+            "confidence": self.confidence,
+            "gold": self.n_gold,
+            "learned": self.n_learned,
+            "accepted": int(self.accepted.sum()),
+            "share": self.share,
+            "needed": self.needed,
+            "thresholds": [
+                {"class": part.name, "threshold": part.threshold, "accepted": part.n_accepted, "bound": part.bound}
+                for part in self.parts
+            ],
+            "sentence": str(self),
+        }
+
+    def to_pandas(self) -> Any:
+        """A pandas frame of the labels, as `Labels.to_pandas`, with a column `accepted`."""
+        frame = self.labels.to_pandas()
+        frame.insert(frame.columns.get_loc("confidence") + 1, "accepted", self.accepted)
+        return frame
+
+    def _repr_html_(self) -> str:
+        """The thresholds as an HTML table."""
+        head = ["class", "labels", "accepted", "least confidence", "gold", "wrong", "error at most"]
+        return html_table(head, [self._row(part) for part in self.parts], str(self))
+
+    def _row(self, part: Part) -> list[object]:
+        name = "all" if part.name is None else part.name
+        if part.accepted is None or part.bound is None:
+            return [name, f"{part.items:,}", "none", None, None, None, None]
+        items, gold, wrong = part.accepted.total
+        return [name, f"{part.items:,}", f"{items:,}", f"{part.threshold:.3f}", gold, wrong, f"{part.bound:.1%}"]
+
+
+def certify(
+    model: LabelModel,
+    votes: object,
+    gold: object,
+    error: float = 0.05,
+    confidence: float = 0.9,
+    *,
+    by_class: bool = False,
+    learn: object = None,
+    strata: int = 1,
+    metric: Metric = "accuracy",
+) -> Certificate:
+    """The largest set of items, surest first, whose labels are wrong at most so often.
+
+    The statement holds for any votes and any model, with the stated probability over the draw of the sample: exact
+    hypergeometric tests (`hyperlabel.trust.bounds`) of sets that grow (`hyperlabel.trust.sequence`). It holds only if
+    the items with gold were drawn at random, as by `audit_sample`, and had no part in making the labels: those that
+    `suggest` names teach, and must not certify.
+
+    Args:
+        model: The label model. One that is not fitted reads these votes, as a copy.
+        votes: The votes.
+        gold: True classes of items that were drawn at random: (n,) classes, -1 for unknown, or a mapping from item to
+            class.
+        error: The largest share of wrong labels among those accepted.
+        confidence: How sure this is to be.
+        by_class: Whether the labels of each class are to be wrong at most so often; each class has its own threshold.
+        learn: What a model that is not fitted may learn from beside the votes: gold of other items, or a number between
+            0 and 1, the share of `gold` that is set apart for it at random.
+        strata: The strata of `audit_sample`, if the items were drawn in several.
+        metric: What the labels are to be good at, as for `predict`.
+
+    >>> from hyperlabel import HyperLabelModel
+    >>> truth = np.arange(400) % 2
+    >>> votes = np.stack([truth, truth, np.where(np.arange(400) < 40, 1 - truth, truth)], axis=1)
+    >>> gold = {item: truth[item] for item in range(0, 400, 4)}
+    >>> print(certify(HyperLabelModel(), votes, gold))
+    100 % of the items can be used: at most 5 % of their labels are wrong (90 % confidence, 100 labels by hand).
+    """
+    for name, value in (("error", error), ("confidence", confidence)):
+        if not isinstance(value, int | float | np.number) or not 0 < value < 1:
+            raise ParameterError(f"{name} is {value!r}; expected a number between 0 and 1")
+    audited = read_audited(model, votes, gold, learn, strata, metric)
+    return certify_audited(audited, float(error), float(confidence), by_class=by_class)
+
+
+def certify_audited(audited: Audited, error: float, confidence: float, *, by_class: bool = False) -> Certificate:
+    """As `certify`, of labels and gold that were read already."""
+    labels = audited.labels
+    numbers: list[Any] = np.unique(labels.best[labels.best >= 0]).tolist() if by_class else []
+    numbers = numbers or [None]
+    level = (1 - confidence) / len(numbers)  # the statements about all classes hold together
+    accepted, parts = np.zeros(len(labels), bool), []
+    for number in numbers:
+        own = labels.best >= 0 if number is None else labels.best == number
+        ranking = Ranking.of(labels.confidence, own & audited.free, audited.stratum)
+        steps = ranking.steps(audited.known, audited.wrong)
+        best = search(steps, error, level)
+        name = None if number is None else labels.classes[number]
+        parts.append(Part(name, int(own.sum()), best, tuple(steps), level))
+        if best is not None:
+            accepted |= own & (labels.confidence >= best.threshold)
+    n_gold, n_learned = len(audited.known), int((~audited.free).sum())
+    return Certificate(error, confidence, accepted, audited.corrected, tuple(parts), n_gold, n_learned)
+
+
+def _rate(step: Step) -> float:
+    """The share of wrong labels of a set as it looks by its gold; a little more where there is little gold."""
+    return (step.total.wrong + 0.5) / (step.total.gold + 1)
+
+
+def _percent(share: float) -> str:
+    """A share as people write it.
+
+    >>> _percent(0.05), _percent(0.025), _percent(0.9999)
+    ('5 %', '2.5 %', '99.99 %')
+    """
+    return f"{100 * share:.4g} %" if round(100 * share, 9) != round(100 * share) else f"{round(100 * share)} %"
+
+
+def _whole_percent(share: float) -> str:
+    """A share in whole percent, rounded down, so that not more is said than holds.
+
+    >>> _whole_percent(0.829), _whole_percent(0.0042)
+    ('82 %', '0.4 %')
+    """
+    return f"{floor(100 * share + 1e-9)} %" if share >= 0.01 else f"{100 * share:.1g} %"
+
+
+def _round_up(number: float) -> int:
+    """Up to two digits that count: what is an estimate is to look like one.
+
+    >>> _round_up(1234), _round_up(7)
+    (1300, 7)
+    """
+    unit = int(10 ** max(0, int(log10(max(number, 1))) - 1))
+    return ceil(number / unit) * unit

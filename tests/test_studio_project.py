@@ -1,0 +1,502 @@
+"""`Project` without any web: every accepted change is in the folder, and the labels follow."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hyperlabel as hl
+from hyperlabel.errors import ParameterError, ProjectError, VotesError
+from hyperlabel.studio import Filter, Project, load_lfs
+from hyperlabel.studio.candidates import ideas_of_item, ideas_of_selection
+from hyperlabel.studio.folder import Settings, read_gold
+from hyperlabel.studio.standing import add_column
+
+SPAM = [
+    "Check out my channel",
+    "subscribe to my channel NOW!!",
+    "free money at www.x.biz",
+    "everyone subscribed",
+    "win 100",
+]
+HAM = ["great song", "i love this song", "who is here in 2015?", "best video ever", "love it so much \u00e9"]
+TEXTS = [text for pair in zip(SPAM, HAM, strict=True) for text in pair] * 6
+TRUTH = ["spam", "ham"] * 30
+
+
+@pytest.fixture
+def table(tmp_path):
+    path = tmp_path / "texts.parquet"
+    likes = [i % 7 for i in range(60)]
+    pl.DataFrame(
+        {
+            "id": [f"c{i}" for i in range(60)],
+            "text": TEXTS,
+            "truth": TRUTH,
+            "likes": likes,
+            "author": ["a", "b", "c"] * 20,
+        }
+    ).write_parquet(path)
+    return path
+
+
+@pytest.fixture
+def project(table):
+    with Project(table) as project:
+        yield project
+
+
+def add_rules(project):
+    project.add("channel = keyword_lf('channel', 'spam', name='channel')")
+    project.add("song = keyword_lf('song', 'ham', name='song')")
+    project.add("love = keyword_lf('love', 'ham', name='love')")
+
+
+def test_a_new_project_takes_identifiers_truth_and_classes_from_the_table(project):
+    assert project.classes == ("ham", "spam")
+    assert project.state.settings.id == "id"
+    assert project.moment.truth.whole == 60
+    assert project.moment.coverage == 0
+    assert set(project.labels.labels) == {None}
+
+
+def test_labels_follow_each_change_and_equal_those_of_the_lfs_alone(project):
+    add_rules(project)
+    lfs = load_lfs(project.folder.path / "lfs.py")
+    votes = hl.apply_lfs(lfs, pl.DataFrame({"text": TEXTS}), classes=["ham", "spam"])
+    expected = hl.HyperLabelModel().fit(votes)
+    assert project.labels.labels.tolist() == expected.predict(votes).tolist()
+    np.testing.assert_allclose(project.labels.probabilities, expected.predict_proba(votes), atol=1e-9)
+    assert [moment.n_lfs for moment in project.history] == [0, 1, 2, 3]
+
+
+def test_gold_is_a_label_at_once_and_none_takes_it_back(project):
+    project.give_gold("c4", "spam", picked="random")
+    assert project.labels.labels[4] == "spam"
+    assert (project.folder.path / "gold.csv").read_text() == (
+        "id,gold,picked,text\nc4,spam,random,free money at www.x.biz\n"
+    )
+    project.give_gold("c4", None)
+    assert project.labels.labels[4] is None
+
+
+def test_gold_changes_labels_as_fit_with_gold_does(project):
+    add_rules(project)
+    project.give_gold("c0", "spam")
+    project.give_gold("c1", "ham")
+    votes = project.standing.votes
+    gold = ["spam", "ham"] + [None] * 58
+    expected = hl.HyperLabelModel(classes=["ham", "spam"]).fit_predict_proba(votes, gold)
+    np.testing.assert_allclose(project.labels.probabilities, expected, atol=1e-9)
+
+
+def test_accuracy_on_gold_is_judged_without_the_gold_of_the_item(project):
+    project.add("wrong = keyword_lf('channel', 'ham', name='wrong')")
+    for item in ("c0", "c2", "c10", "c12"):
+        project.give_gold(item, "spam")
+    assert project.labels.labels[0] == "spam"
+    judged = Project.find(project, Filter(gold="right"))
+    assert project.moment.gold.part == len(judged)
+    project.give_gold("c4", "spam")  # nobody votes on it: judged without its gold it has no label, which is wrong
+    assert 4 in project.find(Filter(gold="wrong"))
+
+
+def test_reopening_gives_the_same_state(table):
+    with Project(table) as project:
+        add_rules(project)
+        project.give_gold("c4", "spam")
+        project.set_balance({"ham": 0.5, "spam": 0.5})
+        before = project.labels
+        folder = project.folder.path
+    with Project(folder=folder) as again:
+        assert again.state == project.state
+        np.testing.assert_array_equal(again.labels.probabilities, before.probabilities)
+        assert again.standing.balance == (0.5, 0.5)
+
+
+def test_only_the_changed_lf_is_run(table):
+    ran = []
+
+    def run(lf, items, advance):
+        from hyperlabel.studio.project import run_here
+
+        ran.append(lf.name)
+        return run_here(lf, items, advance)
+
+    with Project(table, run=run) as project:
+        add_rules(project)
+        project.edit("song", "song = keyword_lf(['song', 'video'], 'ham', name='song')")
+        project.remove("love")
+        project.undo()
+        project.give_gold("c0", "spam")
+    assert ran == ["channel", "song", "love", "song"]
+
+
+def test_undo_takes_back_every_kind_of_change(project):
+    states = [project.state]
+    changes = [
+        lambda: project.add("channel = keyword_lf('channel', 'spam', name='channel')"),
+        lambda: project.give_gold("c4", "spam"),
+        lambda: project.edit("channel", "channel = keyword_lf('my channel', 'spam', name='channel')"),
+        lambda: project.set_balance([0.5, 0.5]),
+        lambda: project.set_classes(["ham", "spam", "other"]),
+        lambda: project.remove("channel"),
+    ]
+    for change in changes:
+        change()
+        states.append(project.state)
+    for state in reversed(states[:-1]):
+        project.undo()
+        assert project.state == state
+        assert project.folder.changed() == []
+    with pytest.raises(ProjectError, match="there is nothing to undo"):
+        project.undo()
+
+
+def test_undo_says_what_it_took_back(project):
+    project.give_gold("c4", "spam")
+    assert project.undo() == "gold c4: spam"
+
+
+@pytest.mark.parametrize(
+    ("source", "error", "message"),
+    [
+        ("@labeling_function\ndef bad(x):\n    return x.nothing", hl.LFError, "LF 'bad' failed on row 0 with Attr"),
+        ("a = 3", ProjectError, "the source defines no new LF; expected a function below @labeling_function"),
+        (
+            "a = keyword_lf('a', 'sapm', name='a')",
+            VotesError,
+            "the vote of LF 'a' on row .* is 'sapm'; expected one of",
+        ),
+        ("def f(:", ProjectError, "lfs.py, line 3: invalid syntax|lfs.py, line"),
+        ("likes = keyword_lf('a', 'spam', name='likes')", ProjectError, "'likes', as a column of the table is"),
+    ],
+)
+def test_an_lf_that_fails_changes_nothing(project, source, error, message):
+    before = (project.folder.path / "lfs.py").read_bytes(), project.state
+    with pytest.raises(error, match=message):
+        project.add(source)
+    assert ((project.folder.path / "lfs.py").read_bytes(), project.state) == before
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda p: p.give_gold("c4", "sapm"), "label is 'sapm'; expected one of the classes, 'ham', 'spam'"),
+        (lambda p: p.give_gold("zz", "spam"), "item is 'zz'; expected the identifier of a row"),
+        (lambda p: p.remove("nothing"), "name is 'nothing', which is not in lfs.py"),
+        (lambda p: p.candidates("c0"), "item 'c0' has no label; state the class to vote for"),
+        (lambda p: p.candidates("c0", vote="sapm"), "vote is 'sapm'; expected one of the classes: ham, spam"),
+        (lambda p: p.save_labels("x.csv"), "there is no LF, so there are no labels"),
+        (lambda p: p.save_report("x.html"), "there is no LF, so there is nothing to report"),
+        (lambda p: p.what_if("a = 1"), "the source defines no new LF"),
+    ],
+)
+def test_a_mistake_is_refused_with_the_remedy(project, act, message):
+    with pytest.raises(ProjectError, match=message):
+        act(project)
+
+
+def test_a_vote_column_of_the_table_cannot_be_removed(tmp_path):
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"text": ["a", "b"], "lf_x": ["no", "yes"]}).write_parquet(path)
+    with Project(path) as project:
+        assert project.classes == ("no", "yes")
+        assert project.labels.labels.tolist() == ["no", "yes"]
+        with pytest.raises(ProjectError, match="name is 'lf_x', which is a column of the table"):
+            project.remove("lf_x")
+
+
+def test_gold_of_the_table_counts_and_gold_given_here_overrules_it(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("text,gold\nfree,1\nsong,0\nx,\n")
+    with Project(path) as project:
+        assert project.classes == (0, 1)
+        assert project.labels.labels.tolist() == [1, 0, -1]
+        project.give_gold("0", 0)
+        assert project.labels.labels.tolist() == [0, 0, -1]
+
+
+def test_a_second_process_is_refused_with_the_reason(project):
+    program = f"from hyperlabel.studio import Project; Project(folder={str(project.folder.path)!r})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "is already open in process" in done.stderr
+    with pytest.raises(ProjectError, match="is already open in process"):
+        Project(folder=project.folder.path)
+
+
+def test_an_edit_in_another_editor_is_applied(project):
+    add_rules(project)
+    path = project.folder.path / "lfs.py"
+    path.write_text(path.read_text().replace("'love'", "'best'", 1))
+    assert project.refresh()
+    assert not project.refresh()
+    assert project.labels.labels[7] == "ham"
+    assert project.history[-1].action == "lfs.py changed outside"
+    project.undo()
+    assert "'love'" in path.read_text()
+
+
+def test_a_broken_edit_in_another_editor_is_named_and_never_overwritten(project):
+    add_rules(project)
+    path = project.folder.path / "lfs.py"
+    path.write_text("broken(")
+    for act in (project.refresh, lambda: project.give_gold("c0", "spam"), project.undo):
+        with pytest.raises(ProjectError, match="lfs.py, line 1"):
+            act()
+    assert path.read_text() == "broken("
+    assert len(project.standing.columns) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("gold.csv", "id,gold\nc0,sapm\n", "gold.csv, line 2: the class is 'sapm'; expected one of ham, spam"),
+        ("gold.csv", "item,gold\nc0,spam\n", "gold.csv has no column 'id'"),
+        ("gold.csv", "id,gold\nc0,spam\nc0,ham\n", "gold.csv, line 3: item 'c0' is there twice"),
+        (
+            "gold.csv",
+            "id,gold,text\nc0,spam,another text\n",
+            "item 'c0' began with 'another text' .* table has changed",
+        ),
+        ("project.toml", "format = 9\n", "project.toml has another format than 1"),
+        ("project.toml", "format = [", "project.toml cannot be read"),
+        ("project.toml", 'format = 1\ntable = "x.csv"\ntext = "text"', "names another table"),
+        ("lfs.py", b"\xff\xfe", "lfs.py is not UTF-8"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused_with_its_place(project, name, content, message):
+    target = project.folder.path / name
+    target.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ProjectError, match=message):
+        project.refresh()
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"text": "body"}, ProjectError, "text is 'body', but .* has the columns id, text, truth, likes, author"),
+        ({"text": "likes"}, ProjectError, "text is 'likes', a column of Int64; expected texts"),
+        ({"id": "author"}, ProjectError, "id is 'author', which has a value twice"),
+        ({"classes": ["one"]}, ParameterError, "expected at least two"),
+    ],
+)
+def test_a_table_that_does_not_fit_is_refused(table, given, error, message):
+    with pytest.raises(error, match=message):
+        Project(table, **given)
+
+
+def test_a_project_without_table_or_folder_is_refused(tmp_path):
+    with pytest.raises(ParameterError, match="table and folder are both missing"):
+        Project()
+    with pytest.raises(ProjectError, match=r"has no project.toml; name the table to begin with"):
+        Project(folder=tmp_path / "empty")
+
+
+def test_kill_at_any_moment_leaves_the_last_accepted_state(table, tmp_path):
+    program = f"""
+import sys
+from hyperlabel.studio import Project
+project = Project({str(table)!r}, folder={str(tmp_path / "p")!r})
+print("ready", flush=True)
+for i in range(1000):
+    project.add(f"r{{i}} = keyword_lf('song{{i}}', 'ham', name='r{{i}}')")
+    project.give_gold(f"c{{i % 60}}", ["ham", "spam"][i // 60 % 2])
+    print(i, flush=True)
+"""
+    for wait in (0.05, 0.21, 0.4):
+        process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(wait)
+        process.kill()
+        said = process.communicate()[0].split()
+        with Project(folder=tmp_path / "p") as project:
+            accepted = int(said[-1]) + 1 if said else 0
+            assert len(project.source.lfs) in (accepted, accepted + 1)
+            assert len(project.state.gold) in (min(accepted, 60), min(accepted + 1, 60))
+            for name in list(project.source.lfs):
+                project.remove(name)
+            for item in list(project.state.gold):
+                project.give_gold(item, None)
+
+
+def test_candidates_promise_what_adding_them_does(project):
+    add_rules(project)
+    project.give_gold("c6", "spam")
+    for item, selection in [
+        ("c6", "everyone subscribed"),
+        ("c2", ""),
+        ("c4", "www.x"),
+        ("c9", ""),
+        ("c9", "much \u00e9"),
+    ]:
+        found = project.candidates(item, selection, vote="spam")
+        assert found
+        assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
+        for each in found:
+            real = project.what_if(each.source)
+            assert (real.votes, real.right, real.wrong) == (each.effect.votes, each.effect.right, each.effect.wrong)
+            np.testing.assert_array_equal(real.changed, each.effect.changed)
+            before = project.standing.best
+            project.add(each)
+            assert each.name in project.source.lfs
+            np.testing.assert_array_equal(np.flatnonzero(project.standing.best != before), each.effect.changed)
+            project.undo()
+
+
+def test_ideas_are_words_phrases_expressions_lengths_and_other_columns(project):
+    kinds = {idea.kind for idea in ideas_of_item(project.data, project.words, 2)}
+    assert kinds == {"keyword", "phrase", "expression", "length", "number", "column"}
+    calls = {idea.call for idea in ideas_of_selection(project.data, project.words, "subscribe to")}
+    assert "keyword_lf('subscribe to', {vote})" in calls
+    assert "keyword_lf('subscribe', {vote})" in calls
+    assert r"regex_lf(r'(?i)\bsubscri\w*', {vote})" in calls
+
+
+def test_gold_moves_good_rules_up(project):
+    for i in range(0, 20, 2):
+        project.give_gold(f"c{i}", "spam")
+        project.give_gold(f"c{i + 1}", "ham")
+    best = project.candidates("c2", vote="spam", most=1)[0]
+    assert best.effect.wrong == 0
+    assert best.precision > 0.6
+
+
+def test_what_if_of_an_edit_compares_with_the_lf_it_replaces(project):
+    add_rules(project)
+    effect = project.what_if("song = keyword_lf('video', 'ham', name='song')", replacing="song")
+    texts = np.array(TEXTS)
+    changed = {"great song", "best video ever"}
+    assert set(texts[effect.changed]) == changed
+    assert set(effect.before[texts[effect.changed] == "great song"]) == {0}
+    assert set(effect.after[texts[effect.changed] == "great song"]) == {-1}
+
+
+def test_next_items_are_of_the_kind_asked_for(project):
+    assert len(project.next_items("uncovered", 5)) == 5
+    add_rules(project)
+    project.add("my = keyword_lf('my', 'ham', name='my')")
+    rows = [project.data.row_of[item] for item in project.next_items("contested", 100)]
+    assert rows
+    assert project.standing.conflict[rows].all()
+    rows = [project.data.row_of[item] for item in project.next_items("uncovered", 100)]
+    assert (project.standing.n_votes[rows] == 0).all()
+    rows = [project.data.row_of[item] for item in project.next_items("uncertain", 100)]
+    assert (np.diff(project.standing.confidence[rows]) >= 0).all()
+    assert sorted(project.next_items("random", 60)) == sorted(project.data.ids)
+    project.give_gold(project.next_items("useful")[0], "ham")
+    for by in ("useful", "uncertain", "contested", "uncovered", "random"):
+        assert not set(project.next_items(by, 60)) & set(project.state.gold)
+    with pytest.raises(ParameterError, match="by is 'best'; expected useful, uncertain"):
+        project.next_items("best")
+
+
+def test_filters_find_rows(project):
+    add_rules(project)
+    project.add("my = keyword_lf('my', 'ham', name='my')")
+    texts = np.array(TEXTS)
+
+    def found(**wanted):
+        return set(texts[project.find(Filter(**wanted))])
+
+    assert found(lf="song") == {"great song", "i love this song"}
+    assert found(vote="spam") == {"Check out my channel", "subscribe to my channel NOW!!"}
+    assert found(lf="channel", against="my") == found(conflict=True) == found(vote="spam")
+    assert found(search="LOVE") == {"i love this song", "love it so much \u00e9"}
+    assert found(search="(") == set()
+    assert found(covered=False) == {t for t in TEXTS if not any(w in t for w in ("channel", "song", "love", "my"))}
+    assert found(label="") == found(covered=False)
+    assert found(label="ham") >= {"great song"}
+    assert len(project.find(Filter(confidence=(0.0, 1.0)))) == 60
+    project.give_gold("c1", "spam")
+    assert project.find(Filter(gold="given")).tolist() == [1]
+    assert project.find(Filter(gold="wrong")).tolist() == [1]
+    assert len(project.find(Filter(gold="missing"))) == 59
+    for wanted, message in [
+        ({"lf": "zz"}, "there is no LF 'zz'; there are channel, song, love, my"),
+        ({"label": "zz"}, "label is 'zz'; expected one of ham, spam"),
+        ({"gold": "zz"}, "gold is 'zz'; expected any, given, missing, right, wrong"),
+    ]:
+        with pytest.raises(ParameterError, match=message):
+            project.find(Filter(**wanted))
+
+
+def test_the_table_of_lfs_has_their_numbers(project):
+    assert project.list_lfs() == []
+    add_rules(project)
+    project.give_gold("c0", "spam")
+    row = project.list_lfs()[0]
+    assert (row["lf"], row["votes_for"], row["votes"], row["right"], row["wrong"]) == ("channel", "spam", 12, 1, 0)
+    assert row["coverage"] == pytest.approx(0.2)
+    assert row["gold_accuracy"] == 1
+    assert row["changes"] == pytest.approx(0.2)
+
+
+def test_explain_names_the_votes_of_an_item(project):
+    add_rules(project)
+    explained = project.explain("c3")
+    assert explained.item == "c3"
+    assert {each.lf for each in explained.contributions} == {"song", "love"}
+
+
+def test_labels_of_all_rows_are_written_with_all_columns(project, tmp_path):
+    add_rules(project)
+    project.give_gold("c4", "spam")
+    assert project.save_labels(tmp_path / "out.parquet") == int((project.standing.best >= 0).sum())
+    frame = pl.read_parquet(tmp_path / "out.parquet")
+    assert frame.columns == ["id", "text", "truth", "likes", "author", "label", "confidence"]
+    assert frame["label"].to_list() == project.labels.labels.tolist()
+    project.save_report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "Scores against the truth" in page
+    with pytest.raises(ProjectError, match=r"expected a name that ends in .html"):
+        project.save_report(tmp_path / "report.txt")
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_a_large_table_is_explored_by_a_sample_and_labeled_whole(tmp_path, form):
+    path = tmp_path / f"big.{form}"
+    frame = pl.DataFrame({"id": np.arange(3000), "text": TEXTS * 50, "likes": np.arange(3000) % 5})
+    getattr(frame, f"write_{form}")(path)
+    with Project(path, folder=tmp_path / "p", classes=["ham", "spam"], sample=500) as project:
+        assert (project.data.n, project.data.n_rows, project.data.is_sample) == (500, 3000, True)
+        add_rules(project)
+        project.add("liked = threshold_lf('likes', 'ham', at_least=4, name='liked')")
+        project.add("@labeling_function\ndef loud(x):\n    return 'spam' if 'NOW' in x.text else None\n")
+        item = project.next_items("random")[0]
+        project.give_gold(item, "spam")
+        labeled = project.save_labels(tmp_path / "out.parquet")
+        lfs = list(project.source.lfs.values())
+    out = pl.read_parquet(tmp_path / "out.parquet")
+    assert out.columns == ["id", "text", "likes", "label", "confidence"]
+    assert out["text"].to_list() == TEXTS * 50
+    assert labeled == out["label"].count()
+    votes = hl.apply_lfs(lfs, frame, classes=["ham", "spam"])
+    expected = hl.HyperLabelModel().fit_predict(votes, {int(item): "spam"})
+    assert out["label"].to_list() == expected.tolist()
+
+
+def test_patterns_grown_by_a_column_are_those_of_the_votes():
+    rng = np.random.default_rng(0)
+    cells = rng.integers(-1, 3, (200, 4))
+    votes = hl.Votes.from_array(cells[:, :3], lfs=["a", "b", "c"], n_classes=3)
+    grown = add_column(hl.Patterns.from_votes(votes), "d", cells[:, 3])
+    np.testing.assert_array_equal(grown.to_array()[grown.inverse], cells)
+    np.testing.assert_array_equal(grown.counts, np.bincount(grown.inverse))
+    assert grown.lf_names == ("a", "b", "c", "d")
+
+
+def test_settings_survive_their_file():
+    settings = Settings('a "b".csv', "te\nxt", classes=(0, 1), class_balance=(0.25, 0.75), lfs=("lf_a",), truth="y")
+    assert Settings.from_toml(settings.to_toml()) == settings
+
+
+def test_gold_with_quotes_and_line_breaks_survives_its_file(project):
+    assert read_gold('id,gold\n"a,""b""\n",spam\n', ("ham", "spam")) == {'a,"b"\n': ("spam", "", "")}
+
+
+def test_public_project_is_the_studio_s():
+    assert hl.Project is Project
