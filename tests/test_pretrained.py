@@ -311,3 +311,40 @@ def test_model_that_was_loaded_can_be_saved_again(tmp_path, make_unrolled_weight
     assert header == other
     assert all(np.array_equal(arrays[name], same[name]) for name in arrays | same)
     assert weights == "own" or one.weights == weights
+
+
+def test_calibrated_probabilities_are_the_raw_ones_to_the_power_of_the_weights(tmp_path):
+    votes, _ = random_votes()
+    raw, calibrated = (
+        hl.HyperLabelModel(weights="hlm", calibrated=calibrated).fit(votes) for calibrated in (False, True)
+    )
+    voted = (votes >= 0).any(1)
+    expected = raw.predict_proba(votes)[voted] ** load_weights("hlm").header["sharpness"]
+    expected /= expected.sum(1, keepdims=True)
+    np.testing.assert_allclose(calibrated.predict_proba(votes)[voted], expected, atol=1e-9)
+    np.testing.assert_array_equal(calibrated.predict(votes), raw.predict(votes))
+    calibrated.save(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(
+        hl.load(tmp_path / "model.safetensors").predict_proba(votes)[voted][:3],
+        calibrated.predict_proba(votes)[voted][:3],
+    )
+
+
+def test_calibrated_probabilities_of_synthetic_votes_have_a_lower_brier_score():
+    votes, truth = random_votes(k=4)
+    scores = [
+        metrics.brier(truth, hl.HyperLabelModel(weights="hlm", calibrated=calibrated).predict_proba(votes))
+        for calibrated in (False, True)
+    ]
+    assert scores[1] < scores[0]
+
+
+def test_calibration_is_refused_where_the_weights_have_none(make_weights, tmp_path):
+    with pytest.raises(hl.errors.ParameterError, match="the weights 'hlm2' are of the unrolled network, whose"):
+        hl.HyperLabelModel(weights="hlm2", calibrated=True).predict(VOTES)
+    path = tmp_path / "own.safetensors"
+    make_weights().save(path)
+    with pytest.raises(
+        hl.errors.ParameterError, match="name no sharpness; fit one with python -m experiments sharpness"
+    ):
+        hl.HyperLabelModel(weights=path, calibrated=True).predict(VOTES)

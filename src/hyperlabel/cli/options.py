@@ -33,7 +33,7 @@ LFS_HELP = (
 )
 ABSTAIN_HELP = "Texts that abstain, beside empty cells and -1; else NA, N/A, None, nan, null, abstain, - and the like."
 METRIC_HELP = "accuracy, or f1: F1 of the second of two classes, macro F1 of more"
-BALANCE_HELP = "Known shares of the classes: spam=0.9,ham=0.1, or 0.9,0.1 in the order of --classes."
+BALANCE_HELP = "Known shares of the classes: spam=0.9,ham=0.1, 0.9,0.1 in the order of --classes, or uniform."
 ACCURACIES_HELP = "Known shares of right votes of some LFs, such as links=0.9,short=0.6."
 GOOD_AT_HELP = f"What labels are to be good at: {METRIC_HELP}; f1 pays with --class-balance."
 AUDIT_HELP = f"Classes of items drawn at random, to judge labels by: {_FORMS}."

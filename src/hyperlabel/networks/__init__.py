@@ -18,12 +18,21 @@ def is_unrolled(weights: Weights) -> bool:
     return "steps" in weights.header
 
 
-def load_network(weights: Weights, balance: Float64 | None = None, accuracies: Float64 | None = None) -> Network:
+def load_network(
+    weights: Weights,
+    balance: Float64 | None = None,
+    accuracies: Float64 | None = None,
+    *,
+    calibrated: bool = False,
+) -> Network:
     """The network of some weights.
 
     Args:
         weights: The weights.
         balance: (k,) known shares of the classes; unrolled network only.
         accuracies: (m,) known accuracies of LFs, NaN where not known; unrolled network only.
+        calibrated: Whether probabilities have the sharpness that the weights name, or are raw; paper's network only.
     """
-    return UnrolledNetwork(weights, balance, accuracies) if is_unrolled(weights) else PaperNetwork(weights)
+    if is_unrolled(weights):
+        return UnrolledNetwork(weights, balance, accuracies)
+    return PaperNetwork(weights, weights.header["sharpness"] if calibrated else 1.0)

@@ -60,7 +60,7 @@ def _item_looks(rng: np.random.Generator, truth: NDArray[np.int64], k: int) -> N
 def _skills(rng: np.random.Generator, m: int, k: int) -> tuple[Floats, Floats]:
     """How much each judge sees of the truth (m,) and of what misleads (m,)."""
     best = rng.uniform(0.6, 3.5) + 0.3 * np.log(k - 1)
-    level = rng.beta(*rng.uniform(0.6, 5, 2), m)  # from chance to expert
+    level = rng.beta(rng.uniform(0.6, 5), rng.uniform(0.6, 5), m)  # from chance to expert
     misled = rng.uniform(0, 1.6) * (1 - level) ** rng.uniform(0, 2)
     return (best * level).astype(np.float32), misled.astype(np.float32)
 

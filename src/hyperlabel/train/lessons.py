@@ -55,7 +55,8 @@ class LessonPrior:
         """Draw one lesson."""
         task = drop_silent(self.prior.sample(rng))
         has_gold = rng.random() < self.gold_chance
-        return to_lesson(task, rng if has_gold else None, 0.0 if task.family in ("crowd", "panel") else self.balance_power)
+        power = 0.0 if task.family in ("crowd", "panel") else self.balance_power
+        return to_lesson(task, rng if has_gold else None, power)
 
 
 def to_lesson(task: LabeledTask, rng: np.random.Generator | None, balance_power: float = 0.0) -> Lesson:

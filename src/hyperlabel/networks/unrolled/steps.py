@@ -3,13 +3,12 @@
 import math
 from typing import NamedTuple
 
-from hyperlabel.networks.unrolled.backend import Array, Linear
+from hyperlabel.networks.unrolled.backend import Array, Linear, logit, sigmoid
+from hyperlabel.networks.unrolled.confusions import Confusions
 from hyperlabel.networks.unrolled.nodes import Nodes, normalize
 
 # Where the learned corrections start from; with these alone the confusion form is a Dawid-Skene step.
 STRENGTH = 1.0  # softplus of it, about 1, multiplies the evidence of the confusion form
-SHRINK = 3.0  # log of the imagined items that an LF's confusions are shrunk with
-MIX = 1.0  # log-odds that these items are as those of all LFs, not as the LF's own votes
 POWER = -0.4  # how the evidence of the confusion form changes with the number of votes on an item: they overlap
 GOLD = 0.7  # log of how many gold items a belief counts as
 
@@ -17,7 +16,7 @@ DESIGN = 0.25  # evidence is divided by this power of the design effect
 PLAIN_BALANCE = 0.15  # share of the log class balance that evidence of the own form goes with
 
 ONE_ITEM = 1.0  # imagined items: of each class in the class balance, and of each node in its precision
-HALF_ITEM = 0.5  # imagined items of each class in the recall of a node and in the confusions of all LFs
+HALF_ITEM = 0.5  # imagined items in the recall of a node
 LEAST_PRECISION = 1e-4  # precisions stay this far from 0 and 1, so that their log-odds are finite
 LEAST_RECALL, MOST_RECALL = 1e-4, 10.0  # recalls of rare classes may exceed 1: beliefs and votes need not agree
 
@@ -75,13 +74,13 @@ def advance(
     of_node, of_set = _learned(linear, nodes, xp.concatenate(features, 1))
     shrink, mix, strength, trust = (of_node[:, i] for i in range(OF_NODE))
     loud, power, gold_weight = (of_set[:, i] for i in range(OF_SET))
-    gate = _sigmoid(xp, nodes.trust + trust)
+    gate = sigmoid(xp, nodes.trust + trust)
     trusted = nodes.by_set.sum(nodes.n * gate) / nodes.total  # (t,)
     loudness = 1 + (1 - trusted) * math.log(max(k - 1, 1)) if last else 1.0
     softer = xp.exp(-DESIGN * design)
     share = PLAIN_BALANCE + (confusion_balance(k) - PLAIN_BALANCE) * trusted
     return Step(
-        evidence=_evidence(_Confusions(nodes, class_counts, shrink, mix), strength, gate),
+        evidence=_evidence(Confusions(nodes, class_counts, shrink, mix), strength, gate),
         bias=(loudness * share)[:, None] * xp.log(balance),
         scale=loudness * softer * xp.exp(loud),
         power=power + POWER * trusted,
@@ -97,8 +96,8 @@ def _believed_features(nodes: Nodes, class_counts: Array, balance: Array, design
     precision = (own + ONE_ITEM * of_class) / (nodes.n + ONE_ITEM)
     recall = (own + HALF_ITEM) / (nodes.items[nodes.by_set.index] * of_class + HALF_ITEM)
     accuracy = nodes.by_lf.sum(own)[nodes.by_lf.index] / nodes.of_lf
-    logit_precision = _logit(xp, precision.clip(LEAST_PRECISION, 1 - LEAST_PRECISION))
-    logit_class = _logit(xp, of_class)
+    logit_precision = logit(xp, precision.clip(LEAST_PRECISION, 1 - LEAST_PRECISION))
+    logit_class = logit(xp, of_class)
     raw = {
         "log-odds of precision": logit_precision,
         "log-odds of the class": logit_class,
@@ -122,60 +121,7 @@ def _learned(linear: Linear, nodes: Nodes, features: Array) -> tuple[Array, Arra
     return of_node, linear("set1", _silu(xp, linear("set0", of_all)))
 
 
-class _Confusions:
-    """The confusion form: log-likelihoods of votes given each class, by the confusion counts of their LFs.
-
-    The counts are shrunk towards those of all LFs and towards the LF's own votes.
-
-    Args:
-        nodes: The nodes.
-        class_counts: (q, k) of the items on which a node votes, those of each class.
-        shrink: (q,) learned; log of the imagined items.
-        mix: (q,) learned; log-odds that these are as those of all LFs.
-    """
-
-    def __init__(self, nodes: Nodes, class_counts: Array, shrink: Array, mix: Array) -> None:
-        xp, k = nodes.backend.xp, nodes.k
-        self.nodes, self.class_counts = nodes, class_counts
-        self.items, self.mix = xp.exp(shrink + SHRINK)[:, None], _sigmoid(xp, mix + MIX)[:, None]
-        pooled = nodes.by_class.sum(class_counts).reshape(-1, k, k)  # (t, vote, class)
-        everyone = (pooled + HALF_ITEM) / (pooled.sum(1)[:, None] + HALF_ITEM * k)
-        self.everyone, self.of_lf = everyone.reshape(-1, k), nodes.by_lf.sum(class_counts)
-        self.prior = self._skill_and_bias(everyone)
-
-    def _skill_and_bias(self, everyone):
-        nodes, k, xp = self.nodes, self.nodes.k, self.nodes.backend.xp
-        n_iy = self.of_lf                                  # (m,k)
-        diag = everyone.diagonal(0, 1, 2) if hasattr(everyone, "dim") else everyone.diagonal(0, 1, 2)  # (t,k)
-        set_of_node = nodes.by_set.index
-        lf = nodes.by_lf.index
-        # per-node set -> per-LF set
-        own = self.class_counts.reshape(-1)[nodes.own]
-        expected = (n_iy[lf] * diag[set_of_node]).sum(1) / nodes.of_lf   # e_i per node
-        right = nodes.by_lf.sum(own)[lf]
-        c = lambda a: a.clip(1e-4, 1 - 1e-4)
-        skill = nodes.spread * (_logit(xp, c((right + 2 * expected) / (nodes.of_lf + 2))) - _logit(xp, c(expected)))
-        grow = xp.exp(skill)[:, None]  # (q,1)
-        P = self.everyone[nodes.by_class.index]   # (q,k)
-        own_mask = nodes.vote[:, None] == xp.arange(k)
-        P = P * xp.where(own_mask, grow, xp.ones_like(grow)) / (1 + diag[set_of_node] * (grow - 1))
-        x = (P * n_iy[lf]).sum(1)
-        ni = nodes.of_lf
-        f = (nodes.n + 2 * x / ni) / (x + 2 * x / ni)
-        absent = 2 / (ni + 2)
-        norm = nodes.by_lf.sum(P * (f - absent)[:, None])[lf] + absent[:, None]
-        return P * f[:, None] / norm
-
-    def of(self, block: slice) -> Array:
-        """The log-likelihoods of some nodes, less their means over the classes. (q, k)."""
-        nodes, items, mix = self.nodes, self.items[block], self.mix[block]
-        prior = mix * self.prior[block] + (1 - mix) * nodes.share[block, None]
-        shares = (self.class_counts[block] + items * prior) / (self.of_lf[nodes.by_lf.index[block]] + items)
-        likelihood = nodes.backend.xp.log(shares)
-        return likelihood - likelihood.sum(1)[:, None] / nodes.k
-
-
-def _evidence(confusions: _Confusions, strength: Array, gate: Array) -> Array:
+def _evidence(confusions: Confusions, strength: Array, gate: Array) -> Array:
     """The evidence of one vote of each node for each class: two forms, mixed by how far confusions are trusted. (q, k).
 
     The own form is a vote for its class alone, divided by the square root of the class's share of the votes. LFs of
@@ -190,14 +136,6 @@ def _evidence(confusions: _Confusions, strength: Array, gate: Array) -> Array:
         own = nodes.vote[block, None] == classes
         blocks.append(strength[block, None] * confusions.of(block) + xp.where(own, plain[block, None], 0.0))
     return xp.concatenate(blocks, 0) if len(blocks) > 1 else blocks[0]
-
-
-def _logit(xp: Array, share: Array) -> Array:
-    return xp.log(share / (1 - share))
-
-
-def _sigmoid(xp: Array, values: Array) -> Array:
-    return 0.5 * (1 + xp.tanh(0.5 * values))
 
 
 def _silu(xp: Array, values: Array) -> Array:
