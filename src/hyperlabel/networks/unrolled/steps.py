@@ -8,7 +8,8 @@ from hyperlabel.networks.unrolled.confusions import Confusions
 from hyperlabel.networks.unrolled.nodes import Nodes, normalize
 
 # Where the learned corrections start from; with these alone the confusion form is a Dawid-Skene step.
-STRENGTH = 1.0  # softplus of it, about 1, multiplies the evidence of the confusion form
+STRENGTH = 0.3  # softplus of it multiplies the evidence of the confusion form
+TRUSTED_STRENGTH = 0.8  # added to it where confusions are trusted
 POWER = -0.4  # how the evidence of the confusion form changes with the number of votes on an item: they overlap
 GOLD = 0.7  # log of how many gold items a belief counts as
 
@@ -78,6 +79,7 @@ def advance(
     trusted = nodes.by_set.sum(nodes.n * gate) / nodes.total  # (t,)
     loudness = 1 + (1 - trusted) * math.log(max(k - 1, 1)) if last else 1.0
     softer = xp.exp(-DESIGN * design)
+    strength = strength + STRENGTH + (TRUSTED_STRENGTH * trusted)[nodes.by_set.index]
     share = PLAIN_BALANCE + (confusion_balance(k) - PLAIN_BALANCE) * trusted
     return Step(
         evidence=_evidence(Confusions(nodes, class_counts, shrink, mix), strength, gate),
@@ -129,7 +131,7 @@ def _evidence(confusions: Confusions, strength: Array, gate: Array) -> Array:
     agrees with others: whatever was learned there from synthetic rules did worse on real ones.
     """
     nodes, xp = confusions.nodes, confusions.nodes.backend.xp
-    strength = gate * xp.logaddexp(strength + STRENGTH, xp.zeros_like(gate))  # softplus
+    strength = gate * xp.logaddexp(strength, xp.zeros_like(gate))  # softplus
     plain, classes = (1 - gate) * nodes.rarity, xp.arange(nodes.k)
     blocks = []
     for block in nodes.backend.blocks(len(nodes.vote), nodes.k):
