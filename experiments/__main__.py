@@ -258,6 +258,18 @@ def run_sharpness(
     sharpness.run(weights)
 
 
+@app.command("fill")
+def run_fill(
+    data: Data = DATA,
+    vader: Annotated[Path | None, Option(metavar="FILE", help="The source archive of vaderSentiment 0.5.")] = None,
+    out: Table = None,
+) -> None:
+    """Labels for every item: votes alone, texts where nobody votes, and both together."""
+    from experiments import fill
+
+    show_result(fill.run(data, vader), out)
+
+
 @app.command("label_models")
 def run_label_models(
     data: Data = DATA,
@@ -276,6 +288,14 @@ def run_labeling_functions(items: int = 100_000, repeats: int = 3, out: Table = 
     from experiments import labeling_functions
 
     show_result(labeling_functions.run(items, repeats), out)
+
+
+@app.command("advice")
+def run_advice(data: Data = DATA, out: Table = None) -> None:
+    """What following each kind of advice is worth."""
+    from experiments import advice
+
+    show_result(advice.run(data), out)
 
 
 @app.command("lf_estimates")

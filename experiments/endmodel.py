@@ -89,12 +89,12 @@ def run(options: Options, *, text_model: str = "linear", search: str = "paper", 
 
 def _check(text_model: str, search: str) -> None:
     """Find out at once what would stop every cell."""
-    from hyperlabel.endmodel import GRIDS, Transformer
+    from hyperlabel.classify import GRIDS, Transformer
 
     if search not in GRIDS:
         raise ParameterError(f"search is {search!r}; expected one of {', '.join(GRIDS)}")
     if text_model not in TEXT_MODELS:
-        Transformer(text_model).load(n_classes=2)
+        Transformer(text_model).load_source(n_classes=2)
 
 
 def _task_or_note(data: DataSet, folder: Path, test_votes: bool) -> Task | str:
@@ -198,9 +198,9 @@ def _generate(task: Task, model: str, seed: int) -> tuple[Ints, NDArray[np.float
 
 
 def _end_model(task: Task, text_model: str, search: str, seed: int) -> Any:
-    from hyperlabel.endmodel import GRIDS, MLP, EndModel, Linear, Search, Tfidf, Transformer
+    from hyperlabel.classify import GRIDS, MLP, BaseClassifier, Linear, Search, Tfidf, Transformer
 
-    def tuned(model: EndModel, kind: str) -> Search:
+    def tuned(model: BaseClassifier, kind: str) -> Search:
         return Search(model, GRIDS[search][kind], metric=task.data.metric, seed=seed)
 
     if isinstance(task.inputs, np.ndarray):

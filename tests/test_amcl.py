@@ -160,7 +160,7 @@ def test_fit_without_gold_raises():
     [
         ({"fill": "zero"}, "fill is 'zero'; expected 'majority' or 'uniform'"),
         ({"slack": -1}, "slack is -1; expected 0 or more, or None for the formula"),
-        ({"max_iter": -1}, "max_iter is -1; expected 0 or more"),
+        ({"max_iter": -1}, "max_iter is -1; expected a whole number, 0 or more"),
     ],
 )
 def test_parameter_outside_its_range_raises(params, message):

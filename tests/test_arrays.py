@@ -205,6 +205,12 @@ def broken(form="csr", **parts):
     return matrix
 
 
+def broken_lists(columns, values):
+    matrix = scipy.sparse.lil_array(CELLS + 1)
+    matrix.rows[0], matrix.data[0] = columns, values
+    return matrix
+
+
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [
@@ -220,6 +226,9 @@ def broken(form="csr", **parts):
         (broken("bsr", indices=np.full(40, 10**6)), "broken bsr matrix: "),
         (broken("coo", row=np.full(10, 10**6)), "broken coo matrix: "),
         (broken("coo", data=np.ones(1, int)), "broken coo matrix: .* columns and 1 values"),
+        (broken_lists([10**9], [1]), "broken lil matrix: column numbers of row 0 must be from 0 to 2"),
+        (broken_lists([0, 1], [1]), "broken lil matrix: row 0 has 2 columns and 1 values"),
+        (broken_lists(["a"], [1]), "broken lil matrix"),
     ],
 )
 def test_sparse_matrix_whose_parts_do_not_fit_is_refused_before_it_is_converted(matrix, message):

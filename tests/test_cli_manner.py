@@ -74,7 +74,20 @@ def test_summary_of_a_comparison_has_every_model(hyperlabel):
 
 @pytest.mark.parametrize(
     "command",
-    ["label", "fit", "export", "analyze", "report", "compare", "suggest", "audit", "certify", "train", "demo"],
+    [
+        "label",
+        "fit",
+        "export",
+        "analyze",
+        "report",
+        "compare",
+        "suggest",
+        "advise",
+        "audit",
+        "certify",
+        "train",
+        "demo",
+    ],
 )
 def test_help_is_given_for_h_too_and_has_an_example(hyperlabel, command):
     outcome = hyperlabel(command, "-h")

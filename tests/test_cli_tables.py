@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -304,6 +305,33 @@ def test_error_on_an_ascii_terminal_is_one_line():
     assert done.stderr.count(b"\n") == 1
 
 
+def test_analysis_on_an_ascii_terminal_shows_every_name():
+    write_bytes("v.csv", "ä,b\nx,x\ny,ß\nß,y\n".encode())
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}
+    done = subprocess.run([sys.executable, "-c", HYPERLABEL, "analyze", "v.csv"], capture_output=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert rb"\xe4" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["analyze", "report"])
+def test_marks_that_turn_text_around_are_shown(hyperlabel, command):
+    pl.DataFrame({"a\u202ex": ["x\u202e", "y", "y"], "b": ["x\u202e", "y", "x\u202e"]}).write_csv("v.csv")
+    outcome = hyperlabel(command, "v.csv", *(["-o", "r.html"] if command == "report" else []))
+    shown = Path("r.html").read_text() if command == "report" else outcome.out
+    assert outcome.code == 0
+    assert "\u202e" not in shown + outcome.err
+    assert r"a\u202ex" in shown
+
+
+def test_rows_on_a_terminal_are_shown_and_rows_in_a_pipe_are_as_they_are():
+    pl.DataFrame({"id": ["\x1b[2J", "b"], "a": [0, 1], "b": [0, 1]}).write_csv("v.csv")
+    command = [sys.executable, "-c", HYPERLABEL, "label", "v.csv", "-q", "-o", "-"]
+    assert b"\x1b[2J" in subprocess.run(command, capture_output=True, check=True).stdout
+    reader, writer = os.openpty()
+    subprocess.run(command, stdout=writer, check=True)
+    assert rb"\x1b[2J,0,0" in os.read(reader, 1000)
+
+
 def write_large():
     rng = np.random.default_rng(0)
     cells = rng.integers(-1, 2, (3_000_000, 3))
@@ -336,3 +364,18 @@ def test_full_device_behind_standard_output_is_one_line():
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
     assert b"standard output was not written to its end: No space left on device" in done.stderr
+
+
+def test_columns_that_are_dropped_are_no_lfs(hyperlabel, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"id": [1, 2], "lf_a": [0, 1], "lf_b": [0, 1], "c,d": [1, 1]}).write_csv("votes.csv")
+    for options in (["--drop", "lf_b,c*"], ["--lfs", "lf_*", "--drop", "lf_b"], ["--drop", "lf_b", "--drop", "c,d"]):
+        outcome = hyperlabel("label", "votes.csv", *options, "-o", "out.csv")
+        assert outcome.code == 0
+        assert "LFs: lf_a; " in outcome.err
+        assert pl.read_csv("out.csv").columns[:4] == ["id", "lf_a", "lf_b", "c,d"]
+    assert "--drop: " in hyperlabel("label", "votes.csv", "--drop", "nobody").err
+    wrong = hyperlabel("label", "votes.csv", "--drop", "lf_b", "--long", "id,lf_a,lf_b").err
+    assert "--drop and --long are both given; expected --drop for a wide table" in wrong
+    np.save("votes.npy", [[0, 1], [1, 1]])
+    assert "--drop is about columns, and 'votes.npy' has none" in hyperlabel("label", "votes.npy", "--drop", "a").err

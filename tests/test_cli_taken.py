@@ -70,17 +70,22 @@ def test_long_table_is_recognized_and_read_with_long(hyperlabel, votes):
     assert outcome.err == "LFs: a, b; ignored: note; classes: x 1, y 2; abstain: empty 1\n"
 
 
-def test_engine_names_the_columns_it_took(hyperlabel):
+def test_engine_says_what_it_took_as_memory_does(hyperlabel):
     pl.read_csv("votes.csv").write_parquet("votes.parquet")
-    outcome = hyperlabel("label", "votes.parquet")
-    assert outcome.err.startswith("LFs: lf_0, lf_1, lf_2; ignored: id, text, split")
+    assert hyperlabel("label", "votes.parquet").err.splitlines()[0] == TAKEN
+    for engine in ("auto", "polars", "memory"):
+        assert hyperlabel("label", "votes.parquet", "--abstain", "skip", "--engine", engine).err == SKIPPED + "\n"
 
 
-def test_engine_with_abstain_is_refused_and_auto_works_in_memory(hyperlabel):
-    pl.read_csv("votes.csv").write_parquet("votes.parquet")
-    refused = hyperlabel("label", "votes.parquet", "--abstain", "skip", "--engine", "polars")
-    assert "--engine polars cannot be used with --abstain; use --engine memory" in refused.err
-    assert hyperlabel("label", "votes.parquet", "--abstain", "skip").err == SKIPPED + "\n"
+def test_strict_lists_all_warnings(hyperlabel, votes):
+    pl.DataFrame({"id": [3, 77], "gold": ["spam", "ham"]}).write_csv("gold.csv")
+    votes.write_text(ROWS.replace("29,t29,spam", "29,t29,SAPM"))
+    for engine in ("memory", "polars"):
+        gold = ["--gold", "gold.csv"] if engine == "memory" else []
+        refused = hyperlabel("label", "votes.csv", *gold, "--strict", "--engine", engine, "-o", "out.csv")
+        assert (refused.code, refused.err.count("\n"), "SAPM" in refused.err) == (2, 1, True)
+        assert ("77" in refused.err) == bool(gold)
+        assert not votes.with_name("out.csv").exists()
 
 
 def test_abstain_of_numbers_takes_the_number_beside_minus_one(hyperlabel, votes):

@@ -169,7 +169,7 @@ def test_fit_that_converges_stops_before_max_iter():
     [
         ({"error_bound": 1.5}, "error_bound is 1.5; expected an error rate from 0 to 1"),
         ({"start": "zero"}, "start is 'zero'; expected 'even' or 'random'"),
-        ({"max_iter": 0}, "max_iter is 0; expected at least 1"),
+        ({"max_iter": 0}, "max_iter is 0; expected a whole number, at least 1"),
         ({"tol": float("nan")}, "tol is nan; expected 0 or more"),
     ],
 )

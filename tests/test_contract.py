@@ -16,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import hyperlabel as hl
 from hyperlabel import metrics
-from hyperlabel.errors import ConvergenceWarning, NotFittedError, ParameterError, VotesError, VotesWarning
+from hyperlabel.errors import ConvergenceWarning, NotFittedError, ParameterError, VotesError, VotesWarning, WeightsError
 from hyperlabel.models import RandomForest
 from hyperlabel.networks import add_sums
 
@@ -736,6 +736,42 @@ def test_seeds_of_any_size_are_accepted(name, seed):
     data = sample(n=30)
     model = fit(name, data, seed=seed, tie_break="random")
     assert_array_equal(fit(name, data, seed=seed, tie_break="random").predict(data.votes), model.predict(data.votes))
+
+
+@pytest.mark.parametrize("seed", ["x", None, 1.5, True, np.nan])
+@every_model
+def test_seed_that_is_no_whole_number_is_refused(name, seed):
+    data = sample(n=10)
+    with pytest.raises(ParameterError, match=f"^seed is {seed!r}; expected a whole number"):
+        make(name, seed=seed).fit(data.votes, gold_of(name, data))
+
+
+HOSTILE = ["x", None, [], {}, np.arange(2), object(), -1, np.nan, np.inf, 1j, b"1", True]
+
+
+@every_model
+def test_parameters_of_the_wrong_type_are_refused_by_name(name):
+    data = sample(n=10)
+    for param, default in hl.label_model(name).get_params().items():
+        if param in ("seed", "classes", "learn_from_empty") or not isinstance(default, int | float | str):
+            continue
+        complaints = [complaint_of(name, data, **{param: value}) for value in HOSTILE]
+        assert all(complaint.startswith(param) for complaint in complaints if complaint is not None)
+        assert any(complaints)
+
+
+def complaint_of(name, data, **params):
+    """What fit refuses parameters with; None if it takes them."""
+    try:
+        make(name, **params).fit(data.votes, gold_of(name, data))
+    except (ParameterError, WeightsError) as error:
+        return str(error)
+    return None
+
+
+def test_gold_of_a_single_class_is_no_task_for_the_papers_network():
+    model = hl.HyperLabelModel("hlm", n_classes=1)
+    assert model.fit_predict([[0, 0], [0, -1]], gold=[0, 0]).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(

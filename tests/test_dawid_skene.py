@@ -209,7 +209,7 @@ def test_dawid_skene_stopped_early_warns_and_says_how_far_it_came(votes):
         ({"abstain": "never"}, "abstain is 'never'; expected 'one-sided', 'ignore' or 'outcome'"),
         ({"smoothing": -1}, "smoothing is -1; expected a number of items from 0 on"),
         ({"smoothing": np.nan}, "smoothing is nan"),
-        ({"max_iter": 0}, "max_iter is 0; expected at least 1"),
+        ({"max_iter": 0}, "max_iter is 0; expected a whole number, at least 1"),
         ({"tol": -1e-3}, "tol is -0.001; expected 0 or more"),
         (
             {"class_balance": [0.5, 0.4]},

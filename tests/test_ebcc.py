@@ -136,9 +136,9 @@ def test_ebcc_stopped_early_warns(votes):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"subtypes": 0}, "subtypes is 0; expected at least 1"),
-        ({"restarts": 0}, "restarts is 0; expected at least 1"),
-        ({"max_iter": -1}, "max_iter is -1; expected at least 1"),
+        ({"subtypes": 0}, "subtypes is 0; expected a whole number, at least 1"),
+        ({"restarts": 0}, "restarts is 0; expected a whole number, at least 1"),
+        ({"max_iter": -1}, "max_iter is -1; expected a whole number, at least 1"),
         ({"draw": "rows"}, "draw is 'rows'; expected 'patterns' or 'items'"),
         ({"tol": -1}, "tol is -1; expected 0 or more"),
         ({"class_balance": [0.5, 0.5]}, "expected one probability for each of the 3 classes"),

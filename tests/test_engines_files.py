@@ -46,8 +46,8 @@ SLOW_WRITE = """
 import time
 from hyperlabel.engines.{engine} import {kind}Engine
 whole = {kind}Engine.write
-def write(self, frame, path, format):
-    whole(self, frame, path, format)
+def write(self, frame, path, format, metadata):
+    whole(self, frame, path, format, metadata)
     print("written", flush=True)
     time.sleep(60)
 {kind}Engine.write = write
@@ -199,13 +199,13 @@ def test_command_with_an_engine_writes_labels_and_says_what_it_did(hyperlabel, e
 
 
 def test_command_takes_polars_for_parquet_and_memory_for_the_rest(hyperlabel, monkeypatch):
-    used, whole = [], engines.label
+    used, whole = [], engines.start
 
-    def label(*arguments, **options):
+    def start(*arguments, **options):
         used.append(options["engine"])
         return whole(*arguments, **options)
 
-    monkeypatch.setattr(engines, "label", label)
+    monkeypatch.setattr(engines, "start", start)
     write_votes(30)
     pl.read_parquet("votes.parquet").write_csv("votes.csv")
     np.save("votes.npy", write_votes(30))

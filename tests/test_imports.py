@@ -20,7 +20,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 # One line per level, lowest first: a part imports itself and the parts of the lines above its own.
 LEVELS = (
     ("errors", "files", "kernels", "optimize", "printable"),
-    ("arrays", "metrics", "rows", "shown", "tables", "tensors"),
+    ("arrays", "memory", "metrics", "rows", "shown", "tables", "tensors"),
     ("doubts",),
     ("columns",),
     ("frames",),
@@ -31,9 +31,10 @@ LEVELS = (
     ("added",),
     ("networks",),
     ("models", "theory", "priors"),
-    ("lf", "panel", "trust"),
+    ("classify", "lf", "panel", "trust"),
     ("hyperlabel",),
-    ("compat", "endmodel", "engines", "export", "provenance", "train"),
+    ("provenance",),
+    ("compat", "engines", "export", "train"),
     ("report",),
     ("studio",),
     ("cli",),
@@ -42,16 +43,16 @@ LEVELS = (
 # Parts on one line do not know each other, except these: (importer, imported).
 NEIGHBORS = {("priors", "theory"), ("panel", "lf"), ("trust", "lf")}
 # Parts that load torch: others import them inside functions only.
-INSIDE_FUNCTIONS = {"train", "endmodel"}
+INSIDE_FUNCTIONS = {"train"}
 
 # What `import hyperlabel as hl` offers. A name that comes or goes is a change for users: it is written here too.
 PUBLIC = {
     "ABSTAIN", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel", "LabelingFunction",
-    "Project", "ProjectError",
+    "Classifier", "Project", "ProjectError", "fill_labels",
     "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
-    "VotesWarning", "WeightsError", "apply_lfs", "audit_sample", "certify", "engines", "expression_lf", "jury",
-    "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf", "read_votes", "regex_lf",
-    "threshold_lf",
+    "VotesWarning", "WeightsError", "advise", "apply_lfs", "audit_sample", "certify", "engines", "expression_lf",
+    "jury", "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf", "read_votes",
+    "regex_lf", "threshold_lf",
 }  # fmt: skip
 
 LEVEL_OF = {part: level for level, parts in enumerate(LEVELS) for part in parts}

@@ -16,7 +16,6 @@ from hyperlabel.kernels import (
     pack_rows,
     scale_rows,
     softmax,
-    softmax_of_many,
 )
 from hyperlabel.rows import Rows
 
@@ -298,12 +297,11 @@ def test_softmax_over_blocks_equals_the_definition_in_place_or_not(rows, k):
     np.testing.assert_allclose(logits, expected, rtol=1e-12)
 
 
-def test_softmax_of_many_is_that_in_float64_to_a_millionth():
+def test_softmax_in_float32_is_that_in_float64_to_a_millionth():
     logits = np.random.default_rng(0).normal(0, 5, (300, 200))
-    expected, found = softmax(logits), np.empty_like(logits)
-    softmax_of_many(logits, found)
-    np.testing.assert_allclose(found, expected, rtol=5e-6, atol=1e-12)
-    np.testing.assert_allclose(found.sum(1), 1, rtol=1e-12)
+    found = softmax(logits.astype(np.float32))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, softmax(logits), rtol=5e-6, atol=1e-12)
 
 
 @pytest.mark.parametrize("lead", [0.0, 1e-9, 30.0, 800.0, np.inf])
@@ -323,6 +321,15 @@ def test_gather_sums_add_up_the_rows_of_each_segment(columns, sizes):
     sums = gather_sums(values, index, starts)
     expected = [values[index[a:b]].sum(0) for a, b in zip(starts, starts[1:], strict=False)]
     np.testing.assert_allclose(sums, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("columns", [3, 40])
+def test_gather_sums_of_float32_are_right_however_long_a_segment_is(columns):
+    rng = np.random.default_rng(0)
+    values, index, starts = rng.random((50, columns)), rng.integers(0, 50, 300_010), np.array([0, 10, 300_000, 300_010])
+    sums, expected = gather_sums(values.astype(np.float32), index, starts), gather_sums(values, index, starts)
+    assert sums.dtype == np.float64
+    np.testing.assert_allclose(sums, expected, rtol=1e-6)
 
 
 def test_gather_blocks_cover_all_segments_in_order():

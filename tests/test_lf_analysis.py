@@ -1,10 +1,12 @@
 """What each LF is worth: counts against a plain item-by-item computation, estimates against known truth."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import hyperlabel as hl
+from hyperlabel.errors import ParameterError
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.lf.leave_one_out import affordable_items
 from hyperlabel.patterns import Patterns
@@ -276,3 +278,36 @@ def test_real_votes_with_nested_lfs_are_found_dependent(real_votes):
     first = next(pairs.rows())
     # Every vote of lf7 is also cast by lf1, which votes on 60 items more.
     assert (first["lf"], first["other"], first["shared"], first["conflicts"]) == ("lf1", "lf7", 250, 0)
+
+
+def test_summary_in_a_notebook_is_an_escaped_table():
+    summary = LFAnalysis([[0, 1], [1, 1]], lfs=["<script>", "b"]).summary()
+    page = summary._repr_html_()
+    assert page.startswith("<table><tr><th>lf</th><th>polarity</th>")
+    assert "&lt;script&gt;" in page
+    assert "<script>" not in page
+    assert repr(summary) == str(summary)
+
+
+def test_errors_are_the_items_that_an_lf_got_wrong_by_their_identifiers():
+    frame = pd.DataFrame({"id": [7, 8, 9, 10], "links": ["spam", "ham", None, "spam"], "short": ["ham"] * 4})
+    analysis = LFAnalysis(frame, {7: "ham", 8: "ham", 9: "spam"}, model=hl.label_model("mv"))
+    texts = pd.Series(["a", "b", "c", "d"])
+    found = analysis.errors("links", texts)
+    assert list(found.rows()) == [{"item": 7, "vote": "spam", "truth": "ham", "label": "ham", "text": "a"}]
+    assert analysis.errors("short")["item"].tolist() == [9]
+    assert analysis.errors("short").to_polars().height == 1
+    assert len(LFAnalysis([[0, 1]], [0]).errors("lf0")) == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: LFAnalysis([[0, 1]]).errors("lf0"), r"errors needs the truth of the items; give it: LFAnalysis\(v"),
+        (lambda: LFAnalysis([[0, 1]], [0]).errors("x"), "lf is 'x'; expected one of the LFs 'lf0', 'lf1'"),
+        (lambda: LFAnalysis([[0, 1]], [0]).errors("lf0", ["a", "b"]), "items has 2 entries, but there are 1 items"),
+    ],
+)
+def test_errors_without_truth_or_of_other_items_is_one_clear_error(call, message):
+    with pytest.raises(ParameterError, match=message):
+        call()

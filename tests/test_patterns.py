@@ -229,15 +229,43 @@ def test_patterns_of_classes_that_json_does_not_know_are_not_saved(tmp_path):
         patterns.save(tmp_path / "p.safetensors")
 
 
+UNFIT = r"holds no whole patterns \(patterns whose parts do not fit each other"
 BROKEN = {
-    "a vote of no class": ({"vote": np.array([5, 1, 1])}, {}, "holds vote numbers outside 0 to 1"),
-    "a vote of no LF": ({"lf": np.array([0, 2, 0])}, {}, "holds lf numbers outside 0 to 1"),
-    "too few counts": ({"counts": np.array([1])}, {}, "holds patterns whose parts do not fit each other"),
-    "falling starts": ({"starts": np.array([0, 5, 3])}, {}, "holds patterns whose parts do not fit each other"),
-    "no starts": ({"starts": np.zeros(0, np.int64)}, {}, "holds patterns whose parts do not fit each other"),
-    "negative counts": ({"counts": np.array([2, -1])}, {}, "holds patterns whose parts do not fit each other"),
-    "floats": ({"counts": np.array([1.5, 1.5])}, {}, "holds patterns whose parts do not fit each other"),
-    "names too many": ({}, {"lf_names": ["a", "b", "c"]}, "holds patterns whose parts do not fit each other"),
+    "a vote of no class": ({"vote": np.array([5, 1, 1])}, {}, r"holds no whole patterns \(vote numbers outside 0 to 1"),
+    "a vote of no LF": ({"lf": np.array([0, 2, 0])}, {}, r"holds no whole patterns \(lf numbers outside 0 to 1"),
+    "too few counts": (
+        {"counts": np.array([1])},
+        {},
+        r"holds no whole patterns \(patterns whose parts do not fit each other",
+    ),
+    "falling starts": (
+        {"starts": np.array([0, 5, 3])},
+        {},
+        r"holds no whole patterns \(patterns whose parts do not fit each other",
+    ),
+    "no starts": (
+        {"starts": np.zeros(0, np.int64)},
+        {},
+        r"holds no whole patterns \(patterns whose parts do not fit each other",
+    ),
+    "negative counts": (
+        {"counts": np.array([2, -1])},
+        {},
+        r"holds no whole patterns \(patterns whose parts do not fit each other",
+    ),
+    "floats": (
+        {"counts": np.array([1.5, 1.5])},
+        {},
+        r"holds no whole patterns \(patterns whose parts do not fit each other",
+    ),
+    "names too many": (
+        {},
+        {"lf_names": ["a", "b", "c"]},
+        r"holds no whole patterns \(patterns whose parts do not fit each other",
+    ),
+    "an LF twice": ({"lf": np.array([0, 0, 0])}, {}, "LFs of a row that do not rise"),
+    "too many items": ({"counts": np.array([2**62, 2**62])}, {}, r"patterns of 2\^63 items and more"),
+    "half an LF": ({}, {"n_lfs": 2.5}, "holds no whole patterns"),
     "no classes": ({}, {"classes": None}, "holds no whole patterns"),
     "a class of a list": ({}, {"classes": [["a"], ["b"]]}, "holds no whole patterns"),
 }

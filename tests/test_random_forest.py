@@ -134,8 +134,8 @@ def test_fit_with_gold_for_no_item_with_votes_raises(gold):
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"n_trees": 0}, "n_trees is 0; expected at least 1"),
-        ({"n_folds": 1}, "n_folds is 1; expected at least 2"),
+        ({"n_trees": 0}, "n_trees is 0; expected a whole number, at least 1"),
+        ({"n_folds": 1}, "n_folds is 1; expected a whole number, at least 2"),
         ({"max_depth": 4}, r"max_depth is 4; expected the values to try, at least one, such as \(4,\)"),
         ({"min_samples_split": ()}, r"min_samples_split is \(\); expected the values to try"),
     ],

@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 import scipy.sparse
 
+from hyperlabel.columns import choose_columns
 from hyperlabel.errors import MissingExtraError, ParameterError, VotesError
-from hyperlabel.read import lf_columns, read_votes
+from hyperlabel.read import read_votes
 from hyperlabel.tables import read_table
 from hyperlabel.votes import Votes
 from hyperlabel.wrench import read_wrench
@@ -300,8 +301,8 @@ def test_long_columns_for_an_array_are_refused(tmp_path):
         (["", "a"], None, ["a"]),
     ],
 )
-def test_lf_columns_are_those_that_match_in_the_order_of_lfs(names, lfs, expected):
-    assert lf_columns(names, lfs) == expected
+def test_columns_are_those_that_match_in_the_order_of_lfs(names, lfs, expected):
+    assert list(choose_columns(names, lfs)) == expected
 
 
 def test_table_without_polars_names_the_extra_to_install(tmp_path, monkeypatch):

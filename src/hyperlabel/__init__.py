@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from hyperlabel.classify import Classifier, fill_labels
     from hyperlabel.errors import (
         HyperlabelError,
         MissingExtraError,
@@ -36,13 +37,14 @@ if TYPE_CHECKING:
     from hyperlabel.panel import jury
     from hyperlabel.patterns import Patterns
     from hyperlabel.read import read_votes
-    from hyperlabel.trust import audit_sample, certify
+    from hyperlabel.trust import advise, audit_sample, certify
     from hyperlabel.votes import ABSTAIN, Votes
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ABSTAIN",
+    "Classifier",
     "HyperLabelModel",
     "HyperlabelError",
     "LFAnalysis",
@@ -60,11 +62,13 @@ __all__ = [
     "VotesError",
     "VotesWarning",
     "WeightsError",
+    "advise",
     "apply_lfs",
     "audit_sample",
     "certify",
     "engines",
     "expression_lf",
+    "fill_labels",
     "jury",
     "keyword_lf",
     "label_model",
@@ -78,6 +82,7 @@ __all__ = [
 ]
 
 _HOMES = {  # module: the public names that it holds
+    "classify": "Classifier fill_labels",
     "errors": "HyperlabelError MissingExtraError NotFittedError ParameterError ProjectError "
     "VotesError VotesWarning WeightsError",
     "labels": "Labels",
@@ -89,7 +94,7 @@ _HOMES = {  # module: the public names that it holds
     "patterns": "Patterns",
     "read": "read_votes",
     "studio": "Project",
-    "trust": "audit_sample certify",
+    "trust": "advise audit_sample certify",
     "votes": "ABSTAIN Votes",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

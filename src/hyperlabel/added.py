@@ -23,14 +23,17 @@ class Answers:
     Attributes:
         label: (n,) codes: a class number, k for no label.
         numbers: (n, c) confidence, and the probabilities of the classes on request.
+        source: (n,) where the labels come from, if that differs.
     """
 
     label: NDArray[np.integer]
     numbers: NDArray[np.float64]
+    source: NDArray[Any] | None = None
 
     def take(self, index: NDArray[np.integer]) -> "Answers":
         """The answers of an index."""
-        return Answers(self.label.take(index), self.numbers.take(index, axis=0))
+        source = None if self.source is None else self.source.take(index)
+        return Answers(self.label.take(index), self.numbers.take(index, axis=0), source)
 
 
 @dataclass(frozen=True)
@@ -40,20 +43,23 @@ class Added:
     Attributes:
         classes: The classes.
         probabilities: Whether there is a column for each class.
+        source: Whether there is a column that says where each label comes from.
     """
 
     classes: Classes
     probabilities: bool = False
+    source: bool = False
 
     @property
     def names(self) -> list[str]:
-        """The columns: label, confidence, and p_<class> for each class on request.
+        """The columns: label, confidence; on request label_source, and p_<class> for each class.
 
         >>> Added((False, True), probabilities=True).names
         ['label', 'confidence', 'p_false', 'p_true']
         """
         shown = [str(c).lower() if isinstance(c, bool) else str(c) for c in self.classes]
-        return ["label", "confidence", *(f"p_{name}" for name in shown if self.probabilities)]
+        source = ["label_source"] if self.source else []
+        return ["label", "confidence", *source, *(f"p_{name}" for name in shown if self.probabilities)]
 
     @property
     def label_kind(self) -> LabelKind:
@@ -68,19 +74,20 @@ class Added:
         return [*(str(c) if self.label_kind == "text" else c for c in self.classes), None]
 
     def rename(self, columns: Sequence[str]) -> dict[str, str]:
-        """New names for columns of the input that have the name of an added one.
+        """New names for columns of the input that have the name of an added one, in any case: SQL knows no other.
 
-        >>> Added((0, 1)).rename(["id", "label", "label_input"])
-        {'label': 'label_input_input'}
+        >>> Added((0, 1)).rename(["id", "label", "label_input", "Confidence"])
+        {'label': 'label_input_input', 'Confidence': 'Confidence_input'}
         """
-        taken, renamed = {*columns, *self.names}, {}
-        for name in self.names:
-            if name in columns:
+        added = {name.lower() for name in self.names}
+        taken, renamed = {name.lower() for name in columns} | added, {}
+        for name in columns:
+            if name.lower() in added:
                 free = name
-                while free in taken:
+                while free.lower() in taken:
                     free += "_input"
                 renamed[name] = free
-                taken.add(free)
+                taken.add(free.lower())
         return renamed
 
     def answer(self, labels: Labels) -> Answers:
@@ -92,12 +99,12 @@ class Added:
         """
         confidence = labels.confidence[:, None]
         numbers = np.concatenate([confidence, labels.probabilities], axis=1) if self.probabilities else confidence
-        return Answers(np.where(labels.best < 0, len(self.classes), labels.best), numbers)
+        return Answers(np.where(labels.best < 0, len(self.classes), labels.best), numbers, labels.source)
 
     @property
     def nothing(self) -> Answers:
         """The answers of no rows."""
-        return Answers(np.empty(0, np.int64), np.empty((0, len(self.names) - 1)))
+        return Answers(np.empty(0, np.int64), np.empty((0, len(self.names) - 1 - self.source)))
 
     def to_polars(self, answers: Answers) -> Any:
         """The columns as a Polars frame."""
@@ -105,8 +112,9 @@ class Added:
 
         types: dict[LabelKind, Any] = {"integer": pl.Int64, "boolean": pl.Boolean, "text": pl.String}
         labels = pl.Series(self.label_values, dtype=types[self.label_kind]).gather(answers.label)
-        columns = [labels, *map(pl.Series, answers.numbers.T)]
-        return pl.DataFrame(dict(zip(self.names, columns, strict=True)))
+        confidence, *shares = map(pl.Series, answers.numbers.T)
+        source = [pl.Series(answers.source, dtype=pl.String)] if self.source else []
+        return pl.DataFrame(dict(zip(self.names, [labels, confidence, *source, *shares], strict=True)))
 
 
 def add_labels(frame: Any, labels: Labels, *, probabilities: bool = False) -> Any:
@@ -122,5 +130,5 @@ def add_labels(frame: Any, labels: Labels, *, probabilities: bool = False) -> An
     >>> add_labels(pl.DataFrame({"id": [7, 8], "label": ["x", "y"]}), labels).rows()
     [(7, 'x', 'spam', 0.8), (8, 'y', None, 0.5)]
     """
-    added = Added(labels.classes, probabilities)
+    added = Added(labels.classes, probabilities, labels.source is not None)
     return frame.rename(added.rename(frame.columns)).hstack(added.to_polars(added.answer(labels)))

@@ -43,7 +43,10 @@ def check_sparse(matrix: Any) -> tuple[tuple[int, int], Ints, Ints, Ints]:
     if matrix.dtype.kind not in "iubf":
         raise VotesError(f"votes has the type {matrix.dtype}; expected integers: a class number plus 1 each")
     _check_format(matrix)
-    coo = matrix.tocoo()
+    try:
+        coo = matrix.tocoo()
+    except (ValueError, TypeError, IndexError, OverflowError) as error:
+        raise VotesError(f"votes is a broken {matrix.format} matrix: {error}; make it again") from error
     stored = np.flatnonzero(coo.data != 0)
     row, column, data = coo.row[stored], coo.col[stored], coo.data[stored]
     _check_stored_once(row, column, data)
@@ -57,7 +60,14 @@ def check_sparse(matrix: Any) -> tuple[tuple[int, int], Ints, Ints, Ints]:
 
 def _check_format(matrix: Any) -> None:
     """Refuse a matrix whose parts do not fit each other: SciPy's conversions trust them and read beyond memory."""
-    broken = {"csr": _broken_rows, "csc": _broken_rows, "bsr": _broken_rows, "coo": _broken_triples}.get(matrix.format)
+    checks = {
+        "csr": _broken_rows,
+        "csc": _broken_rows,
+        "bsr": _broken_rows,
+        "coo": _broken_triples,
+        "lil": _broken_lists,
+    }
+    broken = checks.get(matrix.format)
     reason = None if broken is None else broken(matrix)
     if reason is not None:
         raise VotesError(
@@ -89,6 +99,16 @@ def _broken_triples(matrix: Any) -> str | None:
     for name, index, size in (("row", matrix.row, matrix.shape[0]), ("column", matrix.col, matrix.shape[1])):
         if len(index) and not 0 <= index.min() <= index.max() < size:
             return f"{name} numbers must be from 0 to {size - 1}"
+    return None
+
+
+def _broken_lists(matrix: Any) -> str | None:
+    """What is wrong with a matrix of lists, one per row."""
+    for i, (columns, values) in enumerate(zip(matrix.rows, matrix.data, strict=True)):
+        if len(columns) != len(values):
+            return f"row {i} has {len(columns)} columns and {len(values)} values"
+        if not all(isinstance(j, int | np.integer) and 0 <= j < matrix.shape[1] for j in columns):
+            return f"column numbers of row {i} must be from 0 to {matrix.shape[1] - 1}"
     return None
 
 

@@ -221,7 +221,7 @@ def encode_column(column: Column, classes: Classes) -> NDArray[np.signedinteger]
             table.append(ABSTAIN)
             continue
         if value not in number:
-            other = "" if column.describe is not None else ". If the column holds no votes, name the LFs with lfs"
+            other = ". If the column holds no votes, name the LFs with lfs" if column.is_votes else ""
             raise VotesError(
                 f"{column.place(value)} is {value!r:.60}; expected one of the classes {show_some(classes)}. "
                 f"Correct it, or state it in classes{other}"

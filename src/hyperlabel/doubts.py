@@ -23,6 +23,10 @@ REMEDY = "name the LFs with lfs (command line: --lfs)"
 FEW_ROWS = 20
 """Below, a table is too small to tell an identifier from a class, or a lone class from a mistake."""
 
+MOST_VALUES = 10_000
+"""Distinct values of a column that are listed and counted; no column of votes has more."""
+
+_MANY = f"holds more than {MOST_VALUES:,} different values, like an identifier, a time or a text"
 _LONGEST_NAME = 100  # characters; what is longer is a text, not the name of a class
 _MANY_TEXTS, _MANY_NUMBERS = 0.5, 0.9  # distinct values per vote from which on a column holds no classes
 _CONSTANT = 0.95  # share of rows with one and the same value from which on a column says nothing of an item
@@ -51,7 +55,10 @@ def find_doubts(
     >>> find_doubts({"a": {"x": 9, "y": 7}, "when": {"2026-01-01": 16}}, {"a": 16, "when": 16}, {"a": 2, "when": 1})
     ({'when': "holds times ('2026-01-01')"}, [])
     """
+    many = [name for name in tallies if distinct[name] > MOST_VALUES]
     doubts: list[str] = []
+    if many and not judge_columns:
+        return {name: _MANY for name in many}, []
     if judge_columns:
         refused = _refuse_alone(tallies, distinct) or _refuse_kinds(tallies)
         if not refused and len(_voting(tallies)) > 1:
@@ -88,6 +95,8 @@ def _refuse_alone(tallies: Tallies, distinct: Mapping[str, int]) -> dict[str, st
 
 def _refuse_one(tally: Tally, distinct: int) -> str | None:
     """Why a column cannot be votes, whatever other columns hold."""
+    if distinct > MOST_VALUES:
+        return _MANY
     first, votes = next(iter(tally), None), sum(tally.values())
     if any(map(_is_time, tally)) or (tally and all(isinstance(v, str) and _TIME.fullmatch(v.strip()) for v in tally)):
         return f"holds times ({first!s:.30})" if not isinstance(first, str) else f"holds times ({first!r:.30})"

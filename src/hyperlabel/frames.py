@@ -6,7 +6,7 @@ rows. `hyperlabel.sources` opens whatever holds columns.
 
 import numbers
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,14 +16,11 @@ from numpy.typing import NDArray
 
 from hyperlabel.arrays import looks_like_number
 from hyperlabel.columns import DEFAULT, ColumnSummary, Key, key_of
-from hyperlabel.doubts import kind_of
+from hyperlabel.doubts import MOST_VALUES, kind_of
 from hyperlabel.errors import VotesError
 from hyperlabel.shown import show_some
 
 Factors = tuple[Sequence[Any], NDArray[np.integer]]
-
-MOST_LISTED = 10_000
-"""Distinct values of a column that its summary lists; no column of votes has more."""
 
 _COLUMNS_AT_ONCE = 200
 _EXACT = 2**53  # larger integers are not exact as floats
@@ -96,6 +93,11 @@ class Column:
         """From a pandas or Polars series."""
         return _factorize([(name, series)], describe)[0]
 
+    @property
+    def is_votes(self) -> bool:
+        """Whether it is a column of a table of votes; others say themselves how a row is called."""
+        return self.describe is None
+
     @cached_property
     def voted(self) -> list[Any]:
         """The distinct values that are not abstentions."""
@@ -109,8 +111,8 @@ class Column:
     @cached_property
     def summary(self) -> ColumnSummary:
         """How often each value occurs."""
-        counts = np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))[:MOST_LISTED].tolist()
-        many = len(self.values) if len(self.values) > MOST_LISTED else 0
+        counts = np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))[:MOST_VALUES].tolist()
+        many = len(self.values) if len(self.values) > MOST_VALUES else 0
         return ColumnSummary(self.name, len(self.codes), dict(zip(self.values, counts, strict=False)), many)
 
     def abstains(self, value: object) -> bool:
@@ -124,9 +126,13 @@ class Column:
 
     def first_of(self, kind: str) -> Any:
         """The value of a kind that stands first; of texts one that is no number, if there is one."""
+        return min(self.of_kind(kind), key=self._row)
+
+    def of_kind(self, kind: str) -> list[Any]:
+        """The values of a kind; of texts those that are no numbers, if there are some."""
         values = [value for value in self.voted if kind_of(value) == kind]
         words = [value for value in values if not (isinstance(value, str) and looks_like_number(value))]
-        return min(words or values, key=self._row)
+        return words or values
 
     def place(self, value: object) -> str:
         """Where a value stands first."""
@@ -139,20 +145,6 @@ class Column:
     def _row(self, value: object) -> int:
         code = next(i for i, v in enumerate(self.values) if type(v) is type(value) and v == value)
         return int((self.codes == code).argmax())
-
-
-def summarize_counts(name: str, n_rows: int, counts: Iterable[tuple[Any, int]], n_distinct: int = 0) -> ColumnSummary:
-    """A summary from values and their counts as an engine finds them; see `ColumnSummary`.
-
-    >>> summarize_counts("a", 9, [(1.0, 4), (None, 2), (0.0, 3)]).counts
-    {1: 4, 0: 3}
-    """
-    held: dict[Any, int] = {}
-    for value, n in counts:
-        value = plain(value)
-        if value is not None:
-            held[value] = held.get(value, 0) + n
-    return ColumnSummary(name, n_rows, held, n_distinct if n_distinct > len(held) else 0)
 
 
 def factorize_numbers(values: NDArray[Any]) -> Factors:
@@ -176,7 +168,7 @@ def factorize_numbers(values: NDArray[Any]) -> Factors:
 def _factorize_whole(values: NDArray[Any]) -> Factors:
     """Of values of a small range by counting, of others by sorting."""
     low, high = (values.min(), values.max()) if len(values) else (0, 0)
-    if not (low >= -MOST_LISTED and high <= MOST_LISTED):
+    if not (low >= -MOST_VALUES and high <= MOST_VALUES):
         distinct, codes = np.unique(values, return_inverse=True)
         return distinct.tolist(), codes
     shifted = values.astype(np.int64) - int(low)

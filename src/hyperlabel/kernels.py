@@ -9,6 +9,7 @@ A compiled version could replace this file and nothing else.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +18,15 @@ Ints = NDArray[np.integer]
 Keys = NDArray[np.uint64]
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
+Floats = NDArray[np.floating]
+Real = TypeVar("Real", bound=np.floating)
 
 _CHUNK_KEYS = 1 << 16  # keys looked up at a time: they and their slots stay in the cache
 _FEW_ADDRESSES = 1 << 12  # clearing a table of so many slots costs less than a few rounds of hashing
 _BLOCK_PRODUCT = 1 << 17  # multiplications of a matrix product; BLAS starts threads above about twice this
 _BLOCK_CELLS = 1 << 15  # numbers of a block that several operations in a row find in the cache
 _MANY_CLASSES = 32  # from here on NumPy reduces rows quickly enough
+_FEW_TERMS = 128  # of a sum in float32, so that it is right to about 1e-6
 _HASH_SEEDS = 1 << 24
 _LARGEST_EXPONENT = 700.0  # of e, in float64
 _EXACT = 1 << 24  # integers below this are exact in float32
@@ -103,14 +107,14 @@ def row_blocks(rows: int, width: int) -> Iterator[slice]:
         yield slice(start, min(start + step, rows))
 
 
-def softmax(logits: Float64, out: Float64 | None = None) -> Float64:
+def softmax(logits: NDArray[Real], out: NDArray[Real] | None = None) -> NDArray[Real]:
     """Probabilities from unnormalized log-probabilities, by rows. (r, k) -> (r, k).
 
     Args:
         logits: The log-probabilities.
         out: Where the result goes; the logits themselves are a good place.
     """
-    shares = np.empty(logits.shape) if out is None else out
+    shares = np.empty_like(logits) if out is None else out
     for block in row_blocks(*logits.shape):
         if logits.shape[1] == 2:
             softmax_of_two(logits[block, 1] - logits[block, 0], shares[block])
@@ -121,32 +125,23 @@ def softmax(logits: Float64, out: Float64 | None = None) -> Float64:
     return shares
 
 
-def softmax_of_many(logits: Float64, out: Float64) -> None:
-    """As `softmax`, with exponentials in float32: five times as quick, and right to 1e-6 of a likely class's.
-
-    The logits are used up. (r, k) -> (r, k).
-    """
-    logits -= over_classes(np.maximum, logits)[:, None]
-    np.copyto(out, np.exp(logits.astype(np.float32)))
-    out /= over_classes(np.add, out)[:, None]
-
-
-def softmax_of_two(lead: Float64, out: Float64) -> None:
+def softmax_of_two(lead: Floats, out: Floats) -> None:
     """Probabilities of two classes, from the log-odds of the second, with one exponential per row. (r,) -> (r, 2)."""
     odds = np.exp(np.minimum(-lead, _LARGEST_EXPONENT))  # of the first
     second = np.divide(1, 1 + odds, out=out[:, 1])
     np.multiply(odds, second, out=out[:, 0])
 
 
-def over_classes(reduce_two: np.ufunc, values: Float64) -> Float64:
+def over_classes(reduce_two: np.ufunc, values: NDArray[Real]) -> NDArray[Real]:
     """A reduction over the classes: one by one where they are few, up to forty times as quick. (r, k) -> (r,)."""
     if values.shape[1] > _MANY_CLASSES:
         return np.asarray(reduce_two.reduce(values, axis=1))
     return reduce(reduce_two, values.T)
 
 
-def scale_rows(values: Float64, factors: Float64) -> None:
+def scale_rows(values: Floats, factors: Float64) -> None:
     """Multiply each row by its factor, in place: column by column where they are few. (r, c), (r,)."""
+    factors = factors.astype(values.dtype, copy=False)
     if values.shape[1] > _MANY_CLASSES:
         values *= factors[:, None]
         return
@@ -159,7 +154,7 @@ def sigmoid(values: Float64) -> Float64:
     return 0.5 * (1 + np.tanh(0.5 * values))
 
 
-def gather_blocks(values: Float64, index: Ints, starts: Ints) -> Iterator[tuple[slice, Float64]]:
+def gather_blocks(values: NDArray[Real], index: Ints, starts: Ints) -> Iterator[tuple[slice, NDArray[Real]]]:
     """Sums of gathered rows over segments that are not empty: of `values[index[starts[s]:starts[s + 1]]]` each.
 
     The sums come block by block, so that what is done to them next finds them in the cache, and the gathered rows are
@@ -169,17 +164,17 @@ def gather_blocks(values: Float64, index: Ints, starts: Ints) -> Iterator[tuple[
     if 0 < len(index) * columns <= _BLOCK_CELLS:
         yield slice(0, segments), np.add.reduceat(values.take(index, axis=0), starts[:-1])
         return
-    width = columns if columns > _MANY_CLASSES else columns * (len(index) // max(segments, 1) + 1)
+    width = 2 * columns if columns > _MANY_CLASSES else columns * (len(index) // max(segments, 1) + 1)
     for block in row_blocks(segments, width):
         bounds = starts[block.start : block.stop + 1]
         yield block, _gather_block(values, index[bounds[0] : bounds[-1]], bounds - bounds[0])
 
 
-def _gather_block(values: Float64, index: Ints, starts: Ints) -> Float64:
+def _gather_block(values: NDArray[Real], index: Ints, starts: Ints) -> NDArray[Real]:
     columns, sizes = values.shape[1], starts[1:] - starts[:-1]
     if columns <= _MANY_CLASSES:
         return np.add.reduceat(values.take(index, axis=0), starts[:-1])
-    sums, bounds = np.empty((len(sizes), columns)), starts.tolist()
+    sums, bounds = np.empty((len(sizes), columns), values.dtype), starts.tolist()
     if (sizes == sizes[0]).all():
         np.add.reduce(values.take(index, axis=0).reshape(len(sizes), -1, columns), axis=1, out=sums)
         return sums
@@ -188,12 +183,23 @@ def _gather_block(values: Float64, index: Ints, starts: Ints) -> Float64:
     return sums
 
 
-def gather_sums(values: Float64, index: Ints, starts: Ints) -> Float64:
-    """The blocks of `gather_blocks` as one array. (x, c), (e,), (segments + 1,) -> (segments, c)."""
-    sums = np.empty((len(starts) - 1, values.shape[1]))
-    for block, part in gather_blocks(values, index, starts):
+def gather_sums(values: Floats, index: Ints, starts: Ints) -> Float64:
+    """The blocks of `gather_blocks` as one array; few numbers in a row are added in float32. -> (segments, c)."""
+    pieces = starts if values.dtype == np.float64 else _cut_segments(starts, _FEW_TERMS)
+    sums = np.empty((len(pieces) - 1, values.shape[1]))
+    for block, part in gather_blocks(values, index, pieces):
         sums[block] = part
-    return sums
+    if len(pieces) == len(starts):
+        return sums
+    return np.add.reduceat(sums, np.searchsorted(pieces, starts[:-1]))
+
+
+def _cut_segments(starts: Ints, most: int) -> Ints:
+    """Where segments and the pieces of those longer than `most` begin, and where the last ends."""
+    if np.diff(starts).max(initial=0) <= most:
+        return starts
+    cuts = [np.arange(start, end, most) for start, end in zip(starts[:-1], starts[1:], strict=True)]
+    return np.append(np.concatenate(cuts), starts[-1])
 
 
 def find_first(numbers: Ints) -> NDArray[np.bool_]:

@@ -4,6 +4,7 @@ Flows in: `Votes`, or chunks of them. Flows out: the patterns' votes, their coun
 number of its pattern, so that what was computed for patterns can be handed back to items.
 """
 
+import operator
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,6 +21,8 @@ from hyperlabel.kernels import Groups, Ints, group_keys, hash_rows, key_space, p
 from hyperlabel.rows import Rows
 from hyperlabel.tensors import plain_classes, read_tensors, write_tensors
 from hyperlabel.votes import ABSTAIN, Votes, match_lfs, to_votes
+
+MOST_ITEMS = 2.0**63  # that can be counted
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -117,7 +120,7 @@ class Patterns:
         classes = self.classes + missing_from(self.classes, other.classes)
         one, two = self.with_classes(classes), other.with_classes(classes).with_lfs(self.lf_names)
         counts = np.concatenate([one.counts, two.counts])
-        if counts.sum(dtype=np.float64) >= 2.0**63:
+        if counts.sum(dtype=np.float64) >= MOST_ITEMS:
             raise VotesError("patterns of 2^63 items and more cannot be counted; merge fewer of them")
         rows = one.rows.concatenate(two.rows)
         names = self.lf_names or other.lf_names
@@ -185,13 +188,16 @@ class Patterns:
         """
         arrays, header = read_tensors(path, "patterns")
         try:
-            names, classes = header["lf_names"], tuple(plain_classes(header["classes"]))
+            names, classes = header["lf_names"], state_classes(None, header["classes"])
+            if classes is None:
+                raise ValueError("classes are missing")
             rows = Rows(*(arrays[name] for name in ("starts", "lf", "vote")))
             lf_names = None if names is None else tuple(names)
-            patterns = cls(rows, arrays["counts"], int(header["n_lfs"]), len(classes), None, lf_names, classes)
+            n_lfs = operator.index(header["n_lfs"])
+            patterns = cls(rows, arrays["counts"], n_lfs, len(classes), None, lf_names, classes)
+            check_parts(patterns)
         except (KeyError, TypeError, ValueError) as error:
             raise WeightsError(f"{path} holds no whole patterns ({error}); save it again") from error
-        _check_loaded(patterns, path)
         return patterns
 
     def join_equal(self) -> tuple["Patterns", NDArray[np.intp]]:
@@ -325,8 +331,12 @@ def _read_chunk(
     return replace(Patterns.from_votes(votes), inverse=None)
 
 
-def _check_loaded(patterns: Patterns, path: str | Path) -> None:
-    """Check what a file claims before anything is indexed with it."""
+def check_parts(patterns: Patterns) -> None:
+    """Check what a file claims before anything is indexed with it.
+
+    Raises:
+        ValueError: The parts do not fit each other.
+    """
     starts, votes = patterns.starts, len(patterns.vote)
     arrays = starts, patterns.lf, patterns.vote, patterns.counts
     whole = all(array.ndim == 1 and array.dtype == np.int64 for array in arrays)
@@ -334,10 +344,15 @@ def _check_loaded(patterns: Patterns, path: str | Path) -> None:
     whole = whole and starts[0] == 0 and starts[-1] == votes and bool((np.diff(starts) >= 0).all())
     names = patterns.n_lfs if patterns.lf_names is None else len(patterns.lf_names)
     if not whole or (patterns.counts < 0).any() or names != patterns.n_lfs:
-        raise WeightsError(f"{path} holds patterns whose parts do not fit each other; save it again")
+        raise ValueError("patterns whose parts do not fit each other")
+    if patterns.counts.sum(dtype=np.float64) >= MOST_ITEMS:
+        raise ValueError("patterns of 2^63 items and more")
     for name, numbers, top in (("lf", patterns.lf, patterns.n_lfs), ("vote", patterns.vote, patterns.n_classes)):
         if votes and not 0 <= numbers.min() <= numbers.max() < top:
-            raise WeightsError(f"{path} holds {name} numbers outside 0 to {top - 1}; save it again")
+            raise ValueError(f"{name} numbers outside 0 to {top - 1}")
+    same_row = np.diff(patterns.row) == 0
+    if (np.diff(patterns.lf)[same_row] <= 0).any():
+        raise ValueError("LFs of a row that do not rise")
 
 
 def _group_rows(rows: Rows, k: int) -> Groups:

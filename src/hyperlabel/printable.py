@@ -1,5 +1,7 @@
 """Text that is shown, not obeyed: names from foreign tables on a terminal."""
 
+import unicodedata
+
 _JOINERS = "\u200c\u200d"  # part of ordinary words in some scripts, and of emoji
 
 
@@ -10,6 +12,20 @@ def printable(text: object) -> str:
     spam\x1b[2J\n\u202etxt
     """
     shown = str(text)
-    if shown.isprintable():
-        return shown
-    return "".join(c if c.isprintable() or c in _JOINERS else c.encode("unicode_escape").decode() for c in shown)
+    return shown if shown.isprintable() else "".join(map(_show, shown))
+
+
+def printable_lines(text: object) -> str:
+    r"""As `printable`, but lines stay lines.
+
+    >>> print(printable_lines("spam\x1b[2J\nham"))
+    spam\x1b[2J
+    ham
+    """
+    return "\n".join(map(printable, str(text).split("\n")))
+
+
+def _show(character: str) -> str:
+    if character.isprintable() or character in _JOINERS or unicodedata.category(character) == "Zs":
+        return character
+    return character.encode("unicode_escape").decode()

@@ -1,11 +1,13 @@
 """Votes from files: tables of all formats, npy and npz arrays, folders of WRENCH json."""
 
-from collections.abc import Hashable, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from hyperlabel.columns import choose_columns
 from hyperlabel.errors import ParameterError
+from hyperlabel.frames import plain
 from hyperlabel.tables import Table
 from hyperlabel.tables.arrays import ARRAYS, read_array
 from hyperlabel.votes import Votes, to_votes
@@ -62,10 +64,11 @@ def read_votes(
         return to_votes(Votes.from_saved(frame, header), n_classes=n_classes, classes=classes)
     options: dict[str, Any] = {"abstain": abstain, "n_classes": n_classes, "classes": classes, "strict": strict}
     if long is not None:
-        return _read_long(frame, lfs, long, options)
+        return _read_long(frame, lfs, long, options, written=table.kind == "csv")
     others = () if lfs is not None else tuple(table.hive)
-    numbered = number_texts(frame.lazy(), choose_columns(frame.columns, lfs, others)).collect()
-    return Votes.from_frame(numbered, lfs=lfs, others=others, **options)
+    if table.kind == "csv":
+        frame = number_texts(frame.lazy(), choose_columns(frame.columns, lfs, others)).collect()
+    return Votes.from_frame(frame, lfs=lfs, others=others, **options)
 
 
 def _read_without_columns(
@@ -83,6 +86,8 @@ def _read_long(
     lfs: Sequence[str] | None,
     long: tuple[str, str, str],
     options: dict[str, Any],
+    *,
+    written: bool,
 ) -> Votes:
     if isinstance(long, str) or len(long) != 3:
         raise ParameterError(f"long is {long!r}; expected three columns: (item, lf, vote)")
@@ -91,7 +96,7 @@ def _read_long(
             f"lfs is {list(lfs)} and long is {long!r}; a long table names its LFs itself, leave out lfs"
         )
     item, lf, vote = long
-    votes = number_texts(frame.lazy(), [vote]).collect()
+    votes = number_texts(frame.lazy(), [vote]).collect() if written else frame
     return Votes.from_long(votes, item=item, lf=lf, vote=vote, **options)
 
 
@@ -118,10 +123,14 @@ def number_texts(frame: Any, columns: Sequence[str]) -> Any:
     return frame
 
 
-def lf_columns(names: Sequence[str], lfs: Sequence[str] | None) -> list[str]:
-    """The columns of a table that may be LFs, by their names; `hyperlabel.columns.take_votes` looks at values too.
+def number_reader(texts: Iterable[str]) -> Callable[[Any], Any]:
+    """How values of columns are read that hold these texts, by the rule of `number_texts`.
 
-    >>> lf_columns(["id", "text", "lf_a", "lf_b", "note"], ["lf_*"])
-    ['lf_a', 'lf_b']
+    >>> number_reader(["1", " 0"])(" 0"), number_reader(["1", "x"])("1")
+    (0, '1')
     """
-    return list(choose_columns(names, lfs))
+    held = {text.strip() for text in texts}
+    for pattern, kind in ((_WHOLE, int), (_DECIMAL, float)):
+        if held and all(re.search(pattern, text, re.ASCII) for text in held):
+            return lambda value: plain(kind(value) if isinstance(value, str) else value)
+    return plain

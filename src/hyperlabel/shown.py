@@ -39,7 +39,7 @@ def show_counts(counts: Mapping[Any, int]) -> str:
     return show_names([f"{value} {n:,}" for value, n in counts.items()])
 
 
-def html_table(header: Sequence[object], rows: Iterable[Sequence[object]], caption: str) -> str:
+def html_table(header: Sequence[object], rows: Iterable[Sequence[object]], caption: str = "") -> str:
     """A small HTML table; everything is escaped, and nothing stands for None.
 
     >>> html_table(["<b>"], [[None]], "1 item")
@@ -51,4 +51,5 @@ def html_table(header: Sequence[object], rows: Iterable[Sequence[object]], capti
         return "<tr>" + "".join(f"<{tag}>{text}</{tag}>" for text in texts) + "</tr>"
 
     body = "".join(line(row, "td") for row in rows)
-    return f"<table><caption>{escape(caption)}</caption>{line(header, 'th')}{body}</table>"
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f"<table>{title}{line(header, 'th')}{body}</table>"

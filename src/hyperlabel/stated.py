@@ -1,5 +1,6 @@
-"""What a user states about classes and LFs: numbers in order, or by name."""
+"""What a user states: parameters that are numbers or words, and numbers about classes and LFs, in order or by name."""
 
+import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -67,6 +68,43 @@ def read_accuracies(stated: Any, lf_names: Sequence[str] | None, m: int) -> Floa
             f"lf_accuracies has {shares[wrong[0]]} at {wrong[0]}; expected a share of right votes from 0 to 1"
         )
     return shares
+
+
+def check_number(
+    value: object,
+    name: str,
+    expected: str,
+    *,
+    least: float = -np.inf,
+    most: float = np.inf,
+    whole: bool = False,
+) -> None:
+    """Refuse a parameter that is no number from `least` to `most`; infinity is none.
+
+    >>> check_number(1.5, "max_iter", "a whole number, at least 1", least=1, whole=True)
+    Traceback (most recent call last):
+    hyperlabel.errors.ParameterError: max_iter is 1.5; expected a whole number, at least 1
+    """
+    kinds = numbers.Integral if whole else numbers.Real
+    number: Any = value if isinstance(value, kinds) and not isinstance(value, bool) else np.nan
+    if not (least <= number <= most and abs(number) < np.inf):
+        raise ParameterError(f"{name} is {value!r:.60}; expected {expected}")
+
+
+def check_choice(value: object, name: str, choices: Sequence[str]) -> None:
+    """Refuse a parameter that is none of a few words.
+
+    >>> check_choice("last", "tie_break", ["first", "random"])
+    Traceback (most recent call last):
+    hyperlabel.errors.ParameterError: tie_break is 'last'; expected 'first' or 'random'
+    """
+    if not isinstance(value, str) or value not in choices:
+        *first, last = map(repr, choices)
+        raise ParameterError(f"{name} is {value!r:.60}; expected {', '.join(first)} or {last}")
+
+
+ABOVE_ZERO = float(np.nextafter(0, 1))
+"""The least number above 0."""
 
 
 def by_name(stated: Any) -> dict[Any, Any] | None:

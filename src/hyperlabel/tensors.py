@@ -23,6 +23,7 @@ FORMAT = "hyperlabel-"
 KINDS = {
     "weights": "pre-trained weights: give it to HyperLabelModel(weights=...)",
     "model": "a saved label model: read it with hyperlabel.load(path), or label with --model PATH",
+    "classifier": "a saved classifier: read it with hyperlabel.Classifier.load(path)",
     "patterns": "counted patterns: read it with Patterns.load(path)",
     "voter": "a voter of hyperlabel.compat.snorkel: read it with the load of its class",
 }

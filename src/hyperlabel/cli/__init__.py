@@ -1,6 +1,7 @@
 """The command line: one file per command, which parses, calls and prints. Extra `cli`."""
 
 import importlib.util
+import io
 import os
 import signal
 import sys
@@ -25,6 +26,9 @@ def main() -> None:
 
 def _run() -> int:
     """Run the command; returns the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # whatever letters the terminal knows
     try:
         for package in ("typer", "rich", "polars"):
             if importlib.util.find_spec(package) is None:  # found, but not loaded: help must be quick
@@ -48,10 +52,8 @@ def _run() -> int:
 
 
 def _complain(message: str) -> None:
-    """One line on standard error, whatever letters the terminal knows."""
-    line = printable(" ".join(message.split()))
-    encoding = sys.stderr.encoding or "ascii"
-    print(f"hyperlabel: {line.encode(encoding, 'backslashreplace').decode(encoding)}", file=sys.stderr)
+    """One line on standard error."""
+    print(f"hyperlabel: {printable(' '.join(message.split()))}", file=sys.stderr)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from hyperlabel.cli.tables import Selection, Source, open_source, read_labels
 from hyperlabel.cli.terminal import console, log, output, say
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.metrics import check_metric
+from hyperlabel.printable import printable
 
 _HEADS = {  # column of the summary -> what stands over it, in as few letters as fit a terminal
     "lf": "LF",
@@ -23,6 +24,7 @@ _HEADS = {  # column of the summary -> what stands over it, in as few letters as
     "conflicts": "con-\nflicts",
     "precision": "preci-\nsion",
     "estimated_accuracy": "est.\nacc.",
+    "alone": "alone",
     "label_changes": "changed\nlabels",
 }
 _NAME_WIDTH = 28  # letters of an LF's name that stay in one line
@@ -64,13 +66,13 @@ def lf_table(summary: pl.DataFrame) -> Table:
     """The summary of all LFs; shares in per cent."""
     table = plain_table(caption="figures in per cent")
     shown = [name for name in _HEADS if name in summary.columns]
-    longest = max(map(len, summary["lf"]))
+    longest = max(len(printable(name)) for name in summary["lf"])
     table.add_column(_HEADS["lf"], overflow="fold", min_width=min(longest, _NAME_WIDTH))
     table.add_column(_HEADS["polarity"], overflow="fold")
     for name in shown[2:]:
         table.add_column(_HEADS[name], justify="right")
     for row in summary.select(shown).iter_rows():
-        table.add_row(*(value if isinstance(value, str) else percent(value) for value in row))
+        table.add_row(*(printable(value) if isinstance(value, str) else percent(value) for value in row))
     return table
 
 
@@ -98,7 +100,13 @@ def print_pairs(analysis: LFAnalysis) -> None:
     for column in table.columns[:2]:
         column.overflow = "fold"
     for row in list(pairs.rows())[:_PAIRS]:
-        table.add_row(row["lf"], row["other"], row["kind"], f"{row['similarity']:.2f}", f"{row['dependence']:.2f}")
+        table.add_row(
+            printable(row["lf"]),
+            printable(row["other"]),
+            row["kind"],
+            f"{row['similarity']:.2f}",
+            f"{row['dependence']:.2f}",
+        )
     output.print("\nLFs that say the same thing twice:\n", table, sep="\n")
     if len(pairs) > _PAIRS:
         say(f"{_PAIRS} of {len(pairs):,} such pairs are shown, the most dependent ones")
@@ -113,6 +121,7 @@ def print_totals(analysis: LFAnalysis) -> None:
         f"{shares[0]:.1%} of the items have votes, {shares[1]:.1%} two or more, {shares[2]:.1%} votes that conflict"
     )
     say("est. acc.: share of the LF's votes that are the model's label; changed labels: when the LF is left out")
+    say("alone: share of the LF's votes that no other LF votes beside; where it is high, est. acc. says little")
     looked_at = analysis.leave_one_out().n_items
     if looked_at < n:
         say(f"changed labels are estimated from {looked_at:,} items drawn at random")

@@ -27,20 +27,21 @@ def analyze(
     from hyperlabel.cli.summary import Summary
     from hyperlabel.cli.tables import check_output
     from hyperlabel.cli.terminal import say, say_warnings, set_manner
+    from hyperlabel.printable import printable
     from hyperlabel.tables import write_table
 
     set_manner(manner)
     done = Summary(modeling.model)
     check_output(out)
-    with say_warnings(strict=manner.strict):
+    with say_warnings(strict=manner.strict) as said:
         source, analysis = read_analysis(votes, reading, truth, modeling)
-        say(source.taken.describe())
+        said.lines.append(source.taken.describe())
     summary = analysis.summary()
     if not manner.json:
         print_analysis(analysis)
     if out is not None:
         write_table(summary.to_polars(), out, argument="--out")
-        say(f"wrote {out}: {len(summary):,} rows")
+        say(f"wrote {printable(out)}: {len(summary):,} rows")
     if manner.json:
         done.add_taken(source.taken)
         done.add_labels(count_labels(analysis))

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import hyperlabel
+from hyperlabel.cli.advise import advise
 from hyperlabel.cli.analyze import analyze
 from hyperlabel.cli.audit import audit
 from hyperlabel.cli.certify import certify
@@ -26,7 +27,7 @@ from hyperlabel.errors import ParameterError
 app = typer.Typer(
     pretty_exceptions_enable=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
 )
-for command in (label, fit, export, analyze, report, compare, suggest, audit, certify, jury, train, demo):
+for command in (label, fit, export, analyze, report, compare, suggest, advise, audit, certify, jury, train, demo):
     app.command()(spread(command))
 
 

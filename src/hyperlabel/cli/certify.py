@@ -45,7 +45,7 @@ def certify(
     summary = Summary(modeling.model)
     wanted = check_metric(modeling.metric, "--metric")
     check_output(out)
-    with say_warnings(strict=manner.strict):
+    with say_warnings(strict=manner.strict) as said:
         audit = open_audit(votes, modeling, reading)
         certificate = find(
             audit.model,
@@ -58,9 +58,10 @@ def certify(
             strata=strata,
             metric=wanted,
         )
+        said.lines.append(audit.source.taken.describe())
+        said.settle()
         if out is not None:
             write_table(certify_table(audit.source.frame, certificate), out, argument="--out")
-        say(audit.source.taken.describe())
     aside = out == "-"
     if manner.json:
         summary.add_taken(audit.source.taken)

@@ -35,12 +35,12 @@ def compare(
     summary = Summary()
     measure = check_metric(learning.metric, "--metric")
     names = choose_models(split_names(models, "--models"), with_gold=learning.gold is not None)
-    with say_warnings(strict=manner.strict):
+    with say_warnings(strict=manner.strict) as said:
         selection = Selection.parse(reading)
         contestants = make_models(names, learning, selection.classes)
         source = open_source(votes, selection, labels=[truth, learning.gold] if learning.gold else [truth])
         task = read_truth(source, truth, learning.gold)
-        say(source.taken.describe())
+        said.lines.append(source.taken.describe())
     results = compare_models(contestants, task, measure)
     if manner.json:
         summary.add_taken(source.taken)

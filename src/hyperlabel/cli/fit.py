@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-from hyperlabel.cli.options import JsonManner, ModelOptions, Option, TableOptions, VotesName
+from hyperlabel.cli.options import EngineName, JsonManner, ModelOptions, Option, TableOptions, VotesName
 from hyperlabel.errors import ParameterError
 
 OUT_HELP = "The state, a .safetensors file; give it to `label --model` or to `export`."
@@ -13,6 +13,7 @@ def fit(
     votes: VotesName,
     *,
     out: Annotated[str, Option("--out", "-o", metavar="FILE", help=OUT_HELP)],
+    engine: EngineName = "auto",
     modeling: ModelOptions,
     reading: TableOptions,
     manner: JsonManner,
@@ -26,28 +27,33 @@ def fit(
     from hyperlabel.cli.labeling import Labeling
     from hyperlabel.cli.models import make_model, state_model
     from hyperlabel.cli.summary import Summary
-    from hyperlabel.cli.tables import Selection, open_table
+    from hyperlabel.cli.tables import Selection, choose_engine, open_table
     from hyperlabel.cli.terminal import log, say, say_warnings, set_manner
+    from hyperlabel.metrics import check_metric
     from hyperlabel.printable import printable
 
     set_manner(manner)
     summary = Summary(modeling.model)
     _check_state(out)
+    wanted = check_metric(modeling.metric, "--metric")
     selection = Selection.parse(reading)
     if make_model(modeling.model).is_fitted:
         raise ParameterError(f"--model is '{modeling.model}', which is fitted already; name a label model such as hlm2")
     estimator = state_model(modeling, selection.classes)
-    with say_warnings(strict=manner.strict):
+    with say_warnings(strict=manner.strict) as said:
         table = open_table(votes, selection)
-        log.info("fitting %s on %s", modeling.model, votes)
-        source, _ = Labeling(estimator, votes, table, selection.of_model(estimator), modeling.gold).fit()
-        estimator.save(out)
-        say(source.taken.describe())
-    counts = f"{source.votes.n_items:,} items, {source.votes.n_lfs} LFs, {len(estimator.classes_)} classes"
+        chosen = choose_engine(engine, votes, table, selection, modeling.gold)
+        log.info("fitting %s on %s, engine %s", modeling.model, votes, chosen)
+        task = Labeling(estimator, votes, table, selection.of_model(estimator), modeling.gold, chosen, metric=wanted)
+        fitted = task.fitted
+        said.lines.append(task.taken.describe())
+        said.settle()
+        fitted.save(out)
+    counts = f"{task.n_rows:,} items, {len(task.taken.lfs)} LFs, {len(fitted.classes_)} classes"
     say(f"wrote {printable(out)}: {counts}")
     if manner.json:
-        summary.add_taken(source.taken)
-        summary.print(rows=source.votes.n_items)
+        summary.add_taken(task.taken)
+        summary.print(rows=task.n_rows)
 
 
 def _check_state(out: str) -> None:

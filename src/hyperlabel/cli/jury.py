@@ -54,9 +54,10 @@ def jury(
     done = Summary(model)
     for target in (out, card, curve):
         check_output(target)
-    with say_warnings(strict=manner.strict):
+    with say_warnings(strict=manner.strict) as said:
         panel = Panel(table, item, judge, vote, run, position, price, gold, classes, abstain, model)
         verdicts = panel.decide(delimiter, encoding)
+        said.settle()
         write_table(verdict_rows(verdicts, out), out or "-", argument="--out")
     if not manner.json:
         print_card(verdicts)

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from hyperlabel.cli.options import (
-    ENGINES,
+    EngineName,
     JsonManner,
     ModelOptions,
     Option,
@@ -16,12 +16,13 @@ OUT_HELP = (
     "csv, tsv, JSON lines (each also .gz, .zst), parquet or Arrow file; without it, or with -, csv goes to standard "
     "output."
 )
-ENGINE_HELP = (
-    f"Where to work: {', '.join(ENGINES)}, or memory; auto is polars for parquet and large csv, else memory. "
-    "spark and dask write a folder of parquet files."
-)
 TIES_HELP = "Exact ties: first, abstain or random; else as the model has it, first."
 SEED_HELP = "For --tie-break random."
+TEXT_HELP = "Label items without votes by their texts: a column of VOTES. Adds the column 'label_source'."
+FEATURES_HELP = (
+    "As --text, by features: columns such as 'emb_*', one column of lists, or an npy file of one row per item."
+)
+COMBINE_HELP = "With --text or --features: label items with votes by both together."
 
 
 def label(
@@ -31,7 +32,10 @@ def label(
     tie_break: Annotated[str | None, Option(metavar="RULE", help=TIES_HELP)] = None,
     seed: Annotated[int | None, Option(metavar="NUMBER", help=SEED_HELP)] = None,
     probabilities: Annotated[bool, Option("--probabilities", help="Add a column p_<class> for each class.")] = False,
-    engine: Annotated[str, Option(metavar="NAME", help=ENGINE_HELP)] = "auto",
+    text: Annotated[str | None, Option(metavar="COLUMN", help=TEXT_HELP)] = None,
+    features: Annotated[str | None, Option(metavar="A,B,...|FILE", help=FEATURES_HELP)] = None,
+    combine: Annotated[bool, Option("--combine", help=COMBINE_HELP)] = False,
+    engine: EngineName = "auto",
     modeling: ModelOptions,
     reading: TableOptions,
     manner: JsonManner,
@@ -39,14 +43,16 @@ def label(
     """Label every item of VOTES.
 
     All rows and columns are kept; 'label' and 'confidence' are added. An item with gold has that class; an item without
-    votes has an empty label. A fitted model labels in its state, any other one reads VOTES first.
+    votes has an empty label, unless --text gives it one. A fitted model labels in its state, any other one reads
+    VOTES first.
 
     Example: hyperlabel label votes.csv --lfs 'lf_*' -o labels.parquet
     """
-    from hyperlabel.cli.labeling import Labeling, count_labels, describe, print_label_counts
+    from hyperlabel.cli.filling import Filling
+    from hyperlabel.cli.labeling import Labeling, count_labels, print_label_counts
     from hyperlabel.cli.models import state_model
     from hyperlabel.cli.summary import Summary
-    from hyperlabel.cli.tables import Selection, check_output, choose_engine, open_table
+    from hyperlabel.cli.tables import Selection, check_output, choose_engine, is_empty, open_table
     from hyperlabel.cli.terminal import log, say, say_warnings, set_manner
     from hyperlabel.metrics import check_metric
     from hyperlabel.printable import printable
@@ -57,17 +63,25 @@ def label(
         raise ParameterError(f"--tie-break is '{tie_break}'; expected first, abstain or random")
     wanted = check_metric(modeling.metric, "--metric")
     selection = Selection.parse(reading)
+    if out in (None, "-") and engine in ("duckdb", "spark", "dask"):
+        raise ParameterError(f"--engine {engine} writes parquet; name a file with --out")
     check_output(out, folder=engine in ("spark", "dask"))
+    filling = Filling.parse(text, features, combine, engine)
     estimator = state_model(modeling, selection.classes, tie_break=tie_break, seed=seed)
-    with say_warnings(strict=manner.strict):
+    with say_warnings(strict=manner.strict) as said:
         table = open_table(votes, selection)
-        chosen = choose_engine(engine, votes, table, out, selection, modeling.gold)
+        gold = None if is_empty(table) else modeling.gold  # no item could have it
+        chosen = choose_engine(engine if filling is None else "memory", votes, table, selection, gold)
+        if chosen == "memory" and is_empty(table) and selection.long is None:
+            chosen = "polars"  # memory reads votes, and there are none
         log.info("labeling %s by %s, engine %s", votes, modeling.model, chosen)
         known = selection.of_model(estimator)
-        task = Labeling(estimator, votes, table, known, modeling.gold, probabilities, wanted)
-        labels = task.write(chosen, out or "-")
-        summary.add_taken(task.taken(chosen))
-        say(describe(task.taken(chosen)))
+        task = Labeling(estimator, votes, table, known, gold, chosen, probabilities, wanted, filling)
+        task.prepare()
+        summary.add_taken(task.taken)
+        said.lines += [task.taken.describe(), *task.sources]
+        said.settle()
+        labels = task.write(out or "-")
     aside = out in (None, "-")
     if not aside or manner.json:
         counts = count_labels(labels)

@@ -1,26 +1,33 @@
 """Labeling a table, in memory or by an engine."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 from rich.table import Table as Shown
 
 from hyperlabel.added import add_labels
+from hyperlabel.cli.filling import Filling, describe_sources
 from hyperlabel.cli.tables import Selection, Source, match_classes, read_labels, read_source, scan_labels, wide_columns
 from hyperlabel.cli.terminal import console
 from hyperlabel.columns import VoteColumns, choose_columns
+from hyperlabel.errors import warn_of_votes
+from hyperlabel.labels import Labels
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
 from hyperlabel.printable import printable
 from hyperlabel.provenance import provenance
 from hyperlabel.read import number_texts
-from hyperlabel.shown import show_names
 from hyperlabel.tables import Table, write_table
 
+if TYPE_CHECKING:
+    from hyperlabel.engines import Work
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Labeling:
     """What is to be labeled, and how.
 
@@ -30,8 +37,10 @@ class Labeling:
         table: The table of votes; None for an array.
         selection: Which columns are LFs, and the classes.
         gold: A column or file of known classes.
+        engine: Where to work: `memory`, or the name of an engine.
         probabilities: Whether to add the probabilities of all classes.
         metric: What labels are to be good at.
+        filling: From what items without votes get labels, if they do.
     """
 
     model: LabelModel
@@ -39,92 +48,120 @@ class Labeling:
     table: Table | None
     selection: Selection
     gold: str | None
+    engine: str = "memory"
     probabilities: bool = False
     metric: Metric = "accuracy"
+    filling: Filling | None = None
 
     @cached_property
     def source(self) -> Source:
         """The votes, read into memory."""
         return read_source(self.votes, self.table, self.selection, self._labels)
 
-    @property
-    def _labels(self) -> list[str]:
-        return [] if self.gold is None else [self.gold]
-
-    def fit(self) -> tuple[Source, object]:
-        """Fit the model, unless it is fitted; gives the votes and their gold."""
-        gold = None if self.gold is None else read_labels(self.gold, self.source, "gold")
-        if not self.model.is_fitted:
-            self.model.fit(self.source.votes, gold)
-        return self.source, gold
-
-    def in_memory(self) -> Any:
-        """The table with the columns that labeling adds, as a Polars frame."""
-        source, gold = self.fit()
-        labels = self.model.label(source.votes, self.metric)
-        if gold is not None:
-            _, known = source.votes.with_classes(labels.classes).with_labels(gold, "gold")
-            labels = labels.with_gold(known)
-        return add_labels(source.frame, labels, probabilities=self.probabilities)
-
-    def with_engine(self, engine: str, out: str | None) -> Any:
-        """As `in_memory`, where the data are; a lazy frame, or `out` if that is given."""
+    @cached_property
+    def work(self) -> "Work":
+        """The work of an engine."""
         from hyperlabel import engines
 
         assert self.table is not None  # engines were refused otherwise
-        lfs, _ = wide_columns(self.table, self.selection, self._labels)
-        classes = self.selection.classes
-        if classes is not None and not self.model.is_fitted:
-            names = self._engine_lfs()
-            frame = number_texts(self.table.lazy(), names).select(names)
-            classes = match_classes(self.selection, frame)
-        return engines.label(
+        lfs, others = wide_columns(self.table, self.selection, self._labels)
+        work = engines.start(
             self.table,
             lfs=lfs,
+            abstain=self.selection.abstain,
             model=self.model,
-            classes=classes,
+            classes=self._engine_classes(self.table, choose_columns(self.table.columns, lfs, others)),
             gold=self.gold,
             probabilities=self.probabilities,
             metric=self.metric,
-            engine=engine,
-            out=out,
+            engine=self.engine,
         )
+        warn_of_votes(work.columns.warnings)
+        return work
 
-    def write(self, engine: str, out: str) -> pl.LazyFrame:
+    def _engine_classes(self, table: Table, names: Sequence[str]) -> Any:
+        """The classes that were typed, in the type that the votes have."""
+        if self.selection.classes is None or self.model.is_fitted:
+            return None
+        frame = number_texts(table.lazy(), names) if table.kind == "csv" else table.lazy()
+        return match_classes(self.selection, frame.select(names))
+
+    @property
+    def _labels(self) -> list[str]:
+        gold = [] if self.gold is None else [self.gold]
+        return gold if self.filling is None else [*gold, *self.filling.columns(self.table)]
+
+    @cached_property
+    def _known(self) -> object:
+        return None if self.gold is None else read_labels(self.gold, self.source, "gold")
+
+    @cached_property
+    def fitted(self) -> LabelModel:
+        """The model, fitted on these votes and their gold if it was not before."""
+        if self.engine != "memory":
+            return self.work.model
+        if not self.model.is_fitted:
+            self.model.fit(self.source.votes, self._known)
+        return self.model
+
+    def prepare(self) -> None:
+        """Do all that may fail or be warned of before anything is written."""
+        if self.n_rows:
+            _ = self.fitted if self.filling is None else self._filled
+
+    @property
+    def n_rows(self) -> int:
+        """Number of items."""
+        return self.source.votes.n_items if self.engine == "memory" else self.work.n_rows
+
+    @property
+    def _labeled(self) -> Labels:
+        """The labels of votes and gold."""
+        labels = self.fitted.label(self.source.votes, self.metric)
+        if self.gold is None:
+            return labels
+        _, known = self.source.votes.with_classes(labels.classes).with_labels(self._known, "gold")
+        return labels.with_gold(known)
+
+    @cached_property
+    def _filled(self) -> Labels:
+        """The labels of votes and gold, and of texts or features where there are none."""
+        assert self.filling is not None
+        return self.filling.label(self.fitted, self.source, self.table, self._known, self.metric)
+
+    @property
+    def sources(self) -> list[str]:
+        """Where labels come from, in one line, if not all come from votes."""
+        return [] if self.filling is None or not self.n_rows else [describe_sources(self._filled)]
+
+    def _in_memory(self) -> pl.DataFrame:
+        """The table with the columns that labeling adds."""
+        labels = self._labeled if self.filling is None else self._filled
+        frame: pl.DataFrame = add_labels(self.source.frame, labels, probabilities=self.probabilities)
+        return frame
+
+    def write(self, out: str) -> pl.LazyFrame:
         """Label, and write the result; gives its column of labels, read when needed."""
-        if engine not in ("memory", "polars"):
-            self.with_engine(engine, out)
+        if self.engine not in ("memory", "polars"):
+            self.work.write(Path(out), self.metadata)
             return scan_labels(out)
-        result = self.in_memory() if engine == "memory" else self.with_engine(engine, None)
+        result = self._in_memory() if self.engine == "memory" else self.work.frame
         write_table(result, out, metadata=self.metadata, argument="--out")
         return result.lazy().select("label") if out == "-" else scan_labels(out)
 
-    def _engine_lfs(self) -> list[str]:
-        assert self.table is not None
-        lfs, others = wide_columns(self.table, self.selection, self._labels)
-        return list(choose_columns(self.table.columns, lfs, others))
-
-    def taken(self, engine: str) -> VoteColumns:
-        """What was taken from the table; an engine does not tell what the columns hold."""
-        if engine == "memory":
-            return self.source.taken
-        assert self.table is not None
-        lfs = self._engine_lfs()
-        return VoteColumns(tuple(lfs), tuple(name for name in self.table.columns if name not in lfs))
+    @property
+    def taken(self) -> VoteColumns:
+        """What was taken from the table."""
+        return self.source.taken if self.engine == "memory" else self.work.columns
 
     @property
     def metadata(self) -> dict[str, str]:
         """What results say of themselves: what the input said, and where the labels come from."""
         own = {} if self.table is None else dict(self.table.metadata)
-        options = {"metric": self.metric, "gold": self.gold, "source": self.votes}
-        return own | provenance(self.model, options)
-
-
-def describe(taken: VoteColumns) -> str:
-    """What was taken, in one line, as far as it is known."""
-    if taken.classes or taken.abstained:
-        return taken.describe()
-    return f"LFs: {show_names(taken.lfs)}; ignored: {show_names(taken.ignored)}"
+        options: dict[str, Any] = {"metric": self.metric, "gold": self.gold, "source": self.votes}
+        if self.filling is not None:
+            options |= {name: value for name, value in vars(self.filling).items() if value}
+        return own | provenance(self.fitted if self.n_rows else self.model, options)
 
 
 def count_labels(labels: pl.LazyFrame) -> dict[Any, int]:

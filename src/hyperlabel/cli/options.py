@@ -31,11 +31,16 @@ LFS_HELP = (
     "Columns that are LFs: names or patterns such as 'lf_*'; else all whose names do not say otherwise, as id, text, "
     "gold, truth, label, split do. Once for each column if a name has a comma."
 )
+DROP_HELP = "Columns that are no LFs, by name or pattern: what --lfs, or the names, would take and you do not want."
 ABSTAIN_HELP = "Texts that abstain, beside empty cells and -1; else NA, N/A, None, nan, null, abstain, - and the like."
 METRIC_HELP = "accuracy, or f1: F1 of the second of two classes, macro F1 of more"
 BALANCE_HELP = "Known shares of the classes: spam=0.9,ham=0.1, 0.9,0.1 in the order of --classes, or uniform."
 ACCURACIES_HELP = "Known shares of right votes of some LFs, such as links=0.9,short=0.6."
 GOOD_AT_HELP = f"What labels are to be good at: {METRIC_HELP}; f1 pays with --class-balance."
+ENGINE_HELP = (
+    f"Where to work: {', '.join(ENGINES)}, or memory; auto is polars for parquet and large csv, else memory. "
+    "As results, spark and dask write a folder of parquet files."
+)
 AUDIT_HELP = f"Classes of items drawn at random, to judge labels by: {_FORMS}."
 LEARN_HELP = "Gold to learn from, of other items, like --gold; or the share of the gold that is set apart for it."
 STRATA_HELP = "Strata of confidence that items are drawn in; the same for `audit` and what it is for."
@@ -54,6 +59,7 @@ StrataNumber = Annotated[int, Option(metavar="NUMBER", help=STRATA_HELP)]
 LongNames = Annotated[
     str | None, Option(metavar="ITEM,LF,VOTE", help="VOTES has one row per vote, with these columns.")
 ]
+EngineName = Annotated[str, Option(metavar="NAME", help=ENGINE_HELP)]
 Delimiter = Annotated[str | None, Option(metavar="CHAR", help="Separator of a csv; else found in its first lines.")]
 Encoding = Annotated[str | None, Option(metavar="NAME", help="Encoding of a text table; else found: UTF-8, UTF-16...")]
 
@@ -64,6 +70,7 @@ class TableOptions:
 
     classes: ClassNames = None
     lfs: LfNames = None
+    drop: Annotated[list[str] | None, Option(metavar="A,B,...", help=DROP_HELP, show_default=False)] = None
     long: LongNames = None
     abstain: Annotated[str | None, Option(metavar="A,B,...", help=ABSTAIN_HELP)] = None
     delimiter: Delimiter = None

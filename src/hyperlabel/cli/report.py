@@ -26,18 +26,20 @@ def report(
     """
     from hyperlabel.cli.analysis import read_analysis
     from hyperlabel.cli.terminal import say, say_warnings, set_manner
+    from hyperlabel.printable import printable
     from hyperlabel.report import Items, render
 
     set_manner(manner)
     _check_page(out)
-    with say_warnings(strict=manner.strict):
+    with say_warnings(strict=manner.strict) as said:
         source, analysis = read_analysis(votes, reading, truth, modeling)
         ids = range(source.votes.n_items) if source.key is None else source.frame[source.key]
         texts = source.frame["text"] if "text" in source.frame.columns else None
         page = render(analysis, Items(ids, texts), title=Path(votes).name)
+        said.lines.append(source.taken.describe())
+        said.settle()
         _write_page(page, out)
-        say(source.taken.describe())
-    say(f"wrote {out}: {len(page.encode()) / 1024:,.0f} kB")
+    say(f"wrote {printable(out)}: {len(page.encode()) / 1024:,.0f} kB")
 
 
 def _check_page(path: Path) -> None:

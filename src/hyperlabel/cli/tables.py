@@ -35,6 +35,7 @@ class Selection:
         delimiter: The separator of a csv; None to find it.
         encoding: The encoding of a text table; None to find it.
         abstain: Values that abstain; None for the usual ones.
+        drop: Columns that are no LFs, as they were typed.
     """
 
     lfs: list[str] | None = None
@@ -44,6 +45,7 @@ class Selection:
     delimiter: str | None = None
     encoding: str | None = None
     abstain: Sequence[Hashable] | None = None
+    drop: list[str] | None = None
 
     @classmethod
     def parse(cls, options: TableOptions) -> "Selection":
@@ -52,14 +54,15 @@ class Selection:
         >>> Selection.parse(TableOptions(lfs=["lf_*"], abstain="skip,9")).abstain
         [-1, 'skip', '9', 9]
         """
-        if options.lfs and options.long is not None:
+        wide = "--lfs" if options.lfs else "--drop" if options.drop else None
+        if wide is not None and options.long is not None:
             raise ParameterError(
-                "--lfs and --long are both given; expected --lfs for a wide table, --long for a long one"
+                f"{wide} and --long are both given; expected {wide} for a wide table, --long for a long one"
             )
         long, classes = split_names(options.long, "--long"), split_names(options.classes, "--classes")
         separator = "\t" if options.delimiter in ("\\t", "tab") else options.delimiter
         abstain = None if options.abstain is None else _abstentions(split_names(options.abstain, "--abstain") or [])
-        return cls(options.lfs or None, long, classes, True, separator, options.encoding, abstain)
+        return cls(options.lfs or None, long, classes, True, separator, options.encoding, abstain, options.drop or None)
 
     def lfs_among(self, columns: Sequence[str]) -> list[str] | None:
         """The LFs as names or patterns: one option is split at commas, unless a column has that very name.
@@ -68,9 +71,15 @@ class Selection:
         >>> selection.lfs_among(["a", "b"]), selection.lfs_among(["a,b"])
         (['a', 'b'], ['a,b'])
         """
-        if self.lfs is None or len(self.lfs) > 1 or self.lfs[0] in columns:
-            return self.lfs
-        return split_names(self.lfs[0], "--lfs")
+        return _split_typed(self.lfs, columns, "--lfs")
+
+    def dropped_among(self, columns: Sequence[str]) -> list[str]:
+        """The columns that are no LFs, typed as `lfs_among`."""
+        typed = _split_typed(self.drop, columns, "--drop")
+        try:
+            return [] if typed is None else list(choose_columns(columns, typed))
+        except VotesError as error:
+            raise VotesError(f"--drop: {error}") from error
 
     def of_model(self, model: LabelModel) -> "Selection":
         """The same, with the LFs and classes of a model where it knows them and nothing was typed."""
@@ -81,6 +90,13 @@ class Selection:
         if classes is None or self.classes is not None:
             return selection
         return replace(selection, classes=classes, as_typed=False)
+
+
+def _split_typed(typed: list[str] | None, columns: Sequence[str], option: str) -> list[str] | None:
+    """Names or patterns: one option is split at commas, unless a column has that very name."""
+    if typed is None or len(typed) > 1 or typed[0] in columns:
+        return typed
+    return split_names(typed[0], option)
 
 
 def _abstentions(texts: list[str]) -> list[Hashable]:
@@ -135,10 +151,10 @@ def read_source(votes: str, table: Table | None, selection: Selection, labels: S
         return _open_array(Path(votes), selection)
     frame = table.collect()
     if selection.long is not None:
-        return _open_long(frame, selection, labels)
+        return _open_long(frame, selection, labels, written=table.kind == "csv")
     lfs, others = wide_columns(table, selection, labels)
     columns = list(choose_columns(frame.columns, lfs, others))
-    numbered = number_texts(frame.lazy(), columns).collect()
+    numbered = number_texts(frame.lazy(), columns).collect() if table.kind == "csv" else frame
     classes = match_classes(selection, numbered.lazy().select(columns))
     read = Votes.from_frame(numbered, lfs=lfs, others=others, abstain=selection.abstain, classes=classes)
     return Source(read, frame, "id" if "id" in frame.columns else None)
@@ -149,7 +165,7 @@ def wide_columns(table: Table, selection: Selection, labels: Sequence[str] = ())
 
     Columns that folders stand for are LFs only if they are named; gold and truth never are.
     """
-    named = selection.lfs_among(table.columns)
+    named, labels = selection.lfs_among(table.columns), [*labels, *selection.dropped_among(table.columns)]
     if named is None:
         return None, [*labels, *table.hive]
     return [name for name in choose_columns(table.columns, named) if name not in labels], [*labels]
@@ -159,19 +175,20 @@ def _open_array(path: Path, selection: Selection) -> Source:
     """Votes of an array or a WRENCH folder, which have no columns that an option could name."""
     classes = _numbers(selection.classes) if selection.as_typed else selection.classes
     votes = read_votes(path, classes=classes)
-    unusable = "--lfs" if selection.lfs else "--long" if selection.long else "--abstain" if selection.abstain else None
+    typed = {"--lfs": selection.lfs, "--drop": selection.drop, "--long": selection.long, "--abstain": selection.abstain}
+    unusable = next((option for option, value in typed.items() if value), None)
     if unusable is not None:
         raise ParameterError(f"{unusable} is about columns, and '{path}' has none; leave {unusable} out")
     items = np.arange(votes.n_items) if votes.items is None else votes.items
     return Source(votes, pl.DataFrame({"id": items}), "id")
 
 
-def _open_long(frame: pl.DataFrame, selection: Selection, labels: Sequence[str]) -> Source:
+def _open_long(frame: pl.DataFrame, selection: Selection, labels: Sequence[str], *, written: bool) -> Source:
     names = selection.long or []
     if len(names) != 3:
         raise ParameterError(f"--long is '{','.join(names)}'; expected three columns: item,lf,vote")
     item, lf, vote = names
-    numbered = number_texts(frame.lazy(), [vote]).collect()
+    numbered = number_texts(frame.lazy(), [vote]).collect() if written else frame
     classes = match_classes(selection, numbered.lazy().select([vote])) if vote in frame.columns else None
     votes = Votes.from_long(numbered, item=item, lf=lf, vote=vote, abstain=selection.abstain, classes=classes)
     items = frame.select(item).unique(maintain_order=True)
@@ -221,9 +238,7 @@ def _numbers(classes: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
     return [int(str(c)) for c in classes]
 
 
-def choose_engine(
-    engine: str, votes: str, table: Table | None, out: str | None, selection: Selection, gold: str | None
-) -> str:
+def choose_engine(engine: str, votes: str, table: Table | None, selection: Selection, gold: str | None) -> str:
     """The engine to work with: that of the option, if it can; else Polars where it can and gains, and memory.
 
     Engines read wide tables, with gold as one of the columns. Each pass parses a csv anew, so Polars gains from a size
@@ -235,12 +250,8 @@ def choose_engine(
     if engine == "auto":
         gains = table is not None and (table.kind in ("parquet", "arrow") or _size(table) > _LARGE_TEXT)
         return "polars" if gains and obstacle is None else "memory"
-    if engine == "memory":
-        return engine
-    if obstacle is not None:
+    if obstacle is not None and engine != "memory":
         raise ParameterError(f"--engine {engine} cannot be used with {obstacle}; use --engine memory")
-    if out in (None, "-") and engine != "polars":
-        raise ParameterError(f"--engine {engine} writes parquet; name a file with --out")
     return engine
 
 
@@ -248,9 +259,17 @@ def _obstacle(votes: str, table: Table | None, selection: Selection, gold: str |
     """What engines cannot do, if it was asked for."""
     if table is None:
         return f"the array '{votes}'"
-    if selection.long is not None or selection.abstain is not None:
-        return "--abstain" if selection.long is None else "--long"
+    if selection.long is not None:
+        return "--long"
     return None if gold is None or gold in table.columns else f"--gold {gold}, which is no column of '{votes}'"
+
+
+def is_empty(table: Table | None) -> bool:
+    """Whether a table has no rows."""
+    if table is None:
+        return False
+    with table.reading():
+        return not table.lazy().head(1).collect(engine="streaming").height
 
 
 def _size(table: Table) -> int:

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
@@ -64,22 +65,46 @@ def say(message: str) -> None:
 WARNINGS = (ConvergenceWarning, TableWarning, VotesWarning)
 
 
+@dataclass
+class Said:
+    """What is to be said when work is done.
+
+    Attributes:
+        strict: Whether warnings are an error.
+        lines: What is said first.
+        caught: What was warned of.
+    """
+
+    strict: bool
+    lines: list[str]
+    caught: list[warnings.WarningMessage]
+
+    @property
+    def warnings(self) -> list[str]:
+        """What was warned of, the same thing once."""
+        return list(dict.fromkeys(str(warning.message) for warning in self.caught))
+
+    def settle(self) -> None:
+        """Refuse what was warned of so far, if warnings are errors; to be called before anything is written."""
+        if self.strict and self.caught:
+            raise VotesError(f"{'; '.join(self.warnings)} (--strict takes warnings as errors)")
+
+
 @contextmanager
-def say_warnings(*, strict: bool = False) -> Iterator[None]:
+def say_warnings(*, strict: bool = False) -> Iterator[Said]:
     """What is warned of, while tables are read and models learn, is a line on standard error, the same thing once.
 
     Nothing is said if the work fails: a mistake is one line.
 
     Args:
-        strict: Whether the first warning is an error.
+        strict: Whether warnings are an error, all in one line.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         for kind in WARNINGS:
-            warnings.simplefilter("error" if strict else "always", kind)
-        try:
-            yield
-        except WARNINGS as warning:
-            raise VotesError(f"{warning} (--strict takes warnings as errors)") from warning
-    for message in dict.fromkeys(str(warning.message) for warning in caught):
-        say(f"warning: {printable(message)}")
+            warnings.simplefilter("always", kind)
+        said = Said(strict, [], caught)
+        yield said
+    said.settle()
+    for line in [*said.lines, *(f"warning: {printable(message)}" for message in said.warnings)]:
+        say(line)

@@ -12,21 +12,13 @@ from typing import Any
 
 from hyperlabel.engines.base import Engine
 from hyperlabel.engines.chunks import fit_chunks
-from hyperlabel.engines.run import MOST_PATTERNS, Job, label_rows
-from hyperlabel.errors import HyperlabelError, ParameterError, VotesError, require
+from hyperlabel.engines.reading import MOST_PATTERNS, Job
+from hyperlabel.engines.run import Work
+from hyperlabel.errors import ParameterError, VotesError, require, warn_of_votes
 from hyperlabel.metrics import Metric, check_metric
 from hyperlabel.models import LabelModel, label_model
-from hyperlabel.read import lf_columns, number_texts
-from hyperlabel.tables import (
-    ENDINGS,
-    Format,
-    Table,
-    check_folder_target,
-    check_target,
-    reading,
-    reason_of,
-    write_whole,
-)
+from hyperlabel.provenance import provenance
+from hyperlabel.tables import ENDINGS, Format, Table, check_folder_target, check_target, reading
 
 ENGINES = {  # name: (packages that it needs, extra that has them)
     "polars": (("polars",), "cli"),
@@ -41,12 +33,14 @@ def label(
     data: Any,
     *,
     lfs: Sequence[str] | None = None,
+    abstain: Sequence[Any] | None = None,
     model: str | LabelModel = "hlm2",
     n_classes: int | None = None,
     classes: Sequence[Hashable] | None = None,
     gold: str | None = None,
     probabilities: bool = False,
     metric: Metric = "accuracy",
+    strict: bool = False,
     engine: str = "auto",
     out: str | Path | None = None,
     max_patterns: int = MOST_PATTERNS,
@@ -59,10 +53,10 @@ def label(
 
     Args:
         data: A Polars LazyFrame or DataFrame, a DuckDB relation, a Spark or Dask DataFrame; or a `Table`, or the
-            name of one that `hyperlabel.tables.Table.open` takes. One row per item, one column per LF; null, NaN, an
-            empty text and -1 abstain.
+            name of one that `hyperlabel.tables.Table.open` takes. One row per item, one column per LF.
         lfs: Columns that are LFs, as names or patterns such as `lf_*`. If not given, those that the model was fitted
-            on; for a model that is not fitted, all but id, item, text, gold, truth, label.
+            on; for a model that is not fitted, those that `Votes.from_frame` takes.
+        abstain: Values that abstain, as for `Votes.from_frame`.
         model: A short name, or a label model. One that is fitted judges the rows in its state, its LFs found by name
             where it knows names; any other is fitted on these rows first, as a copy.
         n_classes: Number of classes; inferred if not given.
@@ -71,35 +65,106 @@ def label(
             is not fitted learns from them.
         probabilities: Whether to add the probabilities of all classes.
         metric: What the labels are to be good at, as for `LabelModel.predict`.
+        strict: Whether what would be a warning is an error.
         engine: `auto`, `polars`, `duckdb`, `spark` or `dask`. `auto` is the engine of the frame, and Polars for paths.
         out: File to write, with Polars in any format of tables, else parquet, which Spark and Dask make a folder. It
-            appears whole or not at all.
+            appears whole or not at all, and carries where its labels come from, as `hyperlabel.provenance` says it.
         max_patterns: Beyond about so many patterns they are not counted: the model reads the rows in passes.
 
     Returns:
         The path of `out` if it is given. Otherwise a frame of the same kind, evaluated when it is used where the
         engine is lazy; of a path, the engine's lazy kind of frame.
 
+    Raises:
+        VotesError: A column cannot be votes, or a value no class.
+
     >>> import polars as pl
     >>> votes = pl.LazyFrame({"id": [7, 8, 9], "a": ["spam", "ham", None], "b": ["spam", None, None]})
     >>> label(votes).collect()["label"].to_list()
     ['spam', 'ham', None]
     """
+    target = None if out is None else Path(out)
+    work = start(
+        data,
+        lfs=lfs,
+        abstain=abstain,
+        model=model,
+        n_classes=n_classes,
+        classes=classes,
+        gold=gold,
+        probabilities=probabilities,
+        metric=metric,
+        engine=engine,
+        out=target,
+        max_patterns=max_patterns,
+    )
+    warn_of_votes(work.columns.warnings, strict=strict)
+    if target is None:
+        eager = type(data).__name__ == "DataFrame" and work.engine.name == "polars"
+        return work.frame.collect() if eager else work.frame
+    options = {"metric": metric, "gold": gold, "source": data if isinstance(data, str | Path) else None}
+    own = dict(data.metadata) if isinstance(data, Table) else {}
+    work.write(target, own | provenance(work.model if work.n_rows else work.job.model, options))
+    return target
+
+
+def fit(data: Any, *, model: str | LabelModel = "hlm2", strict: bool = False, **options: Any) -> LabelModel:
+    """A copy of a label model that has read the rows of a frame or file where they are.
+
+    Args:
+        data: The rows, as for `label`.
+        model: A short name, or a label model that is not fitted.
+        strict: Whether what would be a warning is an error.
+        options: `lfs`, `abstain`, `n_classes`, `classes`, `gold`, `metric`, `engine` and `max_patterns` of `label`.
+
+    >>> import polars as pl
+    >>> votes = pl.LazyFrame({"id": [7, 8], "a": ["spam", "ham"], "b": ["spam", None]})
+    >>> fit(votes, model="mv").classes_.tolist()
+    ['ham', 'spam']
+    """
+    work = start(data, model=model, **options)
+    if work.job.model.is_fitted:
+        raise ParameterError(f"model is {work.job.model!r}, which is fitted already; give one that is not")
+    warn_of_votes(work.columns.warnings, strict=strict)
+    return work.model
+
+
+def start(
+    data: Any,
+    *,
+    lfs: Sequence[str] | None = None,
+    abstain: Sequence[Any] | None = None,
+    model: str | LabelModel = "hlm2",
+    n_classes: int | None = None,
+    classes: Sequence[Hashable] | None = None,
+    gold: str | None = None,
+    probabilities: bool = False,
+    metric: Metric = "accuracy",
+    engine: str = "auto",
+    out: Path | None = None,
+    max_patterns: int = MOST_PATTERNS,
+) -> Work:
+    """The work that `label` and `fit` do, step by step: what is taken, the fitted model, the labeled rows.
+
+    Nothing is warned of: what is to be said is in `columns.warnings` of the work. The arguments are those of `label`.
+
+    >>> import polars as pl
+    >>> votes = pl.LazyFrame({"id": [7, 8], "a": ["spam", "ham"], "b": ["spam", None]})
+    >>> start(votes).columns.describe()
+    'LFs: a, b; ignored: id; classes: ham 1, spam 2; abstain: empty 1'
+    """
     check_metric(metric)
     estimator = label_model(model) if isinstance(model, str) else model
-    job = Job(estimator, lfs, n_classes, classes, gold, probabilities, metric, max_patterns)
     kind = _engine_class(_engine_name(data, engine))
-    target = None if out is None else Path(out)
-    format = None if target is None else _check_target(target, kind)
-    rows, job = _open(data, kind, job)
-    try:
-        frame = label_rows(rows, job)
-    except kind.failures as error:
-        raise HyperlabelError(f"engine {kind.name} failed: {reason_of(error)}") from error
-    if target is None or format is None:
-        return frame.collect() if type(data).__name__ == "DataFrame" and kind.name == "polars" else frame
-    write_whole(target, lambda part: rows.write(frame, part, format), kind.failures)
-    return target
+    if out is not None:
+        check_result(out, kind.name)
+    job = Job(estimator, lfs, (), abstain, n_classes, classes, gold, probabilities, metric, max_patterns)
+    if not isinstance(data, str | Path | Table):
+        return Work(kind(data.lazy() if hasattr(data, "lazy") else data), job)
+    table = data if isinstance(data, Table) else Table.open(data)
+    with reading(table.name, "table"):
+        rows: Engine = kind(table.lazy()) if kind.name == "polars" else kind.open(table.parquet_files(), table.columns)
+    return Work(rows, replace(job, others=table.hive, written=table.kind == "csv"))
 
 
 def _engine_name(data: Any, engine: str) -> str:
@@ -128,28 +193,9 @@ def _engine_class(name: str) -> Any:
     return getattr(importlib.import_module(f"hyperlabel.engines.{name}"), f"{name.capitalize()}Engine")
 
 
-def _open(data: Any, kind: Any, job: Job) -> tuple[Engine, Job]:
-    """Rows of a frame or of a table, and what to do with them: columns that folders stand for are not LFs."""
-    opened: Engine
-    if not isinstance(data, str | Path | Table):
-        opened = kind(data.lazy() if hasattr(data, "lazy") else data)
-        return opened, job
-    table = data if isinstance(data, Table) else Table.open(data)
-    if job.lfs is None and table.hive and not job.model.is_fitted:
-        job = replace(job, lfs=lf_columns([name for name in table.columns if name not in table.hive], None))
-    if table.kind == "csv":
-        fitted = job.model.lf_names_ if job.model.is_fitted else None
-        names = lf_columns(table.columns, fitted if job.lfs is None else job.lfs)
-        gold = [] if job.gold is None else [job.gold]
-        with table.reading():
-            table = replace(table, frame=number_texts(table.frame, [*names, *gold]))
-    with reading(table.name, "table"):
-        opened = kind(table.lazy()) if kind.name == "polars" else kind.open(table.parquet_files())
-    return opened, job
-
-
-def _check_target(path: Path, kind: Any) -> Format:
-    """The format of a result; refuses one that the engine cannot write, or not there, before any work is done."""
+def check_result(path: Path, engine: str) -> None:
+    """Refuse a result that an engine cannot write, or not there, before any work is done."""
+    kind = _engine_class(engine)
     format = Format.of_name(path.name)
     if format is None or format.kind not in kind.formats:
         endings = ENDINGS if kind.name == "polars" else ".parquet, .pq"
@@ -158,12 +204,15 @@ def _check_target(path: Path, kind: Any) -> Format:
         check_folder_target(path)
     else:
         check_target(path)
-    return format
 
 
 __all__ = [
     "ENGINES",
     "MOST_PATTERNS",
+    "Work",
+    "check_result",
+    "fit",
     "fit_chunks",
     "label",
+    "start",
 ]

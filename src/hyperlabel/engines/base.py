@@ -1,6 +1,6 @@
 """What an engine must be able to do with rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
@@ -58,13 +58,19 @@ class Engine(Protocol):
         """What each column holds: `integer`, `plain` for other single values, else the name of a type without order."""
 
     def ranges(self, columns: Sequence[str]) -> list[tuple[int, int]]:
-        """The least and the largest value of integer columns; -1, -1 where one is empty."""
+        """The least and the largest value of integer columns, nulls left out; -1, -1 where one is empty."""
+
+    def nulls(self, columns: Sequence[str]) -> list[int]:
+        """How many rows of each column are null."""
 
     def distinct(self, column: str, most: int) -> list[Any]:
         """The values of a column, nulls left out; more than `most` need not be told apart."""
 
-    def first_row(self, column: str, value: Any) -> int | None:
-        """The first row with a value, where rows have an order."""
+    def head(self, columns: Sequence[str], n: int) -> dict[str, list[Any]]:
+        """The values of the first rows, or of some rows where they have no order."""
+
+    def first_row(self, column: str, values: Sequence[Any]) -> tuple[int, Any] | None:
+        """The first row with one of some values, and its value, where rows have an order."""
 
     def n_rows(self) -> int:
         """Number of rows."""
@@ -87,5 +93,5 @@ class Engine(Protocol):
     def apply(self, packing: Packing, answer: Answerer, added: Added) -> Any:
         """The rows with answers computed from their keys."""
 
-    def write(self, frame: Any, path: Path, format: Format) -> None:
+    def write(self, frame: Any, path: Path, format: Format, metadata: Mapping[str, str]) -> None:
         """Write what `join` or `apply` gave to a file or folder that is not there yet, whatever its name ends in."""

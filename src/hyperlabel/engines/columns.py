@@ -1,6 +1,10 @@
-"""What the columns of votes hold, found where the rows are: a few values of each column reach this process."""
+"""What the columns of votes hold, found where the rows are: a few values of each column reach this process.
 
-from collections.abc import Sequence
+A column's distinct values are its digits, abstentions included. So rows are counted first, and what the values mean is
+decided on the counts: by the same rule, the same columns and the same classes as for a table in memory.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -9,82 +13,180 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.classes import ABSTAIN, Classes, encode_column, smallest_type
+from hyperlabel.columns import ColumnSummary, Key, key_of
 from hyperlabel.engines.base import Engine
 from hyperlabel.engines.packing import Digit, Packing, RowKeys
 from hyperlabel.errors import VotesError
-from hyperlabel.frames import Column
+from hyperlabel.frames import Column, plain
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
 
 ClassNumbers = NDArray[np.signedinteger]
 
 
-@dataclass(frozen=True)
-class VoteColumn:
-    """A column of votes or gold.
+@dataclass(frozen=True, eq=False)
+class CountedColumn(Column):
+    """A column whose rows were counted by their digits; `codes` holds the value of each digit, -1 for empty.
 
     Attributes:
-        column: Its distinct values; of class numbers the least and the largest.
-        digit: How its values are packed.
+        held: (v,) how many rows have each of `values`.
+        n_rows: Number of rows.
     """
 
-    column: Column
-    digit: Digit
+    held: tuple[int, ...] = ()
+    n_rows: int = 0
 
-    def class_numbers(self, classes: Classes) -> ClassNumbers:
-        """The class number of each digit. -> (base,)."""
-        numbers = encode_column(self.column, classes)  # refuses a value that is no class
-        if self.digit.values is None:
-            return np.arange(ABSTAIN, self.digit.base - 1, dtype=numbers.dtype)
-        voting = numbers[numbers >= 0]
-        return np.append(np.array([ABSTAIN], voting.dtype), voting)
+    @cached_property
+    def summary(self) -> ColumnSummary:
+        """How often each value occurs."""
+        return ColumnSummary(self.name, self.n_rows, dict(zip(self.values, self.held, strict=True)))
+
+    @property
+    def is_votes(self) -> bool:
+        """Whether it is a column of votes, not of gold."""
+        return isinstance(self.describe, Places) and not self.describe.gold
+
+    def first_of(self, kind: str) -> Any:
+        """The value of a kind that stands first; where rows have no order, the least."""
+        assert isinstance(self.describe, Places)
+        values = self.of_kind(kind)
+        digits = [int((self.codes == self.values.index(value)).argmax()) for value in values]
+        first = self.describe.first(digits)
+        return values[0] if first is None else values[digits.index(first)]
 
 
-def read_columns(engine: Engine, names: Sequence[str], most: int, *, numbered: bool) -> list[VoteColumn]:
+@dataclass(frozen=True)
+class Look:
+    """What one look at columns told.
+
+    Attributes:
+        digits: How the values of columns become digits.
+        negative: For columns of class numbers with -1, their number of nulls: both are the digit 0.
+        many: Columns of more values than classes can be; they have no digits.
+    """
+
+    digits: tuple[Digit, ...]
+    negative: dict[str, int]
+    many: tuple[str, ...]
+
+
+def look_at(engine: Engine, names: Sequence[str], most: int, abstain: frozenset[Key]) -> Look:
     """Look at columns.
 
     Args:
         engine: The rows.
         names: The columns.
         most: Different values that a column may hold.
-        numbered: Whether classes may be their own numbers, so that of whole numbers the ends tell enough.
+        abstain: The values that abstain.
     """
     kinds = engine.kinds()
-    whole = [name for name in names if numbered and kinds[name] == "integer"]
-    ends = dict(zip(whole, engine.ranges(whole), strict=True)) if whole else {}
-    return [_read_column(engine, name, kinds[name], ends.get(name), most) for name in names]
-
-
-def _read_column(engine: Engine, name: str, kind: str, ends: tuple[int, int] | None, most: int) -> VoteColumn:
-    if ends is not None and ends[0] >= ABSTAIN and ends[1] < most:
-        return VoteColumn(_column(engine, name, list(ends)), Digit(name, ends[1] + 2))
-    if kind not in ("integer", "plain"):
+    odd = next((name for name in names if kinds[name] not in ("integer", "plain")), None)
+    if odd is not None:
         raise VotesError(
-            f"column '{name}' holds values of the type {kind}; expected numbers, texts or booleans. "
+            f"column '{odd}' holds values of the type {kinds[odd]}; expected numbers, texts or booleans. "
             "Leave the column out of lfs"
         )
+    whole = [name for name in names if kinds[name] == "integer"]
+    ends = dict(zip(whole, engine.ranges(whole), strict=True)) if whole else {}
+    lowest = ABSTAIN if key_of(ABSTAIN) in abstain else 0
+    numbered = [n for n, (low, high) in ends.items() if lowest <= low and high < most]
+    listed = {name: _list_values(engine, name, most) for name in names if name not in numbered}
+    digits = [Digit(n, ends[n][1] + 2) if n in numbered else listed[n] for n in names]
+    negative = [name for name in numbered if ends[name][0] == ABSTAIN]
+    nulls = engine.nulls(negative) if negative else []
+    many = tuple(name for name, digit in listed.items() if digit is None)
+    return Look(tuple(d for d in digits if d is not None), dict(zip(negative, nulls, strict=True)), many)
+
+
+def _list_values(engine: Engine, name: str, most: int) -> Digit | None:
+    """A digit for each value that is not empty; None if there are too many."""
     values = engine.distinct(name, most)
     if len(values) > most:
-        raise VotesError(
-            f"column '{name}' holds more than {most:,} different values; expected classes. "
-            "Is it an identifier or a text? Leave it out of lfs"
-        )
-    values.sort(key=lambda value: (type(value).__name__, value))
-    column = _column(engine, name, values)
-    voting = [v for v, code in zip(values, column.codes, strict=True) if _votes(column, int(code))]
-    return VoteColumn(column, Digit(name, len(voting) + 1, tuple(voting)))
+        return None
+    held = sorted((v for v in values if plain(v) is not None), key=lambda value: (type(value).__name__, value))
+    return Digit(name, len(held) + 1, tuple(held))
 
 
-def _column(engine: Engine, name: str, values: list[Any]) -> Column:
-    def describe(index: int) -> str:
-        row = engine.first_row(name, values[index])
-        return f"a value of column '{name}'" if row is None else f"column '{name}', row {row}"
+@dataclass(frozen=True)
+class Tally:
+    """Sums of rows over their digits, chunk by chunk; can be pickled."""
 
-    return Column.from_values(name, values, describe)
+    packing: Packing
+
+    def __call__(self, keys: RowKeys) -> tuple[NDArray[np.float64], ...]:
+        """(n, g) keys -> for each column (base,) numbers of rows."""
+        return self.of(keys, None)
+
+    def of(self, keys: RowKeys, counts: NDArray[np.int64] | None) -> tuple[NDArray[np.float64], ...]:
+        """(c, g) keys that so many rows have -> for each column (base,) numbers of rows."""
+        digits = self.packing.unpack(keys)
+        bases = [digit.base for digit in self.packing.digits]
+        found = (np.bincount(digits[:, j], counts, base) for j, base in enumerate(bases))
+        return tuple(each.astype(np.float64) for each in found)
 
 
-def _votes(column: Column, code: int) -> bool:
-    return code >= 0 and not column.is_abstain(column.values[code])
+def count_column(
+    engine: Engine, look: Look, digit: Digit, tally: NDArray[np.float64], read: Callable[[Any], Any] = plain
+) -> CountedColumn:
+    """A column from the numbers of rows of its digits.
+
+    Args:
+        engine: The rows, asked for the place of a value that is wrong.
+        look: What is known of the column.
+        digit: Its digits.
+        tally: (base,) number of rows of each digit.
+        read: From a value as the engine has it to what it means.
+    """
+    n_rows, counts = int(tally.sum()), [int(n) for n in tally]
+    if digit.values is not None and n_rows and not all(counts[1:]):  # a value that was there is not found again
+        raise VotesError(f"column '{digit.column}' changed while it was being read; label again")
+    raw = range(digit.base - 1) if digit.values is None else digit.values
+    pairs = [(d, read(value)) for d, value in enumerate(raw, 1) if counts[d]]
+    minus = counts[0] - look.negative.get(digit.column, counts[0])
+    values = [ABSTAIN, *(value for _, value in pairs)] if minus else [value for _, value in pairs]
+    number = {key: i for i, key in enumerate(dict.fromkeys(map(key_of, values)))}
+    codes, held = np.full(digit.base, -1), [0] * len(number)
+    for d, value in pairs:
+        codes[d] = number[key_of(value)]
+        held[codes[d]] += counts[d]
+    if minus:
+        held[number[key_of(ABSTAIN)]] += minus
+    places = Places(engine, digit)
+    return CountedColumn(digit.column, tuple(v for _, v in number), codes, places, held=tuple(held), n_rows=n_rows)
+
+
+@dataclass(frozen=True)
+class Places:
+    """How an error calls a value: by its first row, where rows have an order.
+
+    Attributes:
+        engine: The rows.
+        digit: The column.
+        gold: Whether it is that of gold.
+    """
+
+    engine: Engine
+    digit: Digit
+    gold: bool = False
+
+    def __call__(self, d: int) -> str:
+        """The place of the value of a digit."""
+        found = self._find([d])
+        if self.gold:
+            return "a value of gold" if found is None else f"gold[{found[0]}]"
+        name = self.digit.column
+        return f"a value of column '{name}'" if found is None else f"column '{name}', row {found[0]}"
+
+    def first(self, digits: Sequence[int]) -> int | None:
+        """The digit that stands first, where rows have an order."""
+        found = self._find(digits)
+        return None if found is None else found[1]
+
+    def _find(self, digits: Sequence[int]) -> tuple[int, int] | None:
+        """The first row with one of some digits, and its digit."""
+        values = [d - 1 if self.digit.values is None else self.digit.values[d - 1] for d in digits]
+        found = self.engine.first_row(self.digit.column, values)
+        return None if found is None else (found[0], digits[values.index(found[1])])
 
 
 @dataclass(frozen=True)
@@ -104,11 +206,9 @@ class Encoder:
     n_lfs: int
 
     @classmethod
-    def of(cls, lfs: Sequence[VoteColumn], gold: VoteColumn | None, classes: Classes) -> "Encoder":
-        """For columns, in their order."""
-        columns = [*lfs] if gold is None else [*lfs, gold]
-        tables = tuple(column.class_numbers(classes) for column in columns)
-        return cls(Packing(tuple(column.digit for column in columns)), tables, classes, len(lfs))
+    def of(cls, packing: Packing, columns: Sequence[CountedColumn], n_lfs: int, classes: Classes) -> "Encoder":
+        """For columns, in the order of their digits; refuses a value that is no class."""
+        return cls(packing, tuple(encode_column(column, classes) for column in columns), classes, n_lfs)
 
     @property
     def lf_names(self) -> tuple[str, ...]:

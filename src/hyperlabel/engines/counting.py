@@ -32,9 +32,8 @@ class Counted:
     known: ClassNumbers | None
 
 
-def count_patterns(engine: Engine, encoder: Encoder) -> Counted | None:
-    """Count patterns, and the gold items of each, in one pass over the rows; None if there are no rows."""
-    keys, counts = engine.count(encoder.packing)
+def count_patterns(keys: RowKeys, counts: NDArray[np.int64], encoder: Encoder) -> Counted | None:
+    """Patterns, and the gold items of each, from the (c, g) keys that rows have; None if there are no rows."""
     if not len(keys):
         return None
     cells, known = encoder.decode(keys)
@@ -64,7 +63,7 @@ def collect_gold(engine: Engine, encoder: Encoder) -> Gold | None:
     """The patterns of gold items alone, which are few; None if there are none."""
     if encoder.gold is None:
         return None
-    counted = count_patterns(engine.where(encoder.gold), encoder)
+    counted = count_patterns(*engine.where(encoder.gold).count(encoder.packing), encoder)
     if counted is None or counted.gold is None:
         return None
     return Gold(counted.patterns, counted.gold)

@@ -1,6 +1,6 @@
 """The engine Dask: every partition is counted, and labeled, where it is; what is found is merged in a tree."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from glob import escape
 from pathlib import Path
@@ -18,6 +18,7 @@ from hyperlabel.added import Added
 from hyperlabel.engines.arrow import to_pandas
 from hyperlabel.engines.base import Answerer, AnswerTable
 from hyperlabel.engines.packing import Digit, Packing, RowKeys
+from hyperlabel.errors import VotesError
 from hyperlabel.kernels import mix_bits
 from hyperlabel.networks import Sums, add_sums
 from hyperlabel.tables import Format
@@ -27,6 +28,7 @@ _MERGED = 8  # results that are merged at a time
 _SKETCH = 1 << 12  # smallest hashes by which patterns are estimated: to about 1.6 %
 
 Found = TypeVar("Found")
+Ends = list[tuple[int, int] | None]
 
 
 class DaskEngine:
@@ -44,10 +46,17 @@ class DaskEngine:
         self.frame = frame
 
     @classmethod
-    def open(cls, files: Sequence[Path]) -> "DaskEngine":
+    def open(cls, files: Sequence[Path], names: Sequence[str]) -> "DaskEngine":
         """Rows of parquet files, folders in whose paths are not columns; Arrow types keep numbers with nulls."""
         paths = [escape(str(file)) for file in files]
-        return cls(dd.read_parquet(paths, dtype_backend="pyarrow", dataset={"partitioning": None}))
+        frame = dd.read_parquet(paths, dtype_backend="pyarrow", dataset={"partitioning": None})
+        index = [name for name in names if name not in frame.columns]  # that pandas wrote
+        if len(index) == 1:
+            frame = frame.reset_index()
+            frame = frame.rename(columns={frame.columns[0]: index[0]})
+        elif index:
+            raise VotesError(f"the columns {', '.join(index)} are an index, which Dask cannot keep; use another engine")
+        return cls(frame[list(names)])
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -56,13 +65,22 @@ class DaskEngine:
     def ranges(self, columns: Sequence[str]) -> list[tuple[int, int]]:
         """One pass over the columns; -1, -1 for an empty one."""
         found = self._reduce(columns, partial(_ranges, columns=columns), _widen)
-        return [(int(low), int(high)) for low, high in found]
+        return [(-1, -1) if ends is None else ends for ends in found]
 
     def distinct(self, column: str, most: int) -> list[Any]:
         """The values of a column."""
         return list(self._reduce([column], partial(_distinct, most=most), partial(_unite, most=most)))
 
-    def first_row(self, column: str, value: Any) -> int | None:
+    def nulls(self, columns: Sequence[str]) -> list[int]:
+        """One pass over the columns."""
+        return [int(n) for n in self._reduce(columns, _count_nulls, np.add)]
+
+    def head(self, columns: Sequence[str], n: int) -> dict[str, list[Any]]:
+        """The values of the first rows."""
+        rows = self.frame[list(columns)].head(n, npartitions=-1, compute=False).compute()
+        return {name: _to_list(rows[name]) for name in columns}
+
+    def first_row(self, column: str, values: Sequence[Any]) -> tuple[int, Any] | None:
         """Unknown: partitions do not know how many rows stand before them."""
         return None
 
@@ -104,9 +122,9 @@ class DaskEngine:
         shared = delayed(answer, pure=False)  # one task that all partitions use
         return self.frame.map_partitions(_attach, shared, packing, added, renamed, meta=meta)
 
-    def write(self, frame: Any, path: Path, format: Format) -> None:
+    def write(self, frame: Any, path: Path, format: Format, metadata: Mapping[str, str]) -> None:
         """To a folder of parquet files."""
-        frame.to_parquet(str(path), write_index=False)
+        frame.to_parquet(str(path), write_index=False, custom_metadata=dict(metadata) or None)
 
     def _reduce(
         self, columns: Sequence[str], find: Callable[[Any], Found], merge: Callable[[Found, Found], Found]
@@ -138,19 +156,30 @@ def _merge(merge: Callable[[Found, Found], Found], found: list[Found]) -> Found:
 
 def _whole(series: Any) -> NDArray[np.int64]:
     """A column of integers, -1 for NA. -> (n,)."""
-    values: NDArray[np.int64] = series.fillna(-1).to_numpy(dtype=np.int64)
+    values: NDArray[np.int64] = series.to_numpy(dtype=np.int64, na_value=-1)
     return values
 
 
-def _ranges(frame: Any, columns: Sequence[str]) -> NDArray[np.int64]:
-    """(m, 2) the least and the largest value."""
-    if not len(frame):
-        return np.full((len(columns), 2), -1)
-    return np.array([(values.min(), values.max()) for values in (_whole(frame[name]) for name in columns)])
+def _ranges(frame: Any, columns: Sequence[str]) -> Ends:
+    """The least and the largest value of each column; None where it is empty."""
+    held = (frame[name].dropna() for name in columns)
+    return [(int(values.min()), int(values.max())) if len(values) else None for values in held]
 
 
-def _widen(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
-    return np.stack([np.minimum(one[:, 0], other[:, 0]), np.maximum(one[:, 1], other[:, 1])], axis=1)
+def _widen(one: Ends, other: Ends) -> Ends:
+    return [
+        a or b if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
+        for a, b in zip(one, other, strict=True)
+    ]
+
+
+def _count_nulls(frame: Any) -> NDArray[np.int64]:
+    found: NDArray[np.int64] = frame.isna().sum().to_numpy()
+    return found
+
+
+def _to_list(series: Any) -> list[Any]:
+    return [None if value is pd.NA else value for value in series.tolist()]
 
 
 def _distinct(frame: Any, most: int) -> set[Any]:
@@ -171,6 +200,9 @@ def _pack(frame: Any, packing: Packing) -> RowKeys:
 def _digits(series: Any, digit: Digit) -> NDArray[np.integer]:
     if digit.values is None:
         return _whole(series) + 1
+    if not all(isinstance(value, str | int | float) for value in digit.values):  # pandas does not find times of Arrow
+        place = {value: d for d, value in enumerate(digit.values, 1)}
+        return np.array([place.get(value, 0) for value in series.tolist()], np.int64)
     codes: NDArray[np.integer] = pd.Categorical(series, categories=list(digit.values)).codes
     return codes.astype(np.int64) + 1
 

@@ -1,6 +1,8 @@
 """The engine DuckDB: SQL on one machine, which spills to disk."""
 
-from collections.abc import Callable, Sequence
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from functools import reduce
 from glob import escape
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any, ClassVar
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from hyperlabel.added import Added
@@ -20,33 +23,39 @@ from hyperlabel.networks import Sums, add_sums
 from hyperlabel.tables import Format
 from hyperlabel.tables.formats import Kind
 
-_ITEMS = "__hyperlabel_items"
-_FUNCTION = "__hyperlabel_answer"
 _WHOLE = {f"{sign}{name}" for sign in ("", "U") for name in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")}
 
 
 class DuckdbEngine:
     """Rows of a DuckDB relation.
 
+    DuckDB takes `a` and `A` for one name and has no empty one; columns of files are told by their place and called by
+    the names that they have there. Names of our own are random, so that no table of the user's has them.
+
     Args:
         rows: The rows.
         connection: Where they are; needed only where patterns are too many to be counted.
+        names: What the columns are called; as the relation calls them if not given.
     """
 
     name: ClassVar[str] = "duckdb"
-    failures = (duckdb.Error,)
+    failures = (duckdb.Error, pa.ArrowException)
     formats: ClassVar[tuple[Kind, ...]] = ("parquet",)
 
-    def __init__(self, rows: Any, connection: Any = None) -> None:
+    def __init__(self, rows: Any, connection: Any = None, names: Sequence[str] | None = None) -> None:
         self.rows, self.connection = rows, connection
-        self.types = {name: str(kind) for name, kind in zip(rows.columns, rows.types, strict=True)}
+        self.names = list(rows.columns if names is None else names)
+        self.places = dict(zip(self.names, rows.columns, strict=True))
+        self.types = {name: str(kind) for name, kind in zip(self.names, rows.types, strict=True)}
+        self.items = _new_name("items")
+        self.results = list(self.names)
 
     @classmethod
-    def open(cls, files: Sequence[Path]) -> "DuckdbEngine":
+    def open(cls, files: Sequence[Path], names: Sequence[str]) -> "DuckdbEngine":
         """Rows of parquet files; folders in their paths are not columns."""
         connection = duckdb.connect()
         rows = connection.read_parquet([escape(str(file)) for file in files], hive_partitioning=False)
-        return cls(rows, connection)
+        return cls(rows, connection, names)
 
     def kinds(self) -> dict[str, str]:
         """What each column holds."""
@@ -54,51 +63,65 @@ class DuckdbEngine:
 
     def ranges(self, columns: Sequence[str]) -> list[tuple[int, int]]:
         """From the statistics of a parquet file, where it has them."""
-        ends = [f"coalesce({end}({_name(c)})::BIGINT, -1)" for c in columns for end in ("min", "max")]
-        found = self._query(f"SELECT {', '.join(ends)} FROM {_ITEMS}").fetchall()[0]
+        ends = [f"coalesce({end}({self._column(c)}), -1)" for c in columns for end in ("min", "max")]
+        found = self._query(f"SELECT {', '.join(ends)} FROM {self.items}").fetchall()[0]
         return list(zip(found[::2], found[1::2], strict=True))
 
     def distinct(self, column: str, most: int) -> list[Any]:
         """The values of a column."""
-        query = f"SELECT DISTINCT {self._plain(column)} AS v FROM {_ITEMS} WHERE v IS NOT NULL LIMIT {most + 1}"
+        query = f"SELECT DISTINCT {self._plain(column)} AS v FROM {self.items} WHERE v IS NOT NULL LIMIT {most + 1}"
         return [value for (value,) in self._query(query).fetchall()]
 
-    def first_row(self, column: str, value: Any) -> int | None:
+    def nulls(self, columns: Sequence[str]) -> list[int]:
+        """One pass over the columns."""
+        empty = ", ".join(f"count(*) - count({self._column(name)})" for name in columns)
+        return list(self._query(f"SELECT {empty} FROM {self.items}").fetchall()[0])
+
+    def head(self, columns: Sequence[str], n: int) -> dict[str, list[Any]]:
+        """The values of the first rows."""
+        rows = self._query(f"SELECT {', '.join(map(self._plain, columns))} FROM {self.items} LIMIT {n}").fetchall()
+        return {name: [row[j] for row in rows] for j, name in enumerate(columns)}
+
+    def first_row(self, column: str, values: Sequence[Any]) -> tuple[int, Any] | None:
         """Unknown: rows have no order."""
         return None
 
     def n_rows(self) -> int:
         """Number of rows."""
-        return int(self._query(f"SELECT count(*) FROM {_ITEMS}").fetchall()[0][0])
+        return int(self._query(f"SELECT count(*) FROM {self.items}").fetchall()[0][0])
 
     def where(self, digit: Digit) -> "DuckdbEngine":
         """The rows whose digit of a column is not 0."""
-        rows = self.rows.set_alias(_ITEMS).filter(f"{self._digit(digit)} <> 0")
-        return DuckdbEngine(rows, self.connection)
+        rows = self._query(f"SELECT * FROM {self.items} WHERE {self._digit(digit)} <> 0")
+        return DuckdbEngine(rows, self.connection, self.names)
 
     def estimate(self, packing: Packing) -> int:
         """By HyperLogLog, in one pass."""
         keys = ", ".join(self._keys(packing))
-        return int(self._query(f"SELECT approx_count_distinct(hash({keys})) FROM {_ITEMS}").fetchall()[0][0])
+        return int(self._query(f"SELECT approx_count_distinct(hash({keys})) FROM {self.items}").fetchall()[0][0])
 
     def count(self, packing: Packing) -> tuple[RowKeys, NDArray[np.int64]]:
         """By a group-by."""
         keys = ", ".join(f"{key} AS {name}" for key, name in zip(self._keys(packing), packing.names, strict=True))
-        found = self._query(f"SELECT {keys}, count(*) AS n FROM {_ITEMS} GROUP BY ALL").fetchnumpy()
+        found = self._query(f"SELECT {keys}, count(*) AS n FROM {self.items} GROUP BY ALL").fetchnumpy()
         return np.stack([found[name] for name in packing.names], axis=1), found["n"].astype(np.int64)
 
     def reduce(self, packing: Packing, sums: Callable[[RowKeys], Sums]) -> Sums:
         """In batches of rows."""
-        reader = self._query(f"SELECT {', '.join(self._keys(packing))} FROM {_ITEMS}").to_arrow_reader(CHUNK_ROWS)
+        reader = self._query(f"SELECT {', '.join(self._keys(packing))} FROM {self.items}").to_arrow_reader(CHUNK_ROWS)
         return reduce(add_sums, (sums(to_keys(batch.columns)) for batch in reader))
 
     def join(self, packing: Packing, table: AnswerTable, added: Added) -> Any:
         """By a hash join on the keys."""
-        answers = to_table(table, packing, added)  # noqa: F841  DuckDB finds it by its name
-        matches = [f"answers.{name} = {key}" for name, key in zip(packing.names, self._keys(packing), strict=True)]
-        columns = [*self._passed(added), *(f"answers.{_name(name)}" for name in added.names)]
-        query = f"SELECT {', '.join(columns)} FROM {_ITEMS} LEFT JOIN answers ON {' AND '.join(matches)}"
-        return self.rows.query(_ITEMS, query)
+        answers = _new_name("answers")
+        matches = [f"{answers}.{name} = {key}" for name, key in zip(packing.names, self._keys(packing), strict=True)]
+        columns = [*self._passed(added), *(f"{answers}.{_name(name)}" for name in added.names)]
+        query = f"SELECT {', '.join(columns)} FROM {self.items} LEFT JOIN {answers} ON {' AND '.join(matches)}"
+        globals()[answers] = to_table(table, packing, added)  # DuckDB finds it by its name, and keeps it
+        try:
+            return self._query(query)
+        finally:
+            del globals()[answers]
 
     def apply(self, packing: Packing, answer: Answerer, added: Added) -> Any:
         """By a function that DuckDB calls with batches of keys."""
@@ -113,22 +136,38 @@ class DuckdbEngine:
 
         kinds = [_LABEL_TYPES[added.label_kind], *["DOUBLE"] * (len(added.names) - 1)]
         kind = ", ".join(f"{_name(name)} {kind}" for name, kind in zip(added.names, kinds, strict=True))
-        arguments = ["BIGINT"] * len(packing.keys)
-        self.connection.create_function(_FUNCTION, answer_batch, arguments, f"STRUCT({kind})", type="arrow")
-        answers = f"unnest({_FUNCTION}({', '.join(self._keys(packing))}))"
-        return self._query(f"SELECT {', '.join([*self._passed(added), answers])} FROM {_ITEMS}")
+        function, arguments = _new_name("answer"), ["BIGINT"] * len(packing.keys)
+        self.connection.create_function(function, answer_batch, arguments, f"STRUCT({kind})", type="arrow")
+        answers = f"unnest({function}({', '.join(self._keys(packing))}))"
+        return self._query(f"SELECT {', '.join([*self._passed(added), answers])} FROM {self.items}")
 
-    def write(self, frame: Any, path: Path, format: Format) -> None:
-        """To one parquet file."""
-        frame.write_parquet(str(path))
+    def write(self, frame: Any, path: Path, format: Format, metadata: Mapping[str, str]) -> None:
+        """To one parquet file; by pyarrow where names are such that DuckDB cannot write them."""
+        if _can_name(self.results):
+            pairs = ", ".join(f"{_literal(key)}: {_literal(text)}" for key, text in metadata.items())
+            options = f"FORMAT parquet, KV_METADATA {{{pairs}}}" if pairs else "FORMAT parquet"
+            frame.query(self.items, f"COPY {self.items} TO {_literal(str(path))} ({options})").fetchall()
+            return
+        reader = frame.to_arrow_reader(CHUNK_ROWS)
+        fields = [field.with_name(name) for field, name in zip(reader.schema, self.results, strict=True)]
+        schema = pa.schema(fields, metadata=dict(metadata))
+        with pq.ParquetWriter(path, schema) as writer:
+            for batch in reader:
+                writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
 
     def _query(self, query: str) -> Any:
-        return self.rows.query(_ITEMS, query)
+        return self.rows.query(self.items, query)
 
     def _passed(self, added: Added) -> list[str]:
         """The columns of the input, those with the name of an added one renamed."""
-        renamed = added.rename(list(self.types))
-        return [f"{_ITEMS}.{_name(name)} AS {_name(renamed.get(name, name))}" for name in self.types]
+        renamed = added.rename(self.names)
+        names = [renamed.get(name, name) for name in self.names]
+        self.results = [*names, *added.names]
+        shown = names if _can_name(self.results) else list(self.places.values())
+        return [f"{self._column(name)} AS {_name(as_)}" for name, as_ in zip(self.names, shown, strict=True)]
+
+    def _column(self, name: str) -> str:
+        return f"{self.items}.{_name(self.places[name])}"
 
     def _keys(self, packing: Packing) -> list[str]:
         """The keys of rows; nothing in them is null."""
@@ -136,17 +175,17 @@ class DuckdbEngine:
 
     def _digit(self, digit: Digit) -> str:
         if digit.values is None:
-            return f"(coalesce({_ITEMS}.{_name(digit.column)}::BIGINT, -1) + 1)"
+            return f"(coalesce({self._column(digit.column)}::BIGINT, -1) + 1)"
         if not digit.values:
             return "0::BIGINT"
-        values = ", ".join(map(_literal, digit.values))
+        values = ", ".join(_literal(value, self.types[digit.column]) for value in digit.values)
         return f"coalesce(list_position([{values}], {self._plain(digit.column)}), 0)::BIGINT"
 
     def _plain(self, column: str) -> str:
         """A column of values that Python has, too."""
-        name, kind = f"{_ITEMS}.{_name(column)}", self.types[column]
-        if kind.startswith(("DECIMAL", "FLOAT")):
-            return f"{name}::DOUBLE"
+        name, kind = self._column(column), self.types[column]
+        if kind.startswith(("DECIMAL", "FLOAT", "DOUBLE")):
+            return f"nullif({name}::DOUBLE, 'nan'::DOUBLE)"  # statistics of files may leave NaN out
         return f"{name}::VARCHAR" if kind.startswith("ENUM") else name
 
 
@@ -165,9 +204,25 @@ def _name(column: str) -> str:
     return f'"{escaped}"'
 
 
-def _literal(value: Any) -> str:
-    """A text, number or boolean in SQL."""
-    if isinstance(value, str):
-        escaped = value.replace("'", "''")
-        return f"'{escaped}'"
-    return f"{value!r}::DOUBLE" if isinstance(value, float) else str(value).lower()
+def _new_name(what: str) -> str:
+    """A name that no table has."""
+    return f"__hyperlabel_{what}_{secrets.token_hex(8)}"
+
+
+def _can_name(names: Sequence[str]) -> bool:
+    """Whether DuckDB can tell columns of these names."""
+    return all(names) and len({name.lower() for name in names}) == len(names)
+
+
+def _literal(value: Any, kind: str = "VARCHAR") -> str:
+    """A value of a column of some type in SQL."""
+    if isinstance(value, bool | int):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value!r}::DOUBLE"
+    if isinstance(value, timedelta):
+        return f"to_microseconds({value // timedelta(microseconds=1)})"
+    if isinstance(value, bytes):
+        return f"from_hex('{value.hex()}')"
+    escaped = str(value).replace("'", "''")
+    return f"'{escaped}'" if isinstance(value, str) else f"'{escaped}'::{kind}"

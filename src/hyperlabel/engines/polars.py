@@ -1,6 +1,6 @@
 """The engine Polars: streaming on one machine, the default for files. Rows keep their order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any, ClassVar
@@ -38,7 +38,7 @@ class PolarsEngine:
 
     def ranges(self, columns: Sequence[str]) -> list[tuple[int, int]]:
         """One pass over the columns; -1, -1 for an empty one."""
-        whole = [self._column(name).cast(pl.Int64).fill_null(-1) for name in columns]
+        whole = [self._column(name) for name in columns]
         ends = [e.alias(f"{j}{end}") for j, c in enumerate(whole) for end, e in (("low", c.min()), ("high", c.max()))]
         found = [-1 if value is None else value for value in self._collect(self.frame.select(ends)).row(0)]
         return list(zip(found[::2], found[1::2], strict=True))
@@ -48,11 +48,20 @@ class PolarsEngine:
         values = self.frame.select(self._plain(column).alias("value")).drop_nulls().unique()
         return self._collect(values.head(most + 1))["value"].to_list()
 
-    def first_row(self, column: str, value: Any) -> int | None:
-        """The first row with a value."""
-        same = self._plain(column) == pl.lit(value)
-        rows = self.frame.select(same.alias("same")).with_row_index("row").filter("same").head(1)
-        found = self._collect(rows)["row"].to_list()
+    def nulls(self, columns: Sequence[str]) -> list[int]:
+        """One pass over the columns."""
+        empty = [self._column(name).is_null().sum().alias(str(j)) for j, name in enumerate(columns)]
+        return list(self._collect(self.frame.select(empty)).row(0))
+
+    def head(self, columns: Sequence[str], n: int) -> dict[str, list[Any]]:
+        """The values of the first rows."""
+        rows = self._collect(self.frame.head(n).select(self._plain(name) for name in columns))
+        return dict(zip(columns, (series.to_list() for series in rows), strict=True))
+
+    def first_row(self, column: str, values: Sequence[Any]) -> tuple[int, Any] | None:
+        """The first row with one of some values."""
+        one_of = self.frame.select(self._plain(column).alias("value")).with_row_index("row")
+        found = self._collect(one_of.filter(pl.col("value").is_in(list(values))).head(1)).rows()
         return found[0] if found else None
 
     def n_rows(self) -> int:
@@ -94,9 +103,9 @@ class PolarsEngine:
         names = self.schema.names()
         return self.frame.with_columns(answers.alias(KEY)).rename(added.rename(names)).unnest(KEY)
 
-    def write(self, frame: pl.LazyFrame, path: Path, format: Format) -> None:
+    def write(self, frame: pl.LazyFrame, path: Path, format: Format, metadata: Mapping[str, str]) -> None:
         """Streamed to one file."""
-        sink_table(frame, path, format)
+        sink_table(frame, path, format, metadata)
 
     def _keys(self, packing: Packing) -> list[pl.Expr]:
         """The keys of rows; nothing in them is null."""

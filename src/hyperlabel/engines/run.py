@@ -5,155 +5,114 @@ the rows in passes and then judges them where they are. A model that is fitted a
 """
 
 import copy
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from hyperlabel.added import Added, Answers
-from hyperlabel.classes import (
-    MOST_INFERRED,
-    Classes,
-    are_numbers,
-    find_classes,
-    missing_classes,
-    show_some,
-    state_classes,
-)
+from hyperlabel.columns import VoteColumns
 from hyperlabel.engines.base import CHUNK_ROWS, AnswerTable, Engine
-from hyperlabel.engines.columns import Encoder, read_columns
-from hyperlabel.engines.counting import collect_gold, count_patterns
-from hyperlabel.engines.packing import KeyIndex, Packing, RowKeys
-from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.engines.columns import Encoder
+from hyperlabel.engines.counting import Counted, collect_gold, count_patterns
+from hyperlabel.engines.packing import KeyIndex, RowKeys
+from hyperlabel.engines.reading import Job, Reading, read_rows
+from hyperlabel.errors import HyperlabelError, ParameterError, VotesError
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
 from hyperlabel.networks import Sums, add_sums
 from hyperlabel.patterns import Patterns
-from hyperlabel.read import lf_columns
-from hyperlabel.votes import match_lfs
-
-MOST_PATTERNS = 1 << 22
-"""Patterns that are counted and joined back; beyond, the model reads the rows in passes."""
-
-_ESTIMATE_ERROR = 1.05  # estimates of the number of patterns may be so much too low
+from hyperlabel.tables import Format, reason_of, write_whole
 
 
-@dataclass(frozen=True)
-class Job:
-    """What is asked of an engine.
+@dataclass(frozen=True, eq=False)
+class Work:
+    """Rows that are labeled where they are; each step is done when it is asked for, once.
 
     Attributes:
-        model: The label model; it stays as it is.
-        lfs: Columns that are LFs, as names or patterns; None for those that the model was fitted on, or else for all
-            but those with another meaning.
-        n_classes: Number of classes; None to infer it.
-        classes: The classes; None to infer them.
-        gold: The column with known classes, if there is one.
-        probabilities: Whether to add the probabilities of all classes.
-        metric: What the labels are to be good at.
-        max_patterns: Patterns that are counted and joined back.
+        engine: The rows.
+        job: What is asked.
     """
 
-    model: LabelModel
-    lfs: Sequence[str] | None = None
-    n_classes: int | None = None
-    classes: Sequence[Hashable] | None = None
-    gold: str | None = None
-    probabilities: bool = False
-    metric: Metric = "accuracy"
-    max_patterns: int = MOST_PATTERNS
+    engine: Engine
+    job: Job
+
+    @property
+    def columns(self) -> VoteColumns:
+        """What was taken from the table, and what is to be said about it."""
+        return self._reading.columns
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self._reading.n_rows
+
+    @cached_property
+    def model(self) -> LabelModel:
+        """The model of the job if it is fitted, else a copy that has read the rows."""
+        if self.job.model.is_fitted:
+            return self.job.model
+        if not self.n_rows:
+            raise VotesError(
+                f"votes has {len(self.engine.kinds())} columns and 0 rows; expected at least one LF and one item"
+            )
+        with self._failing():
+            if self._counted is not None:
+                return copy.copy(self.job.model).fit_patterns(self._counted.patterns, self._counted.gold)
+            return _fit_passes(self.engine, self._reading, self.job)
+
+    @cached_property
+    def frame(self) -> Any:
+        """The rows with the columns that labeling adds, in the engine's kind of frame."""
+        encoder = self._reading.encoder
+        added = Added(encoder.classes, self.job.probabilities)
+        if not self.n_rows:
+            return self.engine.apply(encoder.packing, _no_answers(added), added)
+        if self.job.model.is_fitted:  # refuses other LFs, or labels that it cannot give
+            self.job.model.label_patterns(encoder.no_items, self.job.metric)
+        with self._failing():
+            if self._counted is not None:
+                return self.engine.join(encoder.packing, self._answer(self._counted, added), added)
+            return self.engine.apply(encoder.packing, RowAnswerer(self.model, encoder, added, self.job.metric), added)
+
+    def write(self, target: Path, metadata: Mapping[str, str]) -> None:
+        """Write the labeled rows, whole or not at all, with metadata where the format has room for them."""
+        frame, engine, format = self.frame, self.engine, Format.of_name(target.name)
+        assert format is not None  # others were refused
+        write_whole(target, lambda part: engine.write(frame, part, format, metadata), engine.failures)
+
+    @cached_property
+    def _reading(self) -> Reading:
+        with self._failing():
+            return read_rows(self.engine, self.job)
+
+    @cached_property
+    def _counted(self) -> Counted | None:
+        reading = self._reading
+        return None if reading.counted is None else count_patterns(*reading.counted, reading.encoder)
+
+    def _answer(self, counted: Counted, added: Added) -> AnswerTable:
+        labels = self.model.label_patterns(counted.patterns, self.job.metric).take(counted.index)
+        if counted.known is not None:
+            labels = labels.with_gold(counted.known)
+        space = self._reading.encoder.packing.space
+        return AnswerTable(counted.keys, added.answer(labels), KeyIndex(counted.keys, space))
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        """Turn what the engine raises into one error."""
+        try:
+            yield
+        except self.engine.failures as error:
+            raise HyperlabelError(f"engine {self.engine.name} failed: {reason_of(error)}") from error
 
 
-def label_rows(engine: Engine, job: Job) -> Any:
-    """The rows of an engine with the columns that labeling adds, in the engine's kind of frame."""
-    encoder = _read(engine, job)
-    if job.model.is_fitted:
-        job.model.label_patterns(encoder.no_items, job.metric)  # refuses other LFs, or labels that it cannot give
-    added = Added(encoder.classes, job.probabilities)
-    patterns = _estimate(engine, encoder.packing, job.max_patterns)
-    if patterns <= job.max_patterns:
-        return engine.join(encoder.packing, _answer_patterns(engine, encoder, added, job), added)
-    model = job.model if job.model.is_fitted else _fit_passes(engine, encoder, job, patterns)
-    return engine.apply(encoder.packing, RowAnswerer(model, encoder, added, job.metric), added)
-
-
-# What the columns mean.
-
-
-def _read(engine: Engine, job: Job) -> Encoder:
-    """Look at the columns of votes and of gold, and find the classes."""
-    present = list(engine.kinds())
-    if job.gold is not None and job.gold not in present:
-        raise VotesError(f"gold is '{job.gold}'; expected a column of votes: {', '.join(present)}")
-    names = _find_lfs(present, job)
-    n_classes, classes = _state_classes(job)
-    columns = read_columns(
-        engine,
-        names if job.gold is None else [*names, job.gold],
-        max(MOST_INFERRED, n_classes or 0, len(classes or ())),
-        numbered=classes is None or are_numbers(tuple(classes)),
-    )
-    lfs, gold = columns[: len(names)], None if job.gold is None else columns[-1]
-    known, stated = find_classes([each.column for each in lfs], n_classes, classes)
-    if gold is not None and not stated:
-        known += missing_classes(gold.column, known)
-    return Encoder.of(lfs, gold, known)
-
-
-def _find_lfs(present: list[str], job: Job) -> list[str]:
-    """The columns that are LFs, in the order that the model knows where it knows their names."""
-    fitted = job.model.lf_names_ if job.model.is_fitted else None
-    if fitted is not None and job.lfs is None:
-        chosen = [name for name in present if name in fitted]
-    else:
-        chosen = lf_columns(present, job.lfs)
-    chosen = [name for name in chosen if name != job.gold]
-    if fitted is not None:
-        return [chosen[j] for j in match_lfs(chosen, fitted)]
-    if not chosen:
-        raise VotesError("votes has no LF column but that of gold; name the LFs with lfs")
-    return chosen
-
-
-def _state_classes(job: Job) -> tuple[int | None, Sequence[Hashable] | None]:
-    """The number of classes, or the classes, as the fitted model knows them, or as the caller or the model states."""
-    if not job.model.is_fitted:
-        if job.n_classes is not None or job.classes is not None:
-            return job.n_classes, job.classes
-        return job.model.n_classes, job.model.classes
-    learned: Classes = tuple(job.model.classes_.tolist())
-    stated = state_classes(job.n_classes, job.classes)
-    if (job.classes is not None and stated != learned) or job.n_classes not in (None, len(learned)):
-        asked = f"n_classes is {job.n_classes}" if job.classes is None else f"classes is [{show_some(stated or ())}]"
-        raise ParameterError(f"{asked}, but the model was fitted with {show_some(learned)}; leave it out, or fit again")
-    return None, learned
-
-
-def _estimate(engine: Engine, packing: Packing, most: int) -> int:
-    """At most about how many keys rows have; the rows are looked at only if they could have more than `most`."""
-    if packing.space <= most:
-        return packing.space
-    n = engine.n_rows()
-    return n if n <= most else min(n, int(_ESTIMATE_ERROR * engine.estimate(packing)))
-
-
-# Patterns that are counted.
-
-
-def _answer_patterns(engine: Engine, encoder: Encoder, added: Added, job: Job) -> AnswerTable:
-    """Count patterns, judge them, by a model that is fitted on them if it was not before."""
-    counted = count_patterns(engine, encoder)
-    if counted is None:
-        raise VotesError(f"votes has {encoder.n_lfs} LF columns and 0 rows; expected at least one LF and one item")
-    model = job.model
-    if not model.is_fitted:
-        model = copy.copy(model).fit_patterns(counted.patterns, counted.gold)
-    labels = model.label_patterns(counted.patterns, job.metric).take(counted.index)
-    if counted.known is not None:
-        labels = labels.with_gold(counted.known)
-    return AnswerTable(counted.keys, added.answer(labels), KeyIndex(counted.keys, encoder.packing.space))
+def _no_answers(added: Added) -> Callable[[RowKeys], Answers]:
+    return lambda keys: added.nothing
 
 
 # Rows whose patterns are too many.
@@ -180,14 +139,15 @@ class RowAnswerer:
         return self.added.answer(labels if gold is None else labels.with_gold(gold))
 
 
-def _fit_passes(engine: Engine, encoder: Encoder, job: Job, patterns: int) -> LabelModel:
+def _fit_passes(engine: Engine, reading: Reading, job: Job) -> LabelModel:
     """A copy of the model that has read the rows in passes."""
     if not job.model.reads_in_passes:
         raise ParameterError(
-            f"votes has about {patterns:,} patterns, and {job.model!r} learns from patterns in memory; expected at "
-            f"most {job.max_patterns:,}. Name fewer LFs, fit the model on a sample of the rows first, or raise "
-            "max_patterns"
+            f"votes has about {reading.n_patterns:,} patterns, and {job.model!r} learns from patterns in memory; "
+            f"expected at most {job.max_patterns:,}. Name fewer LFs, fit the model on a sample of the rows first, or "
+            "raise max_patterns"
         )
+    encoder = reading.encoder
     gold = collect_gold(engine, encoder)
     return copy.copy(job.model).fit_passes(partial(_reduce_rows, engine, encoder), encoder.no_items, gold, job.metric)
 

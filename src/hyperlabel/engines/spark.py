@@ -3,7 +3,7 @@
 import operator
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any, ClassVar
@@ -34,6 +34,7 @@ _LOCAL = [
     ("spark.master", "local[*]"),
     ("spark.driver.host", "127.0.0.1"),
     ("spark.driver.bindAddress", "127.0.0.1"),
+    ("spark.sql.caseSensitive", "true"),
     ("spark.sql.shuffle.partitions", "8"),
     ("spark.ui.enabled", "false"),
     ("spark.ui.showConsoleProgress", "false"),
@@ -56,7 +57,7 @@ class SparkEngine:
         self.types = {field.name: field.dataType for field in frame.schema.fields}
 
     @classmethod
-    def open(cls, files: Sequence[Path]) -> "SparkEngine":
+    def open(cls, files: Sequence[Path], names: Sequence[str]) -> "SparkEngine":
         """Rows of parquet files, in the session that is there or a local one."""
         return cls(_session().read.parquet(*(file.resolve().as_uri() for file in files)))
 
@@ -66,7 +67,7 @@ class SparkEngine:
 
     def ranges(self, columns: Sequence[str]) -> list[tuple[int, int]]:
         """One pass over the columns; -1, -1 for an empty one."""
-        ends = [end(F.coalesce(_column(c).cast("long"), F.lit(-1))) for c in columns for end in (F.min, F.max)]
+        ends = [end(_column(c).cast("long")) for c in columns for end in (F.min, F.max)]
         found = [-1 if value is None else value for value in self.frame.agg(*ends).first()]
         return list(zip(found[::2], found[1::2], strict=True))
 
@@ -75,7 +76,16 @@ class SparkEngine:
         values = self.frame.select(self._plain(column).alias("value")).dropna().distinct().limit(most + 1)
         return [value for (value,) in values.collect()]
 
-    def first_row(self, column: str, value: Any) -> int | None:
+    def nulls(self, columns: Sequence[str]) -> list[int]:
+        """One pass over the columns."""
+        return list(self.frame.agg(*(F.count_if(_column(name).isNull()) for name in columns)).first())
+
+    def head(self, columns: Sequence[str], n: int) -> dict[str, list[Any]]:
+        """The values of some rows."""
+        rows = self.frame.select(*map(self._plain, columns)).limit(n).collect()
+        return {name: [row[j] for row in rows] for j, name in enumerate(columns)}
+
+    def first_row(self, column: str, values: Sequence[Any]) -> tuple[int, Any] | None:
         """Unknown: rows have no order."""
         return None
 
@@ -134,7 +144,7 @@ class SparkEngine:
         kept = [_column(name) for name in answered.columns[:-1]]
         return answered.select(*kept, *(F.col(KEY)[name].alias(name) for name in added.names))
 
-    def write(self, frame: Any, path: Path, format: Format) -> None:
+    def write(self, frame: Any, path: Path, format: Format, metadata: Mapping[str, str]) -> None:
         """To a folder of parquet files."""
         frame.write.parquet(path.resolve().as_uri())
 

@@ -2,15 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.classes import ABSTAIN
-from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64, hash_rows, mix_bits, over_classes
 from hyperlabel.patterns import Patterns
+from hyperlabel.stated import check_choice, check_number
 
 TieBreak = Literal["first", "abstain", "random"]
 
@@ -22,8 +22,7 @@ _LEAST_ITEMS = 1e-12  # so that a class that nobody has can be divided by
 
 def check_tie_break(tie_break: str) -> None:
     """Refuse what is not a way to break ties."""
-    if tie_break not in get_args(TieBreak):
-        raise ParameterError(f"tie_break is {tie_break!r}; expected 'first', 'abstain' or 'random'")
+    check_choice(tie_break, "tie_break", get_args(TieBreak))
 
 
 def decide(probabilities: Float64, patterns: Patterns, tie_break: TieBreak, seed: int) -> NDArray[np.intp]:
@@ -37,6 +36,7 @@ def decide(probabilities: Float64, patterns: Patterns, tie_break: TieBreak, seed
         seed: For random ties.
     """
     check_tie_break(tie_break)
+    check_number(seed, "seed", "a whole number", whole=True)
     tied = probabilities >= over_classes(np.maximum, probabilities)[:, None] - TIE
     best = _first(tied)
     if tie_break != "first":
@@ -65,6 +65,18 @@ def _draw(tied: NDArray[np.bool_], patterns: Patterns, seed: int) -> NDArray[np.
     return drawn
 
 
+class Counted(Protocol):
+    """Rows that stand for items, as patterns do."""
+
+    @property
+    def counts(self) -> NDArray[np.integer]:
+        """How many items each row stands for. (p,)."""
+
+    @property
+    def has_votes(self) -> NDArray[np.bool_]:
+        """Whether a row gets a label. (p,)."""
+
+
 @dataclass(frozen=True)
 class F1Rule:
     """What labels for F1 need to know of a set: found once, it decides any further item alone.
@@ -88,7 +100,7 @@ class F1Rule:
         gains -= self.f1 / self.items
         return gains
 
-    def decide(self, probabilities: Float64, patterns: Patterns) -> NDArray[np.intp]:
+    def decide(self, probabilities: Float64, patterns: Counted) -> NDArray[np.intp]:
         """The class of each pattern's label, -1 where nobody votes. (p, k) -> (p,).
 
         With two classes an item is called the second if that gains; with more it is called what gains most.
@@ -101,7 +113,7 @@ class F1Rule:
         gains = self.gains(probabilities)
         return np.asarray(gains[:, 0] >= 0 if probabilities.shape[1] == 2 else gains.argmax(1), np.intp)
 
-    def sums(self, probabilities: Float64, patterns: Patterns) -> tuple[Float64, Float64, Float64]:
+    def sums(self, probabilities: Float64, patterns: Counted) -> tuple[Float64, Float64, Float64]:
         """Items called each class, expected hits among them, and items expected of it: adds up over chunks. (c,)."""
         weight = (patterns.counts * patterns.has_votes).astype(np.float64)
         k, best = probabilities.shape[1], self._call(probabilities)

@@ -26,6 +26,8 @@ class Labels:
         classes: The classes.
         items: (n,) identifiers of the items, where there are some.
         origin: What the items were called where they came from.
+        source: (n,) where each label came from, such as `votes`, `text` or `gold`, None for no label; None altogether
+            where all come from votes.
 
     >>> labels = Labels(np.array([1, -1]), np.array([[0.2, 0.8], [0.5, 0.5]]), ("ham", "spam"))
     >>> labels.labels.tolist(), labels.confidence.tolist()
@@ -37,6 +39,7 @@ class Labels:
     classes: Classes
     items: NDArray[Any] | None = None
     origin: Origin = UNKNOWN
+    source: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.best)
@@ -44,8 +47,9 @@ class Labels:
     def __getitem__(self, key: Any) -> "Labels":
         """The labels of a slice, a mask or places."""
         places = check_places(key, len(self))
-        items = None if self.items is None else self.items[places]
-        return Labels(self.best[places], self.probabilities[places], self.classes, items, self.origin.take(places))
+        items, source = (None if held is None else held[places] for held in (self.items, self.source))
+        origin = self.origin.take(places)
+        return Labels(self.best[places], self.probabilities[places], self.classes, items, origin, source)
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -60,10 +64,13 @@ class Labels:
 
     def take(self, index: NDArray[np.integer], items: NDArray[Any] | None = None, origin: Origin = UNKNOWN) -> "Labels":
         """The labels of an index, for instance from patterns to the items that have them."""
-        return Labels(self.best.take(index), self.probabilities.take(index, axis=0), self.classes, items, origin)
+        source = None if self.source is None else self.source.take(index)
+        return Labels(
+            self.best.take(index), self.probabilities.take(index, axis=0), self.classes, items, origin, source
+        )
 
     def to_pandas(self) -> Any:
-        """A pandas frame with the index that came in: `label`, `confidence` and `p_<class>`.
+        """A pandas frame with the index that came in: `label`, `confidence`, `label_source` if known, `p_<class>`.
 
         Identifiers that came in a column are its first column.
 
@@ -97,12 +104,16 @@ class Labels:
 
     def _columns(self) -> dict[str, NDArray[Any]]:
         shares = {f"p_{c}": self.probabilities[:, i] for i, c in enumerate(self.classes)}
-        return {"label": self.labels, "confidence": self.confidence, **shares}
+        source = {} if self.source is None else {"label_source": self.source}
+        return {"label": self.labels, "confidence": self.confidence, **source, **shares}
 
     def with_gold(self, gold: NDArray[np.integer]) -> "Labels":
         """The same, with the gold class where it is known: its label, with probability 1. (n,) class numbers or -1."""
         known = np.flatnonzero(gold >= 0)
-        best, probabilities = self.best.copy(), self.probabilities.copy()
+        best, probabilities, source = self.best.copy(), self.probabilities.copy(), self.source
         best[known], probabilities[known] = gold[known], 0
         probabilities[known, gold[known]] = 1
-        return replace(self, best=best, probabilities=probabilities)
+        if source is not None:
+            source = source.copy()
+            source[known] = "gold"
+        return replace(self, best=best, probabilities=probabilities, source=source)

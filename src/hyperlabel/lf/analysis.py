@@ -5,12 +5,14 @@ of it is computed on patterns, so that only grouping takes longer when there are
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.classes import decode
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import Labels
@@ -22,6 +24,8 @@ from hyperlabel.lf.table import Table
 from hyperlabel.metrics import Metric, check_metric
 from hyperlabel.models import HyperLabelModel, LabelModel
 from hyperlabel.patterns import Patterns
+from hyperlabel.shown import show_some
+from hyperlabel.sources import exact_array
 from hyperlabel.votes import Votes, to_votes
 
 DUPLICATE, NEAR_DUPLICATE, DEPENDENT = "duplicate", "near-duplicate", "dependent"
@@ -63,7 +67,8 @@ class LFAnalysis(VoteStatistics):
     ) -> None:
         self.metric = check_metric(metric)
         self._given: LabelModel = HyperLabelModel() if model is None else model
-        super().__init__(*_read(self._given, votes, truth))
+        patterns, self._judged = _read(self._given, votes, truth)
+        super().__init__(patterns, None if self._judged is None else patterns.count_labels(self._judged.truth))
         m = self.n_lfs
         own = self.patterns.lf_names or tuple(f"lf{j}" for j in range(m))
         self.lf_names = own if lfs is None else _check_names(lfs, m)
@@ -107,7 +112,8 @@ class LFAnalysis(VoteStatistics):
     def estimated_accuracy(self) -> Float64:
         """Share of each LF's votes that the model bears out; NaN for an LF that never votes. (m,).
 
-        An estimate of precision without truth. It is too high where an LF is often the only one to vote.
+        An estimate of precision without truth. It says little where an LF is often the only one to vote (`alone`),
+        since its vote is the label there.
         """
         right = sum_by_lf(self.patterns, self.posterior[self.patterns.row, self.patterns.vote])
         return share(right, self.votes)
@@ -199,7 +205,7 @@ class LFAnalysis(VoteStatistics):
 
         Returns:
             Columns: lf, polarity, votes, coverage, overlaps, conflicts; with truth correct, incorrect, precision;
-            estimated_accuracy, label_changes, probability_changes.
+            estimated_accuracy, alone, label_changes, probability_changes.
 
         >>> print(LFAnalysis([[0, 0, -1], [1, 0, -1], [1, 1, -1]]).summary()["polarity"])
         ['0, 1' '0, 1' '']
@@ -216,21 +222,74 @@ class LFAnalysis(VoteStatistics):
             columns |= {"correct": self.correct, "incorrect": self.incorrect, "precision": self.precision}
         left_out = self.leave_one_out()
         columns["estimated_accuracy"] = self.estimated_accuracy
+        columns["alone"] = self.alone
         columns["label_changes"] = left_out.label_changes
         columns["probability_changes"] = left_out.probability_changes
         return Table(columns)
 
+    def errors(self, lf: str, items: Sequence[Any] | None = None) -> Table:
+        """The items that an LF got wrong.
 
-def _read(model: LabelModel, votes: object, truth: object) -> tuple[Patterns, Counts | None]:
-    """Patterns in the classes and the order of LFs of the model, and the (p, k) true classes of their items."""
+        Args:
+            lf: The LF's name.
+            items: (n,) what to show of each item, such as its text.
+
+        Returns:
+            Columns: item, its identifier or else its place; vote, truth, label, the model's; and what `items` holds.
+
+        >>> analysis = LFAnalysis([[0, 1], [1, 1], [1, 0]], truth=[0, 0, 1], lfs=["links", "short"])
+        >>> print(analysis.errors("links", ["hello", "see www", "buy now"]))
+        item  vote  truth  label  text
+           1     1      0      1  see www
+        """
+        judged = self._judged
+        if judged is None:
+            raise ParameterError("errors needs the truth of the items; give it: LFAnalysis(votes, truth)")
+        if lf not in self.lf_names:
+            raise ParameterError(f"lf is {lf!r:.60}; expected one of the LFs {show_some(self.lf_names)}")
+        if items is not None and len(items) != self.n_items:
+            raise ParameterError(
+                f"items has {len(items)} entries, but there are {self.n_items} items; give one for each"
+            )
+        votes = self.patterns.expand(self._votes_of(self.lf_names.index(lf)))
+        wrong = np.flatnonzero((votes >= 0) & (judged.truth >= 0) & (votes != judged.truth))
+        columns: dict[str, NDArray[Any]] = {"item": wrong if judged.items is None else judged.items[wrong]}
+        numbers = {"vote": votes, "truth": judged.truth, "label": self.patterns.expand(self.labels)}
+        columns |= {name: decode(each[wrong], self.classes) for name, each in numbers.items()}
+        if items is not None:
+            values = items.tolist() if hasattr(items, "tolist") else list(items)
+            columns["text"] = exact_array([values[i] for i in wrong])
+        return Table(columns)
+
+    def _votes_of(self, j: int) -> NDArray[np.int64]:
+        """The class number that an LF votes for in each pattern, -1 for none. -> (p,)."""
+        votes, own = np.full(self.patterns.n_patterns, -1), self.patterns.lf == j
+        votes[self.patterns.row[own]] = self.patterns.vote[own]
+        return votes
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Items whose truth is known for some.
+
+    Attributes:
+        truth: (n,) class numbers, -1 for unknown.
+        items: (n,) identifiers; None where items are called by their place.
+    """
+
+    truth: NDArray[np.int64]
+    items: NDArray[Any] | None
+
+
+def _read(model: LabelModel, votes: object, truth: object) -> tuple[Patterns, Judged | None]:
+    """Patterns in the classes and the order of LFs of the model, and the true classes of their items."""
     if isinstance(votes, Patterns) or truth is None:
         if truth is not None:
             raise ParameterError("truth is given, but patterns know no items that it could belong to; give the votes")
         return model.read(votes), None
     read, known = _read_votes(model, votes).with_labels(truth, "truth")
     # Truth may add a class, which a model that is not fitted learns about; LFs are put in the model's order.
-    patterns = model.read(read)
-    return patterns, patterns.count_labels(known)
+    return model.read(read), Judged(known, read.items)
 
 
 def _read_votes(model: LabelModel, votes: object) -> Votes:

@@ -144,7 +144,7 @@ def keyword_lf(
         vote: The class it votes for.
         column: The column of the texts; a null abstains.
         name: Name of the LF; made of its words if not given.
-        ignore_case: Whether upper and lower case are the same.
+        ignore_case: Whether upper and lower case are the same; in `regex_lf` they are not, unless its flags say so.
         whole_words: Whether a word must stand alone: `check` is then not found in `checked`.
 
     >>> lf = keyword_lf(["check out", "subscribe"], "spam")
@@ -173,10 +173,11 @@ def regex_lf(
         vote: The class it votes for.
         column: The column of the texts; a null abstains.
         name: Name of the LF; made of the expression if not given.
-        flags: Flags for an expression given as a text, for instance `re.IGNORECASE`.
+        flags: Flags for an expression given as a text. Case counts, as everywhere in `re` and unlike in `keyword_lf`,
+            unless `re.IGNORECASE` is among them.
 
     >>> lf = regex_lf(r"https?://", "spam", name="link")
-    >>> lf({"text": "see http://x.org"}), lf({"text": "see below"}), lf({"text": None})
+    >>> lf({"text": "see http://x.org"}), lf({"text": "see HTTP://X.ORG"}), lf({"text": None})
     ('spam', -1, -1)
     """
     if not isinstance(pattern, str) and not (isinstance(pattern, re.Pattern) and isinstance(pattern.pattern, str)):

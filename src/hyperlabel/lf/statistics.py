@@ -62,6 +62,14 @@ class VoteStatistics:
         return sum_by_lf(self.patterns, self.overlapping[self.patterns.row]) / self.n_items
 
     @property
+    def alone(self) -> Float64:
+        """Share of each LF's votes that no other LF votes beside; NaN for an LF that never votes. (m,).
+
+        On these items its vote is the label, so that nothing tells whether it is right.
+        """
+        return share(sum_by_lf(self.patterns, ~self.overlapping[self.patterns.row]), self.votes)
+
+    @property
     def conflicts(self) -> Float64:
         """Share of the items on which each LF votes and at least one other votes for another class. (m,)."""
         return sum_by_lf(self.patterns, self.conflicting[self.patterns.row]) / self.n_items

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import require
+from hyperlabel.shown import html_table
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Table:
     """Columns of equal length, by name.
 
@@ -74,6 +75,14 @@ class Table:
             padded = [f"{c:{w}}" if t else f"{c:>{w}}" for c, w, t in zip(row, widths, texts, strict=True)]
             lines.append("  ".join(padded).rstrip())
         return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """The table as notebooks show it."""
+        return html_table(
+            list(self.columns), zip(*(map(_show, column) for column in self.columns.values()), strict=True)
+        )
 
 
 def _show(value: Any) -> str:

@@ -30,6 +30,7 @@ from hyperlabel.models.majority import count_classes
 from hyperlabel.models.packing import below, with_prefix
 from hyperlabel.models.random_forest import RandomForest, usable_gold
 from hyperlabel.patterns import Patterns
+from hyperlabel.stated import check_choice, check_number
 from hyperlabel.tensors import Arrays
 from hyperlabel.votes import Votes
 
@@ -77,7 +78,6 @@ class AMCL(LabelModel):
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
         require("scipy", extra="sklearn")
-        self._check_params()
         usable = usable_gold(self, patterns, gold)
         filled, known = _merge_filled(patterns, usable) if self.fill == "majority" else (patterns, usable)
         shares, hidden = _shares(filled, self.fill), _hidden(filled, known)
@@ -96,12 +96,14 @@ class AMCL(LabelModel):
             self._fall_back(patterns, usable, f"{size} coefficients are more than max_coefficients={limit}")
 
     def _check_params(self) -> None:
-        if self.fill not in ("majority", "uniform"):
-            raise ParameterError(f"fill is {self.fill!r}; expected 'majority' or 'uniform'")
-        if self.slack is not None and not self.slack >= 0:
-            raise ParameterError(f"slack is {self.slack!r}; expected 0 or more, or None for the formula")
-        if self.max_iter < 0:
-            raise ParameterError(f"max_iter is {self.max_iter!r}; expected 0 or more")
+        super()._check_params()
+        check_choice(self.fill, "fill", ("majority", "uniform"))
+        if self.slack is not None:
+            check_number(self.slack, "slack", "0 or more, or None for the formula", least=0)
+        check_number(self.max_iter, "max_iter", "a whole number, 0 or more", least=0, whole=True)
+        check_number(self.max_coefficients, "max_coefficients", "a whole number, 0 or more", least=0, whole=True)
+        if self.forest is not None and not isinstance(self.forest, RandomForest):
+            raise ParameterError(f"forest is {self.forest!r:.60}; expected a RandomForest, or None")
 
     def _fall_back(self, patterns: Patterns, gold: NDArray[np.int64], reason: str) -> None:
         params = {"seed": self.seed} if self.forest is None else self.forest.get_params()

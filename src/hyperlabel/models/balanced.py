@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64, softmax
 from hyperlabel.models.base import LabelModel
 from hyperlabel.models.majority import count_classes
 from hyperlabel.networks import Gold, Reduce, Sums
 from hyperlabel.patterns import Patterns
+from hyperlabel.stated import check_number
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -43,11 +43,9 @@ class BalancedVote(LabelModel):
     reads_in_passes = True
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
-        self._check_power()
         (self.class_votes_,) = _sum_votes(patterns)
 
     def _fit_passes(self, reduce: Reduce, shape: Patterns, gold: Gold | None) -> None:
-        self._check_power()
         (self.class_votes_,) = reduce(_sum_votes)
 
     def _probabilities(self, patterns: Patterns) -> Float64:
@@ -57,9 +55,9 @@ class BalancedVote(LabelModel):
         logits[~patterns.has_votes] = 0
         return softmax(logits)
 
-    def _check_power(self) -> None:
-        if not 0 <= self.power < np.inf:
-            raise ParameterError(f"power is {self.power!r}; expected a number from 0 (majority vote) on")
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_number(self.power, "power", "a number from 0 (majority vote) on", least=0)
 
 
 def _sum_votes(patterns: Patterns) -> Sums:

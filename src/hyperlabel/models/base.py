@@ -31,14 +31,16 @@ from hyperlabel.labels import (
     F1Rule,
     Labels,
     TieBreak,
+    check_tie_break,
     decide,
     explain_item,
     find_f1_rule,
     suggest_items,
 )
+from hyperlabel.memory import check_memory
 from hyperlabel.metrics import Metric, check_metric
 from hyperlabel.metrics import score as score_labels
-from hyperlabel.models.packing import below, pack_params, pack_seen, to_json, unpack_seen, with_prefix
+from hyperlabel.models.packing import below, pack_params, pack_seen, probe, to_json, unpack_seen, with_prefix
 from hyperlabel.models.seen import (
     Seen,
     check_gold_counts,
@@ -50,11 +52,12 @@ from hyperlabel.models.seen import (
 from hyperlabel.models.verdict import Verdict
 from hyperlabel.networks import Gold, Reduce
 from hyperlabel.patterns import Patterns, to_patterns
-from hyperlabel.stated import read_balance
+from hyperlabel.stated import check_number, read_balance
 from hyperlabel.tensors import Arrays, write_tensors
 from hyperlabel.votes import Votes, check_no_other_lf, to_votes
 
 SEEDS = 1 << 32  # that NumPy's generators take
+_ROUNDING = 1e-5  # by which rows of float32 may miss one
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -105,6 +108,15 @@ class LabelModel(ABC):
         """What each vote adds to each class's log-odds, (e, k); None for models that do not know it exactly."""
         return None
 
+    def _count_numbers(self, patterns: Patterns) -> int:
+        """About how many numbers are held at a time to learn from patterns, one per pattern and class left aside."""
+        return 0
+
+    def _check_params(self) -> None:
+        """Refuse parameters outside of what they may be."""
+        check_number(self.seed, "seed", "a whole number", whole=True)
+        check_tie_break(self.tie_break)
+
     def _fit_passes(self, reduce: Reduce, shape: Patterns, gold: Gold | None) -> None:
         """Learn in passes over chunks, see `fit_passes`."""
         raise ParameterError(f"{self!r} needs all patterns in memory; use fit, or a model that reads in passes")
@@ -145,10 +157,12 @@ class LabelModel(ABC):
             metric: With `f1`, further passes find how items are labeled for F1.
         """
         check_metric(metric)
+        self._check_params()
         self._forget()
         (cast,) = reduce(vote_for)
         active = find_active(cast, None if gold is None else gold.counts, self._balance_of(shape.classes))
         seen = self._active = Seen(shape.classes, active, shape.lf_names, shape.n_lfs)
+        self._check_memory(seen.restrict(shape), 0)
         inner = None if gold is None else keep_gold(seen.restrict(gold.patterns), gold.counts[:, active])
         self._fit_passes(partial(reduce_restricted, reduce, seen), seen.restrict(shape), inner)
         kept = None if gold is None or self.learns_from_gold else keep_gold(gold.patterns, gold.counts)
@@ -181,11 +195,13 @@ class LabelModel(ABC):
 
     def _learn(self, patterns: Patterns, gold: NDArray[np.int64] | None, *, for_f1: bool) -> Float64:
         """Learn from patterns, and on request how items are labeled for F1. -> the patterns' (p, k) probabilities."""
+        self._check_params()
         self._forget()
         (cast,) = vote_for(patterns)
         active = find_active(cast, gold, self._balance_of(patterns.classes))
         seen = self._active = Seen(patterns.classes, active, patterns.lf_names, patterns.n_lfs)
         inner = seen.restrict(patterns)
+        self._check_memory(inner, patterns.n_patterns * patterns.n_classes)
         found = self._fit(inner, None if gold is None else gold[:, active])
         kept = None if gold is None or self.learns_from_gold else keep_gold(patterns, gold)
         self._seen = replace(seen, gold=kept, n_gold=0 if gold is None else int(gold.sum()))
@@ -194,6 +210,15 @@ class LabelModel(ABC):
             rule = find_f1_rule(lambda rule: rule.sums(probabilities, patterns), patterns.n_classes)
             self._seen = replace(self._seen, f1=rule)
         return probabilities
+
+    def _check_memory(self, patterns: Patterns, others: int) -> None:
+        """Refuse to learn what does not fit into memory."""
+        check_memory(
+            self._count_numbers(patterns) + others,
+            f"{type(self).__name__} on {patterns.n_patterns:,} different rows, {patterns.n_lfs:,} LFs and "
+            f"{patterns.n_classes:,} classes",
+            "use majority vote ('mv'), or fewer classes",
+        )
 
     def _warn_unless_converged(self) -> None:
         if not self.converged_:
@@ -253,6 +278,11 @@ class LabelModel(ABC):
         """Probabilities of patterns, judged in the state of `fit`; uniform where nobody votes. -> (p, k)."""
         seen = self._fitted()
         seen.check(patterns, type(self).__name__)
+        check_memory(
+            patterns.n_patterns * patterns.n_classes,
+            f"{patterns.n_patterns:,} different rows of {patterns.n_classes:,} classes",
+            "label fewer rows at a time",
+        )
         return self._complete(self._judge(seen.restrict(patterns)), patterns)
 
     def contributions(self, patterns: Patterns) -> Float64 | None:
@@ -439,7 +469,7 @@ class LabelModel(ABC):
         """From the active classes to all, uniform where nobody votes, gold looked up. (p, c) -> (p, k)."""
         probabilities = self._seen.expand(probabilities, patterns)
         probabilities[~patterns.has_votes] = 1 / patterns.n_classes
-        return self._seen.add_gold(probabilities, patterns)
+        return _check_distributions(self._seen.add_gold(probabilities, patterns), type(self).__name__)
 
     def _to_labels(self, probabilities: Float64, patterns: Patterns, metric: Metric) -> Labels:
         check_metric(metric)
@@ -475,10 +505,16 @@ class LabelModel(ABC):
         return with_prefix(seen, "seen") | with_prefix(state, "state"), header
 
     def restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
-        """Take back what `to_arrays` gave, parameters left aside."""
+        """Take back what `to_arrays` gave, parameters left aside; a state that cannot judge is refused at once.
+
+        Raises:
+            ValueError: Or another error that wrong shapes, types and numbers lead to.
+        """
         if "seen" in header:
             self._from_state(below(arrays, "state"), header["learned"])
             self._seen = self._active = unpack_seen(below(arrays, "seen"), header["seen"])
+            with np.errstate(all="ignore"):
+                self.label_patterns(probe(self._seen), "accuracy" if self._seen.f1 is None else "f1")
 
     def _to_state(self) -> tuple[Arrays, dict[str, Any]]:
         """What was learned, the attributes that end in an underscore: arrays, and values that JSON knows."""
@@ -489,6 +525,8 @@ class LabelModel(ABC):
     def _from_state(self, arrays: Arrays, learned: dict[str, Any]) -> None:
         """The inverse of `_to_state`."""
         for name, value in (*arrays.items(), *learned.items()):
+            if not name.endswith("_") or name.startswith("_") or isinstance(getattr(type(self), name, None), property):
+                raise ValueError(f"{name!r:.60} is nothing that is learned")
             setattr(self, name, value)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -524,3 +562,17 @@ class LabelModel(ABC):
         params = self.get_params().items()
         changed = [f"{n}={v!r}" for n, v in params if repr(v) != repr(defaults[n].default)]
         return f"{type(self).__name__}({', '.join(changed)})"
+
+
+def _check_distributions(probabilities: Float64, model: str) -> Float64:
+    """Refuse what is no probability before it becomes a label: numbers that left their range while they were computed.
+
+    A sum over everything finds NaN, infinity and rows that do not add up to one; it costs next to nothing.
+    """
+    n = len(probabilities)
+    if n and (not abs(probabilities.sum() - n) <= _ROUNDING * n or probabilities.min() < 0):
+        raise ParameterError(
+            f"this {model} gives no probabilities for these votes: its numbers are out of range. If it comes from a "
+            "file, fit and save it again"
+        )
+    return probabilities

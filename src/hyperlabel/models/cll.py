@@ -27,6 +27,7 @@ from hyperlabel.models.base import LabelModel
 from hyperlabel.models.estimation.vote_sums import DENSE
 from hyperlabel.models.majority import vote_shares
 from hyperlabel.patterns import Patterns
+from hyperlabel.stated import check_choice, check_number
 
 _DAMPING = 1e-8  # added to AdaGrad's sums of squares, as in the authors' code
 
@@ -64,7 +65,6 @@ class CLL(LabelModel):
     tol: float = 1e-5
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> Float64:
-        self._check_params()
         start, member = np.full((patterns.n_patterns, patterns.n_classes), 0.5), None
         if self.start == "random":
             start, member = self._draw(patterns)
@@ -84,14 +84,11 @@ class CLL(LabelModel):
         return drawn, patterns.inverse
 
     def _check_params(self) -> None:
-        if not 0 <= self.error_bound <= 1:
-            raise ParameterError(f"error_bound is {self.error_bound!r}; expected an error rate from 0 to 1")
-        if self.start not in ("even", "random"):
-            raise ParameterError(f"start is {self.start!r}; expected 'even' or 'random'")
-        if self.max_iter < 1:
-            raise ParameterError(f"max_iter is {self.max_iter!r}; expected at least 1")
-        if not self.tol >= 0:
-            raise ParameterError(f"tol is {self.tol!r}; expected 0 or more")
+        super()._check_params()
+        check_number(self.error_bound, "error_bound", "an error rate from 0 to 1", least=0, most=1)
+        check_choice(self.start, "start", ("even", "random"))
+        check_number(self.max_iter, "max_iter", "a whole number, at least 1", least=1, whole=True)
+        check_number(self.tol, "tol", "0 or more", least=0)
 
     def _probabilities(self, patterns: Patterns) -> Float64:
         errors = _Errors(patterns, self.n_votes_)

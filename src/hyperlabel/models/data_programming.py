@@ -22,11 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64, softmax
 from hyperlabel.models.base import LabelModel
+from hyperlabel.models.estimation.assumptions import numbers_by_vote
 from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.patterns import Patterns
+from hyperlabel.stated import ABOVE_ZERO, check_number
 
 _START = 1.0
 _PULL = 0.1
@@ -66,7 +67,6 @@ class DataProgramming(LabelModel):
     tol: float = 1e-6
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
-        self._check_params()
         taken = patterns.counts if self.epochs is not None else patterns.counts * patterns.has_votes
         items = max(1, int(taken.sum()))
         end = np.inf if self.epochs is None else self.epochs * _TIME_PER_EPOCH * items
@@ -78,12 +78,14 @@ class DataProgramming(LabelModel):
         self.weights_[np.bincount(patterns.lf, minlength=patterns.n_lfs) == 0] = _START
 
     def _check_params(self) -> None:
-        if self.epochs is not None and self.epochs < 0:
-            raise ParameterError(f"epochs is {self.epochs!r}; expected 0 or more, or None to learn until weights rest")
-        if self.max_iter < 1:
-            raise ParameterError(f"max_iter is {self.max_iter!r}; expected at least 1")
-        if not self.tol > 0:
-            raise ParameterError(f"tol is {self.tol!r}; expected more than 0")
+        super()._check_params()
+        if self.epochs is not None:
+            check_number(self.epochs, "epochs", "0 or more, or None to learn until weights rest", least=0)
+        check_number(self.max_iter, "max_iter", "a whole number, at least 1", least=1, whole=True)
+        check_number(self.tol, "tol", "more than 0", least=ABOVE_ZERO)
+
+    def _count_numbers(self, patterns: Patterns) -> int:
+        return 4 * numbers_by_vote(patterns)
 
     def _probabilities(self, patterns: Patterns) -> Float64:
         signs = np.where(np.eye(patterns.n_classes, dtype=bool), 1.0, -1.0)

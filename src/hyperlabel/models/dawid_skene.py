@@ -28,12 +28,16 @@ from numpy.typing import NDArray
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64, softmax
 from hyperlabel.models.base import LabelModel
-from hyperlabel.models.estimation.assumptions import accurate_votes
+from hyperlabel.models.estimation.assumptions import accurate_votes, numbers_by_vote
 from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.models.majority import vote_shares
 from hyperlabel.patterns import Patterns
+from hyperlabel.stated import check_choice, check_number
 
 Abstain = Literal["one-sided", "ignore", "outcome"]
+
+MOST_CONFUSIONS = 1 << 25
+"""Numbers in all confusion matrices; more would take minutes to learn."""
 
 _TINY = np.finfo(np.float64).tiny
 _LOG_ZERO = -1e4  # can be added and subtracted, and is the logarithm of a number that rounds to exactly 0
@@ -77,7 +81,6 @@ class ConfusionModel(LabelModel):
         """
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
-        self._check_params()
         balance, k = self._stated_balance(), patterns.n_classes
         sums, (free, known) = VoteSums(patterns), self._split_items(patterns, gold)
         taken, weight = sums.counts * (free[:, 0] + known.sum(1)), sums.counts[:, None] * free / 2
@@ -102,12 +105,10 @@ class ConfusionModel(LabelModel):
         self.confusion_ = np.ascontiguousarray(voting.transpose(0, 2, 1))
 
     def _check_params(self) -> None:
-        if self.abstain not in ("one-sided", "ignore", "outcome"):
-            raise ParameterError(f"abstain is {self.abstain!r}; expected 'one-sided', 'ignore' or 'outcome'")
-        if self.max_iter < 1:
-            raise ParameterError(f"max_iter is {self.max_iter!r}; expected at least 1")
-        if not self.tol >= 0:
-            raise ParameterError(f"tol is {self.tol!r}; expected 0 or more")
+        super()._check_params()
+        check_choice(self.abstain, "abstain", ("one-sided", "ignore", "outcome"))
+        check_number(self.max_iter, "max_iter", "a whole number, at least 1", least=1, whole=True)
+        check_number(self.tol, "tol", "0 or more", least=0)
 
     def _learns_from_empty(self) -> bool:
         """Whether items on which every LF abstains take part in learning."""
@@ -137,6 +138,16 @@ class ConfusionModel(LabelModel):
         coverage = np.where(self.abstain_is_outcome_, voted / max(items, 1), 1)
         outcome = self.abstain_is_outcome_[:, None].astype(np.float64)
         return _Abstentions(outcome if outcome.any() else None, coverage[:, None, None])
+
+    def _count_numbers(self, patterns: Patterns) -> int:
+        numbers = numbers_by_vote(patterns)
+        if numbers > MOST_CONFUSIONS:
+            raise ParameterError(
+                f"votes has {patterns.n_lfs:,} LFs and {patterns.n_classes:,} classes; {type(self).__name__} learns "
+                f"{numbers:,} numbers from them, one per LF, vote and class, and takes at most {MOST_CONFUSIONS:,}. "
+                "Use 'hlm2' or 'mv', or fewer classes"
+            )
+        return 8 * numbers
 
     def _probabilities(self, patterns: Patterns) -> Float64:
         abstaining = np.where(self.abstain_is_outcome_[:, None], np.maximum(1 - self.confusion_.sum(2), 0), 1)
@@ -168,8 +179,7 @@ class DawidSkene(ConfusionModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if not 0 <= self.smoothing < np.inf:
-            raise ParameterError(f"smoothing is {self.smoothing!r}; expected a number of items from 0 on")
+        check_number(self.smoothing, "smoothing", "a number of items from 0 on", least=0)
 
     def _learns_from_empty(self) -> bool:
         return self.learn_from_empty

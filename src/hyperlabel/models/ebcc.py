@@ -28,9 +28,11 @@ from numpy.typing import NDArray
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.kernels import Float64, find_first, hash_rows, softmax
 from hyperlabel.models.base import SEEDS, LabelModel
+from hyperlabel.models.estimation.assumptions import numbers_by_vote
 from hyperlabel.models.estimation.vote_sums import DENSE, VoteSums
 from hyperlabel.models.majority import vote_shares
 from hyperlabel.patterns import Patterns
+from hyperlabel.stated import check_choice, check_number
 
 _SUBTYPE_PRIOR = 0.1  # of all subtypes of a class together
 _RIGHT_PRIOR, _WRONG_PRIOR = 4.0, 1.0
@@ -75,7 +77,6 @@ class EBCC(LabelModel):
     tol: float = 1e-3
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
-        self._check_params()
         require("scipy", extra="sklearn")
         inference = _Inference(patterns, self._expect_sizes(patterns), self.subtypes)
         draw = _draw_by_patterns if self.draw == "patterns" else _draw_by_items
@@ -91,13 +92,11 @@ class EBCC(LabelModel):
         self._keep(inference, best.posterior)
 
     def _check_params(self) -> None:
+        super()._check_params()
         for name in ("subtypes", "restarts", "max_iter"):
-            if getattr(self, name) < 1:
-                raise ParameterError(f"{name} is {getattr(self, name)!r}; expected at least 1")
-        if self.draw not in ("patterns", "items"):
-            raise ParameterError(f"draw is {self.draw!r}; expected 'patterns' or 'items'")
-        if not self.tol >= 0:
-            raise ParameterError(f"tol is {self.tol!r}; expected 0 or more")
+            check_number(getattr(self, name), name, "a whole number, at least 1", least=1, whole=True)
+        check_choice(self.draw, "draw", ("patterns", "items"))
+        check_number(self.tol, "tol", "0 or more", least=0)
 
     def _expect_sizes(self, patterns: Patterns) -> Float64:
         """Number of items of each class that is expected beforehand. -> (k,)."""
@@ -114,6 +113,9 @@ class EBCC(LabelModel):
         self.confusion_ = np.ascontiguousarray(np.einsum("jvcg,cg->jcv", by_subtype, self.subtype_shares_))
         self.evidence_ = _expected_log(votes, 1).reshape(*votes.shape[:2], -1)
         self.prior_ = posterior.expected_log_balance()
+
+    def _count_numbers(self, patterns: Patterns) -> int:
+        return self.subtypes * numbers_by_vote(patterns)
 
     def _probabilities(self, patterns: Patterns) -> Float64:
         joint = softmax(self.prior_ + VoteSums(patterns).add_evidence(self.evidence_))

@@ -30,10 +30,11 @@ from numpy.typing import NDArray
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64, softmax
 from hyperlabel.models.base import LabelModel
-from hyperlabel.models.estimation.assumptions import PRIOR_ACCURACY
+from hyperlabel.models.estimation.assumptions import PRIOR_ACCURACY, numbers_by_vote
 from hyperlabel.models.estimation.overlaps import sum_products
 from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.patterns import Patterns
+from hyperlabel.stated import check_choice
 
 Triplets = Literal["overlapping", "all"]
 
@@ -72,8 +73,6 @@ class FlyingSquid(LabelModel):
     triplets: Triplets = "overlapping"
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
-        if self.triplets not in ("overlapping", "all"):
-            raise ParameterError(f"triplets is {self.triplets!r}; expected 'overlapping' or 'all'")
         _check_lfs(patterns)
         stated = self._stated_balance()
         self.class_balance_ = np.full(patterns.n_classes, 0.5) if stated is None else stated
@@ -86,6 +85,13 @@ class FlyingSquid(LabelModel):
             self.accuracies_ = _solve_overlapping_triplets(patterns)
             weight = _log_odds(self.accuracies_)
             self.prior_, self.evidence_ = log_odds, _by_vote(weight, -weight)
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        check_choice(self.triplets, "triplets", ("overlapping", "all"))
+
+    def _count_numbers(self, patterns: Patterns) -> int:
+        return numbers_by_vote(patterns)
 
     def _probabilities(self, patterns: Patterns) -> Float64:
         logits = self.prior_ + VoteSums(patterns).add_evidence(self.evidence_)

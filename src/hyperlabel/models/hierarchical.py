@@ -14,9 +14,10 @@ from typing import Literal
 
 import numpy as np
 
-from hyperlabel.errors import ParameterError, require
+from hyperlabel.errors import require
 from hyperlabel.kernels import Float64
 from hyperlabel.models.dawid_skene import ConfusionModel
+from hyperlabel.stated import ABOVE_ZERO, check_number
 
 _POPULATION_ITEMS = 2.0  # that draw the population's rows to the accuracy expected of any LF
 _WEIGHTS = 2.0 ** np.arange(-4, 11)
@@ -49,10 +50,10 @@ class HierarchicalDawidSkene(ConfusionModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.smoothing == "learned":
+        if isinstance(self.smoothing, str) and self.smoothing == "learned":
             require("scipy", extra="sklearn")
-        elif isinstance(self.smoothing, str) or not 0 < self.smoothing < np.inf:
-            raise ParameterError(f"smoothing is {self.smoothing!r}; expected a number of items above 0, or 'learned'")
+        else:
+            check_number(self.smoothing, "smoothing", "a number of items above 0, or 'learned'", least=ABOVE_ZERO)
 
     def _imagine(self, votes: Float64, accurate: Float64) -> tuple[float, Float64]:
         population = votes.sum(0) + _POPULATION_ITEMS * accurate

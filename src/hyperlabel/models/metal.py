@@ -25,13 +25,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.errors import ParameterError, require
+from hyperlabel.errors import require
 from hyperlabel.kernels import Float64, softmax
 from hyperlabel.models.base import LabelModel
 from hyperlabel.models.estimation.assumptions import PRIOR_ACCURACY, accurate_votes
 from hyperlabel.models.estimation.overlaps import sum_products
 from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.patterns import Patterns
+from hyperlabel.stated import ABOVE_ZERO, check_number
 
 _SGD_LR, _SGD_MOMENTUM = 0.01, 0.9
 _SMALLEST_LIFT = 0.01  # of a vote's probability under a class, relative to its share of the items
@@ -78,21 +79,18 @@ class MeTaL(LabelModel):
     tol: float = 1e-6
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
-        self._check_params()
         k, stated = patterns.n_classes, self._stated_balance()
         self.class_balance_ = np.full(k, 1 / k) if stated is None else stated
         mu = self._minimize(patterns) if self.sgd_steps is None else self._descend(patterns, self.sgd_steps)
         self.confusion_ = np.ascontiguousarray(mu.transpose(0, 2, 1))
 
     def _check_params(self) -> None:
-        if not 0 <= self.prior_weight < np.inf:
-            raise ParameterError(f"prior_weight is {self.prior_weight!r}; expected a number from 0 on")
-        if self.sgd_steps is not None and self.sgd_steps < 0:
-            raise ParameterError(f"sgd_steps is {self.sgd_steps!r}; expected 0 or more, or None")
-        if self.max_iter < 1:
-            raise ParameterError(f"max_iter is {self.max_iter!r}; expected at least 1")
-        if not self.tol > 0:
-            raise ParameterError(f"tol is {self.tol!r}; expected more than 0")
+        super()._check_params()
+        check_number(self.prior_weight, "prior_weight", "a number from 0 on", least=0)
+        if self.sgd_steps is not None:
+            check_number(self.sgd_steps, "sgd_steps", "a whole number, 0 or more, or None", least=0, whole=True)
+        check_number(self.max_iter, "max_iter", "a whole number, at least 1", least=1, whole=True)
+        check_number(self.tol, "tol", "more than 0", least=ABOVE_ZERO)
 
     def _minimize(self, patterns: Patterns) -> Float64:
         """Vote probabilities that minimize the loss with its prior. -> (m, k, k), [lf, vote, class]."""
@@ -130,6 +128,9 @@ class MeTaL(LabelModel):
         silent = loss.overlaps.share.sum(1)[:, None, None] == 0
         self.evidence_ = np.where(silent, np.log(self._usual_lift()), np.log(mu))
         return mu
+
+    def _count_numbers(self, patterns: Patterns) -> int:
+        return 4 * (patterns.n_lfs * patterns.n_classes) ** 2  # overlaps of every two nodes
 
     def _probabilities(self, patterns: Patterns) -> Float64:
         prior = np.log(np.maximum(self.class_balance_, _TINY))

@@ -29,10 +29,11 @@ from numpy.typing import NDArray
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64, softmax
 from hyperlabel.models.base import LabelModel
-from hyperlabel.models.estimation.assumptions import PRIOR_ACCURACY, accurate_votes
+from hyperlabel.models.estimation.assumptions import PRIOR_ACCURACY, accurate_votes, numbers_by_vote
 from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.optimize import Adam
 from hyperlabel.patterns import Patterns
+from hyperlabel.stated import check_number
 
 _ONE_SIDED_SMOOTHING = 1.0  # imagined votes of a one-sided LF, for each of its own
 _HIGHEST_RATE = 0.99  # of voting, so that abstaining is never impossible
@@ -78,7 +79,6 @@ class NPLM(LabelModel):
     tol: float = 1e-5
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
-        self._check_params()
         balance = self._stated_balance()
         if self.batch_size is None:
             learned = self._maximize(patterns, balance)
@@ -88,14 +88,12 @@ class NPLM(LabelModel):
         self.prior_, self.evidence_ = learned.prior, learned.evidence
 
     def _check_params(self) -> None:
-        if not 0 <= self.smoothing < np.inf:
-            raise ParameterError(f"smoothing is {self.smoothing!r}; expected a number from 0 on")
-        if self.batch_size is not None and self.batch_size < 1:
-            raise ParameterError(f"batch_size is {self.batch_size!r}; expected at least 1, or None for EM on all items")
-        if self.max_iter < 1:
-            raise ParameterError(f"max_iter is {self.max_iter!r}; expected at least 1")
-        if not self.tol >= 0:
-            raise ParameterError(f"tol is {self.tol!r}; expected 0 or more")
+        super()._check_params()
+        check_number(self.smoothing, "smoothing", "a number from 0 on", least=0)
+        if self.batch_size is not None:
+            check_number(self.batch_size, "batch_size", "at least 1, or None for EM on all items", least=1, whole=True)
+        check_number(self.max_iter, "max_iter", "a whole number, at least 1", least=1, whole=True)
+        check_number(self.tol, "tol", "0 or more", least=0)
 
     def _maximize(self, patterns: Patterns, balance: Float64 | None) -> "_Learned":
         """Learn by EM, from the probabilities that votes with accuracy 0.7 imply."""
@@ -144,6 +142,9 @@ class NPLM(LabelModel):
         order = np.arange(patterns.n_items)
         np.random.RandomState(self._seed).shuffle(order)
         return patterns.inverse[order]
+
+    def _count_numbers(self, patterns: Patterns) -> int:
+        return 4 * numbers_by_vote(patterns)
 
     def _probabilities(self, patterns: Patterns) -> Float64:
         return softmax(self.prior_ + VoteSums(patterns).add_evidence(self.evidence_))

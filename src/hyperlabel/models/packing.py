@@ -1,13 +1,16 @@
 """What a file of a label model holds: its parameters, and the frame of what it learned, as arrays and JSON."""
 
 import inspect
+import operator
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from hyperlabel.classes import state_classes
 from hyperlabel.errors import WeightsError
 from hyperlabel.labels import F1Rule
 from hyperlabel.models.seen import Seen
@@ -17,7 +20,8 @@ from hyperlabel.rows import Rows
 from hyperlabel.stated import by_name
 from hyperlabel.tensors import Arrays, plain_classes
 
-_GOLD = ("starts", "lf", "vote")
+_MOST_LFS = 1 << 31
+_PROBED = 1000  # LFs at each end
 
 
 def pack_params(model: Any) -> dict[str, Any]:
@@ -61,25 +65,61 @@ def pack_seen(seen: Seen) -> tuple[Arrays, dict[str, Any]]:
     if seen.f1 is not None:
         arrays |= {"f1": seen.f1.f1, "f1_items": seen.f1.items}
     if seen.gold is not None:
-        arrays |= {f"gold.{name}": getattr(seen.gold.patterns, name) for name in _GOLD}
-        arrays["gold.counts"] = seen.gold.counts
+        arrays |= seen.gold.to_arrays()
     names = None if seen.lf_names is None else list(seen.lf_names)
     header = {"classes": plain_classes(seen.classes), "lf_names": names, "n_lfs": seen.n_lfs, "n_gold": seen.n_gold}
     return arrays, header
 
 
 def unpack_seen(arrays: Arrays, header: dict[str, Any]) -> Seen:
-    """The inverse of `pack_seen`."""
-    names, classes = header["lf_names"], tuple(header["classes"])
-    seen = Seen(classes, arrays["active"].astype(np.intp), None if names is None else tuple(names), header["n_lfs"])
-    seen = replace(seen, n_gold=header["n_gold"])
+    """The inverse of `pack_seen`.
+
+    Raises:
+        ValueError: The parts do not fit each other.
+    """
+    classes = state_classes(None, header["classes"])
+    if classes is None:
+        raise ValueError("classes are missing")
+    names, n_lfs = _read_names(header["lf_names"], header["n_lfs"])
+    seen = Seen(classes, _read_active(arrays["active"], len(classes)), names, n_lfs)
+    seen = replace(seen, n_gold=operator.index(header["n_gold"]))
     if "f1" in arrays:
-        seen = replace(seen, f1=F1Rule(arrays["f1"], arrays["f1_items"]))
-    if "gold.counts" in arrays:
-        counts = arrays["gold.counts"]
-        rows = Rows(*(arrays[f"gold.{name}"] for name in _GOLD))
-        seen = replace(seen, gold=Gold(Patterns(rows, counts.sum(1), seen.n_lfs, len(classes)), counts))
-    return seen
+        seen = replace(seen, f1=_read_f1(arrays, len(classes)))
+    return replace(seen, gold=Gold.from_arrays(arrays, n_lfs, len(classes)))
+
+
+def _read_names(names: Any, n_lfs: Any) -> tuple[tuple[str, ...] | None, int]:
+    if type(n_lfs) is not int or not 1 <= n_lfs <= _MOST_LFS:
+        raise ValueError(f"n_lfs is {n_lfs!r:.60}")
+    if names is None:
+        return None, n_lfs
+    if not isinstance(names, list) or len(set(names)) != n_lfs or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"lf_names must be {n_lfs} different texts")
+    return tuple(names), n_lfs
+
+
+def _read_active(active: NDArray[Any], k: int) -> NDArray[np.intp]:
+    """The numbers of some of k classes, in order."""
+    whole = active.ndim == 1 and active.dtype == np.int64 and 1 <= len(active) <= k
+    if not whole or active[0] < 0 or active[-1] >= k or (np.diff(active) <= 0).any():
+        raise ValueError(f"active must be numbers of {k} classes, in order")
+    return active.astype(np.intp)
+
+
+def _read_f1(arrays: Arrays, k: int) -> F1Rule:
+    f1, items = arrays["f1"], arrays["f1_items"]
+    size = 1 if k == 2 else k
+    if f1.shape != (size,) or items.shape != (size,) or not (f1 >= 0).all() or not (items > 0).all():
+        raise ValueError(f"f1 and f1_items must be {size} numbers each, from 0 on")
+    return F1Rule(f1, items)
+
+
+def probe(seen: Seen) -> Patterns:
+    """Patterns on which all LFs vote for each class in turn: every number of a state is looked at once."""
+    m, k = min(seen.n_lfs, _PROBED), len(seen.classes)
+    lf = np.unique(np.concatenate([np.arange(m), np.arange(seen.n_lfs - m, seen.n_lfs)]))
+    rows = Rows(np.arange(k + 1) * len(lf), np.tile(lf, k), np.repeat(np.arange(k), len(lf)))
+    return Patterns(rows, np.ones(k, np.int64), seen.n_lfs, k, None, None, seen.classes)
 
 
 def with_prefix(arrays: Arrays, prefix: str) -> Arrays:

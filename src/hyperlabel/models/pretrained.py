@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.models.base import LabelModel
+from hyperlabel.models.estimation.assumptions import numbers_by_vote
 from hyperlabel.models.packing import below, with_prefix
 from hyperlabel.models.seen import keep_gold
 from hyperlabel.networks import Gold, Network, Reduce, Sums, add_sums, is_unrolled, load_network, read
@@ -90,8 +91,13 @@ class HyperLabelModel(LabelModel):
         self.state_ = read(network, chunks, patterns.n_lfs, patterns.n_classes, known)
         return None
 
+    def _count_numbers(self, patterns: Patterns) -> int:
+        return 4 * numbers_by_vote(patterns) if is_unrolled(load_weights(self.weights)) else 0
+
     def _fine_tune(self, patterns: Patterns, gold: NDArray[np.int64]) -> Network:
         """The paper's network, fine-tuned on gold of items with votes: the others teach nothing."""
+        if patterns.n_classes == 1:
+            return load_network(self.weights_)  # there is nothing to tell apart
         usable = gold * patterns.has_votes[:, None]
         self.n_iter_ = int(np.sqrt(usable.sum()))
         self.weights_ = fine_tune(self.weights_, patterns, usable, lr=FINE_TUNING_LR, steps=self.n_iter_)

@@ -20,6 +20,7 @@ from hyperlabel.errors import ParameterError, require
 from hyperlabel.kernels import Float64
 from hyperlabel.models.base import LabelModel
 from hyperlabel.patterns import Patterns
+from hyperlabel.stated import check_number
 from hyperlabel.tensors import Arrays
 
 Cells = NDArray[np.int64]
@@ -60,7 +61,6 @@ class RandomForest(LabelModel):
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
         require("sklearn", extra="sklearn")
-        self._check_params()
         rows, labels = _shuffle(*gold_rows(patterns, usable_gold(self, patterns, gold)), self._seed)
         forest = grow_forest(
             rows,
@@ -74,14 +74,18 @@ class RandomForest(LabelModel):
         self.trees_, self.importances_ = Trees.of(forest), np.asarray(forest.feature_importances_)
 
     def _check_params(self) -> None:
-        if self.n_trees < 1:
-            raise ParameterError(f"n_trees is {self.n_trees!r}; expected at least 1")
-        if self.n_folds < 2:
-            raise ParameterError(f"n_folds is {self.n_folds!r}; expected at least 2")
-        for name in ("max_depth", "min_samples_split"):
+        super()._check_params()
+        check_number(self.n_trees, "n_trees", "a whole number, at least 1", least=1, whole=True)
+        check_number(self.n_folds, "n_folds", "a whole number, at least 2", least=2, whole=True)
+        for name, least in (("max_depth", 1), ("min_samples_split", 2)):
             values = getattr(self, name)
-            if not isinstance(values, Sequence) or not values:
+            if isinstance(values, str) or not isinstance(values, Sequence) or not values:
                 raise ParameterError(f"{name} is {values!r}; expected the values to try, at least one, such as (4,)")
+            for value in values:
+                if value is not None or name == "min_samples_split":
+                    check_number(
+                        value, f"a value of {name}", f"a whole number, at least {least}", least=least, whole=True
+                    )
 
     def _probabilities(self, patterns: Patterns) -> Float64:
         probabilities = np.zeros((patterns.n_patterns, patterns.n_classes))

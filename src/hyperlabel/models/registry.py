@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hyperlabel.errors import ParameterError, WeightsError
+from hyperlabel.errors import MissingExtraError, ParameterError, WeightsError
 from hyperlabel.models.base import LabelModel
 from hyperlabel.tensors import read_tensors
 
@@ -108,7 +108,9 @@ def load(path: str | Path) -> LabelModel:
     try:
         model = _from_json(header)
         model.restore(arrays, header)
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError, RecursionError) as error:
+        if isinstance(error, MissingExtraError):
+            raise
         raise WeightsError(f"{path} holds no whole label model ({error}); save it again") from error
     return model
 

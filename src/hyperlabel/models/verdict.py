@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import Labels
+from hyperlabel.memory import check_memory
 from hyperlabel.patterns import Patterns
 
 
@@ -37,13 +38,21 @@ class Verdict:
         """The probabilities of each item. (n, k)."""
         if self.gold is not None:
             return self.of_items(None).probabilities
+        self._check_memory()
         return self._to_items(self.of_patterns.probabilities)
 
     def of_items(self, items: NDArray[Any] | None) -> Labels:
         """All of it, with identifiers of the items."""
         index = self.patterns.inverse
+        self._check_memory()
         labels = self.of_patterns if index is None else self.of_patterns.take(index, items)
         return labels if self.gold is None else labels.with_gold(self.gold)
+
+    def _check_memory(self) -> None:
+        """Refuse a table of all items and classes that does not fit into memory."""
+        n, k = 0 if self.patterns.inverse is None else len(self.patterns.inverse), self.patterns.n_classes
+        remedy = "label fewer items at a time, or ask for labels alone: predict(votes)"
+        check_memory(n * k, f"the probabilities of {n:,} items and {k:,} classes", remedy)
 
     def _to_items(self, values: NDArray[Any]) -> NDArray[Any]:
         index = self.patterns.inverse

@@ -13,13 +13,18 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.patterns import Patterns
+from hyperlabel.patterns import Patterns, check_parts
+from hyperlabel.rows import Rows
 
 Sums = tuple[NDArray[np.float64], ...]
 """What one pass needs of a chunk. The arrays of two chunks of the same set have the same shapes and are added."""
 
 Reduce = Callable[[Callable[[Patterns], Sums]], Sums]
 """Applies a function to every chunk of a set and adds up what it gives."""
+
+
+_ROWS = ("starts", "lf", "vote")
+_MOST_ITEMS = 2.0**53  # that floats count exactly
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +38,29 @@ class Gold:
 
     patterns: Patterns
     counts: NDArray[np.int64]
+
+    def to_arrays(self) -> dict[str, NDArray[np.int64]]:
+        """As a file keeps it."""
+        rows = {f"gold.{name}": getattr(self.patterns, name) for name in _ROWS}
+        return rows | {"gold.counts": self.counts}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_lfs: int, n_classes: int) -> "Gold | None":
+        """The inverse of `to_arrays`; None where a file keeps no gold.
+
+        Raises:
+            ValueError: The arrays do not fit each other.
+        """
+        counts = arrays.get("gold.counts")
+        if counts is None:
+            return None
+        whole = counts.dtype == np.int64 and counts.ndim == 2 and counts.shape[1] == n_classes
+        if not whole or (counts < 0).any() or not 0 < counts.sum(dtype=np.float64) < _MOST_ITEMS:
+            raise ValueError(f"gold must be counts of {n_classes} classes")
+        rows = Rows(*(arrays[f"gold.{name}"] for name in _ROWS))
+        patterns = Patterns(rows, counts.sum(1), n_lfs, n_classes)
+        check_parts(patterns)
+        return cls(patterns, counts)
 
 
 class Network(Protocol):

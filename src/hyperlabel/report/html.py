@@ -1,6 +1,8 @@
-"""HTML that is escaped by construction: every text is escaped unless it was made by `tag`."""
+"""HTML that is escaped by construction: every text is escaped unless it was made by `tag`, and obeys nobody."""
 
 from html import escape
+
+from hyperlabel.printable import printable_lines
 
 
 class Html(str):
@@ -21,7 +23,7 @@ def tag(name: str, *children: object, **attributes: object) -> Html:
     '<td class="name" title="&quot;">&lt;b&gt;x&lt;/b&gt;</td>'
     """
     pairs = ((key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items() if value is not None)
-    opening = "".join(f' {key}="{escape(str(value))}"' for key, value in pairs)
+    opening = "".join(f' {key}="{escape(printable_lines(value))}"' for key, value in pairs)
     return Html(f"<{name}{opening}>{join(*children)}</{name}>")
 
 
@@ -31,7 +33,7 @@ def join(*children: object) -> Html:
     >>> join("a < b", tag("br"), None)
     'a &lt; b<br></br>'
     """
-    return Html("".join(c if isinstance(c, Html) else escape(str(c)) for c in children if c is not None))
+    return Html("".join(c if isinstance(c, Html) else escape(printable_lines(c)) for c in children if c is not None))
 
 
 def shorten(text: str, most: int) -> str:

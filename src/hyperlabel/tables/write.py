@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.files import replacing, write_all
-from hyperlabel.printable import printable
+from hyperlabel.printable import printable, printable_lines
 from hyperlabel.tables.failures import reason_of
 from hyperlabel.tables.formats import ENDINGS, SCHEMA, Format
 from hyperlabel.tables.sources import STDIN
@@ -169,10 +169,11 @@ def write_stdout(frame: Any, out: BinaryIO | None = None) -> None:
         sys.stdout.flush()
         out = sys.stdout.buffer
     lazy = frame.lazy()
+    show = printable_lines if out.isatty() else str  # a terminal would obey what a program only reads
     try:
-        write_all(out, lazy.collect_schema().to_frame().write_csv().encode())
+        write_all(out, show(lazy.collect_schema().to_frame().write_csv()).encode())
         for batch in lazy.collect_batches(chunk_size=_BATCH):
-            write_all(out, batch.write_csv(include_header=False).encode())
+            write_all(out, show(batch.write_csv(include_header=False)).encode())
     except OSError as error:
         raise ParameterError(
             f"standard output was not written to its end: {reason_of(error)}; its rows are not all there"

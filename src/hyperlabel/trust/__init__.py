@@ -1,6 +1,8 @@
 """What labels are worth, and what to do next: certificates, estimates and advice, above the label models."""
 
+from hyperlabel.trust.advice import Advice, AdviceList, Worth
+from hyperlabel.trust.advisor import advise
 from hyperlabel.trust.audit import AuditSample, audit_sample
 from hyperlabel.trust.certificate import Certificate, Part, certify
 
-__all__ = ["AuditSample", "Certificate", "Part", "audit_sample", "certify"]
+__all__ = ["Advice", "AdviceList", "AuditSample", "Certificate", "Part", "Worth", "advise", "audit_sample", "certify"]

@@ -2,7 +2,7 @@
 
 from hyperlabel.classes import ABSTAIN
 from hyperlabel.rows import Rows
-from hyperlabel.votes.parts import match_lfs
+from hyperlabel.votes.parts import describe_gold, match_lfs
 from hyperlabel.votes.votes import Votes, check_no_other_lf, to_votes
 
-__all__ = ["ABSTAIN", "Rows", "Votes", "check_no_other_lf", "match_lfs", "to_votes"]
+__all__ = ["ABSTAIN", "Rows", "Votes", "check_no_other_lf", "describe_gold", "match_lfs", "to_votes"]

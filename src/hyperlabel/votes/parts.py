@@ -1,6 +1,6 @@
 """Parts of votes: checks of what a constructor or an index was given, and LFs and items found by name."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -127,6 +127,16 @@ def warn_of_missing_zero(cells: Ints) -> None:
     if not (cells == 0).any() or int(cells.max()) == 0:
         counts = np.bincount(cells[cells >= 0])
         warn_of_votes(warn_of_classes({"votes": {int(c): int(counts[c]) for c in np.flatnonzero(counts)}}))
+
+
+def describe_gold(counts: Mapping[Any, int]) -> str:
+    """What is to be said of classes that only gold has, with their numbers of items.
+
+    >>> describe_gold({"x": 2})[:54]
+    "gold has classes that no LF votes for: 'x' (2 items); "
+    """
+    shown = ", ".join(f"{c!r} ({n:,} items)" for c, n in counts.items() if n)
+    return f"gold has classes that no LF votes for: {shown}; correct them, or state all with classes"
 
 
 def default_names(lfs: Sequence[str] | None, m: int) -> tuple[str, ...]:

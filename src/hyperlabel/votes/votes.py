@@ -34,6 +34,7 @@ from hyperlabel.votes.frame import VoteFrame
 from hyperlabel.votes.items import Origin, identify
 from hyperlabel.votes.parts import (
     default_names,
+    describe_gold,
     join_names,
     match_lfs,
     match_rows,
@@ -328,8 +329,7 @@ class Votes(VoteFrame):
         numbers = encode_column(column, votes.classes).astype(np.int64)
         if extra and name == "gold":
             counts = {c: int((numbers == self.n_classes + i).sum()) for i, c in enumerate(extra)}
-            shown = ", ".join(f"{c!r} ({n:,} items)" for c, n in counts.items() if n)
-            warn_of_votes([f"gold has classes that no LF votes for: {shown}; correct them, or state all with classes"])
+            warn_of_votes([describe_gold(counts)])
         return votes, numbers
 
 

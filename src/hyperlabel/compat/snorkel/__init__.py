@@ -1,8 +1,8 @@
 """The names that Snorkel users type, with Snorkel 0.10's signatures, columns and conventions.
 
-Change the import line and the script runs: `from hyperlabel.compat.snorkel import ...` stands for `snorkel.labeling`,
-`snorkel.labeling.model`, `snorkel.labeling.apply.dask`, `snorkel.labeling.apply.spark`, `snorkel.preprocess` and
-`snorkel.utils` together. `LabelModel` is the hyper label model. docs/snorkel.md says what else is different.
+Write `hyperlabel.compat.snorkel` for `snorkel` in the import lines, and the script runs: `labeling`, `labeling.model`,
+`labeling.lf.nlp`, `labeling.apply.dask`, `preprocess`, `analysis`, `utils` and so on are where Snorkel has them. Most
+names are also here. `LabelModel` is the hyper label model. docs/snorkel.md says what else is different.
 
 >>> import numpy as np
 >>> from types import SimpleNamespace
@@ -13,7 +13,7 @@ Change the import line and the script runs: `from hyperlabel.compat.snorkel impo
 [[-1], [1]]
 """
 
-from hyperlabel.compat.snorkel.analysis import LFAnalysis
+from hyperlabel.compat.snorkel.analysis import get_label_buckets, get_label_instances
 from hyperlabel.compat.snorkel.appliers import (
     ApplierMetadata,
     DaskLFApplier,
@@ -23,6 +23,7 @@ from hyperlabel.compat.snorkel.appliers import (
     SparkLFApplier,
 )
 from hyperlabel.compat.snorkel.convert import (
+    filter_labels,
     filter_unlabeled_dataframe,
     preds_to_probs,
     probs_to_preds,
@@ -30,6 +31,7 @@ from hyperlabel.compat.snorkel.convert import (
 )
 from hyperlabel.compat.snorkel.functions import LabelingFunction, Preprocessor, labeling_function, preprocessor
 from hyperlabel.compat.snorkel.label_model import LabelModel
+from hyperlabel.compat.snorkel.lf_analysis import LFAnalysis
 from hyperlabel.compat.snorkel.voters import MajorityClassVoter, MajorityLabelVoter, RandomVoter
 
 __all__ = [
@@ -46,7 +48,10 @@ __all__ = [
     "Preprocessor",
     "RandomVoter",
     "SparkLFApplier",
+    "filter_labels",
     "filter_unlabeled_dataframe",
+    "get_label_buckets",
+    "get_label_instances",
     "labeling_function",
     "preds_to_probs",
     "preprocessor",

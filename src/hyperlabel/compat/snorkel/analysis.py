@@ -1,125 +1,82 @@
-"""`LFAnalysis` with Snorkel's methods and column names, on hyperlabel's analysis of patterns."""
+"""What `snorkel.analysis` has: items by their labels, and metrics by their names."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.compat.snorkel.convert import to_int_label_array
-from hyperlabel.errors import ParameterError, require
-from hyperlabel.kernels import Float64
-from hyperlabel.lf import analysis
-from hyperlabel.patterns import Patterns
-from hyperlabel.votes import Votes
+from hyperlabel.compat.snorkel.convert import filter_labels, to_int_label_array
+from hyperlabel.compat.snorkel.scores import score_labels
+from hyperlabel.errors import ParameterError, VotesError
+
+__all__ = ["get_label_buckets", "get_label_instances", "metric_score"]
 
 
-class LFAnalysis:
-    """Summary statistics of LFs.
+def get_label_buckets(*y: NDArray[Any]) -> dict[tuple[int, ...], NDArray[np.int_]]:
+    """The places of items with the same labels, by their labels.
 
     Args:
-        L: (n, m) votes, -1 abstains.
-        lfs: The LFs, for their names.
+        y: (n,) or (n, 1) labels, any number of times: the truth and an LF's votes, say.
 
-    >>> L = np.array([[-1, 0, 0], [-1, -1, -1], [1, 0, -1], [-1, 0, -1], [0, 0, 0]])
-    >>> LFAnalysis(L).label_coverage(), LFAnalysis(L).lf_conflicts().tolist()
-    (0.8, [0.2, 0.2, 0.0])
+    >>> buckets = get_label_buckets(np.array([1, 1, 0]), np.array([1, -1, 1]))
+    >>> buckets[1, -1].tolist(), (0, 0) in buckets
+    ([1], False)
     """
-
-    def __init__(self, L: NDArray[np.integer], lfs: Sequence[Any] | None = None) -> None:
-        self.L = np.asarray(L)
-        self._votes = Votes.from_array(self.L)
-        self._analysis = analysis.LFAnalysis(self._votes)
-        if lfs is not None and len(lfs) != self._votes.n_lfs:
-            raise ParameterError(f"lfs has {len(lfs)} LFs, but L has {self._votes.n_lfs} columns; expected as many")
-        self._lf_names = None if lfs is None else [lf.name for lf in lfs]
-
-    def label_coverage(self) -> float:
-        """Share of the items on which at least one LF votes."""
-        return self._share(self._analysis.patterns.has_votes)
-
-    def label_overlap(self) -> float:
-        """Share of the items on which at least two LFs vote."""
-        return self._share(self._analysis.overlapping)
-
-    def label_conflict(self) -> float:
-        """Share of the items on which two LFs vote for different classes."""
-        return self._share(self._analysis.conflicting)
-
-    def _share(self, patterns: NDArray[np.bool_]) -> float:
-        return float(self._analysis.patterns.counts @ patterns / self._analysis.n_items)
-
-    def lf_polarities(self) -> list[list[int]]:
-        """The classes that each LF votes for. m lists."""
-        return [list(classes) for classes in self._analysis.polarity]
-
-    def lf_coverages(self) -> Float64:
-        """Share of the items that each LF votes on. (m,)."""
-        return self._analysis.coverage
-
-    def lf_overlaps(self, normalize_by_coverage: bool = False) -> Float64:
-        """Share of the items, or of the LF's own, on which each LF and at least one other vote. (m,)."""
-        overlaps = self._analysis.overlaps
-        return _divide(overlaps, self.lf_coverages()) if normalize_by_coverage else overlaps
-
-    def lf_conflicts(self, normalize_by_overlaps: bool = False) -> Float64:
-        """Share of the items, or of the LF's overlaps, on which each LF and another disagree. (m,)."""
-        conflicts = self._analysis.conflicts
-        return _divide(conflicts, self.lf_overlaps()) if normalize_by_overlaps else conflicts
-
-    def lf_empirical_accuracies(self, Y: NDArray[Any]) -> Float64:
-        """Share of each LF's votes that are the truth; a vote on an item of unknown truth (-1) is wrong. (n,) -> (m,).
-
-        Snorkel's name; it is the precision.
-        """
-        right, votes = self._with_truth(Y).correct, self._analysis.votes
-        return np.where(votes > 0, 0.5 * (_divide(2 * right - votes, votes) + 1), 0.0)
-
-    def lf_empirical_probs(self, Y: NDArray[Any], k: int) -> Float64:
-        """How often each LF votes what, for each true class; NaN for a class without items. (n,) -> (m, k + 1, k).
-
-        Args:
-            Y: (n,) true classes.
-            k: Number of classes.
-        """
-        votes, known = Votes.from_array(self.L, n_classes=k).with_labels(to_int_label_array(Y), "Y")
-        patterns = Patterns.from_votes(votes)
-        truth = patterns.count_labels(known)
-        shares: Float64 = np.empty((patterns.n_lfs, k + 1, k))
-        for vote in range(-1, k):
-            shares[:, vote + 1] = (patterns.to_array() == vote).T @ truth
-        items = truth.sum(0)
-        shares[:, :, items == 0] = np.nan
-        shares /= np.maximum(items, 1)
-        return shares
-
-    def lf_summary(self, Y: NDArray[Any] | None = None, est_weights: NDArray[Any] | None = None) -> Any:
-        """A pandas frame with one row per LF.
-
-        Args:
-            Y: (n,) true classes, -1 for unknown: adds Correct, Incorrect and Emp. Acc.
-            est_weights: (m,) weights of a label model: adds Learned Weight.
-        """
-        require("pandas", extra="spark")
-        import pandas as pd
-
-        columns: dict[str, Any] = {} if self._lf_names is None else {"j": list(range(self._votes.n_lfs))}
-        columns["Polarity"] = self.lf_polarities()
-        columns["Coverage"] = self.lf_coverages()
-        columns["Overlaps"] = self.lf_overlaps()
-        columns["Conflicts"] = self.lf_conflicts()
-        if Y is not None:
-            known = self._with_truth(Y)
-            columns |= {"Correct": known.correct, "Incorrect": known.incorrect}
-            columns["Emp. Acc."] = self.lf_empirical_accuracies(Y)
-        if est_weights is not None:
-            columns["Learned Weight"] = est_weights
-        return pd.DataFrame(columns, index=self._lf_names or list(range(self._votes.n_lfs)))
-
-    def _with_truth(self, Y: NDArray[Any]) -> analysis.LFAnalysis:
-        return analysis.LFAnalysis(self._votes, to_int_label_array(Y))
+    columns = [to_int_label_array(labels).tolist() for labels in y]
+    if len(set(map(len, columns))) != 1:
+        raise VotesError(f"y has arrays of {[len(column) for column in columns]} labels; expected one label per item")
+    places: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
+    for i, bucket in enumerate(zip(*columns, strict=True)):
+        places[bucket].append(i)
+    return {bucket: np.array(items) for bucket, items in places.items()}
 
 
-def _divide(part: NDArray[Any], whole: NDArray[Any]) -> Float64:
-    """A part of a whole, 0 where there is none."""
-    return np.where(whole > 0, part / np.where(whole > 0, whole, 1), 0.0)
+def get_label_instances(bucket: tuple[int, ...], x: NDArray[Any], *y: NDArray[Any]) -> NDArray[Any]:
+    """The items with some labels.
+
+    Args:
+        bucket: The labels, one for each array of `y`.
+        x: (n, ...) the items.
+        y: (n,) or (n, 1) labels, as for `get_label_buckets`.
+
+    >>> get_label_instances((1, 0), np.array(["a", "b"]), np.array([1, 1]), np.array([1, 0])).tolist()
+    ['b']
+    """
+    if len(y) != len(bucket) or len(x) != len(y[0]):
+        raise ParameterError(
+            f"bucket has {len(bucket)} labels, y {len(y)} arrays, x {len(x)} items; expected a label for each array "
+            "and an item for each label"
+        )
+    return x[get_label_buckets(*y).get(tuple(bucket), np.empty(0, np.int_))]
+
+
+def metric_score(
+    golds: NDArray[Any],
+    preds: NDArray[Any] | None = None,
+    probs: NDArray[Any] | None = None,
+    metric: str = "accuracy",
+    filter_dict: Mapping[str, Sequence[int]] | None = None,
+) -> float:
+    """A score by the name of its metric. Unlike Snorkel, -1 among `golds` or `preds` is left out, except for coverage.
+
+    Args:
+        golds: (n,) or (n, 1) true classes.
+        preds: (n,) or (n, 1) labels; needed for all metrics but `roc_auc`.
+        probs: (n, k) probabilities; needed for `roc_auc`.
+        metric: The metric, such as `accuracy`, `f1`, `coverage`, `roc_auc`.
+        filter_dict: For `golds` and `preds` the labels whose items are left out.
+
+    >>> metric_score(np.array([0, 1, 1]), np.array([0, 1, 0]), metric="f1")
+    0.6666666666666666
+    """
+    if (probs if metric == "roc_auc" else preds) is None:
+        raise ParameterError(
+            f"metric is {metric!r}, which needs {'probs' if metric == 'roc_auc' else 'preds'}; give it"
+        )
+    kept = filter_labels({"golds": golds, "preds": preds, "probs": probs}, filter_dict or {})
+    truth = to_int_label_array(np.asarray(kept["golds"]))
+    labels = np.zeros(len(truth), int) if preds is None else to_int_label_array(np.asarray(kept["preds"]))
+    shares = np.zeros((len(truth), 2)) if probs is None else np.asarray(kept["probs"])
+    return score_labels(truth, labels, shares, [metric])[metric]

@@ -1,6 +1,7 @@
 """Probabilities to labels and back, with Snorkel's tie-break policies; and items without votes left out."""
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,6 +76,25 @@ def to_int_label_array(X: NDArray[Any], flatten_vector: bool = True) -> NDArray[
     if labels.size != max(labels.shape, default=1):
         raise VotesError(f"labels have shape {labels.shape}; expected one label per item")
     return labels.ravel()
+
+
+def filter_labels(
+    label_dict: Mapping[str, NDArray[Any] | None], filter_dict: Mapping[str, Sequence[int]]
+) -> dict[str, NDArray[Any] | None]:
+    """Arrays of the same items without the items that have one of some labels.
+
+    Args:
+        label_dict: (n, ...) arrays by name; None stays None.
+        filter_dict: For some of the names the labels whose items are left out.
+
+    >>> found = filter_labels({"golds": np.array([-1, 0, 1]), "preds": np.array([0, 0, -1])}, {"golds": [-1]})
+    >>> found["preds"].tolist()
+    [0, -1]
+    """
+    given = {name: np.asarray(array) for name, array in label_dict.items() if array is not None}
+    masks = [~np.isin(np.ravel(given[name]), left_out) for name, left_out in filter_dict.items() if name in given]
+    kept = np.logical_and.reduce(masks) if masks else slice(None)
+    return {name: given[name][kept] if name in given else None for name in label_dict}
 
 
 def filter_unlabeled_dataframe(X: Any, y: NDArray[Any], L: NDArray[np.integer]) -> tuple[Any, NDArray[Any]]:

@@ -79,11 +79,12 @@ def labeling_function(
     >>> contains_link.name
     'link'
     """
-    _check_parentheses("labeling_function", name)
+    check_parentheses("labeling_function", name)
     return lambda f: LabelingFunction(name or f.__name__, f, resources=resources, pre=pre)
 
 
-def _check_parentheses(decorator: str, name: object) -> None:
+def check_parentheses(decorator: str, name: object) -> None:
+    """Refuse a decorator that was given the function itself."""
     if callable(name):
         raise ParameterError(f"name is a function: @{decorator} misses its parentheses; write @{decorator}()")
 
@@ -146,7 +147,7 @@ def preprocessor(
     >>> lower(point).text, point.text
     ('hello', 'HELLO')
     """
-    _check_parentheses("preprocessor", name)
+    check_parentheses("preprocessor", name)
     return lambda f: Preprocessor(name or f.__name__, f, pre, memoize, memoize_key)
 
 

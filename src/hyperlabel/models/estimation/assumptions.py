@@ -1,11 +1,9 @@
-"""What models assume before they have learned: how accurate an LF is, and a class balance that a user states."""
-
-from collections.abc import Sequence
+"""What models assume before they have learned: how accurate an LF is, and how many numbers they learn."""
 
 import numpy as np
 
-from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
+from hyperlabel.patterns import Patterns
 
 PRIOR_ACCURACY = 0.7
 
@@ -19,18 +17,11 @@ def accurate_votes(k: int) -> Float64:
     return np.where(np.eye(k, dtype=bool), PRIOR_ACCURACY, (1 - PRIOR_ACCURACY) / max(1, k - 1))
 
 
-def check_class_balance(class_balance: Sequence[float] | Float64, k: int) -> Float64:
-    """A class balance that a user states, as an array. -> (k,).
+def numbers_by_vote(patterns: Patterns) -> int:
+    """How many numbers there are if each LF, vote and class has one: m * k * k.
 
-    Raises:
-        ParameterError: It is not one probability per class.
-
-    >>> check_class_balance([0.25, 0.75], 2).tolist()
-    [0.25, 0.75]
+    >>> from hyperlabel.patterns import to_patterns
+    >>> numbers_by_vote(to_patterns([[0, 1, 2]]))
+    27
     """
-    balance = np.asarray(class_balance, np.float64)
-    if balance.shape != (k,) or not (balance >= 0).all() or not np.isclose(balance.sum(), 1):
-        raise ParameterError(
-            f"class_balance is {class_balance!r}; expected one probability for each of the {k} classes, summing to 1"
-        )
-    return balance
+    return patterns.n_lfs * patterns.n_classes**2

@@ -49,9 +49,9 @@ def match_gold(evidence: Evidence, votes: VoteTable, gold: NDArray[np.int64]) ->
     of_class = weighted.sum(0)
     votes_per_item = gold.sum(1) @ (evidence.factors(votes) * votes.size) / known.sum()
     for _ in range(GOLD_ROUNDS):
-        missed = _missed(of_class, (items * evidence.beliefs(votes)).sum(0))
+        missed = _missed(of_class, (items * evidence.beliefs(votes, np.float64)).sum(0))
         evidence = replace(evidence, bias=evidence.bias + missed)
-        missed = _missed(seen, votes.layout.sum_by_node(items * evidence.beliefs(votes)))
+        missed = _missed(seen, votes.layout.sum_by_node(items * evidence.beliefs(votes, np.float64)))
         evidence = replace(evidence, table=evidence.table + missed / votes_per_item)
     caution = 1 + GOLD_CAUTION / np.sqrt(known.sum())
     return replace(evidence, gold_weight=evidence.gold_weight * caution, gold_worth=worth)
@@ -60,7 +60,8 @@ def match_gold(evidence: Evidence, votes: VoteTable, gold: NDArray[np.int64]) ->
 def _missed(seen: Float64, expected: Float64) -> Float64:
     """The log of how many gold items of each class there are over how many were expected, less the mean. (..., k)."""
     missed: Float64 = np.log((seen + GOLD_PRIOR) / (expected + GOLD_PRIOR))
-    return missed - missed.mean(-1, keepdims=True)
+    missed -= missed.mean(-1, keepdims=True)
+    return missed
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +82,7 @@ class Shares:
         -> (k,) items of each class, as expected; (m, k) right votes of each LF for each class, if accuracies are
         known; () what evidence is multiplied by, over all votes.
         """
-        items = evidence.beliefs(votes)
+        items = evidence.beliefs(votes, np.float64)
         scale_rows(items, votes.counts)
         right = np.zeros(0)
         if self.accuracies is not None:

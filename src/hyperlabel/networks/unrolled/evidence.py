@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hyperlabel.kernels import Float64, scale_rows, softmax, softmax_of_many, softmax_of_two
-from hyperlabel.networks.unrolled.votes import VoteTable
+from hyperlabel.kernels import Float64, Floats, Real, scale_rows, softmax, softmax_of_two
+from hyperlabel.networks.base import Sums
+from hyperlabel.networks.unrolled.votes import SparseVotes, VoteTable
 
-MANY_CLASSES = 32  # from here on exponentials are most of the work
+MANY_CLASSES = 32  # from here on sets are read in float32: half the memory, twice as quick, and right to about 1e-6
+MANY_PAIRS = 8  # adding one number for a pair of votes takes as long as adding so many numbers of a row
 START = 0.3  # votes that each class has before any is counted, in the first beliefs
 
 
@@ -36,26 +39,46 @@ class Evidence:
         factors: Float64 = (self.scale * votes.sizes**self.power).take(votes.size - 1)
         return factors
 
-    def beliefs(self, votes: VoteTable) -> Float64:
+    def beliefs(self, votes: VoteTable, dtype: type[Real]) -> NDArray[Real]:
         """Probabilities of the classes, before gold is looked up. (r, k)."""
-        beliefs, factors = np.empty((len(votes.size), len(self.bias))), self.factors(votes)
+        beliefs, factors = np.empty((len(votes.size), len(self.bias)), dtype), self.factors(votes)
         if len(self.bias) == 2:  # only the difference matters
             bias, table = self.bias[1] - self.bias[0], (self.table[:, 1] - self.table[:, 0])[:, None]
             for block, lead in votes.layout.sum_by_row(table):
                 softmax_of_two(lead[:, 0] * factors[block] + bias, beliefs[block])
             return beliefs
-        to_beliefs = softmax_of_many if len(self.bias) > MANY_CLASSES else softmax
-        for block, logits in votes.layout.sum_by_row(self.table):
+        bias, table = self.bias.astype(dtype, copy=False), self.table.astype(dtype, copy=False)
+        for block, logits in votes.layout.sum_by_row(table):
             scale_rows(logits, factors[block])
-            logits += self.bias
-            to_beliefs(logits, beliefs[block])
+            logits += bias
+            softmax(logits, beliefs[block])
         return beliefs
 
 
-def first_beliefs(votes: VoteTable, m: int, k: int) -> Float64:
+def reading_type(k: int) -> type[np.floating]:
+    """The precision in which beliefs are computed while a set of k classes is read; rows are judged in float64."""
+    return np.float32 if k > MANY_CLASSES else np.float64
+
+
+def first_sums(votes: VoteTable, m: int, k: int) -> Sums:
+    """The first beliefs of the items on which each node votes, added up, and those of all items. (m * k, k), (k,)."""
+    few_votes = k > max(MANY_CLASSES, MANY_PAIRS * len(votes.sizes))
+    if few_votes and isinstance(votes.layout, SparseVotes):  # all classes without votes have the same belief
+        factors = votes.counts / (votes.size + START * k)
+        class_counts = votes.layout.sum_votes_by_node(factors)
+        class_counts += START * votes.layout.sum_by_node(factors[:, None])
+        shares = np.bincount(votes.layout.node % k, factors.repeat(votes.size), k)
+        return class_counts, shares + START * factors.sum()
+    items = first_beliefs(votes, m, k)
+    if votes.is_repeated:
+        scale_rows(items, votes.counts)
+    return votes.layout.sum_by_node(items), items.sum(0, dtype=np.float64)
+
+
+def first_beliefs(votes: VoteTable, m: int, k: int) -> Floats:
     """Smoothed shares of the votes. (r, k)."""
-    beliefs = np.empty((len(votes.size), k))
-    own_class = np.eye(k).take(np.arange(m * k) % k, axis=0)  # (m * k, k)
+    beliefs = np.empty((len(votes.size), k), reading_type(k))
+    own_class = np.eye(k, dtype=beliefs.dtype).take(np.arange(m * k) % k, axis=0)  # (m * k, k)
     factors = 1 / (votes.size + START * k)
     for block, shares in votes.layout.sum_by_row(own_class):
         shares += START

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.kernels import Float64, find_first, scale_rows
+from hyperlabel.kernels import Float64, Floats, find_first, scale_rows
 from hyperlabel.networks.base import Gold, Sums, add_sums
 from hyperlabel.networks.unrolled.backend import NumpyBackend, NumpyLinear
 from hyperlabel.networks.unrolled.calibrate import SHARE_ROUNDS, Shares, match_gold
 from hyperlabel.networks.unrolled.design import find_log_effect, find_residuals
-from hyperlabel.networks.unrolled.evidence import Evidence, first_beliefs
+from hyperlabel.networks.unrolled.evidence import Evidence, first_beliefs, first_sums, reading_type
 from hyperlabel.networks.unrolled.nodes import Nodes, describe_nodes
 from hyperlabel.networks.unrolled.state import UnrolledState, complete
 from hyperlabel.networks.unrolled.steps import advance
@@ -46,11 +46,11 @@ class Reading:
     evidence: Evidence | None = None
     residuals: Float64 | None = None
 
-    def beliefs(self, votes: VoteTable) -> Float64:
+    def beliefs(self, votes: VoteTable) -> Floats:
         """What the last pass makes believe of rows; before any, smoothed shares of their votes. (r, k)."""
         if self.evidence is None:
             return first_beliefs(votes, self.n_lfs, self.n_classes)
-        return self.evidence.beliefs(votes)
+        return self.evidence.beliefs(votes, reading_type(self.n_classes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,13 +151,17 @@ class UnrolledNetwork:
     def _sums(self, votes: VoteTable, state: Reading) -> Sums:
         if state.evidence is not None and state.passes >= self.n_steps:
             return Shares(self.class_balance, self.lf_accuracies).sums(state.evidence, votes)
+        if state.evidence is None:
+            return first_sums(votes, state.n_lfs, state.n_classes)
         items = state.beliefs(votes)
         if votes.is_repeated:
             scale_rows(items, votes.counts)
-        return votes.layout.sum_by_node(items), items.sum(0), _moments(state, votes, items)
+        sums = votes.layout.sum_by_node(items), items.sum(0, dtype=np.float64)
+        return sums if state.residuals is None else (*sums, _moments(state.residuals, votes, items))
 
-    def _step(self, state: Reading, class_counts: Float64, class_totals: Float64, moments: Float64) -> Reading:
+    def _step(self, state: Reading, *sums: Float64) -> Reading:
         """The state after the next step, from sums in which gold items count as believed."""
+        class_counts, class_totals = sums[:2]
         votes, nodes, k = state.votes, state.nodes, state.n_classes
         if votes is None:  # the beliefs in an item add up to one
             votes, items = np.rint(class_counts.sum(1)), np.rint(class_totals.sum(keepdims=True))
@@ -166,14 +170,14 @@ class UnrolledNetwork:
             nothing = Evidence(class_counts * 0, np.zeros(k), 1.0, 0.0, 1.0, np.ones(k))
             return replace(state, passes=state.passes + 1, votes=votes, evidence=nothing)
         if state.gold is not None:
-            corrected = _correct_by_gold(state, state.gold)
-            class_counts, class_totals, moments = add_sums((class_counts, class_totals, moments), corrected)
+            sums = add_sums(sums, _missed_gold(state, state.gold))
+            class_counts, class_totals = sums[:2]
         number = nodes.by_lf.index * k + nodes.vote
         scaled, totals = nodes.scale * class_counts[number], nodes.scale * class_totals[None]
         linear, last = NumpyLinear(self.weights, state.passes), state.passes == self.n_steps - 1
         design = np.zeros(1)
         if state.residuals is not None:
-            design = find_log_effect(nodes, state.residuals[number], scaled, totals, nodes.scale * moments[None])
+            design = find_log_effect(nodes, state.residuals[number], scaled, totals, nodes.scale * sums[2][None])
         step = advance(linear, nodes, scaled, totals, design, last=last)
         table = np.zeros(class_counts.shape)
         table[number] = step.evidence
@@ -187,21 +191,22 @@ class UnrolledNetwork:
         return replace(state, passes=passes, votes=votes, nodes=nodes, evidence=evidence, residuals=residuals)
 
 
-def _moments(state: Reading, votes: VoteTable, items: Float64) -> Float64:
+def _moments(residuals: Float64, votes: VoteTable, items: Floats) -> Float64:
     """Sum and sum of squares, over the items of each class, of what the residuals on an item add up to. (2, k)."""
-    moments = np.zeros((2, state.n_classes))
-    if state.residuals is not None:
-        for block, sums in votes.layout.sum_by_row(state.residuals):
-            weighted = items[block] * sums
-            moments += weighted.sum(0), np.einsum("rk,rk->k", weighted, sums)
+    moments, table = np.zeros((2, items.shape[1])), residuals.astype(items.dtype, copy=False)
+    for block, sums in votes.layout.sum_by_row(table):
+        weighted = items[block] * sums
+        moments[0] += weighted.sum(0, dtype=np.float64)
+        moments[1] += np.einsum("rk,rk->k", weighted, sums)
     return moments
 
 
-def _correct_by_gold(state: Reading, gold: Gold) -> Sums:
+def _missed_gold(state: Reading, gold: Gold) -> Sums:
     """What the sums gain if what is known of gold items takes the place of what is believed of them."""
     votes = VoteTable.from_patterns(gold.patterns)
     missed = gold.counts - gold.counts.sum(1, keepdims=True) * state.beliefs(votes)
-    return votes.layout.sum_by_node(missed), missed.sum(0), _moments(state, votes, missed)
+    sums = votes.layout.sum_by_node(missed), missed.sum(0)
+    return sums if state.residuals is None else (*sums, _moments(state.residuals, votes, missed))
 
 
 def _with_votes(gold: Gold) -> Gold | None:

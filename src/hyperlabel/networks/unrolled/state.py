@@ -11,7 +11,6 @@ from hyperlabel.networks.base import Gold
 from hyperlabel.networks.unrolled.evidence import Evidence
 from hyperlabel.networks.unrolled.votes import VoteTable
 from hyperlabel.patterns import Patterns
-from hyperlabel.rows import Rows
 
 PLAIN_VOTE = 1.0  # evidence of a vote for its class where the set had no votes at all: the majority wins
 
@@ -30,7 +29,7 @@ class UnrolledState:
 
     def judge(self, patterns: Patterns, votes: VoteTable) -> Float64:
         """Probabilities of the classes, gold looked up; uniform where nobody votes. (p, k)."""
-        beliefs = self.evidence.beliefs(votes)
+        beliefs = self.evidence.beliefs(votes, np.float64)
         if len(beliefs) < patterns.n_patterns:
             voted, beliefs = beliefs, np.full((patterns.n_patterns, beliefs.shape[1]), 1 / beliefs.shape[1])
             beliefs[votes.has_votes] = voted
@@ -67,21 +66,15 @@ class UnrolledState:
             "gold_weight": np.array([evidence.gold_weight]),
             "gold_worth": evidence.gold_worth,
         }
-        if self.gold is None:
-            return arrays
-        rows = {name: getattr(self.gold.patterns, name) for name in ("starts", "lf", "vote")}
-        return arrays | {f"gold.{name}": array for name, array in (rows | {"counts": self.gold.counts}).items()}
+        return arrays if self.gold is None else arrays | self.gold.to_arrays()
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "UnrolledState":
         """The inverse of `to_arrays`."""
         scale, power, gold_weight = (float(arrays[name][0]) for name in ("scale", "power", "gold_weight"))
         evidence = Evidence(arrays["table"], arrays["bias"], scale, power, gold_weight, arrays["gold_worth"])
-        if "gold.counts" not in arrays:
-            return cls(evidence, None)
-        k, counts = len(evidence.bias), arrays["gold.counts"]
-        rows = Rows(*(arrays[f"gold.{name}"] for name in ("starts", "lf", "vote")))
-        return cls(evidence, Gold(Patterns(rows, counts.sum(1), len(evidence.table) // k, k), counts))
+        k = len(evidence.bias)
+        return cls(evidence, Gold.from_arrays(arrays, len(evidence.table) // k, k))
 
 
 def complete(evidence: Evidence, votes: Float64) -> Evidence:

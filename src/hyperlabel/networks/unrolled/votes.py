@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 
 from hyperlabel.kernels import (
     Float64,
+    Floats,
     Ints,
+    Real,
     gather_blocks,
     gather_sums,
     most_digits,
@@ -30,10 +32,10 @@ MOST_COMBINATIONS = 1 << 10  # of votes that are packed into one number: sums of
 class Layout(Protocol):
     """Votes of r rows, each of at least one vote."""
 
-    def sum_by_row(self, table: Float64) -> Iterator[tuple[slice, Float64]]:
+    def sum_by_row(self, table: NDArray[Real]) -> Iterator[tuple[slice, NDArray[Real]]]:
         """What a table says of the votes of each row, added up, block by block. (m * k, c) -> rows, (rows, c)."""
 
-    def sum_by_node(self, values: Float64) -> Float64:
+    def sum_by_node(self, values: Floats) -> Float64:
         """Values of the rows on which each node votes, added up. (r, c) -> (m * k, c)."""
 
 
@@ -72,7 +74,7 @@ class VoteTable:
             cells = patterns.rows.to_cells(m)
             layout = PackedVotes(cells if len(size) == len(cells) else cells[has_votes], k)
         else:
-            layout = SparseVotes(starts, patterns.lf * k + patterns.vote, m * k)
+            layout = SparseVotes(starts, patterns.lf * k + patterns.vote, m, k)
         return cls(has_votes, counts.astype(np.float64), size, layout)
 
     @cached_property
@@ -93,18 +95,25 @@ class SparseVotes:
     Attributes:
         starts: (r + 1,) where each row's votes begin.
         node: (e,) the node of each vote.
-        n_nodes: m * k.
+        n_lfs: m.
+        n_classes: k.
     """
 
     starts: NDArray[np.int64]
     node: NDArray[np.int64]
-    n_nodes: int
+    n_lfs: int
+    n_classes: int
 
-    def sum_by_row(self, table: Float64) -> Iterator[tuple[slice, Float64]]:
+    @property
+    def n_nodes(self) -> int:
+        """All pairs of an LF and a class."""
+        return self.n_lfs * self.n_classes
+
+    def sum_by_row(self, table: NDArray[Real]) -> Iterator[tuple[slice, NDArray[Real]]]:
         """What a table says of the votes of each row, added up, block by block. (m * k, c) -> rows, (rows, c)."""
         return gather_blocks(table, self.node, self.starts)
 
-    def sum_by_node(self, values: Float64) -> Float64:
+    def sum_by_node(self, values: Floats) -> Float64:
         """Values of the rows on which each node votes, added up. (r, c) -> (m * k, c)."""
         voting, row, starts = self._by_node
         sums = gather_sums(values, row, starts)
@@ -113,6 +122,18 @@ class SparseVotes:
         all_sums = np.zeros((self.n_nodes, values.shape[1]))
         all_sums[voting] = sums
         return all_sums
+
+    def sum_votes_by_node(self, weights: Float64) -> Float64:
+        """Votes for each class on the rows on which each node votes, by the weights of the rows. (r,) -> (m * k, k).
+
+        One vote of every row at a time: far fewer numbers than rows times classes where classes are many.
+        """
+        size, k = self.starts[1:] - self.starts[:-1], self.n_classes
+        sums, cells = np.zeros(self.n_nodes * k), self.node * k
+        for slot in range(size.max(initial=0)):
+            voted = self.node.take(np.minimum(self.starts[:-1] + slot, len(self.node) - 1)) % k
+            np.add.at(sums, cells + voted.repeat(size), np.where(slot < size, weights, 0).repeat(size))
+        return sums.reshape(-1, k)
 
     @cached_property
     def _by_node(self) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
@@ -149,10 +170,10 @@ class PackedVotes:
         packs = -(-m // most_digits(k, MOST_COMBINATIONS))
         return rows >= MANY_ROWS and k < MOST_COMBINATIONS and 2 * rows * packs <= votes
 
-    def sum_by_row(self, table: Float64) -> Iterator[tuple[slice, Float64]]:
+    def sum_by_row(self, table: NDArray[Real]) -> Iterator[tuple[slice, NDArray[Real]]]:
         """What a table says of the votes of each row, added up, block by block. (m * k, c) -> rows, (rows, c)."""
         columns, rows = table.shape[1], self.codes.shape[1]
-        by_lf = np.zeros((self.m, self.base, columns))  # the first of an LF is for abstaining
+        by_lf = np.zeros((self.m, self.base, columns), table.dtype)  # the first of an LF is for abstaining
         by_lf[:, 1:] = table.reshape(self.m, -1, columns)
         packs = []
         for pack in self.packs:
@@ -166,7 +187,7 @@ class PackedVotes:
                 part += sums.take(codes, axis=0)
             yield block, part
 
-    def sum_by_node(self, values: Float64) -> Float64:
+    def sum_by_node(self, values: Floats) -> Float64:
         """Values of the rows on which each node votes, added up. (r, c) -> (m * k, c)."""
         sums = np.empty((self.m, self.base, values.shape[1]))
         for column, weights in enumerate(np.ascontiguousarray(values.T)):

@@ -12,8 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hyperlabel.endmodel.base import EndModel, Examples, Inputs, check_texts, cross_entropy
-from hyperlabel.endmodel.descent import Plan, descend, find_device
+from hyperlabel.classify.base import BaseClassifier, cross_entropy
+from hyperlabel.classify.descent import Plan, descend, find_device
+from hyperlabel.classify.inputs import Examples, Inputs, check_texts
 from hyperlabel.errors import ParameterError, require
 
 WARMUP = 0.1  # share of the steps in which the learning rate rises
@@ -36,7 +37,7 @@ def _quiet() -> Iterator[None]:
 
 
 @dataclass
-class Transformer(EndModel):
+class Transformer(BaseClassifier):
     """A transformer with a classification head, all of it fine-tuned with AdamW.
 
     It is loaded by the `transformers` package, afresh at each `fit`: from a folder that `save_pretrained` wrote, or
@@ -77,7 +78,7 @@ class Transformer(EndModel):
         texts = check_texts(examples.inputs)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
-            self._tokenizer, self._net = self.load(examples.probabilities.shape[1])
+            self._tokenizer, self._net = self.load_source(examples.probabilities.shape[1])
 
             def judge() -> float:
                 assert validation is not None
@@ -91,7 +92,7 @@ class Transformer(EndModel):
                 judge if validation is not None else None,
             )
 
-    def load(self, n_classes: int) -> tuple[Any, Any]:
+    def load_source(self, n_classes: int) -> tuple[Any, Any]:
         """The tokenizer, and the network with a new head.
 
         Raises:

@@ -5,15 +5,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.endmodel.base import EndModel, Examples, Inputs, to_features
+from hyperlabel.classify.base import BaseClassifier, State
+from hyperlabel.classify.inputs import Examples, Inputs, check_width, to_matrix
 from hyperlabel.errors import ParameterError, require
 
 MAX_ITERATIONS = 100
 
 
 @dataclass
-class Linear(EndModel):
-    """Logistic regression that minimises the mean cross-entropy under soft labels, by L-BFGS.
+class Linear(BaseClassifier):
+    """Logistic regression that minimizes the mean cross-entropy under soft labels, by L-BFGS.
 
     Nothing in it is random. Features are taken as they are: bring them to one scale before.
 
@@ -37,10 +38,10 @@ class Linear(EndModel):
             raise ParameterError(f"l2 is {self.l2}; expected 0 or a number above it")
 
     def _fit(self, examples: Examples, validation: Examples | None) -> None:
-        require("scipy", extra="text")
+        require("scipy", extra="sklearn")
         from scipy.optimize import minimize
 
-        features, targets = _matrix(examples.inputs), examples.probabilities
+        features, targets = to_matrix(examples.inputs), examples.probabilities
         by_feature = features.T.tocsr() if hasattr(features, "tocsr") else features.T
         n, (q, k) = len(examples), (features.shape[1], targets.shape[1])
 
@@ -58,17 +59,17 @@ class Linear(EndModel):
         self.intercept_, self.coef_ = found.x[:k], found.x[k:].reshape(q, k)
 
     def _probabilities(self, inputs: Inputs) -> NDArray[np.float64]:
-        features = _matrix(inputs)
-        if features.shape[1] != len(self.coef_):
-            raise ParameterError(f"inputs has {features.shape[1]} features; expected the {len(self.coef_)} of fit")
+        features = to_matrix(inputs)
+        check_width(features, len(self.coef_))
         logits = features @ self.coef_ + self.intercept_
         probabilities: NDArray[np.float64] = np.exp(logits - _log_sum(logits))
         return probabilities
 
+    def _state(self) -> State:
+        return State({"coef": self.coef_, "intercept": self.intercept_})
 
-def _matrix(inputs: Inputs) -> Inputs:
-    """(n, q) features, kept sparse if they are."""
-    return inputs.tocsr() if hasattr(inputs, "tocsr") else to_features(inputs)
+    def _restore(self, state: State) -> None:
+        self.coef_, self.intercept_ = state.arrays["coef"], state.arrays["intercept"]
 
 
 def _log_sum(logits: NDArray[np.float64]) -> NDArray[np.float64]:

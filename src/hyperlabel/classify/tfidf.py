@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.endmodel.base import EndModel, Examples, Inputs, check_texts
-from hyperlabel.endmodel.linear import Linear
+from hyperlabel.classify.base import BaseClassifier, State
+from hyperlabel.classify.inputs import Examples, Inputs, check_texts
+from hyperlabel.classify.linear import Linear
 from hyperlabel.errors import ParameterError, require
 
 
 @dataclass
-class Tfidf(EndModel):
+class Tfidf(BaseClassifier):
     """Words and pairs of words, weighted by TF-IDF, given to a model of features.
 
     Args:
@@ -28,7 +29,7 @@ class Tfidf(EndModel):
     [1, 0]
     """
 
-    head: EndModel = field(default_factory=Linear)
+    head: BaseClassifier = field(default_factory=Linear)
     dimensions: int | None = None
     min_count: int = 2
     max_terms: int = 10_000
@@ -42,24 +43,15 @@ class Tfidf(EndModel):
 
     def _fit(self, examples: Examples, validation: Examples | None) -> None:
         texts = check_texts(examples.inputs)
-        self._vectoriser = self._learn_terms(texts)
-        self._projection = self._learn_projection(self._vectoriser.transform(texts))
-        aside = None if validation is None else (self._features(validation.inputs), validation.probabilities)
-        self.head.fit(self._features(texts), examples.probabilities, aside)
+        self._vectorizer = self._learn_terms(texts)
+        self._projection = self._learn_projection(self._vectorizer.transform(texts))
+        aside = None if validation is None else (self.to_features(validation.inputs), validation.probabilities)
+        self.head.fit(self.to_features(texts), examples.probabilities, aside)
 
     def _learn_terms(self, texts: list[str]) -> Any:
-        require("sklearn", extra="text")
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        vectoriser = TfidfVectorizer(
-            ngram_range=(1, 2),
-            min_df=min(self.min_count, len(texts)),
-            max_features=self.max_terms,
-            sublinear_tf=True,
-            token_pattern=r"(?u)\b\w+\b",
-        )
+        vectorizer = _new_vectorizer(min_df=min(self.min_count, len(texts)), max_features=self.max_terms)
         try:
-            return vectoriser.fit(texts)
+            return vectorizer.fit(texts)
         except ValueError as error:
             raise ParameterError(
                 f"no word is in {self.min_count} of the {len(texts)} texts; expected texts with words, "
@@ -75,10 +67,33 @@ class Tfidf(EndModel):
         rank = max(1, min(self.dimensions, *(size - 1 for size in terms.shape)))
         return TruncatedSVD(rank, random_state=self.seed).fit(terms)
 
-    def _features(self, inputs: Inputs) -> Any:
+    def to_features(self, inputs: Inputs) -> Any:
         """(n, q) features, sparse unless reduced."""
-        terms = self._vectoriser.transform(check_texts(inputs))
+        terms = self._vectorizer.transform(check_texts(inputs))
         return terms if self._projection is None else self._projection.transform(terms)
 
     def _probabilities(self, inputs: Inputs) -> NDArray[np.float64]:
-        return self.head.predict_proba(self._features(inputs))
+        return self.head.predict_proba(self.to_features(inputs))
+
+    def _state(self) -> State:
+        arrays = {"idf": self._vectorizer.idf_}
+        if self._projection is not None:
+            arrays["projection"] = self._projection.components_
+        return State(arrays, {"terms": self._vectorizer.get_feature_names_out().tolist()}, {"head": self.head})
+
+    def _restore(self, state: State) -> None:
+        self.head, self._projection = state.parts["head"], None
+        self._vectorizer = _new_vectorizer(vocabulary=state.values["terms"])
+        self._vectorizer.idf_ = state.arrays["idf"]
+        if "projection" in state.arrays:
+            from sklearn.decomposition import TruncatedSVD
+
+            self._projection = TruncatedSVD(len(state.arrays["projection"]))
+            self._projection.components_ = state.arrays["projection"]
+
+
+def _new_vectorizer(**options: Any) -> Any:
+    require("sklearn", extra="sklearn")
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    return TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)\b\w+\b", **options)

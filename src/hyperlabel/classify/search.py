@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.endmodel.base import EndModel, Examples, Inputs, cross_entropy
+from hyperlabel.classify.base import BaseClassifier, cross_entropy
+from hyperlabel.classify.inputs import Examples, Inputs
 from hyperlabel.errors import ParameterError
 from hyperlabel.metrics import Metric, check_metric, score
+from hyperlabel.tensors import Arrays, plain_classes
 
 _RANGE = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
 
@@ -31,7 +33,7 @@ GRIDS: dict[str, dict[str, dict[str, Sequence[Any]]]] = {
 
 
 @dataclass
-class Search(EndModel):
+class Search(BaseClassifier):
     """Tries every combination of hyper-parameters and keeps the best model.
 
     The best agrees most with the most probable generated labels of the validation items; among equals the one with
@@ -48,7 +50,7 @@ class Search(EndModel):
         best_params_: Its hyper-parameters out of the grid.
         best_score_: How well it agrees with the generated labels.
 
-    >>> from hyperlabel.endmodel.linear import Linear
+    >>> from hyperlabel.classify.linear import Linear
     >>> features = np.linspace(-1, 1, 20)[:, None]
     >>> probabilities = np.hstack([1 - features, 1 + features]) / 2
     >>> search = Search(Linear(), {"l2": (1e-4, 1e-1)}).fit(features, probabilities)
@@ -56,7 +58,7 @@ class Search(EndModel):
     ({'l2': 0.0001}, [0, 1])
     """
 
-    model: EndModel
+    model: BaseClassifier
     grid: Mapping[str, Sequence[Any]]
     metric: Metric = "accuracy"
     seed: int = 0
@@ -90,3 +92,8 @@ class Search(EndModel):
 
     def _probabilities(self, inputs: Inputs) -> NDArray[np.float64]:
         return self.best_.predict_proba(inputs)
+
+    def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
+        """The best model: the search itself is not kept."""
+        arrays, header = self.best_.to_arrays()
+        return arrays, header | {"classes": plain_classes(self._fitted())}

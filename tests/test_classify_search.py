@@ -11,14 +11,14 @@ from hyperlabel.errors import ParameterError
 pytest.importorskip("torch", reason="torch is not installed (extra `text`)")
 pytestmark = pytest.mark.torch
 
-from hyperlabel.endmodel import GRIDS, EndModel, Linear, Search  # noqa: E402
+from hyperlabel.classify import GRIDS, BaseClassifier, Linear, Search  # noqa: E402
 
 INPUTS = np.zeros((4, 1))
 GENERATED = np.array([[0.9, 0.1], [0.8, 0.2], [0.4, 0.6], [0.3, 0.7]])
 
 
 @dataclass
-class Fixed(EndModel):
+class Fixed(BaseClassifier):
     """Says the same whatever it sees; remembers who was fitted on what."""
 
     answer: str = "right"

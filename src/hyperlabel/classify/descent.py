@@ -74,15 +74,15 @@ def descend(
     device = next(net.parameters()).device
     targets = torch.as_tensor(probabilities, dtype=torch.float32, device=device)
     steps = plan.epochs * -(-len(targets) // plan.batch_size)
-    optimiser = torch.optim.AdamW(net.parameters(), lr=plan.lr, weight_decay=plan.weight_decay)
-    rate = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: plan.factor(step, steps))
+    optimizer = torch.optim.AdamW(net.parameters(), lr=plan.lr, weight_decay=plan.weight_decay)
+    rate = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: plan.factor(step, steps))
     best = _Best(net)
     for _ in range(plan.epochs):
         net.train()
         for index in torch.split(torch.randperm(len(targets)), plan.batch_size):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             functional.cross_entropy(logits(index), targets[index.to(device)]).backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            optimizer.step()
             rate.step()
         if judge is not None and best.update(judge()) >= plan.patience:
             break

@@ -11,7 +11,7 @@ pytest.importorskip("sklearn", reason="scikit-learn is not installed (extra `tex
 pytestmark = pytest.mark.torch
 torch.set_num_threads(1)  # small matrices: more threads only wait for each other
 
-from hyperlabel.endmodel import MLP, Linear, Search, Tfidf, Transformer  # noqa: E402
+from hyperlabel.classify import MLP, Linear, Search, Tfidf, Transformer  # noqa: E402
 
 WORDS = ("win", "free", "money", "now", "see", "you", "at", "home", "lunch", "later")
 

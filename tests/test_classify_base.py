@@ -11,9 +11,9 @@ torch = pytest.importorskip("torch", reason="torch is not installed (extra `text
 pytestmark = pytest.mark.torch
 torch.set_num_threads(1)  # small matrices: more threads only wait for each other
 
-from hyperlabel.endmodel import MLP, Linear  # noqa: E402
-from hyperlabel.endmodel.base import Examples  # noqa: E402
-from hyperlabel.endmodel.descent import Plan, descend  # noqa: E402
+from hyperlabel.classify import MLP, Linear  # noqa: E402
+from hyperlabel.classify.base import Examples  # noqa: E402
+from hyperlabel.classify.descent import Plan, descend  # noqa: E402
 
 FEATURES = np.array([[-1.0, 0.0], [1.0, 0.0]])
 HALVES = np.full((2, 2), 0.5)

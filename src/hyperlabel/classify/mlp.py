@@ -7,14 +7,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from hyperlabel.endmodel.base import EndModel, Examples, Inputs, cross_entropy, to_features
-from hyperlabel.endmodel.descent import Plan, descend, find_device
+from hyperlabel.classify.base import BaseClassifier, State, cross_entropy
+from hyperlabel.classify.descent import Plan, descend, find_device
+from hyperlabel.classify.inputs import Examples, Inputs, check_width, to_features
 from hyperlabel.errors import ParameterError
 
 
 @dataclass
-class MLP(EndModel):
-    """A multi-layer perceptron with rectified units, trained with AdamW on standardised features.
+class MLP(BaseClassifier):
+    """A multi-layer perceptron with rectified units, trained with AdamW on standardized features.
 
     Args:
         batch_size: Items a step.
@@ -88,7 +89,17 @@ class MLP(EndModel):
     @torch.no_grad()
     def _probabilities(self, inputs: Inputs) -> NDArray[np.float64]:
         features = to_features(inputs)
-        if features.shape[1] != len(self._mean):
-            raise ParameterError(f"inputs has {features.shape[1]} features; expected the {len(self._mean)} of fit")
+        check_width(features, len(self._mean))
         self._net.eval()
         return self._net(self._scale(features)).double().softmax(1).cpu().numpy()  # type: ignore[no-any-return]
+
+    def _state(self) -> State:
+        net = {f"net.{name}": value.cpu().numpy() for name, value in self._net.state_dict().items()}
+        return State({"mean": self._mean, "spread": self._spread, **net})
+
+    def _restore(self, state: State) -> None:
+        self._mean, self._spread = state.arrays["mean"], state.arrays["spread"]
+        weights = {name[4:]: torch.as_tensor(value) for name, value in state.arrays.items() if name.startswith("net.")}
+        last = max(weights, key=lambda name: int(name.partition(".")[0]))  # its bias or weight: k rows
+        self._net = self._new_net(len(self._mean), len(weights[last]))
+        self._net.load_state_dict(weights)

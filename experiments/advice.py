@@ -1,0 +1,206 @@
+"""Does following the advice of `hl.advise` help? Every kind of it, followed on real sets.
+
+python -m experiments advice --data ../shared/data --out experiments/results/advice.md
+
+A gain is the points by which a set's score (accuracy, or F1 where the set is scored by that) rises when the advice is
+followed. Where gold is used, items with gold are not scored. Three situations are made, since sets come without them:
+six copies of one LF; a class without votes; items without votes. There the advice undoes what was made, and for the
+last two the gain is given for each tenth of the items that it is about.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hyperlabel as hl
+from experiments.datasets import DataSet, load_datasets
+from experiments.markdown import table
+from hyperlabel.metrics import score
+from hyperlabel.trust import findings
+from hyperlabel.trust.advice import Advice
+from hyperlabel.trust.situation import Situation
+
+SLOW = ("crowd_adult",)  # half a minute for each of many passes, and truth for 3 % of its items
+GOLD, DRAWS = 100, 3
+HURT = 0.1  # points by which a score must fall to count
+COPIES = 6
+
+Ints = NDArray[np.int64]
+
+
+@dataclass
+class Record:
+    """Gains by set, of one kind of advice."""
+
+    kind: str
+    what: str
+    gains: dict[str, float] = field(default_factory=dict)
+
+
+def model(each: DataSet, **params: object) -> hl.HyperLabelModel:
+    """The default model with a set's number of classes."""
+    return hl.HyperLabelModel(n_classes=each.k, **params)
+
+
+def look(
+    each: DataSet, votes: Ints, find: Callable[[Situation], Advice | None], gold: Ints | None = None
+) -> Advice | None:
+    """The advice that one finder gives."""
+    return find(
+        Situation.read(votes, gold, model(each), metric=each.metric if find is findings.find_balance else "accuracy")
+    )
+
+
+def points(each: DataSet, labels: NDArray[np.integer], without: Ints | None = None) -> float:
+    """The score of labels, over items that are not left out."""
+    truth = each.truth.copy()
+    if without is not None:
+        truth[without] = -1
+    return 100 * score(each.metric, truth, np.asarray(labels), each.k)
+
+
+def gold_of(each: DataSet, places: Ints) -> Ints:
+    """The truth of some items, -1 elsewhere."""
+    gold = np.full(len(each.truth), -1)
+    gold[places] = each.truth[places]
+    return gold
+
+
+def drop(votes: Ints, advice: Advice) -> Ints:
+    """The votes without the LFs that advice names."""
+    gone = [int(name.removeprefix("lf")) for name in advice.examples]
+    return np.delete(votes, gone, axis=1)
+
+
+def follow_balance(each: DataSet) -> float | None:
+    """State the true class balance, with labels for F1 where a set is scored by that."""
+    if look(each, each.votes, findings.find_balance) is None:
+        return None
+    shares = np.bincount(each.truth[each.truth >= 0], minlength=each.k) / (each.truth >= 0).sum()
+    stated = model(each, class_balance=shares.tolist()).predict(each.votes, each.metric)
+    return points(each, stated) - points(each, model(each).predict(each.votes))
+
+
+def follow_label(each: DataSet, like: str) -> float | None:
+    """Label the items suggested, on sets of rules or of people."""
+    advice = look(each, each.votes, findings.find_labels_worth_giving)
+    if advice is None or advice.like != like or len(each.truth) < 100 or (each.truth < 0).any():
+        return None
+    places = np.array(advice.examples)
+    taught = model(each).fit_predict(each.votes, gold_of(each, places))
+    return points(each, taught, places) - points(each, model(each).predict(each.votes), places)
+
+
+def follow_own_copies(each: DataSet) -> float | None:
+    """Drop the copies that a set has."""
+    advice = look(each, each.votes, findings.find_copies)
+    if advice is None:
+        return None
+    return _gain_of_dropping(each, each.votes, advice)
+
+
+def follow_copies(each: DataSet) -> float | None:
+    """Drop copies of an LF that is less precise than three quarters of those that often vote."""
+    cast = (each.votes >= 0) & (each.truth >= 0)[:, None]
+    often = np.flatnonzero(cast.sum(0) >= 0.02 * len(each.truth))
+    precision = ((each.votes == each.truth[:, None]) & cast).sum(0)[often] / cast.sum(0)[often]
+    if not len(often):
+        return None
+    poor = often[np.argsort(precision)[len(often) // 4]]
+    votes = np.concatenate([each.votes, np.repeat(each.votes[:, [poor]], COPIES, axis=1)], axis=1)
+    advice = look(each, votes, findings.find_copies)
+    return None if advice is None else _gain_of_dropping(each, votes, advice)
+
+
+def _gain_of_dropping(each: DataSet, votes: Ints, advice: Advice) -> float:
+    after = model(each).predict(drop(votes, advice))
+    return points(each, after) - points(each, model(each).predict(votes))
+
+
+def follow_hurting(each: DataSet) -> float | None:
+    """Drop LFs that random gold shows to be worse than chance, beside learning from that gold."""
+    known = np.flatnonzero(each.truth >= 0)
+    gains = []
+    for seed in range(DRAWS if len(known) >= 3 * GOLD else 0):
+        places = np.random.default_rng(seed).choice(known, GOLD, replace=False)
+        gold = gold_of(each, places)
+        advice = look(each, each.votes, findings.find_hurting, gold)
+        if advice is not None:
+            after = model(each).fit_predict(drop(each.votes, advice), gold)
+            gains.append(points(each, after, places) - points(each, model(each).fit_predict(each.votes, gold), places))
+    return float(np.mean(gains)) if gains else None
+
+
+def follow_idle(each: DataSet) -> float | None:
+    """Drop LFs that decide nothing."""
+    advice = look(each, each.votes, findings.find_idle)
+    return None if advice is None else _gain_of_dropping(each, each.votes, advice)
+
+
+def follow_unvoted(each: DataSet) -> float | None:
+    """Vote for a class that nobody voted for: of those that 5 % of the items have, the one with the fewest votes."""
+    shares = np.bincount(each.truth[each.truth >= 0], minlength=each.k) / (each.truth >= 0).sum()
+    cast = np.array([(each.votes == c).sum() for c in range(each.k)])
+    common = np.flatnonzero((shares >= 0.05) & (cast > 0))
+    if len(common) < 2:
+        return None
+    silent = common[np.argmin(cast[common])]
+    votes = np.where(each.votes == silent, -1, each.votes)
+    if look(each, votes, findings.find_unvoted) is None:
+        return None
+    gain = points(each, model(each).predict(each.votes)) - points(each, model(each).predict(votes))
+    return float(gain / (10 * shares[silent]))
+
+
+def follow_uncovered(each: DataSet) -> float | None:
+    """Vote on items that nobody voted on: the LF that is most often the only one to vote comes back."""
+    alone = ((each.votes >= 0) & ((each.votes >= 0).sum(1) == 1)[:, None]).sum(0)
+    votes = each.votes.copy()
+    votes[:, np.argmax(alone)] = -1
+    if look(each, votes, findings.find_uncovered) is None:
+        return None
+    gain = points(each, model(each).predict(each.votes)) - points(each, model(each).predict(votes))
+    return float(gain / (10 * (votes < 0).all(1).mean()))
+
+
+FOLLOWED = {  # kind: what is done, and how
+    "balance": ("state the true balance", follow_balance),
+    "label, rules": ("label the 20 items suggested, votes of rules", partial(follow_label, like="rules")),
+    "label, people": ("the same, votes of people or judges", partial(follow_label, like="people")),
+    "copies, many": (f"drop {COPIES} copies that were added", follow_copies),
+    "copies, few": ("drop the set's own copies", follow_own_copies),
+    "hurting": (f"drop LFs that {GOLD} random gold labels show to be worse than chance", follow_hurting),
+    "idle": ("drop LFs that decide nothing", follow_idle),
+    "unvoted": ("vote for a class that had no votes", follow_unvoted),
+    "uncovered": ("vote on items that had no votes", follow_uncovered),
+}
+
+
+def records(sets: list[DataSet]) -> Iterator[Record]:
+    """The gains of each kind of advice, by set."""
+    for kind, (what, follow) in FOLLOWED.items():
+        gains = {each.name: gain for each in sets if (gain := follow(each)) is not None}
+        yield Record(kind, what, gains)
+
+
+def run(data: Path) -> str:
+    """What each kind of advice was worth, and the gains by set."""
+    found = list(records([each for each in load_datasets(data) if each.name not in SLOW]))
+    head = ["kind", "what was done", "sets", "mean gain", "median", "worst", "best", "hurt"]
+    return table(head, [_row(record) for record in found], align="l") + "\n\n" + "\n".join(map(_by_set, found))
+
+
+def _row(record: Record) -> list[str]:
+    gains = np.array(list(record.gains.values()))
+    if not len(gains):
+        return [record.kind, record.what, "0", *[""] * 5]
+    figures = [f"{value:+.2f}" for value in (gains.mean(), np.median(gains), gains.min(), gains.max())]
+    return [record.kind, record.what, str(len(gains)), *figures, f"{(gains < -HURT).mean():.0%}"]
+
+
+def _by_set(record: Record) -> str:
+    return f"- {record.kind}: " + ", ".join(f"{name} {gain:+.1f}" for name, gain in record.gains.items())

@@ -1,0 +1,47 @@
+"""Classifiers of texts or features that learn from soft labels, and labels for the items that nobody votes on.
+
+Flow: inputs and labels of the items with votes -> classifier -> probabilities of any item, voted on or not.
+`Classifier` is the light one: it takes texts or features, needs scikit-learn (extra `sklearn`) and is what
+`fill_labels` uses. `Linear`, `Scaled` and `Tfidf` are its parts. `MLP` and `Transformer` need torch (extra `text`).
+`Search` picks the hyper-parameters of any of them on items kept aside, with generated labels too: no true label is
+needed. All have the interface of `BaseClassifier`.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from hyperlabel.classify.base import BaseClassifier
+from hyperlabel.classify.filling import fill_labels
+from hyperlabel.classify.light import Classifier
+from hyperlabel.classify.linear import Linear
+from hyperlabel.classify.scaled import Scaled
+from hyperlabel.classify.search import GRIDS, Search
+from hyperlabel.classify.tfidf import Tfidf
+from hyperlabel.errors import require
+
+if TYPE_CHECKING:
+    from hyperlabel.classify.mlp import MLP
+    from hyperlabel.classify.transformer import Transformer
+
+__all__ = [
+    "GRIDS",
+    "MLP",
+    "BaseClassifier",
+    "Classifier",
+    "Linear",
+    "Scaled",
+    "Search",
+    "Tfidf",
+    "Transformer",
+    "fill_labels",
+]
+
+_TORCH = {"MLP": "mlp", "Transformer": "transformer"}
+
+
+def __getattr__(name: str) -> Any:
+    """The classifiers that need torch, each imported when it is first asked for."""
+    if name in _TORCH:
+        require("torch", extra="text")
+        return getattr(importlib.import_module(f"hyperlabel.classify.{_TORCH[name]}"), name)
+    raise AttributeError(f"module 'hyperlabel.classify' has no attribute {name!r}")

@@ -1,0 +1,164 @@
+"""The contract of all classifiers on soft labels: what `fit` checks, and what every classifier can do after it."""
+
+import copy
+import importlib
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.classes import Classes, decode
+from hyperlabel.classify.cross import cross_fit, draw_folds
+from hyperlabel.classify.inputs import Examples, Inputs, check_examples, count_items, read_inputs
+from hyperlabel.errors import NotFittedError, ParameterError, WeightsError
+from hyperlabel.models.packing import below, with_prefix
+from hyperlabel.tensors import Arrays, plain_classes, read_tensors, write_tensors
+
+Self = TypeVar("Self", bound="BaseClassifier")
+
+SAVED = ("Classifier", "Linear", "MLP", "Scaled", "Tfidf")
+"""The classifiers that a file may hold."""
+
+
+def cross_entropy(probabilities: NDArray[np.float64], predicted: NDArray[np.float64]) -> float:
+    """Mean cross-entropy of predicted (n, k) under given (n, k) probabilities, in nats."""
+    return float(-(probabilities * np.log(np.maximum(predicted, 1e-12))).sum(1).mean())
+
+
+@dataclass(frozen=True)
+class State:
+    """What a classifier has learned.
+
+    Attributes:
+        arrays: Named arrays.
+        values: Values that JSON knows.
+        parts: Classifiers that it consists of, by the name of the attribute.
+    """
+
+    arrays: Arrays = field(default_factory=dict)
+    values: dict[str, Any] = field(default_factory=dict)
+    parts: dict[str, "BaseClassifier"] = field(default_factory=dict)
+
+
+class BaseClassifier(ABC):
+    """What every classifier can do; subclasses are dataclasses whose fields are their hyper-parameters.
+
+    Attributes:
+        classes_: After `fit`, the classes.
+    """
+
+    classes_: Classes
+
+    def fit(
+        self: Self,
+        inputs: object,
+        labels: object,
+        validation: tuple[object, object] | None = None,
+    ) -> Self:
+        """Learn from soft labels.
+
+        Args:
+            inputs: (n, q) features, or n texts.
+            labels: `Labels`, of which those without a label are left out; or (n, k) probabilities of the classes, a
+                label model's or a one-hot truth. Leave out the items without votes then: their probabilities are
+                uniform and teach nothing.
+            validation: Inputs and labels of other items, for early stopping and the choice of hyper-parameters.
+        """
+        examples, classes = check_examples(inputs, labels, "training")
+        aside = None if validation is None else check_examples(*validation, "validation")
+        if aside is not None and aside[1] != classes:
+            raise ParameterError(
+                f"validation probabilities has {len(aside[1])} classes, the training probabilities "
+                f"{len(classes)}; expected the same classes"
+            )
+        vars(self).pop("classes_", None)  # should learning fail, nothing half-learned is left
+        self._fit(examples, None if aside is None else aside[0])
+        self.classes_ = classes
+        return self
+
+    def fit_aside(self, inputs: object, labels: object) -> NDArray[np.float64]:
+        """Fit, and give the probabilities of each item by a copy that has not learned from it. -> (n, k).
+
+        See `fit` for the arguments; rows are those of the items that have a label.
+        """
+        examples, _ = check_examples(inputs, labels, "training")
+        fold = draw_folds(examples.inputs, len(examples), 0)
+        found = cross_fit(lambda: copy.deepcopy(self), examples, fold)
+        self.fit(inputs, labels)
+        return found
+
+    def predict_proba(self, inputs: object) -> NDArray[np.float64]:
+        """Probabilities of the classes of each item. -> (n, k), rows sum to 1."""
+        k = len(self._fitted())
+        read = read_inputs(inputs)
+        return self._probabilities(read) if count_items(read) else np.empty((0, k))
+
+    def predict(self, inputs: object) -> NDArray[Any]:
+        """The most probable class of each item. -> (n,)."""
+        return decode(self.predict_proba(inputs).argmax(1), self._fitted())
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted classifier to a safetensors file; `load` reads it. Nothing is pickled."""
+        arrays, header = self.to_arrays()
+        write_tensors(path, arrays, header, "classifier")
+
+    @classmethod
+    def load(cls, path: str | Path) -> "BaseClassifier":
+        """The classifier of a file that `save` wrote, of whichever class it is.
+
+        Raises:
+            WeightsError: The file is missing, damaged, or holds something else.
+        """
+        arrays, header = read_tensors(path, "classifier")
+        try:
+            return from_arrays(arrays, header)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
+            raise WeightsError(f"{path} holds no whole classifier ({error}); save it again") from error
+
+    def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
+        """The fitted classifier as named arrays and a header that JSON knows."""
+        classes, state, name = plain_classes(self._fitted()), self._state(), type(self).__name__
+        packed = {part: each.to_arrays() for part, each in state.parts.items()}
+        arrays = with_prefix(state.arrays, "own")
+        for part, (inner, _) in packed.items():
+            arrays |= with_prefix(inner, part)
+        params = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in packed}  # type: ignore[arg-type]
+        parts = {part: header for part, (_, header) in packed.items()}
+        return arrays, {"class": name, "params": params, "classes": classes, "values": state.values, "parts": parts}
+
+    def _fitted(self) -> Classes:
+        if not hasattr(self, "classes_"):
+            raise NotFittedError(f"this {type(self).__name__} has not learned yet; call fit(inputs, labels)")
+        return self.classes_
+
+    @abstractmethod
+    def _fit(self, examples: Examples, validation: Examples | None) -> None:
+        """Learn; everything is checked."""
+
+    @abstractmethod
+    def _probabilities(self, inputs: Inputs) -> NDArray[np.float64]:
+        """Probabilities of the classes of at least one item. -> (n, k)."""
+
+    def _state(self) -> State:
+        """What was learned, for `save`; one of the classes of `SAVED` has it."""
+        raise ParameterError(f"a {type(self).__name__} cannot be saved; expected one of {', '.join(SAVED)}")
+
+    def _restore(self, state: State) -> None:
+        """Take back what `_state` gave."""
+        raise NotImplementedError
+
+
+def from_arrays(arrays: Arrays, header: dict[str, Any]) -> BaseClassifier:
+    """The inverse of `BaseClassifier.to_arrays`."""
+    name = header["class"]
+    if name not in SAVED:
+        raise ValueError(f"class {name!r:.60}")
+    found = getattr(importlib.import_module("hyperlabel.classify"), name)
+    parts = {part: from_arrays(below(arrays, part), inner) for part, inner in header["parts"].items()}
+    classifier: BaseClassifier = found(**header["params"])
+    classifier._restore(State(below(arrays, "own"), header["values"], parts))
+    classifier.classes_ = tuple(header["classes"])
+    return classifier

@@ -1,0 +1,193 @@
+"""Labels for every item: those that nobody votes on get theirs from a classifier that learns from the others."""
+
+import copy
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.classify.base import BaseClassifier
+from hyperlabel.classify.inputs import Inputs, are_texts, count_items, read_inputs, take_items
+from hyperlabel.classify.light import Classifier
+from hyperlabel.errors import ParameterError, warn_of_votes
+from hyperlabel.kernels import Float64
+from hyperlabel.labels import Labels, find_f1_rule
+from hyperlabel.metrics import Metric
+from hyperlabel.models import LabelModel
+from hyperlabel.votes import to_votes
+
+VOTES, TEXT, FEATURES, GOLD = "votes", "text", "features", "gold"
+"""Where a label comes from."""
+
+_LEAST = 1e-6  # a class that votes or texts rule out counts as this probable
+
+Mask = NDArray[np.bool_]
+
+
+def fill_labels(
+    model: LabelModel,
+    votes: object,
+    inputs: object,
+    gold: object = None,
+    *,
+    classifier: BaseClassifier | None = None,
+    combine: bool = False,
+    metric: Metric = "accuracy",
+) -> Labels:
+    """Labels of all items: items without votes get theirs from a classifier of their texts or features.
+
+    The classifier learns from the labels of the items with votes or gold. These keep their labels, unless `combine`
+    adds what their texts tell to the votes' log-odds; there every item is judged by a classifier that has not learned
+    from it. An item without votes whose text is missing or blank has no label.
+
+    Args:
+        model: The label model; one that is not fitted reads these votes, as a copy.
+        votes: The votes.
+        inputs: n texts, None for a missing one; or (n, q) features, such as embeddings.
+        gold: Known classes, as for `LabelModel.fit`; these are the labels of their items.
+        classifier: What learns; `Classifier()` if not given. It is fitted here, and can judge new texts afterwards. One
+            that is fitted already is used as it is.
+        combine: Whether items with votes get labels from votes and texts together.
+        metric: What the labels are to be good at, as for `LabelModel.predict`.
+
+    Returns:
+        Labels whose `source` is `votes`, `text` (or `features`), `votes+text`, `gold`, or None for no label.
+
+    >>> from hyperlabel import HyperLabelModel
+    >>> texts = ["win free money", "free money now", "see you at home", "see you at lunch", "free money", None]
+    >>> votes = [[1, 1], [1, -1], [0, 0], [-1, 0], [-1, -1], [-1, -1]]
+    >>> labels = fill_labels(HyperLabelModel(), votes, texts)
+    >>> labels.labels.tolist(), labels.source[-2:].tolist()
+    ([1, 1, 0, 0, 1, -1], ['text', None])
+    """
+    fitted = model if model.is_fitted else copy.copy(model).fit(votes, gold)
+    given = fitted.label(votes, metric)
+    items = _Items.read(read_inputs(inputs), _with_gold(given, votes, gold), _voted(fitted, votes))
+    learned = Classifier() if classifier is None else classifier
+    teachers = np.flatnonzero((items.labels.best >= 0) & items.known)
+    aside = _teach(learned, items, teachers, combine=combine)
+    filled = items.fill(learned)
+    if combine:
+        filled = items.combine(filled, teachers, aside)
+    return filled if metric == "accuracy" else _decide_for_f1(filled, items)
+
+
+def _voted(model: LabelModel, votes: object) -> Mask:
+    """Whether an item has votes. -> (n,)."""
+    patterns = model.read(votes)
+    if patterns.inverse is None:
+        raise ParameterError("votes is Patterns, which know no items that texts could belong to; give the votes")
+    voted: Mask = patterns.has_votes[patterns.inverse]
+    return voted
+
+
+def _with_gold(labels: Labels, votes: object, gold: object) -> Labels:
+    """The labels with their source, and with gold where it is known."""
+    source = np.where(labels.best >= 0, VOTES, None)  # type: ignore[call-overload]
+    marked = replace(labels, source=source.astype(object))
+    if gold is None:
+        return marked
+    _, known = to_votes(votes, classes=labels.classes).with_labels(gold, "gold")
+    return marked.with_gold(known)
+
+
+def _teach(classifier: BaseClassifier, items: "_Items", teachers: NDArray[np.intp], *, combine: bool) -> Float64:
+    """Teach the classifier, unless it has learned; to combine, what it says of its teachers, each kept aside.
+
+    Returns:
+        (t, k) probabilities, empty where nothing is to be combined.
+    """
+    labels, inputs = items.labels.take(teachers), take_items(items.inputs, teachers)
+    if hasattr(classifier, "classes_"):
+        if tuple(classifier.classes_) != tuple(labels.classes):
+            raise ParameterError(
+                f"classifier knows the classes {classifier.classes_!r:.80}, the labels {labels.classes!r:.80}; "
+                "expected the same in the same order"
+            )
+        return classifier.predict_proba(inputs) if combine else np.empty((0, len(labels.classes)))
+    if not len(teachers):
+        raise ParameterError(f"no item has both a label and a {items.kind}; expected some to learn from")
+    if len(np.unique(labels.best)) == 1:
+        only = labels.classes[labels.best[0]]
+        warn_of_votes(
+            [f"all labels of items with votes are {only!r}: a classifier can learn no other class, and fills in that"]
+        )
+    if combine:
+        return classifier.fit_aside(inputs, labels)
+    classifier.fit(inputs, labels)
+    return np.empty((0, len(labels.classes)))
+
+
+@dataclass(frozen=True)
+class _Items:
+    """What is known of items before they are filled.
+
+    Attributes:
+        inputs: n texts or (n, q) features.
+        known: (n,) whether there is an input.
+        kind: `text` or `features`.
+        labels: Labels of votes and gold.
+        voted: (n,) whether an item has votes.
+    """
+
+    inputs: Inputs
+    known: Mask
+    kind: str
+    labels: Labels
+    voted: Mask
+
+    @classmethod
+    def read(cls, inputs: Inputs, labels: Labels, voted: Mask) -> "_Items":
+        n = count_items(inputs)
+        if n != len(labels):
+            raise ParameterError(f"inputs has {n} items but votes has {len(labels)}; expected one text or row per item")
+        if not isinstance(inputs, list) or not (are_texts(inputs) or all(text is None for text in inputs)):
+            return cls(inputs, np.ones(n, bool), FEATURES, labels, voted)
+        texts = [text if isinstance(text, str) or not _is_missing(text) else "" for text in inputs]
+        known = np.array([bool(text.strip()) if isinstance(text, str) else True for text in texts], bool)
+        return cls(texts, known, TEXT, labels, voted)
+
+    def fill(self, classifier: BaseClassifier) -> Labels:
+        """The labels, with those of the classifier where nobody votes."""
+        empty = np.flatnonzero(~self.voted & (self.labels.best < 0) & self.known)
+        told = classifier.predict_proba(take_items(self.inputs, empty))
+        return _put(self.labels, empty, told, self.kind)
+
+    def combine(self, filled: Labels, teachers: NDArray[np.intp], aside: Float64) -> Labels:
+        """Add the log-odds of the classifier to those of the votes, without the balance that both have in them."""
+        assert filled.source is not None
+        mine = self.voted[teachers] & (filled.source[teachers] != GOLD)
+        told = np.log(np.maximum(aside, _LEAST)) - np.log(np.maximum(aside.mean(0), _LEAST))
+        logs = np.log(np.maximum(filled.probabilities[teachers[mine]], _LEAST)) + told[mine]
+        raised = np.exp(logs - logs.max(1, keepdims=True))
+        return _put(filled, teachers[mine], raised / raised.sum(1, keepdims=True), f"{VOTES}+{self.kind}")
+
+
+def _put(labels: Labels, index: NDArray[np.intp], probabilities: Float64, source: str) -> Labels:
+    """The labels with other probabilities for some items, and their most probable classes."""
+    assert labels.source is not None
+    best, soft, sources = labels.best.copy(), labels.probabilities.copy(), labels.source.copy()
+    best[index], soft[index], sources[index] = probabilities.argmax(1), probabilities, source
+    return replace(labels, best=best, probabilities=soft, source=sources)
+
+
+def _is_missing(text: object) -> bool:
+    """Whether a value stands for no text: None, NaN."""
+    return text is None or (isinstance(text, float) and text != text)
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """Items as the rule for F1 counts them."""
+
+    counts: NDArray[np.int64]
+    has_votes: Mask
+
+
+def _decide_for_f1(filled: Labels, items: _Items) -> Labels:
+    """Labels for F1 of the items that the classifier had a say in, by one rule for all items."""
+    assert filled.source is not None
+    weights = _Weights(np.ones(len(filled), np.int64), filled.best >= 0)
+    rule = find_f1_rule(lambda rule: rule.sums(filled.probabilities, weights), len(filled.classes))
+    told = np.array([str(source).endswith(items.kind) for source in filled.source], bool)
+    return replace(filled, best=np.where(told, rule.decide(filled.probabilities, weights), filled.best))

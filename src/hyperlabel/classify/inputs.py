@@ -1,0 +1,138 @@
+"""What classifiers learn from: texts or features of items, with soft labels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.classes import Classes
+from hyperlabel.errors import ParameterError
+from hyperlabel.labels import Labels
+
+Inputs: TypeAlias = Any  # (n, q) array or sparse matrix of features, or a list of n texts
+
+_ROUNDING = 1e-4  # how far a row of probabilities may be from 1: label models compute in float32
+
+
+def read_inputs(inputs: Any, name: str = "inputs") -> Inputs:
+    """Texts as a list, features as they are or, of a frame, as an array.
+
+    >>> read_inputs(np.array(["free money", "see you"]))
+    ['free money', 'see you']
+    """
+    if isinstance(inputs, str):
+        raise ParameterError(f"{name} is one text, {inputs!r:.60}; expected a sequence of texts")
+    if hasattr(inputs, "tocsr"):
+        return inputs.tocsr()
+    found = inputs.to_numpy() if hasattr(inputs, "to_numpy") else inputs  # Series and frames
+    if isinstance(found, np.ndarray) and found.ndim == 1 and found.dtype.kind in "OUT":
+        return found.tolist()
+    return list(found) if isinstance(found, tuple) else found
+
+
+def are_texts(inputs: Inputs) -> bool:
+    """Whether inputs are texts, not features."""
+    return isinstance(inputs, list) and any(isinstance(text, str) for text in inputs)
+
+
+def count_items(inputs: Inputs) -> int:
+    """Number of items."""
+    return int(inputs.shape[0]) if hasattr(inputs, "shape") else len(inputs)
+
+
+def take_items(inputs: Inputs, index: NDArray[np.intp]) -> Inputs:
+    """Some of the items, in the order of their numbers."""
+    return inputs[index] if hasattr(inputs, "shape") else [inputs[number] for number in index]
+
+
+@dataclass(frozen=True)
+class Examples:
+    """What a classifier learns from: n inputs, and (n, k) probabilities of their classes."""
+
+    inputs: Inputs
+    probabilities: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.probabilities)
+
+    def take(self, index: NDArray[np.intp]) -> "Examples":
+        """Some of the examples."""
+        return Examples(take_items(self.inputs, index), self.probabilities[index])
+
+    def split(self, seed: int) -> tuple["Examples", "Examples"]:
+        """Three quarters and one quarter at random, as the paper splits training from validation."""
+        if len(self) < 2:
+            raise ParameterError(f"inputs has {len(self)} item; expected at least 2 to keep some aside for validation")
+        order = np.random.default_rng(seed).permutation(len(self))
+        aside = max(1, len(self) // 4)
+        return self.take(order[aside:]), self.take(order[:aside])
+
+
+def check_examples(inputs: object, labels: object, name: str) -> tuple[Examples, Classes]:
+    """Inputs with their soft labels, checked against each other; `name` is said in errors.
+
+    Args:
+        inputs: (n, q) features, or n texts.
+        labels: `Labels`, of which those without a label are left out; or (n, k) probabilities.
+        name: What the inputs are for.
+    """
+    read = read_inputs(inputs, f"{name} inputs")
+    probabilities = labels.probabilities if isinstance(labels, Labels) else labels
+    checked = np.asarray(probabilities, dtype=np.float64)
+    if checked.ndim != 2 or checked.shape[1] < 2:
+        raise ParameterError(
+            f"{name} probabilities has shape {checked.shape}; expected (items, classes) with two classes or more, "
+            "as predict_proba of a label model gives them"
+        )
+    if count_items(read) != len(checked) or not len(checked):
+        raise ParameterError(
+            f"{name} has {count_items(read)} inputs and {len(checked)} rows of probabilities; "
+            "expected one row for each input, and at least one"
+        )
+    odd = np.flatnonzero(~((checked >= 0).all(1) & (np.abs(checked.sum(1) - 1) < _ROUNDING)))
+    if odd.size:
+        raise ParameterError(
+            f"{name} probabilities[{odd[0]}] is {checked[odd[0]].tolist()}; expected numbers from 0 to 1 that sum to 1"
+        )
+    examples = Examples(read, checked)
+    if not isinstance(labels, Labels):
+        return examples, tuple(range(checked.shape[1]))
+    known = np.flatnonzero(labels.best >= 0)
+    if not len(known):
+        raise ParameterError(f"{name} labels has no label at all; expected some items with votes or gold")
+    return examples.take(known), labels.classes
+
+
+def to_features(inputs: Inputs) -> NDArray[np.float64]:
+    """Features as a dense array. -> (n, q)."""
+    try:
+        features = np.asarray(inputs.toarray() if hasattr(inputs, "toarray") else inputs, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(f"inputs cannot be read as numbers ({error}); expected (items, features)") from error
+    if features.ndim != 2:
+        raise ParameterError(f"inputs has shape {features.shape}; expected (items, features)")
+    odd = np.argwhere(~np.isfinite(features))
+    if odd.size:
+        raise ParameterError(f"inputs[{odd[0, 0]}, {odd[0, 1]}] is {features[tuple(odd[0])]}; expected a finite number")
+    return features
+
+
+def to_matrix(inputs: Inputs) -> Inputs:
+    """(n, q) features, kept sparse if they are."""
+    return inputs.tocsr() if hasattr(inputs, "tocsr") else to_features(inputs)
+
+
+def check_width(features: Inputs, width: int) -> None:
+    """Refuse features of another number than `fit` saw."""
+    if features.shape[1] != width:
+        raise ParameterError(f"inputs has {features.shape[1]} features; expected the {width} of fit")
+
+
+def check_texts(inputs: Sequence[object]) -> list[str]:
+    """Texts as a list of strings."""
+    for place, text in enumerate(inputs):
+        if not isinstance(text, str):
+            raise ParameterError(f"inputs[{place}] is {text!r:.60}; expected a text")
+    return [str(text) for text in inputs]

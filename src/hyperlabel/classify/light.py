@@ -1,0 +1,87 @@
+"""`Classifier`: the light one, logistic regression on texts or features, calibrated; nothing to download."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.classify.base import BaseClassifier, State, cross_entropy
+from hyperlabel.classify.cross import cross_fit, draw_folds
+from hyperlabel.classify.inputs import Examples, Inputs, are_texts
+from hyperlabel.classify.linear import Linear
+from hyperlabel.classify.scaled import Scaled
+from hyperlabel.classify.tfidf import Tfidf
+
+_TEMPERATURES = np.geomspace(0.25, 4, 65)  # powers of the probabilities that are tried, 1 among them
+_LEAST = 1e-12
+
+
+@dataclass
+class Classifier(BaseClassifier):
+    """Logistic regression on soft labels: of texts by TF-IDF of words and pairs of words, or of features.
+
+    Soft labels are learned as they are: a class is as frequent as they say, and an item counts for every class by its
+    probability. Probabilities are calibrated: raised to the power that suits items best that were kept aside
+    (temperature scaling, C. Guo et al., "On calibration of modern neural networks", 2017), with their soft labels for
+    truth. Nothing is random but which items these are.
+
+    Args:
+        l2: Weight of half the squared norm of the coefficients.
+        min_count: Leave out words and pairs that fewer texts have.
+        max_terms: Keep at most this many words and pairs, the most frequent ones.
+        seed: For the items that are kept aside.
+
+    Attributes:
+        temperature_: After `fit`, the power.
+        cross_fitted_: After `fit`, the (n, k) probabilities of its items, each by what other items teach.
+
+    >>> texts = ["free money now", "win free money", "see you at home", "see you at lunch"]
+    >>> probabilities = np.array([[0.1, 0.9], [0.2, 0.8], [0.9, 0.1], [0.7, 0.3]])
+    >>> Classifier().fit(texts, probabilities).predict(["free money", "see you"]).tolist()
+    [1, 0]
+    """
+
+    l2: float = 1e-4
+    min_count: int = 2
+    max_terms: int = 20_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self._new_base(texts=True)  # what is out of range is said now
+
+    def _new_base(self, *, texts: bool) -> Tfidf | Scaled:
+        head = Linear(self.l2)
+        return Tfidf(head, min_count=self.min_count, max_terms=self.max_terms) if texts else Scaled(head)
+
+    def _fit(self, examples: Examples, validation: Examples | None) -> None:
+        inputs, soft = examples.inputs, examples.probabilities
+        self._base = self._new_base(texts=are_texts(inputs)).fit(inputs, soft)
+        features = self._base.to_features(inputs)
+        fold = draw_folds(inputs, len(examples), self.seed)
+        aside = cross_fit(lambda: Linear(self.l2), Examples(features, soft), fold)
+        losses = [cross_entropy(soft, _raise(aside, power)) for power in _TEMPERATURES]
+        self.temperature_ = float(_TEMPERATURES[int(np.argmin(losses))])
+        self.cross_fitted_ = _raise(aside, self.temperature_)
+
+    def fit_aside(self, inputs: object, labels: object) -> NDArray[np.float64]:
+        """As for every classifier; `fit` has found it already."""
+        return self.fit(inputs, labels).cross_fitted_
+
+    def _probabilities(self, inputs: Inputs) -> NDArray[np.float64]:
+        return _raise(self._base.predict_proba(inputs), self.temperature_)
+
+    def _state(self) -> State:
+        return State({}, {"temperature": self.temperature_}, {"_base": self._base})
+
+    def _restore(self, state: State) -> None:
+        base = state.parts["_base"]
+        assert isinstance(base, Tfidf | Scaled)
+        self.temperature_, self._base = state.values["temperature"], base
+
+
+def _raise(probabilities: NDArray[np.float64], power: float) -> NDArray[np.float64]:
+    """Probabilities to a power, brought back to sums of 1."""
+    logs = power * np.log(np.maximum(probabilities, _LEAST))
+    raised = np.exp(logs - logs.max(1, keepdims=True))
+    scaled: NDArray[np.float64] = raised / raised.sum(1, keepdims=True)
+    return scaled

@@ -1,0 +1,5 @@
+"""What `snorkel.labeling.lf` has."""
+
+from hyperlabel.compat.snorkel.functions import LabelingFunction, labeling_function
+
+__all__ = ["LabelingFunction", "labeling_function"]

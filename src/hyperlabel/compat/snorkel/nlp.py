@@ -1,0 +1,120 @@
+"""LFs that read texts as spaCy understands them. spaCy and its language models are for the user to install."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from hyperlabel.compat.snorkel.functions import LabelingFunction, Preprocessor, check_parentheses
+from hyperlabel.errors import MissingExtraError
+
+ENGLISH = "en_core_web_sm"
+
+
+class SpacyPreprocessor(Preprocessor):
+    """Adds what spaCy finds in a text, a `Doc`, to the data point.
+
+    Args:
+        text_field: The field of the text.
+        doc_field: The field that the document goes to.
+        language: The model that spaCy loads.
+        disable: Components of the model to leave out.
+        pre: Preprocessors to apply first.
+        memoize: Whether to remember results.
+        memoize_key: What results are remembered by, as for `Preprocessor`.
+        gpu: Whether spaCy shall prefer a GPU.
+    """
+
+    def __init__(
+        self,
+        text_field: str,
+        doc_field: str,
+        language: str = ENGLISH,
+        disable: Sequence[str] | None = None,
+        pre: Sequence[Callable[[Any], Any]] | None = None,
+        memoize: bool = False,
+        memoize_key: Callable[[Any], Hashable] | None = None,
+        gpu: bool = False,
+    ) -> None:
+        parse = _load(language, tuple(disable or ()), gpu)
+
+        def add_document(x: Any) -> Any:
+            setattr(x, doc_field, parse(getattr(x, text_field)))
+            return x
+
+        super().__init__("SpacyPreprocessor", add_document, pre, memoize, memoize_key)
+
+
+@cache
+def _load(language: str, disable: tuple[str, ...], gpu: bool) -> Callable[[str], Any]:
+    try:
+        import spacy  # type: ignore[import-not-found, unused-ignore]
+    except ImportError as error:
+        raise MissingExtraError(
+            "this needs the package 'spacy', which is not installed; run: pip install spacy, then: "
+            f"python -m spacy download {language}"
+        ) from error
+    if gpu:
+        spacy.prefer_gpu()
+    loaded: Callable[[str], Any] = spacy.load(language, disable=list(disable))
+    return loaded
+
+
+class NLPLabelingFunction(LabelingFunction):
+    """An LF of data points that have a spaCy document; see `nlp_labeling_function` for the arguments."""
+
+    def __init__(
+        self,
+        name: str,
+        f: Callable[..., int],
+        resources: Mapping[str, Any] | None = None,
+        pre: Sequence[Callable[[Any], Any]] | None = None,
+        text_field: str = "text",
+        doc_field: str = "doc",
+        language: str = ENGLISH,
+        disable: Sequence[str] | None = None,
+        memoize: bool = True,
+        memoize_key: Callable[[Any], Hashable] | None = None,
+        gpu: bool = False,
+    ) -> None:
+        own = SpacyPreprocessor(text_field, doc_field, language, disable, pre, memoize, memoize_key, gpu)
+        shared = _SHARED.setdefault((text_field, doc_field, language, tuple(disable or ())), own)
+        super().__init__(name, f, resources, [shared if memoize and not pre and memoize_key is None else own])
+
+
+_SHARED: dict[tuple[Any, ...], SpacyPreprocessor] = {}  # LFs that ask for the same document parse a text once
+
+
+def nlp_labeling_function(
+    name: str | None = None,
+    resources: Mapping[str, Any] | None = None,
+    pre: Sequence[Callable[[Any], Any]] | None = None,
+    text_field: str = "text",
+    doc_field: str = "doc",
+    language: str = ENGLISH,
+    disable: Sequence[str] | None = None,
+    memoize: bool = True,
+    memoize_key: Callable[[Any], Hashable] | None = None,
+    gpu: bool = False,
+) -> Callable[[Callable[..., int]], NLPLabelingFunction]:
+    """Make an LF of a function of a data point with a spaCy document: `@nlp_labeling_function()`.
+
+    Args:
+        name: Name of the LF; the function's own if not given.
+        resources: Keyword arguments of the function.
+        pre: Preprocessors, applied before spaCy.
+        text_field: The field of the text.
+        doc_field: The field that the document goes to.
+        language: The model that spaCy loads.
+        disable: Components of the model to leave out.
+        memoize: Whether to remember documents; LFs with the same settings then share them.
+        memoize_key: What documents are remembered by, as for `Preprocessor`.
+        gpu: Whether spaCy shall prefer a GPU.
+    """
+    check_parentheses("nlp_labeling_function", name)
+
+    def make(f: Callable[..., int]) -> NLPLabelingFunction:
+        return NLPLabelingFunction(
+            name or f.__name__, f, resources, pre, text_field, doc_field, language, disable, memoize, memoize_key, gpu
+        )
+
+    return make

@@ -1,0 +1,266 @@
+"""What can be advised about votes: each function looks for one thing, and gives an `Advice` where it finds it."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.errors import ParameterError
+from hyperlabel.kernels import Float64
+from hyperlabel.labels import Labels
+from hyperlabel.lf.leave_one_out import sample_items
+from hyperlabel.patterns import Patterns
+from hyperlabel.trust.advice import Advice
+from hyperlabel.trust.bounds import Sample, least_wrong
+from hyperlabel.trust.situation import Situation, quote
+
+TILT = 0.3
+"""The log-odds by which a share of a class may well be other than the model takes it."""
+
+_LEAST_SHARE = 0.05  # of the items that a finding must be about
+_SUGGESTED = 20
+_TILTED_CLASSES = 5  # the largest ones
+_MOST_WORK = 3_000_000  # votes times classes that one tilt looks at
+_ALIKE = 0.98  # Jaccard index of LFs that copy each other
+_FEW = 5  # votes
+_MANY = 4  # copies of one LF
+_UNIT = 0.1  # of the items, for which the worth of votes for them is known
+_DOUBT = 0.05  # that an LF is worse than chance
+
+
+def find_balance(at: Situation) -> Advice | None:
+    """Labels that depend on the class balance, where that is not stated and can be."""
+    if at.model.get_params().get("class_balance", 0) is not None or at.model.is_fitted:
+        return None
+    patterns = _affordable(at.patterns)
+    try:
+        own, changed = _tilt_classes(at, patterns)
+    except ParameterError:  # the paper's network cannot be told a balance
+        return None
+    number = round(float(patterns.counts @ changed) / patterns.n_items * at.votes.n_items)
+    if number < _LEAST_SHARE * at.votes.n_items:
+        return None
+    shares = {c: round(float(share), 2) for c, share in zip(at.votes.classes, own, strict=True)}
+    largest = int(np.argmax(own))
+    name, low, high = at.votes.classes[largest], *_tilted(own, largest)
+    reason = (
+        f"{number:,} labels ({number / at.votes.n_items:.0%}) hang on the class balance: they change if, for instance, "
+        f"the share of {name} is {low:.2f} or {high:.2f}, not {own[largest]:.2f} as the model takes it. State it"
+    )
+    for_f1 = ", metric='f1'" if at.metric == "f1" else ""
+    return Advice(
+        "balance",
+        number,
+        reason,
+        f"{at.make_call(f'class_balance={shares!r}')}.fit_predict(votes{for_f1})",
+        at.command("label", "--class-balance " + quote(",".join(f"{c}={share}" for c, share in shares.items()))),
+        at.identify(at.items_of(changed)) if patterns is at.patterns else (),
+    )
+
+
+def _affordable(patterns: Patterns) -> Patterns:
+    """The patterns, or those of a random sample of the items where there are many votes."""
+    work = len(patterns.lf) * patterns.n_classes
+    return patterns if work <= _MOST_WORK else sample_items(patterns, max(100, patterns.n_items * _MOST_WORK // work))
+
+
+def _tilt_classes(at: Situation, patterns: Patterns) -> tuple[Float64, NDArray[np.bool_]]:
+    """The shares that the model gives the classes, and which patterns change their label with others. (k,), (p,)."""
+    gold = at.gold_counts if patterns is at.patterns else None
+
+    def label(**stated: object) -> Labels:
+        counted = replace(patterns, inverse=None)
+        return at.unfitted(**stated).fit_patterns(counted, gold).label_patterns(counted, at.metric)
+
+    labels = label()
+    weights = patterns.counts * patterns.has_votes
+    own = np.clip(weights @ labels.probabilities / weights.sum(), 1e-6, None)
+    changed = np.zeros(patterns.n_patterns, bool)
+    classes = np.argsort(-own)[: 1 if len(own) == 2 else _TILTED_CLASSES]
+    for number in classes.tolist():
+        for tilted in _tilted(own, number):
+            shares = own * (1 - tilted) / (1 - own[number])
+            shares[number] = tilted
+            changed |= label(class_balance=(shares / shares.sum()).tolist()).best != labels.best
+    return own / own.sum(), changed
+
+
+def _tilted(shares: Float64, number: int) -> tuple[float, float]:
+    """The share of a class when its log-odds are lower and higher."""
+    share = min(float(shares[number]), 1 - 1e-6)
+    odds = share / (1 - share) * np.exp([-TILT, TILT])
+    low, high = (odds / (1 + odds)).tolist()
+    return low, high
+
+
+def find_labels_worth_giving(at: Situation) -> Advice | None:
+    """The items to label by hand next."""
+    gold = (
+        np.array([at.votes.classes[g] if g >= 0 else None for g in at.gold], object) if (at.gold >= 0).any() else None
+    )
+    items = tuple(at.fitted.suggest(at.votes, _SUGGESTED, gold).tolist())
+    if not items:
+        return None
+    known = "" if gold is None else f" beside the {int((at.gold >= 0).sum()):,} that are known"
+    named = ", ".join(map(str, items[:3]))
+    return Advice(
+        "label",
+        len(items),
+        f"{len(items)} labels by hand{known} would teach the model most: items {named}, ...",
+        f"{at.make_call()}.suggest(votes, {_SUGGESTED}{'' if gold is None else ', gold'})",
+        at.command("suggest", f"-n {_SUGGESTED}{'' if gold is None else ' --gold GOLD'}"),
+        items,
+        "rules" if of_rules(at.patterns) else "people",
+    )
+
+
+def of_rules(patterns: Patterns) -> bool:
+    """Whether votes are like those of rules: at least half of those who vote do so for one class only."""
+    k = patterns.n_classes
+    cast = np.bincount(patterns.lf * k + patterns.vote, minlength=patterns.n_lfs * k).reshape(-1, k) > 0
+    classes = cast.sum(1)[cast.any(1)]
+    return bool((classes == 1).mean() >= 0.5) if len(classes) else True
+
+
+def find_copies(at: Situation) -> Advice | None:
+    """LFs that copy another one; the first of each group is kept."""
+    alike = np.triu((at.analysis.similarity >= _ALIKE) & (at.analysis.agreements >= _FEW), 1)
+    copies: list[int] = []
+    for j in range(at.votes.n_lfs):
+        originals = np.flatnonzero(alike[:, j]).tolist()
+        if any(i not in copies for i in originals):
+            copies.append(j)
+    if not copies:
+        return None
+    lfs = np.array(copies, np.intp)
+    first = int(np.flatnonzero(alike[:, lfs[0]])[0])
+    names = at.votes.lf_names
+    return Advice(
+        "copies",
+        len(lfs),
+        f"{_lfs(lfs, 'votes as another does', 'vote as others do')}, such as {names[lfs[0]]} as {names[first]}: "
+        f"count {_them(lfs)} once",
+        at.drop_call(lfs),
+        at.command("label", at.drop_option(lfs)),
+        tuple(names[j] for j in lfs[:20]),
+        "many" if alike.sum(1).max() >= _MANY else "few",
+    )
+
+
+def find_hurting(at: Situation) -> Advice | None:
+    """LFs that are worse than chance by the gold."""
+    counts = at.gold_counts
+    if counts is None:
+        return None
+    patterns, m = at.patterns, at.votes.n_lfs
+    known = np.bincount(patterns.lf, counts.sum(1)[patterns.row], m).astype(int)
+    right = np.bincount(patterns.lf, counts[patterns.row, patterns.vote], m).astype(int)
+    cast = at.analysis.votes
+    chance = 1 / at.votes.n_classes
+    worse = [
+        j
+        for j in np.flatnonzero(known >= _FEW).tolist()
+        if least_wrong(Sample(int(cast[j]), int(known[j]), int(known[j] - right[j])), _DOUBT) > (1 - chance) * cast[j]
+    ]
+    if not worse or len(worse) == m:
+        return None
+    lfs = np.array(worse, np.intp)
+    first = int(lfs[0])
+    return Advice(
+        "hurting",
+        len(lfs),
+        f"{_lfs(lfs, 'does', 'do')} worse than chance by the gold, such as {at.votes.lf_names[first]}: "
+        f"{right[first]} of {known[first]} votes are right. Mend or drop {_them(lfs)}",
+        at.drop_call(lfs),
+        at.command("label", at.drop_option(lfs)),
+        tuple(at.votes.lf_names[j] for j in lfs[:20]),
+    )
+
+
+def find_idle(at: Situation) -> Advice | None:
+    """LFs without which no label changes, together."""
+    left_out = at.analysis.leave_one_out()
+    idle = np.flatnonzero((left_out.label_changes == 0) & (at.analysis.votes > 0))
+    idle = idle[np.argsort(at.analysis.votes[idle], kind="stable")]
+    while len(idle) and _labels_that_change(at, idle) > 0:
+        idle = idle[: len(idle) // 2]  # those with few votes stay
+    if not len(idle) or left_out.n_items < at.votes.n_items:
+        return None
+    lfs = np.sort(idle)
+    return Advice(
+        "idle",
+        len(lfs),
+        f"{_lfs(lfs, 'decides', 'decide')} nothing: without {_them(lfs)} every item has the same label",
+        at.drop_call(lfs),
+        at.command("label", at.drop_option(lfs)),
+        tuple(at.votes.lf_names[j] for j in lfs[:20]),
+    )
+
+
+def _labels_that_change(at: Situation, lfs: NDArray[np.intp]) -> int:
+    """Items whose label is another one without some LFs."""
+    names = [name for j, name in enumerate(at.votes.lf_names) if j not in set(lfs.tolist())]
+    if not names:
+        return at.votes.n_items
+    rest = Patterns.from_votes(at.votes[names].with_classes(at.votes.classes))
+    gold = rest.count_labels(at.gold) if (at.gold >= 0).any() else None
+    after = at.unfitted().fit_patterns(rest, gold).label_patterns(rest, at.metric).best
+    return int((rest.expand(after) != at.patterns.expand(at.labels.best)).sum())
+
+
+def find_unvoted(at: Situation) -> Advice | None:
+    """Classes that nobody votes for."""
+    votes, classes = at.votes, at.votes.classes
+    cast = np.bincount(votes.rows.vote, minlength=votes.n_classes)
+    known = np.bincount(at.gold[at.gold >= 0], minlength=votes.n_classes)
+    unvoted = np.flatnonzero(cast == 0)
+    if not len(unvoted) or not (votes.stated or known[unvoted].any()):
+        return None
+    named = ", ".join(str(classes[c]) for c in unvoted[:5])
+    gold = f", though {int(known[unvoted].sum()):,} gold items are of it" if known[unvoted].any() else ""
+    return Advice(
+        "unvoted",
+        len(unvoted),
+        f"nobody votes for {named}{gold}: no item can get this label. Write an LF for it",
+        f"hl.apply_lfs([hl.keyword_lf(['...'], {classes[unvoted[0]]!r})], texts)",
+        at.command("analyze", "--classes " + quote(",".join(map(str, classes)))),
+        tuple(classes[c] for c in unvoted[:20]),
+        scale=float(known[unvoted].sum() / known.sum() / _UNIT) if known[unvoted].any() else 1.0,
+    )
+
+
+def find_uncovered(at: Situation) -> Advice | None:
+    """Items without votes."""
+    empty = at.items_of(~at.patterns.has_votes)
+    if len(empty) < _LEAST_SHARE * at.votes.n_items:
+        return None
+    share = len(empty) / at.votes.n_items
+    return Advice(
+        "uncovered",
+        len(empty),
+        f"{len(empty):,} items ({share:.0%}) have no vote, and so no label: write an LF, or label them by text",
+        f"hl.apply_lfs([hl.keyword_lf(['...'], {at.votes.classes[0]!r})], texts)",
+        at.command("label", "--text text"),
+        at.identify(empty),
+        scale=share / _UNIT,
+    )
+
+
+def _lfs(lfs: NDArray[np.intp], one: str, several: str) -> str:
+    """How many LFs, and what one or several of them do."""
+    return f"1 LF {one}" if len(lfs) == 1 else f"{len(lfs):,} LFs {several}"
+
+
+def _them(lfs: NDArray[np.intp]) -> str:
+    return "it" if len(lfs) == 1 else "them"
+
+
+FINDERS = (
+    find_balance,
+    find_labels_worth_giving,
+    find_copies,
+    find_hurting,
+    find_idle,
+    find_unvoted,
+    find_uncovered,
+)

@@ -1,0 +1,128 @@
+"""`hyperlabel label --text` and `--features`: labels for every item, and where each came from."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+pytest.importorskip("sklearn", reason="scikit-learn is not installed (extra `sklearn`)")
+
+TEXTS = ["win free money", "free money now", "see you at home", "see you at lunch", "free money here", None]
+CLASSES = [["spam", "spam"], ["spam", None], ["ham", "ham"], [None, "ham"], [None, None], [None, None]]
+FEATURES = [1.0, 0.9, -1.0, -0.8, 0.7, -0.9]
+
+
+@pytest.fixture(autouse=True)
+def table(tmp_path, monkeypatch):
+    """A table with texts, features and two LFs; two items have no votes."""
+    monkeypatch.chdir(tmp_path)
+    frame = pl.DataFrame(
+        {
+            "id": range(6),
+            "mail": TEXTS,
+            "a": [row[0] for row in CLASSES],
+            "b": [row[1] for row in CLASSES],
+            "emb_0": FEATURES,
+            "emb_1": [0.5] * 6,
+            "gold": [None, None, None, "spam", None, None],
+            "label_source": ["old"] * 6,
+        }
+    )
+    frame.write_csv("votes.csv")
+    frame.with_columns(pl.concat_list("emb_0", "emb_1").alias("emb")).write_parquet("votes.parquet")
+    np.save("emb.npy", np.c_[FEATURES, FEATURES])
+    return frame
+
+
+def label(hyperlabel, *options, votes="votes.csv", lfs="a,b"):
+    outcome = hyperlabel("label", votes, *options, "--lfs", lfs, "-o", "out.parquet")
+    assert outcome.code == 0, outcome.err
+    return pl.read_parquet("out.parquet"), outcome
+
+
+def test_text_labels_items_without_votes_and_says_so(hyperlabel):
+    out, outcome = label(hyperlabel, "--text", "mail")
+    assert out["label"].to_list() == ["spam", "spam", "ham", "ham", "spam", None]
+    assert out["label_source"].to_list() == ["votes"] * 4 + ["text", None]
+    assert out["label_source_input"].to_list() == ["old"] * 6
+    assert "labels from votes: 4, text: 1, none: 1" in outcome.err
+
+
+def test_text_column_is_no_lf_whatever_its_name(hyperlabel):
+    outcome = hyperlabel("label", "votes.csv", "--text", "mail", "-o", "out.csv", "--lfs", "a,b,mail")
+    assert outcome.code == 0
+    assert "LFs: a, b;" in outcome.err
+
+
+@pytest.mark.parametrize("features", ["emb_*", "emb_0,emb_1", "emb.npy", "emb"])
+def test_features_label_items_without_votes(hyperlabel, features):
+    out, _ = label(hyperlabel, "--features", features, votes="votes.parquet" if features == "emb" else "votes.csv")
+    assert out["label"].to_list() == ["spam", "spam", "ham", "ham", "spam", "ham"]
+    assert out["label_source"].to_list() == ["votes"] * 4 + ["features"] * 2
+
+
+def test_gold_is_a_source_and_combination_another(hyperlabel):
+    out, _ = label(hyperlabel, "--text", "mail", "--gold", "gold", "--combine", "--probabilities")
+    assert out["label"].to_list()[3] == "spam"
+    assert out["label_source"].to_list() == ["votes+text"] * 3 + ["gold", "text", None]
+    assert out.columns[-5:] == ["label", "confidence", "label_source", "p_ham", "p_spam"]
+
+
+def test_long_tables_carry_texts_with_each_vote(hyperlabel, tmp_path):
+    rows = [
+        (i, lf, vote, TEXTS[i]) for i, votes in enumerate(CLASSES[:5]) for lf, vote in zip("ab", votes, strict=True)
+    ]
+    pl.DataFrame(rows, schema=["item", "lf", "vote", "mail"], orient="row").write_csv("long.csv")
+    outcome = hyperlabel("label", "long.csv", "--long", "item,lf,vote", "--text", "mail", "-o", "out.csv")
+    assert outcome.code == 0, outcome.err
+    assert pl.read_csv("out.csv")["label"].to_list() == ["spam", "spam", "ham", "ham", "spam"]
+
+
+def test_arrays_take_features_of_a_file(hyperlabel):
+    votes = np.array([[{"ham": 0, "spam": 1, None: -1}[v] for v in row] for row in CLASSES])
+    np.save("votes.npy", votes)
+    outcome = hyperlabel("label", "votes.npy", "--features", "emb.npy", "-o", "out.csv")
+    assert outcome.code == 0, outcome.err
+    assert pl.read_csv("out.csv")["label"].to_list() == [1, 1, 0, 0, 1, 0]
+
+
+def test_provenance_names_the_texts(hyperlabel):
+    label(hyperlabel, "--text", "mail", "--combine")
+    options = json.loads(pl.read_parquet_metadata("out.parquet")["hyperlabel"])["options"]
+    assert (options["text"], options["combine"]) == ("mail", True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--combine"], "--combine is given, but neither --text nor --features"),
+        (["--text", "mail", "--features", "emb_0"], "--text and --features are both given; expected one of them"),
+        (
+            ["--text", "mail", "--engine", "duckdb"],
+            "--engine is 'duckdb', but --text works in memory; leave --engine out",
+        ),
+        (["--text", "body"], "--text is 'body'; expected a column of VOTES: id, mail, a, b"),
+        (["--features", "mail"], "--features has column 'mail', which holds String; expected numbers"),
+        (["--features", "x_*"], "x_*"),
+        (["--features", "none.npy"], "none.npy"),
+    ],
+)
+def test_options_that_do_not_go_together_are_one_line(hyperlabel, options, message):
+    outcome = hyperlabel("label", "votes.csv", *options, "--lfs", "a,b", "-o", "out.csv")
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert message in outcome.err
+
+
+def test_features_that_are_no_rectangle_of_numbers_are_refused(hyperlabel, table):
+    table.with_columns(emb_0=pl.Series([1.0, None, 1, 1, 1, 1])).write_parquet("holes.parquet")
+    outcome = hyperlabel("label", "holes.parquet", "--features", "emb_0", "--lfs", "a,b", "-o", "out.csv")
+    assert "--features has column 'emb_0', which is empty in row 1; expected a number in every row" in outcome.err
+    table.with_columns(emb=pl.Series([[1.0], [1.0, 2.0], [1.0], [1.0], [1.0], [1.0]])).write_parquet("ragged.parquet")
+    outcome = hyperlabel("label", "ragged.parquet", "--features", "emb", "--lfs", "a,b", "-o", "out.csv")
+    assert "with lists of 1 to 2 numbers; expected the same length in every row" in outcome.err
+    outcome = hyperlabel("label", "ragged.parquet", "--text", "emb", "--lfs", "a,b", "-o", "out.csv")
+    assert "--text is 'emb', a column of List(Float64); expected texts" in outcome.err
+    np.save("votes.npy", np.array([[0, 1], [1, 1]]))
+    outcome = hyperlabel("label", "votes.npy", "--text", "mail", "-o", "out.csv")
+    assert "--text is about columns, and VOTES has none; give --features FILE.npy" in outcome.err

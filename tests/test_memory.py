@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+
+import hyperlabel as hl
+from hyperlabel import ParameterError, memory
+from hyperlabel.models import dawid_skene
+
+VOTES = np.random.default_rng(0).integers(-1, 30, (40, 5))
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """A machine of 30 kB."""
+    monkeypatch.setattr(memory, "memory_bytes", lambda: 30_000)
+
+
+@pytest.mark.parametrize("name", ["hlm2", "ds", "hds", "dp", "fs", "metal", "nplm", "ebcc"])
+def test_model_that_does_not_fit_into_memory_is_refused_before_it_learns(small, name):
+    message = r"on 40 different rows, 5 LFs and 30 classes needs about 0 GB of memory, .* use majority vote \('mv'\)"
+    with pytest.raises(ParameterError, match=message):
+        hl.label_model(name).fit(VOTES)
+
+
+def test_probabilities_that_do_not_fit_are_refused_and_labels_are_not(small):
+    votes = np.repeat(VOTES[:20], 10, axis=0)
+    model = hl.label_model("mv").fit(votes)
+    assert len(model.predict(votes)) == 200
+    with pytest.raises(
+        ParameterError, match=r"the probabilities of 200 items and 30 classes needs .* predict\(votes\)"
+    ):
+        model.predict_proba(votes)
+    with pytest.raises(ParameterError, match="label fewer items at a time"):
+        model.label(votes)
+
+
+def test_confusions_that_would_take_minutes_are_refused_with_a_remedy():
+    rng = np.random.default_rng(0)
+    votes = rng.integers(0, 2000, (2000, 9))
+    votes[:, 0] = np.arange(2000)
+    message = "votes has 9 LFs and 2,000 classes; DawidSkene learns 36,000,000 numbers .* Use 'hlm2' or 'mv'"
+    with pytest.raises(ParameterError, match=message):
+        hl.label_model("ds").fit(votes)
+    assert dawid_skene.MOST_CONFUSIONS < 36_000_000
+
+
+def test_classes_that_nobody_votes_for_cost_nothing():
+    """Once it took a minute and 6 GB: three LFs times the square of 10,000 classes."""
+    assert hl.HyperLabelModel().predict([[0, 1, 9999], [1, 1, 0]]).tolist() == [1, 1]
+
+
+def test_memory_of_an_unknown_system_is_assumed(monkeypatch):
+    monkeypatch.delattr("os.sysconf")
+    memory.memory_bytes.cache_clear()
+    assert memory.memory_bytes() == 1 << 34
+    memory.memory_bytes.cache_clear()
