@@ -348,3 +348,22 @@ def test_calibration_is_refused_where_the_weights_have_none(make_weights, tmp_pa
         hl.errors.ParameterError, match="name no sharpness; fit one with python -m experiments sharpness"
     ):
         hl.HyperLabelModel(weights=path, calibrated=True).predict(VOTES)
+
+
+def test_sensitivity_to_the_balance_is_the_share_of_labels_that_it_changes():
+    rng = np.random.default_rng(0)
+    truth = (rng.random(600) < 0.1).astype(int)
+    votes = np.where(rng.random((600, 5)) < 0.75, truth[:, None], 1 - truth[:, None])
+    votes[:20] = -1
+    model = hl.HyperLabelModel()
+    even = hl.HyperLabelModel(class_balance="uniform").predict(votes)
+    expected = (model.predict(votes) != even)[20:].mean()
+    assert expected > 0.05
+    assert model.balance_sensitivity(votes) == pytest.approx(expected)
+    assert model.fit(votes).balance_sensitivity(votes) == pytest.approx(expected)
+    assert model.class_balance is None
+
+
+def test_sensitivity_to_the_balance_of_the_papers_network_is_refused():
+    with pytest.raises(hl.errors.ParameterError, match="class_balance is given, but the weights 'hlm'"):
+        hl.HyperLabelModel(weights="hlm").balance_sensitivity(VOTES)

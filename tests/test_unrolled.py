@@ -15,7 +15,7 @@ from hyperlabel.networks.unrolled import UnrolledNetwork
 from hyperlabel.networks.unrolled import network as network_module
 from hyperlabel.networks.unrolled import steps as steps_module
 from hyperlabel.networks.unrolled.backend import NumpyBackend, NumpyLinear
-from hyperlabel.networks.unrolled.calibrate import SHARE_ROUNDS, match_gold
+from hyperlabel.networks.unrolled.calibrate import RARE_WORTH, SHARE_ROUNDS, match_gold
 from hyperlabel.networks.unrolled.evidence import START, first_sums
 from hyperlabel.networks.unrolled.nodes import TYPICAL, describe_nodes, find_scale
 from hyperlabel.networks.unrolled.state import PLAIN_VOTE
@@ -600,10 +600,10 @@ def test_gold_moves_its_pattern_towards_it(weights):
     assert by_item(weights, votes, 3, known)[item, unlikely] > plain[item, unlikely] + 0.05
 
 
-def test_more_gold_of_a_pattern_tends_to_its_shares_by_their_roots(weights):
+def test_more_gold_of_a_pattern_tends_to_powers_of_its_shares(weights):
     votes = np.concatenate([draw_votes()[0], np.zeros((1000, 6), int)])
     shares, distances = np.array([0.2, 0.5, 0.3]), []
-    limit = np.sqrt(shares) / np.sqrt(shares).sum()  # a class of few gold items counts for more
+    limit = shares ** (1 - RARE_WORTH) / (shares ** (1 - RARE_WORTH)).sum()  # a class of few gold items counts for more
     for size in (10, 100, 1000):
         known = np.full(1120, -1)
         known[120 : 120 + size] = np.repeat([0, 1, 2], (shares * size).astype(int))

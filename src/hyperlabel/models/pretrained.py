@@ -30,7 +30,7 @@ from hyperlabel.models.seen import keep_gold
 from hyperlabel.networks import Gold, Network, Reduce, Sums, add_sums, is_unrolled, load_network, read
 from hyperlabel.networks.fine_tuning import fine_tune
 from hyperlabel.patterns import Patterns
-from hyperlabel.stated import read_accuracies
+from hyperlabel.stated import UNIFORM, read_accuracies
 from hyperlabel.tensors import Arrays
 from hyperlabel.weights import BUNDLED, Weights, check_weights, load_weights
 
@@ -144,6 +144,22 @@ class HyperLabelModel(LabelModel):
         stated = self.lf_accuracies
         accuracies = None if stated is None else read_accuracies(stated, patterns.lf_names, patterns.n_lfs)
         return load_network(self.weights_, self._stated_balance(), accuracies, calibrated=self.calibrated)
+
+    def balance_sensitivity(self, votes: object) -> float:
+        """Share of the items with votes whose label would be another one if all classes were equally frequent.
+
+        Without a stated class balance it is guessed from the votes. Where this share is large, the guess decides much:
+        state the balance, or label some random items. `hlm2` only.
+
+        >>> HyperLabelModel().balance_sensitivity([[0, 1], [0, 0], [1, 1], [1, -1]])
+        0.0
+        """
+        fitted = self.fitted_on(votes)
+        patterns = fitted.read(votes)
+        guessed = fitted.pattern_probabilities(patterns)
+        even = copy.copy(self).set_params(class_balance=UNIFORM).fit(patterns).pattern_probabilities(patterns)
+        items = patterns.counts * patterns.has_votes
+        return float(items @ (guessed.argmax(1) != even.argmax(1)) / max(items.sum(), 1))
 
     def _check_calibrated(self) -> None:
         """Refuse a calibration that the weights do not have."""

@@ -54,26 +54,26 @@ class Confusions:
         """
         nodes, xp, lf = self.nodes, self.nodes.backend.xp, self.nodes.by_lf.index
         right = everyone.diagonal(0, 1, 2)[nodes.set_of_lf]  # (m, k)
-        odds = xp.exp(self._skill(right))[:, None]  # (m, 1)
+        votes = self.of_lf.sum(1)
+        odds = xp.exp(self._skill(right, votes))[:, None]  # (m, 1)
         others = 1 / (1 + right * (odds - 1))  # (m, k): what makes shares add up once right votes have these odds
         own = nodes.vote[:, None] == xp.arange(nodes.k)
         skilled = everyone.reshape(-1, nodes.k)[nodes.by_class.index] * xp.where(own, odds[lf], 1.0)
         cast = xp.einsum("qk,qk->q", skilled, (others * self.of_lf)[lf])
-        imagined = SKILL_ITEMS / nodes.of_lf
-        bias = (nodes.n / cast + imagined) / (1 + imagined)
-        never = imagined / (1 + imagined)  # the same for votes that are never cast
-        kept = nodes.by_lf.sum(skilled * (bias - never)[:, None])
-        left = nodes.by_lf.max(never)[:, None]
-        return skilled * bias[:, None] * (others / (others * kept + left).clip(LEAST_ITEMS, None))[lf]
+        never = SKILL_ITEMS / (votes + SKILL_ITEMS)  # (m,): the bias to votes that are never cast
+        lean = (1 - never)[lf] * nodes.n / cast  # (q,): what votes are multiplied by beyond that
+        kept = nodes.by_lf.sum(skilled * lean[:, None])
+        scale = others / (others * kept + never[:, None])
+        return skilled * (lean + never[lf])[:, None] * scale[lf]
 
-    def _skill(self, right: Array) -> Array:
+    def _skill(self, right: Array, votes: Array) -> Array:
         """By how much log-odds an LF is right more often than all LFs on its items; 0 for one-sided LFs. (m,).
 
         Args:
             right: (m, k) how often all LFs are right, by the class of the item.
+            votes: (m,) votes of each LF.
         """
         nodes, xp = self.nodes, self.nodes.backend.xp
-        votes = self.of_lf.sum(1)
         expected = _bound((self.of_lf * right).sum(1) / votes.clip(LEAST_ITEMS, None))
         own = nodes.by_lf.sum(self.class_counts.reshape(-1)[nodes.own])
         accuracy = _bound((own + SKILL_ITEMS * expected) / (votes + SKILL_ITEMS))

@@ -184,7 +184,7 @@ class UnrolledNetwork:
         numbers = step.scale.item(), step.power.item(), step.gold_weight.item()
         evidence = Evidence(table, step.bias[0], *numbers, np.ones(k))
         residuals = None
-        if state.passes == self.n_steps - 2:
+        if state.passes == self.n_steps - 2 and nodes.spread.any():  # votes of one-sided LFs have none
             residuals = np.zeros(class_counts.shape)
             residuals[number] = find_residuals(nodes, scaled, step.evidence)
         passes = state.passes + 1

@@ -201,7 +201,7 @@ def describe_nodes(
         of_lf=of_lf,
         share=share,
         spread=spread,
-        set_of_lf=by_lf.max(of_set),
+        set_of_lf=by_lf.max(of_set) if sets > 1 else xp.zeros(lfs, dtype=xp.int64),
         rarity=xp.exp(-RARITY * (1 - spread[lf]) * over_uniform),
         trust=TRUST_OF_ONE_CLASS + (TRUST_OF_SEVERAL - TRUST_OF_ONE_CLASS) * spread[lf] + by_size[of_set],
         features=normalize(backend, raw),
