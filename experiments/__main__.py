@@ -298,12 +298,55 @@ def run_advice(data: Data = DATA, out: Table = None) -> None:
     show_result(advice.run(data), out)
 
 
+@app.command("certify")
+def run_certify(
+    data: Data = DATA,
+    out: Table = None,
+    strata: Annotated[int, Option(metavar="NUMBER", help="Strata of confidence that gold is drawn in.")] = 1,
+    draws: Annotated[int, Option(metavar="NUMBER", help="Samples of gold for each set.")] = 1000,
+) -> None:
+    """How often certificates are broken, and what they accept."""
+    from experiments import certify
+
+    show_result(certify.run_certify(data, strata, draws), out)
+
+
+@app.command("estimate")
+def run_estimate(data: Data = DATA, out: Table = None) -> None:
+    """How often intervals hold the truth, and how wide they are."""
+    from experiments import certify
+
+    show_result(certify.run_estimate(data), out)
+
+
 @app.command("lf_estimates")
 def run_lf_estimates(data: Data = DATA, out: Table = None) -> None:
     """How near estimated LF accuracies come to their precision."""
     from experiments import lf_estimates
 
     show_result(lf_estimates.run(data), out)
+
+
+@app.command("studio_person")
+def run_studio_person(
+    texts: Annotated[Path, Option(help="JSON lines with id, text and label.")] = Path(
+        "../shared/data/raw/youtube.jsonl"
+    ),
+    figure: Annotated[Path | None, Option(metavar="FILE", help="Picture of the curves.")] = None,
+    out: Table = None,
+) -> None:
+    """What a script reaches that follows the studio's suggestions."""
+    from experiments import studio_person
+
+    show_result(studio_person.run(texts, figure), out)
+
+
+@app.command("studio_speed")
+def run_studio_speed(items: int = 100_000, large: int = 1_000_000, out: Table = None) -> None:
+    """How quickly the studio follows rules and gold."""
+    from experiments import studio_speed
+
+    show_result(studio_speed.run(items, large), out)
 
 
 @app.command("scale")
@@ -336,6 +379,21 @@ def run_state_speed(out: Table = None) -> None:
     from experiments import state_speed
 
     show_result(state_speed.run(), out)
+
+
+@app.command("before_after")
+def run_before_after(
+    other: Annotated[Path, Option(metavar="FOLDER", help="The src of another version of the package.")],
+    data: Data = DATA,
+    out: Table = None,
+) -> None:
+    """Time of whole `predict` of two versions of the package, on every set."""
+    from tempfile import TemporaryDirectory
+
+    from experiments import before_after
+
+    with TemporaryDirectory() as folder:
+        show_result(before_after.run(other, data, Path(folder)), out)
 
 
 @app.command("tables")

@@ -28,6 +28,8 @@ SLOW = ("crowd_adult",)  # half a minute for each of many passes, and truth for 
 GOLD, DRAWS = 100, 3
 HURT = 0.1  # points by which a score must fall to count
 COPIES = 6
+LABELS = 20
+ALIKE = 0.7
 
 Ints = NDArray[np.int64]
 
@@ -90,9 +92,7 @@ def follow_label(each: DataSet, like: str) -> float | None:
     advice = look(each, each.votes, findings.find_labels_worth_giving)
     if advice is None or advice.like != like or len(each.truth) < 100 or (each.truth < 0).any():
         return None
-    places = np.array(advice.examples)
-    taught = model(each).fit_predict(each.votes, gold_of(each, places))
-    return points(each, taught, places) - points(each, model(each).predict(each.votes), places)
+    return _gain_of_gold(each, np.array(advice.examples))
 
 
 def follow_own_copies(each: DataSet) -> float | None:
@@ -167,6 +167,56 @@ def follow_uncovered(each: DataSet) -> float | None:
     return float(gain / (10 * (votes < 0).all(1).mean()))
 
 
+def try_doubted(each: DataSet) -> float | None:
+    """Drop LFs that the model holds to be worse than chance, where others vote too."""
+    analysis = hl.LFAnalysis(each.votes, model=model(each))
+    patterns = analysis.patterns
+    weights = analysis.overlapping[patterns.row] * patterns.counts[patterns.row]
+    right = np.bincount(patterns.lf, weights * analysis.posterior[patterns.row, patterns.vote], analysis.n_lfs)
+    shared = np.bincount(patterns.lf, weights, analysis.n_lfs)
+    return _gain_without(each, np.flatnonzero((right < shared / each.k) & (shared >= 10)))
+
+
+def try_alike(each: DataSet) -> float | None:
+    """Drop LFs that vote much as an earlier one does."""
+    analysis = hl.LFAnalysis(each.votes, model=model(each))
+    alike = np.triu((analysis.similarity >= ALIKE) & (analysis.agreements >= 5), 1)
+    return _gain_without(each, np.flatnonzero(alike.any(0)))
+
+
+def _gain_without(each: DataSet, gone: NDArray[np.intp]) -> float | None:
+    if not 0 < len(gone) < each.votes.shape[1]:
+        return None
+    after = model(each).predict(np.delete(each.votes, gone, axis=1))
+    return points(each, after) - points(each, model(each).predict(each.votes))
+
+
+def try_alone(each: DataSet) -> float | None:
+    """Label items on which an LF votes alone, of LFs that mostly do so and on 3 % of the items or more."""
+    cast = each.votes >= 0
+    single = cast & (cast.sum(1) == 1)[:, None]
+    lfs = np.flatnonzero((single.sum(0) > cast.sum(0) / 2) & (single.sum(0) >= 0.03 * len(cast)))
+    if not len(lfs) or (each.truth < 0).any():
+        return None
+    rng, most = np.random.default_rng(0), max(3, LABELS // len(lfs))
+    places = np.concatenate([rng.permutation(np.flatnonzero(single[:, j]))[:most] for j in lfs])[:LABELS]
+    return _gain_of_gold(each, places)
+
+
+def try_random(each: DataSet) -> float | None:
+    """Label random items."""
+    if len(each.truth) < 100 or (each.truth < 0).any():
+        return None
+    seeds = range(DRAWS)
+    drawn = [np.random.default_rng(seed).choice(len(each.truth), LABELS, replace=False) for seed in seeds]
+    return float(np.mean([_gain_of_gold(each, places) for places in drawn]))
+
+
+def _gain_of_gold(each: DataSet, places: Ints) -> float:
+    taught = model(each).fit_predict(each.votes, gold_of(each, places))
+    return points(each, taught, places) - points(each, model(each).predict(each.votes), places)
+
+
 FOLLOWED = {  # kind: what is done, and how
     "balance": ("state the true balance", follow_balance),
     "label, rules": ("label the 20 items suggested, votes of rules", partial(follow_label, like="rules")),
@@ -178,11 +228,17 @@ FOLLOWED = {  # kind: what is done, and how
     "unvoted": ("vote for a class that had no votes", follow_unvoted),
     "uncovered": ("vote on items that had no votes", follow_uncovered),
 }
+TRIED = {  # what is not advised
+    "doubted": ("drop LFs that the model holds to be worse than chance", try_doubted),
+    "alike": (f"drop LFs whose votes have a Jaccard index of {ALIKE} or more", try_alike),
+    "alone": (f"label {LABELS} items on which an LF votes alone", try_alone),
+    "random": (f"label {LABELS} random items", try_random),
+}
 
 
 def records(sets: list[DataSet]) -> Iterator[Record]:
-    """The gains of each kind of advice, by set."""
-    for kind, (what, follow) in FOLLOWED.items():
+    """The gains of each kind of advice, by set, and of what else was tried."""
+    for kind, (what, follow) in {**FOLLOWED, **TRIED}.items():
         gains = {each.name: gain for each in sets if (gain := follow(each)) is not None}
         yield Record(kind, what, gains)
 

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 import scipy.sparse
 
-from hyperlabel.arrays import check_array, check_sparse, looks_like_number, place
-from hyperlabel.errors import VotesError
+from hyperlabel.arrays import as_list, check_array, check_sparse, looks_like_number, place
+from hyperlabel.errors import ParameterError, VotesError
 
 CELLS = np.array([[0, 2, 1], [1, 0, 0], [2, 2, 0], [0, 1, 1]])
 NAN = float("nan")
@@ -229,6 +229,8 @@ def broken_lists(columns, values):
         (broken_lists([10**9], [1]), "broken lil matrix: column numbers of row 0 must be from 0 to 2"),
         (broken_lists([0, 1], [1]), "broken lil matrix: row 0 has 2 columns and 1 values"),
         (broken_lists(["a"], [1]), "broken lil matrix"),
+        (broken("dia", offsets=np.array([50_000_000] * 6)), "broken dia matrix: offsets must be different numbers"),
+        (broken("dia", offsets=np.array([0])), "broken dia matrix: .1,. offsets of type int64 and diagonals"),
     ],
 )
 def test_sparse_matrix_whose_parts_do_not_fit_is_refused_before_it_is_converted(matrix, message):
@@ -243,3 +245,31 @@ def test_sparse_matrix_of_any_form_passes(form):
     cells = np.full(shape, -1)
     cells[row, column] = vote
     np.testing.assert_array_equal(cells, CELLS)
+
+
+class Odd:
+    """Raises whatever is asked of it."""
+
+    def __array__(self, *args, **kwargs):
+        raise RuntimeError("no array")
+
+    def __iter__(self):
+        raise KeyError("no items")
+
+    def __repr__(self):
+        raise ValueError("no text")
+
+
+def test_object_that_gives_no_array_is_refused():
+    with pytest.raises(VotesError, match="votes is a Odd that gives no array .no array.; expected votes"):
+        check_array(Odd())
+
+
+@pytest.mark.parametrize("values", [None, 5, "ab", b"ab", {"a": 1}, Odd(), np.array(None), {1, 2}])
+def test_as_list_refuses_what_has_no_order_or_members(values):
+    with pytest.raises(ParameterError, match="^lfs is .*; expected a list of columns"):
+        as_list(values, "lfs", "a list of columns")
+
+
+def test_as_list_takes_everything_that_is_like_a_list():
+    assert [as_list(v, "lfs", "a list") for v in (("a",), ["a"], np.array(["a"]), {"a": 1}.keys())] == [["a"]] * 4

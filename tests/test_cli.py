@@ -261,7 +261,21 @@ def test_help_names_every_label_model_and_engine(hyperlabel):
 
 @pytest.mark.parametrize(
     "command",
-    ["", "label", "fit", "analyze", "report", "compare", "suggest", "advise", "audit", "certify", "train", "demo"],
+    [
+        "",
+        "label",
+        "fit",
+        "analyze",
+        "report",
+        "compare",
+        "suggest",
+        "advise",
+        "audit",
+        "certify",
+        "estimate",
+        "train",
+        "demo",
+    ],
 )
 def test_help_loads_nothing_that_takes_time(command):
     program = (

@@ -98,3 +98,28 @@ def test_mistakes_are_one_line_and_nothing_is_written(hyperlabel, tmp_path, opti
     assert len(done.err.splitlines()) == 1
     assert message in done.err
     assert not (tmp_path / "v.csv").exists()
+
+
+def test_scores_of_a_long_table_are_labeled(hyperlabel):
+    rows = [(i, j, i % 2 + 0.3 * j + (i * 7 % 10) / 20) for i in range(60) for j in range(3)]
+    pl.DataFrame(rows, schema=["question", "model", "points"], orient="row").write_csv("s.csv")
+    options = ("--item", "question", "--judge", "model", "--score", "points", "--classes", "bad,good")
+    assert hyperlabel("jury", "s.csv", *options, "-o", "v.csv").code == 0
+    assert pl.read_csv("v.csv")["label"].to_list() == ["bad", "good"] * 30
+    done = hyperlabel("jury", "s.csv", *options, "--vote", "points")
+    assert "--vote and --score are both given, or neither is; expected one of them" in done.err
+
+
+def test_scores_of_a_wide_table_are_labeled_and_kept_in_a_state(hyperlabel):
+    rows = [(i, *(i % 2 + 0.3 * j + (i * 7 % 10) / 20 for j in range(3)), ("bad", "good")[i % 2]) for i in range(60)]
+    pl.DataFrame(rows, schema=["id", "a", "b", "c", "rule"], orient="row").write_csv("w.csv")
+    assert hyperlabel("label", "w.csv", "--scores", "a,b,c", "--classes", "bad,good", "-o", "o.csv").code == 0
+    assert pl.read_csv("o.csv")["label"].to_list() == ["bad", "good"] * 30
+    options = ("--scores", "a,b,c", "--lfs", "rule", "--classes", "bad,good")
+    assert "LFs: a, b, c, rule; ignored: id" in hyperlabel("fit", "w.csv", *options, "-o", "m.safetensors").err
+    assert hyperlabel("label", "w.csv", "--model", "m.safetensors", "-o", "p.csv").code == 0
+    assert pl.read_csv("p.csv")["label"].to_list() == ["bad", "good"] * 30
+    assert hyperlabel("report", "w.csv", *options, "-o", "r.html").code == 0
+    assert "levels of scores" in hyperlabel("analyze", "w.csv", *options).out
+    done = hyperlabel("label", "w.csv", "--scores", "a,b,c", "-o", "q.csv")
+    assert "--scores is given without --classes; expected the classes" in done.err

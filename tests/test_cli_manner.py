@@ -1,11 +1,14 @@
 """How commands speak: quietly, with more detail, for programs; help with an example."""
 
+import io
 import json
 
 import polars as pl
 import pytest
 
 import hyperlabel as hl
+from hyperlabel.cli import terminal
+from hyperlabel.cli.labeling import watched
 
 ROWS = "id,a,b,c\n1,spam,ham,\n2,ham,ham,ham\n3,spam,,spam\n4,,spam,ham\n5,,,\n"
 COMMANDS = {
@@ -85,6 +88,7 @@ def test_summary_of_a_comparison_has_every_model(hyperlabel):
         "advise",
         "audit",
         "certify",
+        "estimate",
         "train",
         "demo",
     ],
@@ -100,3 +104,39 @@ def test_completion_can_be_shown(hyperlabel, monkeypatch):
     outcome = hyperlabel("--show-completion", "bash")
     assert outcome.code == 0
     assert "_HYPERLABEL_COMPLETE" in outcome.out
+
+
+@pytest.fixture
+def on_a_terminal(monkeypatch):
+    """Standard error as a terminal has it; gives what was written there."""
+    written = io.StringIO()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(terminal.console, "_force_terminal", True)
+    monkeypatch.setattr(terminal.console, "is_interactive", True)
+    monkeypatch.setattr(terminal.console, "file", written)
+    return written
+
+
+def test_bar_on_a_terminal_moves_with_the_rows_and_vanishes(on_a_terminal):
+    frame = pl.LazyFrame({"a": range(1000)})
+    seen = []
+    with terminal.progress("labeling", 1000) as advance:
+        rows = watched(frame, lambda n: (seen.append(n), advance(n))).collect(engine="streaming")
+    assert (sum(seen), rows["a"].to_list()) == (1000, list(range(1000)))
+    assert "labeling" in on_a_terminal.getvalue()
+    assert "100%" in on_a_terminal.getvalue()
+
+
+def test_bar_shows_that_work_goes_on_where_its_end_is_not_known(on_a_terminal):
+    with terminal.progress("reading votes"):
+        pass
+    assert "reading votes" in on_a_terminal.getvalue()
+
+
+def test_no_bar_is_written_where_nobody_looks(monkeypatch):
+    written = io.StringIO()
+    monkeypatch.setattr(terminal.console, "file", written)
+    with terminal.progress("labeling", 9) as advance:
+        advance(3)
+    frame = pl.LazyFrame({"a": [1]})
+    assert (written.getvalue(), watched(frame, advance) is frame) == ("", True)

@@ -84,6 +84,17 @@ def test_compare_takes_a_saved_model(hyperlabel):
     assert results[0]["score"] == results[1]["score"]
 
 
+def test_names_with_commas_are_told_one_by_one(hyperlabel):
+    LFS.rename({"lf_0": "a,b"}).select(pl.all().replace("spam", "spam, eggs")).write_csv("odd.csv")
+    told = ["--lf-accuracies", "a,b=0.9", "--lf-accuracies", "lf_2=0.55"]
+    told += ["--class-balance", "spam, eggs=0.3", "--class-balance", "ham=0.7"]
+    found = pl.read_csv(hyperlabel("label", "odd.csv", *told).out.encode())
+    LFS.write_csv("plain.csv")
+    expected = pl.read_csv(hyperlabel("label", "plain.csv", *TOLD).out.encode())
+    assert found["confidence"].to_list() == expected["confidence"].to_list()
+    assert found["label"].to_list() == expected["label"].replace("spam", "spam, eggs").to_list()
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -91,6 +102,7 @@ def test_compare_takes_a_saved_model(hyperlabel):
         (["--class-balance", "spam=0.5,eggs=0.5"], "class_balance has 'eggs', which is no class"),
         (["--lf-accuracies", "0.9"], "--lf-accuracies has '0.9'; expected LF=share once each, shares from 0 to 1"),
         (["--lf-accuracies", "lf_0=1.5"], "--lf-accuracies has 'lf_0=1.5'; expected LF=share"),
+        (["--lf-accuracies", "a,b=0.9"], "lf_accuracies has 'a,b', which is no LF"),
         (["--lf-accuracies", "lf_9=0.5"], "lf_accuracies has 'lf_9', which is no LF"),
         (["--lf-accuracies", "lf_0=0.5", "--model", "mv"], "--lf-accuracies is given, but the label model 'mv' takes"),
     ],

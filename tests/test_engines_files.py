@@ -1,5 +1,6 @@
 """Results that engines write: whole or not at all, whatever happens; and the command line's door to them."""
 
+import json
 import os
 import re
 import signal
@@ -7,13 +8,16 @@ import subprocess
 import sys
 import time
 
+import duckdb
 import numpy as np
 import polars as pl
+import pyarrow.parquet as pq
 import pytest
 
 import hyperlabel as hl
 from engines_fixtures import dask_workers, engine, read_result, spark
-from hyperlabel import engines
+from hyperlabel import engines, files
+from hyperlabel.provenance import provenance
 from hyperlabel.tables import reason_of
 
 __all__ = ["dask_workers", "engine", "spark"]  # fixtures
@@ -260,3 +264,81 @@ def test_command_with_gold_of_a_column_learns_from_it_and_gives_gold_items_their
 )
 def test_reason_of_an_error_is_one_line(text, reason):
     assert reason_of(RuntimeError(text)) == reason
+
+
+def metadata_of(path):
+    """What a result says of itself: in its footer, or, from Spark, in the metadata of the column of labels."""
+    file = sorted(path.glob("*.parquet"))[0] if path.is_dir() else path
+    found = {key.decode(): text.decode() for key, text in pq.read_schema(file).metadata.items()}
+    spark = found.get("org.apache.spark.sql.parquet.row.metadata")
+    if spark is None:
+        return found
+    return next(column["metadata"] for column in json.loads(spark)["fields"] if column["name"] == "label")
+
+
+def test_result_carries_the_metadata_of_the_input_and_where_its_labels_come_from(engine, tmp_path):
+    write_votes(50)
+    pl.read_parquet("votes.parquet").write_parquet("votes.parquet", metadata={"owner": "it's me"})
+    engines.label("votes.parquet", engine=engine, metric="f1", out="out.parquet")
+    found = metadata_of(tmp_path / "out.parquet")
+    assert found["owner"] == "it's me"
+    made = json.loads(found["hyperlabel"])
+    assert (made["lf_names"], made["classes"]) == ([f"lf{j}" for j in range(5)], [0, 1])
+    assert made["options"] == {"metric": "f1", "gold": None, "source": "votes.parquet"}
+    assert made["sha256"] == json.loads(provenance(engines.fit("votes.parquet", metric="f1"))["hyperlabel"])["sha256"]
+
+
+def test_label_by_a_state_that_an_engine_fitted_is_the_corpus_labeled_by_itself(hyperlabel, engine, tmp_path):
+    write_votes(300)
+    state, corpus = ["--model", "state.safetensors"], ["votes.parquet", "--lfs", "lf*"]
+    assert hyperlabel("fit", *corpus, "-o", "state.safetensors", "--engine", engine).code == 0
+    assert hyperlabel("label", *corpus, "-o", "whole.parquet", "--engine", "memory").code == 0
+    expected = pl.read_parquet("whole.parquet").sort("id")
+    pl.read_parquet("votes.parquet").tail(7).write_parquet("today.parquet")
+    for votes, n in (("votes.parquet", 300), ("today.parquet", 7)):
+        assert hyperlabel("label", votes, *state, "-o", "out.parquet", "--engine", engine).code == 0
+        rows = read_result(tmp_path / "out.parquet")
+        assert rows["label"].to_list() == expected["label"].tail(n).to_list()
+        np.testing.assert_allclose(rows["confidence"], expected["confidence"].tail(n), atol=1e-6)
+
+
+def test_label_of_a_csv_changes_no_cell_beside_the_labels(engine, tmp_path):
+    if engine == "spark":
+        pytest.skip("all engines but Polars read the same copy of a csv")
+    lines = ["id,a,b,x", '1,"",0,007', "2, 1,1,1.10", "3,1,,TRUE", '4,0," ",12345678901234567890']
+    (tmp_path / "votes.csv").write_text("\n".join(lines) + "\n")
+    engines.label("votes.csv", lfs=["a", "b"], engine=engine, out="out.parquet")
+    rows = read_result(tmp_path / "out.parquet")
+    expected = pl.read_csv("votes.csv", infer_schema=False)
+    assert rows.select("id", "a", "b", "x").equals(expected)
+    assert rows["label"].to_list() == hl.HyperLabelModel().predict([[-1, 0], [1, 1], [1, -1], [0, -1]]).tolist()
+
+
+FOUND_BY = {
+    "Polars": lambda: pl.scan_parquet("**/*.parquet").collect().height,
+    "DuckDB": lambda: duckdb.sql("SELECT count(*) FROM read_parquet('**/*.parquet')").fetchall()[0][0],
+}
+
+
+def test_killed_dask_run_leaves_the_old_folder_and_nothing_that_patterns_find(tmp_path):
+    pytest.importorskip("distributed")
+    write_votes(50)
+    (tmp_path / "out.parquet").mkdir()
+    pl.read_parquet("votes.parquet").head(3).write_parquet("out.parquet/part.parquet")
+    slow = """
+import pathlib, time
+rename = pathlib.Path.rename
+def wait(self, target):
+    print("written", flush=True)
+    time.sleep(60)
+pathlib.Path.rename = wait
+"""
+    with label_in_a_process("dask", slow, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"written\n"
+        process.send_signal(signal.SIGKILL)
+    assert {name: find() for name, find in FOUND_BY.items()} == dict.fromkeys(FOUND_BY, 53)
+    assert len(list(tmp_path.glob(".out.parquet.*.part"))) == 1
+    engines.label("votes.parquet", out="out.parquet/new.parquet")  # another name: what was left stays
+    with files.replacing(tmp_path / "out.parquet") as part:
+        part.mkdir()
+    assert {path.name for path in tmp_path.iterdir()} == {"votes.parquet", "out.parquet"}

@@ -61,8 +61,8 @@ def gold_case():
     return fitted, to_frame(cells, TEXTS[:2])
 
 
-def unseen_case(model):
-    fitted = fit(model, make_votes(4, top=2), ("a", "b", "c", "d"))
+def unseen_case(model, gold=None):
+    fitted = fit(model, make_votes(4, top=2), ("a", "b", "c", "d"), gold)
     return fitted, to_frame(make_votes(4, seed=3, n=400), ("a", "b", "c", "d"))
 
 
@@ -71,6 +71,7 @@ CASES = {
     "hlm2, three classes": text_case,
     "hlm2, gold": gold_case,
     "hlm2, classes nobody voted for": lambda: unseen_case("hlm2"),
+    "hlm2, gold of a class nobody voted for": lambda: unseen_case("hlm2", {0: "a", 1: "c", 2: "b", 7: "c"}),
     "hlm2, class balance": lambda: text_case(k=2, class_balance=[0.1, 0.9]),
     "hlm2, ties abstain": lambda: text_case(k=2, tie_break="abstain"),
     "mv": lambda: text_case("mv"),

@@ -249,3 +249,13 @@ def test_kills_at_random_times_leave_one_whole_folder(tmp_path):
         assert len({(tmp_path / "out" / name).read_text() for name in "abc"}) == 1
     sweep(tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_interrupt_before_the_lock_leaves_nothing(tmp_path, monkeypatch):
+    def interrupt(folder):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(files, "_try_lock", interrupt)
+    with pytest.raises(KeyboardInterrupt), files.replacing(tmp_path / "a"):
+        pass
+    assert list(tmp_path.iterdir()) == []

@@ -21,11 +21,11 @@ SOURCE = Path(__file__).parents[1] / "src"
 LEVELS = (
     ("errors", "files", "kernels", "optimize", "printable"),
     ("arrays", "memory", "metrics", "rows", "shown", "tables", "tensors"),
-    ("doubts",),
+    ("doubts", "outcomes"),
     ("columns",),
     ("frames",),
     ("classes", "sources"),
-    ("stated", "votes"),
+    ("partial", "stated", "votes"),
     ("patterns", "wrench"),
     ("labels", "read", "weights"),
     ("added",),
@@ -41,18 +41,18 @@ LEVELS = (
     ("__main__",),
 )
 # Parts on one line do not know each other, except these: (importer, imported).
-NEIGHBORS = {("priors", "theory"), ("panel", "lf"), ("trust", "lf")}
+NEIGHBORS = {("votes", "partial"), ("priors", "theory"), ("panel", "lf"), ("trust", "lf")}
 # Parts that load torch: others import them inside functions only.
 INSIDE_FUNCTIONS = {"train"}
 
 # What `import hyperlabel as hl` offers. A name that comes or goes is a change for users: it is written here too.
 PUBLIC = {
     "ABSTAIN", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel", "LabelingFunction",
-    "Classifier", "Project", "ProjectError", "fill_labels",
+    "Classifier", "NOT", "Project", "ProjectError", "any_of", "fill_labels", "soft",
     "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
-    "VotesWarning", "WeightsError", "advise", "apply_lfs", "audit_sample", "certify", "engines", "expression_lf",
-    "jury", "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf", "read_votes",
-    "regex_lf", "threshold_lf",
+    "VotesWarning", "WeightsError", "advise", "apply_lfs", "audit_sample", "certify", "engines", "estimate",
+    "expression_lf", "jury", "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf",
+    "read_votes", "regex_lf", "threshold_lf",
 }  # fmt: skip
 
 LEVEL_OF = {part: level for level, parts in enumerate(LEVELS) for part in parts}

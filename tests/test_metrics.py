@@ -98,3 +98,9 @@ def test_check_metric_names_the_argument_and_what_is_expected():
     assert check_metric("accuracy") == "accuracy"
     with pytest.raises(ParameterError, match="^--metric is 'auc'; expected 'accuracy' or 'f1'$"):
         check_metric("auc", "--metric")
+
+
+@pytest.mark.parametrize("metric", [None, [], np.zeros(2), "recall"])
+def test_metric_that_is_none_is_refused(metric):
+    with pytest.raises(ParameterError, match="^metric is .*; expected 'accuracy' or 'f1'"):
+        check_metric(metric)

@@ -259,3 +259,57 @@ def test_other_mistakes_are_one_clear_error():
         hl.jury(table.assign(judge=[1, "1", 1, "1"]), **NAMES)
     with pytest.raises(ParameterError, match="model is 3; expected a label model or its short name, such as 'hlm2'"):
         hl.jury(table, **NAMES, model=3)
+
+
+# Scores.
+
+
+def score_table(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, n)
+    rows = [
+        {
+            "item": i,
+            "judge": f"j{j}",
+            "score": float(5 + 1.5 * (2 * truth[i] - 1) + j / 2 + rng.normal(0, 1)),
+            "run": run,
+        }
+        for i in range(n)
+        for j in range(5)
+        for run in (0, 1)
+    ]
+    return pd.DataFrame(rows), truth
+
+
+def test_scores_are_averaged_over_runs_and_beat_a_threshold():
+    table, truth = score_table()
+    verdicts = hl.jury(table, item="item", judge="judge", score="score", run="run", classes=["bad", "good"])
+    labels = (verdicts.labels.labels == "good").astype(int)
+    voted = table.assign(vote=table["score"] > 5).groupby("item")["vote"].mean() > 0.5
+    assert (labels == truth).mean() > (voted.to_numpy() == truth).mean()
+    card = verdicts.judges
+    assert len(card) == 5
+    assert (card["self_consistency"] > 0.6).all()
+    assert (card["kappa"] > 0.3).all()
+    assert verdicts.to_pandas()["contested"].mean() < 0.3
+
+
+def test_scores_that_are_no_numbers_abstain_and_are_counted():
+    table, _ = score_table(50)
+    table["score"] = table["score"].astype(object)
+    table.loc[[0, 11], "score"] = [None, "very good"]
+    with pytest.warns(VotesWarning, match="1 of 500 judgments are no numbers and abstain: 'very good'"):
+        card = hl.jury(table, item="item", judge="judge", score="score", run="run", classes=["bad", "good"]).judges
+    assert (card["failed"].sum(), card["unparsable"].sum()) == (1, 1)
+
+
+def test_wrong_uses_of_scores_are_refused():
+    table, _ = score_table(20)
+    with pytest.raises(ParameterError, match="score is given without classes; expected the classes, from low"):
+        hl.jury(table, item="item", judge="judge", score="score", run="run")
+    with pytest.raises(ParameterError, match="vote is None and score is None; expected the column of one of them"):
+        hl.jury(table, item="item", judge="judge")
+    with pytest.raises(VotesError, match="judge 'j0' gives item 0 several scores; .*: run or position"):
+        hl.jury(table, item="item", judge="judge", score="score", classes=["bad", "good"])
+    with pytest.raises(VotesError, match="column 'score' holds no number; expected scores"):
+        hl.jury(table.assign(score="x"), item="item", judge="judge", score="score", run="run", classes=["a", "b"])

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from hyperlabel.patterns import Patterns
-from hyperlabel.rows import Rows
+from hyperlabel.rows import DenseRows, Rows
 from hyperlabel.votes import Votes
 
 CELLS = hnp.arrays(np.int8, st.tuples(st.integers(1, 12), st.integers(1, 8)), elements=st.integers(-1, 3))
@@ -49,12 +49,12 @@ def test_rows_taken_by_an_index_are_those_of_the_cells(cells, data):
 @given(CELLS, st.data())
 def test_dense_rows_do_what_sparse_ones_do(cells, data):
     index = np.array(data.draw(st.lists(st.integers(0, len(cells) - 1), min_size=1)), int)
-    dense, m = Rows.from_cells(cells), cells.shape[1]
-    sparse = Rows(dense.starts, dense.lf, dense.vote)
+    dense, sparse, m = DenseRows(cells), Rows.from_cells(cells), cells.shape[1]
     start = data.draw(st.integers(0, len(cells)))
     stop = data.draw(st.integers(start, len(cells)))
     for one, other in (
-        (Rows.copy_cells(cells, index, np.dtype(np.int16)), sparse.take(index)),
+        (dense, sparse),
+        (DenseRows.copy_cells(cells, index, np.dtype(np.int16)), sparse.take(index)),
         (dense.take(index), sparse.take(index)),
         (dense.part(start, stop), sparse.part(start, stop)),
     ):
@@ -65,18 +65,18 @@ def test_dense_rows_do_what_sparse_ones_do(cells, data):
 
 
 def test_patterns_do_not_change_with_the_array_they_came_from():
-    cells = np.array([[0, 1], [1, -1]])
-    patterns = Patterns.from_votes(Votes.from_array(cells))
-    expected = patterns.to_array().tolist()
-    cells[:] = 0
-    assert patterns.to_array().tolist() == expected
-    assert patterns.vote.tolist() == [0, 1, 1] or patterns.vote.tolist() == [1, 0, 1]
+    for n in (2, 30_000):  # few rows and many
+        cells = np.random.default_rng(0).integers(-1, 2, (n, 20))
+        patterns, same = (Patterns.from_votes(Votes.from_array(each)) for each in (cells, cells.copy()))
+        cells[:] = 0
+        np.testing.assert_array_equal(patterns.to_array(), same.to_array())
+        np.testing.assert_array_equal(patterns.vote, same.vote)
 
 
 def test_voted_classes_of_many_dense_rows_are_found_in_the_last_one():
     cells = np.zeros((40_000, 2), np.int8)
     cells[-1] = [2, -1]
-    assert Rows.from_cells(cells).voted_classes(4).tolist() == [True, False, True, False]
+    assert DenseRows(cells).voted_classes(4).tolist() == [True, False, True, False]
 
 
 def test_rows_from_cells_of_several_blocks_hold_the_votes():

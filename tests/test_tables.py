@@ -715,3 +715,11 @@ def test_result_keeps_the_mode_and_the_link(tmp_path):
     assert link.is_symlink()
     assert real.stat().st_mode & 0o777 == 0o600
     assert len(read_table(real)) == 1
+
+
+def test_quotes_in_the_names_of_a_csv_are_those_of_the_table(tmp_path):
+    (tmp_path / "v.csv").write_text('"q""q",b\n1,0\n')
+    frame = read_table(tmp_path / "v.csv")
+    assert frame.columns == ['q"q', "b"]
+    write_table(frame, tmp_path / "w.csv")
+    assert (tmp_path / "w.csv").read_text() == '"q""q",b\n1,0\n'

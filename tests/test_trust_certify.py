@@ -170,6 +170,16 @@ def test_learned_items_do_not_count_as_sampled_or_as_items_to_be_judged():
     assert certificate.parts[0].steps[-1].total.items == N - 100 - len(learn)
 
 
+def test_labels_can_be_certified_without_their_model(model):
+    labels, gold = model.label(VOTES), draw(300)
+    for votes in (VOTES, None):
+        assert_array_equal(hl.certify(labels, votes, gold).accepted, hl.certify(model, VOTES, gold).accepted)
+    with pytest.raises(hl.VotesError, match="model is labels of 2,000 items, but votes has 10 items"):
+        hl.certify(labels, VOTES[:10], gold)
+    with pytest.raises(hl.ParameterError, match="learn is given, but labels learn nothing"):
+        hl.certify(labels, VOTES, gold, learn=0.5)
+
+
 def test_gold_that_was_chosen_is_warned_of(model):
     with pytest.warns(hl.VotesWarning, match="gold does not look like a random sample: its labels have a mean"):
         hl.certify(model, VOTES, draw(200, among=1000))

@@ -502,3 +502,50 @@ def test_long_table_with_names_that_differ_in_type_only_is_refused():
     frame = pd.DataFrame({"item": [1, 2], "lf": pd.Series([1, "1"], dtype=object), "vote": [0, 1]})
     with pytest.raises(VotesError, match="^column 'lf' has '1' as text and as number; expected one kind of name"):
         Votes.from_long(frame, item="item", lf="lf", vote="vote")
+
+
+def nest(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda odd: Votes.from_array(odd), "^votes "),
+        (lambda odd: Votes.from_array([[0, 1]], n_classes=odd), "^n_classes is a list; expected a whole number"),
+        (lambda odd: Votes.from_array([[0, 1]], classes=odd, n_classes=odd), "^classes is "),
+        (lambda odd: Votes.from_array([[0, 1]]).with_lfs(odd), "^names is a list; expected the names of LFs"),
+        (lambda odd: Votes.from_frame(pd.DataFrame({"a": [0, 1]}), item=odd), "^item is a list; expected the name"),
+        (lambda odd: Votes.from_frame(pd.DataFrame({"a": [0, 1]}), abstain=[odd]), "^abstain is .*; expected texts"),
+        (lambda odd: hl.label_model(odd), "^there is no label model a list"),
+        (lambda odd: hl.load(odd), "^path is a list; expected the name of a file"),
+        (lambda odd: hl.Patterns.from_chunks(5), "^chunks is 5; expected a list of chunks"),
+        (lambda odd: hl.HyperLabelModel().predict([[0, 1]], metric=odd), "^metric is a list"),
+        (lambda odd: hl.HyperLabelModel().suggest([[0, 1]], odd), "^n is a list; expected a whole number"),
+    ],
+)
+def test_values_too_deep_to_show_are_refused_by_name(call, message):
+    with pytest.raises(hl.HyperlabelError, match=message):
+        call(nest(5000))
+
+
+def test_columns_of_any_name_are_read():
+    frame = pd.DataFrame([[0, 1], [1, 0]])
+    frame.columns = [np.array([1, 2]).tobytes(), float("nan")]
+    assert Votes.from_frame(frame, lfs=[str(frame.columns[0])]).n_lfs == 1
+    assert Votes.from_frame(pd.DataFrame({np.int64(3): [0, 1], 4: [1, 1]})).lf_names == ("3", "4")
+
+
+def test_items_that_nothing_is_called_by_are_refused():
+    votes = Votes.from_frame(pd.DataFrame({"id": [7, 8], "a": [0, 1], "b": [0, 1]}))
+    with pytest.raises(ParameterError, match=r"^item is \[7\], which votes does not have"):
+        hl.label_model("mv").explain(votes, [7])
+
+
+def test_times_that_no_calendar_has_are_one_error():
+    frame = pl.DataFrame({"a": [2**62, 0], "b": [0, 1]}).with_columns(pl.col("a").cast(pl.Datetime("ms")))
+    with pytest.raises(VotesError):
+        Votes.from_frame(frame)

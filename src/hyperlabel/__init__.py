@@ -34,10 +34,11 @@ if TYPE_CHECKING:
     )
     from hyperlabel.lf.analysis import LFAnalysis
     from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models, load
+    from hyperlabel.outcomes import NOT, any_of, soft
     from hyperlabel.panel import jury
     from hyperlabel.patterns import Patterns
     from hyperlabel.read import read_votes
-    from hyperlabel.trust import advise, audit_sample, certify
+    from hyperlabel.trust import advise, audit_sample, certify, estimate
     from hyperlabel.votes import ABSTAIN, Votes
 
 __version__ = "0.1.0"
@@ -53,6 +54,7 @@ __all__ = [
     "LabelingFunction",
     "Labels",
     "MissingExtraError",
+    "NOT",
     "NotFittedError",
     "ParameterError",
     "Patterns",
@@ -63,10 +65,12 @@ __all__ = [
     "VotesWarning",
     "WeightsError",
     "advise",
+    "any_of",
     "apply_lfs",
     "audit_sample",
     "certify",
     "engines",
+    "estimate",
     "expression_lf",
     "fill_labels",
     "jury",
@@ -78,6 +82,7 @@ __all__ = [
     "lookup_lf",
     "read_votes",
     "regex_lf",
+    "soft",
     "threshold_lf",
 ]
 
@@ -90,11 +95,12 @@ _HOMES = {  # module: the public names that it holds
     "labeling_function lookup_lf regex_lf threshold_lf",
     "lf.analysis": "LFAnalysis",
     "models": "HyperLabelModel LabelModel label_model label_models load",
+    "outcomes": "NOT any_of soft",
     "panel": "jury",
     "patterns": "Patterns",
     "read": "read_votes",
     "studio": "Project",
-    "trust": "advise audit_sample certify",
+    "trust": "advise audit_sample certify estimate",
     "votes": "ABSTAIN Votes",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.errors import VotesError
+from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.printable import show
 
 Ints = NDArray[np.integer]
 
@@ -60,14 +61,7 @@ def check_sparse(matrix: Any) -> tuple[tuple[int, int], Ints, Ints, Ints]:
 
 def _check_format(matrix: Any) -> None:
     """Refuse a matrix whose parts do not fit each other: SciPy's conversions trust them and read beyond memory."""
-    checks = {
-        "csr": _broken_rows,
-        "csc": _broken_rows,
-        "bsr": _broken_rows,
-        "coo": _broken_triples,
-        "lil": _broken_lists,
-    }
-    broken = checks.get(matrix.format)
+    broken = _BROKEN.get(matrix.format)
     reason = None if broken is None else broken(matrix)
     if reason is not None:
         raise VotesError(
@@ -112,6 +106,26 @@ def _broken_lists(matrix: Any) -> str | None:
     return None
 
 
+def _broken_diagonals(matrix: Any) -> str | None:
+    """What is wrong with a matrix of diagonals."""
+    offsets, (height, width) = matrix.offsets, matrix.shape
+    if offsets.ndim != 1 or offsets.dtype.kind not in "iu" or matrix.data.shape[:1] != offsets.shape:
+        return f"{offsets.shape} offsets of type {offsets.dtype} and diagonals of shape {matrix.data.shape}"
+    if len(np.unique(offsets)) != len(offsets) or not ((offsets > -height) & (offsets < width)).all():
+        return f"offsets must be different numbers from {1 - height} to {width - 1}"
+    return None
+
+
+_BROKEN = {
+    "csr": _broken_rows,
+    "csc": _broken_rows,
+    "bsr": _broken_rows,
+    "coo": _broken_triples,
+    "lil": _broken_lists,
+    "dia": _broken_diagonals,
+}
+
+
 def _check_stored_once(row: Ints, column: Ints, data: NDArray[Any]) -> None:
     order = np.lexsort((column, row))
     same = (np.diff(row[order]) == 0) & (np.diff(column[order]) == 0)
@@ -121,6 +135,20 @@ def _check_stored_once(row: Ints, column: Ints, data: NDArray[Any]) -> None:
             f"votes[{row[first]}, {column[first]}] is stored twice, as {data[first]} and {data[second]}; "
             "expected one value a cell. Keep one (scipy's sum_duplicates would add them)"
         )
+
+
+def as_list(values: object, argument: str, expected: str) -> list[Any]:
+    """The members of an argument that must be a list or the like; a text is none.
+
+    >>> as_list(("a", "b"), "lfs", "a list of columns")
+    ['a', 'b']
+    """
+    try:
+        if isinstance(values, str | bytes | Mapping | set | frozenset):
+            raise TypeError
+        return list(values)  # type: ignore[call-overload, no-any-return]
+    except Exception:  # whatever an object does when it is asked for its members
+        raise ParameterError(f"{argument} is {show(values)}; expected {expected}") from None
 
 
 def place(wrong: NDArray[np.bool_]) -> str:
@@ -139,10 +167,14 @@ def _as_array(array: object) -> NDArray[Any]:
             raise VotesError(
                 f"votes is ragged{_odd_row(array)}; expected one vote an LF in every row, -1 to abstain"
             ) from error
+        except Exception as error:  # what an object does when it is asked for an array is its own affair
+            raise VotesError(
+                f"votes is a {type(array).__name__} that gives no array ({error}); expected votes"
+            ) from error
         if cells.ndim:
             return cells
     raise VotesError(
-        f"votes is {array!r:.60} ({type(array).__name__}); expected an (items, LFs) array, nested lists, a pandas or "
+        f"votes is {show(array)} ({type(array).__name__}); expected an (items, LFs) array, nested lists, a pandas or "
         "Polars DataFrame, or a scipy.sparse matrix. For a file use hyperlabel.read_votes"
     )
 
@@ -186,7 +218,7 @@ def _as_floats(cells: NDArray[Any]) -> NDArray[np.float64]:
     i, j = divmod((words or odd)[0], cells.shape[1])
     value = values[i * cells.shape[1] + j]
     raise VotesError(
-        f"votes[{i}, {j}] is {value!r:.60} in an array of type {cells.dtype}; expected integers. "
+        f"votes[{i}, {j}] is {show(value)} in an array of type {cells.dtype}; expected integers. "
         "Use -1 to abstain; for class names use a DataFrame"
     )
 

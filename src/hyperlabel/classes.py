@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.arrays import looks_like_number
+from hyperlabel.arrays import as_list, looks_like_number
 from hyperlabel.columns import DEFAULT
 from hyperlabel.doubts import kind_of
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.frames import Column
+from hyperlabel.printable import show
 from hyperlabel.shown import show_some as show_some
 
 ABSTAIN = -1
@@ -33,11 +34,10 @@ def state_classes(n_classes: int | None, classes: Sequence[Hashable] | None) -> 
     """
     if classes is None:
         return None if n_classes is None else tuple(range(_check_number(n_classes)))
-    if isinstance(classes, str) or not isinstance(classes, Sequence | np.ndarray):
-        raise ParameterError(f"classes is {classes!r:.60}; expected a list of classes")
-    names = tuple(c.item() if isinstance(c, np.generic) else c for c in classes)
+    listed = as_list(classes, "classes", "a list of classes")
+    names = tuple(c.item() if isinstance(c, np.generic) else c for c in listed)
     _check_stated(names)
-    if n_classes is not None and n_classes != len(names):
+    if n_classes is not None and _check_number(n_classes) != len(names):
         raise ParameterError(f"n_classes is {n_classes} but classes names {len(names)}; give one of the two")
     return names
 
@@ -61,7 +61,7 @@ def _check_stated(names: tuple[Any, ...]) -> None:
 
 def _check_number(n_classes: int) -> int:
     if not isinstance(n_classes, int | np.integer) or not 1 <= n_classes <= MOST_STATED:
-        raise ParameterError(f"n_classes is {n_classes!r}; expected a whole number from 1 to {MOST_STATED}")
+        raise ParameterError(f"n_classes is {show(n_classes)}; expected a whole number from 1 to {MOST_STATED}")
     return int(n_classes)
 
 
@@ -170,14 +170,14 @@ def _one_kind(columns: Sequence[Column]) -> str:
             holder.setdefault(kind, column)
     for kind in holder.keys() - {"number", "boolean", "text"}:
         value = holder[kind].first_of(kind)
-        raise VotesError(f"{holder[kind].place(value)} is {value!r:.60}, a {kind}; expected numbers, texts or booleans")
+        raise VotesError(f"{holder[kind].place(value)} is {show(value)}, a {kind}; expected numbers, texts or booleans")
     if len(holder) > 1:
         # Text is the kind that strays: one word in a csv makes a column of numbers a column of texts.
         odd = "text" if "text" in holder else list(holder)[1]
         other = next(kind for kind in holder if kind != odd)
         value = holder[odd].first_of(odd)
         raise VotesError(
-            f"{holder[odd].place(value)} is {value!r:.60} ({odd}) while column '{holder[other].name}' holds {other}s; "
+            f"{holder[odd].place(value)} is {show(value)} ({odd}) while column '{holder[other].name}' holds {other}s; "
             "expected one kind of class. Correct it, or name the LFs with lfs"
         )
     return next(iter(holder), "number")
@@ -190,7 +190,7 @@ def _check_texts(columns: Sequence[Column]) -> None:
     if words is not None and digits is not None:
         value, number = words.first_of("text"), next(v for v in digits.voted if looks_like_number(v))
         raise VotesError(
-            f"{words.place(value)} is {value!r:.60} while {digits.place(number)} is {number!r}; "
+            f"{words.place(value)} is {show(value)} while {digits.place(number)} is {number!r}; "
             "expected class numbers or class names. Correct it, or state all classes with classes"
         )
 
@@ -223,7 +223,7 @@ def encode_column(column: Column, classes: Classes) -> NDArray[np.signedinteger]
         if value not in number:
             other = ". If the column holds no votes, name the LFs with lfs" if column.is_votes else ""
             raise VotesError(
-                f"{column.place(value)} is {value!r:.60}; expected one of the classes {show_some(classes)}. "
+                f"{column.place(value)} is {show(value)}; expected one of the classes {show_some(classes)}. "
                 f"Correct it, or state it in classes{other}"
             )
         table.append(number[value])

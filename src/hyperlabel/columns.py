@@ -10,13 +10,15 @@ begin with `p_` or end in `_id` or `_input`. Whole names are compared, in lower 
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
+from hyperlabel.arrays import as_list
 from hyperlabel.doubts import REMEDY, find_doubts, kind_of
 from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.printable import show
 from hyperlabel.shown import show_counts, show_names, show_some
 
 Key = tuple[bool, Any]
@@ -207,10 +209,8 @@ def choose_columns(
 
 
 def _match(names: Sequence[str], lfs: Sequence[str]) -> list[str]:
-    if isinstance(lfs, str) or not isinstance(lfs, Iterable):
-        raise ParameterError(f"lfs is {lfs!r:.60}; expected a list of columns: [{lfs!r:.60}]")
     chosen: dict[str, None] = {}
-    present, wanted = set(names), [str(each) for each in lfs]
+    present, wanted = set(names), [str(each) for each in as_list(lfs, "lfs", f"a list of columns: [{show(lfs)}]")]
     for i, pattern in enumerate(wanted):
         found = [pattern] if pattern in present else [name for name in names if fnmatchcase(name, pattern)]
         if not found:
@@ -266,9 +266,10 @@ def abstain_keys(abstain: Sequence[Any] | None, stated: Collection[Any] | None =
     """
     if abstain is None and stated is None:
         return DEFAULT
-    if isinstance(abstain, str | bytes) or not isinstance(abstain, Iterable | None):
-        raise ParameterError(f"abstain is {abstain!r:.60}; expected a list of values: [{abstain!r:.60}]")
-    keys = DEFAULT if abstain is None else frozenset(map(key_of, abstain))
+    values = [] if abstain is None else as_list(abstain, "abstain", f"a list of values: [{show(abstain)}]")
+    if not all(isinstance(value, Hashable) for value in values):
+        raise ParameterError(f"abstain is {show(abstain)}; expected texts, numbers or booleans")
+    keys = DEFAULT if abstain is None else frozenset(map(key_of, values))
     return keys - {key_of(c) for c in stated or ()}
 
 

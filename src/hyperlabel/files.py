@@ -107,9 +107,13 @@ def _make_locked(path: Path) -> tuple[Path, int | None]:
             if isinstance(error, FileExistsError):
                 continue
             raise
-        lock = _try_lock(folder)
-        if lock is not None or folder.is_dir():  # else a sweep was quicker than the lock
-            return folder, lock
+        try:
+            lock = _try_lock(folder)
+            if lock is not None or folder.is_dir():  # else a sweep was quicker than the lock
+                return folder, lock
+        except BaseException:  # an interrupt right here
+            _remove(folder, path)
+            raise
         _LIVE.pop(folder)
 
 

@@ -18,7 +18,9 @@ from hyperlabel.arrays import looks_like_number
 from hyperlabel.columns import DEFAULT, ColumnSummary, Key, key_of
 from hyperlabel.doubts import MOST_VALUES, kind_of
 from hyperlabel.errors import VotesError
+from hyperlabel.printable import show
 from hyperlabel.shown import show_some
+from hyperlabel.tables.failures import reading
 
 Factors = tuple[Sequence[Any], NDArray[np.integer]]
 
@@ -72,7 +74,7 @@ class Column:
         except TypeError as error:  # not hashable
             odd = listed[len(row_codes)]
             where = cls(name, (), np.empty(0, int), describe).place_of_row(len(row_codes))
-            raise VotesError(f"{where} is {odd!r:.60}, a {type(odd).__name__}; expected a single value") from error
+            raise VotesError(f"{where} is {show(odd)}, a {type(odd).__name__}; expected a single value") from error
         return cls(name, tuple(value for _, value in table), np.array(row_codes, np.int64), describe)
 
     @classmethod
@@ -316,7 +318,8 @@ def _factorize_polars(series: list[Any]) -> list[Factors | None]:
     """
     factors: list[Factors | None] = []
     for start in range(0, len(series), _COLUMNS_AT_ONCE):
-        factors += _factorize_some(series[start : start + _COLUMNS_AT_ONCE])
+        with reading("votes", "table"):  # Polars panics at times that no calendar has
+            factors += _factorize_some(series[start : start + _COLUMNS_AT_ONCE])
     return factors
 
 

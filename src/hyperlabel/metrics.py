@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64, Ints
+from hyperlabel.printable import show
 
 Metric = Literal["accuracy", "f1"]
 """What labels are scored by."""
@@ -36,9 +37,9 @@ def check_metric(metric: str, argument: str = "metric") -> Metric:
     'f1'
     """
     for known in METRICS:
-        if metric == known:
+        if isinstance(metric, str) and metric == known:
             return known
-    raise ParameterError(f"{argument} is {metric!r}; expected {' or '.join(map(repr, METRICS))}")
+    raise ParameterError(f"{argument} is {show(metric)}; expected {' or '.join(map(repr, METRICS))}")
 
 
 def score(metric: Metric, truth: Ints, labels: Ints, n_classes: int, counts: Ints | None = None) -> float:

@@ -5,11 +5,11 @@ number of its pattern, so that what was computed for patterns can be handed back
 """
 
 import operator
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,17 @@ from hyperlabel.classes import Classes, complete_classes, missing_from, show_som
 from hyperlabel.columns import may_be_votes
 from hyperlabel.errors import VotesError, WeightsError
 from hyperlabel.kernels import Groups, Ints, group_keys, hash_rows, key_space, pack_rows
-from hyperlabel.rows import Rows
+from hyperlabel.outcomes import Outcomes, same_outcomes
+from hyperlabel.printable import show
+from hyperlabel.rows import DenseRows, Rows
 from hyperlabel.tensors import plain_classes, read_tensors, write_tensors
 from hyperlabel.votes import ABSTAIN, Votes, match_lfs, to_votes
 
 MOST_ITEMS = 2.0**63  # that can be counted
 
 Scalar = TypeVar("Scalar", bound=np.generic)
+
+_MANY_ROWS = 1 << 13  # from here on rows of a dense array stay dense
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +45,7 @@ class Patterns:
         inverse: (n,) the pattern of each item; None where items were only counted.
         lf_names: The names of the LFs; None where they have none.
         classes: The classes; their numbers if not given.
+        outcomes: What votes may be beside one class; None where all are classes.
     """
 
     rows: Rows
@@ -50,6 +55,7 @@ class Patterns:
     inverse: Ints | None = None
     lf_names: tuple[str, ...] | None = None
     classes: Classes = field(default=())
+    outcomes: Outcomes | None = None
 
     def __post_init__(self) -> None:
         if not self.classes:
@@ -63,15 +69,15 @@ class Patterns:
         >>> patterns.to_array().tolist(), patterns.counts.tolist(), patterns.inverse.tolist()
         ([[-1, 1], [0, 1]], [1, 2], [1, 0, 1])
         """
-        m, k = votes.n_lfs, votes.n_classes
+        m, k = votes.n_lfs, votes.n_codes
         if votes.cells is not None and key_space(m, k) <= 1 << 64:
             groups = group_keys(pack_rows(votes.cells, k), key_space(m, k))
-            rows: Rows = Rows.copy_cells(votes.cells, groups.example, smallest_type(k))
+            rows = _take_rows(votes.cells, groups.example, k)
         else:
             groups = _group_rows(votes.rows, k)
             rows = votes.rows.take(groups.example)
         names = votes.lf_names if votes.named else None
-        return cls(rows, groups.counts, m, k, groups.inverse, names, votes.classes)
+        return cls(rows, groups.counts, m, votes.n_classes, groups.inverse, names, votes.classes, votes.outcomes)
 
     @classmethod
     def from_chunks(
@@ -93,7 +99,7 @@ class Patterns:
         [1, 3]
         """
         merged: Patterns | None = None
-        for number, chunk in enumerate(chunks):
+        for number, chunk in enumerate(_iterate(chunks)):
             names = None if merged is None else merged.lf_names
             try:
                 patterns = _read_chunk(chunk, names, n_classes, classes)
@@ -119,12 +125,14 @@ class Patterns:
             )
         classes = self.classes + missing_from(self.classes, other.classes)
         one, two = self.with_classes(classes), other.with_classes(classes).with_lfs(self.lf_names)
+        one, two = one.with_outcomes(two.outcomes), two.with_outcomes(one.outcomes)
+        two = two.with_outcomes(one.outcomes)
         counts = np.concatenate([one.counts, two.counts])
         if counts.sum(dtype=np.float64) >= MOST_ITEMS:
             raise VotesError("patterns of 2^63 items and more cannot be counted; merge fewer of them")
         rows = one.rows.concatenate(two.rows)
         names = self.lf_names or other.lf_names
-        joined = Patterns(rows, counts, self.n_lfs, len(classes), None, names, classes)
+        joined = Patterns(rows, counts, self.n_lfs, len(classes), None, names, classes, one.outcomes)
         return joined.join_equal()[0]
 
     def with_rows(self, rows: Rows, counts: Ints) -> "Patterns":
@@ -152,15 +160,30 @@ class Patterns:
         >>> patterns.with_classes((1, 0, 2)).to_array().tolist()
         [[1, 0]]
         """
-        if classes[: self.n_classes] == self.classes:
+        if classes[: self.n_classes] == self.classes and (self.outcomes is None or len(classes) == self.n_classes):
             return replace(self, classes=classes, n_classes=len(classes))
         number = {c: i for i, c in enumerate(classes)}
         table = np.array([number.get(c, ABSTAIN) for c in self.classes], np.int64)
+        outcomes = self.outcomes
+        if outcomes is not None:
+            outcomes = outcomes.with_classes(table, len(classes))
+            table = np.append(table, np.arange(len(outcomes)) + len(classes))
         vote = table[self.vote]
         if len(vote) and vote.min() < 0:
             lost = self.classes[int(self.vote[vote.argmin()])]
             raise VotesError(f"votes has the class {lost!r}; expected one of {show_some(classes)}. State it in classes")
-        return replace(self, rows=Rows(self.starts, self.lf, vote), classes=classes, n_classes=len(classes))
+        rows = Rows(self.starts, self.lf, vote)
+        return replace(self, rows=rows, classes=classes, n_classes=len(classes), outcomes=outcomes)
+
+    def with_outcomes(self, outcomes: Outcomes | None) -> "Patterns":
+        """The same votes with the outcomes in another order, and more of them; those they lack stay behind them."""
+        if outcomes is None or same_outcomes(self.outcomes, outcomes):
+            return self
+        if self.outcomes is None:
+            return replace(self, outcomes=outcomes)
+        merged, place = outcomes.merge(self.outcomes)
+        table = np.append(np.arange(self.n_classes), place + self.n_classes)
+        return replace(self, rows=Rows(self.starts, self.lf, table[self.vote]), outcomes=merged)
 
     def with_lfs(self, names: tuple[str, ...] | None) -> "Patterns":
         """The same votes with LFs in the order of names; unchanged where one side has no names."""
@@ -176,7 +199,9 @@ class Patterns:
         """Write the patterns and their counts to a safetensors file; items keep no number of their pattern."""
         arrays = {name: np.asarray(getattr(self, name), np.int64) for name in ("starts", "lf", "vote", "counts")}
         names = None if self.lf_names is None else list(self.lf_names)
-        header = {"n_lfs": self.n_lfs, "lf_names": names, "classes": plain_classes(self.classes)}
+        header: dict[str, Any] = {"n_lfs": self.n_lfs, "lf_names": names, "classes": plain_classes(self.classes)}
+        if self.outcomes is not None:
+            header["outcomes"] = self.outcomes.to_header()
         write_tensors(path, arrays, header, "patterns")
 
     @classmethod
@@ -193,8 +218,9 @@ class Patterns:
                 raise ValueError("classes are missing")
             rows = Rows(*(arrays[name] for name in ("starts", "lf", "vote")))
             lf_names = None if names is None else tuple(names)
-            n_lfs = operator.index(header["n_lfs"])
-            patterns = cls(rows, arrays["counts"], n_lfs, len(classes), None, lf_names, classes)
+            n_lfs, k = operator.index(header["n_lfs"]), len(classes)
+            outcomes = Outcomes.from_header(header.get("outcomes"), k)
+            patterns = cls(rows, arrays["counts"], n_lfs, k, None, lf_names, classes, outcomes)
             check_parts(patterns)
         except (KeyError, TypeError, ValueError) as error:
             raise WeightsError(f"{path} holds no whole patterns ({error}); save it again") from error
@@ -208,11 +234,21 @@ class Patterns:
         >>> joined.counts.tolist(), index.tolist()
         ([7], [0, 0])
         """
-        groups = _group_rows(self.rows, self.n_classes)
+        groups = _group_rows(self.rows, self.n_codes)
         counts = np.zeros(len(groups.counts), np.int64)
         np.add.at(counts, groups.inverse, self.counts)
         index = groups.inverse.astype(np.intp, copy=False)
         return self.with_rows(self.rows.take(groups.example), counts), index
+
+    @property
+    def n_codes(self) -> int:
+        """Different votes that there may be: classes, and outcomes that are none."""
+        return self.n_classes + (0 if self.outcomes is None else len(self.outcomes))
+
+    @property
+    def vote_names(self) -> tuple[Any, ...]:
+        """What each number of a vote is called: the classes, then the outcomes that are none. k + s of them."""
+        return self.classes + (() if self.outcomes is None else self.outcomes.names)
 
     @property
     def starts(self) -> NDArray[np.int64]:
@@ -226,7 +262,7 @@ class Patterns:
 
     @property
     def vote(self) -> NDArray[np.int64]:
-        """The class number of each vote. (e,)."""
+        """The class number of each vote, or from `n_classes` on the number of its outcome. (e,)."""
         return self.rows.vote
 
     @property
@@ -247,7 +283,7 @@ class Patterns:
     @cached_property
     def has_votes(self) -> NDArray[np.bool_]:
         """Whether anybody votes on the pattern's items. (p,)."""
-        return np.diff(self.starts) > 0
+        return self.starts[1:] > self.starts[:-1]
 
     def to_array(self) -> NDArray[np.int64]:
         """The patterns as a dense array, -1 abstains. (p, m)."""
@@ -263,7 +299,7 @@ class Patterns:
         if self.n_lfs != other.n_lfs or other.n_patterns == 0:
             return np.full(self.n_patterns, -1, np.intp)
         keys, order = other._by_hash
-        wanted = hash_rows(self.starts, self.lf, self.vote, other.n_classes, 0)
+        wanted = hash_rows(self.starts, self.lf, self.vote, other.n_codes, 0)
         nearest = np.minimum(keys.searchsorted(wanted), len(keys) - 1)
         index = np.where(keys[nearest] == wanted, order[nearest], -1)
         found = np.flatnonzero(index >= 0)
@@ -274,13 +310,13 @@ class Patterns:
     @cached_property
     def _by_hash(self) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
         """Hashes of the patterns, sorted, and the pattern of each. (p,), (p,)."""
-        keys = hash_rows(self.starts, self.lf, self.vote, self.n_classes, 0)
+        keys = hash_rows(self.starts, self.lf, self.vote, self.n_codes, 0)
         order = np.argsort(keys)
         return keys[order], order
 
     def _find_by_groups(self, other: "Patterns") -> NDArray[np.intp]:
         rows = other.rows.concatenate(self.rows)
-        groups = _group_rows(rows, max(self.n_classes, other.n_classes))
+        groups = _group_rows(rows, max(self.n_codes, other.n_codes))
         index = np.full(len(groups.counts), -1, np.intp)
         index[groups.inverse[: other.n_patterns]] = np.arange(other.n_patterns)
         return index[groups.inverse[other.n_patterns :]]
@@ -290,6 +326,26 @@ class Patterns:
         known = np.flatnonzero(labels >= 0)
         flat = self._inverse()[known].astype(np.int64) * self.n_classes + labels[known]
         return np.bincount(flat, minlength=self.n_patterns * self.n_classes).reshape(-1, self.n_classes)
+
+    def of_votes(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
+        """Values of the classes under which each vote is right, added up. (p, k) -> (e,)."""
+        if self.outcomes is None:
+            return values[self.row, self.vote]
+        right: NDArray[Scalar] = (values[self.row] * self.outcomes.supported[self.vote]).sum(1).astype(values.dtype)
+        return right
+
+    def as_classes(self) -> "Patterns":
+        """The same with votes for one class alone: the class that an outcome leans to most, none if there are several.
+
+        Rows may be there twice.
+        """
+        if self.outcomes is None:
+            return self
+        vote = np.append(np.arange(self.n_classes), self.outcomes.main)[self.vote]
+        kept = vote >= 0
+        sizes = np.bincount(self.row[kept], minlength=self.n_patterns)
+        rows = Rows(np.append(0, np.cumsum(sizes)), self.lf[kept], vote[kept])
+        return replace(self, rows=rows, outcomes=None)
 
     def expand(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
         """From one value per pattern to one value per item. (p, ...) -> (n, ...)."""
@@ -313,6 +369,12 @@ def to_patterns(data: object, *, n_classes: int | None = None, classes: Sequence
     if stated is None:
         return data
     return data.with_classes(stated if classes is not None else complete_classes(data.classes, n_classes))
+
+
+def _iterate(chunks: Iterable[object]) -> Iterator[object]:
+    if not isinstance(chunks, Iterable) or isinstance(chunks, str | bytes | Mapping):
+        raise VotesError(f"chunks is {show(chunks)}; expected a list of chunks of votes, or the like")
+    return iter(chunks)
 
 
 def _read_chunk(
@@ -347,12 +409,19 @@ def check_parts(patterns: Patterns) -> None:
         raise ValueError("patterns whose parts do not fit each other")
     if patterns.counts.sum(dtype=np.float64) >= MOST_ITEMS:
         raise ValueError("patterns of 2^63 items and more")
-    for name, numbers, top in (("lf", patterns.lf, patterns.n_lfs), ("vote", patterns.vote, patterns.n_classes)):
+    for name, numbers, top in (("lf", patterns.lf, patterns.n_lfs), ("vote", patterns.vote, patterns.n_codes)):
         if votes and not 0 <= numbers.min() <= numbers.max() < top:
             raise ValueError(f"{name} numbers outside 0 to {top - 1}")
     same_row = np.diff(patterns.row) == 0
     if (np.diff(patterns.lf)[same_row] <= 0).any():
         raise ValueError("LFs of a row that do not rise")
+
+
+def _take_rows(cells: Ints, index: Ints, k: int) -> Rows:
+    """Some rows of a dense array, a copy: dense where they are many, since sums over them may not need more."""
+    if len(index) < _MANY_ROWS:
+        return Rows.from_cells(cells.take(index, axis=0))
+    return DenseRows.copy_cells(cells, index, smallest_type(k))
 
 
 def _group_rows(rows: Rows, k: int) -> Groups:

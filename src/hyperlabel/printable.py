@@ -29,3 +29,15 @@ def _show(character: str) -> str:
     if character.isprintable() or character in _JOINERS or unicodedata.category(character) == "Zs":
         return character
     return character.encode("unicode_escape").decode()
+
+
+def show(value: object, most: int = 60) -> str:
+    """How any object looks in an error, in so many letters; also one that cannot show itself.
+
+    >>> show([1, 2]), show("spam and ham", 6)
+    ('[1, 2]', "'spam ")
+    """
+    try:
+        return repr(value)[:most]
+    except Exception:  # too deep, or it raises what it likes
+        return f"a {type(value).__name__}"

@@ -30,17 +30,16 @@ class Rows:
     vote: Numbers
 
     @staticmethod
-    def from_cells(cells: Ints) -> "DenseRows":
-        """From a dense array, which must not change later. (n, m) -> rows."""
-        return DenseRows(cells)
-
-    @staticmethod
-    def copy_cells(cells: Ints, index: Ints, dtype: np.dtype[np.signedinteger]) -> "DenseRows":
-        """From a copy of some rows of a dense array, in a type that holds every class number. (n, m), (p,) -> rows."""
-        taken = np.empty((len(index), cells.shape[1]), dtype)
-        for block in row_blocks(*taken.shape):
-            taken[block] = cells.take(index[block], axis=0)
-        return DenseRows(taken)
+    def from_cells(cells: Ints) -> "Rows":
+        """From a dense array. (n, m) -> rows."""
+        starts, lfs = _count_starts(cells), np.arange(cells.shape[1])
+        lf, vote = np.empty(starts[-1], np.int64), np.empty(starts[-1], np.int64)
+        for block in row_blocks(*cells.shape):
+            numbers, lf_of_cell = cells[block].reshape(-1), np.broadcast_to(lfs, cells[block].shape).reshape(-1)
+            voted = (numbers >= 0).nonzero()[0]
+            votes = slice(starts[block.start], starts[block.stop])
+            lf[votes], vote[votes] = lf_of_cell.take(voted), numbers.take(voted)
+        return Rows(starts, lf, vote)
 
     @classmethod
     def from_triples(cls, item: Ints, lf: Ints, vote: Ints, n: int) -> "Rows":
@@ -110,36 +109,32 @@ class DenseRows(Rows):
     def __init__(self, cells: Ints) -> None:
         object.__setattr__(self, "cells", cells)  # rows are frozen
 
+    @staticmethod
+    def copy_cells(cells: Ints, index: Ints, dtype: np.dtype[np.signedinteger]) -> "DenseRows":
+        """From a copy of some rows of a dense array, in a type that holds every class number. (n, m), (p,) -> rows."""
+        taken = np.empty((len(index), cells.shape[1]), dtype)
+        for block in row_blocks(*taken.shape):
+            taken[block] = cells.take(index[block], axis=0)
+        return DenseRows(taken)
+
     @cached_property
     def starts(self) -> Numbers:
         """Where each row's votes begin. (n + 1,)."""
-        starts = np.zeros(len(self.cells) + 1, np.int64)
-        ones = np.ones(self.cells.shape[1], np.float32)
-        for block in row_blocks(*self.cells.shape):  # a product with ones is the quickest way to add short rows
-            starts[1:][block] = (self.cells[block] >= 0).astype(np.float32) @ ones
-        return np.cumsum(starts, out=starts)
+        return _count_starts(self.cells)
 
     @property
     def lf(self) -> Numbers:
         """The LF of each vote. (e,)."""
-        return self._votes[0]
+        return self._sparse.lf
 
     @property
     def vote(self) -> Numbers:
         """The class number of each vote. (e,)."""
-        return self._votes[1]
+        return self._sparse.vote
 
     @cached_property
-    def _votes(self) -> tuple[Numbers, Numbers]:
-        lf, vote = np.empty(self.starts[-1], np.int64), np.empty(self.starts[-1], np.int64)
-        blocks = list(row_blocks(*self.cells.shape))
-        lf_of_cell = np.tile(np.arange(self.cells.shape[1]), blocks[0].stop if blocks else 0)
-        for block in blocks:
-            numbers = self.cells[block].reshape(-1)
-            voted = np.flatnonzero(numbers >= 0)
-            votes = slice(self.starts[block.start], self.starts[block.stop])
-            lf[votes], vote[votes] = lf_of_cell.take(voted), numbers.take(voted)
-        return lf, vote
+    def _sparse(self) -> Rows:
+        return Rows.from_cells(self.cells)
 
     def to_cells(self, m: int) -> Ints:
         """The dense array. -> (n, m)."""
@@ -161,3 +156,11 @@ class DenseRows(Rows):
     def take(self, index: Ints) -> Rows:
         """The rows of an index, in its order."""
         return DenseRows(self.cells.take(index, axis=0))
+
+
+def _count_starts(cells: Ints) -> Numbers:
+    """Where each row's votes would begin. (n, m) -> (n + 1,)."""
+    starts, ones = np.zeros(len(cells) + 1, np.int64), np.ones(cells.shape[1], np.float32)
+    for block in row_blocks(*cells.shape):  # a product with ones is the quickest way to add short rows
+        starts[1:][block] = (cells[block] >= 0).astype(np.float32) @ ones
+    return starts.cumsum(out=starts)

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from hyperlabel.printable import printable
+from hyperlabel.printable import printable, show
 
 _MOST_NAMES = 20
+_LONGEST = 200  # letters of a value
 
 
 def show_some(values: Sequence[object], most: int = 10) -> str:
@@ -15,7 +16,7 @@ def show_some(values: Sequence[object], most: int = 10) -> str:
     >>> show_some([1, "a"]), show_some([1, 2, 3], 2)
     ("1, 'a'", '1, 2, ...')
     """
-    return ", ".join(map(repr, values[:most])) + (", ..." if len(values) > most else "")
+    return ", ".join(show(value, _LONGEST) for value in values[:most]) + (", ..." if len(values) > most else "")
 
 
 def show_names(names: Sequence[str]) -> str:

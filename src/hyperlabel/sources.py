@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.errors import MissingExtraError, VotesError
 from hyperlabel.frames import Column, factorize_frame, library_of
+from hyperlabel.printable import show
 
 GLANCE = 1000
 """Rows that are looked at of a column that is left out by its name."""
@@ -111,6 +112,16 @@ def _open_arrow(table: Any, wanted: _Wanted) -> Table:
     return _Polars(frame, list(frame.columns))
 
 
+def _name_of(name: Any) -> str:
+    """The name of a column of pandas, which may be anything; what stands for a missing one is none."""
+    if name is None or type(name).__name__ in ("NAType", "NaTType") or (isinstance(name, float) and name != name):
+        return ""
+    try:
+        return str(name)
+    except Exception:  # whatever an object does when it is to be a text
+        return show(name)
+
+
 @dataclass(frozen=True, eq=False)
 class _Pandas:
     frame: Any
@@ -120,7 +131,7 @@ class _Pandas:
 
     @classmethod
     def of(cls, frame: Any) -> "_Pandas":
-        names = ["" if name is None or name != name else str(name) for name in frame.columns]
+        names = [_name_of(name) for name in frame.columns]
         return cls(frame, names, len(frame), frame.index)
 
     def columns(self, names: Sequence[str], rows: int | None = None) -> list[Column]:
@@ -151,7 +162,8 @@ class _Polars:
 
     def identifiers(self, name: str) -> NDArray[Any] | None:
         column = self.frame[name]
-        if column.dtype.is_nested() or column.null_count() or column.n_unique() != len(column):
+        plain = not column.dtype.is_nested() and column.dtype.to_python() is not object
+        if not plain or column.null_count() or column.n_unique() != len(column):
             return None
         return exact_array(column.to_list())
 

@@ -1,6 +1,5 @@
 """What a user states: parameters that are numbers or words, and numbers about classes and LFs, in order or by name."""
 
-import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from numpy.typing import NDArray
 from hyperlabel.columns import key_of
 from hyperlabel.errors import ParameterError
 from hyperlabel.frames import library_of
+from hyperlabel.printable import show
 from hyperlabel.shown import show_some
 from hyperlabel.sources import is_default
 
@@ -85,10 +85,10 @@ def check_number(
     Traceback (most recent call last):
     hyperlabel.errors.ParameterError: max_iter is 1.5; expected a whole number, at least 1
     """
-    kinds = numbers.Integral if whole else numbers.Real
+    kinds = int | np.integer if whole else int | float | np.integer | np.floating
     number: Any = value if isinstance(value, kinds) and not isinstance(value, bool) else np.nan
     if not (least <= number <= most and abs(number) < np.inf):
-        raise ParameterError(f"{name} is {value!r:.60}; expected {expected}")
+        raise ParameterError(f"{name} is {show(value)}; expected {expected}")
 
 
 def check_choice(value: object, name: str, choices: Sequence[str]) -> None:
@@ -100,7 +100,7 @@ def check_choice(value: object, name: str, choices: Sequence[str]) -> None:
     """
     if not isinstance(value, str) or value not in choices:
         *first, last = map(repr, choices)
-        raise ParameterError(f"{name} is {value!r:.60}; expected {', '.join(first)} or {last}")
+        raise ParameterError(f"{name} is {show(value)}; expected {', '.join(first)} or {last}")
 
 
 ABOVE_ZERO = float(np.nextafter(0, 1))
@@ -146,7 +146,7 @@ def _as_floats(stated: Any, argument: str, expected: str) -> Float64:
         if isinstance(stated, str | bytes | Mapping):
             raise TypeError
         return np.asarray(stated, np.float64)
-    except (TypeError, ValueError):
+    except Exception:  # what an object does when it is asked for numbers is its own affair
         raise ParameterError(f"{argument} is {_show(stated)}; {expected}") from None
 
 
@@ -156,4 +156,4 @@ def _plain(key: Any) -> Any:
 
 def _show(stated: Any) -> str:
     shown = stated.tolist() if hasattr(stated, "tolist") else stated
-    return f"{shown!r:.80}"
+    return f"{show(shown, 80)}"

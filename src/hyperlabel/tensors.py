@@ -18,6 +18,7 @@ from safetensors.numpy import save_file
 
 from hyperlabel.errors import WeightsError
 from hyperlabel.files import replacing
+from hyperlabel.printable import show
 
 FORMAT = "hyperlabel-"
 KINDS = {
@@ -50,7 +51,7 @@ def plain_classes(classes: Iterable[object]) -> list[Any]:
     for name in names:
         if not isinstance(name, bool | int | float | str):
             raise WeightsError(
-                f"classes holds {name!r:.60}, a {type(name).__name__}; only texts and numbers can be saved"
+                f"classes holds {show(name)}, a {type(name).__name__}; only texts and numbers can be saved"
             )
     return names
 
@@ -61,6 +62,7 @@ def write_tensors(path: str | Path, arrays: Arrays, header: dict[str, Any], kind
     Raises:
         WeightsError: The file cannot be written there, or the header holds what JSON does not know.
     """
+    _check_path(path)
     try:
         text = json.dumps(header, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -82,6 +84,7 @@ def read_tensors(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:
     Raises:
         WeightsError: The file is missing, damaged, or of another kind.
     """
+    _check_path(path)
     try:
         with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
@@ -98,6 +101,11 @@ def read_tensors(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:
     if metadata.get("checksum") != _checksum(arrays, text):
         raise WeightsError(f"{path} is damaged: its checksum does not match what it holds; download or save it again")
     return arrays, header
+
+
+def _check_path(path: str | Path) -> None:
+    if not isinstance(path, str | Path):
+        raise WeightsError(f"path is {show(path)}; expected the name of a file")
 
 
 def kind_of(path: str | Path) -> str | None:

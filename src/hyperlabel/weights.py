@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import WeightsError
+from hyperlabel.printable import show
 from hyperlabel.tensors import read_tensors, write_tensors
 
 BUNDLED = {"default": "hlm2", "hlm2": "hlm2", "hlm": "hlm"}
@@ -63,7 +64,7 @@ def load_weights(name: str | Path | Weights) -> Weights:
         return _load_bundled(BUNDLED[name])
     if not isinstance(name, str | Path) or not Path(name).is_file():
         raise WeightsError(
-            f"weights is {name!r}; expected one of {', '.join(BUNDLED)} or the path of a weights file that exists"
+            f"weights is {show(name)}; expected one of {', '.join(BUNDLED)} or the path of a weights file that exists"
         )
     return read_weights(Path(name))
 
@@ -121,7 +122,7 @@ def _shapes_of(header: dict[str, Any], path: str) -> tuple[str, dict[str, tuple[
 def _check_sizes(path: str, sizes: Any, wanted: str) -> list[int]:
     whole = isinstance(sizes, list) and 0 < len(sizes) <= MOST_LAYERS and all(type(size) is int for size in sizes)
     if not whole or not all(1 <= size <= MOST_WIDTH for size in sizes):
-        raise WeightsError(f"{path} has sizes {sizes!r:.80} in its header; expected {wanted} up to {MOST_WIDTH}")
+        raise WeightsError(f"{path} has sizes {show(sizes, 80)} in its header; expected {wanted} up to {MOST_WIDTH}")
     return list(sizes)
 
 

@@ -14,12 +14,14 @@ from hyperlabel.cli.audit import audit
 from hyperlabel.cli.certify import certify
 from hyperlabel.cli.compare import compare
 from hyperlabel.cli.demo import demo
+from hyperlabel.cli.estimate import estimate
 from hyperlabel.cli.export import export
 from hyperlabel.cli.fit import fit
 from hyperlabel.cli.jury import jury
 from hyperlabel.cli.label import label
 from hyperlabel.cli.options import spread
 from hyperlabel.cli.report import report
+from hyperlabel.cli.studio import studio
 from hyperlabel.cli.suggest import suggest
 from hyperlabel.cli.train import train
 from hyperlabel.errors import ParameterError
@@ -27,7 +29,10 @@ from hyperlabel.errors import ParameterError
 app = typer.Typer(
     pretty_exceptions_enable=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
 )
-for command in (label, fit, export, analyze, report, compare, suggest, advise, audit, certify, jury, train, demo):
+for command in (
+    *(label, fit, export, analyze, report, compare, suggest, advise, audit, certify, estimate, jury),
+    *(studio, train, demo),
+):
     app.command()(spread(command))
 
 

@@ -28,7 +28,7 @@ def fit(
     from hyperlabel.cli.models import make_model, state_model
     from hyperlabel.cli.summary import Summary
     from hyperlabel.cli.tables import Selection, choose_engine, open_table
-    from hyperlabel.cli.terminal import log, say, say_warnings, set_manner
+    from hyperlabel.cli.terminal import log, progress, say, say_warnings, set_manner
     from hyperlabel.metrics import check_metric
     from hyperlabel.printable import printable
 
@@ -45,7 +45,8 @@ def fit(
         chosen = choose_engine(engine, votes, table, selection, modeling.gold)
         log.info("fitting %s on %s, engine %s", modeling.model, votes, chosen)
         task = Labeling(estimator, votes, table, selection.of_model(estimator), modeling.gold, chosen, metric=wanted)
-        fitted = task.fitted
+        with progress("reading votes"):
+            fitted = task.fitted
         said.lines.append(task.taken.describe())
         said.settle()
         fitted.save(out)

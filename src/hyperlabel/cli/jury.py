@@ -7,6 +7,7 @@ import typer
 from hyperlabel.cli.options import ABSTAIN_HELP, Delimiter, Encoding, JsonManner, ModelName, Option
 
 TABLE_HELP = "A table with one row per judgment: csv, tsv, JSON lines, parquet, Arrow, DuckDB, - for standard input."
+SCORE_HELP = "Or its score: high ones speak for the last of --classes; cut into levels."
 PRICE_HELP = "Price of a judgment: a column, a number, or JUDGE=PRICE,..."
 GOLD_HELP = "Known classes: a column of TABLE, or a table with the item and its class."
 JURY_CLASSES_HELP = "All classes; any other verdict is then counted as unparsable and abstains."
@@ -21,7 +22,8 @@ def jury(
     *,
     item: Annotated[str, Option(metavar="COLUMN", help="The item that is judged.")],
     judge: Annotated[str, Option(metavar="COLUMN", help="The judge.")],
-    vote: Annotated[str, Option(metavar="COLUMN", help="Its verdict.")],
+    vote: Annotated[str | None, Option(metavar="COLUMN", help="Its verdict.")] = None,
+    score: Annotated[str | None, Option(metavar="COLUMN", help=SCORE_HELP)] = None,
     run: Annotated[str | None, Option(metavar="COLUMN", help="Which of several runs.")] = None,
     position: Annotated[str | None, Option(metavar="COLUMN", help="The order in which a pair was shown.")] = None,
     price: Annotated[str | None, Option(metavar="COLUMN|PRICE", help=PRICE_HELP)] = None,
@@ -55,7 +57,7 @@ def jury(
     for target in (out, card, curve):
         check_output(target)
     with say_warnings(strict=manner.strict) as said:
-        panel = Panel(table, item, judge, vote, run, position, price, gold, classes, abstain, model)
+        panel = Panel(table, item, judge, vote, score, run, position, price, gold, classes, abstain, model)
         verdicts = panel.decide(delimiter, encoding)
         said.settle()
         write_table(verdict_rows(verdicts, out), out or "-", argument="--out")

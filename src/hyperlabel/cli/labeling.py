@@ -1,6 +1,6 @@
 """Labeling a table, in memory or by an engine."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,7 @@ from rich.table import Table as Shown
 from hyperlabel.added import add_labels
 from hyperlabel.cli.filling import Filling, describe_sources
 from hyperlabel.cli.tables import Selection, Source, match_classes, read_labels, read_source, scan_labels, wide_columns
-from hyperlabel.cli.terminal import console
+from hyperlabel.cli.terminal import console, progress
 from hyperlabel.columns import VoteColumns, choose_columns
 from hyperlabel.errors import warn_of_votes
 from hyperlabel.labels import Labels
@@ -106,8 +106,9 @@ class Labeling:
 
     def prepare(self) -> None:
         """Do all that may fail or be warned of before anything is written."""
-        if self.n_rows:
-            _ = self.fitted if self.filling is None else self._filled
+        with progress("reading votes"):
+            if self.n_rows:
+                _ = self.fitted if self.filling is None else self._filled
 
     @property
     def n_rows(self) -> int:
@@ -143,11 +144,16 @@ class Labeling:
     def write(self, out: str) -> pl.LazyFrame:
         """Label, and write the result; gives its column of labels, read when needed."""
         if self.engine not in ("memory", "polars"):
-            self.work.write(Path(out), self.metadata)
+            with progress("labeling"):
+                self.work.write(Path(out), self.metadata)
             return scan_labels(out)
         result = self._in_memory() if self.engine == "memory" else self.work.frame
-        write_table(result, out, metadata=self.metadata, argument="--out")
-        return result.lazy().select("label") if out == "-" else scan_labels(out)
+        if out == "-":  # rows themselves show that work goes on
+            write_table(result, out, metadata=self.metadata, argument="--out")
+            return result.lazy().select("label")
+        with progress("labeling", self.n_rows) as advance:
+            write_table(watched(result.lazy(), advance), out, metadata=self.metadata, argument="--out")
+        return scan_labels(out)
 
     @property
     def taken(self) -> VoteColumns:
@@ -162,6 +168,18 @@ class Labeling:
         if self.filling is not None:
             options |= {name: value for name, value in vars(self.filling).items() if value}
         return own | provenance(self.fitted if self.n_rows else self.model, options)
+
+
+def watched(frame: pl.LazyFrame, advance: Callable[[int], None]) -> pl.LazyFrame:
+    """The same rows, told by number whenever some have passed; as they are where nobody looks."""
+    if not console.is_terminal:
+        return frame
+
+    def tell(batch: pl.DataFrame) -> pl.DataFrame:
+        advance(batch.height)
+        return batch
+
+    return frame.map_batches(tell, schema=frame.collect_schema(), streamable=True)
 
 
 def count_labels(labels: pl.LazyFrame) -> dict[Any, int]:

@@ -80,20 +80,21 @@ def tell_model(
             raise ParameterError(f"{option} is given, but the label model '{name}' takes none; use --model hlm2")
 
 
-def _stated(options: LearningOptions) -> dict[str, str | None]:
-    return {"class_balance": options.class_balance, "lf_accuracies": options.lf_accuracies}
+def _stated(options: LearningOptions) -> dict[str, list[str] | None]:
+    return {"class_balance": options.class_balance or None, "lf_accuracies": options.lf_accuracies or None}
 
 
-def read_balance(text: str | None, classes: Sequence[Hashable] | None) -> Any:
+def read_balance(texts: Sequence[str] | None, classes: Sequence[Hashable] | None) -> Any:
     """Shares of classes by name, or in the order of the classes that were typed.
 
-    >>> read_balance("spam=0.7,ham=0.3", None), read_balance("0.7,0.3", ["spam", "ham"])
+    >>> read_balance(["spam=0.7,ham=0.3"], None), read_balance(["0.7,0.3"], ["spam", "ham"])
     ({'spam': 0.7, 'ham': 0.3}, [0.7, 0.3])
     """
-    if text == UNIFORM:
-        return text
-    if text is None or "=" in text:
-        return read_shares(text, "--class-balance", "class")
+    if texts == [UNIFORM]:
+        return UNIFORM
+    if not texts or any("=" in text for text in texts):
+        return read_shares(texts, "--class-balance", "class")
+    text = ",".join(texts)
     if classes is None:
         raise ParameterError(
             f"--class-balance is '{text}'; expected --classes beside it, which says whose shares, or class=share,..."
@@ -107,16 +108,19 @@ def read_balance(text: str | None, classes: Sequence[Hashable] | None) -> Any:
     return shares
 
 
-def read_shares(text: str | None, option: str, what: str) -> dict[str, float] | None:
-    """Shares by name; a name may hold an equals sign.
+def read_shares(texts: Sequence[str] | None, option: str, what: str) -> dict[str, float] | None:
+    """Shares by name. A name may hold an equals sign, and a comma where the option is given once for each.
 
-    >>> read_shares("links=0.9, a=b=0.5", "--lf-accuracies", "LF")
+    >>> read_shares(["links=0.9, a=b=0.5"], "--lf-accuracies", "LF")
     {'links': 0.9, 'a=b': 0.5}
+    >>> read_shares(["a,b=0.9", "c=0.5"], "--lf-accuracies", "LF"), read_shares(["a,b=1"], "--lf-accuracies", "LF")
+    ({'a,b': 0.9, 'c': 0.5}, {'a,b': 1.0})
     """
-    if text is None:
+    if not texts:
         return None
     shares: dict[str, float] = {}
-    for part in text.split(","):
+    parts = texts[0].split(",")
+    for part in parts if len(texts) == 1 and all("=" in part for part in parts) else texts:
         name, _, share = (piece.strip() for piece in part.rpartition("="))
         try:
             value = float(share)

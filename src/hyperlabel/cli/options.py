@@ -33,9 +33,14 @@ LFS_HELP = (
 )
 DROP_HELP = "Columns that are no LFs, by name or pattern: what --lfs, or the names, would take and you do not want."
 ABSTAIN_HELP = "Texts that abstain, beside empty cells and -1; else NA, N/A, None, nan, null, abstain, - and the like."
+SCORES_HELP = (
+    "Columns of scores: names or patterns. High ones speak for the last of --classes; they are cut into levels. LFs "
+    "that vote for classes are then those of --lfs."
+)
 METRIC_HELP = "accuracy, or f1: F1 of the second of two classes, macro F1 of more"
-BALANCE_HELP = "Known shares of the classes: spam=0.9,ham=0.1, 0.9,0.1 in the order of --classes, or uniform."
-ACCURACIES_HELP = "Known shares of right votes of some LFs, such as links=0.9,short=0.6."
+_COMMA_HELP = "Once for each if a name has a comma."
+BALANCE_HELP = f"Known shares: spam=0.9,ham=0.1, 0.9,0.1 in the order of --classes, or uniform. {_COMMA_HELP}"
+ACCURACIES_HELP = f"Known shares of right votes of some LFs, such as links=0.9,short=0.6. {_COMMA_HELP}"
 GOOD_AT_HELP = f"What labels are to be good at: {METRIC_HELP}; f1 pays with --class-balance."
 ENGINE_HELP = (
     f"Where to work: {', '.join(ENGINES)}, or memory; auto is polars for parquet and large csv, else memory. "
@@ -60,6 +65,8 @@ LongNames = Annotated[
     str | None, Option(metavar="ITEM,LF,VOTE", help="VOTES has one row per vote, with these columns.")
 ]
 EngineName = Annotated[str, Option(metavar="NAME", help=ENGINE_HELP)]
+ClassShares = Annotated[list[str] | None, Option(metavar="CLASS=SHARE,...", help=BALANCE_HELP, show_default=False)]
+LfShares = Annotated[list[str] | None, Option(metavar="LF=SHARE,...", help=ACCURACIES_HELP, show_default=False)]
 Delimiter = Annotated[str | None, Option(metavar="CHAR", help="Separator of a csv; else found in its first lines.")]
 Encoding = Annotated[str | None, Option(metavar="NAME", help="Encoding of a text table; else found: UTF-8, UTF-16...")]
 
@@ -75,6 +82,7 @@ class TableOptions:
     abstain: Annotated[str | None, Option(metavar="A,B,...", help=ABSTAIN_HELP)] = None
     delimiter: Delimiter = None
     encoding: Encoding = None
+    scores: Annotated[str | None, Option(metavar="A,B,...", help=SCORES_HELP)] = None
 
 
 @dataclass(frozen=True)
@@ -82,8 +90,8 @@ class LearningOptions:
     """What a label model is told, whichever it is."""
 
     gold: GoldName = None
-    class_balance: Annotated[str | None, Option(metavar="CLASS=SHARE,...", help=BALANCE_HELP)] = None
-    lf_accuracies: Annotated[str | None, Option(metavar="LF=SHARE,...", help=ACCURACIES_HELP)] = None
+    class_balance: ClassShares = None
+    lf_accuracies: LfShares = None
     metric: Annotated[str, Option(metavar="NAME", help=GOOD_AT_HELP)] = "accuracy"
 
 

@@ -13,6 +13,7 @@ from hyperlabel.columns import VoteColumns, choose_columns
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.frames import Column
 from hyperlabel.models import LabelModel
+from hyperlabel.outcomes import Outcomes
 from hyperlabel.printable import printable
 from hyperlabel.read import number_texts, read_votes
 from hyperlabel.tables import Table, check_folder_target, check_target, read_table
@@ -36,6 +37,8 @@ class Selection:
         encoding: The encoding of a text table; None to find it.
         abstain: Values that abstain; None for the usual ones.
         drop: Columns that are no LFs, as they were typed.
+        scores: Columns of scores, as names or patterns; None if there are none.
+        like: Where the scores of a fitted model are cut.
     """
 
     lfs: list[str] | None = None
@@ -46,6 +49,8 @@ class Selection:
     encoding: str | None = None
     abstain: Sequence[Hashable] | None = None
     drop: list[str] | None = None
+    scores: list[str] | None = None
+    like: Outcomes | None = None
 
     @classmethod
     def parse(cls, options: TableOptions) -> "Selection":
@@ -62,7 +67,10 @@ class Selection:
         long, classes = split_names(options.long, "--long"), split_names(options.classes, "--classes")
         separator = "\t" if options.delimiter in ("\\t", "tab") else options.delimiter
         abstain = None if options.abstain is None else _abstentions(split_names(options.abstain, "--abstain") or [])
-        return cls(options.lfs or None, long, classes, True, separator, options.encoding, abstain, options.drop or None)
+        scores, drop = split_names(options.scores, "--scores"), options.drop or None
+        if scores is not None and long is not None:
+            raise ParameterError("--scores and --long are both given; hyperlabel jury reads scores of a long table")
+        return cls(options.lfs or None, long, classes, True, separator, options.encoding, abstain, drop, scores)
 
     def lfs_among(self, columns: Sequence[str]) -> list[str] | None:
         """The LFs as names or patterns: one option is split at commas, unless a column has that very name.
@@ -87,6 +95,8 @@ class Selection:
         names = model.lf_names_ if fitted and self.lfs is None and self.long is None else None
         classes = model.classes_.tolist() if fitted else model.classes
         selection = self if names is None else replace(self, lfs=list(names))
+        if fitted and names is not None and model.outcomes_ is not None and model.outcomes_.cuts:
+            selection = replace(selection, like=model.outcomes_)
         if classes is None or self.classes is not None:
             return selection
         return replace(selection, classes=classes, as_typed=False)
@@ -126,7 +136,10 @@ class Source:
         votes = self.votes
         if votes.origin.columns is not None:
             return votes.origin.columns
-        counts = np.bincount(votes.rows.vote, minlength=votes.n_classes).tolist()
+        cast = votes.rows.vote
+        if votes.outcomes is not None:
+            cast = np.append(np.arange(votes.n_classes), votes.outcomes.main)[cast]
+        counts = np.bincount(cast[cast >= 0], minlength=votes.n_classes).tolist()
         empty = votes.n_items * votes.n_lfs - len(votes.rows.vote)
         abstained = {None: empty} if empty else {}
         return VoteColumns(votes.lf_names, self.ignored, dict(zip(votes.classes, counts, strict=True)), abstained)
@@ -152,6 +165,8 @@ def read_source(votes: str, table: Table | None, selection: Selection, labels: S
     frame = table.collect()
     if selection.long is not None:
         return _open_long(frame, selection, labels, written=table.kind == "csv")
+    if selection.scores is not None or selection.like is not None:
+        return _open_scores(frame, selection)
     lfs, others = wide_columns(table, selection, labels)
     columns = list(choose_columns(frame.columns, lfs, others))
     numbered = number_texts(frame.lazy(), columns).collect() if table.kind == "csv" else frame
@@ -181,6 +196,25 @@ def _open_array(path: Path, selection: Selection) -> Source:
         raise ParameterError(f"{unusable} is about columns, and '{path}' has none; leave {unusable} out")
     items = np.arange(votes.n_items) if votes.items is None else votes.items
     return Source(votes, pl.DataFrame({"id": items}), "id")
+
+
+def _open_scores(frame: pl.DataFrame, selection: Selection) -> Source:
+    """Votes of a table in which some LFs, or all, give scores."""
+    key = "id" if "id" in frame.columns else None
+    if selection.like is not None:
+        assert selection.lfs is not None  # those of the model
+        assert selection.classes is not None
+        votes = Votes.read_like(frame, selection.lfs, selection.classes, selection.like, key)
+        return Source(votes, frame, key, tuple(name for name in frame.columns if name not in votes.lf_names))
+    if selection.classes is None:
+        raise ParameterError("--scores is given without --classes; expected the classes, from low scores to high ones")
+    names = choose_columns(frame.columns, selection.scores)
+    votes = Votes.from_scores(frame, classes=selection.classes, lfs=names, item=key)
+    lfs = selection.lfs_among(frame.columns)
+    if lfs is not None:
+        voting = number_texts(frame.lazy(), choose_columns(frame.columns, lfs)).collect()
+        votes = votes.join(Votes.from_frame(voting, lfs=lfs, item=key, classes=selection.classes))
+    return Source(votes, frame, key, tuple(name for name in frame.columns if name not in votes.lf_names))
 
 
 def _open_long(frame: pl.DataFrame, selection: Selection, labels: Sequence[str], *, written: bool) -> Source:
@@ -259,6 +293,8 @@ def _obstacle(votes: str, table: Table | None, selection: Selection, gold: str |
     """What engines cannot do, if it was asked for."""
     if table is None:
         return f"the array '{votes}'"
+    if selection.scores is not None or selection.like is not None:
+        return "--scores"
     if selection.long is not None:
         return "--long"
     return None if gold is None or gold in table.columns else f"--gold {gold}, which is no column of '{votes}'"

@@ -4,12 +4,13 @@ import json
 import logging
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedColumn
 
 from hyperlabel.cli.options import Manner
 from hyperlabel.errors import ConvergenceWarning, TableWarning, VotesError, VotesWarning
@@ -63,6 +64,23 @@ def say(message: str) -> None:
 
 
 WARNINGS = (ConvergenceWarning, TableWarning, VotesWarning)
+
+
+@contextmanager
+def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal while work is done, and nothing elsewhere; gives a function that moves it on.
+
+    Args:
+        what: What is done.
+        total: How much there is to do; None where that is not known, so that the bar only shows that work goes on.
+    """
+    if not console.is_terminal or console.quiet:
+        yield lambda done: None
+        return
+    columns = ("{task.description}", BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done: bar.advance(task, done)
 
 
 @dataclass

@@ -46,7 +46,8 @@ class Panel:
     table: str
     item: str
     judge: str
-    vote: str
+    vote: str | None
+    score: str | None
     run: str | None
     position: str | None
     price: str | None
@@ -59,22 +60,27 @@ class Panel:
         """Read the table and ask the label model."""
         reading = Selection.parse(TableOptions(abstain=self.abstain, delimiter=delimiter, encoding=encoding))
         table = Table.open(self.table, delimiter=reading.delimiter, encoding=reading.encoding)
-        if self.vote not in table.columns:
-            names = ", ".join(map(printable, table.columns))
-            raise ParameterError(f"--vote is '{printable(self.vote)}'; expected a column of the table: {names}")
+        if (self.vote is None) == (self.score is None):
+            raise ParameterError("--vote and --score are both given, or neither is; expected one of them")
+        for option, name in (("--vote", self.vote), ("--score", self.score)):
+            if name is not None and name not in table.columns:
+                names = ", ".join(map(printable, table.columns))
+                raise ParameterError(f"{option} is '{printable(name)}'; expected a column of the table: {names}")
         classes = split_names(self.classes, "--classes")
+        typed = replace(reading, classes=classes)
         with table.reading():
-            frame = number_texts(table.lazy(), [self.vote]).collect()
+            frame = number_texts(table.lazy(), [] if self.vote is None else [self.vote]).collect()
         return jury(
             frame,
             item=self.item,
             judge=self.judge,
             vote=self.vote,
+            score=self.score,
             run=self.run,
             position=self.position,
             price=_read_price(self.price, frame.columns),
             gold=self._read_gold(frame),
-            classes=match_classes(replace(reading, classes=classes), frame.lazy().select(self.vote)),
+            classes=classes if self.vote is None else match_classes(typed, frame.lazy().select(self.vote)),
             abstain=reading.abstain,
             model=make_model(self.model),
         )

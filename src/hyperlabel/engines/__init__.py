@@ -103,8 +103,7 @@ def label(
         eager = type(data).__name__ == "DataFrame" and work.engine.name == "polars"
         return work.frame.collect() if eager else work.frame
     options = {"metric": metric, "gold": gold, "source": data if isinstance(data, str | Path) else None}
-    own = dict(data.metadata) if isinstance(data, Table) else {}
-    work.write(target, own | provenance(work.model if work.n_rows else work.job.model, options))
+    work.write(target, provenance(work.model if work.n_rows else work.job.model, options))
     return target
 
 
@@ -164,7 +163,7 @@ def start(
     table = data if isinstance(data, Table) else Table.open(data)
     with reading(table.name, "table"):
         rows: Engine = kind(table.lazy()) if kind.name == "polars" else kind.open(table.parquet_files(), table.columns)
-    return Work(rows, replace(job, others=table.hive, written=table.kind == "csv"))
+    return Work(rows, replace(job, others=table.hive, written=table.kind == "csv"), table.metadata)
 
 
 def _engine_name(data: Any, engine: str) -> str:

@@ -18,6 +18,8 @@ from hyperlabel.engines.base import Engine
 from hyperlabel.engines.packing import Digit, Packing, RowKeys
 from hyperlabel.errors import VotesError
 from hyperlabel.frames import Column, plain
+from hyperlabel.outcomes import Outcomes
+from hyperlabel.partial import encode_votes
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
 
@@ -198,17 +200,28 @@ class Encoder:
         tables: For each column the class number of each digit.
         classes: The classes.
         n_lfs: Number of LFs.
+        outcomes: What votes may be beside one class; None where all are classes.
     """
 
     packing: Packing
     tables: tuple[ClassNumbers, ...]
     classes: Classes
     n_lfs: int
+    outcomes: Outcomes | None = None
 
     @classmethod
-    def of(cls, packing: Packing, columns: Sequence[CountedColumn], n_lfs: int, classes: Classes) -> "Encoder":
+    def of(
+        cls,
+        packing: Packing,
+        columns: Sequence[Column],
+        n_lfs: int,
+        classes: Classes,
+        outcomes: Outcomes | None = None,
+    ) -> "Encoder":
         """For columns, in the order of their digits; refuses a value that is no class."""
-        return cls(packing, tuple(encode_column(column, classes) for column in columns), classes, n_lfs)
+        votes = [encode_votes(column, classes, outcomes) for column in columns[:n_lfs]]
+        gold = [encode_column(column, classes) for column in columns[n_lfs:]]
+        return cls(packing, (*votes, *gold), classes, n_lfs, outcomes)
 
     @property
     def lf_names(self) -> tuple[str, ...]:
@@ -229,7 +242,7 @@ class Encoder:
     def decode(self, keys: RowKeys) -> tuple[ClassNumbers, ClassNumbers | None]:
         """Votes and gold of rows, -1 for none. (n, g) keys -> (n, m) and (n,) class numbers, None without gold."""
         digits = self.packing.unpack(keys)
-        cells = np.empty(digits.shape, smallest_type(len(self.classes)))
+        cells = np.empty(digits.shape, smallest_type(len(self.classes) + len(self.outcomes or ())))
         for j, table in enumerate(self.tables):
             cells[:, j] = table.take(digits[:, j])
         return cells[:, : self.n_lfs], None if self.gold is None else cells[:, self.n_lfs]
@@ -237,5 +250,5 @@ class Encoder:
     def patterns(self, keys: RowKeys) -> tuple[Patterns, ClassNumbers | None]:
         """Patterns of rows, which know their items, and the rows' gold. (n, g) keys -> patterns, (n,) as `decode`."""
         cells, gold = self.decode(keys)
-        votes = Votes(len(cells), self.n_lfs, self.classes, True, self.lf_names, cells=cells)
+        votes = Votes(len(cells), self.n_lfs, self.classes, True, self.lf_names, cells=cells, outcomes=self.outcomes)
         return Patterns.from_votes(votes), gold

@@ -123,8 +123,11 @@ class DaskEngine:
         return self.frame.map_partitions(_attach, shared, packing, added, renamed, meta=meta)
 
     def write(self, frame: Any, path: Path, format: Format, metadata: Mapping[str, str]) -> None:
-        """To a folder of parquet files."""
-        frame.to_parquet(str(path), write_index=False, custom_metadata=dict(metadata) or None)
+        """To a folder of parquet files, which are called so when all are there: no pattern finds what a kill leaves."""
+        texts = {key: text for key, text in metadata.items() if key != "pandas"}  # which pandas writes itself
+        frame.to_parquet(str(path), write_index=False, custom_metadata=texts or None, name_function=_unfinished)
+        for part in path.iterdir():
+            part.rename(part.with_suffix(".parquet"))
 
     def _reduce(
         self, columns: Sequence[str], find: Callable[[Any], Found], merge: Callable[[Found, Found], Found]
@@ -136,6 +139,10 @@ class DaskEngine:
             found = [several(found[i : i + _MERGED]) for i in range(0, len(found), _MERGED)]
         merged: Found = found[0].compute()
         return merged
+
+
+def _unfinished(partition: int) -> str:
+    return f"part-{partition:09}.unfinished"
 
 
 def _kind(kind: Any) -> str:

@@ -30,6 +30,7 @@ from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.frames import Column, plain
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
+from hyperlabel.partial import set_aside, state_outcomes
 from hyperlabel.read import number_reader
 from hyperlabel.sources import GLANCE
 from hyperlabel.votes import describe_gold, match_lfs
@@ -126,11 +127,14 @@ class _Reader:
             glance=self._glance,
         )
         self._check_many()
-        columns = self.lf_columns
-        known, stated = find_classes(columns, self.n_classes, self.classes)
+        voting, leaning = set_aside(self.lf_columns, self.stated)
+        known, stated = find_classes(voting, self.n_classes, self.classes)
+        gold: list[Column] = []
         if job.gold is not None:
             columns, known, taken = self._add_gold(known, stated, taken)
-        encoder = Encoder.of(self.packing, columns, len(self.lfs), known)
+            gold = [columns[-1]]
+        outcomes = state_outcomes(leaning, known)
+        encoder = Encoder.of(self.packing, [*voting, *gold], len(self.lfs), known, outcomes)
         n_rows = int(self.tallies[0].sum())
         return Reading(taken, encoder, self.counted, self.n_patterns, n_rows)
 

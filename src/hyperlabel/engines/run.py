@@ -7,7 +7,7 @@ the rows in passes and then judges them where they are. A model that is fitted a
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial, reduce
 from pathlib import Path
 from typing import Any
@@ -36,10 +36,12 @@ class Work:
     Attributes:
         engine: The rows.
         job: What is asked.
+        metadata: What the file of the rows says of itself; results carry it on.
     """
 
     engine: Engine
     job: Job
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def columns(self) -> VoteColumns:
@@ -80,10 +82,11 @@ class Work:
             return self.engine.apply(encoder.packing, RowAnswerer(self.model, encoder, added, self.job.metric), added)
 
     def write(self, target: Path, metadata: Mapping[str, str]) -> None:
-        """Write the labeled rows, whole or not at all, with metadata where the format has room for them."""
+        """Write the labeled rows, whole or not at all, with the input's metadata and more, where they have room."""
         frame, engine, format = self.frame, self.engine, Format.of_name(target.name)
         assert format is not None  # others were refused
-        write_whole(target, lambda part: engine.write(frame, part, format, metadata), engine.failures)
+        texts = {**self.metadata, **metadata}
+        write_whole(target, lambda part: engine.write(frame, part, format, texts), engine.failures)
 
     @cached_property
     def _reading(self) -> Reading:

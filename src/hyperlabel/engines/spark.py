@@ -145,8 +145,9 @@ class SparkEngine:
         return answered.select(*kept, *(F.col(KEY)[name].alias(name) for name in added.names))
 
     def write(self, frame: Any, path: Path, format: Format, metadata: Mapping[str, str]) -> None:
-        """To a folder of parquet files."""
-        frame.write.parquet(path.resolve().as_uri())
+        """To a folder of parquet files; Spark keeps metadata beside columns alone, so it goes to that of labels."""
+        labeled = frame.withMetadata("label", dict(metadata)) if metadata else frame
+        labeled.write.parquet(path.resolve().as_uri())
 
     def _passed(self, added: Added, *more: Any) -> Any:
         """The columns of the input, those with the name of an added one renamed, and some more."""

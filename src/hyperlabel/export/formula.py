@@ -57,11 +57,21 @@ class GoldRows:
         patterns: The vote rows.
         added: (g, k) gold items of each row and class, weighted.
         weight: For how many gold items the probabilities count.
+        inner: Whether rows and classes are those that the model learned about alone: then gold counts before votes
+            for other classes take their share.
     """
 
     patterns: Patterns
     added: Float64
     weight: float
+    inner: bool = False
+
+    def mix(self, probabilities: Float64, patterns: Patterns) -> None:
+        """Add gold to the probabilities of patterns. Changes (p, k) probabilities."""
+        index = patterns.find(self.patterns)
+        rows = np.flatnonzero((index >= 0) & patterns.has_votes)
+        added = self.added[index[rows]]
+        probabilities[rows] = (self.weight * probabilities[rows] + added) / (self.weight + added.sum(1, keepdims=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,13 +91,13 @@ class Formula:
     def probabilities(self, patterns: Patterns) -> Float64:
         """What the formula says, computed as SQL does. -> (p, k)."""
         inner = self.seen.restrict(patterns)
-        found = self.seen.expand(_judge(self.sums, inner), patterns)
+        judged = _judge(self.sums, inner)
+        if self.gold is not None and self.gold.inner:
+            self.gold.mix(judged, inner)
+        found = self.seen.expand(judged, patterns)
         found[~patterns.has_votes] = 1 / patterns.n_classes
-        if self.gold is not None:
-            index = patterns.find(self.gold.patterns)
-            rows = np.flatnonzero((index >= 0) & patterns.has_votes)
-            added, weight = self.gold.added[index[rows]], self.gold.weight
-            found[rows] = (weight * found[rows] + added) / (weight + added.sum(1, keepdims=True))
+        if self.gold is not None and not self.gold.inner:
+            self.gold.mix(found, patterns)
         return found
 
 
@@ -116,6 +126,11 @@ def find_formula(model: LabelModel) -> Formula:
     if "seen" not in header:
         raise ParameterError(f"{model!r} has not learned yet; fit it first")
     seen = unpack_seen(below(arrays, "seen"), header["seen"])
+    if seen.outcomes is not None:
+        raise ParameterError(
+            f"{model!r} learned from votes such as {seen.outcomes.names[0]!r}, which are not one class, and SQL has no "
+            f"formula for them. {REMEDY}"
+        )
     found = find_sums(model, seen)
     if found is None:
         raise ParameterError(f"{model!r} does not judge a row by a sum over its votes. {REMEDY}")
@@ -172,16 +187,17 @@ def _(model: HyperLabelModel, seen: Seen) -> Formula | None:
     gold = model.state_.gold
     if gold is None:
         return Formula(seen, sums)
-    if not seen.all_active:
-        raise ParameterError(f"{model!r} has gold, and classes that nobody votes for. {REMEDY}")
-    return Formula(seen, sums, GoldRows(gold.patterns, gold.counts * evidence.gold_worth, evidence.gold_weight))
+    added = gold.counts * evidence.gold_worth
+    return Formula(seen, sums, GoldRows(gold.patterns, added, evidence.gold_weight, inner=True))
 
 
 def _compare(formula: Formula, model: LabelModel) -> None:
     """Refuse a formula that does not say what the model says."""
     rows = _random_rows(formula.seen)
     if formula.gold is not None:
-        rows = rows.with_rows(rows.rows.concatenate(formula.gold.patterns.rows), _ones(rows, formula.gold.patterns))
+        gold = formula.gold.patterns
+        known = Rows(gold.starts, gold.lf, formula.seen.active[gold.vote]) if formula.gold.inner else gold.rows
+        rows = rows.with_rows(rows.rows.concatenate(known), _ones(rows, gold))
     difference = np.abs(formula.probabilities(rows) - model.pattern_probabilities(rows)).max(initial=0)
     if not difference <= TOLERANCE:
         raise ParameterError(f"{model!r} judges rows by more than sums over votes (off by {difference:.1e}). {REMEDY}")

@@ -33,7 +33,7 @@ def pattern_table(model: LabelModel, patterns: object = None, *, probabilities: 
     rows = model.read(patterns) if patterns is not None else _all_patterns(model)
     names = rows.lf_names or tuple(f"lf{j}" for j in range(rows.n_lfs))
     labels = model.label_patterns(rows)
-    columns = {name: _decode(cells, rows.classes) for name, cells in zip(names, rows.to_array().T, strict=True)}
+    columns = {name: _decode(cells, rows.vote_names) for name, cells in zip(names, rows.to_array().T, strict=True)}
     added: dict[str, list[Any]] = {
         "label": _decode(labels.best, rows.classes),
         "confidence": labels.confidence.tolist(),
@@ -53,6 +53,11 @@ def _decode(numbers: Any, classes: Classes) -> list[Any]:
 
 def _all_patterns(model: LabelModel) -> Patterns:
     """Every row that the LFs could cast, the one without votes included."""
+    if model.outcomes_ is not None:
+        raise ParameterError(
+            f"the model knows votes such as {model.outcomes_.names[0]!r}, which are not one class; give the patterns "
+            "that occur: a table of votes, --patterns FILE"
+        )
     classes, m = tuple(model.classes_.tolist()), model.n_features_in_
     n = (len(classes) + 1) ** m
     if n > MOST_PATTERNS:

@@ -3,10 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from hyperlabel.columns import ABSTAINS
 from hyperlabel.errors import ParameterError
 from hyperlabel.export.dialects import Dialect, find_dialect
-from hyperlabel.export.formula import REMEDY, Formula, find_formula
+from hyperlabel.export.formula import REMEDY, Formula, GoldRows, find_formula
 from hyperlabel.kernels import Float64
 from hyperlabel.labels.decide import TIE
 from hyperlabel.models import LabelModel
@@ -102,16 +104,24 @@ class _Query:
         yield {f"v{j}": self._vote(j) for j in range(len(self.columns))}
         yield self._count()
         yield from self._shares() if self.formula.sums.shares else self._softmax()
+        gold, learned = self.formula.gold, range(len(self.formula.seen.active))
+        if gold is not None and gold.inner:
+            yield {f"f{place}": self._share(place) for place in learned}
+            yield from self._mix(gold, learned, "f", "h")
         yield {f"p{c}": self._expand(c) for c in self._classes}
-        if self.formula.gold is not None:
-            yield {f"gold{c}": self._gold(c) for c in self._classes}
-            total, weight = " + ".join(f"gold{c}" for c in self._classes), self._number(self.formula.gold.weight)
-            yield {f"q{c}": f"({weight} * p{c} + gold{c}) / ({weight} + {total})" for c in self._classes}
-        final = "p" if self.formula.gold is None else "q"
+        if gold is not None and not gold.inner:
+            yield from self._mix(gold, self._classes, "p", "q")
+        final = "p" if gold is None or gold.inner else "q"
         chances = [f"{final}{c}" for c in self._classes]
         yield {"best": _greatest(chances)}
         yield {"place": self._place(chances)}
         yield {"final_label": self._label(), "final_confidence": self._confidence(chances)}
+
+    def _mix(self, gold: GoldRows, classes: range, old: str, new: str) -> Iterable[dict[str, str]]:
+        """Probabilities of classes, by the names of their columns, with gold."""
+        yield {f"gold{c}": self._gold(gold, c) for c in classes}
+        total, weight = " + ".join(f"gold{c}" for c in classes), self._number(gold.weight)
+        yield {f"{new}{c}": f"({weight} * {old}{c} + gold{c}) / ({weight} + {total})" for c in classes}
 
     @property
     def _classes(self) -> range:
@@ -148,9 +158,15 @@ class _Query:
         for place in range(len(seen.active)):
             counted[f"s{place}"] = self._summed(table[:, :, place])
         if self.formula.gold is not None:
-            texts = (f"CAST(v{j} AS {self.dialect.text})" for j in m)
+            texts = (f"CAST({self._seen_vote(j)} AS {self.dialect.text})" for j in m)
             counted["vote_key"] = " || ',' || ".join(texts)
         return counted
+
+    def _seen_vote(self, j: int) -> str:
+        """A vote as gold knows it, -1 for a class that the model did not learn about where it does not see such."""
+        gold, unseen = self.formula.gold, ", ".join(map(str, self._unseen))
+        hidden = gold is not None and gold.inner and unseen
+        return f"CASE WHEN v{j} IN ({unseen}) THEN -1 ELSE v{j} END" if hidden else f"v{j}"
 
     def _summed(self, table: Float64) -> str:
         """The sum over votes of what each adds to a class. (m, c) -> an expression."""
@@ -183,22 +199,27 @@ class _Query:
         yield {f"e{place}": f"s{place}" for place in range(len(self.formula.seen.active))}
 
     def _expand(self, c: int) -> str:
-        """The probability of a class, gold aside; classes that were learned about share what other votes leave."""
+        """The probability of a class; classes that were learned about share what other votes leave."""
         active = self.formula.seen.active.tolist()
         if c not in active:
             return f"n{c} * {self._number(1)} / nullif(votes, 0)"
-        total = _sum(f"e{place}" for place in range(len(active)))
-        share = f"coalesce(e{active.index(c)} / nullif({total}, {self._number(0)}), {self._number(0)})"
+        place, gold = active.index(c), self.formula.gold
+        share = f"h{place}" if gold is not None and gold.inner else self._share(place)
         if not self._unseen:
             return share
         lost = " + ".join(f"n{other}" for other in self._unseen)
         return f"{share} * ({self._number(1)} - ({lost}) * {self._number(1)} / nullif(votes, 0))"
 
-    def _gold(self, c: int) -> str:
+    def _share(self, place: int) -> str:
+        """The share of a class that was learned about among such classes."""
+        total = _sum(f"e{other}" for other in range(len(self.formula.seen.active)))
+        return f"coalesce(e{place} / nullif({total}, {self._number(0)}), {self._number(0)})"
+
+    def _gold(self, gold: GoldRows, c: int) -> str:
         """The gold items of a row that count for a class."""
-        gold = self.formula.gold
-        assert gold is not None  # asked for only then
         rows = gold.patterns.to_array()
+        if gold.inner:  # their votes are numbered among the classes that were learned about
+            rows = np.append(self.formula.seen.active, -1)[rows]
         whens = [
             f"WHEN '{','.join(map(str, row))}' THEN {self._number(added)}"
             for row, added in zip(rows.tolist(), gold.added[:, c].tolist(), strict=True)

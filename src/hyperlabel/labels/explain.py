@@ -114,18 +114,19 @@ def explain_item(judge: Judge, votes: Votes, item: Hashable) -> Explanation:
     search = _Search(judge, patterns, int(patterns.inverse[votes.identity.place_of(item)]))
     added = search.contributions()
     steps, flipped = search.find_flip(added)
-    classes = [*votes.classes, no_label(votes.classes)]
+    partial = () if votes.outcomes is None else votes.outcomes.names
+    said = [*votes.classes, *partial, no_label(votes.classes)]
     order = np.argsort(-np.abs(added), kind="stable")
     lfs = list(search.row)
     return Explanation(
         item=item,
-        label=classes[search.label],
+        label=said[search.label],
         probabilities=dict(zip(votes.classes, search.probabilities.tolist(), strict=True)),
         contributions=tuple(
-            Contribution(votes.lf_names[lfs[e]], classes[search.row[lfs[e]]], float(added[e])) for e in order
+            Contribution(votes.lf_names[lfs[e]], said[search.row[lfs[e]]], float(added[e])) for e in order
         ),
-        flip=tuple(Change(votes.lf_names[j], classes[search.row[j]], classes[v]) for j, v in steps),
-        flipped=classes[flipped],
+        flip=tuple(Change(votes.lf_names[j], said[search.row[j]], said[v]) for j, v in steps),
+        flipped=said[flipped],
     )
 
 
@@ -162,7 +163,7 @@ class _Search:
         """
         strongest = [list(self.row)[e] for e in np.argsort(-added, kind="stable")]
         drops = [[(lf, ABSTAIN)] for lf in strongest]
-        switches = [[(lf, c)] for lf in strongest[:_SWITCHED_VOTES] for c in self._others() if c != self.row[lf]]
+        switches = self._switches(strongest[:_SWITCHED_VOTES])
         singles = drops + switches
         if not singles:
             return [], ABSTAIN
@@ -174,6 +175,18 @@ class _Search:
         weakening = np.argsort(scores.probabilities[:, self.target], kind="stable")[:_PAIRED]
         pairs = [singles[a] + singles[b] for a, b in combinations(weakening, 2) if singles[a][0][0] != singles[b][0][0]]
         return self._weakest(pairs, self._judge(pairs), np.arange(len(pairs))) or ([], ABSTAIN)
+
+    def _switches(self, lfs: list[int]) -> list[list[Step]]:
+        """Each LF's vote for each of the other classes; of one that gives scores, the level that speaks most for it."""
+        found = [[(lf, self._vote_for(lf, c))] for lf in lfs for c in self._others()]
+        return [steps for steps in found if steps[0][1] != self.row[steps[0][0]]]
+
+    def _vote_for(self, lf: int, c: int) -> int:
+        outcomes, place = self.pattern.outcomes, self.row[lf] - self.pattern.n_classes
+        if outcomes is None or place < 0 or outcomes.ladder[place] < 0:
+            return c
+        rungs = np.flatnonzero(outcomes.ladder == outcomes.ladder[place])
+        return self.pattern.n_classes + int(rungs[outcomes.leaning[rungs, c].argmax()])
 
     def _others(self) -> list[int]:
         """Classes other than the target, most probable first, as many as are tried."""

@@ -115,7 +115,7 @@ class LFAnalysis(VoteStatistics):
         An estimate of precision without truth. It says little where an LF is often the only one to vote (`alone`),
         since its vote is the label there.
         """
-        right = sum_by_lf(self.patterns, self.posterior[self.patterns.row, self.patterns.vote])
+        right = sum_by_lf(self.patterns, self.patterns.of_votes(self.posterior))
         return share(right, self.votes)
 
     def leave_one_out(self, n_items: int | None = None) -> LeaveOneOut:
@@ -145,7 +145,7 @@ class LFAnalysis(VoteStatistics):
     @cached_property
     def agreements(self) -> Counts:
         """On how many items both LFs of a pair vote for the same class. (m, m); the diagonal is `votes`."""
-        return count_agreements(self.patterns)
+        return count_agreements(self.patterns.as_classes())
 
     @property
     def pair_conflicts(self) -> Counts:
@@ -159,7 +159,7 @@ class LFAnalysis(VoteStatistics):
         LFs that are independent given the class have 0, however accurate they are: how often they then agree follows
         from how often each votes for each class. LFs that always vote alike have 1. (m, m).
         """
-        return correlate(self.patterns, self.agreements, self.posterior)
+        return correlate(self.patterns.as_classes(), self.agreements, self.posterior)
 
     @property
     def similarity(self) -> Float64:

@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from hyperlabel.classes import complete_classes, encode_column, infer_classes, smallest_type, state_classes
+from hyperlabel.classes import complete_classes, infer_classes, smallest_type, state_classes
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.lf.define import LabelingFunction, check_lfs
 from hyperlabel.lf.items import Items, read_items
 from hyperlabel.lf.lazy import apply_lazily, lazy_engine, name_votes
 from hyperlabel.lf.progress import show_progress
 from hyperlabel.lf.run import Advance, Answer, RunRows, run_all, run_rows
+from hyperlabel.lf.scored import score_votes
+from hyperlabel.partial import encode_votes, set_aside, state_outcomes
 from hyperlabel.votes import Votes
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AppliedVotes(Votes):
     """The votes of LFs that were applied here.
 
@@ -39,6 +41,7 @@ def apply_lfs(
     on_error: str = "raise",
     cache: str | Path | None = None,
     progress: bool = False,
+    like: Votes | None = None,
 ) -> Any:
     """Apply labeling functions to data.
 
@@ -54,6 +57,7 @@ def apply_lfs(
             there, and `failures` of the result counts such items.
         cache: Folder that keeps the votes of each LF: an LF is run again only if it, or the data it reads, changed.
         progress: Whether to show a progress bar.
+        like: Votes of the same LFs on other data: scores are cut where theirs are.
 
     Returns:
         `Votes` of data in memory, with the number of `failures` of each LF. For a lazy frame: a frame of the same
@@ -81,13 +85,14 @@ def apply_lfs(
     engine = lazy_engine(data)
     if engine is not None:
         _check_eager(engine, {"jobs": jobs != 1, "cache": cache is not None, "progress": progress})
+        _check_voting(engine, made)
         return apply_lazily(engine, made, data, stated, tolerant=tolerant)
     items = read_items(data)
     if not items.n:
         raise VotesError("data has no items; expected at least one")
     with show_progress(items.n * len(made), progress) as advance:
         answers = _run_cached(made, items, cache, jobs=jobs, tolerant=tolerant, advance=advance)
-    return _votes(made, answers, classes, n_classes)
+    return _votes(made, answers, classes, n_classes, like)
 
 
 def _check_eager(engine: str, wanted: Mapping[str, bool]) -> None:
@@ -98,6 +103,15 @@ def _check_eager(engine: str, wanted: Mapping[str, bool]) -> None:
                 f"{name} is given, but data is a {engine} frame, which runs the LFs itself when it is computed; "
                 f"leave {name} out"
             )
+
+
+def _check_voting(engine: str, lfs: Sequence[LabelingFunction]) -> None:
+    """A lazy frame has columns of votes, and scores must be seen before they can be cut."""
+    scoring = next((lf for lf in lfs if lf.scores is not None), None)
+    if scoring is not None:
+        raise ParameterError(
+            f"LF '{scoring.name}' returns scores, but data is a {engine} frame; collect the data, or let it vote"
+        )
 
 
 def _run_cached(
@@ -134,20 +148,51 @@ def _by_row(jobs: int) -> RunRows:
 
 
 def _votes(
-    lfs: list[LabelingFunction], answers: list[Answer], classes: Sequence[Hashable] | None, n_classes: int | None
+    lfs: list[LabelingFunction],
+    answers: list[Answer],
+    classes: Sequence[Hashable] | None,
+    n_classes: int | None,
+    like: Votes | None,
 ) -> AppliedVotes:
+    failures = {lf.name: answer.failures for lf, answer in zip(lfs, answers, strict=True)}
+    voting = [j for j, lf in enumerate(lfs) if lf.scores is None]
+    votes = None
+    if voting:
+        votes = _class_votes([lfs[j] for j in voting], [answers[j] for j in voting], classes, n_classes)
+    if len(voting) < len(lfs):
+        scoring = [j for j, lf in enumerate(lfs) if lf.scores is not None]
+        known = classes if votes is None else votes.classes
+        scored = score_votes([lfs[j] for j in scoring], [answers[j] for j in scoring], known, like)
+        votes = scored if votes is None else votes.join(scored).with_lfs([lf.name for lf in lfs])
+    assert votes is not None  # there is an LF
+    return AppliedVotes(
+        votes.n_items,
+        votes.n_lfs,
+        votes.classes,
+        votes.stated,
+        votes.lf_names,
+        cells=votes.cells,
+        outcomes=votes.outcomes,
+        failures=failures,
+    )
+
+
+def _class_votes(
+    lfs: list[LabelingFunction], answers: list[Answer], classes: Sequence[Hashable] | None, n_classes: int | None
+) -> Votes:
+    """The votes of LFs that vote for classes, or lean to several."""
     columns = [answer.column(lf.name) for lf, answer in zip(lfs, answers, strict=True)]
     stated = None if classes is None else state_classes(n_classes, classes)
+    columns, leaning = set_aside(columns, stated)
     if stated is None:
         known = complete_classes(infer_classes(columns, n_classes), n_classes)
     else:
         known = stated
         columns = [replace(column, values=name_votes(column.values, known)) for column in columns]
-    cells = np.empty((len(answers[0].codes), len(lfs)), smallest_type(len(known)))
+    outcomes = state_outcomes(leaning, known)
+    cells = np.empty((len(answers[0].codes), len(lfs)), smallest_type(len(known) + len(leaning)))
     for j, column in enumerate(columns):
-        cells[:, j] = encode_column(column, known)
+        cells[:, j] = encode_votes(column, known, outcomes)
     names = tuple(lf.name for lf in lfs)
-    failures = {lf.name: answer.failures for lf, answer in zip(lfs, answers, strict=True)}
     is_stated = classes is not None or n_classes is not None
-    n, m = cells.shape
-    return AppliedVotes(n, m, known, is_stated, names, cells=cells, failures=failures)
+    return Votes(len(cells), len(lfs), known, is_stated, names, cells=cells, outcomes=outcomes)

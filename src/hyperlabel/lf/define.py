@@ -40,6 +40,8 @@ class LabelingFunction:
         resources: Keyword arguments of the function: word lists, models, ...
         vote: The class voted for wherever the function says yes; then it returns true or false (or None, or what
             `re.search` returns) instead of a class.
+        scores: The least and the largest score that the function returns instead of a class: it speaks the more for
+            the later classes the higher it is. None, NaN and `ABSTAIN` are no score.
 
     >>> short = LabelingFunction("short", lambda x, most: len(x.text) < most, resources={"most": 10}, vote="ham")
     >>> from types import SimpleNamespace
@@ -54,8 +56,10 @@ class LabelingFunction:
         *,
         resources: Mapping[str, Any] | None = None,
         vote: Hashable = None,
+        scores: tuple[float, float] | None = None,
     ) -> None:
         self.name = _check_name(name)
+        self.scores = _check_scores(name, scores, vote)
         self.function = self._check_function(function)
         self.resources = dict(resources or {})
         self.vote = _check_vote(name, vote)
@@ -122,6 +126,7 @@ def labeling_function(
     resources: Mapping[str, Any] | None = None,
     vote: Hashable = None,
     columns: bool = False,
+    scores: tuple[float, float] | None = None,
 ) -> Any:
     """Make a labeling function of a function: `@labeling_function`, with or without arguments.
 
@@ -130,6 +135,7 @@ def labeling_function(
         resources: Keyword arguments of the function.
         vote: The class voted for wherever the function says yes.
         columns: Whether the function takes the whole frame instead of one row.
+        scores: The least and the largest score that the function returns instead of a class.
 
     Returns:
         The `LabelingFunction`, or a decorator that makes it.
@@ -147,7 +153,7 @@ def labeling_function(
 
     def decorate(function: Callable[..., Any]) -> LabelingFunction:
         chosen = name if isinstance(name, str) else getattr(function, "__name__", None)
-        made = kind(chosen, function, resources=resources, vote=vote)  # type: ignore[arg-type]
+        made = kind(chosen, function, resources=resources, vote=vote, scores=scores)  # type: ignore[arg-type]
         made.__doc__ = function.__doc__
         return made
 
@@ -216,6 +222,22 @@ def _check_name(name: object) -> str:
     if not isinstance(name, str) or not name:
         raise ParameterError(f"name is {name!r:.60}; expected the name of an LF as a text")
     return name
+
+
+def _check_scores(name: str, scores: Any, vote: Hashable) -> tuple[float, float] | None:
+    if scores is None:
+        return None
+    whole = isinstance(scores, tuple | list) and len(scores) == 2
+    if (
+        vote is not None
+        or not whole
+        or not all(isinstance(end, int | float) for end in scores)
+        or scores[0] >= scores[1]
+    ):
+        raise ParameterError(
+            f"LF '{name}': scores is {scores!r:.60}; expected the least and the largest score, and no vote beside them"
+        )
+    return float(scores[0]), float(scores[1])
 
 
 def _check_vote(name: str, vote: Hashable) -> Hashable:

@@ -12,6 +12,9 @@ from hyperlabel.patterns import Patterns
 
 Counts = NDArray[np.int64]
 
+LEVELS = "levels of scores"
+"""What an LF that gives scores votes for."""
+
 
 class VoteStatistics:
     """Counts and shares of the votes of each LF.
@@ -46,10 +49,13 @@ class VoteStatistics:
 
     @property
     def polarity(self) -> tuple[tuple[Any, ...], ...]:
-        """The classes that each LF votes for. m tuples."""
-        k, classes = self.patterns.n_classes, self.patterns.classes
+        """The classes that each LF votes for, and outcomes that are not one class. m tuples."""
+        k, names = self.patterns.n_codes, list(self.patterns.vote_names)
+        if self.patterns.outcomes is not None:
+            for s in np.flatnonzero(self.patterns.outcomes.ladder >= 0).tolist():
+                names[self.patterns.n_classes + s] = LEVELS
         cast = np.bincount(self.patterns.lf * k + self.patterns.vote, minlength=self.n_lfs * k).reshape(-1, k) > 0
-        return tuple(tuple(classes[c] for c in np.flatnonzero(row)) for row in cast)
+        return tuple(tuple(dict.fromkeys(names[c] for c in np.flatnonzero(row))) for row in cast)
 
     @property
     def coverage(self) -> Float64:
@@ -83,14 +89,18 @@ class VoteStatistics:
     def conflicting(self) -> NDArray[np.bool_]:
         """Whether two LFs vote for different classes on a pattern. (p,)."""
         patterns = self.patterns
+        if patterns.outcomes is not None:  # no class is left that all votes support
+            support = patterns.outcomes.supported[patterns.vote].astype(np.int64)
+            backed = np.stack([np.bincount(patterns.row, each, patterns.n_patterns) for each in support.T], 1)
+            return np.asarray((backed < np.diff(patterns.starts)[:, None]).all(1))
         first = patterns.vote[patterns.starts[patterns.row]] if len(patterns.vote) else patterns.vote
         return np.bincount(patterns.row, patterns.vote != first, patterns.n_patterns) > 0
 
     @property
     def correct(self) -> Counts:
         """Votes of each LF that are the truth. (m,)."""
-        truth = self._known_truth()
-        return np.bincount(self.patterns.lf, truth[self.patterns.row, self.patterns.vote], self.n_lfs).astype(np.int64)
+        right = self.patterns.of_votes(self._known_truth())
+        return np.bincount(self.patterns.lf, right, self.n_lfs).astype(np.int64)
 
     @property
     def incorrect(self) -> Counts:

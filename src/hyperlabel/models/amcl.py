@@ -30,6 +30,7 @@ from hyperlabel.models.majority import count_classes
 from hyperlabel.models.packing import below, with_prefix
 from hyperlabel.models.random_forest import RandomForest, usable_gold
 from hyperlabel.patterns import Patterns
+from hyperlabel.printable import show
 from hyperlabel.stated import check_choice, check_number
 from hyperlabel.tensors import Arrays
 from hyperlabel.votes import Votes
@@ -103,7 +104,7 @@ class AMCL(LabelModel):
         check_number(self.max_iter, "max_iter", "a whole number, 0 or more", least=0, whole=True)
         check_number(self.max_coefficients, "max_coefficients", "a whole number, 0 or more", least=0, whole=True)
         if self.forest is not None and not isinstance(self.forest, RandomForest):
-            raise ParameterError(f"forest is {self.forest!r:.60}; expected a RandomForest, or None")
+            raise ParameterError(f"forest is {show(self.forest)}; expected a RandomForest, or None")
 
     def _fall_back(self, patterns: Patterns, gold: NDArray[np.int64], reason: str) -> None:
         params = {"seed": self.seed} if self.forest is None else self.forest.get_params()

@@ -57,6 +57,8 @@ class AutomaticModel(LabelModel):
     ('hds', 'bv')
     """
 
+    takes_outcomes = True
+
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> Float64:
         self.many_sided_share_ = share_of_many_sided(patterns)
         self.votes_per_item_ = votes_per_item(patterns)
@@ -107,7 +109,7 @@ def share_of_many_sided(patterns: Patterns) -> float:
     >>> share_of_many_sided(Patterns.from_votes(Votes.from_array([[0, 1], [1, -1], [0, 1]])))
     0.6
     """
-    m, k = patterns.n_lfs, patterns.n_classes
+    m, k = patterns.n_lfs, patterns.n_codes
     cast = np.bincount(patterns.lf * k + patterns.vote, patterns.counts[patterns.row], m * k).reshape(m, k)
     many_sided = (cast > 0).sum(1) > 1
     return float(cast[many_sided].sum() / max(cast.sum(), 1))

@@ -41,6 +41,7 @@ class BalancedVote(LabelModel):
     power: float = 0.5
 
     reads_in_passes = True
+    takes_outcomes = True
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
         (self.class_votes_,) = _sum_votes(patterns)
@@ -62,5 +63,5 @@ class BalancedVote(LabelModel):
 
 def _sum_votes(patterns: Patterns) -> Sums:
     """Votes of all items for each class, exact up to 2^53; adds up over chunks. -> (k,)."""
-    votes = np.bincount(patterns.vote, patterns.counts[patterns.row], patterns.n_classes)
-    return (votes.astype(np.float64, copy=False),)
+    votes = np.bincount(patterns.vote, patterns.counts[patterns.row], patterns.n_codes).astype(np.float64, copy=False)
+    return (votes if patterns.outcomes is None else votes @ patterns.outcomes.table,)

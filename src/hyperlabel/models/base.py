@@ -40,17 +40,19 @@ from hyperlabel.labels import (
 from hyperlabel.memory import check_memory
 from hyperlabel.metrics import Metric, check_metric
 from hyperlabel.metrics import score as score_labels
-from hyperlabel.models.packing import below, pack_params, pack_seen, probe, to_json, unpack_seen, with_prefix
+from hyperlabel.models.packing import below, pack_params, pack_seen, probes, to_json, unpack_seen, with_prefix
 from hyperlabel.models.seen import (
     Seen,
     check_gold_counts,
     find_active,
     keep_gold,
     reduce_restricted,
+    refuse_outcomes,
     vote_for,
 )
 from hyperlabel.models.verdict import Verdict
 from hyperlabel.networks import Gold, Reduce
+from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns, to_patterns
 from hyperlabel.stated import check_number, read_balance
 from hyperlabel.tensors import Arrays, write_tensors
@@ -76,6 +78,7 @@ class LabelModel(ABC):
         learns_from_gold: Whether `_fit` uses gold. For other models the gold items of a pattern are added to
             its probabilities.
         reads_in_passes: Whether the model can read a set that does not fit into memory, see `fit_passes`.
+        takes_outcomes: Whether votes may be other than for one class, see `hyperlabel.outcomes`.
         n_iter_: After `fit`, the iterations it took.
         converged_: After `fit`, whether it converged.
     """
@@ -88,6 +91,7 @@ class LabelModel(ABC):
     learns_from_gold: ClassVar[bool] = False
     needs_gold: ClassVar[bool] = False
     reads_in_passes: ClassVar[bool] = False
+    takes_outcomes: ClassVar[bool] = False
 
     # What subclasses provide.
 
@@ -159,9 +163,10 @@ class LabelModel(ABC):
         check_metric(metric)
         self._check_params()
         self._forget()
+        self._check_outcomes(shape)
         (cast,) = reduce(vote_for)
         active = find_active(cast, None if gold is None else gold.counts, self._balance_of(shape.classes))
-        seen = self._active = Seen(shape.classes, active, shape.lf_names, shape.n_lfs)
+        seen = self._active = Seen(shape.classes, active, shape.lf_names, shape.n_lfs, outcomes=shape.outcomes)
         self._check_memory(seen.restrict(shape), 0)
         inner = None if gold is None else keep_gold(seen.restrict(gold.patterns), gold.counts[:, active])
         self._fit_passes(partial(reduce_restricted, reduce, seen), seen.restrict(shape), inner)
@@ -197,9 +202,11 @@ class LabelModel(ABC):
         """Learn from patterns, and on request how items are labeled for F1. -> the patterns' (p, k) probabilities."""
         self._check_params()
         self._forget()
+        self._check_outcomes(patterns)
         (cast,) = vote_for(patterns)
         active = find_active(cast, gold, self._balance_of(patterns.classes))
-        seen = self._active = Seen(patterns.classes, active, patterns.lf_names, patterns.n_lfs)
+        names, outcomes = patterns.lf_names, patterns.outcomes
+        seen = self._active = Seen(patterns.classes, active, names, patterns.n_lfs, outcomes=outcomes)
         inner = seen.restrict(patterns)
         self._check_memory(inner, patterns.n_patterns * patterns.n_classes)
         found = self._fit(inner, None if gold is None else gold[:, active])
@@ -210,6 +217,10 @@ class LabelModel(ABC):
             rule = find_f1_rule(lambda rule: rule.sums(probabilities, patterns), patterns.n_classes)
             self._seen = replace(self._seen, f1=rule)
         return probabilities
+
+    def _check_outcomes(self, patterns: Patterns) -> None:
+        if patterns.outcomes is not None and not self.takes_outcomes:
+            refuse_outcomes(patterns.outcomes, type(self).__name__)
 
     def _check_memory(self, patterns: Patterns, others: int) -> None:
         """Refuse to learn what does not fit into memory."""
@@ -288,7 +299,7 @@ class LabelModel(ABC):
     def contributions(self, patterns: Patterns) -> Float64 | None:
         """What each vote adds to the log-odds of each class; None if the model does not know it exactly. -> (e, k)."""
         seen = self._fitted()
-        return self._contributions(patterns) if seen.all_active else None
+        return self._contributions(patterns.with_outcomes(seen.outcomes)) if seen.all_active else None
 
     def predict_proba(self, votes: object) -> Float64:
         """Probabilities of the classes for each item, judged in the state of `fit`. -> (n, k), rows sum to 1.
@@ -342,8 +353,7 @@ class LabelModel(ABC):
         >>> label_model("mv").suggest([[0, 1], [0, 1], [1, 1], [0, 0]], 1).tolist()
         [0]
         """
-        if not isinstance(n, int | np.integer) or n < 1:
-            raise ParameterError(f"n is {n!r}; expected a whole number, at least 1")
+        check_number(n, "n", "a whole number, at least 1", least=1, whole=True)
         read = self._read_votes(votes)
         known = np.zeros(read.n_items, bool)
         if gold is not None:
@@ -418,6 +428,11 @@ class LabelModel(ABC):
         """The names of the LFs that `fit` saw; None where they have none."""
         return self._fitted().lf_names
 
+    @property
+    def outcomes_(self) -> Outcomes | None:
+        """What the votes that `fit` saw may be beside one class; None where all are classes."""
+        return self._fitted().outcomes
+
     def read(self, votes: object) -> Patterns:
         """Patterns of votes with the classes and the order of LFs that `fit` saw, if there was one."""
         if isinstance(votes, Patterns):
@@ -429,6 +444,9 @@ class LabelModel(ABC):
         if isinstance(votes, Patterns):
             raise ParameterError("votes is Patterns, which know no items; give the votes themselves")
         names = self._seen.lf_names if self.is_fitted else None
+        outcomes = self._seen.outcomes if self.is_fitted else None
+        if names is not None and outcomes is not None and outcomes.cuts and is_frame(votes):
+            return Votes.read_like(votes, names, self._seen.classes, outcomes)
         read = to_votes(votes, lfs=names, **self._stated())
         if names is None or not read.named:
             return read
@@ -511,10 +529,12 @@ class LabelModel(ABC):
             ValueError: Or another error that wrong shapes, types and numbers lead to.
         """
         if "seen" in header:
+            self._active = unpack_seen(below(arrays, "seen"), header["seen"])
             self._from_state(below(arrays, "state"), header["learned"])
-            self._seen = self._active = unpack_seen(below(arrays, "seen"), header["seen"])
+            self._seen = self._active
             with np.errstate(all="ignore"):
-                self.label_patterns(probe(self._seen), "accuracy" if self._seen.f1 is None else "f1")
+                for patterns in probes(self._seen):
+                    self.label_patterns(patterns, "accuracy" if self._seen.f1 is None else "f1")
 
     def _to_state(self) -> tuple[Arrays, dict[str, Any]]:
         """What was learned, the attributes that end in an underscore: arrays, and values that JSON knows."""

@@ -67,6 +67,7 @@ class ConfusionModel(LabelModel):
     tol: float = 1e-4
 
     learns_from_gold = True
+    takes_outcomes = True
 
     @abstractmethod
     def _imagine(self, votes: Float64, accurate: Float64) -> tuple[float, Float64]:
@@ -87,6 +88,9 @@ class ConfusionModel(LabelModel):
         self.abstain_is_outcome_ = self._find_outcomes(patterns)
         abstentions = self._find_abstentions(sums, taken.sum())
         posterior, accurate, enough = vote_shares(patterns), accurate_votes(k), self.tol * 2 * weight[:, 0].sum()
+        if patterns.outcomes is not None:
+            accurate = patterns.outcomes.table @ accurate
+        usual = _usual_votes(patterns)
         if balance is None and not (taken @ (free * posterior + known)).any():
             balance = np.full(k, 1 / k)  # there is nothing to learn it from
         self.converged_ = False
@@ -95,6 +99,9 @@ class ConfusionModel(LabelModel):
                 shares = posterior if gold is None else free * posterior + known
                 votes, sizes = sums.count_votes(shares), taken @ shares
                 smoothing, imagined = self._imagine(votes, accurate)
+                if usual is not None:
+                    imagined = usual * imagined
+                    imagined = imagined / np.maximum(imagined.sum(1, keepdims=True), _TINY)
                 confusion = _estimate(votes, sizes, smoothing, imagined, abstentions)
                 last, posterior = posterior, _infer(sums, confusion, sizes if balance is None else balance)
                 self.converged_ = bool(np.vdot(weight, np.abs(posterior - last)) <= enough)
@@ -125,10 +132,10 @@ class ConfusionModel(LabelModel):
 
     def _find_outcomes(self, patterns: Patterns) -> NDArray[np.bool_]:
         """Whether abstaining is an outcome of each LF, which of one that never votes it is not. -> (m,)."""
-        votes_for = np.zeros((patterns.n_lfs, patterns.n_classes), bool)
+        votes_for = np.zeros((patterns.n_lfs, patterns.n_codes), bool)
         votes_for[patterns.lf, patterns.vote] = True
         sides = votes_for.sum(1)
-        most = {"one-sided": 1, "ignore": 0, "outcome": patterns.n_classes}[self.abstain]
+        most = {"one-sided": 1, "ignore": 0, "outcome": patterns.n_codes}[self.abstain]
         outcome: NDArray[np.bool_] = (sides > 0) & (sides <= most)
         return outcome
 
@@ -186,6 +193,20 @@ class DawidSkene(ConfusionModel):
 
     def _imagine(self, votes: Float64, accurate: Float64) -> tuple[float, Float64]:
         return self.smoothing, accurate
+
+
+def _usual_votes(patterns: Patterns) -> Float64 | None:
+    """1 for the votes that are imagined of an LF: those that it casts, and classes. (m, o, 1); None for classes alone.
+
+    An LF that gives scores has no votes for classes.
+    """
+    if patterns.outcomes is None:
+        return None
+    cast = np.zeros((patterns.n_lfs, patterns.n_codes))
+    cast[patterns.lf, patterns.vote] = 1
+    k = patterns.n_classes
+    cast[(cast[:, :k].any(1)) | ~cast.any(1), :k] = 1
+    return cast[:, :, None]
 
 
 class _Confusion(NamedTuple):

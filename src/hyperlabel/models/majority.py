@@ -4,6 +4,7 @@ Nothing is estimated; every LF counts the same. An LF that abstains does not tak
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ class MajorityVote(LabelModel):
     """
 
     reads_in_passes = True
+    takes_outcomes = True
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
         """There is nothing to learn."""
@@ -34,15 +36,16 @@ class MajorityVote(LabelModel):
         return vote_shares(patterns)
 
 
-def count_classes(patterns: Patterns) -> NDArray[np.int64]:
-    """How many LFs vote for each class. -> (p, k).
+def count_classes(patterns: Patterns) -> NDArray[Any]:
+    """How many LFs vote for each class; an outcome counts for classes as it leans. -> (p, k).
 
     >>> from hyperlabel import Votes
     >>> count_classes(Patterns.from_votes(Votes.from_array([[1, 1, 0], [-1, -1, 0]]))).tolist()
     [[1, 0], [1, 2]]
     """
-    p, k = patterns.n_patterns, patterns.n_classes
-    return np.bincount(patterns.row * k + patterns.vote, minlength=p * k).reshape(p, k)
+    p, o = patterns.n_patterns, patterns.n_codes
+    counts = np.bincount(patterns.row * o + patterns.vote, minlength=p * o).reshape(p, o)
+    return counts if patterns.outcomes is None else counts @ patterns.outcomes.table
 
 
 def vote_shares(patterns: Patterns) -> Float64:
@@ -53,5 +56,5 @@ def vote_shares(patterns: Patterns) -> Float64:
     [[0.25, 0.75]]
     """
     counts = count_classes(patterns)
-    shares: Float64 = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    shares: Float64 = counts / np.maximum(np.diff(patterns.starts), 1)[:, None]
     return shares

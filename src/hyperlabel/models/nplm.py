@@ -199,10 +199,10 @@ class _Estimator:
         self.one_sided: NDArray[np.bool_] = (votes > 0).sum(1) == 1
         self._sided, self._others = np.flatnonzero(self.one_sided), np.flatnonzero(~self.one_sided)
         self._side = votes[self._sided].argmax(1)
-        self._items, self._accurate = items, accurate_votes(sums.n_classes)
+        self._items, self._accurate = items, accurate_votes(sums.n_codes)
         cast = votes.sum(1, keepdims=True)  # (m, 1)
         self._imagined_sided = _ONE_SIDED_SMOOTHING * cast[self._sided]
-        self._imagined_others = np.maximum(smoothing * cast[self._others] / sums.n_classes, _TINY)
+        self._imagined_others = np.maximum(smoothing * cast[self._others] / sums.n_codes, _TINY)
 
     def find_rates(self, class_counts: Float64, balance: Float64) -> _Rates:
         """Rates, given (m, k, k) sums of class probabilities over items, by LF, vote and class."""

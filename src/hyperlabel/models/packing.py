@@ -15,7 +15,9 @@ from hyperlabel.errors import WeightsError
 from hyperlabel.labels import F1Rule
 from hyperlabel.models.seen import Seen
 from hyperlabel.networks import Gold
+from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns
+from hyperlabel.printable import show
 from hyperlabel.rows import Rows
 from hyperlabel.stated import by_name
 from hyperlabel.tensors import Arrays, plain_classes
@@ -56,7 +58,7 @@ def to_json(value: Any, name: str) -> Any:
         return value
     if isinstance(value, Path):
         return str(value)
-    raise WeightsError(f"{name} holds {value!r:.60}, a {type(value).__name__}; only texts and numbers can be saved")
+    raise WeightsError(f"{name} holds {show(value)}, a {type(value).__name__}; only texts and numbers can be saved")
 
 
 def pack_seen(seen: Seen) -> tuple[Arrays, dict[str, Any]]:
@@ -68,7 +70,7 @@ def pack_seen(seen: Seen) -> tuple[Arrays, dict[str, Any]]:
         arrays |= seen.gold.to_arrays()
     names = None if seen.lf_names is None else list(seen.lf_names)
     header = {"classes": plain_classes(seen.classes), "lf_names": names, "n_lfs": seen.n_lfs, "n_gold": seen.n_gold}
-    return arrays, header
+    return arrays, header if seen.outcomes is None else {**header, "outcomes": seen.outcomes.to_header()}
 
 
 def unpack_seen(arrays: Arrays, header: dict[str, Any]) -> Seen:
@@ -82,15 +84,16 @@ def unpack_seen(arrays: Arrays, header: dict[str, Any]) -> Seen:
         raise ValueError("classes are missing")
     names, n_lfs = _read_names(header["lf_names"], header["n_lfs"])
     seen = Seen(classes, _read_active(arrays["active"], len(classes)), names, n_lfs)
-    seen = replace(seen, n_gold=operator.index(header["n_gold"]))
+    outcomes = Outcomes.from_header(header.get("outcomes"), len(classes))
+    seen = replace(seen, n_gold=operator.index(header["n_gold"]), outcomes=outcomes)
     if "f1" in arrays:
         seen = replace(seen, f1=_read_f1(arrays, len(classes)))
-    return replace(seen, gold=Gold.from_arrays(arrays, n_lfs, len(classes)))
+    return replace(seen, gold=Gold.from_arrays(arrays, n_lfs, len(classes), outcomes))
 
 
 def _read_names(names: Any, n_lfs: Any) -> tuple[tuple[str, ...] | None, int]:
     if type(n_lfs) is not int or not 1 <= n_lfs <= _MOST_LFS:
-        raise ValueError(f"n_lfs is {n_lfs!r:.60}")
+        raise ValueError(f"n_lfs is {show(n_lfs)}")
     if names is None:
         return None, n_lfs
     if not isinstance(names, list) or len(set(names)) != n_lfs or not all(isinstance(name, str) for name in names):
@@ -114,12 +117,19 @@ def _read_f1(arrays: Arrays, k: int) -> F1Rule:
     return F1Rule(f1, items)
 
 
-def probe(seen: Seen) -> Patterns:
-    """Patterns on which all LFs vote for each class in turn: every number of a state is looked at once."""
+def probes(seen: Seen) -> tuple[Patterns, Patterns]:
+    """Patterns on which all LFs have each vote in turn: every number of a state is looked at once.
+
+    There is one pattern more than votes, and the first one alone, so that no wrong shape happens to fit.
+    """
     m, k = min(seen.n_lfs, _PROBED), len(seen.classes)
+    codes = k + (0 if seen.outcomes is None else len(seen.outcomes))
     lf = np.unique(np.concatenate([np.arange(m), np.arange(seen.n_lfs - m, seen.n_lfs)]))
-    rows = Rows(np.arange(k + 1) * len(lf), np.tile(lf, k), np.repeat(np.arange(k), len(lf)))
-    return Patterns(rows, np.ones(k, np.int64), seen.n_lfs, k, None, None, seen.classes)
+    voted = np.append(np.arange(codes), 0)
+    rows = Rows(np.arange(codes + 2) * len(lf), np.tile(lf, codes + 1), np.repeat(voted, len(lf)))
+    counts = np.ones(codes + 1, np.int64)
+    patterns = Patterns(rows, counts, seen.n_lfs, k, None, None, seen.classes, seen.outcomes)
+    return patterns, patterns.take(np.array([0]))
 
 
 def with_prefix(arrays: Arrays, prefix: str) -> Arrays:

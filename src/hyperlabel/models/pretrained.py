@@ -26,7 +26,7 @@ from hyperlabel.kernels import Float64
 from hyperlabel.models.base import LabelModel
 from hyperlabel.models.estimation.assumptions import numbers_by_vote
 from hyperlabel.models.packing import below, with_prefix
-from hyperlabel.models.seen import keep_gold
+from hyperlabel.models.seen import keep_gold, refuse_outcomes
 from hyperlabel.networks import Gold, Network, Reduce, Sums, add_sums, is_unrolled, load_network, read
 from hyperlabel.networks.fine_tuning import fine_tune
 from hyperlabel.patterns import Patterns
@@ -77,6 +77,7 @@ class HyperLabelModel(LabelModel):
 
     learns_from_gold = True
     reads_in_passes = True
+    takes_outcomes = True
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> Float64 | None:
         self.weights_ = load_weights(self.weights)
@@ -140,10 +141,18 @@ class HyperLabelModel(LabelModel):
                     f"{name} is given, but the weights {str(self.weights)!r} are of the paper's network, which takes "
                     "none; use weights='hlm2'"
                 )
+        if patterns.outcomes is not None and not is_unrolled(self.weights_):
+            refuse_outcomes(patterns.outcomes, f"the weights {str(self.weights)!r}")
+        if patterns.outcomes is not None and self.lf_accuracies is not None:
+            raise ParameterError(
+                "lf_accuracies is given, but votes are not all for one class, so that no share of them is right; leave "
+                "it out"
+            )
         self._check_calibrated()
         stated = self.lf_accuracies
         accuracies = None if stated is None else read_accuracies(stated, patterns.lf_names, patterns.n_lfs)
-        return load_network(self.weights_, self._stated_balance(), accuracies, calibrated=self.calibrated)
+        balance = self._stated_balance()
+        return load_network(self.weights_, balance, accuracies, patterns.outcomes, calibrated=self.calibrated)
 
     def balance_sensitivity(self, votes: object) -> float:
         """Share of the items with votes whose label would be another one if all classes were equally frequent.
@@ -200,7 +209,8 @@ class HyperLabelModel(LabelModel):
 
     def _from_state(self, arrays: Arrays, learned: dict[str, Any]) -> None:
         super()._from_state({}, learned)
-        self.state_ = self._judging_network().from_arrays(arrays)
+        network = load_network(self.weights_, outcomes=self._active.inner_outcomes)
+        self.state_ = network.from_arrays(arrays)
 
 
 def _reduce_chunks(patterns: Patterns, sums: Callable[[Patterns], Sums]) -> Sums:

@@ -8,6 +8,7 @@ import numpy as np
 
 from hyperlabel.errors import MissingExtraError, ParameterError, WeightsError
 from hyperlabel.models.base import LabelModel
+from hyperlabel.printable import show
 from hyperlabel.tensors import read_tensors
 
 CLASSES = {  # class: its module
@@ -72,8 +73,8 @@ def label_model_class(name: str) -> type[LabelModel]:
     >>> label_model_class("mv").__name__
     'MajorityVote'
     """
-    if name not in NAMES:
-        raise ParameterError(f"there is no label model {name!r}; expected one of {', '.join(NAMES)}")
+    if not isinstance(name, str) or name not in NAMES:
+        raise ParameterError(f"there is no label model {show(name)}; expected one of {', '.join(NAMES)}")
     return class_of(NAMES[name])
 
 

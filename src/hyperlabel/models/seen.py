@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.classes import Classes
-from hyperlabel.errors import ParameterError
+from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import F1Rule
 from hyperlabel.networks import Gold, Reduce, Sums
+from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns
 from hyperlabel.rows import Rows
 
@@ -45,6 +46,7 @@ class Seen:
         n_lfs: Number of LFs.
         gold: Vote rows of gold items, for models that look gold up; None for others.
         f1: How items are labeled for F1; None where it was not found.
+        outcomes: What votes may be beside one class; None where all are classes.
         n_gold: Gold items that were learned from.
     """
 
@@ -55,6 +57,7 @@ class Seen:
     gold: Gold | None = None
     f1: F1Rule | None = None
     n_gold: int = 0
+    outcomes: Outcomes | None = None
 
     @property
     def all_active(self) -> bool:
@@ -68,24 +71,49 @@ class Seen:
                 f"votes has {patterns.n_lfs} LFs, but this {model} learned from {self.n_lfs}; "
                 "give it the same LFs, or fit it again"
             )
+        known = () if self.outcomes is None else self.outcomes.names
+        new = [] if patterns.outcomes is None else [name for name in patterns.outcomes.names if name not in known]
+        if new:
+            raise VotesError(
+                f"votes has the outcome {new[0]!r}, which was not there when this {model} was fitted; fit it again"
+            )
         if patterns.n_classes != len(self.classes):
             raise ParameterError(
                 f"votes has {patterns.n_classes} classes, but this {model} learned {len(self.classes)}; fit it again"
             )
 
-    def restrict(self, patterns: Patterns) -> Patterns:
-        """The patterns as the model sees them: active classes only, votes for others left out."""
-        if self.all_active:
-            return patterns
+    def _numbers(self) -> NDArray[np.int64]:
+        """The number of each class among the active ones, -1 for others. (k,)."""
         number = np.full(len(self.classes), -1, np.int64)
         number[self.active] = np.arange(len(self.active))
+        return number
+
+    @property
+    def inner_outcomes(self) -> Outcomes | None:
+        """The outcomes as the model sees them."""
+        if self.outcomes is None or self.all_active:
+            return self.outcomes
+        return self.outcomes.with_classes(self._numbers(), len(self.active))
+
+    def restrict(self, patterns: Patterns) -> Patterns:
+        """The patterns as the model sees them: active classes only, votes for others left out."""
+        patterns = patterns.with_outcomes(self.outcomes)
+        if self.all_active:
+            return patterns
+        number = self._numbers()
         classes = tuple(self.classes[c] for c in self.active)
+        outcomes = patterns.outcomes
+        if outcomes is not None:
+            outcomes = outcomes.with_classes(number, len(classes))
+            left = outcomes.leaning.any(1)
+            number = np.append(number, np.where(left, np.arange(len(outcomes)) + len(classes), -1))
         vote, starts, lf = number[patterns.vote], patterns.starts, patterns.lf
         kept = vote >= 0
         if not kept.all():
             sizes = np.bincount(patterns.row[kept], minlength=patterns.n_patterns)
             starts, lf, vote = np.append(0, np.cumsum(sizes)), lf[kept], vote[kept]
-        return replace(patterns, rows=Rows(starts, lf, vote), n_classes=len(classes), classes=classes)
+        rows = Rows(starts, lf, vote)
+        return replace(patterns, rows=rows, n_classes=len(classes), classes=classes, outcomes=outcomes)
 
     def expand(self, probabilities: Float64, patterns: Patterns) -> Float64:
         """Probabilities of all classes from those of the active ones. (p, c) -> (p, k).
@@ -97,7 +125,8 @@ class Seen:
             return probabilities
         shares = np.zeros((patterns.n_patterns, len(self.classes)))
         shares[:, self.active] = probabilities
-        unseen = np.ones(len(self.classes), bool)
+        unseen = np.zeros(patterns.n_codes, bool)
+        unseen[: len(self.classes)] = True
         unseen[self.active] = False
         votes = np.flatnonzero(unseen[patterns.vote])
         if len(votes):
@@ -128,7 +157,18 @@ def keep_gold(patterns: Patterns, counts: NDArray[np.int64]) -> Gold | None:
 
 def vote_for(patterns: Patterns) -> Sums:
     """1 for each class that anybody votes for, 0 for others. -> (k,)."""
-    return (patterns.rows.voted_classes(patterns.n_classes).astype(np.float64),)
+    voted = patterns.rows.voted_classes(patterns.n_codes)
+    if patterns.outcomes is not None:
+        voted = np.asarray(patterns.outcomes.table[voted].any(0))
+    return (voted.astype(np.float64),)
+
+
+def refuse_outcomes(outcomes: Outcomes, model: str) -> None:
+    """Say that a model takes votes for one class only."""
+    raise ParameterError(
+        f"votes has the outcome {outcomes.names[0]!r}, which is not one class, and {model} takes votes for one class "
+        "only; use hlm2, mv, bv, ds, hds or auto"
+    )
 
 
 def reduce_restricted(reduce: Reduce, seen: Seen, sums: Callable[[Patterns], Sums]) -> Sums:

@@ -8,6 +8,7 @@ from hyperlabel.kernels import Float64
 from hyperlabel.networks.base import Gold, Network, Reduce, Sums, add_sums, read
 from hyperlabel.networks.paper import PaperNetwork
 from hyperlabel.networks.unrolled import UnrolledNetwork
+from hyperlabel.outcomes import Outcomes
 from hyperlabel.weights import Weights
 
 __all__ = ["Gold", "Network", "Reduce", "Sums", "add_sums", "is_unrolled", "load_network", "read"]
@@ -22,6 +23,7 @@ def load_network(
     weights: Weights,
     balance: Float64 | None = None,
     accuracies: Float64 | None = None,
+    outcomes: Outcomes | None = None,
     *,
     calibrated: bool = False,
 ) -> Network:
@@ -31,8 +33,9 @@ def load_network(
         weights: The weights.
         balance: (k,) known shares of the classes; unrolled network only.
         accuracies: (m,) known accuracies of LFs, NaN where not known; unrolled network only.
+        outcomes: What votes may be beside one class; unrolled network only.
         calibrated: Whether probabilities have the sharpness that the weights name, or are raw; paper's network only.
     """
     if is_unrolled(weights):
-        return UnrolledNetwork(weights, balance, accuracies)
+        return UnrolledNetwork(weights, balance, accuracies, outcomes)
     return PaperNetwork(weights, weights.header["sharpness"] if calibrated else 1.0)

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns, check_parts
 from hyperlabel.rows import Rows
 
@@ -45,7 +46,9 @@ class Gold:
         return rows | {"gold.counts": self.counts}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_lfs: int, n_classes: int) -> "Gold | None":
+    def from_arrays(
+        cls, arrays: dict[str, NDArray[Any]], n_lfs: int, n_classes: int, outcomes: Outcomes | None = None
+    ) -> "Gold | None":
         """The inverse of `to_arrays`; None where a file keeps no gold.
 
         Raises:
@@ -58,7 +61,7 @@ class Gold:
         if not whole or (counts < 0).any() or not 0 < counts.sum(dtype=np.float64) < _MOST_ITEMS:
             raise ValueError(f"gold must be counts of {n_classes} classes")
         rows = Rows(*(arrays[f"gold.{name}"] for name in _ROWS))
-        patterns = Patterns(rows, counts.sum(1), n_lfs, n_classes)
+        patterns = Patterns(rows, counts.sum(1), n_lfs, n_classes, outcomes=outcomes)
         check_parts(patterns)
         return cls(patterns, counts)
 

@@ -12,8 +12,9 @@ from hyperlabel.lf.leave_one_out import affordable_items, keep_lfs, leave_one_ou
 from hyperlabel.lf.statistics import share
 from hyperlabel.lf.table import Table
 from hyperlabel.models import LabelModel
+from hyperlabel.outcomes import speak
 from hyperlabel.panel.agreement import Agreement, cohen_kappa, mean_kappa
-from hyperlabel.panel.judgments import Judgments, flip_rate, self_consistency
+from hyperlabel.panel.judgments import Judgments, class_cells, flip_rate, self_consistency
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
 
@@ -77,19 +78,18 @@ def judge_card(
 def expected_accuracy(analysis: LFAnalysis) -> Float64:
     """The mean probability that the model gives to what a judge votes for; NaN for one that never votes. (m,)."""
     patterns = analysis.patterns
-    right = analysis.probabilities[patterns.row, patterns.vote] * patterns.counts[patterns.row]
+    right = patterns.of_votes(analysis.probabilities) * patterns.counts[patterns.row]
     return share(np.bincount(patterns.lf, right, patterns.n_lfs), analysis.votes)
 
 
 def class_bias(analysis: LFAnalysis) -> Float64:
     """Share of a judge's votes for each class, less the share that the model gives it on the same items. (m, k)."""
     patterns = analysis.patterns
-    m, k, weight = patterns.n_lfs, patterns.n_classes, patterns.counts[patterns.row]
-    cell = patterns.lf.astype(np.int64) * k + patterns.vote
-    cast = np.bincount(cell, weight, m * k).reshape(m, k)
+    m, k, o, weight = patterns.n_lfs, patterns.n_classes, patterns.n_codes, patterns.counts[patterns.row]
+    cast = np.bincount(patterns.lf.astype(np.int64) * o + patterns.vote, weight, m * o).reshape(m, o)
     weighted = analysis.probabilities[patterns.row] * weight[:, None]
     expected = np.stack([np.bincount(patterns.lf, weighted[:, c], m) for c in range(k)], 1)
-    return share(cast - expected, analysis.votes[:, None])
+    return share(cast @ speak(patterns.outcomes, k) - expected, analysis.votes[:, None])
 
 
 def find_copies(analysis: LFAnalysis) -> list[int]:
@@ -99,7 +99,7 @@ def find_copies(analysis: LFAnalysis) -> list[int]:
     class, or are all the same. The class is as probable as the model has it: certainty of labels that two copies made
     would hide that they are copies.
     """
-    dependence = correlate(analysis.patterns, analysis.agreements, analysis.probabilities)
+    dependence = correlate(analysis.patterns.as_classes(), analysis.agreements, analysis.probabilities)
     alike = np.where(analysis.similarity == 1, 1.0, np.nan_to_num(dependence))
     alike[analysis.agreements < _FEW] = 0
     np.fill_diagonal(alike, 0)
@@ -108,7 +108,7 @@ def find_copies(analysis: LFAnalysis) -> list[int]:
 
 def _against_gold(votes: Votes, gold: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
     """Accuracy on gold items, its interval, and agreement with gold beyond chance."""
-    cells, known = votes.to_numpy(), gold >= 0
+    cells, known = class_cells(votes), gold >= 0
     voted = (cells >= 0) & known[:, None]
     n, right = voted.sum(0), (voted & (cells == gold[:, None])).sum(0)
     low, high = wilson_interval(right, n)

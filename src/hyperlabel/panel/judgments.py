@@ -17,7 +17,7 @@ from hyperlabel.classes import (
     state_classes,
     unify_numbers,
 )
-from hyperlabel.columns import abstain_keys, choose_columns
+from hyperlabel.columns import abstain_keys, choose_columns, key_of
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.frames import Column
 from hyperlabel.read import number_texts
@@ -36,7 +36,8 @@ class Names:
 
     item: str
     judge: str
-    vote: str
+    vote: str | None = None
+    score: str | None = None
     run: str | None = None
     position: str | None = None
     price: str | None = None
@@ -59,13 +60,14 @@ class Judgments:
         stated: Whether they were stated.
         item: (r,) the item of each judgment, as a place.
         judge: (r,) its judge, as a place.
-        verdict: (r,) its class number, -1 for none.
+        verdict: (r,) its class number, -1 for none. Of a score, the class that its level leans to.
         failed: (r,) whether the judgment holds nothing, or a value that abstains.
         run: (r,) which of several runs it is; None where there is one.
         position: (r,) which order was shown; None where there is one.
         price: (r,) what it cost; None where that is not in the table.
         gold: (n,) the gold classes in the table, None for unknown; None where there is no such column.
         item_name: What the column of items is called.
+        score: (r,) its score, NaN for none; None where judgments are verdicts.
     """
 
     items: NDArray[Any]
@@ -81,10 +83,13 @@ class Judgments:
     price: NDArray[np.float64] | None
     gold: list[Any] | None
     item_name: str
+    score: NDArray[np.float64] | None = None
 
     @property
     def unparsable(self) -> NDArray[np.bool_]:
         """Whether a judgment says something that is none of the classes. (r,)."""
+        if self.score is not None:
+            return np.isnan(self.score) & ~self.failed
         return (self.verdict < 0) & ~self.failed
 
     def count_by_judge(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -104,14 +109,20 @@ def read_judgments(
     """Read a long table of judgments; see `hyperlabel.jury`."""
     frame = table
     if isinstance(table, str | Path):
-        frame = number_texts(Table.open(table, delimiter=delimiter, encoding=encoding).lazy(), [names.vote])
+        frame = Table.open(table, delimiter=delimiter, encoding=encoding).lazy()
+        frame = frame if names.vote is None else number_texts(frame, [names.vote])
     source = open_table(frame, lambda present: choose_columns(present, names.given))
     if not source.n_rows:
         raise VotesError("the table has no rows; expected at least one judgment")
     chosen = list(choose_columns(source.names, names.given))
     read = dict(zip(chosen, source.columns(chosen), strict=True))
     item, judge = (_check_identified(read[name]) for name in (names.item, names.judge))
-    known, stated, verdict, failed = _read_verdicts(read[names.vote], abstain, classes)
+    score = None
+    if names.vote is None:
+        known, verdict, failed, score = _read_scores(read[names.score or ""], abstain, classes)
+        stated = True
+    else:
+        known, stated, verdict, failed = _read_verdicts(read[names.vote], abstain, classes)
     places, items = _by_appearance(item)
     judge_places, judges = _by_appearance(judge)
     run, position, price, gold = (read.get(name or "") for name in (names.run, names.position, names.price, names.gold))
@@ -129,7 +140,35 @@ def read_judgments(
         price=None if price is None else _read_prices(price),
         gold=None if gold is None else _one_per_item(gold, places, items),
         item_name=names.item,
+        score=score,
     )
+
+
+def _read_scores(
+    column: Column, abstain: Sequence[Any] | None, classes: Sequence[Hashable] | None
+) -> tuple[Classes, Ints, NDArray[np.bool_], NDArray[np.float64]]:
+    """The classes, no verdicts yet, whether each row holds nothing, and its score, NaN for none."""
+    known = state_classes(None, classes) if classes is not None else None
+    if known is None:
+        raise ParameterError("score is given without classes; expected the classes, from low scores to high ones")
+    keys = frozenset() if abstain is None else abstain_keys(abstain)
+    scores, empty = [], []
+    for value in column.values:
+        empty.append(key_of(value) in keys or (isinstance(value, str) and Column.is_abstain(value)))
+        try:
+            number = np.nan if empty[-1] or isinstance(value, bool) else float(value)
+        except (TypeError, ValueError):
+            number = np.nan
+        scores.append(number if np.isfinite(number) else np.nan)
+    score = np.array([*scores, np.nan])[column.codes]
+    if np.isnan(score).all():
+        raise VotesError(f"column '{column.name}' holds no number; expected scores")
+    odd = np.flatnonzero(np.isnan(score) & ~np.array([*empty, True])[column.codes])
+    if len(odd):
+        value = column.values[column.codes[odd[0]]]
+        what = f"column '{column.name}': {len(odd):,} of {len(score):,} judgments are no numbers and abstain"
+        warn_of_votes([f"{what}: {value!r:.40}"])
+    return known, np.full(len(score), ABSTAIN), np.array([*empty, True])[column.codes], score
 
 
 def _read_verdicts(
@@ -234,6 +273,51 @@ def collect_votes(judgments: Judgments) -> tuple[Votes, NDArray[np.int64]]:
         n, m, judgments.classes, judgments.stated, judgments.judges, judgments.items, cells.reshape(n, m), origin=origin
     )
     return votes, np.bincount(pair[tied] % m, minlength=m)
+
+
+def collect_scores(judgments: Judgments) -> tuple[Votes, Judgments]:
+    """The votes of judges that give scores: the mean of a judge's scores of an item, cut into levels.
+
+    Returns:
+        The votes, and the judgments with the verdicts that their scores come nearest to.
+    """
+    assert judgments.score is not None
+    n, m = len(judgments.items), len(judgments.judges)
+    kept = np.flatnonzero(~np.isnan(judgments.score))
+    cell = judgments.item[kept] * m + judgments.judge[kept]
+    counts = np.bincount(cell, minlength=n * m)
+    means = np.bincount(cell, judgments.score[kept], n * m) / np.where(counts > 0, counts, np.nan)
+    _refuse_scored_twice(judgments, cell, kept, means)
+    votes = Votes.from_scores(means.reshape(n, m), classes=judgments.classes, lfs=judgments.judges)
+    outcomes = votes.outcomes
+    assert outcomes is not None  # scores are levels
+    votes = replace(votes, items=judgments.items, origin=Origin(judgments.item_name))
+    verdict = np.full(len(judgments.score), ABSTAIN)
+    for j, judge in enumerate(judgments.judges):
+        own, cuts = kept[judgments.judge[kept] == j], outcomes.cuts[judge]
+        verdict[own] = outcomes.main[outcomes.names.index(cuts.first) + cuts.levels_of(judgments.score[own])]
+    return votes, replace(judgments, verdict=verdict)
+
+
+def class_cells(votes: Votes) -> Ints:
+    """What each judge votes for, as class numbers: the class that an outcome leans to most, -1 for several. (n, m)."""
+    cells = votes.to_numpy()
+    if votes.outcomes is None:
+        return cells
+    return np.asarray(np.append(np.arange(votes.n_classes), [*votes.outcomes.main, -1])[cells])
+
+
+def _refuse_scored_twice(judgments: Judgments, cell: Ints, kept: Ints, means: NDArray[np.float64]) -> None:
+    """Scores of one judge on one item may differ only if a column tells them apart."""
+    if judgments.run is not None or judgments.position is not None or judgments.score is None:
+        return
+    wrong = np.flatnonzero(np.abs(means[cell] - judgments.score[kept]) > 1e-9)
+    if len(wrong):
+        item, judge = divmod(int(cell[wrong[0]]), len(judgments.judges))
+        raise VotesError(
+            f"judge {judgments.judges[judge]!r} gives item {judgments.items.tolist()[item]!r} several scores; expected "
+            "one judgment of each item, or the column that tells them apart: run or position"
+        )
 
 
 def _refuse_repeated(judgments: Judgments, counts: NDArray[np.int64], pair: NDArray[np.int64]) -> None:

@@ -16,7 +16,15 @@ from hyperlabel.lf.table import Table
 from hyperlabel.models import HyperLabelModel, LabelModel, label_model
 from hyperlabel.panel.agreement import Agreement, count_classes, measure_agreement
 from hyperlabel.panel.card import judge_card
-from hyperlabel.panel.judgments import Judgments, Names, collect_votes, read_costs, read_judgments
+from hyperlabel.panel.judgments import (
+    Judgments,
+    Names,
+    class_cells,
+    collect_scores,
+    collect_votes,
+    read_costs,
+    read_judgments,
+)
 from hyperlabel.panel.subset import judge_curve
 from hyperlabel.votes import Votes
 from hyperlabel.votes.written import to_pandas, to_polars
@@ -30,7 +38,8 @@ def jury(
     *,
     item: str,
     judge: str,
-    vote: str,
+    vote: str | None = None,
+    score: str | None = None,
     run: str | None = None,
     position: str | None = None,
     price: object = None,
@@ -53,6 +62,8 @@ def jury(
         item: Column of the item that is judged.
         judge: Column of the judge: a person, or a model with its prompt.
         vote: Column of the verdict. Where two answers are compared, the verdict names an answer, not its place.
+        score: Column of a score, in the place of a verdict; the higher, the more it speaks for the later classes. A
+            judge's scores of an item are averaged and cut into levels, see `Votes.from_scores`.
         run: Column that tells repeated judgments of an item by a judge apart.
         position: Column of the order in which a pair was shown.
         price: What a judgment costs: a column, a number, or a mapping from judge to number.
@@ -75,12 +86,18 @@ def jury(
     >>> verdicts.judges["judge"].tolist()
     ['gpt', 'claude', 'llama']
     """
+    if (vote is None) == (score is None):
+        raise ParameterError(f"vote is {vote!r} and score is {score!r}; expected the column of one of them")
     names = Names(
-        item, judge, vote, run, position, *(each if isinstance(each, str) else None for each in (price, gold))
+        item, judge, vote, score, run, position, *(each if isinstance(each, str) else None for each in (price, gold))
     )
     judgments = read_judgments(table, names, abstain=abstain, classes=classes, delimiter=delimiter, encoding=encoding)
     costs = read_costs(None if isinstance(price, str) else price, judgments)
-    votes, undecided = collect_votes(judgments)
+    if score is None:
+        votes, undecided = collect_votes(judgments)
+    else:
+        votes, judgments = collect_scores(judgments)
+        undecided = np.zeros(votes.n_lfs, np.int64)
     known = None
     given = judgments.gold if isinstance(gold, str) else gold
     if given is not None:
@@ -130,9 +147,14 @@ class Jury:
         return len(self.labels)
 
     @cached_property
+    def cells(self) -> NDArray[np.integer]:
+        """What each judge votes for, as class numbers; of scores the class that they come nearest to. (n, m)."""
+        return class_cells(self.votes)
+
+    @cached_property
     def contested(self) -> NDArray[np.bool_]:
         """Whether fewer than two thirds of an item's votes are for its label, or it has no label. (n,)."""
-        counts = count_classes(self.votes.to_numpy(), self.votes.n_classes)
+        counts = count_classes(self.cells, self.votes.n_classes)
         best = self.labels.best
         own = np.take_along_axis(counts, np.maximum(best, 0)[:, None], 1)[:, 0]
         return np.asarray((best < 0) | (own < CONTESTED * counts.sum(1) - 1e-9))
@@ -140,7 +162,7 @@ class Jury:
     @cached_property
     def dissenters(self) -> list[list[str]]:
         """The judges whose vote is not the label, for each item. n lists."""
-        cells, best = self.votes.to_numpy(), self.labels.best
+        cells, best = self.cells, self.labels.best
         against = (cells >= 0) & (cells != best[:, None]) & (best >= 0)[:, None]
         found: list[list[str]] = [[] for _ in best]
         for row, judge in zip(*np.nonzero(against), strict=True):
@@ -150,7 +172,7 @@ class Jury:
     @cached_property
     def agreement(self) -> Agreement:
         """Krippendorff's alpha, Fleiss' kappa, and Cohen's kappa of all pairs of judges."""
-        return measure_agreement(self.votes.to_numpy(), self.votes.n_classes)
+        return measure_agreement(self.cells, self.votes.n_classes)
 
     @cached_property
     def judges(self) -> Table:

@@ -294,7 +294,7 @@ def _contested_row(analysis: LFAnalysis, items: Items, pattern: int, item: int) 
     votes = range(int(patterns.starts[pattern]), int(patterns.starts[pattern + 1]))
     chips: list[object] = []
     for e in votes[:_CHIPS]:
-        lf, vote = analysis.lf_names[patterns.lf[e]], analysis.classes[patterns.vote[e]]
+        lf, vote = analysis.lf_names[patterns.lf[e]], patterns.vote_names[patterns.vote[e]]
         side = "for" if patterns.vote[e] == label else "against"
         chips += [tag("span", shorten(lf, _NAME), ": ", tag("b", shorten(str(vote), _NAME)), class_=f"chip {side}")]
     if len(votes) > _CHIPS:

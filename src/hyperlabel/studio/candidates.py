@@ -158,7 +158,7 @@ def ideas_of_selection(data: Data, index: WordIndex, selection: str) -> Iterator
     """Rules from what was selected in a text: all of it, its words and neighbors among them, and expressions."""
     text = " ".join(selection.split())
     words = _words(text)
-    yield from _idea_of_phrase(data, index, text)
+    yield from _idea_of_phrase(data, index, text.lower())  # keyword LFs take upper and lower case alike
     if len(words) > 1:
         yield from _ideas_of_words(data, index, words)
     for word in dict.fromkeys(words):

@@ -20,6 +20,7 @@ from hyperlabel.studio.data import Data, number_columns
 from hyperlabel.studio.folder import GoldLabel
 from hyperlabel.studio.standing import Standing
 from hyperlabel.tables import Table, check_target, write_table
+from hyperlabel.trust import certify
 
 _GOLD, _ROW = "__gold__", "__row__"
 
@@ -100,8 +101,39 @@ def write_report(data: Data, standing: Standing, truth: NDArray[np.int64], path:
     if (truth >= 0).any():
         analysis.truth = standing.patterns.count_labels(truth)
     page = render(analysis, Items(data.ids, data.texts), title=Path(data.table.name).name)
+    _write_text(page, path)
+
+
+def write_certificate(
+    standing: Standing, picked: NDArray[np.bool_], path: Path, error: float, confidence: float
+) -> str:
+    """Write which labels can be relied on, by the gold of items that were picked at random; returns the sentence.
+
+    Args:
+        standing: Votes and gold.
+        picked: (n,) whether an item has gold and was picked at random; the other gold teaches.
+        path: The text file.
+        error: The largest share of wrong labels among those accepted.
+        confidence: How sure this is to be.
+    """
+    if not standing.columns or not picked.any():
+        raise ProjectError(
+            "a certificate needs LFs, and gold of items that were picked at random; pick the next items by 'random' "
+            "and give them their class"
+        )
+    classes = np.array([*standing.classes, None], object)
+    gold, learn = (classes[np.where(part, standing.gold, -1)] for part in (picked, ~picked))
+    model = HyperLabelModel(classes=standing.classes, class_balance=standing.balance or None)
+    learns = (standing.gold[~picked] >= 0).any()
+    found = certify(model, standing.votes, gold, error, confidence, learn=learn if learns else None)
+    note = "It holds for rules that were written before these items were looked at, or without regard to them."
+    _write_text(f"{found}\n{note}\n", path)
+    return str(found)
+
+
+def _write_text(text: str, path: Path) -> None:
     try:
         with replacing(path) as part:
-            part.write_text(page, encoding="utf-8")
+            part.write_text(text, encoding="utf-8")
     except OSError as error:
         raise ProjectError(f"'{path}' cannot be written: {error.strerror}") from error

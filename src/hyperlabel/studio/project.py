@@ -22,17 +22,19 @@ from hyperlabel.lf.fingerprint import fingerprint_lf
 from hyperlabel.lf.items import Items
 from hyperlabel.lf.lazy import name_votes
 from hyperlabel.lf.run import Advance, Answer, run_all
+from hyperlabel.models import HyperLabelModel
 from hyperlabel.stated import read_balance
 from hyperlabel.studio.candidates import Candidate, ideas_of_item, ideas_of_selection, propose
 from hyperlabel.studio.data import Data, complete
 from hyperlabel.studio.figures import Moment, list_lfs, take_moment
 from hyperlabel.studio.find import By, Filter, find_rows, next_rows
-from hyperlabel.studio.finish import write_labels, write_report
+from hyperlabel.studio.finish import write_certificate, write_labels, write_report
 from hyperlabel.studio.folder import GOLD, SETTINGS, Folder, GoldLabel, Settings, read_gold, write_gold
 from hyperlabel.studio.source import HEADER, Source
 from hyperlabel.studio.source import NAME as LFS
 from hyperlabel.studio.standing import Effect, Standing, find_effect
 from hyperlabel.studio.words import WordIndex
+from hyperlabel.trust import AdviceList, advise
 
 Ints = NDArray[np.integer]
 Run = Callable[[LabelingFunction, Items, Advance], Answer]
@@ -413,7 +415,8 @@ class Project:
             ideas = list(ideas_of_selection(self.data, self.words, selection))
         else:
             ideas = list(ideas_of_item(self.data, self.words, row))
-        return propose(ideas, self.standing, vote, [*self.source.lfs, *self.data.frame.columns], most)
+        found = propose(ideas, self.standing, vote, [*self.source.lfs, *self.data.frame.columns], most)
+        return [each for each in found if each.score > 0 or selection.strip()]
 
     def _vote_of(self, row: int) -> Hashable:
         best = int(self.standing.best[row])
@@ -442,6 +445,15 @@ class Project:
         """One row per LF: lf, votes_for, votes, coverage, overlaps, conflicts, accuracies, what it changes."""
         return list_lfs(self.standing)
 
+    def advise(self) -> AdviceList:
+        """What to do next, most valuable first; items are rows. Nothing before there is an LF."""
+        if not self.standing.columns:
+            return AdviceList(())
+        known = np.flatnonzero(self.standing.gold >= 0)
+        gold = {int(row): self.classes[self.standing.gold[row]] for row in known}
+        model = HyperLabelModel(classes=self.classes, class_balance=self.standing.balance or None)
+        return advise(self.standing.votes, gold or None, model=model)
+
     # Leaving.
 
     def save_labels(self, path: str | Path) -> int:
@@ -457,6 +469,19 @@ class Project:
     def save_report(self, path: str | Path) -> None:
         """Write the report, one HTML page, about the rows that are explored."""
         write_report(self.data, self.standing, self.truth, Path(path))
+
+    def save_certificate(self, path: str | Path, *, error: float = 0.05, confidence: float = 0.9) -> str:
+        """Write which labels can be relied on, by the gold of items that were picked at random; returns the sentence.
+
+        Args:
+            path: A text file.
+            error: The largest share of wrong labels among those accepted.
+            confidence: How sure this is to be.
+        """
+        picked = np.zeros(self.data.n, bool)
+        drawn = (item for item, known in self.state.gold.items() if known.picked == "random")
+        picked[[self.data.row_of[item] for item in drawn if item in self.data.row_of]] = True
+        return write_certificate(self.standing, picked, Path(path), error, confidence)
 
 
 def _encode(answer: Answer, name: str, classes: Classes) -> Ints:

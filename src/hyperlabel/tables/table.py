@@ -140,7 +140,10 @@ def _scan_text(text: Text) -> Any:
         if not text.path.stat().st_size:
             return pl.LazyFrame()
         return pl.scan_ndjson(glob.escape(str(text.path)), infer_schema_length=None)
-    return pl.scan_csv(text.path, separator=text.format.separator, infer_schema=False, n_rows=text.rows, glob=False)
+    # Polars leaves the doubled quotes of a name as they are.
+    names = {"with_column_names": lambda _: list(text.names)} if any('"' in name for name in text.names) else {}
+    options: dict[str, Any] = {"separator": text.format.separator, "n_rows": text.rows, **names}
+    return pl.scan_csv(text.path, infer_schema=False, glob=False, **options)
 
 
 def _open_binary(source: Source) -> Table:

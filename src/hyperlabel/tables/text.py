@@ -36,11 +36,13 @@ class Text:
         path: A plain file in UTF-8.
         format: Its format, with the separator that it really has.
         rows: Number of rows of a csv that ends in blank lines, which are none; None for all.
+        names: The columns of a csv.
     """
 
     path: Path
     format: Format
     rows: int | None = None
+    names: tuple[str, ...] = ()
 
 
 def open_text(path: Path, format: Format, name: str, delimiter: str | None, encoding: str | None) -> Text:
@@ -68,8 +70,10 @@ def open_text(path: Path, format: Format, name: str, delimiter: str | None, enco
                 stacklevel=2,
             )
             path = _to_utf8(path, "latin-1")
-        rows = _check_lines(path, format.separator, look, name) if format.kind == "csv" else None
-    return Text(path, format, rows)
+        if format.kind != "csv":
+            return Text(path, format)
+        names, rows = _check_lines(path, format.separator, look, name)
+    return Text(path, format, rows, names)
 
 
 def _check_options(delimiter: str | None, encoding: str | None) -> None:
@@ -167,28 +171,28 @@ def _decodes(decoder: codecs.IncrementalDecoder, block: bytes) -> bool:
     return True
 
 
-def _check_lines(path: Path, separator: str, look: _Look, name: str) -> int | None:
+def _check_lines(path: Path, separator: str, look: _Look, name: str) -> tuple[tuple[str, ...], int | None]:
     """Refuse columns of one name, and lines with another number of fields than the header.
 
     Returns:
-        The number of rows before blank lines at the end, if there are such lines.
+        The names of the columns, and the number of rows before blank lines at the end, if there are such lines.
     """
     with path.open(newline="", encoding="utf-8") as file, _long_fields():
         lines = csv.reader(file, delimiter=separator, strict=True)
         header = next(lines, [])
         _check_header(header, name)
         if look.separators == 0 and look.quotes == 0:
-            return None
+            return tuple(header), None
         for row, fields in enumerate(lines):
             if max(1, len(fields)) != len(header):
                 where = lines.line_num
                 if not any([fields, *lines]):
-                    return row
+                    return tuple(header), row
                 raise VotesError(
                     f"'{printable(name)}' cannot be read: line {where} has {len(fields)} fields, the header has "
                     f"{len(header)}. Is it a whole csv file?"
                 )
-    return None
+    return tuple(header), None
 
 
 def _check_header(header: list[str], name: str) -> None:

@@ -4,5 +4,20 @@ from hyperlabel.trust.advice import Advice, AdviceList, Worth
 from hyperlabel.trust.advisor import advise
 from hyperlabel.trust.audit import AuditSample, audit_sample
 from hyperlabel.trust.certificate import Certificate, Part, certify
+from hyperlabel.trust.estimates import Estimate, Estimates, Interval, estimate
 
-__all__ = ["Advice", "AdviceList", "AuditSample", "Certificate", "Part", "Worth", "advise", "audit_sample", "certify"]
+__all__ = [
+    "Advice",
+    "AdviceList",
+    "AuditSample",
+    "Certificate",
+    "Estimate",
+    "Estimates",
+    "Interval",
+    "Part",
+    "Worth",
+    "advise",
+    "audit_sample",
+    "certify",
+    "estimate",
+]

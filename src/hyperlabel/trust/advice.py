@@ -24,7 +24,7 @@ class Worth(NamedTuple):
         return f"{self.gain:+.1f} points on {self.sets} public sets, a loss on {self.hurt:.0%} of them"
 
 
-# By `python -m experiments advice`; a test holds it equal to the record. Unvoted and uncovered: for a tenth of the items.
+# By `python -m experiments advice`, whose record a test compares. Unvoted and uncovered: for a tenth of the items.
 WORTH = {
     "unvoted": Worth(9.3, 0.00, 42),
     "uncovered": Worth(7.4, 0.12, 17),

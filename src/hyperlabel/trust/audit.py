@@ -11,7 +11,7 @@ from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.models import HyperLabelModel, LabelModel
 from hyperlabel.shown import html_table
-from hyperlabel.trust.strata import strata_of
+from hyperlabel.trust.strata import share_out, strata_of
 from hyperlabel.votes import to_votes
 
 _SHOWN_ROWS = 10
@@ -72,9 +72,8 @@ def audit_sample(
         votes: The votes.
         n: How many items.
         gold: What the model learns from, as for `LabelModel.fit`; these items are not drawn.
-        strata: In how many strata of confidence to draw. One draws every item with the same probability, which is
-            best for `estimate`. More draw more of the surest items, which can certify more of them with as many labels
-            where most labels are bad or missing.
+        strata: In how many strata of confidence to draw. One draws every item with the same probability, and is
+            best as a rule (docs/trust.md). More draw more of the surest items.
         model: The label model that strata are by, the hyper label model if not given; `certify` must have the same.
         seed: Another seed draws other items.
 
@@ -92,7 +91,7 @@ def audit_sample(
     stratum = np.zeros(read.n_items, np.int64) if strata == 1 else _find_strata(own, votes, gold, strata)
     rng = np.random.default_rng(seed)
     sizes = np.bincount(stratum[free])
-    takes = _share_out(n, sizes)
+    takes = share_out(n, sizes)
     drawn = [rng.permutation(np.flatnonzero(free & (stratum == h)))[:take] for h, take in enumerate(takes)]
     places = np.concatenate(drawn)
     if strata > 1:
@@ -107,17 +106,3 @@ def _find_strata(model: LabelModel, votes: object, gold: object, strata: int) ->
     if not model.is_fitted and gold is not None:
         model = copy.copy(model).fit(votes, gold)
     return strata_of(model.label(votes), strata)
-
-
-def _share_out(n: int, sizes: NDArray[np.integer]) -> NDArray[np.int64]:
-    """How many items each stratum gives: half as many per item as the stratum before. (h,) -> (h,)."""
-    takes = np.zeros(len(sizes), np.int64)
-    weights = sizes * 0.5 ** np.arange(len(sizes))
-    while takes.sum() < n:  # a stratum that is drawn whole gives the rest to the others
-        left = sizes - takes
-        wanted = (n - takes.sum()) * weights * (left > 0) / (weights * (left > 0)).sum()
-        more = np.minimum(np.floor(wanted).astype(np.int64), left)
-        if not more.any():
-            more[np.flatnonzero(left)[np.argmax(wanted[left > 0])]] = 1
-        takes += more
-    return takes

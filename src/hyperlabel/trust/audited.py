@@ -59,12 +59,17 @@ class Audited:
 
 
 def read_audited(
-    model: LabelModel, votes: object, gold: object, learn: object = None, strata: int = 1, metric: Metric = "accuracy"
+    model: LabelModel | Labels,
+    votes: object,
+    gold: object,
+    learn: object = None,
+    strata: int = 1,
+    metric: Metric = "accuracy",
 ) -> Audited:
     """Label items by a model that has not seen the gold.
 
     Args:
-        model: The label model. One that is not fitted reads these votes, as a copy.
+        model: The label model. One that is not fitted reads these votes, as a copy. Or labels, made without the gold.
         votes: The votes.
         gold: A random sample's true classes, as for `LabelModel.fit`.
         learn: What a model that is not fitted may learn from beside the votes: gold of other items, or a number
@@ -72,7 +77,10 @@ def read_audited(
         strata: How many strata of confidence the gold was sampled in.
         metric: What the labels are to be good at.
     """
-    if model.is_fitted:
+    if isinstance(model, Labels):
+        labels, known = model, _read_labels(model, votes, gold, learn)
+        learned = np.full(len(known), -1, np.int64)
+    elif model.is_fitted:
         if learn is not None:
             raise ParameterError(
                 f"learn is given, but this {type(model).__name__} is fitted; give one that is not, or leave learn out"
@@ -90,6 +98,18 @@ def read_audited(
     if strata == 1:
         _warn_of_choice(audited)
     return audited
+
+
+def _read_labels(labels: Labels, votes: object, gold: object, learn: object) -> NDArray[np.int64]:
+    """The gold of labels that were given. -> (n,)."""
+    if learn is not None:
+        raise ParameterError("learn is given, but labels learn nothing; give a label model, or leave learn out")
+    n = len(labels) if votes is None else to_votes(votes).n_items
+    if n != len(labels):
+        raise VotesError(
+            f"model is labels of {len(labels):,} items, but votes has {n:,} items; give those of the same items"
+        )
+    return _read_gold(labels, gold)
 
 
 def _read_gold(labels: Labels, gold: object, name: str = "gold") -> NDArray[np.int64]:

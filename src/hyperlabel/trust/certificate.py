@@ -180,7 +180,7 @@ class Certificate:
 
 
 def certify(
-    model: LabelModel,
+    model: LabelModel | Labels,
     votes: object,
     gold: object,
     error: float = 0.05,
@@ -199,8 +199,9 @@ def certify(
     `suggest` names teach, and must not certify.
 
     Args:
-        model: The label model. One that is not fitted reads these votes, as a copy.
-        votes: The votes.
+        model: The label model. One that is not fitted reads these votes, as a copy. Or labels that were made without
+            this gold, such as those of `fill_labels`.
+        votes: The votes; they may be None beside labels.
         gold: True classes of items that were drawn at random: (n,) classes, -1 for unknown, or a mapping from item to
             class.
         error: The largest share of wrong labels among those accepted.

@@ -239,7 +239,7 @@ def find_uncovered(at: Situation) -> Advice | None:
         "uncovered",
         len(empty),
         f"{len(empty):,} items ({share:.0%}) have no vote, and so no label: write an LF, or label them by text",
-        f"hl.apply_lfs([hl.keyword_lf(['...'], {at.votes.classes[0]!r})], texts)",
+        f"hl.fill_labels({at.make_call()}, votes, texts)",
         at.command("label", "--text text"),
         at.identify(empty),
         scale=share / _UNIT,

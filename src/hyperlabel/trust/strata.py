@@ -26,3 +26,17 @@ def strata_of(labels: Labels, strata: int) -> NDArray[np.int64]:
     stratum[labeled] = np.minimum(middle * strata / max(1, labeled.sum()), strata - 1).astype(np.int64)[level]
     stratum[~labeled] = strata
     return np.unique(stratum, return_inverse=True)[1]  # without those that no item is in
+
+
+def share_out(n: int, sizes: NDArray[np.integer]) -> NDArray[np.int64]:
+    """How many items each stratum gives: two, and half as many per item as the stratum before. (h,) -> (h,)."""
+    takes: NDArray[np.int64] = np.minimum(sizes, 2 if 2 * len(sizes) <= n else 0).astype(np.int64)
+    weights = sizes * 0.5 ** np.arange(len(sizes))
+    while takes.sum() < n:  # a stratum that is drawn whole gives the rest to the others
+        left = sizes - takes
+        wanted = (n - takes.sum()) * weights * (left > 0) / (weights * (left > 0)).sum()
+        more = np.minimum(np.floor(wanted).astype(np.int64), left)
+        if not more.any():
+            more[np.flatnonzero(left)[np.argmax(wanted[left > 0])]] = 1
+        takes += more
+    return takes

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from hyperlabel.classes import (
     Classes,
-    encode_column,
     find_classes,
     limit_numbers,
     smallest_type,
@@ -18,8 +17,11 @@ from hyperlabel.classes import (
 )
 from hyperlabel.columns import Key, VoteColumns, abstain_keys, choose_columns, find_identifiers, take_votes
 from hyperlabel.doubts import warn_of_classes
-from hyperlabel.errors import VotesError
+from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.frames import Column
+from hyperlabel.outcomes import Outcomes
+from hyperlabel.partial import encode_votes, set_aside, state_outcomes
+from hyperlabel.printable import show
 from hyperlabel.rows import Rows
 from hyperlabel.shown import show_some
 from hyperlabel.sources import GLANCE, Table, exact_array, open_table
@@ -37,6 +39,7 @@ class Wide:
         classes: The classes.
         stated: Whether they were stated.
         cells: (n, m) class numbers, -1 abstains.
+        outcomes: What votes may be beside one class; None where all are classes.
     """
 
     table: Table
@@ -44,6 +47,7 @@ class Wide:
     classes: Classes
     stated: bool
     cells: Ints
+    outcomes: Outcomes | None = None
 
 
 def encode_wide(
@@ -56,6 +60,8 @@ def encode_wide(
     classes: Sequence[Hashable] | None,
 ) -> Wide:
     """Find the LFs of a table and encode their votes; see `Votes.from_frame`."""
+    if item is not None and not isinstance(item, str):
+        raise ParameterError(f"item is {show(item)}; expected the name of a column")
     others = {*others, *([] if item is None else [item])}
 
     def wanted(names: list[str]) -> list[str]:
@@ -79,12 +85,13 @@ def encode_wide(
         stated=stated,
         glance=lambda names: [column.summary for column in table.columns(names, GLANCE)],
     )
-    columns = read.columns(taken.lfs)
+    columns, partial = set_aside(read.columns(taken.lfs), stated)
     known, is_stated = find_classes(columns, n_classes, classes)
-    cells = np.empty((table.n_rows, len(columns)), smallest_type(len(known)))
+    outcomes = state_outcomes(partial, known)
+    cells = np.empty((table.n_rows, len(columns)), smallest_type(len(known) + len(partial)))
     for j, column in enumerate(columns):
-        cells[:, j] = encode_column(column, known)
-    return Wide(table, taken, known, is_stated, cells)
+        cells[:, j] = encode_votes(column, known, outcomes)
+    return Wide(table, taken, known, is_stated, cells, outcomes)
 
 
 class _Reader:
@@ -113,6 +120,7 @@ class Long:
         stated: Whether they were stated.
         rows: The votes.
         warnings: What looks wrong but may be meant.
+        outcomes: What votes may be beside one class; None where all are classes.
     """
 
     items: NDArray[Any]
@@ -121,6 +129,7 @@ class Long:
     stated: bool
     rows: Rows
     warnings: tuple[str, ...]
+    outcomes: Outcomes | None = None
 
 
 def encode_long(
@@ -141,14 +150,16 @@ def encode_long(
     vote_column = replace(vote_column, abstain=abstain_keys(abstain, named))
     if classes is None:
         (vote_column,) = unify_numbers([vote_column])
+    (vote_column,), partial = set_aside([vote_column], named)
     known, stated = find_classes([vote_column], n_classes, classes)
-    numbers = encode_column(vote_column, known)
+    outcomes = state_outcomes(partial, known)
+    numbers = encode_votes(vote_column, known, outcomes)
     item_number, items = _by_appearance(item_column)
-    kept = _one_vote_a_pair(item_number, lf_column, numbers, items, known)
+    kept = _one_vote_a_pair(item_number, lf_column, numbers, items, (*known, *partial))
     rows = Rows.from_triples(item_number[kept], lf_column.codes[kept], numbers[kept], len(items))
     lf_names = _names(lf_column)
-    warnings = () if stated else tuple(warn_of_classes(_tallies(rows, lf_names, known)))
-    return Long(items, lf_names, known, stated, rows, warnings)
+    warnings = () if stated else tuple(warn_of_classes(_tallies(rows, lf_names, (*known, *partial))))
+    return Long(items, lf_names, known, stated, rows, warnings, outcomes)
 
 
 def _tallies(rows: Rows, names: tuple[str, ...], classes: Classes) -> dict[str, dict[Any, int]]:

@@ -10,8 +10,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import ABSTAIN, Classes, decode, smallest_type
+from hyperlabel.classes import ABSTAIN, Classes, decode, no_label, smallest_type
 from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.outcomes import Outcomes, same_outcomes
 from hyperlabel.rows import Rows
 from hyperlabel.shown import html_table, show_names, show_some
 from hyperlabel.sources import exact_array, is_default
@@ -39,6 +40,7 @@ class VoteFrame:
         cells: (n, m) class numbers, -1 abstains; None where votes are held as sparse rows only.
         named: Whether the names were given; LFs are matched by them then, and by their order otherwise.
         origin: What the items were called where they came from, and what was taken from the table.
+        outcomes: What votes may be beside one class; None where all are classes.
 
     Raises:
         VotesError: Parts do not fit each other.
@@ -54,11 +56,12 @@ class VoteFrame:
     _rows: Rows | None = None
     named: bool = True
     origin: Origin = UNKNOWN
+    outcomes: Outcomes | None = None
 
     def __post_init__(self) -> None:
         classes, names = check_names(self.classes, self.lf_names, self.n_lfs)
         vars(self).update(classes=classes, lf_names=names)
-        check_cells(self.shape, len(classes), self.cells, self._rows)
+        check_cells(self.shape, self.n_codes, self.cells, self._rows)
         if self.items is not None and len(self.items) != self.n_items:
             raise VotesError(
                 f"items has {len(self.items)} entries but votes has {self.n_items} items; expected one each"
@@ -83,6 +86,11 @@ class VoteFrame:
     def n_classes(self) -> int:
         """Number of classes."""
         return len(self.classes)
+
+    @property
+    def n_codes(self) -> int:
+        """Different votes that there may be: classes, and outcomes that are none."""
+        return self.n_classes + (0 if self.outcomes is None else len(self.outcomes))
 
     @cached_property
     def rows(self) -> Rows:
@@ -114,7 +122,7 @@ class VoteFrame:
     def __getitem__(self, key: Any) -> Any:
         """An LF's votes as (n,) classes by its name, fewer LFs by names, or fewer items by slice, mask or places."""
         if isinstance(key, str):
-            return decode(self._column(find_lfs(self.lf_names, [key])[0]), self.classes)
+            return self._decode(self._column(find_lfs(self.lf_names, [key])[0]))
         if isinstance(key, list | tuple) and key and all(isinstance(each, str) for each in key):
             return self._take_lfs(find_lfs(self.lf_names, key))
         return self._take_items(check_places(key, self.n_items))
@@ -145,7 +153,7 @@ class VoteFrame:
             raise VotesError(
                 f"votes has {self.n_items:,} items and {self.n_lfs:,} LFs, too many for a dense array; use votes.rows"
             )
-        cells = np.full(self.shape, ABSTAIN, smallest_type(self.n_classes))
+        cells = np.full(self.shape, ABSTAIN, smallest_type(self.n_codes))
         item, lf, vote = triples(self.rows)
         cells[item, lf] = vote
         return cells
@@ -170,11 +178,17 @@ class VoteFrame:
 
         Needs Polars (extra `cli`).
         """
-        frame = self.to_polars()
+        frame = self._numbered().to_polars() if self.outcomes is not None else self.to_polars()
         item = frame.columns[0] if self.items is not None else None
         lfs, classes = list(self.lf_names), list(self.classes)
         header = {"classes": classes, "lfs": lfs, "item": item, "named": self.named, "stated": self.stated}
+        if self.outcomes is not None:
+            header["outcomes"] = self.outcomes.to_header()
         write_votes(path, frame, header)
+
+    def _numbered(self) -> Self:
+        """The same votes as numbers: outcomes stand beside classes of any kind."""
+        return self._replace(classes=tuple(range(self.n_codes)), outcomes=None)
 
     def __eq__(self, other: object) -> bool:
         """Whether the votes, classes, LFs and identifiers are the same."""
@@ -185,6 +199,7 @@ class VoteFrame:
         ids = [None if votes.items is None else votes.items.tolist() for votes in (self, other)]
         one, two = self.rows, other.rows
         parts = ((one.starts, two.starts), (one.lf, two.lf), (one.vote, two.vote))
+        same = same and same_outcomes(self.outcomes, other.outcomes)
         return same and ids[0] == ids[1] and all(np.array_equal(a, b) for a, b in parts)
 
     __hash__ = None  # type: ignore[assignment]
@@ -206,6 +221,14 @@ class VoteFrame:
         return html_table(
             ["", *names, *more], zip(ids, *columns, *([""] * len(few) for _ in more), strict=True), repr(self)
         )
+
+    def _decode(self, numbers: Ints) -> NDArray[Any]:
+        """What the LF said: classes, and outcomes by their names. (n,) -> (n,)."""
+        if self.outcomes is None:
+            return decode(numbers, self.classes)
+        table = np.empty(self.n_codes + 1, object)
+        table[:] = [*self.classes, *self.outcomes.names, no_label(self.classes)]
+        return table[numbers]
 
     def _column(self, j: int) -> Ints:
         """The class numbers of an LF. -> (n,)."""

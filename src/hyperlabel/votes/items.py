@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hyperlabel.columns import VoteColumns, find_identifiers
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.frames import Column, is_series, library_of
+from hyperlabel.printable import show
 from hyperlabel.shown import show_some
 from hyperlabel.sources import exact_array, is_default
 
@@ -60,13 +61,16 @@ class Identity:
         """The place of an item."""
         if self.ids is None:
             if not isinstance(item, int | np.integer) or isinstance(item, bool) or not 0 <= item < self.n:
-                raise ParameterError(f"item is {item!r:.60}; expected an index from 0 to {self.n - 1}")
+                raise ParameterError(f"item is {show(item)}; expected an index from 0 to {self.n - 1}")
             return int(item)
-        place = self._places().get(_plain(item))
+        try:
+            place = self._places().get(_plain(item))
+        except TypeError:  # a list, say, which nothing is called by
+            place = None
         if place is None:
             some = show_some(self.ids[:5].tolist())
             raise ParameterError(
-                f"item is {item!r:.60}, which votes does not have; expected an identifier such as {some}"
+                f"item is {show(item)}, which votes does not have; expected an identifier such as {some}"
             )
         return place
 
@@ -127,7 +131,7 @@ class Identity:
         wrong = next((k for k in keys if not isinstance(k, int | np.integer) or not 0 <= k < self.n), None)
         if wrong is not None:
             raise VotesError(
-                f"{name} has the item {wrong!r:.60}, which votes does not have; expected an index from 0 to "
+                f"{name} has the item {show(wrong)}, which votes does not have; expected an index from 0 to "
                 f"{self.n - 1}"
             )
         return self._fill(keys, values, name, list(range(self.n)))
@@ -150,7 +154,7 @@ class Identity:
     def _tell_unknown(self, unknown: list[Any], n: int, name: str, ids: list[Any]) -> None:
         if not unknown:
             return
-        what = f"{len(unknown):,} of the {n:,} items of {name} are not in votes, for instance {unknown[0]!r:.60}"
+        what = f"{len(unknown):,} of the {n:,} items of {name} are not in votes, for instance {show(unknown[0])}"
         if len(unknown) == n and not isinstance(unknown[0], type(ids[0])) and not isinstance(ids[0], type(unknown[0])):
             raise VotesError(f"{what}; expected identifiers such as {show_some(ids[:5])}")
         warn_of_votes([f"{what}; they are left out"])

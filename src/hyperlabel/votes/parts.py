@@ -6,9 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.arrays import as_list
 from hyperlabel.classes import ABSTAIN, Classes, state_classes
 from hyperlabel.doubts import warn_of_classes
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
+from hyperlabel.outcomes import Outcomes
+from hyperlabel.printable import show
 from hyperlabel.rows import Rows
 from hyperlabel.shown import show_some
 from hyperlabel.votes.items import Identity
@@ -73,12 +76,12 @@ def check_places(key: Any, n: int) -> slice | NDArray[np.intp]:
     wrong = places.ndim != 1 or places.dtype.kind not in "iub" or not places.size
     if wrong or (places.dtype.kind == "b" and len(places) != n):
         raise ParameterError(
-            f"votes[{key!r:.60}] is not understood; expected an LF's name, a list of names, a slice, a mask of {n} or "
+            f"votes[{show(key)}] is not understood; expected an LF's name, a list of names, a slice, a mask of {n} or "
             "a list of places"
         )
     places = np.flatnonzero(places) if places.dtype.kind == "b" else places.astype(np.intp)
     if not len(places) or places.min() < -n or places.max() >= n:
-        raise ParameterError(f"votes[{key!r:.60}] has no items, or places beyond the {n} items; expected some of them")
+        raise ParameterError(f"votes[{show(key)}] has no items, or places beyond the {n} items; expected some of them")
     return places
 
 
@@ -97,6 +100,34 @@ def join_names(one: tuple[str, ...], more: tuple[str, ...], *, renumber: bool) -
     if twice:
         raise VotesError(f"both votes have the LF {twice[0]!r}; drop it from one of them, or rename it")
     return one + names
+
+
+def join_outcomes(
+    one: Any, more: Any, table: NDArray[np.int64], k: int
+) -> tuple[Outcomes | None, NDArray[np.int64] | None, NDArray[np.int64]]:
+    """The outcomes of two votes, and the numbers that their votes have among these and k classes.
+
+    Args:
+        one: Votes.
+        more: Other votes.
+        table: The number of each class of the other votes, -1 for one that is not there.
+        k: Number of classes of both.
+
+    Returns:
+        The outcomes, the numbers of the first votes (None if they stay), those of the others.
+    """
+    if one.outcomes is None and more.outcomes is None:
+        return None, None, table
+    other = None if more.outcomes is None else more.outcomes.with_classes(table, k)
+    if one.outcomes is None:
+        assert other is not None
+        return other, None, np.append(table, np.arange(len(other)) + k)
+    first = one.outcomes.with_classes(np.arange(one.n_classes), k)
+    own = np.append(np.arange(one.n_classes), np.arange(len(first)) + k)
+    if other is None:
+        return first, own, table
+    merged, place = first.merge(other)
+    return merged, own, np.append(table, place + k)
 
 
 def match_rows(one: Identity, more: Identity, rows: Rows) -> Rows:
@@ -143,9 +174,8 @@ def default_names(lfs: Sequence[str] | None, m: int) -> tuple[str, ...]:
     """The names of m LFs, `lf0`, `lf1` and so on if none are given."""
     if lfs is None:
         return tuple(f"lf{j}" for j in range(m))
-    names = () if isinstance(lfs, str) else tuple(map(str, lfs))
+    expected = f"a list with one name, each different, for each of the {m} columns of votes"
+    names = tuple(each if isinstance(each, str) else show(each) for each in as_list(lfs, "lfs", expected))
     if len(names) != m or len(set(names)) != m:
-        raise ParameterError(
-            f"lfs is {lfs!r:.80}; expected a list with one name, each different, for each of the {m} columns of votes"
-        )
+        raise ParameterError(f"lfs is {show(lfs, 80)}; expected {expected}")
     return names

@@ -5,14 +5,14 @@ for n items and m LFs, dense or sparse, with the names of classes, LFs and items
 trusts what it gets.
 """
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.arrays import check_array, check_sparse, place
+from hyperlabel.arrays import as_list, check_array, check_sparse, place
 from hyperlabel.classes import (
     ABSTAIN,
     Classes,
@@ -26,21 +26,25 @@ from hyperlabel.classes import (
 )
 from hyperlabel.columns import may_be_votes
 from hyperlabel.doubts import FEW_ROWS
-from hyperlabel.errors import VotesError, warn_of_votes
+from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
+from hyperlabel.outcomes import Outcomes
+from hyperlabel.printable import show
 from hyperlabel.rows import Rows
 from hyperlabel.sources import holds_columns
 from hyperlabel.votes.encode import encode_long, encode_wide, number_classes
 from hyperlabel.votes.frame import VoteFrame
-from hyperlabel.votes.items import Origin, identify
+from hyperlabel.votes.items import UNKNOWN, Origin, identify
 from hyperlabel.votes.parts import (
     default_names,
     describe_gold,
     join_names,
+    join_outcomes,
     match_lfs,
     match_rows,
     triples,
     warn_of_missing_zero,
 )
+from hyperlabel.votes.scores import check_scale, check_scores, cut_scores, match_cuts, open_scores
 
 __all__ = ["ABSTAIN", "Rows", "Votes", "check_no_other_lf", "match_lfs", "to_votes"]
 
@@ -148,9 +152,8 @@ class Votes(VoteFrame):
         """As `from_frame`, but silently: what is to be said is in `origin.columns.warnings`."""
         wide = encode_wide(frame, lfs, item, others, abstain, n_classes, classes)
         ids, origin = identify(wide.table, item, wide.columns)
-        return cls._trust(
-            wide.classes, wide.stated, wide.columns.lfs, len(wide.cells), items=ids, cells=wide.cells, origin=origin
-        )
+        parts = {"items": ids, "cells": wide.cells, "origin": origin, "outcomes": wide.outcomes}
+        return cls._trust(wide.classes, wide.stated, wide.columns.lfs, len(wide.cells), **parts)
 
     @classmethod
     def from_long(
@@ -196,6 +199,62 @@ class Votes(VoteFrame):
             items=long.items,
             _rows=long.rows,
             origin=Origin(item),
+            outcomes=long.outcomes,
+        )
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: Any,
+        *,
+        classes: Sequence[Hashable],
+        lfs: Sequence[str] | None = None,
+        item: str | None = None,
+        levels: int | Sequence[float] | None = None,
+        scale: tuple[float, float] | None = None,
+        direction: str | Mapping[str, str] | None = None,
+        like: "Votes | Outcomes | None" = None,
+    ) -> Self:
+        """Votes from scores: numbers that speak the more for later classes the higher they are.
+
+        The scores of each LF are cut into levels, see `hyperlabel.votes.scores`. A cell without a number abstains.
+
+        Args:
+            scores: (n, m) floats, NaN for none; or a frame with one column per LF.
+            classes: Two classes; or more, in their order from low scores to high ones: neighbors share a level.
+            lfs: The columns of a frame that hold scores, as names or patterns; else all numeric ones that are not
+                named as identifiers, gold and the like. For an array, the names of the LFs.
+            item: Column of the identifiers.
+            levels: How many levels, or the bounds between them, the same for all LFs. If not given, up to 12 different
+                scores are levels themselves; otherwise there are from 4 to 10, with 50 scores or more each.
+            scale: The least and the largest score that there may be; found if all lie from 0 to 1.
+            direction: `up` or `down`, for all LFs or by LF; estimated if not given, most LFs point up.
+            like: Votes of scores that were cut before: the same levels and classes.
+
+        >>> votes = Votes.from_scores(np.array([[0.1, 0.3], [0.9, np.nan], [0.8, 0.6]]), classes=["bad", "good"])
+        >>> votes["lf1"].tolist()
+        ['level 2 of 5', None, 'level 3 of 5']
+        """
+        known = state_classes(None, classes)
+        assert known is not None  # classes are given
+        if len(known) < 2:
+            raise ParameterError(f"classes is {list(known)}; expected two classes or more, in the order of scores")
+        origin, ids = UNKNOWN, None
+        if isinstance(scores, np.ndarray):
+            values, names = check_scores(scores), default_names(lfs, np.shape(scores)[-1])
+        else:
+            ids, origin, names, values = open_scores(scores, lfs, item)
+        if like is not None:
+            outcomes = match_cuts(like.outcomes if isinstance(like, Votes) else like, names, len(known))
+        else:
+            outcomes = cut_scores(values, names, len(known), levels, check_scale(scale, values), direction)
+        cells = np.empty(values.shape, smallest_type(len(known) + len(outcomes)))
+        for j, cuts in enumerate(outcomes.cuts[name] for name in names):
+            level = cuts.levels_of(values[:, j])
+            cells[:, j] = np.where(level < 0, ABSTAIN, level + len(known) + outcomes.names.index(cuts.first))
+        named = lfs is not None or not isinstance(scores, np.ndarray)
+        return cls._trust(
+            known, True, names, len(cells), items=ids, cells=cells, origin=origin, outcomes=outcomes, named=named
         )
 
     @classmethod
@@ -227,10 +286,33 @@ class Votes(VoteFrame):
     @classmethod
     def from_saved(cls, frame: object, header: dict[str, Any]) -> Self:
         """Votes from the frame and the header of a file that `save` wrote."""
-        votes = cls.read_frame(frame, lfs=header["lfs"], item=header["item"], abstain=(), classes=header["classes"])
+        outcomes = Outcomes.from_header(header.get("outcomes"), len(header["classes"]))
+        classes = header["classes"] if outcomes is None else range(len(outcomes) + outcomes.n_classes)
+        votes = cls.read_frame(frame, lfs=header["lfs"], item=header["item"], abstain=(), classes=list(classes))
         if header["item"] is None:
             votes = votes._replace(items=None)
-        return votes._replace(named=header["named"], stated=header["stated"])
+        held = tuple(header["classes"])
+        return votes._replace(named=header["named"], stated=header["stated"], classes=held, outcomes=outcomes)
+
+    @classmethod
+    def read_like(
+        cls, frame: Any, names: Sequence[str], classes: Sequence[Hashable], outcomes: Outcomes, item: str | None = None
+    ) -> "Votes":
+        """Votes of LFs by name, of which some give scores that were cut before.
+
+        Args:
+            frame: A frame with a column for each LF.
+            names: The LFs.
+            classes: The classes.
+            outcomes: Where scores are cut.
+            item: Column of the identifiers.
+        """
+        scored = [name for name in names if name in outcomes.cuts]
+        voting = [name for name in names if name not in outcomes.cuts]
+        votes: Votes = cls.from_scores(frame, classes=classes, lfs=scored, item=item, like=outcomes)
+        if voting:
+            votes = votes.join(cls.from_frame(frame, lfs=voting, item=item, classes=classes))
+        return votes.with_lfs(names)
 
     # Matching.
 
@@ -254,16 +336,18 @@ class Votes(VoteFrame):
         classes = self.classes + new
         number = {c: i for i, c in enumerate(classes)}
         table = np.array([number.get(c, ABSTAIN) for c in more.classes], np.int64)
+        outcomes, own, table = join_outcomes(self, more, table, len(classes))
         item, lf, vote = triples(self.rows)
         item2, lf2, vote2 = triples(match_rows(self.identity, more.identity, more.rows))
         rows = Rows.from_triples(
             np.concatenate([item, item2]),
             np.concatenate([lf, lf2 + self.n_lfs]),
-            np.concatenate([vote, table[vote2]]),
+            np.concatenate([vote if own is None else own[vote], table[vote2]]),
             self.n_items,
         )
         named = self.named or more.named
         joined = self._replace(classes=classes, lf_names=names, n_lfs=len(names), cells=None, _rows=rows, named=named)
+        joined = joined._replace(outcomes=outcomes)
         return joined._dense() if self.cells is not None else joined
 
     def with_classes(self, classes: Sequence[Hashable]) -> Self:
@@ -275,15 +359,20 @@ class Votes(VoteFrame):
         """
         stated = state_classes(None, classes)
         assert stated is not None  # classes are given
-        if stated[: self.n_classes] == self.classes:
+        if stated[: self.n_classes] == self.classes and (self.outcomes is None or len(stated) == self.n_classes):
             return self._replace(classes=stated, stated=True)
         number = {c: i for i, c in enumerate(stated)}
         self._check_unused([i for i, c in enumerate(self.classes) if c not in number], stated)
-        table = np.array([number.get(c, ABSTAIN) for c in self.classes] + [ABSTAIN], smallest_type(len(stated)))
+        numbers, outcomes = [number.get(c, ABSTAIN) for c in self.classes], self.outcomes
+        if outcomes is not None:
+            outcomes = outcomes.with_classes(np.array(numbers), len(stated))
+            numbers += range(len(stated), len(stated) + len(outcomes))
+        table = np.array([*numbers, ABSTAIN], smallest_type(max(numbers) + 1))
         if self.cells is not None:
-            return self._replace(classes=stated, stated=True, cells=table[self.cells], _rows=None)
-        rows = Rows(self.rows.starts, self.rows.lf, table[self.rows.vote].astype(np.int64))
-        return self._replace(classes=stated, stated=True, _rows=rows)
+            moved = self._replace(cells=table[self.cells], _rows=None)
+        else:
+            moved = self._replace(_rows=Rows(self.rows.starts, self.rows.lf, table[self.rows.vote].astype(np.int64)))
+        return moved._replace(classes=stated, stated=True, outcomes=outcomes)
 
     def _check_unused(self, unknown: list[int], classes: Classes) -> None:
         """Check that nobody votes for some classes, since they are not among the stated ones."""
@@ -305,7 +394,9 @@ class Votes(VoteFrame):
         >>> Votes.from_array([[0, 1]], lfs=["a", "b"]).with_lfs(["b", "a"]).cells.tolist()
         [[1, 0]]
         """
-        wanted = tuple(names)
+        wanted = tuple(as_list(names, "names", "a list of LFs"))
+        if not all(isinstance(name, str) for name in wanted):
+            raise ParameterError(f"names is {show(names)}; expected the names of LFs, texts")
         return self if self.lf_names == wanted else self._take_lfs(match_lfs(self.lf_names, wanted))
 
     def with_labels(self, labels: object, name: str) -> tuple[Self, NDArray[np.int64]]:
@@ -325,7 +416,7 @@ class Votes(VoteFrame):
         """
         column = self.identity.match(labels, name)
         extra = () if self.stated else missing_classes(column, self.classes)
-        votes = self._replace(classes=self.classes + extra) if extra else self
+        votes = self.with_classes(self.classes + extra)._replace(stated=self.stated) if extra else self
         numbers = encode_column(column, votes.classes).astype(np.int64)
         if extra and name == "gold":
             counts = {c: int((numbers == self.n_classes + i).sum()) for i, c in enumerate(extra)}

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from hyperlabel.errors import VotesError, require
-from hyperlabel.files import replacing
+from hyperlabel.tables.write import write_whole
 from hyperlabel.votes.items import Identity
 
 HEADER = "hyperlabel.votes"
@@ -67,8 +67,11 @@ def free_name(name: str, taken: Mapping[str, Any]) -> str:
 
 def write_votes(path: str | Path, frame: Any, header: Mapping[str, Any]) -> None:
     """Write a Polars frame of votes with its header to a parquet file."""
-    with replacing(Path(path)) as part:
-        frame.write_parquet(part, metadata={HEADER: json.dumps(header)})
+    import polars as pl
+
+    failures = pl.exceptions.PolarsError, pl.exceptions.PanicException
+    text = json.dumps(header)
+    write_whole(Path(path), lambda part: frame.write_parquet(part, metadata={HEADER: text}), failures, "path")
 
 
 def read_header(path: str | Path) -> dict[str, Any] | None:

@@ -23,16 +23,16 @@ class VoteSums:
 
     Attributes:
         n_lfs: Number of LFs, m.
-        n_classes: Number of classes, k.
+        n_codes: Different votes that there may be: k classes, or more.
         counts: (p,) how often each pattern occurs, as floats.
     """
 
     def __init__(self, patterns: Patterns) -> None:
-        self.n_lfs, self.n_classes = patterns.n_lfs, patterns.n_classes
+        self.n_lfs, self.n_codes = patterns.n_lfs, patterns.n_codes
         self.counts: Float64 = patterns.counts.astype(np.float64)
         self._row = patterns.row
-        self._code = patterns.lf * patterns.n_classes + patterns.vote
-        shape = patterns.n_patterns, patterns.n_lfs * patterns.n_classes
+        self._code = patterns.lf * patterns.n_codes + patterns.vote
+        shape = patterns.n_patterns, patterns.n_lfs * patterns.n_codes
         self._is_dense = shape[0] * shape[1] <= DENSE
         if self._is_dense:
             self._casts = np.zeros(shape)
@@ -41,7 +41,7 @@ class VoteSums:
 
     def add_evidence(self, table: Float64) -> Float64:
         """Sum over each pattern's votes of `table[lf, vote]`, which is finite. (m, k, c) -> (p, c)."""
-        flat = table.reshape(self.n_lfs * self.n_classes, table.shape[2])
+        flat = table.reshape(self.n_lfs * self.n_codes, table.shape[2])
         if self._is_dense:
             return self._casts @ flat
         summed = np.empty((len(self.counts), flat.shape[1]))
@@ -51,11 +51,11 @@ class VoteSums:
 
     def count_votes(self, posterior: Float64) -> Float64:
         """Sums of class probabilities over the items of each vote of each LF. (p, c) -> (m, k, c)."""
-        shape = self.n_lfs, self.n_classes, posterior.shape[1]
+        shape = self.n_lfs, self.n_codes, posterior.shape[1]
         if self._is_dense:
             return (self._is_cast @ posterior).reshape(shape)
         weighted: Float64 = posterior * self.counts[:, None]
-        counted = np.empty((self.n_lfs * self.n_classes, posterior.shape[1]))
+        counted = np.empty((self.n_lfs * self.n_codes, posterior.shape[1]))
         for c in range(posterior.shape[1]):
             counted[:, c] = np.bincount(self._code, weights=weighted[self._row, c], minlength=len(counted))
         return counted.reshape(shape)

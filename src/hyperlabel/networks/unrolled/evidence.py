@@ -60,6 +60,11 @@ def reading_type(k: int) -> type[np.floating]:
     return np.float32 if k > MANY_CLASSES else np.float64
 
 
+def own_classes(m: int, k: int) -> Floats:
+    """What each node speaks for where all votes are classes. (m * k, k)."""
+    return np.eye(k, dtype=reading_type(k)).take(np.arange(m * k) % k, axis=0)
+
+
 def first_sums(votes: VoteTable, m: int, k: int) -> Sums:
     """The first beliefs of the items on which each node votes, added up, and those of all items. (m * k, k), (k,)."""
     few_votes = k > max(MANY_CLASSES, MANY_PAIRS * len(votes.sizes))
@@ -69,16 +74,20 @@ def first_sums(votes: VoteTable, m: int, k: int) -> Sums:
         class_counts += START * votes.layout.sum_by_node(factors[:, None])
         shares = np.bincount(votes.layout.node % k, factors.repeat(votes.size), k)
         return class_counts, shares + START * factors.sum()
-    items = first_beliefs(votes, m, k)
+    return sum_beliefs(votes, first_beliefs(votes, own_classes(m, k)))
+
+
+def sum_beliefs(votes: VoteTable, items: Floats) -> Sums:
+    """Beliefs in the rows on which each node votes, added up over items, and those of all items. (m * k, k), (k,)."""
     if votes.is_repeated:
         scale_rows(items, votes.counts)
     return votes.layout.sum_by_node(items), items.sum(0, dtype=np.float64)
 
 
-def first_beliefs(votes: VoteTable, m: int, k: int) -> Floats:
-    """Smoothed shares of the votes. (r, k)."""
-    beliefs = np.empty((len(votes.size), k), reading_type(k))
-    own_class = np.eye(k, dtype=beliefs.dtype).take(np.arange(m * k) % k, axis=0)  # (m * k, k)
+def first_beliefs(votes: VoteTable, own_class: Floats) -> Floats:
+    """Smoothed shares of the votes, from (m * k, k) what each node speaks for. (r, k)."""
+    k = own_class.shape[1]
+    beliefs = np.empty((len(votes.size), k), own_class.dtype)
     factors = 1 / (votes.size + START * k)
     for block, shares in votes.layout.sum_by_row(own_class):
         shares += START

@@ -6,19 +6,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.kernels import Float64, Floats, find_first, scale_rows
+from hyperlabel.kernels import Float64, Floats, find_first
 from hyperlabel.networks.base import Gold, Sums, add_sums
 from hyperlabel.networks.unrolled.backend import NumpyBackend, NumpyLinear
 from hyperlabel.networks.unrolled.calibrate import SHARE_ROUNDS, Shares, match_gold
 from hyperlabel.networks.unrolled.design import find_log_effect, find_residuals
-from hyperlabel.networks.unrolled.evidence import Evidence, first_beliefs, first_sums, reading_type
+from hyperlabel.networks.unrolled.evidence import (
+    Evidence,
+    first_beliefs,
+    first_sums,
+    own_classes,
+    reading_type,
+    sum_beliefs,
+)
+from hyperlabel.networks.unrolled.leaning import Fold
 from hyperlabel.networks.unrolled.nodes import Nodes, describe_nodes
 from hyperlabel.networks.unrolled.state import UnrolledState, complete
 from hyperlabel.networks.unrolled.steps import advance
 from hyperlabel.networks.unrolled.votes import VoteTable
+from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns
 from hyperlabel.weights import Weights
 
+MORE_STEPS = 2  # for levels of scores, whose worth is found in more rounds than that of classes
 MOST_NUMBERS = 1 << 26  # patterns times LFs, or times classes, that are read at once
 
 
@@ -35,6 +45,7 @@ class Reading:
         nodes: What is known of the nodes that occur; None where there is nothing to learn, or nothing to tell apart.
         evidence: What the last pass gave.
         residuals: (m * k, k) of that evidence, before the last step alone, which asks for the design effect.
+        fold: How outcomes that are not one class are taken for class votes; None where there are none.
     """
 
     n_lfs: int
@@ -45,11 +56,13 @@ class Reading:
     nodes: Nodes | None = None
     evidence: Evidence | None = None
     residuals: Float64 | None = None
+    fold: Fold | None = None
 
     def beliefs(self, votes: VoteTable) -> Floats:
         """What the last pass makes believe of rows; before any, smoothed shares of their votes. (r, k)."""
         if self.evidence is None:
-            return first_beliefs(votes, self.n_lfs, self.n_classes)
+            own = own_classes(self.n_lfs, self.n_classes) if self.fold is None else self.fold.nodes
+            return first_beliefs(votes, own)
         return self.evidence.beliefs(votes, reading_type(self.n_classes))
 
 
@@ -65,6 +78,7 @@ class UnrolledNetwork:
         weights: The learned weights.
         class_balance: (k,) known share of each class among the items with votes.
         lf_accuracies: (m,) known share of each LF's votes that are right, NaN where it is not known.
+        outcomes: What votes may be beside one class; None where all are classes.
 
     >>> from hyperlabel.networks.base import read
     >>> from hyperlabel.votes import Votes
@@ -79,6 +93,7 @@ class UnrolledNetwork:
     weights: Weights
     class_balance: Float64 | None = None
     lf_accuracies: Float64 | None = None
+    outcomes: Outcomes | None = None
 
     @property
     def n_passes(self) -> int:
@@ -89,11 +104,20 @@ class UnrolledNetwork:
     @property
     def n_steps(self) -> int:
         """Steps of the network."""
-        return int(self.weights.header["steps"])
+        return len(self.schedule)
+
+    @property
+    def schedule(self) -> tuple[int, ...]:
+        """Which of the learned steps each step is: with levels of scores, which are many, the last but one again."""
+        learned = int(self.weights.header["steps"])
+        has_levels = self.outcomes is not None and (self.outcomes.ladder >= 0).any()
+        again = MORE_STEPS if has_levels and learned > 1 else 0
+        return (*range(learned - 1), *([learned - 2] * again), learned - 1)
 
     def start(self, n_lfs: int, n_classes: int, gold: Gold | None) -> Reading:
         """The state before the first pass; gold on rows without votes has nothing to teach."""
-        return Reading(n_lfs, n_classes, None if gold is None else _with_votes(gold))
+        fold = None if self.outcomes is None else Fold(self.outcomes, n_lfs)
+        return Reading(n_lfs, n_classes, None if gold is None else _with_votes(gold), fold=fold)
 
     def sums(self, patterns: Patterns, state: Reading) -> Sums:
         """What the next pass needs of a chunk."""
@@ -146,35 +170,37 @@ class UnrolledNetwork:
 
     def from_arrays(self, arrays: dict[str, NDArray[Any]]) -> UnrolledState:
         """The inverse of `to_arrays`."""
-        return UnrolledState.from_arrays(arrays)
+        return UnrolledState.from_arrays(arrays, self.outcomes)
 
     def _sums(self, votes: VoteTable, state: Reading) -> Sums:
         if state.evidence is not None and state.passes >= self.n_steps:
             return Shares(self.class_balance, self.lf_accuracies).sums(state.evidence, votes)
-        if state.evidence is None:
+        if state.evidence is None and state.fold is None:
             return first_sums(votes, state.n_lfs, state.n_classes)
         items = state.beliefs(votes)
-        if votes.is_repeated:
-            scale_rows(items, votes.counts)
-        sums = votes.layout.sum_by_node(items), items.sum(0, dtype=np.float64)
-        return sums if state.residuals is None else (*sums, _moments(state.residuals, votes, items))
+        sums = sum_beliefs(votes, items)
+        return sums if state.residuals is None else (*sums, _moments(state, votes, items))
 
     def _step(self, state: Reading, *sums: Float64) -> Reading:
         """The state after the next step, from sums in which gold items count as believed."""
-        class_counts, class_totals = sums[:2]
-        votes, nodes, k = state.votes, state.nodes, state.n_classes
+        votes, nodes, k, fold = state.votes, state.nodes, state.n_classes, state.fold
+        by_code, class_totals = sums[:2]
+        class_counts = by_code if fold is None else fold.to_classes(by_code)
         if votes is None:  # the beliefs in an item add up to one
             votes, items = np.rint(class_counts.sum(1)), np.rint(class_totals.sum(keepdims=True))
             nodes = _find_nodes(state, votes, items)
         if nodes is None:
             nothing = Evidence(class_counts * 0, np.zeros(k), 1.0, 0.0, 1.0, np.ones(k))
-            return replace(state, passes=state.passes + 1, votes=votes, evidence=nothing)
+            evidence = nothing if fold is None else fold.to_codes(nothing, votes, by_code)
+            return replace(state, passes=state.passes + 1, votes=votes, evidence=evidence)
         if state.gold is not None:
             sums = add_sums(sums, _missed_gold(state, state.gold))
-            class_counts, class_totals = sums[:2]
+            by_code, class_totals = sums[:2]
+            class_counts = by_code if fold is None else fold.to_classes(by_code)
         number = nodes.by_lf.index * k + nodes.vote
         scaled, totals = nodes.scale * class_counts[number], nodes.scale * class_totals[None]
-        linear, last = NumpyLinear(self.weights, state.passes), state.passes == self.n_steps - 1
+        linear = NumpyLinear(self.weights, self.schedule[state.passes])
+        last = state.passes == self.n_steps - 1
         design = np.zeros(1)
         if state.residuals is not None:
             design = find_log_effect(nodes, state.residuals[number], scaled, totals, nodes.scale * sums[2][None])
@@ -183,6 +209,8 @@ class UnrolledNetwork:
         table[number] = step.evidence
         numbers = step.scale.item(), step.power.item(), step.gold_weight.item()
         evidence = Evidence(table, step.bias[0], *numbers, np.ones(k))
+        if fold is not None:
+            evidence = fold.to_codes(evidence, votes, by_code)
         residuals = None
         if state.passes == self.n_steps - 2 and nodes.spread.any():  # votes of one-sided LFs have none
             residuals = np.zeros(class_counts.shape)
@@ -191,10 +219,12 @@ class UnrolledNetwork:
         return replace(state, passes=passes, votes=votes, nodes=nodes, evidence=evidence, residuals=residuals)
 
 
-def _moments(residuals: Float64, votes: VoteTable, items: Floats) -> Float64:
+def _moments(state: Reading, votes: VoteTable, items: Floats) -> Float64:
     """Sum and sum of squares, over the items of each class, of what the residuals on an item add up to. (2, k)."""
-    moments, table = np.zeros((2, items.shape[1])), residuals.astype(items.dtype, copy=False)
-    for block, sums in votes.layout.sum_by_row(table):
+    assert state.residuals is not None  # the last step is next
+    residuals = state.residuals if state.fold is None else state.fold.from_classes(state.residuals)
+    moments = np.zeros((2, state.n_classes))
+    for block, sums in votes.layout.sum_by_row(residuals.astype(items.dtype, copy=False)):
         weighted = items[block] * sums
         moments[0] += weighted.sum(0, dtype=np.float64)
         moments[1] += np.einsum("rk,rk->k", weighted, sums)
@@ -206,7 +236,7 @@ def _missed_gold(state: Reading, gold: Gold) -> Sums:
     votes = VoteTable.from_patterns(gold.patterns)
     missed = gold.counts - gold.counts.sum(1, keepdims=True) * state.beliefs(votes)
     sums = votes.layout.sum_by_node(missed), missed.sum(0)
-    return sums if state.residuals is None else (*sums, _moments(state.residuals, votes, missed))
+    return sums if state.residuals is None else (*sums, _moments(state, votes, missed))
 
 
 def _with_votes(gold: Gold) -> Gold | None:
@@ -242,7 +272,8 @@ def _count_gold(state: Reading) -> Float64:
     if state.gold is None:
         return np.zeros(state.n_lfs * state.n_classes)
     items = state.gold.counts.sum(1).astype(np.float64)
-    return VoteTable.from_patterns(state.gold.patterns).layout.sum_by_node(items[:, None])[:, 0]
+    counted = VoteTable.from_patterns(state.gold.patterns).layout.sum_by_node(items[:, None])
+    return (counted if state.fold is None else state.fold.to_classes(counted))[:, 0]
 
 
 def _complete(state: Reading) -> UnrolledState:
@@ -252,4 +283,5 @@ def _complete(state: Reading) -> UnrolledState:
     assert votes is not None
     if state.gold is not None:
         evidence = match_gold(evidence, VoteTable.from_patterns(state.gold.patterns), state.gold.counts)
-    return UnrolledState(complete(evidence, votes), state.gold)
+    whole = complete(evidence, votes) if state.fold is None else state.fold.complete(evidence, votes)
+    return UnrolledState(whole, state.gold)

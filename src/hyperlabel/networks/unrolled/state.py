@@ -10,6 +10,7 @@ from hyperlabel.kernels import Float64
 from hyperlabel.networks.base import Gold
 from hyperlabel.networks.unrolled.evidence import Evidence
 from hyperlabel.networks.unrolled.votes import VoteTable
+from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns
 
 PLAIN_VOTE = 1.0  # evidence of a vote for its class where the set had no votes at all: the majority wins
@@ -50,7 +51,7 @@ class UnrolledState:
     def contributions(self, patterns: Patterns) -> Float64:
         """What each vote adds to the logits of its row. (e, k)."""
         votes = VoteTable.from_patterns(patterns, rows_only=True)
-        node = patterns.lf * len(self.evidence.bias) + patterns.vote
+        node = patterns.lf * patterns.n_codes + patterns.vote
         factors = self.evidence.factors(votes).repeat(votes.size)
         added: Float64 = self.evidence.table.take(node, axis=0) * factors[:, None]
         return added
@@ -69,12 +70,13 @@ class UnrolledState:
         return arrays if self.gold is None else arrays | self.gold.to_arrays()
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> "UnrolledState":
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], outcomes: Outcomes | None = None) -> "UnrolledState":
         """The inverse of `to_arrays`."""
         scale, power, gold_weight = (float(arrays[name][0]) for name in ("scale", "power", "gold_weight"))
         evidence = Evidence(arrays["table"], arrays["bias"], scale, power, gold_weight, arrays["gold_worth"])
         k = len(evidence.bias)
-        return cls(evidence, Gold.from_arrays(arrays, len(evidence.table) // k, k))
+        m = len(evidence.table) // (k + (0 if outcomes is None else len(outcomes)))
+        return cls(evidence, Gold.from_arrays(arrays, m, k, outcomes))
 
 
 def complete(evidence: Evidence, votes: Float64) -> Evidence:

@@ -64,7 +64,7 @@ class VoteTable:
         >>> [sums.tolist() for _, sums in votes.layout.sum_by_row(np.eye(4))]  # nodes 0 and 3 vote on the last row
         [[[0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 1.0]]]
         """
-        starts, counts, m, k = patterns.starts, patterns.counts, patterns.n_lfs, patterns.n_classes
+        starts, counts, m, k = patterns.starts, patterns.counts, patterns.n_lfs, patterns.n_codes
         size = starts[1:] - starts[:-1]
         has_votes = size > 0
         if not has_votes.all():

@@ -1,0 +1,46 @@
+"""`hyperlabel estimate`: how good the labels are."""
+
+from typing import Annotated
+
+from hyperlabel.cli.options import AuditOptions, JsonManner, Option, StrataNumber, TableOptions, VotesName
+
+CONFIDENCE_HELP = "How sure each interval is to hold the truth."
+
+
+def estimate(
+    votes: VotesName,
+    *,
+    confidence: Annotated[float, Option(metavar="SHARE", help=CONFIDENCE_HELP)] = 0.9,
+    strata: StrataNumber = 1,
+    modeling: AuditOptions,
+    reading: TableOptions,
+    manner: JsonManner,
+) -> None:
+    """Print accuracy and F1 of the labels of VOTES and the shares of the classes, with intervals.
+
+    By gold of items drawn at random, as for `hyperlabel certify`, and by what the model says about all items.
+
+    Example: hyperlabel estimate votes.parquet --gold audit.csv
+    """
+    from hyperlabel.cli.auditing import open_audit
+    from hyperlabel.cli.summary import Summary
+    from hyperlabel.cli.terminal import output, say, say_warnings, set_manner
+    from hyperlabel.metrics import check_metric
+    from hyperlabel.printable import printable
+    from hyperlabel.trust import estimate as find
+
+    set_manner(manner)
+    summary = Summary(modeling.model)
+    wanted = check_metric(modeling.metric, "--metric")
+    with say_warnings(strict=manner.strict):
+        audit = open_audit(votes, modeling, reading)
+        found = find(
+            audit.model, audit.source.votes, audit.gold, confidence, learn=audit.learn, strata=strata, metric=wanted
+        )
+        say(audit.source.taken.describe())
+    if manner.json:
+        summary.add_taken(audit.source.taken)
+        summary.print(**found.to_dict())
+    else:
+        for line in str(found).splitlines():
+            output.print(printable(line), soft_wrap=True)

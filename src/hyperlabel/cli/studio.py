@@ -1,0 +1,87 @@
+"""`hyperlabel studio`: writing labeling functions in the browser."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hyperlabel.cli.options import ClassNames, Option, split_names
+from hyperlabel.errors import ParameterError, require
+
+TABLE_HELP = "A table of texts, in any format that other commands read; or the folder of a project."
+TEXT_HELP = "The column of the texts."
+PROJECT_HELP = "Folder of the project: lfs.py, gold.csv, project.toml. Beside the table if not given."
+ID_HELP = "The column that identifies items; else one named id or the like, or rows are counted from 0."
+LFS_HELP = "Columns that are votes already; else those whose names begin with lf_."
+SAMPLE_HELP = "Rows to explore, at most; labels are written for all rows."
+HOST_HELP = "Address to listen on. Beyond this machine, whoever has the token can run Python here."
+DEMO_HELP = "Begin with sentences from the documentation of installed packages: which package is each from?"
+
+
+def studio(
+    table: Annotated[str | None, typer.Argument(metavar="TABLE", help=TABLE_HELP, show_default=False)] = None,
+    *,
+    text: Annotated[str, Option(metavar="COLUMN", help=TEXT_HELP)] = "text",
+    project: Annotated[Path | None, Option(metavar="FOLDER", help=PROJECT_HELP)] = None,
+    classes: ClassNames = None,
+    id: Annotated[str | None, Option(metavar="COLUMN", help=ID_HELP)] = None,
+    lfs: Annotated[list[str] | None, Option(metavar="A,B,...", help=LFS_HELP)] = None,
+    gold: Annotated[str | None, Option(metavar="COLUMN", help="Known classes, to learn from.")] = None,
+    truth: Annotated[str | None, Option(metavar="COLUMN", help="True classes, for scores alone.")] = None,
+    sample: Annotated[int, Option(metavar="ROWS", help=SAMPLE_HELP)] = 100_000,
+    port: Annotated[int, Option(help="Port to listen on; a free one if 0.")] = 0,
+    host: Annotated[str, Option(metavar="ADDRESS", help=HOST_HELP)] = "127.0.0.1",
+    no_open: Annotated[bool, Option("--no-open", help="Do not open a browser tab.")] = False,
+    demo: Annotated[bool, Option("--demo", help=DEMO_HELP)] = False,
+) -> None:
+    """Write labeling functions for the texts of TABLE in the browser, and watch the labels move.
+
+    The project folder has everything: readable Python, gold labels, settings. Ctrl-C ends the studio.
+
+    Example: hyperlabel studio texts.parquet --text text
+    """
+    require("nicegui", extra="studio")
+    from hyperlabel.cli.terminal import say
+    from hyperlabel.studio import Project
+    from hyperlabel.studio.app import Address, serve
+    from hyperlabel.studio.app.worker import StoppableRun
+
+    source, folder = _begin_demo(table, project) if demo else _find(table, project)
+    run = StoppableRun()
+    named = _class_names(classes)
+    with Project(
+        source, text=text, folder=folder, classes=named, id=id, lfs=tuple(lfs or ()), gold=gold, truth=truth,
+        sample=sample, run=run,
+    ) as opened:  # fmt: skip
+        data = opened.data
+        shown = f"{data.n:,} of {data.n_rows:,} rows" if data.is_sample else f"{data.n:,} rows"
+        say(f"{shown} of {data.table.name}; the project is in {opened.folder.path}")
+        if host != "127.0.0.1":
+            say(f"warning: listening on {host}: whoever can reach it and has the token can run Python as you")
+        serve(opened, run, Address(port, host), open_browser=not no_open, say=lambda url: say(f"open {url}"))
+
+
+def _find(table: str | None, project: Path | None) -> tuple[str | None, Path | None]:
+    """The table and the folder that were named; a folder may be named in the place of a table."""
+    if table is None and project is None:
+        raise ParameterError("TABLE is missing; name a table of texts or the folder of a project, or use --demo")
+    return (None, Path(table)) if table and (Path(table) / "project.toml").is_file() else (table, project)
+
+
+def _begin_demo(table: str | None, project: Path | None) -> tuple[str, Path]:
+    """The table and the folder of the demo; the table is written if it is not there."""
+    if table is not None:
+        raise ParameterError(f"TABLE is '{table}', but --demo brings its own; leave one of the two out")
+    from hyperlabel.studio.demo import write_demo
+
+    folder = project or Path("studio-demo")
+    path = folder / "sentences.parquet"
+    if not path.is_file():
+        write_demo(path)
+    return str(path), folder
+
+
+def _class_names(classes: str | None) -> list[str] | list[int] | None:
+    """Classes that were typed, as numbers if all are."""
+    names = split_names(classes, "--classes")
+    return [int(name) for name in names] if names and all(name.isdecimal() for name in names) else names

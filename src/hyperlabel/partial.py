@@ -1,0 +1,61 @@
+"""Columns in which some votes are not one class: `!spam`, `spam|scam`, `spam:0.7`.
+
+Such a text is a partial vote if it is no class itself and all classes in it are stated, or voted for by themselves
+somewhere. Any other text stays a class.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.classes import Classes, encode_column, smallest_type
+from hyperlabel.columns import key_of
+from hyperlabel.frames import Column
+from hyperlabel.outcomes import Outcomes, may_lean, read_leaning, stack_outcomes
+
+
+def set_aside(columns: Sequence[Column], stated: Classes | None) -> tuple[list[Column], tuple[str, ...]]:
+    """The columns with partial votes as abstentions, and these votes, sorted.
+
+    >>> columns, found = set_aside([Column.from_values("a", ["ham", "!spam", "spam"])], None)
+    >>> columns[0].voted, found
+    (['ham', 'spam'], ('!spam',))
+    """
+    texts = {value for column in columns for value in column.voted if may_lean(value)}
+    if not texts:
+        return list(columns), ()
+    plain = {str(v) for column in columns for v in column.voted if v not in texts}
+    names = sorted(plain) if stated is None else [str(c) for c in stated]
+    found = tuple(sorted(t for t in texts if t not in names and read_leaning(t, names) is not None))
+    if not found:
+        return list(columns), ()
+    keys = frozenset(map(key_of, found))
+    return [replace(column, abstain=column.abstain | keys) for column in columns], found
+
+
+def state_outcomes(found: Sequence[str], classes: Classes) -> Outcomes | None:
+    """The outcomes of partial votes for these classes; None if there are none."""
+    names, rows = [str(c) for c in classes], []
+    for text in found:
+        leaning = read_leaning(text, names)
+        assert leaning is not None  # its classes are known
+        rows.append((text, leaning))
+    return stack_outcomes(rows, len(classes))
+
+
+def encode_votes(column: Column, classes: Classes, outcomes: Outcomes | None) -> NDArray[np.signedinteger]:
+    """As `encode_column`, with the numbers of partial votes behind those of the classes. -> (n,).
+
+    >>> (column,), found = set_aside([Column.from_values("a", ["ham", "!spam", None, "spam"])], None)
+    >>> encode_votes(column, ("ham", "spam"), state_outcomes(found, ("ham", "spam"))).tolist()
+    [0, 2, -1, 1]
+    """
+    numbers = encode_column(column, classes)
+    if outcomes is None:
+        return numbers
+    place = {name: len(classes) + i for i, name in enumerate(outcomes.names)}
+    table = np.array([*(place.get(value, -1) if isinstance(value, str) else -1 for value in column.values), -1])
+    partial = table[column.codes]
+    return np.where(partial >= 0, partial, numbers).astype(smallest_type(len(classes) + len(outcomes)))

@@ -1,0 +1,5 @@
+"""The studio in the browser (extra `studio`): a thin face of `Project`, one module per panel."""
+
+from hyperlabel.studio.app.serve import Address, serve
+
+__all__ = ["Address", "serve"]

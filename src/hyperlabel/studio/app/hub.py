@@ -1,0 +1,156 @@
+"""The project behind all open pages: what they ask is done in turn, beside the event loop; all see the result."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.errors import HyperlabelError
+from hyperlabel.studio.app.worker import StoppableRun
+from hyperlabel.studio.figures import Moment
+from hyperlabel.studio.project import Project
+from hyperlabel.trust import Advice
+
+Result = TypeVar("Result")
+
+_MOMENT = 0.4  # seconds before a page says that it is at work
+
+
+@dataclass(frozen=True, eq=False)
+class Changes:
+    """Rows whose label changed.
+
+    Attributes:
+        what: What changed them, or would.
+        rows: (c,) the rows.
+        before: (c,) class numbers before, -1 for none.
+        after: (c,) class numbers after.
+    """
+
+    what: str
+    rows: NDArray[np.intp]
+    before: NDArray[np.intp]
+    after: NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What all pages show of a project, computed once per change.
+
+    Attributes:
+        lfs: One row per LF.
+        moment: The numbers now.
+        history: The numbers after each change.
+        conflicts: (m, m) items on which two LFs vote for different classes.
+        changes: What the last change changed.
+    """
+
+    lfs: list[dict[str, Any]]
+    moment: Moment
+    history: tuple[Moment, ...]
+    conflicts: NDArray[np.int64]
+    changes: Changes
+
+
+class Face(Protocol):
+    """A page that shows the project."""
+
+    async def redraw(self) -> None:
+        """Show what changed."""
+
+    def draw_advice(self) -> None:
+        """Show what to do next."""
+
+
+class Hub:
+    """A project and the pages that show it.
+
+    Attributes:
+        project: The project.
+        run: How its LFs are run.
+        pages: The pages that are open.
+        view: What they show.
+        problem: What is wrong with the files on disk, if something is.
+        advice: What to do next; it comes a moment after the labels.
+    """
+
+    def __init__(self, project: Project, run: StoppableRun) -> None:
+        self.project, self.run = project, run
+        self.pages: list[Face] = []
+        self.problem = ""
+        self.advice: tuple[Advice, ...] = ()
+        self.waiting, self.since = 0, 0.0
+        self._asked = 0
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="project")
+        nothing = np.zeros(0, np.intp)
+        self.view = take_view(project, Changes("", nothing, nothing, nothing))
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether somebody waits for longer than a moment."""
+        return self.waiting > 0 and time.monotonic() - self.since > _MOMENT
+
+    async def ask(self, call: Callable[[], Result]) -> Result:
+        """Do something with the project beside the event loop, when what was asked before is done."""
+        self.since = self.since if self.waiting else time.monotonic()
+        self.waiting += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._worker, call)
+        finally:
+            self.waiting -= 1
+
+    async def change(self, call: Callable[[], Result]) -> Result:
+        """Change the project; it is on disk before any page shows it."""
+        result, self.view = await self.ask(lambda: self._changed(call))
+        await self.redraw()
+        self._advising = asyncio.ensure_future(self.advise())  # kept, so that it is not collected
+        return result
+
+    async def advise(self) -> None:
+        """Find what to do next, once nobody waits for something else."""
+        self._asked += 1
+        asked = self._asked
+        while self.waiting:
+            await asyncio.sleep(_MOMENT / 4)
+        if asked == self._asked:
+            self.advice = (await self.ask(self.project.advise)).items
+            for page in self.pages:
+                page.draw_advice()
+
+    async def redraw(self) -> None:
+        """Show the present view on all pages."""
+        await asyncio.gather(*(page.redraw() for page in list(self.pages)))
+
+    async def look(self) -> None:
+        """Take what another program changed in the folder; what is wrong with it is a problem to show."""
+        problem = ""
+        try:
+            if self.waiting or not await self.ask(self.project.folder.changed):
+                return
+            await self.change(self.project.refresh)
+        except HyperlabelError as error:
+            problem = f"{error}. Until then the last good state stands, and nothing can be changed here."
+        if problem != self.problem:
+            self.problem = problem
+            await self.redraw()
+
+    def _changed(self, call: Callable[[], Result]) -> tuple[Result, View]:
+        before = self.project.standing.best
+        result = call()
+        after = self.project.standing.best
+        rows = np.flatnonzero(before != after)
+        self.problem = ""
+        changes = Changes(self.project.moment.action, rows, before[rows], after[rows])
+        return result, take_view(self.project, changes)
+
+
+def take_view(project: Project, changes: Changes) -> View:
+    """What pages show of a project."""
+    standing = project.standing
+    conflicts = standing.analysis.pair_conflicts if standing.columns else np.zeros((0, 0), np.int64)
+    return View(project.list_lfs(), project.moment, tuple(project.history), conflicts, changes)

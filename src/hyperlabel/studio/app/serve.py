@@ -1,0 +1,78 @@
+"""Serving the studio: one process, one project, one port of this machine."""
+
+import socket
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+
+import uvicorn
+from fastapi import FastAPI
+from nicegui import app as nicegui_app
+from nicegui import ui
+
+from hyperlabel.errors import ParameterError
+from hyperlabel.studio.app.guard import Guard
+from hyperlabel.studio.app.hub import Hub
+from hyperlabel.studio.app.page import Page
+from hyperlabel.studio.app.worker import StoppableRun
+from hyperlabel.studio.project import Project
+
+LOOPBACK = "127.0.0.1"
+
+
+class Address:
+    """A port of this machine that is held for the studio.
+
+    Args:
+        port: The port; one that is free if 0.
+        host: The address to listen on.
+    """
+
+    def __init__(self, port: int = 0, host: str = LOOPBACK) -> None:
+        self.host = host
+        self.socket = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            self.socket.bind((host, port))
+        except OSError as error:
+            self.socket.close()
+            raise ParameterError(f"port is {port}, which cannot be used on {host}: {error.strerror}") from error
+        self.port = int(self.socket.getsockname()[1])
+
+    def url(self, token: str) -> str:
+        """The address to open, with its token."""
+        return f"http://{LOOPBACK if self.host in ('0.0.0.0', '::') else self.host}:{self.port}/?token={token}"
+
+
+def serve(
+    project: Project, run: StoppableRun, address: Address, *, open_browser: bool, say: Callable[[str], None]
+) -> None:
+    """Serve a project until the process is ended.
+
+    Args:
+        project: The project.
+        run: How it runs LFs.
+        address: Where to listen.
+        open_browser: Whether to open a browser tab.
+        say: Prints the address.
+    """
+    hub = Hub(project, run)
+    name = Path(project.data.table.name).name
+
+    @ui.page("/", title=f"{name} - hyperlabel studio", response_timeout=30, reconnect_timeout=60)
+    async def page() -> None:
+        await Page(hub).begin()
+
+    outer = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+    ui.run_with(outer, dark=None, show_welcome_message=False, favicon="\U0001f3f7\ufe0f")
+    guard = Guard(outer, address.port, loopback=address.host == LOOPBACK)
+    url = address.url(guard.token)
+
+    def ready() -> None:
+        say(url)
+        if open_browser:
+            webbrowser.open(url)
+
+    nicegui_app.on_startup(ready)
+    config = uvicorn.Config(guard, log_level="warning", lifespan="on", ws_max_size=1 << 22, timeout_graceful_shutdown=1)
+    uvicorn.Server(config).run(sockets=[address.socket])

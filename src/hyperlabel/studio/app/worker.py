@@ -1,0 +1,70 @@
+"""Running LFs so that they can be stopped: Python functions of a row in a process of their own."""
+
+import threading
+
+from hyperlabel.errors import HyperlabelError
+from hyperlabel.lf import ColumnFunction, LabelingFunction
+from hyperlabel.lf.items import Items
+from hyperlabel.lf.jobs import Worker, pack
+from hyperlabel.lf.ready import ValueFunction
+from hyperlabel.lf.run import Advance, Answer, chunks
+from hyperlabel.studio.project import run_here
+
+_CHUNK = 2_000  # rows between two signs of progress
+
+
+class StoppedError(HyperlabelError):
+    """An LF was stopped by the user."""
+
+
+class StoppableRun:
+    """Runs one LF at a time; `stop` ends it from another thread, even in an endless loop.
+
+    Attributes:
+        lf: Name of the LF that is running; None if there is none.
+        done: Rows done.
+        total: Rows in all.
+    """
+
+    def __init__(self) -> None:
+        self.lf: str | None = None
+        self.done = self.total = 0
+        self._worker: Worker | None = None
+        self._stopped = threading.Event()
+
+    def __call__(self, lf: LabelingFunction, items: Items, advance: Advance) -> Answer:
+        """Run an LF; ready-made ones and those of whole columns take no time worth stopping and run here."""
+        if isinstance(lf, ValueFunction | ColumnFunction):
+            return run_here(lf, items, advance)
+        self.lf, self.done, self.total = lf.name, 0, items.n
+        self._stopped.clear()
+        try:
+            return self._run(lf, items, advance)
+        except HyperlabelError as error:
+            if self._stopped.is_set():
+                raise StoppedError(
+                    f"LF '{lf.name}' was stopped after {self.done:,} rows; nothing was changed"
+                ) from error
+            raise
+        finally:
+            self.lf = self._worker = None
+
+    def _run(self, lf: LabelingFunction, items: Items, advance: Advance) -> Answer:
+        parts = []
+        with Worker(pack([lf]), tolerant=False) as self._worker:
+            for start, stop in chunks(items.n, _CHUNK):
+                if self._stopped.is_set():
+                    raise HyperlabelError("stopped")
+                (answer,) = self._worker.run(start, items.cut(start, stop))
+                parts.append(answer)
+                self.done = stop
+                advance(stop - start)
+        return Answer.join(parts)
+
+    def stop(self) -> None:
+        """Stop the LF that is running, if there is one."""
+        worker = self._worker
+        if self.lf is not None:
+            self._stopped.set()
+        if worker is not None:
+            worker.process.kill()

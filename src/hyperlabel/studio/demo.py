@@ -1,0 +1,64 @@
+"""The data of `hyperlabel studio --demo`: sentences from the documentation of packages that the studio itself needs.
+
+Each row is the first sentence of the documentation of a function, method or class of NumPy, Polars or NiceGUI, and the
+truth is which of the three it is from. Nothing is downloaded and nothing is made up: the texts are read from the
+packages that are installed.
+"""
+
+import importlib
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from hyperlabel.errors import require
+from hyperlabel.tables import write_table
+
+MODULES = {
+    "numpy": ("numpy", "numpy.linalg", "numpy.fft", "numpy.random", "numpy.ma", "numpy.strings", "numpy.polynomial"),
+    "polars": ("polars",),
+    "nicegui": ("nicegui.ui", "nicegui.app", "nicegui.elements.mixins.value_element"),
+}
+_LEAST_WORDS = 4
+
+
+def write_demo(path: Path) -> int:
+    """Write the table; returns the number of rows."""
+    for package in MODULES:
+        require(package, extra="studio")
+    import polars as pl
+
+    rows: dict[str, str | None] = {}
+    for truth, modules in MODULES.items():
+        for text in dict.fromkeys(text for name in modules for text in _sentences(importlib.import_module(name))):
+            rows[text] = truth if text not in rows else None  # a sentence of two packages has no one truth
+    kept = sorted((text, truth) for text, truth in rows.items() if truth is not None)
+    texts, truths = zip(*kept, strict=True)
+    frame = pl.DataFrame({"id": [f"s{i}" for i in range(len(kept))], "text": texts, "truth": truths})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_table(frame, path)
+    return len(kept)
+
+
+def _sentences(module: Any) -> Iterator[str]:
+    """The first sentences of what a module offers, and of the methods of its classes."""
+    root = module.__name__.partition(".")[0]
+    for name in sorted(name for name in dir(module) if not name.startswith("_")):
+        found = getattr(module, name, None)
+        yield from _first_sentence(found)
+        if inspect.isclass(found) and found.__module__.partition(".")[0] == root:
+            for member in sorted(member for member in dir(found) if not member.startswith("_")):
+                yield from _first_sentence(inspect.getattr_static(found, member, None))
+
+
+def _first_sentence(found: Any) -> Iterator[str]:
+    """The first sentence of a documentation, where it has some words."""
+    found = getattr(found, "__func__", found)
+    text = found.__doc__ if callable(found) or isinstance(found, property) else None
+    if not isinstance(text, str):
+        return
+    parts = [part for part in inspect.cleandoc(text).split("\n\n") if "(" not in part.split("\n")[0][:40]]
+    sentence = re.split(r"(?<=[.!?])\s", " ".join(parts[0].split()))[0] if parts else ""
+    if len(sentence.split()) >= _LEAST_WORDS and not sentence.startswith((":", "..", "Parameters")):
+        yield sentence

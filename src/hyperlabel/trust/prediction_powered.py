@@ -1,0 +1,128 @@
+"""Means of items by a random sample, corrected by what a model predicts for all: prediction-powered inference.
+
+The mean over all items is that of the predictions plus the mean of (truth - prediction) over the sample, where each
+prediction counts by a power that the sample chooses; with power 0 it is the mean of the sample. See Angelopoulos et
+al., "Prediction-powered inference" (Science, 2023), and Angelopoulos, Duchi and Zrnic, "PPI++" (2023). Items are
+finitely many and the predictions of all are known, so that only the correction is uncertain, and less so the larger a
+part of the items was drawn: the regression estimator of survey sampling.
+
+Intervals are those of Student's t on the corrections and four imagined ones, two at each end of their range (Agresti
+and Coull, "Approximate is better than exact", 1998): with few gold items, or none of a rare class, those that were
+drawn vary less than those that were not. Half a step is added, since gold items are counted (Yates).
+"""
+
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from hyperlabel.kernels import Float64, Ints
+
+IMAGINED = 4.0
+
+
+class Strata(NamedTuple):
+    """How the sample was drawn.
+
+    Attributes:
+        items: (h,) items of each stratum.
+        of_gold: (g,) the stratum of each gold item.
+    """
+
+    items: Ints
+    of_gold: Ints
+
+
+class Powered(NamedTuple):
+    """Estimated means of several quantities.
+
+    Attributes:
+        means: (q,) the estimates.
+        corrections: (g, q) truth minus prediction times power, of each gold item.
+        low: (q,) the correction of an item that is not so, but of which nothing more is predicted than of others.
+    """
+
+    means: Float64
+    corrections: Float64
+    low: Float64
+
+
+def estimate_means(truth: Float64, predicted: Float64, overall: Float64, strata: Strata) -> Powered:
+    """Means over all items of quantities that are 0 or 1.
+
+    Args:
+        truth: (g, q) the quantities of the gold items.
+        predicted: (g, q) what is predicted for them.
+        overall: (q,) the mean of what is predicted for all items.
+        strata: How the gold items were drawn.
+    """
+    weights = _weights(strata)[:, None]
+    power = _power(truth, predicted, weights)
+    corrections = truth - power * predicted
+    return Powered(power * overall + (weights * corrections).sum(0), corrections, -power * overall)
+
+
+def _power(truth: Float64, predicted: Float64, weights: Float64) -> Float64:
+    """How far predictions are to be believed, from 0 to 1: the slope of the truth on them. (q,)."""
+    center_t, center_p = (weights * truth).sum(0), (weights * predicted).sum(0)
+    together = (weights * (truth - center_t) * (predicted - center_p)).sum(0)
+    alone = (weights * (predicted - center_p) ** 2).sum(0)
+    slope = np.divide(together, alone, out=np.zeros_like(alone), where=alone > 1e-12)
+    return np.asarray(np.clip(slope, 0.0, 1.0))
+
+
+class Spread(NamedTuple):
+    """How uncertain means of corrections are.
+
+    Attributes:
+        shift: (q,) what to add to the means: imagined corrections pull them inward.
+        half: (q,) half the width of intervals around them.
+    """
+
+    shift: Float64
+    half: Float64
+
+
+def spread_of(corrections: Float64, low: Float64, reach: Float64, strata: Strata, confidence: float) -> Spread:
+    """How uncertain estimated means are.
+
+    Args:
+        corrections: (g, q) what is averaged over the gold items.
+        low: (q,) the imagined corrections at the lower end.
+        reach: (q,) how much higher those at the upper end are.
+        strata: How the gold items were drawn.
+        confidence: How sure an interval is to hold the truth.
+    """
+    variance, shift = np.zeros(corrections.shape[1]), np.zeros(corrections.shape[1])
+    shares = strata.items / strata.items.sum()
+    for number, (items, share) in enumerate(zip(strata.items.tolist(), shares.tolist(), strict=True)):
+        own = corrections[strata.of_gold == number]
+        n = len(own)
+        if n == items:
+            continue  # known whole
+        imagined = IMAGINED * share
+        mean = (own.sum(0) + imagined * (low + reach / 2)) / (n + imagined)
+        squares = ((own - mean) ** 2).sum(0) + imagined / 2 * ((low - mean) ** 2 + (low + reach - mean) ** 2)
+        left = 1 - n / items
+        variance += share**2 * left * squares / max(n + imagined - 2, 1) / (n + imagined)
+        shift += share * left * (mean - own.mean(0))
+    steps = np.sqrt(max(0.0, 1 - len(corrections) / strata.items.sum())) * reach / 2 / len(corrections)
+    return Spread(shift, student(confidence, len(corrections) - len(strata.items) - 1) * np.sqrt(variance) + steps)
+
+
+def student(confidence: float, degrees: int) -> float:
+    """The quantile of Student's t that leaves out as much on both sides together (Cornish and Fisher's expansion).
+
+    >>> round(student(0.9, 50), 3), round(student(0.9, 10), 3)
+    (1.676, 1.812)
+    """
+    z, v = NormalDist().inv_cdf((1 + confidence) / 2), max(degrees, 1)
+    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    return z + first / v + second / v**2 + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384 / v**3
+
+
+def _weights(strata: Strata) -> Float64:
+    """The share of all items that each gold item stands for. -> (g,)."""
+    drawn = np.bincount(strata.of_gold, minlength=len(strata.items))
+    shares = strata.items / strata.items.sum()
+    return np.asarray((shares / np.maximum(drawn, 1))[strata.of_gold])

@@ -1,0 +1,44 @@
+"""`hyperlabel studio` from the command line: what it refuses, and the data of its demo."""
+
+import polars as pl
+import pytest
+
+from hyperlabel.cli.app import run
+from hyperlabel.errors import ParameterError, ProjectError
+
+pytest.importorskip("nicegui")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ([], ParameterError, "TABLE is missing; name a table of texts or the folder of a project, or use --demo"),
+        (["t.csv", "--demo"], ParameterError, "TABLE is 't.csv', but --demo brings its own"),
+        (["t.csv", "--text", "body"], ProjectError, "text is 'body', but .* has the columns text"),
+        (["t.csv", "--classes", "x"], ParameterError, r"classes is \['x'\]; expected at least two"),
+        (
+            ["t.csv", "--port", "1", "--host", "192.0.2.1"],
+            ParameterError,
+            "port is 1, which cannot be used on 192.0.2.1",
+        ),
+    ],
+)
+def test_a_mistake_is_refused_before_anything_is_served(tmp_path, monkeypatch, arguments, error, message):
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"text": ["a", "b"]}).write_csv("t.csv")
+    with pytest.raises(error, match=message):
+        run(["studio", *arguments])
+
+
+def test_the_demo_is_real_sentences_with_their_packages(tmp_path):
+    from hyperlabel.studio.demo import MODULES, write_demo
+
+    n = write_demo(tmp_path / "demo" / "sentences.parquet")
+    frame = pl.read_parquet(tmp_path / "demo" / "sentences.parquet")
+    assert len(frame) == n > 1000
+    assert frame["text"].n_unique() == n
+    counts = dict(frame["truth"].value_counts().iter_rows())
+    assert counts.keys() == MODULES.keys()
+    assert min(counts.values()) > 100
+    means = frame.filter(pl.col("text").str.contains("Compute the arithmetic mean"))
+    assert means["truth"].unique().to_list() == ["numpy"]

@@ -1,0 +1,242 @@
+"""The studio in a real headless Chromium, from the first look to files, a killed process and a reload."""
+
+import json
+import subprocess
+import sys
+import time
+
+import polars as pl
+import pytest
+
+from chromium import BROWSER, Chromium, wait_for
+from hyperlabel.studio import Project
+
+pytest.importorskip("nicegui")
+pytestmark = [pytest.mark.skipif(BROWSER is None, reason="no chromium is on PATH"), pytest.mark.slow]
+
+SPAM = [
+    "check out my channel",
+    "Subscribe to my channel please!!",
+    "please check out my new video and subscribe",
+    "free money at www.example.org",
+    "FOLLOW ME and i follow you back",
+    "<script>throw 1</script> subscribe <b>now</b>",
+]
+HAM = ["I love this song", "best song ever", "love the video", "who is here in 2015", "great voice", "check the views"]
+TEXTS = [f"{text} {i}" for i in range(20) for text in (*SPAM, *HAM)]
+
+MISTAKE = """@labeling_function
+def question(x):
+    return "ham" if x.txt.startswith("who") else ABSTAIN
+"""
+
+
+class Studio:
+    """`hyperlabel studio` in a process of its own."""
+
+    def __init__(self, folder, *arguments):
+        self.log = folder / "log.txt"
+        command = [sys.executable, "-m", "hyperlabel", "studio", *arguments, "--no-open"]
+        with self.log.open("w") as out:
+            self.process = subprocess.Popen(command, stdout=out, stderr=out, cwd=folder)
+        self.url = wait_for(self._find_url, 60, "the address")
+
+    def _find_url(self):
+        assert self.process.poll() is None, self.log.read_text()
+        return next((word for word in self.log.read_text().split() if word.startswith("http")), None)
+
+    def kill(self):
+        self.process.kill()  # nothing is said to it before
+        self.process.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *failure):
+        self.kill()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    ids = [f"c{i}" for i in range(len(TEXTS))]
+    pl.DataFrame({"id": ids, "text": TEXTS, "likes": [i % 9 for i in range(len(TEXTS))]}).write_csv(tmp_path / "c.csv")
+    return tmp_path
+
+
+def open_page(browser, url):
+    browser.open(url)
+    browser.wait("document.querySelectorAll('.text .word').length > 1")
+    browser.wait_text("Rules from this item")
+
+
+def find_item(browser, words):
+    """Search for an item and show it."""
+    browser.press("Escape")
+    browser.press("/")
+    browser.wait("document.activeElement.tagName === 'INPUT'")
+    browser.select_all()
+    browser.write(words)
+    quoted = json.dumps(words.lower())
+    cell = "document.querySelector('.q-tab-panel:not([style*=none]) .ag-row [col-id=text]')"
+    browser.wait(f"({cell} || {{innerText: ''}}).innerText.toLowerCase().includes({quoted})")
+    time.sleep(0.3)  # the grid may still be drawn once more
+    browser.click(cell)
+    browser.wait(f"document.querySelector('.text').innerText.toLowerCase().includes({quoted})")
+    browser.run("document.activeElement.blur()")
+
+
+def word(text):
+    return f"[...document.querySelectorAll('.text .word')].find(e => e.innerText.toLowerCase() === {json.dumps(text)})"
+
+
+def facts(browser):
+    return browser.text(".top .facts").split("\n")
+
+
+def add_rule(browser, selection, number, lfs):
+    title = f"rules from \u201c{selection}"
+    browser.wait(f"document.querySelector('.rules .title').innerText.toLowerCase().startsWith({json.dumps(title)})")
+    browser.press(number)
+    browser.wait_text(selection, ".candidate .code")
+    browser.press("a")
+    browser.wait_text(f"{lfs} LF", ".top")
+    browser.wait_text("Rules from this item")
+
+
+def test_a_person_labels_writes_rules_explores_and_leaves_with_files(folder):
+    with Chromium(folder) as browser:
+        with Studio(folder, "c.csv", "--classes", "ham,spam") as studio:
+            open_page(browser, studio.url)
+            assert "token" not in browser.run("location.href")
+
+            for gold in range(1, 6):  # five items by keyboard
+                text = browser.text(".text")
+                is_spam = any(text.startswith(spam) for spam in SPAM)
+                browser.press("2" if is_spam else "1")
+                browser.wait_text(f"{gold} gold", ".top")
+                browser.wait(f"document.querySelector('.text').innerText !== {json.dumps(text)}")
+
+            find_item(browser, "subscribe to my")  # three rules by selecting words
+            browser.click(word("subscribe"))
+            add_rule(browser, "subscribe", "2", 1)
+            find_item(browser, "check out my channel")
+            browser.drag(word("check"), word("out"))
+            add_rule(browser, "check out", "2", 2)
+            find_item(browser, "check the views")
+            browser.press("ArrowRight")
+            add_rule(browser, "check", "1", 3)
+            assert any(fact.startswith("right on gold") for fact in facts(browser))
+
+            write_python(browser)
+            browser.press("u")
+            browser.wait_text("3 LFs", ".top")
+
+            browser.press("r")
+            browser.click("[...document.querySelectorAll('.filters button')].find(e => e.innerText === 'clear')")
+            browser.wait_text("240 of 240 rows")
+            browser.click("document.querySelector('.filters .q-checkbox')")
+            browser.wait_text("40 of 240 rows")  # check out against check, on two of twelve texts
+            save(browser, folder / "c.studio")
+
+            before = facts(browser)
+            with Chromium(folder / "other") as second:  # a second tab, in a browser that has no cookie yet
+                open_page(second, studio.url)
+                assert facts(second) == before
+                second.press("1")
+                browser.wait_text("6 gold", ".top")
+                second.press("u")
+                browser.wait_text("5 gold", ".top")
+                assert second.console == []
+
+            lfs = folder / "c.studio" / "lfs.py"
+            whole = lfs.read_text()
+            lfs.write_text("broken(")
+            browser.wait_text("lfs.py, line 1", ".problem")
+            lfs.write_text(whole.replace("'subscribe'", "'channel'", 1))
+            browser.wait("document.querySelector('.problem').innerText === ''")
+            lfs.write_text(whole)
+
+            open_page(browser, studio.url)  # reload: everything is there
+            browser.wait(f"document.querySelector('.top .facts').innerText === {json.dumps(chr(10).join(before))}")
+            studio.kill()
+        assert browser.console == []
+
+    with Project(folder=folder / "c.studio") as project:
+        assert len(project.source.lfs) == 3
+        assert len(project.state.gold) == 5
+        assert project.refresh() is False
+    assert pl.read_parquet(folder / "c.studio" / "labels.parquet")["label"].null_count() < len(TEXTS)
+    assert not list(folder.glob(".nicegui"))
+    assert "Traceback" not in (folder / "log.txt").read_text()
+
+
+def write_python(browser):
+    """An LF with a mistake, whose message names the row, and then without."""
+    browser.press("w")
+    for code, said in ((MISTAKE, "failed on row 0"), (MISTAKE.replace(".txt", ".text"), "applied: ")):
+        browser.click("document.querySelector('.cm-content')")
+        browser.select_all()
+        browser.press("Backspace")
+        browser.write(code)
+        browser.wait("document.querySelector('.cm-content').innerText.includes('question')")
+        time.sleep(0.5)  # the editor sends what was typed a moment later
+        browser.click("[...document.querySelectorAll('button')].find(e => e.innerText === 'Apply')")
+        browser.wait_text(said, ".said", 60)
+        browser.wait("!document.querySelector('.running')")
+    browser.wait_text("4 LFs", ".top")
+    browser.run("document.activeElement.blur()")
+
+
+def save(browser, folder):
+    """Labels and report, by the menu."""
+    for item, name in (("Labels (parquet)", "labels.parquet"), ("Report (html)", "report.html")):
+        browser.click("[...document.querySelectorAll('.top button')].find(e => e.innerText === 'Save')")
+        browser.click(f"[...document.querySelectorAll('.q-menu .q-item')].find(e => e.innerText.includes('{item}'))")
+        wait_for((folder / name).exists, 30, name)
+        browser.wait("!document.querySelector('.q-menu')")
+
+
+@pytest.mark.parametrize(("scheme", "dark"), [("light", False), ("dark", True)])
+def test_the_page_follows_the_color_scheme_and_fits_a_tablet(folder, scheme, dark):
+    image = pytest.importorskip("PIL.Image")
+    with Studio(folder, "c.csv", "--classes", "ham,spam") as studio, Chromium(folder) as browser:
+        browser.prefer(scheme)
+        open_page(browser, studio.url)
+        browser.wait(f"document.body.classList.contains('body--dark') === {json.dumps(dark)}")
+        browser.screenshot(folder / "page.png")
+        assert (image.open(folder / "page.png").convert("L").getpixel((4, 400)) < 60) == dark
+        browser.resize(820, 1180)
+        assert browser.wait("document.documentElement.scrollWidth <= 820")
+        assert browser.console == []
+
+
+def test_a_table_without_classes_asks_for_them(folder):
+    with Studio(folder, "c.csv") as studio, Chromium(folder) as browser:
+        browser.open(studio.url)
+        browser.wait_text("Which classes are there?")
+        browser.click("document.querySelector('.ask input')")
+        browser.write("ham, spam")
+        browser.press("Enter")
+        browser.wait("document.querySelectorAll('.text .word').length > 1 && !!document.querySelector('.class')")
+        browser.run("document.activeElement.blur()")
+        browser.press("2")
+        browser.wait_text("1 gold", ".top")
+        assert browser.console == []
+    assert "classes" in (folder / "c.studio" / "project.toml").read_text()
+
+
+def test_an_endless_lf_is_stopped(folder):
+    endless = "@labeling_function\ndef endless(x):\n    while True:\n        pass\n"
+    with Studio(folder, "c.csv", "--classes", "ham,spam") as studio, Chromium(folder) as browser:
+        open_page(browser, studio.url)
+        browser.press("w")
+        browser.click("document.querySelector('.cm-content')")
+        browser.select_all()
+        browser.press("Backspace")
+        browser.write(endless)
+        time.sleep(0.5)
+        browser.click("[...document.querySelectorAll('button')].find(e => e.innerText === 'Apply')")
+        browser.wait_text("Running endless", ".running")
+        browser.click("[...document.querySelectorAll('.running button')][0]")
+        browser.wait_text("LF 'endless' was stopped after 0 rows", ".said")
+        browser.wait_text("0 LFs", ".top")
