@@ -114,7 +114,7 @@ def vote(texts: list[str]) -> Ints:
     lists = [(words, 1) for words in POSITIVE] + [(words, 0) for words in NEGATIVE]
     lfs = [hl.keyword_lf(words, c, name=words[0]) for words, c in lists]
     votes = hl.apply_lfs(lfs, [{"text": text} for text in texts])
-    return np.asarray(votes.to_array(), np.int64)
+    return votes.to_numpy().astype(np.int64)
 
 
 def run(folder: Path, vader: Path | None) -> str:

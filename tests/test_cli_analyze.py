@@ -132,9 +132,10 @@ def test_report_writes_one_page_with_what_was_typed_escaped(hyperlabel, tmp_path
     (tmp_path / "v.csv").write_text(ESCAPED)
     done = hyperlabel("report", "v.csv", "-o", "r.html")
     assert done.code == 0
-    assert done.err.startswith(
-        "LFs: <b>x</b>, b, c; ignored: id; classes: ham 5, spam 4; abstain: empty 3\nwrote r.html: "
-    )
+    taken, headline, wrote = done.err.splitlines()
+    assert taken == "LFs: <b>x</b>, b, c; ignored: id; classes: ham 5, spam 4; abstain: empty 3"
+    assert headline.startswith("4 of 4 items have labels by 3 LFs; how many are right is not known")
+    assert wrote.startswith("wrote r.html: ")
     page = (tmp_path / "r.html").read_text()
     assert "&lt;b&gt;x&lt;/b&gt;" in page
     assert "<b>x</b>" not in page
@@ -170,6 +171,25 @@ def test_mistakes_are_one_line_and_nothing_is_written(hyperlabel, frame, tmp_pat
     assert message in done.err
     assert done.err.count("\n") == 1
     assert {path.name for path in tmp_path.iterdir()} == {"votes.csv"}
+
+
+def test_report_takes_a_title_texts_gold_and_an_audit(hyperlabel, frame, tmp_path):
+    named = frame.rename({"text": "body"}) if "text" in frame.columns else frame
+    truth = named["truth"].to_list()
+    rows = [(c if i % 3 == 0 else None, c if i % 3 == 1 else None) for i, c in enumerate(truth)]
+    columns = {"known": [row[0] for row in rows], "sample": [row[1] for row in rows]}
+    named.with_columns(**{name: pl.Series(values) for name, values in columns.items()}).write_csv("more.csv")
+    options = ["--title", "<Tumors>", "--text", "body", "--gold", "known", "--audit", "sample", "--error", "0.3"]
+    done = hyperlabel("report", "more.csv", "-o", "r.html", *options)
+    assert done.code == 0, done.err
+    page = (tmp_path / "r.html").read_text()
+    assert "<h1>&lt;Tumors&gt;</h1>" in page
+    assert "Scores against gold" in page
+    assert "at most 30 % " in page
+    assert '<td class="text">item ' in page
+    done = hyperlabel("report", "more.csv", "-o", "r.html", "--text", "letters")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "--text is 'letters'; expected a column of VOTES: " in done.err
 
 
 def test_report_that_cannot_be_written_leaves_the_old_page(hyperlabel, frame, tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 # One line per level, lowest first: a part imports itself and the parts of the lines above its own.
 LEVELS = (
     ("errors", "files", "kernels", "optimize", "printable"),
-    ("arrays", "memory", "metrics", "rows", "shown", "tables", "tensors"),
+    ("arrays", "memory", "metrics", "plots", "rows", "shown", "tables", "tensors"),
     ("doubts", "outcomes"),
     ("columns",),
     ("frames",),
@@ -35,7 +35,7 @@ LEVELS = (
     ("hyperlabel",),
     ("provenance",),
     ("compat", "engines", "export", "train"),
-    ("report",),
+    ("reports",),
     ("studio",),
     ("cli",),
     ("__main__",),
@@ -48,7 +48,7 @@ INSIDE_FUNCTIONS = {"train"}
 # What `import hyperlabel as hl` offers. A name that comes or goes is a change for users: it is written here too.
 PUBLIC = {
     "ABSTAIN", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel", "LabelingFunction",
-    "Classifier", "NOT", "Project", "ProjectError", "any_of", "fill_labels", "soft",
+    "Classifier", "NOT", "Project", "ProjectError", "any_of", "fill_labels", "report", "soft",
     "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
     "VotesWarning", "WeightsError", "advise", "apply_lfs", "audit_sample", "certify", "engines", "estimate",
     "expression_lf", "jury", "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf",

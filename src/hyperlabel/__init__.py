@@ -82,6 +82,7 @@ __all__ = [
     "lookup_lf",
     "read_votes",
     "regex_lf",
+    "report",
     "soft",
     "threshold_lf",
 ]
@@ -99,6 +100,7 @@ _HOMES = {  # module: the public names that it holds
     "panel": "jury",
     "patterns": "Patterns",
     "read": "read_votes",
+    "reports": "report",
     "studio": "Project",
     "trust": "advise audit_sample certify estimate",
     "votes": "ABSTAIN Votes",

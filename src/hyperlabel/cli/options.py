@@ -49,6 +49,8 @@ ENGINE_HELP = (
 AUDIT_HELP = f"Classes of items drawn at random, to judge labels by: {_FORMS}."
 LEARN_HELP = "Gold to learn from, of other items, like --gold; or the share of the gold that is set apart for it."
 STRATA_HELP = "Strata of confidence that items are drawn in; the same for `audit` and what it is for."
+SHOWN_TEXT_HELP = "Column of texts, shown where single items are; else 'text', if there is one."
+AUDIT_HELP = "True classes of items that were drawn at random and taught nothing: labels are certified by them."
 STRICT_HELP = "Take every warning as an error: nothing is written."
 QUIET_HELP = "Say nothing but errors."
 VERBOSE_HELP = "Say more of what is done, with times."
@@ -108,6 +110,17 @@ class AuditOptions(ModelOptions):
 
     gold: Annotated[str | None, Option(metavar="COLUMN|FILE", help=AUDIT_HELP)] = None
     learn: Annotated[str | None, Option(metavar="COLUMN|FILE|SHARE", help=LEARN_HELP)] = None
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """What a page shows beside votes and labels."""
+
+    truth: TruthName = None
+    text: Annotated[str | None, Option(metavar="COLUMN", help=SHOWN_TEXT_HELP)] = None
+    title: Annotated[str | None, Option(metavar="TEXT", help="What the page is called; else the name of VOTES.")] = None
+    audit: Annotated[str | None, Option(metavar="COLUMN|FILE", help=AUDIT_HELP)] = None
+    error: Annotated[float, Option(metavar="SHARE", help="With --audit: the largest share of wrong labels.")] = 0.05
 
 
 @dataclass(frozen=True)

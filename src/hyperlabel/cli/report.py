@@ -1,9 +1,9 @@
-"""`hyperlabel report`: one self-contained HTML page about LFs and labels."""
+"""`hyperlabel report`: one self-contained HTML page about LFs and labels, to show to others."""
 
 from pathlib import Path
 from typing import Annotated
 
-from hyperlabel.cli.options import Manner, ModelOptions, Option, TableOptions, TruthName, VotesName
+from hyperlabel.cli.options import Manner, ModelOptions, Option, PageOptions, TableOptions, VotesName
 from hyperlabel.errors import ParameterError
 from hyperlabel.files import replacing
 
@@ -12,34 +12,30 @@ def report(
     votes: VotesName,
     *,
     out: Annotated[Path, Option("--out", "-o", metavar="FILE", help="The page, an html file.")],
-    truth: TruthName = None,
+    showing: PageOptions,
     modeling: ModelOptions,
     reading: TableOptions,
     manner: Manner,
 ) -> None:
-    """Write a page about the LFs of VOTES and the labels they make.
+    """Write a page about the LFs of VOTES and the labels they make, to show to others.
 
-    One HTML file that needs no network: the table of LFs, their conflicts, the labels and their confidence, the most
-    contested items and, with --truth, scores and a reliability plot.
+    One HTML file that needs no network: a headline, what to do next, how good the labels are (with --truth, --gold or
+    --audit), contested items and items without votes, what hangs on the class balance, and every LF with examples.
 
     Example: hyperlabel report votes.csv -o report.html --truth truth
     """
-    from hyperlabel.cli.analysis import read_analysis
+    from hyperlabel.cli.reporting import make_report
     from hyperlabel.cli.terminal import say, say_warnings, set_manner
     from hyperlabel.printable import printable
-    from hyperlabel.report import Items, render
 
     set_manner(manner)
     _check_page(out)
     with say_warnings(strict=manner.strict) as said:
-        source, analysis = read_analysis(votes, reading, truth, modeling)
-        ids = range(source.votes.n_items) if source.key is None else source.frame[source.key]
-        texts = source.frame["text"] if "text" in source.frame.columns else None
-        page = render(analysis, Items(ids, texts), title=Path(votes).name)
-        said.lines.append(source.taken.describe())
+        source, page = make_report(votes, reading, modeling, showing)
+        said.lines += [source.taken.describe(), printable(page.headline)]
         said.settle()
-        _write_page(page, out)
-    say(f"wrote {printable(out)}: {len(page.encode()) / 1024:,.0f} kB")
+        _write_page(page.html, out)
+    say(f"wrote {printable(out)}: {len(page.html.encode()) / 1024:,.0f} kB")
 
 
 def _check_page(path: Path) -> None:

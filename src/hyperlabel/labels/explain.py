@@ -16,7 +16,9 @@ from hyperlabel.classes import ABSTAIN, no_label
 from hyperlabel.kernels import Float64
 from hyperlabel.labels.labels import Labels
 from hyperlabel.patterns import Patterns
+from hyperlabel.plots import plot_bars
 from hyperlabel.rows import Rows
+from hyperlabel.shown import html_table
 from hyperlabel.votes import Votes
 
 Row = dict[int, int]  # LF -> class number
@@ -90,6 +92,28 @@ class Explanation:
         widths = [max(len(row[i]) for row in table) for i in range(2)]
         lines += [f"{lf:{widths[0]}}  {vote:{widths[1]}}  {odds}" for lf, vote, odds in table]
         return "\n".join([*lines, "", self._describe_flip()])
+
+    def _repr_html_(self) -> str:
+        """The votes and what each adds, as an HTML table."""
+        label = "no label" if self.label in (ABSTAIN, None) else self.label
+        said = f"item {self.item}: {label}. " + (self._describe_flip() if self.contributions else "Nobody votes on it.")
+        rows = [[c.lf, c.vote, f"{c.log_odds:+.3f}"] for c in self.contributions]
+        return html_table(["LF", "vote", "adds to the log-odds"], rows, said)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw what each vote adds to the log-odds of the label, strongest on top; needs matplotlib.
+
+        Args:
+            ax: Axes of matplotlib to draw into; new ones if not given.
+
+        Returns:
+            The axes.
+        """
+        names = [f"{c.lf}: {c.vote}" for c in self.contributions]
+        drawn = plot_bars(names, [c.log_odds for c in self.contributions], ax)
+        drawn.set_xlabel("adds to the log-odds of the label")
+        drawn.set_title(f"item {self.item}: {self.label}")
+        return drawn
 
     def _describe_flip(self) -> str:
         if not self.flip:

@@ -24,7 +24,8 @@ from hyperlabel.lf.table import Table
 from hyperlabel.metrics import Metric, check_metric
 from hyperlabel.models import HyperLabelModel, LabelModel
 from hyperlabel.patterns import Patterns
-from hyperlabel.shown import show_some
+from hyperlabel.plots import plot_bars
+from hyperlabel.shown import html_table, show_some
 from hyperlabel.sources import exact_array
 from hyperlabel.votes import Votes, to_votes
 
@@ -267,6 +268,32 @@ class LFAnalysis(VoteStatistics):
         votes[self.patterns.row[own]] = self.patterns.vote[own]
         return votes
 
+    def _repr_html_(self) -> str:
+        """The summary as an HTML table."""
+        table = self.summary()
+        shown = {name: column for name, column in table.columns.items() if name != "probability_changes"}
+        caption = f"{self.n_lfs:,} LFs, {self.n_items:,} items, {len(self.classes):,} classes"
+        rows = zip(*(map(_show, column.tolist()) for column in shown.values()), strict=True)
+        return html_table([name.replace("_", " ") for name in shown], [list(row) for row in rows], caption)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw how accurate each LF is, by truth where it is known and else as estimated; needs matplotlib.
+
+        Args:
+            ax: Axes of matplotlib to draw into; new ones if not given.
+
+        Returns:
+            The axes.
+
+        >>> LFAnalysis([[0, 0], [1, 0], [1, 1]]).plot().get_xlabel()  # doctest: +SKIP
+        'estimated accuracy'
+        """
+        known = self.truth is not None
+        drawn = plot_bars(list(self.lf_names), (self.precision if known else self.estimated_accuracy).tolist(), ax)
+        drawn.set_xlabel("precision" if known else "estimated accuracy")
+        drawn.set_xlim(0, 1)
+        return drawn
+
 
 @dataclass(frozen=True, eq=False)
 class Judged:
@@ -302,3 +329,10 @@ def _check_names(lfs: Sequence[str], m: int) -> tuple[str, ...]:
     if isinstance(lfs, str) or len(lfs) != m:
         raise ParameterError(f"lfs is {lfs!r:.80}; expected a list with one name for each of the {m} LFs")
     return tuple(map(str, lfs))
+
+
+def _show(value: Any) -> str:
+    """A cell of the summary: shares with three digits, nothing for NaN."""
+    if isinstance(value, float):
+        return "" if np.isnan(value) else f"{value:.3f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)

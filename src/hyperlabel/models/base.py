@@ -54,6 +54,7 @@ from hyperlabel.models.verdict import Verdict
 from hyperlabel.networks import Gold, Reduce
 from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns, to_patterns
+from hyperlabel.sources import holds_columns
 from hyperlabel.stated import check_number, read_balance
 from hyperlabel.tensors import Arrays, write_tensors
 from hyperlabel.votes import Votes, check_no_other_lf, to_votes
@@ -445,7 +446,7 @@ class LabelModel(ABC):
             raise ParameterError("votes is Patterns, which know no items; give the votes themselves")
         names = self._seen.lf_names if self.is_fitted else None
         outcomes = self._seen.outcomes if self.is_fitted else None
-        if names is not None and outcomes is not None and outcomes.cuts and is_frame(votes):
+        if names is not None and outcomes is not None and outcomes.cuts and holds_columns(votes):
             return Votes.read_like(votes, names, self._seen.classes, outcomes)
         read = to_votes(votes, lfs=names, **self._stated())
         if names is None or not read.named:

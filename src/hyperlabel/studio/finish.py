@@ -15,7 +15,7 @@ from hyperlabel.lf import LabelingFunction, apply_lfs
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.models import HyperLabelModel
 from hyperlabel.provenance import provenance
-from hyperlabel.report import Items, render
+from hyperlabel.reports import Items, render
 from hyperlabel.studio.data import Data, number_columns
 from hyperlabel.studio.folder import GoldLabel
 from hyperlabel.studio.standing import Standing

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from hyperlabel.plots import plot_bars
 from hyperlabel.shown import html_table
 
 
@@ -101,6 +102,19 @@ class AdviceList:
     def to_dicts(self) -> list[dict[str, Any]]:
         """The advice, for programs."""
         return [{**vars(each), "worth": each.worth._asdict()} for each in self.items]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw what each advice has been worth on public sets; needs matplotlib.
+
+        Args:
+            ax: Axes of matplotlib to draw into; new ones if not given.
+
+        Returns:
+            The axes.
+        """
+        drawn = plot_bars([f"{a.kind} ({a.number:,})" for a in self.items], [a.worth.gain for a in self.items], ax)
+        drawn.set_xlabel("points gained on public sets")
+        return drawn
 
     def _repr_html_(self) -> str:
         """The advice as an HTML table."""

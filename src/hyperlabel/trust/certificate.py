@@ -13,6 +13,7 @@ from hyperlabel.errors import ParameterError
 from hyperlabel.labels import Labels
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
+from hyperlabel.plots import new_axes
 from hyperlabel.shown import html_table
 from hyperlabel.trust.audited import Audited, read_audited
 from hyperlabel.trust.sequence import Ranking, Step, search
@@ -170,6 +171,27 @@ class Certificate:
         """The thresholds as an HTML table."""
         head = ["class", "labels", "accepted", "least confidence", "gold", "wrong", "error at most"]
         return html_table(head, [self._row(part) for part in self.parts], str(self))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the upper bound on the error against the share of items accepted; needs matplotlib.
+
+        Args:
+            ax: Axes of matplotlib to draw into; new ones if not given.
+
+        Returns:
+            The axes.
+        """
+        drawn = new_axes(ax)
+        for part in self.parts:
+            curve = part.curve()
+            shares = [items / len(self.accepted) for _, items, *_ in curve]
+            drawn.plot(
+                shares, [bound for *_, bound in curve], ".-", label="all" if part.name is None else str(part.name)
+            )
+        drawn.axhline(self.error, color="black", linestyle="--", label="error allowed")
+        drawn.set(xlabel="share of the items, surest first", ylabel="upper bound on the share of wrong labels")
+        drawn.legend()
+        return drawn
 
     def _row(self, part: Part) -> list[object]:
         name = "all" if part.name is None else part.name

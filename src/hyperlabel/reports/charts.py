@@ -1,10 +1,13 @@
 """Drawings as inline SVG. Colors come from the page's style sheet, so that they follow light and dark."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.kernels import Float64
-from hyperlabel.report.html import Html, join, shorten, tag
+from hyperlabel.reports.html import Html, join, shorten, tag
 
 _CELL, _NAMES, _TOP = 26, 190, 26  # of the heat map: side of a cell, room for the names, room for the numbers
 _WRITTEN = 16  # LFs up to which the figures are written into the cells
@@ -110,6 +113,46 @@ def reliability(confidence: Float64, right: Float64, items: NDArray[np.int64], l
         told = f"{n:,} items: mean confidence {c:.2f}, {r:.1%} of the labels are right"
         parts.append(tag("g", tag("title", told), tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=5, class_="point")))
     return _svg(side, room + 58, label, *parts)
+
+
+class Line(NamedTuple):
+    """One line of a chart: (g,) places from 0 to 1 both ways, what it is, its style and its class."""
+
+    x: Float64
+    y: Float64
+    name: str
+    style: str | None
+    kind: str
+
+
+def line_chart(lines: Sequence[Line], across: str, up: str, label: str) -> Html:
+    """Lines over shares, from 0 to 1 both ways.
+
+    Args:
+        lines: The lines.
+        across: What stands below.
+        up: What stands at the left.
+        label: What the drawing shows, for those who cannot see it.
+    """
+    left, top, width, height = 72, 10, 520, 240
+    parts = [tag("line", x1=left, y1=top + height, x2=left + width, y2=top, class_="ideal")]
+    for part in np.linspace(0, 1, 5):
+        x, y = left + width * part, top + height * (1 - part)
+        parts.append(tag("line", x1=left, x2=left + width, y1=f"{y:g}", y2=f"{y:g}", class_="grid"))
+        parts.append(tag("text", f"{part:.0%}", x=left - 6, y=f"{y + 4:g}", text_anchor="end"))
+        parts.append(tag("text", f"{part:.0%}", x=f"{x:g}", y=top + height + 18, text_anchor="middle"))
+    parts.append(tag("text", across, x=left + width / 2, y=top + height + 38, text_anchor="middle"))
+    turn = f"rotate(-90 12 {top + height / 2:g})"
+    parts.append(tag("text", up, x=12, y=f"{top + height / 2:g}", text_anchor="middle", transform=turn))
+    for line in lines:
+        points = [(left + width * x, top + height * (1 - y)) for x, y in zip(line.x, line.y, strict=True)]
+        path = tag("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in points), class_=line.kind)
+        dots = [
+            tag("g", tag("title", f"{a:.0%}: {line.name} {b:.1%}"), tag("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=3.5))
+            for (x, y), a, b in zip(points, line.x, line.y, strict=True)
+        ]
+        parts.append(tag("g", path, *dots, style=line.style, class_=f"{line.kind}-dots"))
+    return _svg(left + width + 24, top + height + 46, label, *parts, class_="wide")
 
 
 def _svg(width: float, height: float, label: str, *children: Html, class_: str | None = None) -> Html:

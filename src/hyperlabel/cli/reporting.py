@@ -1,0 +1,55 @@
+"""The report that a command asks for."""
+
+from pathlib import Path
+from typing import Any
+
+from hyperlabel.cli.models import state_model
+from hyperlabel.cli.options import ModelOptions, PageOptions, TableOptions
+from hyperlabel.cli.tables import Selection, Source, open_source, read_labels
+from hyperlabel.cli.terminal import console, log
+from hyperlabel.errors import ParameterError
+from hyperlabel.metrics import check_metric
+from hyperlabel.printable import printable
+from hyperlabel.reports import Report, report
+from hyperlabel.trust import certify
+
+
+def make_report(
+    votes: str, reading: TableOptions, modeling: ModelOptions, showing: PageOptions
+) -> tuple[Source, Report]:
+    """Votes by the options that commands share, and the page about them."""
+    metric, selection = check_metric(modeling.metric, "--metric"), Selection.parse(reading)
+    model = state_model(modeling, selection.classes)
+    columns = {"truth": showing.truth, "gold": modeling.gold, "audit": showing.audit}
+    beside = [name for name in (*columns.values(), showing.text) if name is not None]
+    source = open_source(votes, selection.of_model(model), beside)
+    known = {what: None if name is None else read_labels(name, source, what) for what, name in columns.items()}
+    texts, sample = _texts(source, showing.text), known.pop("audit")
+    log.info("reporting on %s by %s", votes, modeling.model)
+    with console.status("looking at the votes without each LF"):
+        found = None
+        if sample is not None:
+            found = certify(model, source.votes, sample, showing.error, learn=known["gold"], metric=metric)
+        title = Path(votes).name if showing.title is None else showing.title
+        page = report(
+            source.votes,
+            texts,
+            known["truth"],
+            known["gold"],
+            model=model,
+            metric=metric,
+            title=title,
+            certificate=found,
+            table=votes,
+        )
+    return source, page
+
+
+def _texts(source: Source, column: str | None) -> list[Any] | None:
+    """The texts of the items, of the column that was named or of that called `text`."""
+    if (column or "text") in source.frame.columns:
+        return source.frame[column or "text"].to_list()
+    if column is not None:
+        shown = ", ".join(map(printable, source.frame.columns))
+        raise ParameterError(f"--text is '{column}'; expected a column of VOTES: {shown}")
+    return None

@@ -1,0 +1,73 @@
+"""The form of crowd-kit's aggregators: a long table of `task`, `worker` and `label` in, series by task out."""
+
+from typing import Any
+
+from hyperlabel.errors import VotesError, require
+from hyperlabel.models import HyperLabelModel, LabelModel, label_model
+from hyperlabel.votes import Votes
+
+COLUMNS = ("task", "worker", "label")
+
+
+class HyperLabel:
+    """A label model as an aggregator of crowd-kit.
+
+    Args:
+        model: The label model or its short name; the hyper label model if not given.
+
+    Attributes:
+        model_: After `fit`, the fitted model.
+        labels_: The label of each task, a series indexed by `task`.
+        probas_: The probability of each label, a frame indexed by `task`.
+
+    >>> import pandas as pd
+    >>> rows = [("t1", "w1", "a"), ("t1", "w2", "a"), ("t2", "w1", "b"), ("t2", "w2", "b")]
+    >>> HyperLabel().fit_predict(pd.DataFrame(rows, columns=["task", "worker", "label"])).to_dict()
+    {'t1': 'a', 't2': 'b'}
+    """
+
+    def __init__(self, model: LabelModel | str | None = None) -> None:
+        self.model = model
+
+    def fit(self, data: Any, gold: Any = None) -> "HyperLabel":
+        """Read the judgments and label their tasks.
+
+        Args:
+            data: A pandas frame with the columns `task`, `worker` and `label`.
+            gold: Known labels, a series indexed by `task`.
+        """
+        require("pandas", extra="spark")
+        import pandas as pd
+
+        missing = [name for name in COLUMNS if name not in data.columns]
+        if missing:
+            raise VotesError(f"data has no column {missing[0]!r}; expected the columns task, worker and label")
+        votes = Votes.from_long(data, item="task", lf="worker", vote="label")
+        chosen = HyperLabelModel() if self.model is None else self.model
+        made = label_model(chosen) if isinstance(chosen, str) else type(chosen)(**chosen.get_params())
+        self.model_ = made.fit(votes, None if gold is None else gold.to_dict())
+        found = self.model_.label(votes)
+        index = pd.Index(votes.items, name="task")
+        self.labels_ = pd.Series(found.labels, index=index, name="agg_label")
+        columns = pd.Index(found.classes, name="label")
+        self.probas_ = pd.DataFrame(found.probabilities, index=index, columns=columns)
+        if gold is not None:
+            _keep_gold(self.labels_, self.probas_, gold)
+        return self
+
+    def fit_predict(self, data: Any, gold: Any = None) -> Any:
+        """The label of each task, a series indexed by `task`; see `fit`."""
+        return self.fit(data, gold).labels_
+
+    def fit_predict_proba(self, data: Any, gold: Any = None) -> Any:
+        """The probability of each label, a frame indexed by `task`; see `fit`."""
+        return self.fit(data, gold).probas_
+
+
+def _keep_gold(labels: Any, shares: Any, gold: Any) -> None:
+    """Let tasks with gold have it; in place."""
+    for task, label in gold.items():
+        if task in labels.index:
+            labels.loc[task] = label
+            shares.loc[task] = 0.0
+            shares.loc[task, label] = 1.0

@@ -1,0 +1,38 @@
+"""Plots by matplotlib (extra `plots`), each into axes that are given or new."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hyperlabel.errors import require
+
+_MOST = 60  # bars; more could not be read
+_NAME = 40  # letters of a name
+
+
+def new_axes(ax: Any, height: float = 4.0) -> Any:
+    """The axes that are given, or new ones of a height in inches."""
+    if ax is not None:
+        return ax
+    require("matplotlib", extra="plots")
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(7, height), layout="constrained")[1]
+
+
+def plot_bars(names: Sequence[str], values: Sequence[float], ax: Any) -> Any:
+    """Bars from left to right, the first on top; of very many the first. -> the axes.
+
+    Args:
+        names: What stands beside each bar.
+        values: How long each is; NaN for none.
+        ax: Axes to draw into; new ones if None.
+    """
+    shown = [str(name)[:_NAME] for name in names[:_MOST]]
+    drawn = new_axes(ax, 1 + 0.25 * len(shown))
+    places = range(len(shown))
+    drawn.barh(places, list(values)[:_MOST])
+    drawn.set_yticks(places, [name.replace("$", r"\$") for name in shown])
+    drawn.invert_yaxis()
+    if len(names) > _MOST:
+        drawn.set_ylabel(f"the first {_MOST} of {len(names)}")
+    return drawn

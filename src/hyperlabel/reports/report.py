@@ -1,0 +1,116 @@
+"""`report`: the page about votes and their labels, from Python."""
+
+import copy
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from hyperlabel.errors import ParameterError
+from hyperlabel.files import replacing
+from hyperlabel.lf.analysis import LFAnalysis
+from hyperlabel.metrics import Metric
+from hyperlabel.models import HyperLabelModel, LabelModel
+from hyperlabel.reports.balance import find_sensitivity
+from hyperlabel.reports.items import Items
+from hyperlabel.reports.page import Beside, headline, render
+from hyperlabel.trust import Certificate, advise
+from hyperlabel.votes import Votes, to_votes
+
+_HEIGHT = 640  # pixels of the page inside a notebook
+
+
+@dataclass(frozen=True)
+class Report:
+    """A page about votes and their labels; notebooks show it.
+
+    Attributes:
+        headline: What it says, in a sentence or two.
+        html: The page, one HTML text that loads nothing.
+    """
+
+    headline: str
+    html: str
+
+    def save(self, path: str | Path) -> None:
+        """Write the page to an HTML file, whole or not at all."""
+        try:
+            with replacing(Path(path)) as part:
+                part.write_text(self.html, encoding="utf-8")
+        except OSError as error:
+            raise ParameterError(f"path is '{path}', which cannot be written: {error.strerror}") from error
+
+    def __str__(self) -> str:
+        return self.headline
+
+    def __repr__(self) -> str:
+        return f"Report({self.headline!r}, {len(self.html) // 1024:,} kB; save it with .save('report.html'))"
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, so that neither its style nor its script touch the notebook."""
+        frame = f'srcdoc="{escape(self.html)}" sandbox="allow-scripts" width="100%" height="{_HEIGHT}" frameborder="0"'
+        return f"<iframe {frame}></iframe>"
+
+
+def report(
+    votes: object,
+    texts: Any = None,
+    truth: object = None,
+    gold: object = None,
+    *,
+    model: LabelModel | None = None,
+    metric: Metric = "accuracy",
+    title: str = "Labels",
+    certificate: Certificate | None = None,
+    table: str = "VOTES",
+) -> Report:
+    """A page about LFs and the labels they make: for whoever is to rely on the labels, and for whoever writes LFs.
+
+    Args:
+        votes: The votes.
+        texts: (n,) texts of the items, which are shown where single items are.
+        truth: (n,) true classes, -1 for unknown, or a mapping from item to class: labels are compared with it.
+        gold: Known classes that the model learns from, as for `LabelModel.fit`. Without truth, the labels that votes
+            alone give are compared with it.
+        model: The label model; the hyper label model if not given.
+        metric: What the labels are to be good at, as for `LabelModel.predict`.
+        title: What the page is called.
+        certificate: What `certify` found, to be shown.
+        table: What commands are to call the table of votes.
+
+    >>> page = report([[0, 1], [1, 1], [0, -1]], truth=[0, 1, 0], title="Three items")
+    >>> print(page.headline.split(";")[0])
+    3 of 3 items have labels by 2 LFs
+    """
+    given = HyperLabelModel() if model is None else model
+    read = _read(given, votes, truth, gold)
+    shown = _check_texts(texts, read)
+    fitted = given if gold is None or given.is_fitted else copy.copy(given).fit(read, gold)
+    analysis = LFAnalysis(read, truth, model=fitted, metric=metric)
+    scored = LFAnalysis(read, gold, model=given, metric=metric) if truth is None and gold is not None else None
+    advice = advise(read, gold, model=given, metric=metric, table=table)
+    beside = Beside(scored, find_sensitivity(given, analysis), certificate, advice)
+    known = None if truth is None and gold is None else read.with_labels(gold if truth is None else truth, "truth")[1]
+    ids = range(read.n_items) if read.items is None else read.items
+    items = Items(ids, shown, known)
+    return Report(headline(analysis, beside), render(analysis, items, title=title, beside=beside))
+
+
+def _read(model: LabelModel, votes: object, truth: object, gold: object) -> Votes:
+    """The votes, with the classes that truth or gold add."""
+    classes = model.classes_.tolist() if model.is_fitted else model.classes
+    read = to_votes(votes, n_classes=None if model.is_fitted else model.n_classes, classes=classes)
+    for name, labels in (("truth", truth), ("gold", gold)):
+        if labels is not None:
+            read, _ = read.with_labels(labels, name)
+    return read
+
+
+def _check_texts(texts: Any, votes: Votes) -> list[Any] | None:
+    if texts is None:
+        return None
+    if isinstance(texts, str) or len(texts) != votes.n_items:
+        raise ParameterError(
+            f"texts is {texts!r:.60}; expected one text for each of the {votes.n_items} items of votes"
+        )
+    return list(texts)
