@@ -28,10 +28,9 @@ from hyperlabel.stated import UNIFORM
 from hyperlabel.weights import load_weights
 
 PEERS = ("mv", "bv", "auto", "hlm")
-GOLD, GOLD_DRAWS = (20, 100, 300, 1000), 5
+GOLD, GOLD_DRAWS = (20, 100), 5
 GOLD_MODELS = {"hlm2": "hlm2, gold in the pass", "mv": "mv and lookup", "ds": "ds, gold clamped"}
 SLOW_GOLD_MODELS = {"hlm": "hlm, fine-tuned", "rf": "random forest"}
-SLOW_GOLD = (20, 100)  # gold items with which the slow ones are tried
 FEW_TREES = 20  # of the forest: enough for patterns of votes, and a fifth of the time
 SUGGESTED, RANDOM_DRAWS = (50, 100, 300), 5
 SUBSETS, SUBSET_SHARE = 8, (0.35, 0.85)
@@ -157,7 +156,7 @@ def gold_part(sets: Sequence[DataSet]) -> str:
 
 def slow_gold_part(sets: Sequence[DataSet]) -> str:
     """The same for the models that take long, with few gold items."""
-    return gold_table(sets, SLOW_GOLD, slow_gold_scores)
+    return gold_table(sets, GOLD, slow_gold_scores)
 
 
 def gold_table(
