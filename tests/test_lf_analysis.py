@@ -311,3 +311,9 @@ def test_errors_are_the_items_that_an_lf_got_wrong_by_their_identifiers():
 def test_errors_without_truth_or_of_other_items_is_one_clear_error(call, message):
     with pytest.raises(ParameterError, match=message):
         call()
+
+
+def test_alone_is_the_share_of_votes_that_no_other_lf_votes_beside():
+    analysis = LFAnalysis([[0, -1, -1], [0, -1, -1], [1, 1, -1], [1, -1, -1]])
+    np.testing.assert_allclose(analysis.alone, [0.75, 0.0, np.nan])
+    np.testing.assert_allclose(analysis.summary()["alone"], analysis.alone)

@@ -210,6 +210,16 @@ def test_a_vote_column_of_the_table_cannot_be_removed(tmp_path):
             project.remove("lf_x")
 
 
+def test_vote_columns_are_named_by_patterns_too(tmp_path):
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"text": ["a", "b"], "rule_x": ["no", "yes"], "rule_y": [None, "yes"], "n": [3, 4]}).write_parquet(
+        path
+    )
+    with Project(path, lfs=["rule_*"]) as project:
+        assert list(project.standing.columns) == ["rule_x", "rule_y"]
+        assert project.data.metadata == ["n"]
+
+
 def test_gold_of_the_table_counts_and_gold_given_here_overrules_it(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("text,gold\nfree,1\nsong,0\nx,\n")
@@ -433,6 +443,30 @@ def test_the_table_of_lfs_has_their_numbers(project):
     assert row["coverage"] == pytest.approx(0.2)
     assert row["gold_accuracy"] == 1
     assert row["changes"] == pytest.approx(0.2)
+
+
+def test_advice_is_that_of_the_advisor(project):
+    assert len(project.advise()) == 0
+    add_rules(project)
+    project.give_gold("c0", "spam")
+    project.give_gold("c1", "ham")
+    model = hl.HyperLabelModel(classes=["ham", "spam"])
+    expected = hl.advise(project.standing.votes, {0: "spam", 1: "ham"}, model=model)
+    assert project.advise() == expected
+    assert "uncovered" in {each.kind for each in expected}
+
+
+def test_a_certificate_rests_on_items_that_were_picked_at_random(project, tmp_path):
+    project.add("@labeling_function\ndef right(x):\n    return x.truth\n")
+    for i in range(0, 60, 2):
+        project.give_gold(f"c{i}", TRUTH[i], picked="useful")
+    with pytest.raises(ProjectError, match="a certificate needs LFs, and gold of items that were picked at random"):
+        project.save_certificate(tmp_path / "c.txt")
+    for i in range(1, 60, 2):
+        project.give_gold(f"c{i}", TRUTH[i], picked="random")
+    said = project.save_certificate(tmp_path / "c.txt", error=0.2)
+    assert "30 labels by hand" in said
+    assert (tmp_path / "c.txt").read_text().startswith(said)
 
 
 def test_explain_names_the_votes_of_an_item(project):

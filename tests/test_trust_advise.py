@@ -216,3 +216,20 @@ def test_advice_is_made_of_what_it_prints():
         "   Python:  votes.drop('b')",
         "   command: hyperlabel label v.csv --lfs a",
     ]
+
+
+def test_names_are_shown_and_never_obeyed():
+    nasty = "\x1b[2J<b>x</b>"
+    votes = hl.Votes.from_array(np.c_[GOOD, GOOD[:, 0]], lfs=["a", "b", "c", "d", "e", nasty])
+    advice = hl.advise(votes)
+    assert "\x1b" not in str(advice)
+    assert "<b>x" not in advice._repr_html_()
+    spam = hl.Votes.from_array(GOOD, classes=["ham", nasty])
+    gold = {int(i): "ham" for i in range(0, N, 3)}
+    found = (
+        hl.certify(hl.HyperLabelModel(), spam, gold, error=0.4, by_class=True),
+        hl.estimate(hl.HyperLabelModel(), spam, gold),
+    )
+    for each in found:
+        assert "\x1b" not in str(each)
+        assert "<b>x" not in each._repr_html_()

@@ -12,7 +12,7 @@ TABLE_HELP = "A table of texts, in any format that other commands read; or the f
 TEXT_HELP = "The column of the texts."
 PROJECT_HELP = "Folder of the project: lfs.py, gold.csv, project.toml. Beside the table if not given."
 ID_HELP = "The column that identifies items; else one named id or the like, or rows are counted from 0."
-LFS_HELP = "Columns that are votes already; else those whose names begin with lf_."
+LFS_HELP = "Columns that are votes already: names or patterns; else those whose names begin with lf_."
 SAMPLE_HELP = "Rows to explore, at most; labels are written for all rows."
 HOST_HELP = "Address to listen on. Beyond this machine, whoever has the token can run Python here."
 DEMO_HELP = "Begin with sentences from the documentation of installed packages: which package is each from?"
@@ -50,7 +50,7 @@ def studio(
     run = StoppableRun()
     named = _class_names(classes)
     with Project(
-        source, text=text, folder=folder, classes=named, id=id, lfs=tuple(lfs or ()), gold=gold, truth=truth,
+        source, text=text, folder=folder, classes=named, id=id, lfs=_lf_names(lfs), gold=gold, truth=truth,
         sample=sample, run=run,
     ) as opened:  # fmt: skip
         data = opened.data
@@ -79,6 +79,11 @@ def _begin_demo(table: str | None, project: Path | None) -> tuple[str, Path]:
     if not path.is_file():
         write_demo(path)
     return str(path), folder
+
+
+def _lf_names(lfs: list[str] | None) -> list[str]:
+    """Columns that were typed: one option is split at commas."""
+    return (split_names(lfs[0], "--lfs") or []) if lfs and len(lfs) == 1 else lfs or []
 
 
 def _class_names(classes: str | None) -> list[str] | list[int] | None:

@@ -10,7 +10,6 @@ breaking ties and giving results back to the items, happens here, once. A new mo
 """
 
 import copy
-import inspect
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Sequence
@@ -22,7 +21,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import Classes
 from hyperlabel.errors import ConvergenceWarning, NotFittedError, ParameterError
 from hyperlabel.frames import is_frame
 from hyperlabel.kernels import Float64
@@ -41,6 +39,7 @@ from hyperlabel.memory import check_memory
 from hyperlabel.metrics import Metric, check_metric
 from hyperlabel.metrics import score as score_labels
 from hyperlabel.models.packing import below, pack_params, pack_seen, probes, to_json, unpack_seen, with_prefix
+from hyperlabel.models.parameters import Parameters
 from hyperlabel.models.seen import (
     Seen,
     check_gold_counts,
@@ -51,7 +50,7 @@ from hyperlabel.models.seen import (
     vote_for,
 )
 from hyperlabel.models.verdict import Verdict
-from hyperlabel.networks import Gold, Reduce
+from hyperlabel.networks import Gold, Reduce, Sums
 from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns, to_patterns
 from hyperlabel.sources import holds_columns
@@ -64,7 +63,7 @@ _ROUNDING = 1e-5  # by which rows of float32 may miss one
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LabelModel(ABC):
+class LabelModel(Parameters, ABC):
     """What every label model can do. All label models share these parameters.
 
     Args:
@@ -162,17 +161,12 @@ class LabelModel(ABC):
             metric: With `f1`, further passes find how items are labeled for F1.
         """
         check_metric(metric)
-        self._check_params()
-        self._forget()
-        self._check_outcomes(shape)
-        (cast,) = reduce(vote_for)
-        active = find_active(cast, None if gold is None else gold.counts, self._balance_of(shape.classes))
-        seen = self._active = Seen(shape.classes, active, shape.lf_names, shape.n_lfs, outcomes=shape.outcomes)
+        patterns, counts = (shape, None) if gold is None else (gold.patterns, gold.counts)
+        seen = self._start(shape, reduce(vote_for), counts)
         self._check_memory(seen.restrict(shape), 0)
-        inner = None if gold is None else keep_gold(seen.restrict(gold.patterns), gold.counts[:, active])
+        inner = None if counts is None else keep_gold(seen.restrict(patterns), counts[:, seen.active])
         self._fit_passes(partial(reduce_restricted, reduce, seen), seen.restrict(shape), inner)
-        kept = None if gold is None or self.learns_from_gold else keep_gold(gold.patterns, gold.counts)
-        self._seen = replace(seen, gold=kept, n_gold=0 if gold is None else int(gold.counts.sum()))
+        self._seen = self._with_gold(seen, patterns, counts)
         if metric == "f1":
             rule = find_f1_rule(lambda rule: reduce(partial(self._f1_sums, rule)), shape.n_classes)
             self._seen = replace(self._seen, f1=rule)
@@ -201,18 +195,11 @@ class LabelModel(ABC):
 
     def _learn(self, patterns: Patterns, gold: NDArray[np.int64] | None, *, for_f1: bool) -> Float64:
         """Learn from patterns, and on request how items are labeled for F1. -> the patterns' (p, k) probabilities."""
-        self._check_params()
-        self._forget()
-        self._check_outcomes(patterns)
-        (cast,) = vote_for(patterns)
-        active = find_active(cast, gold, self._balance_of(patterns.classes))
-        names, outcomes = patterns.lf_names, patterns.outcomes
-        seen = self._active = Seen(patterns.classes, active, names, patterns.n_lfs, outcomes=outcomes)
+        seen = self._start(patterns, vote_for(patterns), gold)
         inner = seen.restrict(patterns)
         self._check_memory(inner, patterns.n_patterns * patterns.n_classes)
-        found = self._fit(inner, None if gold is None else gold[:, active])
-        kept = None if gold is None or self.learns_from_gold else keep_gold(patterns, gold)
-        self._seen = replace(seen, gold=kept, n_gold=0 if gold is None else int(gold.sum()))
+        found = self._fit(inner, None if gold is None else gold[:, seen.active])
+        self._seen = self._with_gold(seen, patterns, gold)
         probabilities = self._complete(self._judge(inner) if found is None else found, patterns)
         if for_f1:
             rule = find_f1_rule(lambda rule: rule.sums(probabilities, patterns), patterns.n_classes)
@@ -237,23 +224,27 @@ class LabelModel(ABC):
             message = f"{type(self).__name__} did not converge in {self.n_iter_} iterations; raise max_iter"
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
 
-    def _forget(self) -> None:
-        """Forget what was learned; should learning fail, nothing half-learned is left."""
+    def _start(self, shape: Patterns, cast: Sums, gold: NDArray[np.int64] | None) -> Seen:
+        """Forget what was learned, so that nothing is half-learned should learning fail, and see what is to be learned.
+
+        Sets `_stated_balance`, (c,) the stated shares of the classes that are learned about, or None.
+        """
+        self._check_params()
         vars(self).pop("_seen", None)
         self.n_iter_, self.converged_ = 0, True
-
-    def _balance_of(self, classes: Classes) -> Float64 | None:
-        """The class balance that the user states, checked; None if there is none. -> (k,)."""
+        self._check_outcomes(shape)
         stated = getattr(self, "class_balance", None)
-        return None if stated is None else read_balance(stated, classes)
+        balance = None if stated is None else read_balance(stated, shape.classes)
+        active = find_active(cast[0], gold, balance)
+        shares = None if balance is None else balance[active]
+        self._stated_balance: Float64 | None = None if shares is None else shares / shares.sum()
+        return Seen(shape.classes, active, shape.lf_names, shape.n_lfs, outcomes=shape.outcomes)
 
-    def _stated_balance(self) -> Float64 | None:
-        """The stated balance of the classes that are learned about, for `_fit`. -> (c,)."""
-        balance = self._balance_of(self._active.classes)
-        if balance is None:
-            return None
-        shares = balance[self._active.active]
-        return np.asarray(shares / shares.sum())
+    def _with_gold(self, seen: Seen, patterns: Patterns, gold: NDArray[np.int64] | None) -> Seen:
+        """What was seen, with (p, k) gold items of patterns where `_fit` does not use them."""
+        if gold is None:
+            return seen
+        return replace(seen, gold=None if self.learns_from_gold else keep_gold(patterns, gold), n_gold=int(gold.sum()))
 
     # Judging.
 
@@ -507,7 +498,7 @@ class LabelModel(ABC):
     def _f1_sums(self, rule: F1Rule, patterns: Patterns) -> tuple[Float64, ...]:
         return rule.sums(self.pattern_probabilities(patterns), patterns)
 
-    # Parameters and files.
+    # Files.
 
     def save(self, path: str | Path) -> None:
         """Write the model, fitted or not, to a safetensors file; `hyperlabel.load` reads it. Nothing is pickled."""
@@ -530,9 +521,8 @@ class LabelModel(ABC):
             ValueError: Or another error that wrong shapes, types and numbers lead to.
         """
         if "seen" in header:
-            self._active = unpack_seen(below(arrays, "seen"), header["seen"])
+            self._seen = unpack_seen(below(arrays, "seen"), header["seen"])
             self._from_state(below(arrays, "state"), header["learned"])
-            self._seen = self._active
             with np.errstate(all="ignore"):
                 for patterns in probes(self._seen):
                     self.label_patterns(patterns, "accuracy" if self._seen.f1 is None else "f1")
@@ -550,19 +540,6 @@ class LabelModel(ABC):
                 raise ValueError(f"{name!r:.60} is nothing that is learned")
             setattr(self, name, value)
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The arguments this model was made with."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-
-    def set_params(self, **params: Any) -> Self:
-        """Change arguments by name."""
-        known = self.get_params()
-        for name, value in params.items():
-            if name not in known:
-                raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}")
-            setattr(self, name, value)
-        return self
-
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn asks of an estimator: a classifier of integer votes; gold is the target, -1 unknown."""
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
@@ -577,12 +554,6 @@ class LabelModel(ABC):
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.is_fitted
-
-    def __repr__(self) -> str:
-        defaults = inspect.signature(type(self)).parameters
-        params = self.get_params().items()
-        changed = [f"{n}={v!r}" for n, v in params if repr(v) != repr(defaults[n].default)]
-        return f"{type(self).__name__}({', '.join(changed)})"
 
 
 def _check_distributions(probabilities: Float64, model: str) -> Float64:

@@ -82,7 +82,7 @@ class ConfusionModel(LabelModel):
         """
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
-        balance, k = self._stated_balance(), patterns.n_classes
+        balance, k = self._stated_balance, patterns.n_classes
         sums, (free, known) = VoteSums(patterns), self._split_items(patterns, gold)
         taken, weight = sums.counts * (free[:, 0] + known.sum(1)), sums.counts[:, None] * free / 2
         self.abstain_is_outcome_ = self._find_outcomes(patterns)

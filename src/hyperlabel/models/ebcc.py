@@ -100,7 +100,7 @@ class EBCC(LabelModel):
 
     def _expect_sizes(self, patterns: Patterns) -> Float64:
         """Number of items of each class that is expected beforehand. -> (k,)."""
-        sizes, stated = patterns.counts @ vote_shares(patterns), self._stated_balance()
+        sizes, stated = patterns.counts @ vote_shares(patterns), self._stated_balance
         expected: Float64 = sizes if stated is None else sizes.sum() * stated
         return expected
 

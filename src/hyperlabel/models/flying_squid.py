@@ -74,7 +74,7 @@ class FlyingSquid(LabelModel):
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
         _check_lfs(patterns)
-        stated = self._stated_balance()
+        stated = self._stated_balance
         self.class_balance_ = np.full(patterns.n_classes, 0.5) if stated is None else stated
         balance = np.clip(self.class_balance_, _TINY, 1 - np.finfo(np.float64).eps)
         log_odds = _log_odds(balance)

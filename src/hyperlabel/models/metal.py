@@ -79,7 +79,7 @@ class MeTaL(LabelModel):
     tol: float = 1e-6
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
-        k, stated = patterns.n_classes, self._stated_balance()
+        k, stated = patterns.n_classes, self._stated_balance
         self.class_balance_ = np.full(k, 1 / k) if stated is None else stated
         mu = self._minimize(patterns) if self.sgd_steps is None else self._descend(patterns, self.sgd_steps)
         self.confusion_ = np.ascontiguousarray(mu.transpose(0, 2, 1))

@@ -79,7 +79,7 @@ class NPLM(LabelModel):
     tol: float = 1e-5
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
-        balance = self._stated_balance()
+        balance = self._stated_balance
         if self.batch_size is None:
             learned = self._maximize(patterns, balance)
         else:

@@ -1,6 +1,5 @@
 """What a file of a label model holds: its parameters, and the frame of what it learned, as arrays and JSON."""
 
-import inspect
 import operator
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,8 +27,7 @@ _PROBED = 1000  # LFs at each end
 
 def pack_params(model: Any) -> dict[str, Any]:
     """The parameters of a model that differ from their defaults, as JSON knows them."""
-    defaults = inspect.signature(type(model)).parameters
-    changed = {n: v for n, v in model.get_params().items() if repr(v) != repr(defaults[n].default)}
+    changed = model.changed_params()
     return {n: plain_classes(_to_list(v)) if n == "classes" else to_json(v, n) for n, v in changed.items()}
 
 
@@ -44,7 +42,7 @@ def to_json(value: Any, name: str) -> Any:
     >>> to_json(np.array([0.5, np.nan]), "class_balance")
     [0.5, None]
     """
-    if hasattr(value, "get_params"):
+    if hasattr(value, "changed_params"):
         return {"model": type(value).__name__, "params": pack_params(value)}
     value = value if isinstance(value, Mapping) else by_name(value) or value
     if isinstance(value, Mapping):

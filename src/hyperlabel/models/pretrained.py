@@ -151,7 +151,7 @@ class HyperLabelModel(LabelModel):
         self._check_calibrated()
         stated = self.lf_accuracies
         accuracies = None if stated is None else read_accuracies(stated, patterns.lf_names, patterns.n_lfs)
-        balance = self._stated_balance()
+        balance = self._stated_balance
         return load_network(self.weights_, balance, accuracies, patterns.outcomes, calibrated=self.calibrated)
 
     def balance_sensitivity(self, votes: object) -> float:
@@ -209,7 +209,7 @@ class HyperLabelModel(LabelModel):
 
     def _from_state(self, arrays: Arrays, learned: dict[str, Any]) -> None:
         super()._from_state({}, learned)
-        network = load_network(self.weights_, outcomes=self._active.inner_outcomes)
+        network = load_network(self.weights_, outcomes=self._seen.inner_outcomes)
         self.state_ = network.from_arrays(arrays)
 
 

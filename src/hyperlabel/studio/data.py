@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.classes import Classes, encode_column, infer_classes
-from hyperlabel.columns import find_identifiers
+from hyperlabel.columns import choose_columns, find_identifiers
 from hyperlabel.errors import ProjectError, VotesError
 from hyperlabel.frames import columns_of
 from hyperlabel.lf.items import Items, read_items
@@ -154,8 +154,10 @@ class Data:
 def complete(settings: Settings, folder: Path) -> Settings:
     """Settings of a new project with what the table says itself: identifiers, gold, truth, and the classes of these."""
     table = Table.open(str(folder / settings.table))
-    _check_columns(table, settings)
     names = table.columns
+    if settings.lfs:
+        settings = replace(settings, lfs=choose_columns(names, settings.lfs))
+    _check_columns(table, settings)
     found = replace(
         settings,
         id=settings.id or _find_id(table),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hyperlabel.plots import plot_bars
+from hyperlabel.printable import printable
 from hyperlabel.shown import html_table
 
 
@@ -22,7 +23,7 @@ class Worth(NamedTuple):
     sets: int
 
     def __str__(self) -> str:
-        return f"{self.gain:+.1f} points on {self.sets} public sets, a loss on {self.hurt:.0%} of them"
+        return f"about {self.gain:+.1f} points by {self.sets} public sets, a loss on {self.hurt:.0%} of them"
 
 
 # By `python -m experiments advice`, whose record a test compares. Unvoted and uncovered: for a tenth of the items.
@@ -70,7 +71,8 @@ class Advice:
         return Worth(self.scale * found.gain, found.hurt, found.sets)
 
     def __str__(self) -> str:
-        return f"{self.reason} ({self.worth})\n   Python:  {self.call}\n   command: {self.command}"
+        lines = f"{self.reason} ({self.worth})", f"   Python:  {self.call}", f"   command: {self.command}"
+        return "\n".join(map(printable, lines))
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from hyperlabel.labels import Labels
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
 from hyperlabel.plots import new_axes
+from hyperlabel.printable import printable
 from hyperlabel.shown import html_table
 from hyperlabel.trust.audited import Audited, read_audited
 from hyperlabel.trust.sequence import Ranking, Step, search
@@ -130,7 +131,7 @@ class Certificate:
         whose = "the labels of each class" if self.by_class else "their labels"
         used, most = _whole_percent(self.share), _percent(self.error)
         what = f"{used} of the items can be used: at most {most} of {whose} are wrong ({sure})."
-        left_out = [str(part.name) for part in self.parts if part.accepted is None]
+        left_out = [printable(part.name) for part in self.parts if part.accepted is None]
         return what + (f" No labels of these classes: {', '.join(left_out)}." if left_out else "")
 
     def _hint(self) -> str:

@@ -11,6 +11,7 @@ from hyperlabel.kernels import Float64, Ints
 from hyperlabel.labels import Labels
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
+from hyperlabel.printable import printable
 from hyperlabel.shown import html_table
 from hyperlabel.trust.audited import Audited, read_audited
 from hyperlabel.trust.prediction_powered import Powered, Strata, estimate_means, spread_of
@@ -77,7 +78,7 @@ class Estimates:
         if self.f1 is not None:
             yield "F1", self.f1
         for name, share in self.shares.items():
-            yield f"share of {name}", share
+            yield f"share of {printable(name)}", share
 
     def to_dict(self) -> dict[str, Any]:
         """What is said, for programs."""

@@ -39,6 +39,8 @@ class RowsPanel:
                 self.low.props("dense outlined clearable").classes("narrow")
                 self.search = ui.input("search", on_change=self._changed).props("dense outlined clearable debounce=250")
                 ui.button("clear", on_click=lambda: page.act(self.show(Filter()))).props("flat dense no-caps")
+                last = ui.button("last change", on_click=lambda: page.act(self.show_changes(page.hub.view.changes)))
+                last.props("flat dense no-caps").tooltip("the rows whose label the last change changed")
             self.count = ui.label().classes("soft")
             columns = [
                 {"field": "item", "headerName": "item", "width": 92, "cellClass": "mono", "tooltipField": "item"},
