@@ -319,6 +319,18 @@ def run_estimate(data: Data = DATA, out: Table = None) -> None:
     show_result(certify.run_estimate(data), out)
 
 
+@app.command("scores")
+def run_scores(
+    data: Data = DATA,
+    items: Annotated[int, Option(metavar="NUMBER", help="Items whose labeling is timed.")] = 100_000,
+    out: Table = None,
+) -> None:
+    """What scores and partial votes are worth, against thresholds and by coarsening."""
+    from experiments import scores
+
+    show_result(scores.run(data, items), out)
+
+
 @app.command("lf_estimates")
 def run_lf_estimates(data: Data = DATA, out: Table = None) -> None:
     """How near estimated LF accuracies come to their precision."""

@@ -7,17 +7,11 @@ import polars as pl
 import pytest
 
 import hyperlabel as hl
+from cli_commands import COMMANDS
 from hyperlabel.cli import terminal
 from hyperlabel.cli.labeling import watched
 
 ROWS = "id,a,b,c\n1,spam,ham,\n2,ham,ham,ham\n3,spam,,spam\n4,,spam,ham\n5,,,\n"
-COMMANDS = {
-    "label": ["-o", "out.csv"],
-    "fit": ["-o", "out.safetensors"],
-    "analyze": [],
-    "report": ["-o", "out.html"],
-    "compare": ["--truth", "truth.csv", "--models", "mv"],
-}
 
 
 @pytest.fixture(autouse=True)
@@ -113,7 +107,7 @@ def on_a_terminal(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(terminal.console, "_force_terminal", True)
     monkeypatch.setattr(terminal.console, "is_interactive", True)
-    monkeypatch.setattr(terminal.console, "file", written)
+    monkeypatch.setattr(terminal.console, "_file", written)  # `file` would not be unset afterwards
     return written
 
 
@@ -135,7 +129,7 @@ def test_bar_shows_that_work_goes_on_where_its_end_is_not_known(on_a_terminal):
 
 def test_no_bar_is_written_where_nobody_looks(monkeypatch):
     written = io.StringIO()
-    monkeypatch.setattr(terminal.console, "file", written)
+    monkeypatch.setattr(terminal.console, "_file", written)  # `file` would not be unset afterwards
     with terminal.progress("labeling", 9) as advance:
         advance(3)
     frame = pl.LazyFrame({"a": [1]})

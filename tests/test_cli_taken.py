@@ -3,19 +3,14 @@
 import polars as pl
 import pytest
 
+from cli_commands import COMMANDS
+
 ROWS = "id,text,lf_0,lf_1,lf_2,split\n" + "".join(
     f"{i},t{i},{'spam' if i % 2 else 'ham'},{'spam' if i % 3 else 'skip'},{'ham' if i % 2 else ''},train\n"
     for i in range(30)
 )
 TAKEN = "LFs: lf_0, lf_1, lf_2; ignored: id, text, split; classes: ham 30, skip 10, spam 35; abstain: empty 15"
 SKIPPED = "LFs: lf_0, lf_1, lf_2; ignored: id, text, split; classes: ham 30, spam 35; abstain: empty 15, skip 10"
-COMMANDS = {
-    "label": ["-o", "out.csv"],
-    "fit": ["-o", "out.safetensors"],
-    "analyze": ["-o", "out.csv"],
-    "report": ["-o", "out.html"],
-    "compare": ["--truth", "truth.csv", "--models", "mv"],
-}
 
 
 @pytest.fixture(autouse=True)

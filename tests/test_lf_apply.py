@@ -195,6 +195,8 @@ def test_row_lf_that_fails_abstains_on_request_and_is_counted():
     assert votes.cells[:, 0].tolist() == [1, -1, 1, 1, 1]
     assert votes.failures == {"bad": 1}
     assert votes.with_classes([0, 1, 2]).failures == {"bad": 1}
+    assert repr(votes).startswith("AppliedVotes(")
+    assert repr(votes).endswith("abstain, 1 failures)")
 
 
 def test_failures_in_later_chunks_name_the_row_of_the_data():

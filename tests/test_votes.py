@@ -523,6 +523,8 @@ def nest(depth):
         (lambda odd: hl.label_model(odd), "^there is no label model a list"),
         (lambda odd: hl.load(odd), "^path is a list; expected the name of a file"),
         (lambda odd: hl.Patterns.from_chunks(5), "^chunks is 5; expected a list of chunks"),
+        (lambda odd: hl.Patterns.from_chunks(np.array(None)), "^chunks is array.None, dtype=object.; expected"),
+        (lambda odd: Votes.from_frame(pd.DataFrame({"a": [0, 1]}), lfs=odd), "^votes has no column 'a list'"),
         (lambda odd: hl.HyperLabelModel().predict([[0, 1]], metric=odd), "^metric is a list"),
         (lambda odd: hl.HyperLabelModel().suggest([[0, 1]], odd), "^n is a list; expected a whole number"),
     ],

@@ -192,7 +192,10 @@ def test_weights_of_the_paper_are_not_unrolled(weights):
     assert not is_unrolled(weights)
 
 
-@pytest.mark.parametrize("header", [{"steps": 2}, {"steps": 0, "width": 4}, {"steps": 2, "width": 4.0}, {"steps": [2]}])
+@pytest.mark.parametrize(
+    "header",
+    [{"steps": 2}, {"steps": 0, "width": 4}, {"steps": 2, "width": 4.0}, {"steps": [2]}, {"steps": 10**9, "width": 4}],
+)
 def test_load_unrolled_weights_of_impossible_sizes_raises(make_unrolled_weights, path, header):
     write(path, make_unrolled_weights(width=4, steps=2).arrays, header)
     with pytest.raises(WeightsError, match=r"has sizes \[.*; expected width and steps, two positive integers"):

@@ -210,7 +210,8 @@ def choose_columns(
 
 def _match(names: Sequence[str], lfs: Sequence[str]) -> list[str]:
     chosen: dict[str, None] = {}
-    present, wanted = set(names), [str(each) for each in as_list(lfs, "lfs", f"a list of columns: [{show(lfs)}]")]
+    listed = as_list(lfs, "lfs", f"a list of columns: [{show(lfs)}]")
+    present, wanted = set(names), [each if isinstance(each, str) else show(each) for each in listed]
     for i, pattern in enumerate(wanted):
         found = [pattern] if pattern in present else [name for name in names if fnmatchcase(name, pattern)]
         if not found:

@@ -372,9 +372,12 @@ def to_patterns(data: object, *, n_classes: int | None = None, classes: Sequence
 
 
 def _iterate(chunks: Iterable[object]) -> Iterator[object]:
-    if not isinstance(chunks, Iterable) or isinstance(chunks, str | bytes | Mapping):
-        raise VotesError(f"chunks is {show(chunks)}; expected a list of chunks of votes, or the like")
-    return iter(chunks)
+    try:
+        if isinstance(chunks, str | bytes | Mapping):
+            raise TypeError
+        return iter(chunks)
+    except Exception:  # whatever an object does when it is asked for its members
+        raise VotesError(f"chunks is {show(chunks)}; expected a list of chunks of votes, or the like") from None
 
 
 def _read_chunk(

@@ -141,7 +141,10 @@ class _Pandas:
 
     def identifiers(self, name: str) -> NDArray[Any] | None:
         column = self.frame.iloc[:, self.names.index(name)]
-        return exact_array(column.tolist()) if column.is_unique and not column.hasnans else None
+        try:
+            return exact_array(column.tolist()) if column.is_unique and not column.hasnans else None
+        except TypeError:  # lists, say, by which nothing is called
+            return None
 
 
 @dataclass(frozen=True, eq=False)

@@ -111,13 +111,20 @@ def digest(path: Path) -> str | None:
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.exists() else None
 
 
+def takes_room(event: str, arguments: Any) -> bool:
+    """Whether a call could find the disk full: removing and reading cannot."""
+    if event == "open":
+        return bool((arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
+    return event in ("os.mkdir", "os.rename", "os.link")
+
+
 def at_event(number: int, way: str) -> None:
     """Let something happen before the k-th call from now on."""
     left = number
 
-    def hook(event: str, _: Any) -> None:
+    def hook(event: str, arguments: Any) -> None:
         nonlocal left
-        if event not in EVENTS:
+        if event not in EVENTS or (way == "full" and not takes_room(event, arguments)):
             return
         left -= 1
         if left == 0:

@@ -10,7 +10,8 @@ import pytest
 import hyperlabel as hl
 from tests.campaign import SURFACES
 from tests.campaign.corpus import CORPUS
-from tests.campaign.ledger import Outcome, add_to_ledger, run_child
+from tests.campaign.ledger import RESULTS, Outcome, add_to_ledger, run_child
+from tests.campaign.page import PAGE, table
 from tests.campaign.readers import Canary, seeds
 
 CASES = {
@@ -84,3 +85,8 @@ def test_ledger_adds_up(tmp_path):
     add_to_ledger([Outcome("calls", 5)], path)
     add_to_ledger([Outcome("calls", 7, [{"case": 3}])], path)
     assert json.loads(path.read_text()) == {"calls": {"failures": 1, "tried": 12}}
+
+
+def test_page_shows_the_results():
+    assert RESULTS.exists()
+    assert table() in PAGE.read_text()

@@ -30,6 +30,10 @@ class AppliedVotes(Votes):
 
     failures: Mapping[str, int] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        shown, failed = super().__repr__(), sum(self.failures.values())
+        return f"{shown[:-1]}, {failed:,} failures)" if failed else shown
+
 
 def apply_lfs(
     lfs: Sequence[LabelingFunction],

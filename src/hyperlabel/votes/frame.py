@@ -206,7 +206,7 @@ class VoteFrame:
 
     def __repr__(self) -> str:
         share = 1 - len(self.rows.vote) / (self.n_items * self.n_lfs)
-        return f"Votes({self._caption()}, {share:.0%} abstain)"
+        return f"{type(self).__name__}({self._caption()}, {share:.0%} abstain)"
 
     def _caption(self) -> str:
         return f"{self.n_items:,} items, {self.n_lfs:,} LFs, classes {show_names(list(map(str, self.classes[:20])))}"
