@@ -248,6 +248,16 @@ def run_hlm2(data: Data = DATA, runs: Runs = None, parts: Parts = None, sets: Se
     hlm2.run(data, runs, _chosen(parts, "--parts", list(hlm2.PARTS)), _names(sets, "--sets"), out)
 
 
+@app.command("sharpness")
+def run_sharpness(
+    weights: Annotated[Path, Option(metavar="FILE", help="Weights of the paper's network; its header is rewritten.")],
+) -> None:
+    """How sharp the probabilities of the paper's network should be, by synthetic votes."""
+    from experiments import sharpness
+
+    sharpness.run(weights)
+
+
 @app.command("fill")
 def run_fill(
     data: Data = DATA,
@@ -307,6 +317,18 @@ def run_estimate(data: Data = DATA, out: Table = None) -> None:
     from experiments import certify
 
     show_result(certify.run_estimate(data), out)
+
+
+@app.command("scores")
+def run_scores(
+    data: Data = DATA,
+    items: Annotated[int, Option(metavar="NUMBER", help="Items whose labeling is timed.")] = 100_000,
+    out: Table = None,
+) -> None:
+    """What scores and partial votes are worth, against thresholds and by coarsening."""
+    from experiments import scores
+
+    show_result(scores.run(data, items), out)
 
 
 @app.command("lf_estimates")

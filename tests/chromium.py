@@ -88,11 +88,11 @@ class Chromium:
     def text(self, selector="body"):
         return self.run(f"(document.querySelector({json.dumps(selector)}) || {{}}).innerText || ''")
 
-    def wait(self, script, seconds=30):
+    def wait(self, script, seconds=90):
         """Wait until an expression in the page is true; returns its value."""
         return wait_for(lambda: self.run(script), seconds, lambda: f"{script} in {self.text()[:1500]!r}")
 
-    def wait_text(self, text, selector="body", seconds=30):
+    def wait_text(self, text, selector="body", seconds=90):
         return self.wait(
             f"((document.querySelector({json.dumps(selector)}) || {{}}).innerText || '').includes({json.dumps(text)})",
             seconds,

@@ -68,3 +68,8 @@ def test_more_texts_than_classes_are_refused_before_anything_is_learned():
 def test_column_of_lists_gives_no_identifiers():
     votes = hl.Votes.from_frame(pd.DataFrame({"id": [[1], [2]], "a": [0, 1], "b": [1, 1]}))
     assert votes.items is None
+
+
+def test_votes_with_no_classes_at_all_are_refused():
+    with pytest.raises(ParameterError, match="^classes is None; expected a list of classes"):
+        hl.Votes.from_array(VOTES).with_classes(None)

@@ -53,3 +53,10 @@ def test_memory_of_an_unknown_system_is_assumed(monkeypatch):
     memory.memory_bytes.cache_clear()
     assert memory.memory_bytes() == 1 << 34
     memory.memory_bytes.cache_clear()
+
+
+def test_stated_classes_of_votes_that_all_abstain_cost_nothing():
+    """Once it took minutes: nothing is learned about thousands of classes that nobody votes for."""
+    shares = hl.HyperLabelModel(n_classes=10_000).predict_proba([[-1, -1, -1]])
+    assert shares.shape == (1, 10_000)
+    assert np.allclose(shares, 1e-4)

@@ -171,6 +171,16 @@ def test_a_coarsened_vote_is_worth_more_than_none_and_less_than_the_class(name):
     assert dropped + 0.01 < accuracy(hl.Votes.from_frame(frame)) < full
 
 
+def test_a_rare_class_does_not_swallow_partial_votes():
+    rng = np.random.default_rng(0)
+    truth = rng.choice(3, 1000, p=[0.6, 0.38, 0.02])
+    votes = np.where(rng.random((1000, 12)) < 0.8, truth[:, None], rng.choice(3, (1000, 12), p=[0.6, 0.38, 0.02]))
+    frame, picked, names = coarsen(votes, 0.5, 3)
+    labels = hl.HyperLabelModel().fit_predict(hl.Votes.from_frame(frame))
+    dropped = hl.HyperLabelModel().fit_predict(pd.DataFrame(np.where(picked, None, names[votes])))
+    assert (labels == names[truth]).mean() >= (dropped == names[truth]).mean()
+
+
 def test_gold_teaches_and_labels_items_with_outcomes(mixed):
     frame, truth = mixed
     votes = hl.Votes.from_frame(frame)
@@ -273,6 +283,17 @@ def test_analysis_counts_partial_votes_as_right_under_any_of_their_classes():
     assert analysis.polarity[0] == ("x", "z", "!x", "x|y")
     assert analysis.conflicting.sum() == 1
     assert len(analysis.summary()) == 2
+
+
+def test_advice_and_the_report_know_partial_votes(mixed, tmp_path, hyperlabel):
+    frame, truth = mixed
+    gold = {i: f"c{truth[i]}" for i in range(0, 300, 5)}
+    assert len(hl.advise(hl.Votes.from_frame(frame), gold=gold)) > 0
+    table = frame.assign(text=[f"item {i}" for i in range(300)], truth=[f"c{c}" for c in truth])
+    table.to_csv(tmp_path / "v.csv", index=False)
+    done = hyperlabel("report", tmp_path / "v.csv", "--truth", "truth", "-o", tmp_path / "r.html")
+    assert done.code == 0, done.err
+    assert "!c0" in (tmp_path / "r.html").read_text()
 
 
 # Scores.

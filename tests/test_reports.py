@@ -358,3 +358,13 @@ def test_plots_draw_what_the_objects_hold():
     assert_allclose(certificate.plot(axes[3]).lines[-1].get_ydata(), 0.2)
     advice = hl.advise(votes)
     assert len(advice.plot(axes[4]).patches) == len(advice)
+
+
+def test_report_of_scores_shows_them_and_advises_no_votes_for_classes_they_speak_for():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 200)
+    scores = 1 / (1 + np.exp(-(2 * truth[:, None] - 1 + rng.normal(0, 1, (200, 4)))))
+    votes = hl.Votes.from_scores(scores, classes=["bad", "good"])
+    page = hl.report(votes, [f"text {i}" for i in range(200)], np.array(["bad", "good"])[truth])
+    assert "nobody votes for" not in page.html
+    assert 'class="class none"' in page.html  # a level of a score has no color of a class

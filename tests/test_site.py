@@ -50,7 +50,7 @@ def test_every_command_is_in_the_reference(site):
 
 def test_every_public_name_is_in_the_reference():
     pages = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "reference").glob("*.md"))
-    described = set(re.findall(r"^::: hyperlabel\.(?:errors\.)?(\w+)$", pages, re.MULTILINE))
+    described = set(re.findall(r"^::: hyperlabel\.(?:\w+\.)*(\w+)$", pages, re.MULTILINE))
     errors = {
         name for name in dir(hl) if isinstance(getattr(hl, name), type) and issubclass(getattr(hl, name), Exception)
     }

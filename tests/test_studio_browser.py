@@ -39,7 +39,7 @@ class Studio:
         command = [sys.executable, "-m", "hyperlabel", "studio", *arguments, "--no-open"]
         with self.log.open("w") as out:
             self.process = subprocess.Popen(command, stdout=out, stderr=out, cwd=folder)
-        self.url = wait_for(self._find_url, 60, "the address")
+        self.url = wait_for(self._find_url, 120, "the address")
 
     def _find_url(self):
         assert self.process.poll() is None, self.log.read_text()
@@ -181,7 +181,7 @@ def write_python(browser):
         browser.wait("document.querySelector('.cm-content').innerText.includes('question')")
         time.sleep(0.5)  # the editor sends what was typed a moment later
         browser.click("[...document.querySelectorAll('button')].find(e => e.innerText === 'Apply')")
-        browser.wait_text(said, ".said", 60)
+        browser.wait_text(said, ".said", 120)
         browser.wait("!document.querySelector('.running')")
     browser.wait_text("4 LFs", ".top")
     browser.run("document.activeElement.blur()")
@@ -192,7 +192,7 @@ def save(browser, folder):
     for item, name in (("Labels (parquet)", "labels.parquet"), ("Report (html)", "report.html")):
         browser.click("[...document.querySelectorAll('.top button')].find(e => e.innerText === 'Save')")
         browser.click(f"[...document.querySelectorAll('.q-menu .q-item')].find(e => e.innerText.includes('{item}'))")
-        wait_for((folder / name).exists, 30, name)
+        wait_for((folder / name).exists, 90, name)
         browser.wait("!document.querySelector('.q-menu')")
 
 

@@ -157,7 +157,9 @@ def test_the_served_studio_refuses_what_the_guard_refuses(tmp_path):
     with log.open("w") as out:
         process = subprocess.Popen(command, stdout=out, stderr=out, cwd=tmp_path)
     try:
-        found = wait_for(lambda: re.search(r"http://127.0.0.1:(\d+)/\?token=(\S+)", log.read_text()), 60, "the address")
+        found = wait_for(
+            lambda: re.search(r"http://127.0.0.1:(\d+)/\?token=(\S+)", log.read_text()), 120, "the address"
+        )
         port, token = int(found[1]), found[2]
         here = f"127.0.0.1:{port}"
         status, headers = fetch(port, f"/?token={token}", {})

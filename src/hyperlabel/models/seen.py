@@ -16,6 +16,8 @@ from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns
 from hyperlabel.rows import Rows
 
+_MOST_WITHOUT_VOTES = 100  # classes that are learned about where nobody votes: there is nothing to learn
+
 
 def find_active(cast: Float64, gold: NDArray[np.int64] | None, balance: Float64 | None) -> NDArray[np.intp]:
     """The classes that a model learns about: those with votes, gold or a stated share. (k,), (g, k), (k,) -> (c,).
@@ -29,7 +31,7 @@ def find_active(cast: Float64, gold: NDArray[np.int64] | None, balance: Float64 
     if balance is not None:
         active |= balance > 0
     if not active.any():
-        active[:] = True
+        active[:_MOST_WITHOUT_VOTES] = True
     elif active.sum() == 1 and len(active) > 1:
         active[np.flatnonzero(~active)[0]] = True
     return np.flatnonzero(active)

@@ -104,7 +104,7 @@ def _example(analysis: LFAnalysis, items: Items, lf: int, item: int) -> Html:
     cast = slice(int(analysis.patterns.starts[pattern]), int(analysis.patterns.starts[pattern + 1]))
     vote = int(analysis.patterns.vote[cast][analysis.patterns.lf[cast] == lf][0])
     text = items.texts[item]
-    marks = [class_tag(analysis.classes, vote, "vote")]
+    marks = [class_tag(analysis.patterns.vote_names, vote, "vote")]
     if items.truth is not None and items.truth[item] >= 0 and items.truth[item] != vote:
         marks.append(class_tag(analysis.classes, int(items.truth[item]), "truth"))
     elif items.truth is None and analysis.labels[pattern] != vote:

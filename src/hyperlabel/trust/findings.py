@@ -9,6 +9,7 @@ from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import Labels
 from hyperlabel.lf.leave_one_out import sample_items
+from hyperlabel.outcomes import speak
 from hyperlabel.patterns import Patterns
 from hyperlabel.trust.advice import Advice
 from hyperlabel.trust.bounds import Sample, least_wrong
@@ -116,7 +117,7 @@ def find_labels_worth_giving(at: Situation) -> Advice | None:
 
 def of_rules(patterns: Patterns) -> bool:
     """Whether votes are like those of rules: at least half of those who vote do so for one class only."""
-    k = patterns.n_classes
+    k = patterns.n_codes
     cast = np.bincount(patterns.lf * k + patterns.vote, minlength=patterns.n_lfs * k).reshape(-1, k) > 0
     classes = cast.sum(1)[cast.any(1)]
     return bool((classes == 1).mean() >= 0.5) if len(classes) else True
@@ -154,7 +155,7 @@ def find_hurting(at: Situation) -> Advice | None:
         return None
     patterns, m = at.patterns, at.votes.n_lfs
     known = np.bincount(patterns.lf, counts.sum(1)[patterns.row], m).astype(int)
-    right = np.bincount(patterns.lf, counts[patterns.row, patterns.vote], m).astype(int)
+    right = np.bincount(patterns.lf, patterns.of_votes(counts), m).astype(int)
     cast = at.analysis.votes
     chance = 1 / at.votes.n_classes
     worse = [
@@ -211,7 +212,7 @@ def _labels_that_change(at: Situation, lfs: NDArray[np.intp]) -> int:
 def find_unvoted(at: Situation) -> Advice | None:
     """Classes that nobody votes for."""
     votes, classes = at.votes, at.votes.classes
-    cast = np.bincount(votes.rows.vote, minlength=votes.n_classes)
+    cast = np.bincount(votes.rows.vote, minlength=votes.n_codes) @ speak(votes.outcomes, votes.n_classes)
     known = np.bincount(at.gold[at.gold >= 0], minlength=votes.n_classes)
     unvoted = np.flatnonzero(cast == 0)
     if not len(unvoted) or not (votes.stated or known[unvoted].any()):

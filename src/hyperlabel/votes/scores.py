@@ -27,6 +27,9 @@ MOST_LEVELS, LEAST_LEVELS = 10, 4
 ITEMS_A_LEVEL = 50
 """Scores that each level of an LF is to have, if there are so many."""
 
+SAMPLED = 10_000
+"""Items of a large set whose scores decide where all are cut."""
+
 _MOST_VALUES = 12  # different scores from which on they are cut; fewer are levels themselves
 
 
@@ -133,6 +136,13 @@ def match_cuts(outcomes: Outcomes | None, names: Sequence[str], k: int) -> Outco
     return outcomes
 
 
+def sample_rows(scores: Float64) -> Float64:
+    """Scores of so many items that quantiles are known well, drawn with a fixed seed; all of fewer items."""
+    if len(scores) <= SAMPLED:
+        return scores
+    return scores[np.sort(np.random.default_rng(0).choice(len(scores), SAMPLED, replace=False))]
+
+
 def cut_scores(
     scores: Float64,
     names: Sequence[str],
@@ -151,21 +161,24 @@ def cut_scores(
         scale: The least and the largest score that there may be, if that is known.
         direction: `up`, `down`, a mapping from LF to one of these, or None to estimate it.
     """
-    up = find_directions(scores, names, direction)
+    some = sample_rows(scores)
+    up = find_directions(some, names, direction)
     if levels is not None and not isinstance(levels, int | np.integer):
         bounds = [_check_bounds(levels)] * len(names)
         return _ladder(bounds, names, up, k, None)
-    distinct = np.unique(scores[~np.isnan(scores)])
+    distinct = np.unique(some[~np.isnan(some)])
+    if len(distinct) <= _MOST_VALUES and len(some) < len(scores):
+        distinct = np.unique(scores[~np.isnan(scores)])
     if levels is None and 2 <= len(distinct) <= _MOST_VALUES:
         shared = tuple(((distinct[1:] + distinct[:-1]) / 2).tolist())
         return _ladder([shared] * len(names), names, up, k, None)
     wanted = number_of_levels(len(scores)) if levels is None else _check_levels(levels)
-    share = share_above_middle(scores, scale, up)
+    share = share_above_middle(some, scale, up)
     below = int(np.clip(np.rint(wanted * (1 - share)), 1, wanted - 1))
     ranks = np.concatenate(
         [np.arange(1, below) / below * (1 - share), 1 - share + np.arange(wanted - below) / (wanted - below) * share]
     )
-    bounds = [_quantiles(column, ranks if up[j] else 1 - ranks[::-1]) for j, column in enumerate(scores.T)]
+    bounds = [_quantiles(column, ranks if up[j] else 1 - ranks[::-1]) for j, column in enumerate(some.T)]
     return _ladder(bounds, names, up, k, below if k == 2 else None)
 
 

@@ -250,8 +250,9 @@ class Votes(VoteFrame):
             outcomes = cut_scores(values, names, len(known), levels, check_scale(scale, values), direction)
         cells = np.empty(values.shape, smallest_type(len(known) + len(outcomes)))
         for j, cuts in enumerate(outcomes.cuts[name] for name in names):
-            level = cuts.levels_of(values[:, j])
-            cells[:, j] = np.where(level < 0, ABSTAIN, level + len(known) + outcomes.names.index(cuts.first))
+            level = cuts.levels_of(np.ascontiguousarray(values[:, j]))
+            first = len(known) + outcomes.names.index(cuts.first)
+            cells[:, j] = np.where(level < 0, ABSTAIN, level.astype(cells.dtype) + cells.dtype.type(first))
         named = lfs is not None or not isinstance(scores, np.ndarray)
         return cls._trust(
             known, True, names, len(cells), items=ids, cells=cells, origin=origin, outcomes=outcomes, named=named
@@ -358,7 +359,8 @@ class Votes(VoteFrame):
         ((1, 0, 2), [[1, 0], [0, -1]])
         """
         stated = state_classes(None, classes)
-        assert stated is not None  # classes are given
+        if stated is None:
+            raise ParameterError("classes is None; expected a list of classes")
         if stated[: self.n_classes] == self.classes and (self.outcomes is None or len(stated) == self.n_classes):
             return self._replace(classes=stated, stated=True)
         number = {c: i for i, c in enumerate(stated)}

@@ -45,6 +45,15 @@ class Fold:
                 folded[:, c] += by_lf[:, k + s]
         return folded.reshape(-1, sums.shape[1])
 
+    def from_classes(self, table: Float64) -> Float64:
+        """What is known of class votes, for all numbers of votes; 0 for outcomes that are not counted as one.
+
+        (m * k, c) -> (m * (k + s), c).
+        """
+        main, by_lf = self.outcomes.main, self._by_lf(table)
+        of_outcomes = np.where(main[:, None] >= 0, by_lf[:, main], 0)
+        return np.concatenate([by_lf, of_outcomes], 1).reshape(-1, table.shape[1])
+
     def to_codes(self, evidence: Evidence, votes: Float64, class_counts: Float64) -> Evidence:
         """Evidence of all numbers of votes, from that of class votes.
 
@@ -74,10 +83,12 @@ class Fold:
     def _split(self, own: Float64, counts: Float64) -> Float64:
         """Evidence of the outcomes, from (m, k, k) that of class votes and (m, k + s, k) counts. -> (m, s, k)."""
         outcomes, k = self.outcomes, self.outcomes.n_classes
-        says = np.log(np.maximum(np.einsum("sv,mvc->msc", outcomes.leaning, np.exp(own)), 1e-12))
+        folded = self.to_classes(counts.reshape(-1, k)).reshape(-1, k, k)
+        meant = _likelihoods(own, folded.sum(2), counts.sum(1))
+        says = np.log(np.maximum(np.einsum("sv,mvc->msc", outcomes.leaning, meant), 1e-300))
         says -= says.mean(2, keepdims=True)
         found = says.copy()
-        slope = _slopes(own, self.to_classes(counts.reshape(-1, k)).reshape(-1, k, k))[:, None, None]
+        slope = _slopes(own, folded)[:, None, None]
         for c in range(k):
             group = np.flatnonzero(outcomes.main == c)
             if len(group):
@@ -113,6 +124,24 @@ class Fold:
             ordered = np.concatenate([np.zeros_like(steps[..., :1]), np.cumsum(steps, 2)], 2)
             evidence[:, rungs] = ordered - ordered.mean(2, keepdims=True)
         return evidence
+
+
+def _likelihoods(own: Float64, cast: Float64, classes: Float64) -> Float64:
+    """How probable each class vote of an LF is under each class, by its evidence and by how often it is cast.
+
+    A vote for a class that an LF hardly ever votes for is hardly ever what a partial vote stands for.
+
+    Args:
+        own: (m, k, k) evidence of class votes.
+        cast: (m, k) how often each is cast.
+        classes: (m, k) the believed classes of the items that each LF votes on.
+    """
+    shares, balance = (
+        (each + each.sum(0) / max(each.sum(), 1e-12)) / (each.sum(1, keepdims=True) + 1) for each in (cast, classes)
+    )
+    odds = np.exp(own)
+    expected = np.einsum("mvc,mc->mv", odds, np.maximum(balance, 1e-12))
+    return np.asarray((np.maximum(shares, 1e-6) / expected)[:, :, None] * odds)
 
 
 def _slopes(own: Float64, counts: Float64) -> Float64:

@@ -23,6 +23,11 @@ _TAB_KEYS = {"l": "lfs", "r": "rows", "w": "python", "m": "numbers"}
 _LOOK = 1.0  # seconds between two looks at the folder
 _IS_DARK = "window.matchMedia('(prefers-color-scheme: dark)').matches"
 _LISTEN = """
+const search = (tries) => {  // the field can be focused once its tab is open
+  const field = document.querySelector('.search input');
+  if (field && field.offsetParent) field.focus();
+  else if (tries) setTimeout(() => search(tries - 1), 50);
+};
 document.addEventListener('keydown', (e) => {
   if (e.ctrlKey || e.altKey || e.metaKey) return;
   if (e.target.closest('input, textarea, select, [contenteditable=true], .q-menu')) return;
@@ -32,6 +37,7 @@ document.addEventListener('keydown', (e) => {
     e.preventDefault();
   }
   emitEvent('studio_key', {key: e.key, shift: e.shiftKey});
+  if (e.key === '/') search(100);
 });
 """
 
@@ -212,7 +218,6 @@ class Page:
             self.act(self.save("labels.parquet"))
         elif key == "/":
             self.open_tab("rows")
-            self.rows.search.run_method("focus")
         elif key == "?":
             self.bar.help.open()
 

@@ -38,6 +38,7 @@ class RowsPanel:
                 self.low = ui.number("confidence to", min=0, max=1, step=0.05, on_change=self._changed)
                 self.low.props("dense outlined clearable").classes("narrow")
                 self.search = ui.input("search", on_change=self._changed).props("dense outlined clearable debounce=250")
+                self.search.classes("search")
                 ui.button("clear", on_click=lambda: page.act(self.show(Filter()))).props("flat dense no-caps")
                 last = ui.button("last change", on_click=lambda: page.act(self.show_changes(page.hub.view.changes)))
                 last.props("flat dense no-caps").tooltip("the rows whose label the last change changed")

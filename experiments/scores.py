@@ -1,0 +1,137 @@
+"""What scores and partial votes are worth: against thresholds on synthetic scores and on panels, and by coarsening.
+
+python -m experiments scores --data ../shared/data --out experiments/results/scores.md
+
+Synthetic scores: judges with skills and offsets of their own. Panels: the columns of a panel of two classes are put
+into groups of near-copies by their order, and a group's score is the share of its votes for the second class.
+Coarsening: half of the votes of sets with three classes and more name another class beside the one they voted for.
+`threshold 0.5` is a majority vote after a cut at one half; `best threshold` cuts the mean score where the truth says it
+is best, which nobody knows beforehand. Times are CPU seconds, the best of three.
+"""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import hyperlabel as hl
+from experiments.datasets import DataSet, load_datasets
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+GROUP = 4  # columns of a panel that make one score
+SEEDS = 5
+SYNTHETIC: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("8 judges, even classes", {"m": 8, "share": 0.5}),
+    ("8 judges, a fifth good", {"m": 8, "share": 0.2}),
+    ("3 judges", {"m": 3, "share": 0.5}),
+    ("20 weak judges", {"m": 20, "share": 0.5, "most": 1.0}),
+    ("8 judges with a shared error", {"m": 8, "share": 0.5, "shared": 0.4}),
+)
+
+
+def draw(seed: int, m: int, share: float, most: float = 2.0, shared: float = 0.0, n: int = 2000) -> tuple[Floats, Ints]:
+    """(n, m) scores from 0 to 1, and the truth."""
+    rng = np.random.default_rng(seed)
+    truth = (rng.random(n) < share).astype(int)
+    skill, offset = rng.uniform(0.2, most, m), rng.normal(0, 1, m)
+    noise = np.sqrt(1 - shared) * rng.normal(0, 1, (n, m)) + np.sqrt(shared) * rng.normal(0, 1, (n, 1))
+    return 1 / (1 + np.exp(-(skill * (2 * truth[:, None] - 1) + offset + noise))), truth
+
+
+def compare(scores: Floats, truth: Ints) -> list[float]:
+    """Accuracies of both thresholds, and accuracy and Brier score of mv, ds and hlm2 on scores."""
+    known = truth >= 0
+    cut, mean = np.nanmean(np.where(np.isnan(scores), np.nan, scores > 0.5), 1), np.nanmean(scores, 1)
+    tries = np.quantile(mean, np.linspace(0.01, 0.99, 99))
+    best = max(((mean > each) == truth)[known].mean() for each in tries)
+    found = [((cut > 0.5) == truth)[known].mean(), best]
+    votes = hl.Votes.from_scores(scores, classes=[0, 1])
+    for name in ("mv", "ds", "hlm2"):
+        good = hl.label_model(name).fit_predict_proba(votes)[:, 1]
+        found += [((good > 0.5) == truth)[known].mean(), ((good - truth) ** 2)[known].mean()]
+    return [float(each) for each in found]
+
+
+def group_panel(each: DataSet) -> Floats:
+    """The share of votes for the second class of each group of columns. (n, groups), NaN where nobody votes."""
+    votes = np.where(each.votes < 0, np.nan, each.votes)
+    parts = [votes[:, j : j + GROUP] for j in range(0, votes.shape[1] - GROUP + 1, GROUP)]
+    counts = [(~np.isnan(part)).sum(1) for part in parts]
+    sums = [np.nansum(part, 1) for part in parts]
+    return np.stack([s / np.where(c > 0, c, np.nan) for s, c in zip(sums, counts, strict=True)], 1)
+
+
+def coarsen(each: DataSet) -> list[float]:
+    """Accuracy of hlm2 with half of the votes dropped, coarsened, and as they are."""
+    rng, names = np.random.default_rng(0), np.array([f"c{c}" for c in range(each.k)])
+    known, picked = each.truth >= 0, (rng.random(each.votes.shape) < 0.5) & (each.votes >= 0)
+    other = (each.votes + rng.integers(1, each.k, each.votes.shape)) % each.k
+    cells: NDArray[Any] = names.astype(object)[each.votes]
+    cells[each.votes < 0] = None
+    both = cells.copy()
+    for i, j in zip(*np.nonzero(picked), strict=True):
+        both[i, j] = hl.any_of(*sorted((names[each.votes[i, j]], names[other[i, j]])))
+    results = []
+    dropped = cells.copy()
+    dropped[picked] = None
+    for table in (dropped, both, cells):
+        records = [{f"lf{j}": value for j, value in enumerate(row)} for row in table.tolist()]
+        labels = hl.HyperLabelModel().predict(hl.Votes.from_frame(records, classes=names.tolist()))
+        results.append(float((labels == names[each.truth])[known].mean()))
+    return results
+
+
+def clock(work: Callable[[], object]) -> float:
+    """CPU seconds, the best of three."""
+    times = []
+    for _ in range(3):
+        start = time.process_time()
+        work()
+        times.append(time.process_time() - start)
+    return min(times)
+
+
+def speed(n: int = 100_000) -> list[str]:
+    """Seconds of 20 judges on n items, as scores and as classes."""
+    scores, _ = draw(0, 20, 0.5, n=n)
+    classes = np.asarray(scores > 0.5, np.int8)
+    votes = hl.Votes.from_scores(scores, classes=["bad", "good"])
+    levels = np.asarray(votes) - 2
+    rows = {
+        "cut into levels": clock(lambda: hl.Votes.from_scores(scores, classes=["bad", "good"])),
+        "label the levels": clock(lambda: hl.HyperLabelModel().predict(votes)),
+        "label the same levels as classes": clock(lambda: hl.HyperLabelModel().predict(hl.Votes.from_array(levels))),
+        "label thresholds at one half": clock(lambda: hl.HyperLabelModel().predict(hl.Votes.from_array(classes))),
+    }
+    return [f"| {what} | {seconds:.3f} |" for what, seconds in rows.items()]
+
+
+HEAD = (
+    "| set | threshold 0.5 | best threshold | mv | Brier | ds | Brier | hlm2 | Brier |",
+    "|---|---|---|---|---|---|---|---|---|",
+)
+
+
+def _line(name: str, found: list[float]) -> str:
+    return f"| {name} | " + " | ".join(f"{each:.3f}" for each in found) + " |"
+
+
+def run(data: Path, n: int = 100_000) -> str:
+    """All tables."""
+    lines = [f"Accuracy, and Brier score of the second class. Scores of a panel: shares of {GROUP} columns.", "", *HEAD]
+    for name, options in SYNTHETIC:
+        lines.append(_line(name, np.mean([compare(*draw(seed, **options)) for seed in range(SEEDS)], 0).tolist()))
+    sets = list(load_datasets(data))
+    for each in sets:
+        if each.name.startswith("panel") and each.k == 2 and each.votes.shape[1] >= 2 * GROUP:
+            lines.append(_line(each.name, compare(group_panel(each), each.truth)))
+    lines += ["", "| set | half dropped | half coarsened | all votes |", "|---|---|---|---|"]
+    for each in sets:
+        if each.k >= 3 and each.votes.size <= 500_000 and len(each.votes) >= 200:
+            lines.append(_line(each.name, coarsen(each)))
+    return "\n".join([*lines, "", f"| {n:,} items, 20 judges | CPU seconds |", "|---|---|", *speed(n)])
