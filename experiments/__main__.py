@@ -248,6 +248,16 @@ def run_hlm2(data: Data = DATA, runs: Runs = None, parts: Parts = None, sets: Se
     hlm2.run(data, runs, _chosen(parts, "--parts", list(hlm2.PARTS)), _names(sets, "--sets"), out)
 
 
+@app.command("sharpness")
+def run_sharpness(
+    weights: Annotated[Path, Option(metavar="FILE", help="Weights of the paper's network; its header is rewritten.")],
+) -> None:
+    """How sharp the probabilities of the paper's network should be, by synthetic votes."""
+    from experiments import sharpness
+
+    sharpness.run(weights)
+
+
 @app.command("fill")
 def run_fill(
     data: Data = DATA,

@@ -54,7 +54,19 @@ def test_jury_without_out_prints_csv_and_nothing_else(hyperlabel):
 
 def test_jury_writes_card_curve_and_says_who_is_enough(hyperlabel):
     done = hyperlabel(
-        "jury", "judgments.csv", *OPTIONS, "-o", "v.parquet", "--card", "c.csv", "--curve", "k.csv", "--keep", "0.9"
+        "jury",
+        "judgments.csv",
+        *OPTIONS,
+        "--gold",
+        "human",
+        "-o",
+        "v.parquet",
+        "--card",
+        "c.csv",
+        "--curve",
+        "k.csv",
+        "--keep",
+        "0.9",
     )
     assert "enough to keep 90% of the labels: a" in done.err
     assert pl.read_csv("c.csv")["judge"].to_list() == ["a", "b", "c"]
@@ -63,7 +75,7 @@ def test_jury_writes_card_curve_and_says_who_is_enough(hyperlabel):
 
 
 def test_jury_json_holds_the_card(hyperlabel):
-    done = hyperlabel("jury", "judgments.csv", *OPTIONS, "-o", "v.csv", "--json", "--keep", "0.9")
+    done = hyperlabel("jury", "judgments.csv", *OPTIONS, "--gold", "human", "-o", "v.csv", "--json", "--keep", "0.9")
     summary = json.loads(done.out)
     assert (summary["items"], summary["unparsable"], summary["enough"]) == (30, 2, ["a"])
     assert summary["judges"][2]["self_consistency"] == 0

@@ -287,6 +287,16 @@ def test_shares_of_the_dev_set_are_the_class_balance():
     assert_allclose(model.predict_proba(empty), [[0.5, 0.5]])
 
 
+def test_uniform_class_balance_is_that_of_equal_shares():
+    votes, _ = random_votes(m=4, coverage=0.8)
+    uniform, equal, plain = ours.LabelModel(), ours.LabelModel(), ours.LabelModel()
+    uniform.fit(votes, class_balance="uniform")
+    equal.fit(votes, class_balance=[0.5, 0.5])
+    plain.fit(votes)
+    assert_array_equal(uniform.predict_proba(votes), equal.predict_proba(votes))
+    assert abs(uniform.predict_proba(votes) - plain.predict_proba(votes)).max() > 0.01
+
+
 def test_weights_are_higher_for_better_lfs_and_fit_the_conditional_probabilities():
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, 2000)

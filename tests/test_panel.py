@@ -153,7 +153,7 @@ def test_card_finds_accuracy_copies_and_bias(panel):
     biased = np.where(np.random.default_rng(1).random(len(truth)) < 0.5, 0, truth)
     card = hl.jury(make_table(np.column_stack([votes, biased])), **NAMES).judges
     true = (np.column_stack([votes, biased]) == truth[:, None]).mean(0)
-    np.testing.assert_allclose(card["estimated_accuracy"], true, atol=0.1)  # a copied judge pulls the labels
+    np.testing.assert_allclose(card["estimated_accuracy"], true, atol=0.13)  # judges who err together are doubted
     assert card["copy_of"].tolist()[0] == "j5"
     assert card["copy_of"].tolist()[5] == "j0"
     assert set(card["copy_of"].tolist()[1:5]) == {""}

@@ -311,3 +311,59 @@ def test_model_that_was_loaded_can_be_saved_again(tmp_path, make_unrolled_weight
     assert header == other
     assert all(np.array_equal(arrays[name], same[name]) for name in arrays | same)
     assert weights == "own" or one.weights == weights
+
+
+def test_calibrated_probabilities_are_the_raw_ones_to_the_power_of_the_weights(tmp_path):
+    votes, _ = random_votes()
+    raw, calibrated = (
+        hl.HyperLabelModel(weights="hlm", calibrated=calibrated).fit(votes) for calibrated in (False, True)
+    )
+    voted = (votes >= 0).any(1)
+    expected = raw.predict_proba(votes)[voted] ** load_weights("hlm").header["sharpness"]
+    expected /= expected.sum(1, keepdims=True)
+    np.testing.assert_allclose(calibrated.predict_proba(votes)[voted], expected, atol=1e-9)
+    np.testing.assert_array_equal(calibrated.predict(votes), raw.predict(votes))
+    calibrated.save(tmp_path / "model.safetensors")
+    np.testing.assert_array_equal(
+        hl.load(tmp_path / "model.safetensors").predict_proba(votes)[voted][:3],
+        calibrated.predict_proba(votes)[voted][:3],
+    )
+
+
+def test_calibrated_probabilities_of_synthetic_votes_have_a_lower_brier_score():
+    votes, truth = random_votes(k=4)
+    scores = [
+        metrics.brier(truth, hl.HyperLabelModel(weights="hlm", calibrated=calibrated).predict_proba(votes))
+        for calibrated in (False, True)
+    ]
+    assert scores[1] < scores[0]
+
+
+def test_calibration_is_refused_where_the_weights_have_none(make_weights, tmp_path):
+    with pytest.raises(hl.errors.ParameterError, match="the weights 'hlm2' are of the unrolled network, whose"):
+        hl.HyperLabelModel(weights="hlm2", calibrated=True).predict(VOTES)
+    path = tmp_path / "own.safetensors"
+    make_weights().save(path)
+    with pytest.raises(
+        hl.errors.ParameterError, match="name no sharpness; fit one with python -m experiments sharpness"
+    ):
+        hl.HyperLabelModel(weights=path, calibrated=True).predict(VOTES)
+
+
+def test_sensitivity_to_the_balance_is_the_share_of_labels_that_it_changes():
+    rng = np.random.default_rng(0)
+    truth = (rng.random(600) < 0.1).astype(int)
+    votes = np.where(rng.random((600, 5)) < 0.75, truth[:, None], 1 - truth[:, None])
+    votes[:20] = -1
+    model = hl.HyperLabelModel()
+    even = hl.HyperLabelModel(class_balance="uniform").predict(votes)
+    expected = (model.predict(votes) != even)[20:].mean()
+    assert expected > 0.05
+    assert model.balance_sensitivity(votes) == pytest.approx(expected)
+    assert model.fit(votes).balance_sensitivity(votes) == pytest.approx(expected)
+    assert model.class_balance is None
+
+
+def test_sensitivity_to_the_balance_of_the_papers_network_is_refused():
+    with pytest.raises(hl.errors.ParameterError, match="class_balance is given, but the weights 'hlm'"):
+        hl.HyperLabelModel(weights="hlm").balance_sensitivity(VOTES)

@@ -15,6 +15,7 @@ from hyperlabel.priors import (
     IndependentRulesPrior,
     LabeledTask,
     MixturePrior,
+    PanelPrior,
     RulesPrior,
     TopicsPrior,
     drop_silent,
@@ -28,6 +29,7 @@ SMALL = {
     "rules": RulesPrior(items=(200, 2000), max_cells=40_000),
     "topics": TopicsPrior(items=(200, 2000), max_cells=40_000),
     "crowd": CrowdPrior(items=(80, 800), workers=(4, 100), max_votes=5000),
+    "panel": PanelPrior(items=(80, 800), judges=(4, 40), max_votes=10_000),
     "independent-rules": IndependentRulesPrior(),
     "confusion": ConfusionPrior(),
 }
@@ -90,8 +92,40 @@ def test_sizes_of_a_task_stay_in_their_bounds(family):
             assert n >= 60
 
 
+def test_judges_of_a_panel_vote_on_nearly_everything():
+    for task in tasks("panel"):
+        assert (task.votes >= 0).mean() > 0.8
+    assert np.mean([(task.votes >= 0).all() for task in tasks("panel")]) > 0.5
+
+
+def test_judges_of_a_panel_differ_in_skill_and_err_together():
+    best, worst, together = [], [], []
+    for task in tasks("panel"):
+        wrong = task.votes != task.truth[:, None]
+        accuracy = 1 - wrong.mean(0)
+        best.append(accuracy.max())
+        worst.append(accuracy.min() - 1 / task.n_classes)
+        varied = wrong[:, wrong.any(0) & ~wrong.all(0)]
+        correlation = np.corrcoef(varied, rowvar=False)
+        together.append(correlation[np.triu_indices(len(correlation), 1)].mean())
+    assert np.median(best) > np.median(worst) + 0.3
+    assert np.min(worst) < 0.05  # some judge knows nothing
+    assert 0.1 < np.median(together) < 0.5
+    assert np.max(together) > 0.5  # some are copies of each other
+
+
+def test_sizes_of_a_panel_stay_in_their_bounds():
+    prior = SMALL["panel"]
+    for task in tasks("panel"):
+        n, m = task.votes.shape
+        assert 40 <= n <= prior.items[1]
+        assert prior.judges[0] <= m <= prior.judges[1]
+        assert n * m <= prior.max_votes
+
+
 def test_labeled_priors_by_name_can_be_made_without_arguments():
-    assert [type(make()) for make in LABELED_PRIORS.values()] == [MixturePrior, RulesPrior, CrowdPrior, TopicsPrior]
+    priors = [MixturePrior, RulesPrior, CrowdPrior, PanelPrior, TopicsPrior]
+    assert [type(make()) for make in LABELED_PRIORS.values()] == priors
 
 
 def test_log_uniform_stays_in_its_range_with_its_median_at_the_geometric_mean():

@@ -25,6 +25,10 @@ def test_class_balance_is_read_in_order_or_by_class(stated):
     np.testing.assert_allclose(read_balance(stated, NAMES), [0.2, 0.3, 0.5])
 
 
+def test_uniform_class_balance_has_equal_shares():
+    np.testing.assert_allclose(read_balance("uniform", NAMES), [1 / 3] * 3)
+
+
 @pytest.mark.parametrize(
     ("stated", "classes"),
     [

@@ -83,17 +83,18 @@ def test_gold_is_at_least_five_items_and_less_than_a_third():
     assert len(set(sizes)) > 20
 
 
-def test_lessons_have_gold_by_chance_and_are_weighted_unless_of_a_crowd():
+@pytest.mark.parametrize("family", ["crowd", "panel"])
+def test_lessons_have_gold_by_chance_and_are_weighted_unless_of_people(family):
     rng = np.random.default_rng(0)
     drawn = [LessonPrior(SMALL_RULES, 0.3, 0.4).sample(rng) for _ in range(200)]
     assert 0.2 < np.mean([lesson.gold.any() for lesson in drawn]) < 0.4
     assert {lesson.balance_power for lesson in drawn} == {0.4}
 
-    class Crowd:
+    class People:
         def sample(self, rng):
-            return replace(SMALL_RULES.sample(rng), family="crowd")
+            return replace(SMALL_RULES.sample(rng), family=family)
 
-    assert LessonPrior(Crowd(), 0.3, 0.4).sample(rng).balance_power == 0.0
+    assert LessonPrior(People(), 0.3, 0.4).sample(rng).balance_power == 0.0
 
 
 def test_validation_lessons_have_no_gold_and_are_the_same_again():
@@ -201,7 +202,7 @@ def test_weights_that_disagree_with_the_network_are_refused():
 
 @pytest.mark.parametrize("prior", ["uniform", "independent"])
 def test_recipe_of_the_unrolled_network_with_a_prior_of_the_papers_raises(prior):
-    message = f"prior is '{prior}'; architecture unrolled has mixture, rules, crowd, topics"
+    message = f"prior is '{prior}'; architecture unrolled has mixture, rules, crowd, panel, topics"
     with pytest.raises(ParameterError, match=message):
         replace(TINY, prior=prior)
 

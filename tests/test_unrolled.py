@@ -12,8 +12,10 @@ import hyperlabel as hl
 from hyperlabel.kernels import softmax
 from hyperlabel.networks.base import Gold, add_sums, read
 from hyperlabel.networks.unrolled import UnrolledNetwork
+from hyperlabel.networks.unrolled import network as network_module
+from hyperlabel.networks.unrolled import steps as steps_module
 from hyperlabel.networks.unrolled.backend import NumpyBackend, NumpyLinear
-from hyperlabel.networks.unrolled.calibrate import SHARE_ROUNDS, match_gold
+from hyperlabel.networks.unrolled.calibrate import RARE_WORTH, SHARE_ROUNDS, match_gold
 from hyperlabel.networks.unrolled.evidence import START, first_sums
 from hyperlabel.networks.unrolled.nodes import TYPICAL, describe_nodes, find_scale
 from hyperlabel.networks.unrolled.state import PLAIN_VOTE
@@ -21,6 +23,7 @@ from hyperlabel.networks.unrolled.steps import advance
 from hyperlabel.networks.unrolled.votes import PackedVotes, SparseVotes, VoteTable
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
+from hyperlabel.weights import Weights, unrolled_shapes
 
 TOLERANCE = 1e-6  # float32 in the learned part, sums in another order
 SHARES = {
@@ -474,6 +477,72 @@ def test_explanation_of_an_item_has_the_exact_contributions(weights):
 # Gold.
 
 
+def lf_means(marks, items, table):
+    """The evidence for each class, averaged over the votes of each LF on items of that class. (m * k, k)."""
+    k = table.shape[1]
+    counts = (marks.T @ items).reshape(-1, k, k)  # (m, vote, class)
+    means = (counts * table.reshape(-1, k, k)).sum(1) / np.maximum(counts.sum(1), 1e-9)
+    return np.repeat(means, k, axis=0)
+
+
+def design_by_definition(marks, items, residuals):
+    """The log of the design effect: the variance of sums over that of votes, each within its class, plus one. (1,)."""
+    sums = marks @ residuals
+    means = (items * sums).sum(0) / items.sum(0)
+    of_sums = (items * (sums - means) ** 2).sum()
+    around = residuals - lf_means(marks, items, residuals)
+    of_votes = ((marks.T @ items) * around**2).sum()
+    return np.log([(of_sums + 1) / (of_votes + 1)])
+
+
+def plain_weights():
+    """Weights of a network without learned corrections."""
+    arrays = {name: np.zeros(shape, np.float32) for name, shape in unrolled_shapes(4, 3).items()}
+    return Weights(arrays, {"model": "plain", "width": 4, "steps": 3})
+
+
+def judges(copies, n=400, m=12, accuracy=0.8, seed=0):
+    """Votes of judges of two classes, every `copies` of them the same."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, n)
+    right = rng.random((n, m // copies)) < accuracy
+    return np.repeat(np.where(right, truth[:, None], 1 - truth[:, None]), copies, axis=1), truth
+
+
+def log_design_effect(weights, votes, monkeypatch):
+    """What the last step is told."""
+    told, original = [], network_module.advance
+
+    def listen(linear, nodes, class_counts, class_totals, design, *, last):
+        told.append(float(design[0]))
+        return original(linear, nodes, class_counts, class_totals, design, last=last)
+
+    monkeypatch.setattr(network_module, "advance", listen)
+    UnrolledNetwork(weights).read_at_once(to_patterns(votes, 2), None)
+    assert told[:-1] == [0.0] * (len(told) - 1)
+    return told[-1]
+
+
+def test_design_effect_of_copies_is_about_how_many_they_are(monkeypatch):
+    weights = plain_weights()
+    alone, copied = (np.exp(log_design_effect(weights, judges(copies)[0], monkeypatch)) for copies in (1, 4))
+    assert 1 < alone < 2 < 2.5 < copied < 5
+
+
+def test_design_effect_of_one_sided_lfs_is_one(monkeypatch):
+    votes, _ = judges(1)
+    sided = np.where(votes == np.arange(12) % 2, votes, -1)
+    assert log_design_effect(plain_weights(), sided, monkeypatch) == pytest.approx(0, abs=1e-9)
+
+
+def test_evidence_of_copies_is_softened_by_their_design_effect(monkeypatch):
+    patterns = to_patterns(judges(4)[0], 2)
+    _, softened = UnrolledNetwork(plain_weights()).read_at_once(patterns, None)
+    monkeypatch.setattr(steps_module, "DESIGN", 0.0)
+    _, plain = UnrolledNetwork(plain_weights()).read_at_once(patterns, None)
+    assert (softened.max(1) < plain.max(1)).all()
+
+
 def read_with_gold_in_rows(weights, patterns, gold):
     """Probabilities after the last step, by definition: gold is known of the items of a row. (p, k)."""
     k, votes = patterns.n_classes, VoteTable.from_patterns(patterns)
@@ -494,14 +563,17 @@ def read_with_gold_in_rows(weights, patterns, gold):
         gold=(marks.T @ gold.sum(1))[number],
     )
     belief = (cast + START) / (cast.sum(1, keepdims=True) + START * k)
-    steps = weights.header["steps"]
+    steps, design, residuals = weights.header["steps"], np.zeros(1), None
     for number_of_step in range(steps):
         items = (patterns.counts - gold.sum(1))[:, None] * belief + gold
         class_counts = nodes.scale * (marks.T @ items)[number]
         linear, last = NumpyLinear(weights, number_of_step), number_of_step == steps - 1
-        step = advance(linear, nodes, class_counts, nodes.scale * items.sum(0)[None], last=last)
+        if last:
+            design = design_by_definition(marks, items * nodes.scale, residuals)
+        step = advance(linear, nodes, class_counts, nodes.scale * items.sum(0)[None], design, last=last)
         table = np.zeros((marks.shape[1], k))
         table[number] = step.evidence
+        residuals = table - lf_means(marks, items, table)
         factor = step.scale * votes.size[:, None] ** step.power
         belief = softmax(step.bias + factor * (marks @ table))
     return (step.gold_weight * belief + gold) / (step.gold_weight + gold.sum(1, keepdims=True))
@@ -528,10 +600,10 @@ def test_gold_moves_its_pattern_towards_it(weights):
     assert by_item(weights, votes, 3, known)[item, unlikely] > plain[item, unlikely] + 0.05
 
 
-def test_more_gold_of_a_pattern_tends_to_its_shares_by_their_roots(weights):
+def test_more_gold_of_a_pattern_tends_to_powers_of_its_shares(weights):
     votes = np.concatenate([draw_votes()[0], np.zeros((1000, 6), int)])
     shares, distances = np.array([0.2, 0.5, 0.3]), []
-    limit = np.sqrt(shares) / np.sqrt(shares).sum()  # a class of few gold items counts for more
+    limit = shares ** (1 - RARE_WORTH) / (shares ** (1 - RARE_WORTH)).sum()  # a class of few gold items counts for more
     for size in (10, 100, 1000):
         known = np.full(1120, -1)
         known[120 : 120 + size] = np.repeat([0, 1, 2], (shares * size).astype(int))

@@ -16,15 +16,23 @@ from hyperlabel.sources import is_default
 Float64 = NDArray[np.float64]
 
 
+UNIFORM = "uniform"
+"""All classes are as frequent as each other."""
+
+
 def read_balance(stated: Any, classes: Sequence[Any]) -> Float64:
-    """A class balance: shares in the order of the classes, or a mapping or pandas Series by class. -> (k,).
+    """A class balance: shares in the order of the classes, a mapping or pandas Series by class, or `uniform`. -> (k,).
 
     Raises:
         ParameterError: It is not one probability per class, summing to 1.
 
     >>> read_balance({"spam": 0.7, "ham": 0.3}, ("ham", "spam")).tolist()
     [0.3, 0.7]
+    >>> read_balance("uniform", ("ham", "spam")).tolist()
+    [0.5, 0.5]
     """
+    if isinstance(stated, str) and stated == UNIFORM:
+        return np.full(len(classes), 1 / len(classes))
     named = by_name(stated)
     if named is not None:
         stated = _in_order(named, classes, "class_balance", "class")

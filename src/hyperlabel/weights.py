@@ -145,7 +145,7 @@ def unrolled_shapes(width: int, steps: int) -> dict[str, tuple[int, ...]]:
     """Names and shapes of the arrays of an unrolled network."""
     d, shapes = width, dict[str, tuple[int, ...]]()
     sizes = {
-        "node0": (d, 18),
+        "node0": (d, 19),
         "node1": (d, d),
         "pooled": (d, 4 * d),
         "evidence": (4, d),

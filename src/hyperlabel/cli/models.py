@@ -7,6 +7,7 @@ from typing import Any
 from hyperlabel.cli.options import LearningOptions, ModelOptions
 from hyperlabel.errors import ParameterError
 from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models, load
+from hyperlabel.stated import UNIFORM
 from hyperlabel.tensors import kind_of
 from hyperlabel.weights import load_weights
 
@@ -89,6 +90,8 @@ def read_balance(texts: Sequence[str] | None, classes: Sequence[Hashable] | None
     >>> read_balance(["spam=0.7,ham=0.3"], None), read_balance(["0.7,0.3"], ["spam", "ham"])
     ({'spam': 0.7, 'ham': 0.3}, [0.7, 0.3])
     """
+    if texts == [UNIFORM]:
+        return UNIFORM
     if not texts or any("=" in text for text in texts):
         return read_shares(texts, "--class-balance", "class")
     text = ",".join(texts)

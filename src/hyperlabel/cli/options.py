@@ -39,7 +39,7 @@ SCORES_HELP = (
 )
 METRIC_HELP = "accuracy, or f1: F1 of the second of two classes, macro F1 of more"
 _COMMA_HELP = "Once for each if a name has a comma."
-BALANCE_HELP = f"Known shares of the classes: spam=0.9,ham=0.1, or 0.9,0.1 in the order of --classes. {_COMMA_HELP}"
+BALANCE_HELP = f"Known shares: spam=0.9,ham=0.1, 0.9,0.1 in the order of --classes, or uniform. {_COMMA_HELP}"
 ACCURACIES_HELP = f"Known shares of right votes of some LFs, such as links=0.9,short=0.6. {_COMMA_HELP}"
 GOOD_AT_HELP = f"What labels are to be good at: {METRIC_HELP}; f1 pays with --class-balance."
 ENGINE_HELP = (

@@ -11,7 +11,9 @@ from hyperlabel.errors import ParameterError, require
 
 MODEL_HELP = "hlm (the paper's) or hlm2 (the default of labelling); decides what the other options stand at."
 RECIPE_HELP = "short, or paper (hlm only): constant rate 0.001, up to 50,000 steps, the paper's validation sets."
-PRIOR_HELP = "Synthetic training data: uniform (the paper's) or independent; for hlm2 mixture, rules, crowd or topics."
+PRIOR_HELP = (
+    "Synthetic training data: uniform (the paper's) or independent; for hlm2 mixture, rules, crowd, panel or topics."
+)
 RUNS_HELP = "Runs with different seeds; the one with the best synthetic validation is selected."
 WIDTHS_HELP = "hlm: width of each pooling layer."
 WIDTH_HELP = "hlm2: width of the hidden layers."
@@ -84,7 +86,9 @@ def train(
 _SHORT = {"candidates": 64, "iterations": 400, "schedule": "cosine", "lr": 0.003, "log_every": 25}
 PRESETS: dict[str, dict[str, Any]] = {
     "hlm": _SHORT | {"prior": "uniform", "architecture": "gnn", "widths": "32,32,32,32", "batch": 32},
-    "hlm2": _SHORT | {"prior": "mixture", "architecture": "unrolled", "width": 16, "steps": 3, "batch": 16},
+    "hlm2": _SHORT
+    | {"prior": "mixture", "architecture": "unrolled", "width": 16, "steps": 3, "batch": 16}
+    | {"iterations": 200, "warmup": 40, "log_every": 50},
 }
 PAPER: dict[str, Any] = {
     "prior": "uniform",

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ from hyperlabel.models.seen import keep_gold, refuse_outcomes
 from hyperlabel.networks import Gold, Network, Reduce, Sums, add_sums, is_unrolled, load_network, read
 from hyperlabel.networks.fine_tuning import fine_tune
 from hyperlabel.patterns import Patterns
-from hyperlabel.stated import read_accuracies
+from hyperlabel.stated import UNIFORM, read_accuracies
 from hyperlabel.tensors import Arrays
 from hyperlabel.weights import BUNDLED, Weights, check_weights, load_weights
 
@@ -51,10 +51,13 @@ class HyperLabelModel(LabelModel):
     Args:
         weights: `default`, `hlm` (the paper's model, trained by this project), `hlm2` (the better one), or the path
             of a weights file.
-        class_balance: (k,) known shares of the classes among the items with votes, in their order or by class; `hlm2`
-            only.
+        class_balance: (k,) known shares of the classes among the items with votes, in their order or by class, or
+            `uniform`; guessed from the votes if not given; `hlm2` only.
         lf_accuracies: (m,) known shares of the right votes of each LF, None or NaN where not known, in their order
             or by name; `hlm2` only.
+        calibrated: Whether the probabilities of `hlm` are calibrated, each item alone: raised to a power that was
+            fitted on synthetic votes, and normalized. The raw ones are close to uniform; labels are the same. `hlm`
+            only: those of `hlm2` always are calibrated on synthetic votes.
 
     Attributes:
         weights_: After `fit`, the weights: fine-tuned for `hlm` if gold was given, the pre-trained ones otherwise.
@@ -68,8 +71,9 @@ class HyperLabelModel(LabelModel):
     """
 
     weights: str | Path | Weights = field(default="default", kw_only=False)
-    class_balance: Sequence[float] | Float64 | Mapping[Any, float] | None = None
+    class_balance: Sequence[float] | Float64 | Mapping[Any, float] | Literal["uniform"] | None = None
     lf_accuracies: Sequence[float | None] | Float64 | Mapping[str, float] | None = None
+    calibrated: bool = False
 
     learns_from_gold = True
     reads_in_passes = True
@@ -98,7 +102,7 @@ class HyperLabelModel(LabelModel):
         usable = gold * patterns.has_votes[:, None]
         self.n_iter_ = int(np.sqrt(usable.sum()))
         self.weights_ = fine_tune(self.weights_, patterns, usable, lr=FINE_TUNING_LR, steps=self.n_iter_)
-        return load_network(self.weights_)
+        return load_network(self.weights_, calibrated=self.calibrated)
 
     def _fit_passes(self, reduce: Reduce, shape: Patterns, gold: Gold | None) -> None:
         self.weights_ = load_weights(self.weights)
@@ -127,7 +131,7 @@ class HyperLabelModel(LabelModel):
         return relative
 
     def _judging_network(self) -> Network:
-        return load_network(self.weights_)
+        return load_network(self.weights_, calibrated=self.calibrated)
 
     def _network(self, patterns: Patterns) -> Network:
         """The network with what the user knows of the classes and LFs, checked."""
@@ -144,9 +148,42 @@ class HyperLabelModel(LabelModel):
                 "lf_accuracies is given, but votes are not all for one class, so that no share of them is right; leave "
                 "it out"
             )
+        self._check_calibrated()
         stated = self.lf_accuracies
         accuracies = None if stated is None else read_accuracies(stated, patterns.lf_names, patterns.n_lfs)
-        return load_network(self.weights_, self._stated_balance, accuracies, patterns.outcomes)
+        balance = self._stated_balance
+        return load_network(self.weights_, balance, accuracies, patterns.outcomes, calibrated=self.calibrated)
+
+    def balance_sensitivity(self, votes: object) -> float:
+        """Share of the items with votes whose label would be another one if all classes were equally frequent.
+
+        Without a stated class balance it is guessed from the votes. Where this share is large, the guess decides much:
+        state the balance, or label some random items. `hlm2` only.
+
+        >>> HyperLabelModel().balance_sensitivity([[0, 1], [0, 0], [1, 1], [1, -1]])
+        0.0
+        """
+        fitted = self.fitted_on(votes)
+        patterns = fitted.read(votes)
+        guessed = fitted.pattern_probabilities(patterns)
+        even = copy.copy(self).set_params(class_balance=UNIFORM).fit(patterns).pattern_probabilities(patterns)
+        items = patterns.counts * patterns.has_votes
+        return float(items @ (guessed.argmax(1) != even.argmax(1)) / max(items.sum(), 1))
+
+    def _check_calibrated(self) -> None:
+        """Refuse a calibration that the weights do not have."""
+        if not self.calibrated:
+            return
+        if is_unrolled(self.weights_):
+            raise ParameterError(
+                f"calibrated is True, but the weights {str(self.weights)!r} are of the unrolled network, whose "
+                "probabilities always are calibrated; leave it out, or use weights='hlm'"
+            )
+        if "sharpness" not in self.weights_.header:
+            raise ParameterError(
+                f"calibrated is True, but the weights {str(self.weights)!r} name no sharpness; "
+                "fit one with python -m experiments sharpness --weights FILE, or leave it out"
+            )
 
     def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
         """As for all label models, and the weights: a file is complete without those of the package."""

@@ -24,6 +24,8 @@ def load_network(
     balance: Float64 | None = None,
     accuracies: Float64 | None = None,
     outcomes: Outcomes | None = None,
+    *,
+    calibrated: bool = False,
 ) -> Network:
     """The network of some weights.
 
@@ -32,5 +34,8 @@ def load_network(
         balance: (k,) known shares of the classes; unrolled network only.
         accuracies: (m,) known accuracies of LFs, NaN where not known; unrolled network only.
         outcomes: What votes may be beside one class; unrolled network only.
+        calibrated: Whether probabilities have the sharpness that the weights name, or are raw; paper's network only.
     """
-    return UnrolledNetwork(weights, balance, accuracies, outcomes) if is_unrolled(weights) else PaperNetwork(weights)
+    if is_unrolled(weights):
+        return UnrolledNetwork(weights, balance, accuracies, outcomes)
+    return PaperNetwork(weights, weights.header["sharpness"] if calibrated else 1.0)

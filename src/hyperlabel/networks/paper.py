@@ -20,6 +20,7 @@ from hyperlabel.weights import Weights
 
 LEAK = np.float32(0.01)  # slope of the activation below zero
 HEAD_DEPTH = 3  # linear layers after pooling
+LEAST_PROBABILITY = 1e-300  # so that its logarithm is finite
 MOST_CELLS = 1 << 22  # patterns times LFs times one-vs-rest problems that are read at once
 
 
@@ -203,6 +204,20 @@ def to_probabilities(logits: Float32) -> Float64:
     return normalized
 
 
+def sharpen(probabilities: Float64, sharpness: float) -> Float64:
+    """Probabilities to a power, normalized; labels stay as they are. (p, k) -> (p, k).
+
+    >>> sharpen(np.array([[0.5, 0.25, 0.25]]), 2).round(3).tolist()
+    [[0.667, 0.167, 0.167]]
+    """
+    if sharpness == 1:
+        return probabilities
+    logits = sharpness * np.log(np.maximum(probabilities, LEAST_PROBABILITY))
+    sharp = np.exp(logits - logits.max(1, keepdims=True))
+    normalized: Float64 = sharp / sharp.sum(1, keepdims=True)
+    return normalized
+
+
 @dataclass(frozen=True)
 class LayerMeans:
     """What a pooling layer must know of all data.
@@ -227,9 +242,11 @@ class PaperNetwork:
 
     Attributes:
         weights: The weights.
+        sharpness: The power of the raw probabilities that is given: 1 for the raw ones.
     """
 
     weights: Weights
+    sharpness: float = 1.0
 
     @property
     def n_passes(self) -> int:
@@ -270,14 +287,14 @@ class PaperNetwork:
             columns = np.repeat(seen.total, patterns.n_lfs, axis=0)
             columns[voting] = seen.columns
             state.append(LayerMeans(columns, seen.total))
-        return tuple(state), _uniform_without_votes(to_probabilities(logits), patterns)
+        return tuple(state), self._to_probabilities(logits, patterns)
 
     def probabilities(self, patterns: Patterns, state: State) -> Float64:
         """All layers with known means, then the head. -> (p, k)."""
         layout = _layout(patterns)
         rows = _row_means(layout, self._cells(layout, patterns, state))
         logits, _ = _head(self.weights, rows, problems(patterns.n_classes))
-        return _uniform_without_votes(to_probabilities(_by_pattern(layout, logits)), patterns)
+        return self._to_probabilities(_by_pattern(layout, logits), patterns)
 
     def contributions(self, patterns: Patterns, state: State) -> None:
         """Its logits are no sum over votes."""
@@ -299,10 +316,11 @@ class PaperNetwork:
             cells = _layer(self.weights, i, layout, seen)
         return cells
 
+    def _to_probabilities(self, logits: Float32, patterns: Patterns) -> Float64:
+        """Those of the patterns, as sharp as they should be; uniform where nobody votes. (p, q) -> (p, k)."""
+        probabilities = sharpen(to_probabilities(logits), self.sharpness)
+        probabilities[~patterns.has_votes] = 1 / probabilities.shape[1]
+        return probabilities
+
 
 _MEANS = ("columns", "total")
-
-
-def _uniform_without_votes(probabilities: Float64, patterns: Patterns) -> Float64:
-    probabilities[~patterns.has_votes] = 1 / probabilities.shape[1]
-    return probabilities

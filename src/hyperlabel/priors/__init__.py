@@ -6,6 +6,7 @@ A prior turns a `numpy.random.Generator` into a task. Nothing real enters here.
 from hyperlabel.priors.crowd import CrowdPrior
 from hyperlabel.priors.independent import IndependentPrior
 from hyperlabel.priors.mixture import MixturePrior, drop_silent, is_poor
+from hyperlabel.priors.panel import PanelPrior
 from hyperlabel.priors.paper_validation import PaperValidationPrior
 from hyperlabel.priors.rules import RulesPrior
 from hyperlabel.priors.simple import ConfusionPrior, IndependentRulesPrior
@@ -20,6 +21,7 @@ LABELED_PRIORS: dict[str, type[LabeledPrior]] = {
     "mixture": MixturePrior,
     "rules": RulesPrior,
     "crowd": CrowdPrior,
+    "panel": PanelPrior,
     "topics": TopicsPrior,
 }
 """What the unrolled network trains on, by name."""
@@ -34,6 +36,7 @@ __all__ = [
     "LabeledPrior",
     "LabeledTask",
     "MixturePrior",
+    "PanelPrior",
     "PaperValidationPrior",
     "Prior",
     "RulesPrior",

@@ -1,10 +1,11 @@
-"""The training prior of hlm2: rules, crowds and topics, without most of the sets that nobody would keep."""
+"""The training prior of hlm2: rules, crowds, panels and topics, without most of the sets that nobody would keep."""
 
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from hyperlabel.priors.crowd import CrowdPrior
+from hyperlabel.priors.panel import PanelPrior
 from hyperlabel.priors.rules import RulesPrior
 from hyperlabel.priors.task import LabeledPrior, LabeledTask
 from hyperlabel.priors.topics import TopicsPrior
@@ -24,7 +25,12 @@ class MixturePrior:
     """
 
     shares: tuple[tuple[LabeledPrior, float], ...] = field(
-        default=((RulesPrior(), 0.5), (CrowdPrior(), 0.38), (TopicsPrior(), 0.12))
+        default=(
+            (RulesPrior(max_cells=50_000), 0.42),
+            (CrowdPrior(max_votes=15_000, max_cells=500_000), 0.32),
+            (PanelPrior(max_votes=15_000), 0.16),
+            (TopicsPrior(max_cells=50_000), 0.1),
+        )
     )
     rejected: float = 0.85
 

@@ -11,7 +11,7 @@ from hyperlabel.networks.base import Gold
 from hyperlabel.networks.paper import forward, to_probabilities
 from hyperlabel.networks.unrolled import UnrolledNetwork
 from hyperlabel.patterns import Patterns
-from hyperlabel.priors import IndependentPrior, RulesPrior, drop_silent
+from hyperlabel.priors import IndependentPrior, PanelPrior, RulesPrior, drop_silent
 from hyperlabel.theory.validity import to_signs
 from hyperlabel.train.lessons import to_lesson
 from hyperlabel.train.net import HyperNet, PoolLayer
@@ -48,8 +48,9 @@ def unrolled_weights(net: UnrolledNet, header: dict[str, Any]) -> Weights:
     }
     weights = Weights(arrays, header)
     rng = np.random.default_rng(0)
-    for _ in range(10):
-        lesson = to_lesson(drop_silent(RulesPrior(items=(50, 400)).sample(rng)), rng)
+    for number in range(10):
+        prior = RulesPrior(items=(50, 400)) if number % 2 else PanelPrior(items=(50, 400))
+        lesson = to_lesson(drop_silent(prior.sample(rng)), rng)
         ours = _read_steps(UnrolledNetwork(weights), lesson)
         _check_distance(ours, net(Batch([lesson]))[-1].exp().numpy())
     return weights

@@ -15,6 +15,7 @@ from hyperlabel.priors import (
     IndependentRulesPrior,
     LabeledPrior,
     LabeledTask,
+    PanelPrior,
     RulesPrior,
     TopicsPrior,
     drop_silent,
@@ -29,6 +30,7 @@ LEAST_GOLD = 5
 VALIDATION_PRIORS: tuple[LabeledPrior, ...] = (
     RulesPrior(),
     CrowdPrior(),
+    PanelPrior(),
     TopicsPrior(),
     IndependentRulesPrior(),  # the last two are never trained on
     ConfusionPrior(),
@@ -42,7 +44,7 @@ class LessonPrior:
     Attributes:
         prior: Where tasks come from.
         gold_chance: How often some of the truth is gold.
-        balance_power: See `Lesson`; crowds are left as they are, since there F1 is hardly asked for.
+        balance_power: See `Lesson`; crowds and panels are left as they are, since there F1 is hardly asked for.
     """
 
     prior: LabeledPrior
@@ -53,7 +55,8 @@ class LessonPrior:
         """Draw one lesson."""
         task = drop_silent(self.prior.sample(rng))
         has_gold = rng.random() < self.gold_chance
-        return to_lesson(task, rng if has_gold else None, 0.0 if task.family == "crowd" else self.balance_power)
+        power = 0.0 if task.family in ("crowd", "panel") else self.balance_power
+        return to_lesson(task, rng if has_gold else None, power)
 
 
 def to_lesson(task: LabeledTask, rng: np.random.Generator | None, balance_power: float = 0.0) -> Lesson:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from hyperlabel.networks.unrolled.design import find_log_effect, find_residuals
 from hyperlabel.networks.unrolled.evidence import START
 from hyperlabel.networks.unrolled.nodes import CENTER_AND_SCALE, describe_nodes
 from hyperlabel.networks.unrolled.steps import OF_NODE, OF_SET, Step, advance
@@ -163,13 +164,18 @@ class UnrolledNet(nn.Module):
 
     def forward(self, batch: Batch) -> list[Tensor]:
         """Log-probabilities of every row after each step. -> (r, k) each."""
-        opinion, outputs = _count_votes(batch), []
+        opinion, outputs, design, residuals = _count_votes(batch), [], torch.zeros(batch.sets), None
         for number, layers in enumerate(self.steps, 1):
             judged = batch.unknown[batch.row, None] * self.judge(batch, opinion) + batch.scaled_gold[batch.row]
             class_counts = sum_groups(judged, batch.node, len(batch.nodes.vote))
             items = batch.unknown[:, None] * opinion.to_belief(opinion.total) + batch.scaled_gold
             class_totals = sum_groups(items, batch.of_set, batch.sets)
-            step = advance(layers, batch.nodes, class_counts, class_totals, last=number == len(self.steps))
+            if residuals is not None:
+                moments = _moments(batch, residuals, items)
+                design = find_log_effect(batch.nodes, residuals, class_counts, class_totals, moments)
+            step = advance(layers, batch.nodes, class_counts, class_totals, design, last=number == len(self.steps))
+            if number == len(self.steps) - 1:
+                residuals = find_residuals(batch.nodes, class_counts, step.evidence)
             opinion = _weigh(batch, step)
             weight = step.gold_weight[batch.of_set, None]
             mixed = (weight * torch.softmax(opinion.total, 1) + batch.gold) / (weight + batch.gold.sum(1)[:, None])
@@ -186,6 +192,13 @@ def _count_votes(batch: Batch) -> Opinion:
     own_class = functional.one_hot(batch.nodes.vote, batch.k).float()
     added = own_class[batch.node]
     return Opinion(sum_groups(added, batch.row, batch.rows), added, _to_shares)
+
+
+def _moments(batch: Batch, residuals: Tensor, items: Tensor) -> Tensor:
+    """Sum and sum of squares, over the items of each class, of what the residuals on an item add up to. (t, 2, k)."""
+    sums = sum_groups(residuals[batch.node], batch.row, batch.rows)
+    both = torch.stack([items * sums, items * sums**2], 1)
+    return sum_groups(both, batch.of_set, batch.sets)
 
 
 def _to_shares(votes: Tensor) -> Tensor:

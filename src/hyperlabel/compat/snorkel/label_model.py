@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from hyperlabel.errors import NotFittedError, ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.models.estimation.vote_sums import VoteSums
+from hyperlabel.stated import UNIFORM
 from hyperlabel.tensors import Arrays
 
 TRAINING = (
@@ -40,6 +41,10 @@ class LabelModel(BaseLabeler):
 
     An item is judged in the state of the votes that `fit` saw: its probabilities do not depend on the other items that
     are predicted with it. Before `fit`, the items that are predicted are read together.
+
+    The class balance is guessed from the votes unless `fit` is told. Snorkel takes it for uniform; to have that, say
+    `fit(L_train, class_balance="uniform")`. On 44 public sets the guess is right for 73 % of the items and the uniform
+    balance for 71 % (docs/model-card.md).
 
     Args:
         cardinality: Number of classes.
@@ -68,7 +73,7 @@ class LabelModel(BaseLabeler):
         self,
         L_train: NDArray[np.integer],
         Y_dev: NDArray[Any] | None = None,
-        class_balance: Sequence[float] | None = None,
+        class_balance: Sequence[float] | Literal["uniform"] | None = None,
         progress_bar: bool = True,
         **kwargs: Any,
     ) -> None:
@@ -77,7 +82,8 @@ class LabelModel(BaseLabeler):
         Args:
             L_train: (n, m) votes, -1 abstains; any number of LFs.
             Y_dev: True classes of other items, whose shares are the class balance if that is not given.
-            class_balance: Share of each class among the items with votes; items without have these probabilities.
+            class_balance: Share of each class among the items with votes; items without have these probabilities. All
+                shares are the same for `uniform`.
             progress_bar: For Snorkel's signature; there is nothing to wait for.
             **kwargs: Arguments of Snorkel's training, which are ignored with a warning.
         """
@@ -152,8 +158,12 @@ def _ignore_training(kwargs: dict[str, Any]) -> None:
         warnings.warn(message, UserWarning, stacklevel=3)
 
 
-def _read_balance(balance: Sequence[float] | None, Y_dev: NDArray[Any] | None, k: int) -> Float64 | None:
+def _read_balance(
+    balance: Sequence[float] | Literal["uniform"] | None, Y_dev: NDArray[Any] | None, k: int
+) -> Float64 | None:
     """The share of each class, or None if nothing was said. -> (k,)."""
+    if isinstance(balance, str) and balance == UNIFORM:
+        return np.full(k, 1 / k)
     name, shares = "class_balance", None if balance is None else np.asarray(balance, np.float64)
     if shares is None and Y_dev is not None:
         labels = to_int_label_array(np.asarray(Y_dev))

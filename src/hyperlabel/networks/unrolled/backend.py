@@ -106,9 +106,9 @@ class NumpyGroups:
         sums[ordered[starts[:-1]]] = gather_sums(values, order, starts)
         return sums
 
-    def max(self, values: Float64) -> Float64:
+    def max(self, values: Any) -> Any:
         """The largest member of each group. (q,) -> (size,)."""
-        largest = np.zeros(self.size)
+        largest = np.zeros(self.size, values.dtype)
         np.maximum.at(largest, self.index, values)
         return largest
 
@@ -141,6 +141,16 @@ class NumpyBackend:
     def blocks(self, rows: int, width: int) -> Iterable[slice]:
         """Blocks that stay in the cache."""
         return row_blocks(rows, width)
+
+
+def logit(xp: Any, share: Array) -> Array:
+    """Log-odds of shares."""
+    return xp.log(share / (1 - share))
+
+
+def sigmoid(xp: Any, values: Array) -> Array:
+    """The inverse of `logit`."""
+    return 0.5 * (1 + xp.tanh(0.5 * values))
 
 
 @dataclass(frozen=True)

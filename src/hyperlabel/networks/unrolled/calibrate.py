@@ -19,20 +19,22 @@ LEAST_COUNT = 1e-9  # of what is divided by, where nobody votes
 
 # How gold is used; chosen with 20 to 1,000 gold labels on the public sets (docs/model-card.md).
 GOLD_ROUNDS = 5
-GOLD_PRIOR = 20.0  # imagined gold items of each class, all as expected, on which every node votes
-GOLD_CAUTION = 40.0  # real patterns are less pure than synthetic ones: with little gold, beliefs count for more
+GOLD_PRIOR = 25.0  # imagined gold items of each class, all as expected: of the set, and of those a node votes on
+GOLD_CAUTION = 100.0  # real patterns are less pure than synthetic ones: with little gold, beliefs count for more
 RARE_GOLD = 1.0  # imagined gold items of each class, so that a class without gold has a finite worth
+RARE_WORTH = 0.75  # a class of few gold items counts for more, by this power of its share
 
 
 def match_gold(evidence: Evidence, votes: VoteTable, gold: NDArray[np.int64]) -> Evidence:
     """The evidence, corrected until gold items have the classes that it expects.
 
-    In each round a node's evidence for a class grows by the log of how many of the gold items on which the node votes
-    are of that class, over how many are expected to be, shared among the votes of an item. So a gold item teaches
-    about every item that shares a vote with it, not those of its own pattern alone.
+    In each round the bias of a class grows by the log of how many of the gold items are of that class, over how many
+    are expected to be, and then a node's evidence for a class by the same of the gold items on which the node votes,
+    shared among the votes of an item. So a gold item teaches about every item, and most about those that share a vote
+    with it, not those of its own pattern alone.
 
-    A class of few gold items counts for more, by the square root of its share, as its votes do in the own form: on
-    rare classes the most probable label is hardly ever the one that is wanted.
+    A class of few gold items counts for more, by a power of its share, as its votes do in the own form: on rare classes
+    the most probable label is hardly ever the one that is wanted.
 
     Args:
         evidence: Of the last step.
@@ -40,18 +42,26 @@ def match_gold(evidence: Evidence, votes: VoteTable, gold: NDArray[np.int64]) ->
         gold: (r, k) their gold items.
     """
     known = gold.sum(0)
-    worth = 1 / np.sqrt(known + RARE_GOLD)
+    worth = (known + RARE_GOLD) ** -RARE_WORTH
     worth *= known.sum() / (known @ worth)
     weighted = gold * worth
     items, seen = weighted.sum(1, keepdims=True), votes.layout.sum_by_node(weighted)
+    of_class = weighted.sum(0)
     votes_per_item = gold.sum(1) @ (evidence.factors(votes) * votes.size) / known.sum()
     for _ in range(GOLD_ROUNDS):
-        expected = votes.layout.sum_by_node(items * evidence.beliefs(votes, np.float64))
-        missed = np.log((seen + GOLD_PRIOR) / (expected + GOLD_PRIOR))
-        missed -= missed.mean(1, keepdims=True)
+        missed = _missed(of_class, (items * evidence.beliefs(votes, np.float64)).sum(0))
+        evidence = replace(evidence, bias=evidence.bias + missed)
+        missed = _missed(seen, votes.layout.sum_by_node(items * evidence.beliefs(votes, np.float64)))
         evidence = replace(evidence, table=evidence.table + missed / votes_per_item)
     caution = 1 + GOLD_CAUTION / np.sqrt(known.sum())
     return replace(evidence, gold_weight=evidence.gold_weight * caution, gold_worth=worth)
+
+
+def _missed(seen: Float64, expected: Float64) -> Float64:
+    """The log of how many gold items of each class there are over how many were expected, less the mean. (..., k)."""
+    missed: Float64 = np.log((seen + GOLD_PRIOR) / (expected + GOLD_PRIOR))
+    missed -= missed.mean(-1, keepdims=True)
+    return missed
 
 
 @dataclass(frozen=True, eq=False)

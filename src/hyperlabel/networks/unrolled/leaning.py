@@ -45,6 +45,15 @@ class Fold:
                 folded[:, c] += by_lf[:, k + s]
         return folded.reshape(-1, sums.shape[1])
 
+    def from_classes(self, table: Float64) -> Float64:
+        """What is known of class votes, for all numbers of votes; 0 for outcomes that are not counted as one.
+
+        (m * k, c) -> (m * (k + s), c).
+        """
+        main, by_lf = self.outcomes.main, self._by_lf(table)
+        of_outcomes = np.where(main[:, None] >= 0, by_lf[:, main], 0)
+        return np.concatenate([by_lf, of_outcomes], 1).reshape(-1, table.shape[1])
+
     def to_codes(self, evidence: Evidence, votes: Float64, class_counts: Float64) -> Evidence:
         """Evidence of all numbers of votes, from that of class votes.
 

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.kernels import Float64, Floats, find_first
-from hyperlabel.networks.base import Gold, Sums
+from hyperlabel.networks.base import Gold, Sums, add_sums
 from hyperlabel.networks.unrolled.backend import NumpyBackend, NumpyLinear
 from hyperlabel.networks.unrolled.calibrate import SHARE_ROUNDS, Shares, match_gold
+from hyperlabel.networks.unrolled.design import find_log_effect, find_residuals
 from hyperlabel.networks.unrolled.evidence import (
     Evidence,
     first_beliefs,
@@ -43,6 +44,7 @@ class Reading:
         votes: (m * k,) items on which each node votes; known after the first step.
         nodes: What is known of the nodes that occur; None where there is nothing to learn, or nothing to tell apart.
         evidence: What the last pass gave.
+        residuals: (m * k, k) of that evidence, before the last step alone, which asks for the design effect.
         fold: How outcomes that are not one class are taken for class votes; None where there are none.
     """
 
@@ -53,6 +55,7 @@ class Reading:
     votes: Float64 | None = None
     nodes: Nodes | None = None
     evidence: Evidence | None = None
+    residuals: Float64 | None = None
     fold: Fold | None = None
 
     def beliefs(self, votes: VoteTable) -> Floats:
@@ -174,14 +177,15 @@ class UnrolledNetwork:
             return Shares(self.class_balance, self.lf_accuracies).sums(state.evidence, votes)
         if state.evidence is None and state.fold is None:
             return first_sums(votes, state.n_lfs, state.n_classes)
-        return sum_beliefs(votes, state.beliefs(votes))
+        items = state.beliefs(votes)
+        sums = sum_beliefs(votes, items)
+        return sums if state.residuals is None else (*sums, _moments(state, votes, items))
 
-    def _step(self, state: Reading, class_counts: Float64, class_totals: Float64) -> Reading:
+    def _step(self, state: Reading, *sums: Float64) -> Reading:
         """The state after the next step, from sums in which gold items count as believed."""
         votes, nodes, k, fold = state.votes, state.nodes, state.n_classes, state.fold
-        by_code = class_counts
-        if fold is not None:
-            class_counts = fold.to_classes(by_code)
+        by_code, class_totals = sums[:2]
+        class_counts = by_code if fold is None else fold.to_classes(by_code)
         if votes is None:  # the beliefs in an item add up to one
             votes, items = np.rint(class_counts.sum(1)), np.rint(class_totals.sum(keepdims=True))
             nodes = _find_nodes(state, votes, items)
@@ -190,29 +194,49 @@ class UnrolledNetwork:
             evidence = nothing if fold is None else fold.to_codes(nothing, votes, by_code)
             return replace(state, passes=state.passes + 1, votes=votes, evidence=evidence)
         if state.gold is not None:
-            by_code, class_totals = _correct_by_gold(state, state.gold, by_code, class_totals)
+            sums = add_sums(sums, _missed_gold(state, state.gold))
+            by_code, class_totals = sums[:2]
             class_counts = by_code if fold is None else fold.to_classes(by_code)
         number = nodes.by_lf.index * k + nodes.vote
         scaled, totals = nodes.scale * class_counts[number], nodes.scale * class_totals[None]
         linear = NumpyLinear(self.weights, self.schedule[state.passes])
         last = state.passes == self.n_steps - 1
-        step = advance(linear, nodes, scaled, totals, last=last)
+        design = np.zeros(1)
+        if state.residuals is not None:
+            design = find_log_effect(nodes, state.residuals[number], scaled, totals, nodes.scale * sums[2][None])
+        step = advance(linear, nodes, scaled, totals, design, last=last)
         table = np.zeros(class_counts.shape)
         table[number] = step.evidence
         numbers = step.scale.item(), step.power.item(), step.gold_weight.item()
         evidence = Evidence(table, step.bias[0], *numbers, np.ones(k))
         if fold is not None:
             evidence = fold.to_codes(evidence, votes, by_code)
-        return replace(state, passes=state.passes + 1, votes=votes, nodes=nodes, evidence=evidence)
+        residuals = None
+        if state.passes == self.n_steps - 2 and nodes.spread.any():  # votes of one-sided LFs have none
+            residuals = np.zeros(class_counts.shape)
+            residuals[number] = find_residuals(nodes, scaled, step.evidence)
+        passes = state.passes + 1
+        return replace(state, passes=passes, votes=votes, nodes=nodes, evidence=evidence, residuals=residuals)
 
 
-def _correct_by_gold(
-    state: Reading, gold: Gold, class_counts: Float64, class_totals: Float64
-) -> tuple[Float64, Float64]:
-    """The sums with what is known of gold items in the place of what is believed of them. (m * k, k), (k,)."""
+def _moments(state: Reading, votes: VoteTable, items: Floats) -> Float64:
+    """Sum and sum of squares, over the items of each class, of what the residuals on an item add up to. (2, k)."""
+    assert state.residuals is not None  # the last step is next
+    residuals = state.residuals if state.fold is None else state.fold.from_classes(state.residuals)
+    moments = np.zeros((2, state.n_classes))
+    for block, sums in votes.layout.sum_by_row(residuals.astype(items.dtype, copy=False)):
+        weighted = items[block] * sums
+        moments[0] += weighted.sum(0, dtype=np.float64)
+        moments[1] += np.einsum("rk,rk->k", weighted, sums)
+    return moments
+
+
+def _missed_gold(state: Reading, gold: Gold) -> Sums:
+    """What the sums gain if what is known of gold items takes the place of what is believed of them."""
     votes = VoteTable.from_patterns(gold.patterns)
     missed = gold.counts - gold.counts.sum(1, keepdims=True) * state.beliefs(votes)
-    return class_counts + votes.layout.sum_by_node(missed), class_totals + missed.sum(0)
+    sums = votes.layout.sum_by_node(missed), missed.sum(0)
+    return sums if state.residuals is None else (*sums, _moments(state, votes, missed))
 
 
 def _with_votes(gold: Gold) -> Gold | None:

@@ -38,6 +38,7 @@ CENTER_AND_SCALE: Mapping[str, tuple[float, float]] = {
     "log-odds of precision over the class": (0.0, 2.0),
     "log recall": (0.0, 3.0),
     "accuracy of the LF": (0.5, 0.5),
+    "log design effect": (0.0, 1.0),
     "log gold items": (0.0, 3.0),
     "gold share": (0.0, 1.0),
 }
@@ -62,6 +63,8 @@ class Nodes(NamedTuple):
         items: (t,) items with votes.
         of_lf: (q,) votes of the LF.
         share: (q,) of these, those of the node.
+        spread: (m,) how far each LF votes for several classes, 0 to 1.
+        set_of_lf: (m,) the set of each LF.
         rarity: (q,) what a vote says for its class: less for one voted for often, unless the LF votes for several.
         trust: (q,) log-odds that confusions are to be trusted, before the learned correction.
         features: (q, 11) what is known before any belief, normalized.
@@ -84,6 +87,8 @@ class Nodes(NamedTuple):
     items: Array
     of_lf: Array
     share: Array
+    spread: Array
+    set_of_lf: Array
     rarity: Array
     trust: Array
     features: Array
@@ -158,7 +163,7 @@ def describe_nodes(
     n, items, total = n * scale[of_set], items * scale, votes * scale
     of_lf = total_of(n, by_lf)
     share, class_share = n / of_lf, total_of(n, by_class) / total[of_set]
-    spread = ((1 - by_lf.max(share)[lf]) / FULL_SPREAD).clip(0, 1)
+    spread = ((1 - by_lf.max(share)) / FULL_SPREAD).clip(0, 1)
     log_size = xp.log(total / items)
     by_size = TRUST_OF_SIZE * (log_size - FEW_VOTES).clip(LEAST_SIZE, MOST_SIZE)
     coverage, over_uniform = xp.log(n / items[of_set]), xp.log(class_share * k)
@@ -195,8 +200,10 @@ def describe_nodes(
         items=items,
         of_lf=of_lf,
         share=share,
-        rarity=xp.exp(-RARITY * (1 - spread) * over_uniform),
-        trust=TRUST_OF_ONE_CLASS + (TRUST_OF_SEVERAL - TRUST_OF_ONE_CLASS) * spread + by_size[of_set],
+        spread=spread,
+        set_of_lf=by_lf.max(of_set) if sets > 1 else xp.zeros(lfs, dtype=xp.int64),
+        rarity=xp.exp(-RARITY * (1 - spread[lf]) * over_uniform),
+        trust=TRUST_OF_ONE_CLASS + (TRUST_OF_SEVERAL - TRUST_OF_ONE_CLASS) * spread[lf] + by_size[of_set],
         features=normalize(backend, raw),
         gold_features=normalize(backend, gold_raw),
         weight_in_class=weight_in_class,

@@ -3,19 +3,21 @@
 import math
 from typing import NamedTuple
 
-from hyperlabel.networks.unrolled.backend import Array, Linear
+from hyperlabel.networks.unrolled.backend import Array, Linear, logit, sigmoid
+from hyperlabel.networks.unrolled.confusions import Confusions
 from hyperlabel.networks.unrolled.nodes import Nodes, normalize
 
 # Where the learned corrections start from; with these alone the confusion form is a Dawid-Skene step.
-STRENGTH = 0.54  # softplus of it, about 1, multiplies the evidence of the confusion form
-SHRINK = 1.0  # log of the imagined items that an LF's confusions are shrunk with
-MIX = 2.0  # log-odds that these items are as those of all LFs, not as the LF's own votes
+STRENGTH = 0.3  # softplus of it multiplies the evidence of the confusion form
+TRUSTED_STRENGTH = 0.8  # added to it where confusions are trusted
+POWER = -0.4  # how the evidence of the confusion form changes with the number of votes on an item: they overlap
 GOLD = 0.7  # log of how many gold items a belief counts as
 
+DESIGN = 0.25  # evidence is divided by this power of the design effect
 PLAIN_BALANCE = 0.15  # share of the log class balance that evidence of the own form goes with
 
 ONE_ITEM = 1.0  # imagined items: of each class in the class balance, and of each node in its precision
-HALF_ITEM = 0.5  # imagined items of each class in the recall of a node and in the confusions of all LFs
+HALF_ITEM = 0.5  # imagined items in the recall of a node
 LEAST_PRECISION = 1e-4  # precisions stay this far from 0 and 1, so that their log-odds are finite
 LEAST_RECALL, MOST_RECALL = 1e-4, 10.0  # recalls of rare classes may exceed 1: beliefs and votes need not agree
 
@@ -50,7 +52,9 @@ def confusion_balance(k: int) -> float:
     return 1 / math.log2(max(k, 2))
 
 
-def advance(linear: Linear, nodes: Nodes, class_counts: Array, class_totals: Array, *, last: bool) -> Step:
+def advance(
+    linear: Linear, nodes: Nodes, class_counts: Array, class_totals: Array, design: Array, *, last: bool
+) -> Step:
     """One step.
 
     At the same precision, a vote among k classes says log(k - 1) more against each of the others than one among two.
@@ -62,49 +66,53 @@ def advance(linear: Linear, nodes: Nodes, class_counts: Array, class_totals: Arr
         nodes: The nodes.
         class_counts: (q, k) of the items on which a node votes, those of each class, as believed; scaled.
         class_totals: (t, k) items of each class, as believed; scaled.
+        design: (t,) log of the design effect of the evidence before; 0 where it is not known.
         last: Whether it is the last step.
     """
     xp, k = nodes.backend.xp, nodes.k
     balance = (class_totals + ONE_ITEM) / (class_totals.sum(1)[:, None] + ONE_ITEM * k)
-    features = [nodes.features, _believed_features(nodes, class_counts, balance), nodes.gold_features]
+    features = [nodes.features, _believed_features(nodes, class_counts, balance, design), nodes.gold_features]
     of_node, of_set = _learned(linear, nodes, xp.concatenate(features, 1))
     shrink, mix, strength, trust = (of_node[:, i] for i in range(OF_NODE))
     loud, power, gold_weight = (of_set[:, i] for i in range(OF_SET))
-    gate = _sigmoid(xp, nodes.trust + trust)
+    gate = sigmoid(xp, nodes.trust + trust)
     trusted = nodes.by_set.sum(nodes.n * gate) / nodes.total  # (t,)
     loudness = 1 + (1 - trusted) * math.log(max(k - 1, 1)) if last else 1.0
+    softer = xp.exp(-DESIGN * design)
+    strength = strength + STRENGTH + (TRUSTED_STRENGTH * trusted)[nodes.by_set.index]
     share = PLAIN_BALANCE + (confusion_balance(k) - PLAIN_BALANCE) * trusted
     return Step(
-        evidence=_evidence(_Confusions(nodes, class_counts, shrink, mix), strength, gate),
+        evidence=_evidence(Confusions(nodes, class_counts, shrink, mix), strength, gate),
         bias=(loudness * share)[:, None] * xp.log(balance),
-        scale=loudness * xp.exp(loud),
-        power=power,
+        scale=loudness * softer * xp.exp(loud),
+        power=power + POWER * trusted,
         gold_weight=xp.exp(gold_weight + GOLD),
     )
 
 
-def _believed_features(nodes: Nodes, class_counts: Array, balance: Array) -> Array:
-    """What beliefs say of each node, normalized. (q, 5)."""
+def _believed_features(nodes: Nodes, class_counts: Array, balance: Array, design: Array) -> Array:
+    """What beliefs say of each node, normalized. (q, 6)."""
     xp = nodes.backend.xp
     own = class_counts.reshape(-1)[nodes.own]
     of_class = balance.reshape(-1)[nodes.by_class.index]
     precision = (own + ONE_ITEM * of_class) / (nodes.n + ONE_ITEM)
     recall = (own + HALF_ITEM) / (nodes.items[nodes.by_set.index] * of_class + HALF_ITEM)
     accuracy = nodes.by_lf.sum(own)[nodes.by_lf.index] / nodes.of_lf
-    logit_precision = _logit(xp, precision.clip(LEAST_PRECISION, 1 - LEAST_PRECISION))
-    logit_class = _logit(xp, of_class)
+    logit_precision = logit(xp, precision.clip(LEAST_PRECISION, 1 - LEAST_PRECISION))
+    logit_class = logit(xp, of_class)
     raw = {
         "log-odds of precision": logit_precision,
         "log-odds of the class": logit_class,
         "log-odds of precision over the class": logit_precision - logit_class,
         "log recall": xp.log(recall.clip(LEAST_RECALL, MOST_RECALL)),
         "accuracy of the LF": accuracy,
+        "log design effect": design[nodes.by_set.index],
     }
     return normalize(nodes.backend, raw)
 
 
 def _learned(linear: Linear, nodes: Nodes, features: Array) -> tuple[Array, Array]:
-    """The learned network: four numbers for each node and three for each set. (q, 18) -> (q, 4), (t, 3)."""
+    """The learned network: four numbers for each node and three for each set. (q, 19) -> (q, 4), (t, 3)."""
     xp = nodes.backend.xp
     hidden = _silu(xp, linear("node1", _silu(xp, linear("node0", features))))
     of_class = nodes.by_class.sum(nodes.weight_in_class * hidden)[nodes.by_class.index]
@@ -115,36 +123,7 @@ def _learned(linear: Linear, nodes: Nodes, features: Array) -> tuple[Array, Arra
     return of_node, linear("set1", _silu(xp, linear("set0", of_all)))
 
 
-class _Confusions:
-    """The confusion form: log-likelihoods of votes given each class, by the confusion counts of their LFs.
-
-    The counts are shrunk towards those of all LFs and towards the LF's own votes.
-
-    Args:
-        nodes: The nodes.
-        class_counts: (q, k) of the items on which a node votes, those of each class.
-        shrink: (q,) learned; log of the imagined items.
-        mix: (q,) learned; log-odds that these are as those of all LFs.
-    """
-
-    def __init__(self, nodes: Nodes, class_counts: Array, shrink: Array, mix: Array) -> None:
-        xp, k = nodes.backend.xp, nodes.k
-        self.nodes, self.class_counts = nodes, class_counts
-        self.items, self.mix = xp.exp(shrink + SHRINK)[:, None], _sigmoid(xp, mix + MIX)[:, None]
-        pooled = nodes.by_class.sum(class_counts).reshape(-1, k, k)  # (t, vote, class)
-        everyone = (pooled + HALF_ITEM) / (pooled.sum(1)[:, None] + HALF_ITEM * k)
-        self.everyone, self.of_lf = everyone.reshape(-1, k), nodes.by_lf.sum(class_counts)
-
-    def of(self, block: slice) -> Array:
-        """The log-likelihoods of some nodes, less their means over the classes. (q, k)."""
-        nodes, items, mix = self.nodes, self.items[block], self.mix[block]
-        prior = mix * self.everyone[nodes.by_class.index[block]] + (1 - mix) * nodes.share[block, None]
-        shares = (self.class_counts[block] + items * prior) / (self.of_lf[nodes.by_lf.index[block]] + items)
-        likelihood = nodes.backend.xp.log(shares)
-        return likelihood - likelihood.sum(1)[:, None] / nodes.k
-
-
-def _evidence(confusions: _Confusions, strength: Array, gate: Array) -> Array:
+def _evidence(confusions: Confusions, strength: Array, gate: Array) -> Array:
     """The evidence of one vote of each node for each class: two forms, mixed by how far confusions are trusted. (q, k).
 
     The own form is a vote for its class alone, divided by the square root of the class's share of the votes. LFs of
@@ -152,21 +131,13 @@ def _evidence(confusions: _Confusions, strength: Array, gate: Array) -> Array:
     agrees with others: whatever was learned there from synthetic rules did worse on real ones.
     """
     nodes, xp = confusions.nodes, confusions.nodes.backend.xp
-    strength = gate * xp.logaddexp(strength + STRENGTH, xp.zeros_like(gate))  # softplus
+    strength = gate * xp.logaddexp(strength, xp.zeros_like(gate))  # softplus
     plain, classes = (1 - gate) * nodes.rarity, xp.arange(nodes.k)
     blocks = []
     for block in nodes.backend.blocks(len(nodes.vote), nodes.k):
         own = nodes.vote[block, None] == classes
         blocks.append(strength[block, None] * confusions.of(block) + xp.where(own, plain[block, None], 0.0))
     return xp.concatenate(blocks, 0) if len(blocks) > 1 else blocks[0]
-
-
-def _logit(xp: Array, share: Array) -> Array:
-    return xp.log(share / (1 - share))
-
-
-def _sigmoid(xp: Array, values: Array) -> Array:
-    return 0.5 * (1 + xp.tanh(0.5 * values))
 
 
 def _silu(xp: Array, values: Array) -> Array:

@@ -1,0 +1,46 @@
+"""The design effect: how much more the evidence on items of one class varies than if LFs erred independently.
+
+Judges who are misled by the same things, or are copies of each other, give evidence that is added up as if it were
+independent. Its variance tells: that of the sum of independent votes is the sum of their variances. Surveys call the
+ratio of the two the design effect. Votes of one-sided LFs do not vary once they are cast; there it is 1.
+"""
+
+from hyperlabel.networks.unrolled.backend import Array
+from hyperlabel.networks.unrolled.nodes import Nodes
+
+ONE_ITEM = 1.0  # of variance 1, imagined on both sides: nothing is made of evidence that hardly varies
+LEAST_ITEMS = 1e-9  # of what is divided by, where a class has no items
+
+
+def find_residuals(nodes: Nodes, class_counts: Array, evidence: Array) -> Array:
+    """The evidence of a vote for each class, less its mean over the votes of its LF on items of that class. (q, k).
+
+    Args:
+        nodes: The nodes.
+        class_counts: (q, k) of the items on which a node votes, those of each class, as believed.
+        evidence: (q, k) of one vote of each node for each class.
+    """
+    lf = nodes.by_lf.index
+    return evidence - (nodes.by_lf.sum(class_counts * evidence) / _at_least(nodes.by_lf.sum(class_counts)))[lf]
+
+
+def find_log_effect(nodes: Nodes, residuals: Array, class_counts: Array, class_totals: Array, moments: Array) -> Array:
+    """The log of the design effect of each set. (t,).
+
+    Args:
+        nodes: The nodes.
+        residuals: (q, k) of one vote.
+        class_counts: (q, k) of the items on which a node votes, those of each class, as believed now; scaled.
+        class_totals: (t, k) items of each class, as believed now; scaled.
+        moments: (t, 2, k) over these items, the sum and the sum of squares of what the residuals on an item add up
+            to; scaled.
+    """
+    of_sums = (moments[:, 1] - moments[:, 0] ** 2 / _at_least(class_totals)).sum(1)
+    weighted, by_lf = class_counts * residuals, nodes.by_lf
+    means = weighted * (by_lf.sum(weighted) / _at_least(by_lf.sum(class_counts)))[by_lf.index]
+    of_votes = nodes.by_set.sum((weighted * residuals - means).sum(1))
+    return nodes.backend.xp.log((of_sums.clip(0, None) + ONE_ITEM) / (of_votes.clip(0, None) + ONE_ITEM))
+
+
+def _at_least(items: Array) -> Array:
+    return items.clip(LEAST_ITEMS, None)
