@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,7 @@ class Record:
     gains: dict[str, float] = field(default_factory=dict)
 
 
-def model(each: DataSet, **params: object) -> hl.HyperLabelModel:
+def model(each: DataSet, **params: Any) -> hl.HyperLabelModel:
     """The default model with a set's number of classes."""
     return hl.HyperLabelModel(n_classes=each.k, **params)
 
@@ -217,7 +218,8 @@ def _gain_of_gold(each: DataSet, places: Ints) -> float:
     return points(each, taught, places) - points(each, model(each).predict(each.votes), places)
 
 
-FOLLOWED = {  # kind: what is done, and how
+Follow = Callable[[DataSet], float | None]
+FOLLOWED: dict[str, tuple[str, Follow]] = {  # kind: what is done, and how
     "balance": ("state the true balance", follow_balance),
     "label, rules": ("label the 20 items suggested, votes of rules", partial(follow_label, like="rules")),
     "label, people": ("the same, votes of people or judges", partial(follow_label, like="people")),
@@ -228,7 +230,7 @@ FOLLOWED = {  # kind: what is done, and how
     "unvoted": ("vote for a class that had no votes", follow_unvoted),
     "uncovered": ("vote on items that had no votes", follow_uncovered),
 }
-TRIED = {  # what is not advised
+TRIED: dict[str, tuple[str, Follow]] = {  # what is not advised
     "doubted": ("drop LFs that the model holds to be worse than chance", try_doubted),
     "alike": (f"drop LFs whose votes have a Jaccard index of {ALIKE} or more", try_alike),
     "alone": (f"label {LABELS} items on which an LF votes alone", try_alone),

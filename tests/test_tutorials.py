@@ -1,0 +1,27 @@
+"""Tutorials that need no data set run again and give the page that is committed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ROOT / "docs" / "tutorials"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["tomorrow", "scale"])
+def test_page_is_what_the_tutorial_gives(name, tmp_path):
+    command = [sys.executable, ROOT / "scripts" / "tutorials.py", name, "--out", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / f"{name}.md").read_text(encoding="utf-8") == (PAGES / f"{name}.md").read_text(encoding="utf-8")
+
+
+def test_every_tutorial_has_a_page_and_every_page_a_tutorial():
+    scripts = {path.stem for path in (ROOT / "tutorials").glob("*.py")}
+    pages = {path.stem for path in PAGES.glob("*.md")} - {"index"}
+    assert scripts == pages
+    contents = (PAGES / "index.md").read_text(encoding="utf-8")
+    assert all(f"({name}.md)" in contents for name in pages)
