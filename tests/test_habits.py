@@ -318,7 +318,7 @@ def look(hyperlabel, votes, tmp_path):
         "analyze": summary(hyperlabel, "analyze", votes, "--truth", "truth"),
         "compare": summary(hyperlabel, "compare", votes, "--truth", "truth", "--models", "mv,hlm2"),
         "suggest": hyperlabel("suggest", votes, "-n", "5").out.replace("day,", ""),
-        "report": re.sub(r"<title>.*?</title>|<h1.*?</h1>", "", page, flags=re.S),
+        "report": re.sub(r"<title>.*?</title>|<h1.*?</h1>|<pre>.*?</pre>", "", page, flags=re.S),  # they name the file
         "--gold": read_table("gold.csv")["label"].to_list(),
         "--truth": summary(hyperlabel, "compare", "plain.csv", "--truth", votes, "--models", "mv"),
     }
