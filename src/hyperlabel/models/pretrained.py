@@ -172,6 +172,8 @@ class HyperLabelModel(LabelModel):
 
     def _check_calibrated(self) -> None:
         """Refuse a calibration that the weights do not have."""
+        if not isinstance(self.calibrated, bool | np.bool_):
+            raise ParameterError(f"calibrated is {self.calibrated!r}; expected True or False")
         if not self.calibrated:
             return
         if is_unrolled(self.weights_):
