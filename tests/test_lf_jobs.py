@@ -1,5 +1,9 @@
 import os
+import subprocess
+import sys
 import threading
+import time
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -84,3 +88,59 @@ def test_lf_that_ends_its_process_is_an_error_that_names_the_rows():
         HyperlabelError, match="a process that ran LFs ended with code 3 on rows 0 to 6; run with jobs=1"
     ):
         apply_lfs([bad], FRAME, jobs=2)
+
+
+def test_file_of_the_current_folder_with_the_name_of_a_package_is_not_run(tmp_path):
+    (tmp_path / "numpy.py").write_text("open('ran', 'w').close()\nraise RuntimeError\n")
+    program = "import sys; sys.path.remove(''); import hyperlabel as hl; hl.apply_lfs; sys.path.insert(0, '')\n" + SHORT
+    program += "print(hl.apply_lfs([short], ['a', 'bbbb'] * 50, jobs=2).to_numpy()[:2].tolist())"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "[[1], [-1]]", done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks at /proc")
+def test_worker_ends_with_the_process_that_started_it(tmp_path):
+    program = "import hyperlabel as hl\n" + ENDLESS + "hl.apply_lfs([endless], ['a'] * 50, jobs=2)"
+    parent = subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "worker")], cwd=tmp_path)
+    worker = wait_for_worker(tmp_path / "worker")
+    parent.kill()
+    parent.wait()
+    end = time.monotonic() + 60
+    while is_running(worker) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not is_running(worker)
+
+
+SHORT = """
+@hl.labeling_function()
+def short(x):
+    return 1 if len(x) < 2 else -1
+
+"""
+
+ENDLESS = """
+import os, sys
+file = sys.argv[1]
+@hl.labeling_function()
+def endless(x):
+    with open(file, "a") as out:
+        out.write(f"{os.getpid()} ")
+    while True:
+        pass
+
+"""
+
+
+def wait_for_worker(path):
+    """The process that runs the endless LF."""
+    end = time.monotonic() + 60
+    while not (path.exists() and path.read_text().endswith(" ")):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    return int(path.read_text().split()[0])
+
+
+def is_running(process):
+    status = Path(f"/proc/{process}/status")
+    return status.exists() and "State:\tZ" not in status.read_text()

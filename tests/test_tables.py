@@ -403,7 +403,7 @@ BAD = {
     "mac.csv": (b"a,b\r0,1\r", "its lines end in carriage returns alone; convert them"),
     "stray.csv": (b'a,b\n5" pipe,1\nx,0\n', "CSV malformed"),
     "empty.csv": (b"", "empty CSV"),
-    "cut.csv.gz": (gzip.compress(b"a,b\n0,1\n" * 1000)[:-20], "end-of-stream"),
+    "cut.csv.gz": (gzip.compress(b"a,b\n0,1\n" * 1000, mtime=0)[:-20], "end-of-stream"),
     "no.csv.gz": (b"a,b\n", "Not a gzipped file"),
     "no.csv.zst": (b"a,b\n", "ZSTD|zstd|frame|descriptor"),
     "half.jsonl": (b'{"a": 1}\n{"a": \n', "Syntax"),

@@ -10,6 +10,8 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -78,11 +80,13 @@ class Worker:
     """
 
     def __init__(self, packed: bytes, tolerant: bool) -> None:
-        # The LFs' own modules are found where this process finds them.
+        # The LFs' own modules are found where this process finds them. The current folder comes last, if at all, so
+        # that a file in it that has the name of a package is not taken for the package.
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        program = "from hyperlabel.lf.jobs import serve; serve()"
+        last = [os.getcwd()] if "" in sys.path else []
+        program = f"import sys; from hyperlabel.lf.jobs import serve; sys.path += {last!r}; serve({os.getpid()})"
         self.process = subprocess.Popen(
-            [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
+            [sys.executable, "-P", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
         )
         self.first: tuple[bytes, bool] | None = (packed, tolerant)
 
@@ -149,8 +153,9 @@ def _dumps() -> Callable[[object], bytes]:
     return pickle.dumps
 
 
-def serve() -> None:
-    """The life of a worker: LFs first, then chunks, until there are no more."""
+def serve(parent: int) -> None:
+    """The life of a worker: LFs first, then chunks, until there are no more or the process `parent` is gone."""
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what LFs print goes to standard error, not among the answers
     packed, tolerant = pickle.load(sys.stdin.buffer)
@@ -162,6 +167,13 @@ def serve() -> None:
             return
         pickle.dump(_answer(functions, start, part, tolerant), answers, pickle.HIGHEST_PROTOCOL)
         answers.flush()
+
+
+def _end_with(parent: int) -> None:
+    """End this process with the one that started it: an LF may run for ever, and nobody would be left to stop it."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
 
 
 def _unpack(packed: bytes) -> list[tuple[str, Callable[[Any], Any]]] | HyperlabelError:
