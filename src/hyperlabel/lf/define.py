@@ -4,9 +4,10 @@ An LF says for an item which class it votes for, or abstains. It is a function o
 """
 
 import functools
+import math
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -48,6 +49,9 @@ class LabelingFunction:
     >>> short(SimpleNamespace(text="ok")), short(SimpleNamespace(text="a long comment"))
     ('ham', -1)
     """
+
+    UNSEEN: ClassVar[frozenset[str]] = frozenset({"name", "__doc__", "timeout"})
+    """Attributes that make no difference to what the function returns."""
 
     def __init__(
         self,
@@ -238,6 +242,13 @@ def _check_scores(name: str, scores: Any, vote: Hashable) -> tuple[float, float]
             f"LF '{name}': scores is {scores!r:.60}; expected the least and the largest score, and no vote beside them"
         )
     return float(scores[0]), float(scores[1])
+
+
+def check_seconds(name: str, argument: str, value: Any) -> float | None:
+    """Check an argument of an LF that is a number of seconds, or None."""
+    if value is None or (isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf):
+        return value
+    raise ParameterError(f"LF '{name}': {argument} is {value!r:.60}; expected a number of seconds above 0, or None")
 
 
 def _check_vote(name: str, vote: Hashable) -> Hashable:

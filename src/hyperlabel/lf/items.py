@@ -143,6 +143,10 @@ class Items(ABC):
         """The values of a column of plain numbers, NaN where one is missing; None if it holds others. -> (n,)."""
         return None
 
+    def has(self, name: str) -> bool:
+        """Whether all items have a value in a column."""
+        return self.names is not None and name in self.names
+
     @abstractmethod
     def select(self, names: Sequence[str]) -> Any:
         """Some columns as a Polars frame."""
@@ -183,12 +187,19 @@ class ListItems(Items):
         """The items from `start` to `stop`."""
         return Part(None, [self.data[start:stop]], stop - start)
 
+    def has(self, name: str) -> bool:
+        """Whether all items have a value in a column."""
+        try:
+            self.values(name)
+        except Exception:  # objects of the user's own may raise anything
+            return False
+        return True
+
     def _read(self, name: str) -> list[Any]:
-        """There is no frame to read from."""
-        return list(self.frame)
+        return [x[name] if type(x) is dict else read_value(x, name) for x in self.data]
 
     def _read_texts(self, name: str) -> Any:
-        """Items need not have the column: they are read one by one, so that the one without it is named."""
+        return _polars_texts(self.values(name)) if self.has(name) else None
 
 
 class PandasItems(Items):

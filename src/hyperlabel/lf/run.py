@@ -12,6 +12,7 @@ from hyperlabel.frames import Column, is_series
 from hyperlabel.lf.define import ColumnFunction, LabelingFunction, LFError, is_expression
 from hyperlabel.lf.items import Items, PandasItems, make_rows
 from hyperlabel.lf.ready import ValueFunction
+from hyperlabel.lf.search import SlowExpressionError
 
 CHUNK = 10_000
 """Rows that are made at a time: few enough to stay small, many enough that nothing else counts."""
@@ -191,21 +192,32 @@ def run_columns(lf: LabelingFunction, items: Items, *, tolerant: bool = False) -
         raise
     except Exception as error:
         if tolerant:
-            return Answer((), np.full(items.n, -1, np.int8), items.n)
+            return _abstain_everywhere(items)
         message = f"LF '{lf.name}' failed on the columns with {_show(error)}. Correct the LF"
         raise LFError(message, lf.name) from error
 
 
 def _run_values(lf: ValueFunction, items: Items, tolerant: bool) -> Answer:
-    if items.names is not None and lf.column not in items.names:
+    if not items.has(lf.column):
+        if items.names is None:
+            return run_rows([lf], items, tolerant=tolerant)[0]  # names the item that lacks it
         shown = ", ".join(map(repr, items.names[:20]))
         raise ParameterError(f"LF '{lf.name}': data has no column {lf.column!r}; its columns are {shown}")
-    mask = lf.mask(items)
-    if mask is not None:
-        return Answer.from_mask(lf.vote, mask)
-    if items.names is None:
-        return run_rows([lf], items, tolerant=tolerant)[0]
-    return answer_each(lf.name, lf.value_function(), items.values(lf.column), 0, tolerant)
+    try:
+        mask = lf.mask(items)
+        if mask is not None:
+            return Answer.from_mask(lf.vote, mask)
+        values = items.values(lf.column)
+        return answer_each(lf.name, lf.function_over(values), values, 0, tolerant)
+    except SlowExpressionError as error:
+        if tolerant:
+            return _abstain_everywhere(items)
+        raise LFError(f"LF '{lf.name}' was stopped: {error}", lf.name, error.row) from error
+
+
+def _abstain_everywhere(items: Items) -> Answer:
+    """The answer of an LF that failed as a whole."""
+    return Answer((), np.full(items.n, -1, np.int8), items.n)
 
 
 def _evaluate(lf: ColumnFunction, items: Items) -> Any:
