@@ -3,6 +3,7 @@
 import functools
 import importlib
 import re
+import reprlib
 import sys
 
 import numpy as np
@@ -126,6 +127,9 @@ VARIANTS = {
         compile_lf("def g(x): return 1\ndef f(x): return H.func(x)"),
         compile_lf("def g(x): return VALUE\nH = np.vectorize(g)\ndef f(x): return H(x)".replace("VALUE", "1")),
         compile_lf("def g(x): return VALUE\nH = np.vectorize(g)\ndef f(x): return H(x)".replace("VALUE", "2")),
+    ],
+    "function that a package made": [
+        compile_lf("def f(x): return MADE(x)", MADE=reprlib.recursive_repr(word)(has)) for word in "ab"
     ],
     "generator": compile_each("def f(x): return any(w == VALUE for w in x.text)", "12"),
     "async": compile_each("VALUEdef f(x): return 1", ["", "async "]),

@@ -41,7 +41,9 @@ def is_own_code(value: object) -> bool:
     """Whether a value is a function, class or module of the user's own, which pickle only names."""
     if isinstance(value, ModuleType):
         return not is_installed(value.__name__)
-    return isinstance(value, FunctionType | type) and not is_installed(value.__module__)
+    if isinstance(value, FunctionType):
+        return not is_installed(value.__globals__.get("__name__"))
+    return isinstance(value, type) and not is_installed(value.__module__)
 
 
 def take_code_apart(value: Any) -> Parts | None:
@@ -54,10 +56,10 @@ def take_code_apart(value: Any) -> Parts | None:
         return _take_bytecode_apart(value)
     if isinstance(value, ModuleType):
         return _take_module_apart(value)
-    if isinstance(value, FunctionType | type | BuiltinFunctionType) and is_installed(value.__module__):
-        return value.__qualname__, value.__module__, version_of(value.__module__)
     if isinstance(value, FunctionType):
         return _take_function_apart(value)
+    if isinstance(value, type | BuiltinFunctionType) and is_installed(value.__module__):
+        return value.__qualname__, value.__module__, version_of(value.__module__)
     if isinstance(value, type):
         own = {name: member for name, member in vars(value).items() if _is_written(name, member)}
         return value.__qualname__, type(value), value.__bases__, own
@@ -87,11 +89,24 @@ def _take_bytecode_apart(code: CodeType) -> Parts:
 
 
 def _take_function_apart(function: FunctionType) -> Parts:
+    """A function of an installed package by name and version; what a call of it made, also by what it holds."""
+    home = function.__globals__.get("__name__")
     names = _names(function)
     cells = [_narrow(_content(cell), names) for cell in function.__closure__ or ()]
+    if is_installed(home):
+        made = _find(home, function.__qualname__) is not function
+        return function.__qualname__, home, version_of(str(home)), (function.__defaults__, cells) if made else None
     held = {name: value for name, value in vars(function).items() if name != "__wrapped__"}
     wrapped = getattr(function, "__wrapped__", None)
     return function.__code__, function.__defaults__, function.__kwdefaults__, cells, held, wrapped, _read(function)
+
+
+def _find(module: str | None, name: str) -> object:
+    """What a module has under a name such as `Class.method`."""
+    found: object = sys.modules.get(module or "")
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
 
 
 def _content(cell: Any) -> object:

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from hyperlabel.classes import ABSTAIN
 from hyperlabel.errors import ParameterError
-from hyperlabel.lf.define import LabelingFunction, check_seconds, vote_if
+from hyperlabel.lf.define import LabelingFunction, vote_if
 from hyperlabel.lf.items import Items, read_value
+from hyperlabel.lf.patience import check_positive
 from hyperlabel.lf.regex import match_texts
 from hyperlabel.lf.search import TIMEOUT, search_texts
 
@@ -67,7 +68,7 @@ class Matches(ValueFunction):
         self, name: str, pattern: "re.Pattern[str]", *, column: str, vote: Hashable, timeout: float | None = TIMEOUT
     ) -> None:
         super().__init__(name, Search(pattern), column=column, vote=vote)
-        self.pattern, self.timeout = pattern, check_seconds(name, "timeout", timeout)
+        self.pattern, self.timeout = pattern, check_positive(name, "timeout", timeout, "a number of seconds")
 
     def mask(self, items: Items) -> NDArray[np.bool_] | None:
         """Where the expression is found."""
@@ -113,7 +114,7 @@ class Bounds:
 
     def __call__(self, value: Any) -> bool:
         """Whether a value lies within."""
-        if isinstance(value, str | bool) or _is_null(value):
+        if isinstance(value, str | bool) or is_null(value):
             return _no_if_null(value, "a number")
         return bool(
             (self.above is None or value > self.above)
@@ -295,12 +296,12 @@ def _name(*parts: str) -> str:
 
 def _no_if_null(value: Any, expected: str) -> bool:
     """False for a null; anything else is of the wrong type."""
-    if _is_null(value):
+    if is_null(value):
         return False
     raise TypeError(f"the value is {value!r:.60}, a {type(value).__name__}; expected {expected}")
 
 
-def _is_null(value: Any) -> bool:
+def is_null(value: Any) -> bool:
     """Whether a value is None, NaN, NaT or NA."""
     differs = value is None or value != value  # NaN differs from itself, and pandas' NA does not say
     return bool(differs) if isinstance(differs, bool | np.bool_) else type(value).__name__ == "NAType"
