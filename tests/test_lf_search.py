@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import hyperlabel as hl
-from hyperlabel.errors import ParameterError
+from hyperlabel.errors import ParameterError, VotesWarning
 from hyperlabel.lf import LFError, apply_lfs, keyword_lf, regex_lf
 from hyperlabel.lf.search import SlowExpressionError, search_texts
 
@@ -35,7 +35,8 @@ def test_expression_that_backtracks_is_stopped_with_an_error_that_names_lf_row_a
 
 def test_expression_that_backtracks_abstains_on_request_and_is_counted():
     lfs = [regex_lf(SLOW, 1, name="slow", timeout=0.2), keyword_lf("a", 0)]
-    votes = apply_lfs(lfs, DATA["pandas"], on_error="abstain")
+    with pytest.warns(VotesWarning, match="LF 'slow' failed on 3 of 3 items and abstains there; the first: SlowExpr"):
+        votes = apply_lfs(lfs, DATA["pandas"], on_error="abstain")
     assert votes.failures == {"slow": 3, "keyword_a": 0}
     assert votes.cells.tolist() == [[-1, 0], [-1, -1], [-1, -1]]
 
