@@ -51,8 +51,8 @@ PUBLIC = {
     "Classifier", "NOT", "Project", "ProjectError", "any_of", "fill_labels", "report", "soft",
     "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
     "VotesWarning", "WeightsError", "advise", "apply_lfs", "audit_sample", "certify", "engines", "estimate",
-    "LFCache", "expression_lf", "jury", "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf",
-    "prompt_lf", "read_votes", "regex_lf", "threshold_lf",
+    "expression_lf", "jury", "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf",
+    "LFCache", "prompt_lf", "read_votes", "regex_lf", "threshold_lf",
 }  # fmt: skip
 
 LEVEL_OF = {part: level for level, parts in enumerate(LEVELS) for part in parts}

@@ -71,7 +71,13 @@ def test_added_rows_are_the_only_ones_asked_about(tmp_path, log, calls):
 def test_columns_that_the_lf_does_not_read_make_no_difference(tmp_path, log, calls):
     apply_lfs([logged(log, "a")], FRAME, cache=tmp_path)
     calls()
-    for other in (FRAME.assign(z=1), FRAME.assign(id=7), FRAME[["text"]], pl.from_pandas(FRAME), FRAME.to_dict("records")):
+    for other in (
+        FRAME.assign(z=1),
+        FRAME.assign(id=7),
+        FRAME[["text"]],
+        pl.from_pandas(FRAME),
+        FRAME.to_dict("records"),
+    ):
         apply_lfs([logged(log, "a")], other, cache=tmp_path)
         assert calls() == 0
     apply_lfs([logged(log, "a")], FRAME.assign(text=["a", "b", "c", None]), cache=tmp_path)

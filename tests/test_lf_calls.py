@@ -369,7 +369,7 @@ def test_progress_on_a_terminal_shows_failures(capsys, monkeypatch):
 def test_progress_counts_each_call_once(monkeypatch):
     told = []
     monkeypatch.setattr(Progress, "__call__", lambda self, done, failed=0: told.append((done, failed)))
+    lfs = [LabelingFunction("bad", lambda x: 1 // x), keyword_lf("a", 1, column="x")]
     with pytest.warns(VotesWarning):
-        lfs = [LabelingFunction("bad", lambda x: 1 // x), keyword_lf("a", 1, column="x")]
         hl.apply_lfs(lfs, [0, 1, 2], progress=True, on_error="abstain")
     assert sorted(told) == [(1, 0), (1, 0), (1, 1), (3, 0)]

@@ -106,7 +106,18 @@ def client(url):
     return ask
 
 
-TEXTS = ["free money", "hello", "slow hello", "chat", "refuse", "other", "both", "busy free", "drops free", "hangs free"]
+TEXTS = [
+    "free money",
+    "hello",
+    "slow hello",
+    "chat",
+    "refuse",
+    "other",
+    "both",
+    "busy free",
+    "drops free",
+    "hangs free",
+]
 RETRY = (ConnectionError, TimeoutError)
 
 

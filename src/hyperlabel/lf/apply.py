@@ -94,7 +94,9 @@ def apply_lfs(
     tolerant = on_error == "abstain"
     engine = lazy_engine(data)
     if engine is not None:
-        _check_eager(engine, {"jobs": jobs != 1, "threads": threads != 1, "cache": cache is not None, "progress": progress})
+        _check_eager(
+            engine, {"jobs": jobs != 1, "threads": threads != 1, "cache": cache is not None, "progress": progress}
+        )
         _check_voting(engine, made)
         return apply_lazily(engine, made, data, stated, tolerant=tolerant)
     items = read_items(data)
@@ -127,7 +129,7 @@ def _check_voting(engine: str, lfs: Sequence[LabelingFunction]) -> None:
             )
         if lf.patience.rate is not None:
             raise ParameterError(
-                f"LF '{lf.name}' has a rate, but data is a {engine} frame, whose parts cannot keep one; collect the data"
+                f"LF '{lf.name}' has a rate, but data is a {engine} frame, whose parts cannot keep it; collect it first"
             )
 
 

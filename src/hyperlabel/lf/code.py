@@ -43,7 +43,7 @@ def is_own_code(value: object) -> bool:
         return not is_installed(value.__name__)
     if isinstance(value, FunctionType):
         return not is_installed(value.__globals__.get("__name__"))
-    return isinstance(value, type) and not is_installed(value.__module__)
+    return isinstance(value, type) and not _is_installed_type(value)
 
 
 def take_code_apart(value: Any) -> Parts | None:
@@ -58,12 +58,21 @@ def take_code_apart(value: Any) -> Parts | None:
         return _take_module_apart(value)
     if isinstance(value, FunctionType):
         return _take_function_apart(value)
-    if isinstance(value, type | BuiltinFunctionType) and is_installed(value.__module__):
+    if _is_installed_type(value) or (isinstance(value, BuiltinFunctionType) and is_installed(value.__module__)):
         return value.__qualname__, value.__module__, version_of(value.__module__)
     if isinstance(value, type):
         own = {name: member for name, member in vars(value).items() if _is_written(name, member)}
         return value.__qualname__, type(value), value.__bases__, own
     return _take_wrapper_apart(value)
+
+
+def _is_installed_type(value: Any) -> bool:
+    """Whether a value is a class of an installed package, and not one that merely carries its name."""
+    return (
+        isinstance(value, type)
+        and is_installed(value.__module__)
+        and _find(value.__module__, value.__qualname__) is value
+    )
 
 
 def _take_wrapper_apart(value: Any) -> Parts | None:

@@ -111,7 +111,8 @@ def _base_content(value: Any) -> object:
     """What an object holds as a list, text, number, ... that it also is."""
     if isinstance(value, Mapping):
         return dict(value)
-    for base in (list, tuple, set, frozenset, str, bytes, int, float, complex):
+    kinds: tuple[Any, ...] = (list, tuple, set, frozenset, str, bytes, int, float, complex)
+    for base in kinds:
         if isinstance(value, base):
             return base(value)
     return None

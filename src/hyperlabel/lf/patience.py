@@ -150,7 +150,8 @@ def _late(seconds: float) -> TimeoutError:
 
 def is_async(function: object) -> bool:
     """Whether a function, or an object that is called as one, is `async def`."""
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))
+    called = type(function).__call__ if callable(function) else None
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
 
 
 def in_loop(function: Callable[[Any], Awaitable[Any]], seconds: float | None) -> Function:
@@ -184,7 +185,7 @@ async def _wait(awaitable: Awaitable[Any], seconds: float | None) -> Any:
 
 @functools.cache
 def _event_loop(process: int) -> asyncio.AbstractEventLoop:
-    """The one loop of a process, in a thread of its own: clients stay bound to the loop that they were first used in."""
+    """The one loop of a process, in a thread of its own: clients stay bound to the loop they were first used in."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="hyperlabel-lfs", daemon=True).start()
     return loop

@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +84,7 @@ def search_texts(
             "or give it more time with timeout",
             row,
         )
-    return np.frombuffer(found, np.uint8) == ord("1")
+    return np.asarray(np.frombuffer(found, np.uint8) == ord("1"))
 
 
 def _is_plain(pattern: "re.Pattern[str]") -> bool:
@@ -112,6 +112,6 @@ def _search_elsewhere(pattern: "re.Pattern[str]", texts: Sequence[str], timeout:
     return found
 
 
-def _send(pipe: IO[bytes], message: object) -> None:
+def _send(pipe: IO[bytes], message: Any) -> None:
     pipe.write(marshal.dumps(message))
     pipe.flush()

@@ -21,6 +21,8 @@ class WatchedRow:
     """
 
     __slots__ = ("_row", "_seen")
+    _row: Row
+    _seen: set[str | None]
 
     def __init__(self, row: Row) -> None:
         object.__setattr__(self, "_row", row)
@@ -29,10 +31,10 @@ class WatchedRow:
     @staticmethod
     def columns_of(row: "WatchedRow") -> tuple[str, ...] | None:
         """The names that were asked for, in order; None if everything was."""
-        seen = row._seen
-        return None if None in seen else tuple(sorted(seen))
+        names = [name for name in row._seen if name is not None]
+        return None if len(names) < len(row._seen) else tuple(sorted(names))
 
-    @property
+    @property  # type: ignore[misc]
     def __class__(self) -> type[Row]:  # type: ignore[override]
         """That of the row, for `isinstance`."""
         return type(self._row)
@@ -78,7 +80,7 @@ class WatchedRow:
         return len(self._all())
 
     def __eq__(self, other: object) -> bool:
-        return self._all() == (other._all() if type(other) is type(self) else other)  # type: ignore[attr-defined]
+        return self._all() == (other._all() if type(other) is type(self) else other)
 
     def __hash__(self) -> int:
         return hash(self._all())
