@@ -373,3 +373,12 @@ def test_progress_counts_each_call_once(monkeypatch):
     with pytest.warns(VotesWarning):
         hl.apply_lfs(lfs, [0, 1, 2], progress=True, on_error="abstain")
     assert sorted(told) == [(1, 0), (1, 0), (1, 1), (3, 0)]
+
+
+def test_threads_that_help_with_timeouts_end_with_the_run():
+    before = threading.active_count()
+    apply_lfs([LabelingFunction("f", len, timeout=10)], ["a"] * 50, threads=8)
+    end = time.monotonic() + 20
+    while threading.active_count() > before and time.monotonic() < end:
+        time.sleep(0.01)
+    assert threading.active_count() <= before

@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Any
 
 from hyperlabel.errors import ParameterError
@@ -123,25 +124,44 @@ def within(seconds: float, function: Function) -> Function:
     >>> within(5, len)("four")
     4
     """
+    local = threading.local()  # each thread has a helper of its own, as long as that answers
 
     def call(x: Any) -> Any:
         result: Future[Any] = Future()
-        threading.Thread(target=_fulfil, args=(result, function, x), daemon=True).start()
+        local.helper = getattr(local, "helper", None) or _Helper()
+        local.helper.tasks.put((result, function, x))
         try:
             return result.result(seconds)
-        except TimeoutError:
+        except BaseException as error:  # an interrupt too
             if result.done():  # the function's own
                 raise
-            raise _late(seconds) from None
+            local.helper = None
+            if isinstance(error, TimeoutError):
+                raise _late(seconds) from None
+            raise
 
     return call
 
 
-def _fulfil(result: "Future[Any]", function: Function, x: Any) -> None:
-    try:
-        result.set_result(function(x))
-    except BaseException as error:  # for the thread that waits
-        result.set_exception(error)
+class _Helper:
+    """A thread that calls functions, until nobody needs it and its last call is done."""
+
+    def __init__(self) -> None:
+        self.tasks: SimpleQueue[tuple[Future[Any], Function, Any] | None] = SimpleQueue()
+        threading.Thread(target=_serve, args=(self.tasks,), daemon=True).start()
+
+    def __del__(self) -> None:
+        self.tasks.put(None)
+
+
+def _serve(tasks: "SimpleQueue[tuple[Future[Any], Function, Any] | None]") -> None:
+    while (task := tasks.get()) is not None:
+        result, function, x = task
+        try:
+            result.set_result(function(x))
+        except BaseException as error:  # for the thread that waits
+            result.set_exception(error)
+        del task, result, function, x  # nothing is kept alive while it waits
 
 
 def _late(seconds: float) -> TimeoutError:
@@ -175,12 +195,13 @@ def in_loop(function: Callable[[Any], Awaitable[Any]], seconds: float | None) ->
 
 
 async def _wait(awaitable: Awaitable[Any], seconds: float | None) -> Any:
-    task = asyncio.ensure_future(awaitable)
-    done, _ = await asyncio.wait([task], timeout=seconds)
-    if done:
-        return task.result()
-    task.cancel()
-    raise _late(seconds or 0)
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            return await awaitable
+    except TimeoutError:
+        if limit.expired():
+            raise _late(seconds or 0) from None
+        raise
 
 
 @functools.cache
