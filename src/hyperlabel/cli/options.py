@@ -46,7 +46,7 @@ ENGINE_HELP = (
     f"Where to work: {', '.join(ENGINES)}, or memory; auto is polars for parquet and large csv, else memory. "
     "As results, spark and dask write a folder of parquet files."
 )
-AUDIT_HELP = f"Classes of items drawn at random, to judge labels by: {_FORMS}."
+JUDGING_HELP = f"Classes of items drawn at random, to judge labels by: {_FORMS}."
 LEARN_HELP = "Gold to learn from, of other items, like --gold; or the share of the gold that is set apart for it."
 STRATA_HELP = "Strata of confidence that items are drawn in; the same for `audit` and what it is for."
 SHOWN_TEXT_HELP = "Column of texts, shown where single items are; else 'text', if there is one."
@@ -108,7 +108,7 @@ class ModelOptions(LearningOptions):
 class AuditOptions(ModelOptions):
     """The label model, and the gold that judges it."""
 
-    gold: Annotated[str | None, Option(metavar="COLUMN|FILE", help=AUDIT_HELP)] = None
+    gold: Annotated[str | None, Option(metavar="COLUMN|FILE", help=JUDGING_HELP)] = None
     learn: Annotated[str | None, Option(metavar="COLUMN|FILE|SHARE", help=LEARN_HELP)] = None
 
 
