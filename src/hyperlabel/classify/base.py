@@ -142,6 +142,10 @@ class BaseClassifier(ABC):
     def _probabilities(self, inputs: Inputs) -> NDArray[np.float64]:
         """Probabilities of the classes of at least one item. -> (n, k)."""
 
+    def _loss(self, examples: Examples) -> float:
+        """Mean cross-entropy on examples, while it learns."""
+        return cross_entropy(examples.probabilities, self._probabilities(examples.inputs))
+
     def _state(self) -> State:
         """What was learned, for `save`; the classes of `SAVED` have it, and its inverse, `_restore`."""
         raise ParameterError(f"a {type(self).__name__} cannot be saved; expected one of {', '.join(SAVED)}")
