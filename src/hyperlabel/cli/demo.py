@@ -18,7 +18,8 @@ def demo(out: Annotated[Path, Option(metavar="FOLDER", help=OUT_HELP)] = Path("d
 
     Example: hyperlabel demo --out demo
     """
-    require("matplotlib", extra="demo")
+    for package in ("matplotlib", "sklearn"):
+        require(package, extra="demo")
     from hyperlabel.cli.sentences import run_demo
 
     run_demo(out)

@@ -50,7 +50,7 @@ class Table:
         >>> Table({"lf": np.array(["a"]), "votes": np.array([3])}).to_pandas().shape
         (1, 2)
         """
-        require("pandas", extra="spark")
+        require("pandas", extra="pandas")
         import pandas as pd
 
         return pd.DataFrame(self.columns)
