@@ -53,6 +53,7 @@ from hyperlabel.models.verdict import Verdict
 from hyperlabel.networks import Gold, Reduce, Sums
 from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns, to_patterns
+from hyperlabel.shown import show_names
 from hyperlabel.sources import holds_columns
 from hyperlabel.stated import check_number, read_balance
 from hyperlabel.tensors import Arrays, write_tensors
@@ -397,6 +398,11 @@ class LabelModel(Parameters, ABC):
     def is_fitted(self) -> bool:
         """Whether the model has read a set."""
         return hasattr(self, "_seen")
+
+    def _describe_state(self) -> str:
+        if not self.is_fitted:
+            return "not fitted"
+        return f"fitted: {self.n_features_in_:,} LFs, classes {show_names(list(map(str, self._seen.classes)))}"
 
     @property
     def classes_(self) -> NDArray[Any]:
