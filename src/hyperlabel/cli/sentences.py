@@ -80,7 +80,8 @@ class Loop:
     def votes(self) -> Votes:
         """What the rules say."""
         lfs = [keyword_lf(list(words), label, name=name) for name, (label, words) in RULES.items()]
-        return apply_lfs(lfs, self.frame)
+        votes: Votes = apply_lfs(lfs, self.frame)
+        return votes
 
     @property
     def table(self) -> pl.DataFrame:
@@ -96,7 +97,8 @@ class Loop:
     @cached_property
     def has_votes(self) -> Mask:
         """Whether any rule votes on an item. (n,)."""
-        return np.asarray(self.votes.to_numpy() >= 0).any(1)
+        voted: Mask = np.asarray((self.votes.to_numpy() >= 0).any(1))
+        return voted
 
     @cached_property
     def model(self) -> HyperLabelModel:

@@ -29,8 +29,9 @@ def show_scores(analysis: LFAnalysis, *, gold: bool) -> Html | None:
     rows = [_score_row(name, s) for name, s in zip(("this model", "majority vote"), found, strict=True)]
     f1 = f"F1 of {shorten(str(analysis.classes[1]), NAME)}" if len(analysis.classes) == 2 else "macro F1"
     heads = [("labels by", False), ("accuracy", True), (f1, True), ("Brier score", True)]
-    groups = analysis.reliability().columns.values()
-    plot = reliability(*groups, "Reliability plot: the share of right labels against their confidence")
+    groups = analysis.reliability()
+    title = "Reliability plot: the share of right labels against their confidence"
+    plot = reliability(groups["confidence"], groups["right"], groups["items"], title)
     told = "Each point is a tenth of the items, by confidence. On the dashed line confidence and share are equal."
     whose = "gold is known; the labels scored here are those of votes alone" if gold else "truth is known"
     counted = (

@@ -536,5 +536,5 @@ def _check_classes(classes: Sequence[Hashable] | None) -> Classes:
 
 
 def _source_of(settings: Settings) -> Settings:
-    """The settings that a change of which needs the table to be read anew."""
+    """The settings whose change requires reading the table again."""
     return replace(settings, classes=(), class_balance=())
