@@ -258,7 +258,7 @@ def test_help_names_every_label_model_and_engine(hyperlabel):
     assert list(ENGINES) == list(ENGINES_THERE_ARE)
     text = " ".join(hyperlabel("label", "--help").out.split())
     assert f"Label model: {', '.join(MODELS)};" in text
-    assert f"Where to work: {', '.join(ENGINES)}, or memory;" in text
+    assert f"Where to run: {', '.join(ENGINES)}, or memory;" in text
 
 
 @pytest.mark.parametrize("command", ["", *ALL_COMMANDS])

@@ -32,9 +32,7 @@ LFS_HELP = (
     "truth, label, split and the like. Repeat the option if a name has a comma."
 )
 DROP_HELP = "Columns to leave out, by name or pattern, of those that --lfs or their names would make LFs."
-ABSTAIN_HELP = (
-    "Texts that abstain, like empty cells and -1; else NA, N/A, None, nan, null, abstain, - and the like."
-)
+ABSTAIN_HELP = "Texts that abstain, like empty cells and -1; else NA, N/A, None, nan, null, abstain, - and the like."
 SCORES_HELP = (
     "Columns of scores: names or patterns. High scores favor the last of --classes; they are cut into levels. Name "
     "LFs that vote for classes with --lfs."
