@@ -61,8 +61,8 @@ def print_analysis(analysis: LFAnalysis) -> None:
 
 
 def lf_table(summary: pl.DataFrame) -> Table:
-    """The summary of all LFs; shares in per cent."""
-    table = plain_table(caption="figures in per cent")
+    """The summary of all LFs; shares in percent."""
+    table = plain_table(caption="figures in percent")
     shown = [name for name in _HEADS if name in summary.columns]
     longest = max(len(printable(name)) for name in summary["lf"])
     table.add_column(_HEADS["lf"], overflow="fold", min_width=min(longest, _NAME_WIDTH))
@@ -80,7 +80,7 @@ def plain_table(*heads: str, **settings: Any) -> Table:
 
 
 def percent(share: Any) -> str:
-    """A share in per cent, without the sign; empty where there is none.
+    """A share in percent, without the sign; empty where there is none.
 
     >>> percent(0.1234), percent(float("nan"))
     ('12.3', '')

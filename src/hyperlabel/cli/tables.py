@@ -303,7 +303,7 @@ def _numbers(classes: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
 def choose_engine(engine: str, votes: str, table: Table | None, selection: Selection, gold: str | None) -> str:
     """The engine to work with: that of the option, if it can; else Polars where it can and gains, and memory.
 
-    Engines read wide tables, with gold as one of the columns. Each pass parses a csv anew, so Polars gains from a size
+    Engines read wide tables, with gold as one of the columns. Each pass parses a csv again, so Polars gains from a size
     on that memory may not hold.
     """
     if engine not in ("auto", "memory", *ENGINES):

@@ -11,6 +11,7 @@ from hyperlabel.frames import is_frame
 from hyperlabel.models.seen import Seen, check_gold_counts
 from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns, to_patterns
+from hyperlabel.shown import show_names
 from hyperlabel.sources import holds_columns
 from hyperlabel.votes import Votes, check_no_other_lf, to_votes
 
@@ -32,6 +33,11 @@ class Fitted:
     def is_fitted(self) -> bool:
         """Whether the model has read a set."""
         return hasattr(self, "_seen")
+
+    def _describe_state(self) -> str:
+        if not self.is_fitted:
+            return "not fitted"
+        return f"fitted: {self.n_features_in_:,} LFs, classes {show_names(list(map(str, self._seen.classes)))}"
 
     @property
     def classes_(self) -> NDArray[Any]:

@@ -22,6 +22,7 @@ from hyperlabel.lf.items import Items
 from hyperlabel.lf.lazy import name_votes
 from hyperlabel.lf.run import Advance, Answer, run_all
 from hyperlabel.models import HyperLabelModel
+from hyperlabel.shown import html_table
 from hyperlabel.stated import read_balance
 from hyperlabel.studio.candidates import Candidate, ideas_of_item, ideas_of_selection, propose
 from hyperlabel.studio.data import Data, complete
@@ -324,6 +325,24 @@ class Project:
 
     # Looking.
 
+    def __repr__(self) -> str:
+        shown = f"{len(self.data.ids):,} items, {len(self.source.lfs):,} LFs, {len(self.state.gold):,} gold"
+        return f"Project({str(self.folder.path)!r}: {shown})"
+
+    def _repr_html_(self) -> str:
+        """Items, LFs and how the labels stand, as an HTML table."""
+        now = self.moment
+        shares = zip(self.classes, now.balance, strict=True)
+        rows = [
+            ["items", f"{len(self.data.ids):,}"],
+            ["LFs", ", ".join(self.source.lfs)],
+            ["gold", f"{now.n_gold:,}"],
+            ["items with a label", f"{now.coverage:.0%}"],
+            ["mean confidence", f"{now.confidence:.2f}"],
+            ["labels", ", ".join(f"{name} {share:.0%}" for name, share in shares)],
+        ]
+        return html_table(["", ""], rows, repr(self))
+
     @property
     def classes(self) -> Classes:
         """The classes."""
@@ -468,5 +487,5 @@ def _check_classes(classes: Sequence[Hashable] | None) -> Classes:
 
 
 def _source_of(settings: Settings) -> Settings:
-    """The settings that a change of which needs the table to be read anew."""
+    """The settings whose change requires reading the table again."""
     return replace(settings, classes=(), class_balance=())
