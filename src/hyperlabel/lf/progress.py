@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, plain lines elsewhere, both on standard error."""
+"""Progress of long work, on standard error: a bar on a terminal, one line that changes in a notebook, else lines."""
 
 import sys
 import threading
@@ -74,10 +74,14 @@ def _bar(total: int) -> Iterator[Progress]:
 
 
 class Lines:
-    """One line each tenth, and after a long silence: rate and time left are those of the votes since the last."""
+    """One line each tenth, and after a long silence: rate and time left are those of the votes since the last.
+
+    A notebook overwrites the line, and keeps the last.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
+        self._start, self._end, self._width = ("\r", "", 90) if "ipykernel" in sys.modules else ("", "\n", 0)
         self._tenths, self._done, self._at = 0, 0, clock()
 
     def __call__(self, progress: Progress) -> None:
@@ -90,7 +94,8 @@ class Lines:
         share = 100 * progress.done // max(progress.total, 1)
         after = f", {_duration(left / rate)} left" if left and rate else ""
         failures = _failures(progress.failed)
-        print(f"labeling functions: {share}%, {_rate(rate)}{failures}{after}", file=sys.stderr, flush=True)
+        line = f"labeling functions: {share}%, {_rate(rate)}{failures}{after}"
+        print(f"{self._start}{line:{self._width}}", end=self._end, file=sys.stderr, flush=True)
         self._tenths, self._done, self._at = tenths, progress.done, now
 
 
