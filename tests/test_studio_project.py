@@ -63,6 +63,14 @@ def test_a_new_project_takes_identifiers_truth_and_classes_from_the_table(projec
     assert set(project.labels.labels) == {None}
 
 
+def test_a_project_shows_how_it_stands(project):
+    add_rules(project)
+    assert "60 items, 3 LFs, 0 gold" in repr(project)
+    page = project._repr_html_()
+    assert "<td>channel, song, love</td>" in page
+    assert f"<td>{project.moment.coverage:.0%}</td>" in page
+
+
 def test_labels_follow_each_change_and_equal_those_of_the_lfs_alone(project):
     add_rules(project)
     lfs = load_lfs(project.folder.path / "lfs.py")
@@ -488,6 +496,8 @@ def test_labels_of_all_rows_are_written_with_all_columns(project, tmp_path):
     assert "Scores against the truth" in page
     with pytest.raises(ProjectError, match=r"expected a name that ends in .html"):
         project.save_report(tmp_path / "report.txt")
+    with pytest.raises(ParameterError, match=r"^path is '.*report.html', which cannot be written: No such file"):
+        project.save_report(tmp_path / "nowhere" / "report.html")
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])

@@ -1,4 +1,4 @@
-"""Writing tables: one writer for all formats, whole or not at all. All writing of tables happens here."""
+"""Writing tables, in one writer for all formats, and texts; whole or not at all."""
 
 import base64
 import importlib.util
@@ -75,7 +75,7 @@ def _check_parent(path: Path, shown: str) -> None:
 
 
 def check_folder_target(target: str | Path, argument: str = "out") -> None:
-    """Refuse a folder of parquet files that cannot be put where it shall go, before any work is done."""
+    """Refuse a folder of parquet files that cannot be put in its place, before any work is done."""
     path, shown = Path(target), f"{argument} is '{printable(target)}'"
     _check_parent(path, shown)
     others = path.is_dir() and any(
@@ -94,7 +94,7 @@ def write_whole(
     """Let `write` write a file or folder beside `path`, then put it in its place.
 
     Args:
-        path: Where it shall stand.
+        path: Where it goes.
         write: Writes to the path that it is given, where nothing is.
         failures: What it raises, beside the system's own errors, where it cannot.
         argument: What to call the path in errors.
@@ -111,6 +111,22 @@ def write_whole(
         raise ParameterError(
             f"{argument} is '{printable(path)}', which cannot be written: {reason_of(error)}"
         ) from error
+
+
+def write_text(path: str | Path, text: str, argument: str = "path") -> None:
+    """Write a text file in UTF-8; see `write_whole`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_text(Path(folder, "page.html"), "<p>whole</p>")
+    ...     Path(folder, "page.html").read_text()
+    '<p>whole</p>'
+    """
+
+    def write(part: Path) -> None:
+        part.write_text(text, encoding="utf-8")
+
+    write_whole(Path(path), write, argument=argument)
 
 
 def sink_table(frame: Any, part: Path, format: Format, metadata: Mapping[str, str] | None = None) -> None:
