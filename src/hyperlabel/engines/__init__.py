@@ -131,17 +131,11 @@ def fit(data: Any, *, model: str | LabelModel = "hlm2", strict: bool = False, **
 def start(
     data: Any,
     *,
-    lfs: Sequence[str] | None = None,
-    abstain: Sequence[Any] | None = None,
     model: str | LabelModel = "hlm2",
-    n_classes: int | None = None,
-    classes: Sequence[Hashable] | None = None,
-    gold: str | None = None,
-    probabilities: bool = False,
     metric: Metric = "accuracy",
     engine: str = "auto",
     out: Path | None = None,
-    max_patterns: int = MOST_PATTERNS,
+    **options: Any,
 ) -> Work:
     """The work that `label` and `fit` do, step by step: what is taken, the fitted model, the labeled rows.
 
@@ -157,7 +151,7 @@ def start(
     kind = _engine_class(_engine_name(data, engine))
     if out is not None:
         check_result(out, kind.name)
-    job = Job(estimator, lfs, (), abstain, n_classes, classes, gold, probabilities, metric, max_patterns)
+    job = Job(estimator, metric=metric, **options)
     if not isinstance(data, str | Path | Table):
         return Work(kind(data.lazy() if hasattr(data, "lazy") else data), job)
     table = data if isinstance(data, Table) else Table.open(data)
