@@ -1,5 +1,6 @@
 """The cache of `apply_lfs`: what is kept, what is called again, and what damage does."""
 
+import json
 import random
 import subprocess
 import sys
@@ -55,6 +56,8 @@ def test_row_that_is_known_is_not_asked_about_again(tmp_path, log, calls, how):
     first = apply_lfs([lf], FRAME, cache=folder, **how)
     assert calls() == 4
     again = apply_lfs([lf], FRAME.copy(), cache=str(folder), **how)
+    forget_data(folder)
+    assert apply_lfs([lf], FRAME, cache=folder, **how).cells.tolist() == first.cells.tolist()
     assert calls() == 0
     assert again.cells.tolist() == first.cells.tolist() == [[0], [-1], [0], [-1]]
     assert (again.classes, again.lf_names, again.failures) == (first.classes, first.lf_names, first.failures)
@@ -189,7 +192,9 @@ def test_votes_of_all_kinds_come_back_as_they_were(tmp_path):
         return _run_cached([lf], items, tmp_path, run, lambda done: None)[0].listed()
 
     first = answers()
-    assert [(type(one), one) for one in first] == [(type(one), one) for one in answers()]
+    for _ in range(2):
+        assert [(type(one), one) for one in first] == [(type(one), one) for one in answers()]
+        forget_data(tmp_path)
     assert first == ["a", "é\n\ud800", 0, 7, True, None, -1, 3, "s", "!a", 0.25, 2, None]
 
 
@@ -295,12 +300,19 @@ def damage(content, rng):
     return content[:at] + put + (b"" if kind == 2 else content[at + length :])
 
 
+def forget_data(folder):
+    """Delete the votes on the data as a whole, so that those of rows are looked for."""
+    for path in folder.glob("*.answer"):
+        path.unlink()
+
+
 def test_half_a_line_at_the_end_costs_that_row_alone(tmp_path, log, calls):
     apply_lfs([logged(log, "a")], FRAME, cache=tmp_path)
     calls()
     (path,) = tmp_path.glob("*.votes")
     path.write_bytes(path.read_bytes()[:-9])
     for asked in (1, 0):
+        forget_data(tmp_path)
         assert apply_lfs([logged(log, "a")], FRAME, cache=tmp_path).cells[:, 0].tolist() == [0, -1, 0, -1]
         assert calls() == asked
 
@@ -312,7 +324,8 @@ def test_line_of_another_kind_is_left_out(tmp_path, log, calls, record):
     apply_lfs([logged(log, "a")], FRAME, cache=tmp_path)
     calls()
     (path,) = tmp_path.glob("*.votes")
-    path.write_bytes(path.read_bytes() + to_line(record) + b"\n\n \n")
+    path.write_bytes(path.read_bytes() + to_line(json.dumps(record)) + b"\n\n \n")
+    forget_data(tmp_path)
     apply_lfs([logged(log, "a")], FRAME, cache=tmp_path)
     assert calls() == 0
 
@@ -350,13 +363,13 @@ def test_cache_is_listed_sized_and_cleared(tmp_path, log):
     (tmp_path / "c" / "notes.txt").write_text("mine")
     cache = hl.LFCache(tmp_path / "c")
     entries = cache.entries()
-    assert [(entry.lf, entry.rows) for entry in entries] == [("key", 4), ("late", 4), ("rows of <b>", 4)]
+    assert [(entry.lf, entry.rows) for entry in entries] == [("key", 4), ("late", 4), *[("rows of <b>", 4)] * 2]
     assert cache.bytes == sum(entry.bytes for entry in entries) == sum(entry.path.stat().st_size for entry in entries)
-    assert repr(cache).endswith(f"c', 3 files, {cache.bytes:,} bytes)")
+    assert repr(cache).endswith(f"c', 4 files, {cache.bytes:,} bytes)")
     assert abs(entries[0].changed.timestamp() - time.time()) < 600
     assert cache.clear("key") == 1
-    assert [entry.lf for entry in cache.entries()] == ["late", "rows of <b>"]
-    assert (cache.clear("none"), cache.clear(), cache.entries(), cache.bytes) == (0, 2, [], 0)
+    assert [entry.lf for entry in cache.entries()] == ["late", "rows of <b>", "rows of <b>"]
+    assert (cache.clear("none"), cache.clear(), cache.entries(), cache.bytes) == (0, 3, [], 0)
     assert [path.name for path in (tmp_path / "c").iterdir()] == ["notes.txt"]
     assert hl.LFCache(tmp_path / "nowhere").entries() == []
 

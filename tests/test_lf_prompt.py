@@ -261,3 +261,14 @@ def test_prompt_that_cannot_be_is_an_error(arguments, message):
 def test_client_that_returns_no_text_is_a_failure():
     with pytest.raises(LFError, match="TypeError: call returned 3, a int; expected a text"):
         apply_lfs([prompt_lf("{text}", len, ["a", "b"])], ["abc"])
+
+
+def test_answers_go_with_the_items_and_into_the_report():
+    said = {"a": "<b>Spam.</b>", "b": "I think <it> is ham", "c": "ham"}
+    lf = prompt_lf("{text}", said.get, ["ham", "spam"], lambda answer: answer[-3:] if "ham" in answer else "spam")
+    votes = apply_lfs([lf, hl.keyword_lf("b", "spam"), hl.keyword_lf("c", "ham")], list("abc"))
+    assert votes[[2, 0]].answers == {"prompt": ["ham", "<b>Spam.</b>"]}
+    page = hl.report(votes, texts=list("abc"), truth=["spam", "ham", "ham"]).html
+    for shown in ("Answer: &lt;b&gt;Spam.&lt;/b&gt;", "Answer: I think &lt;it&gt; is ham", "Answer: ham"):
+        assert shown in page
+    assert "Answer: " not in hl.report(apply_lfs([hl.keyword_lf("b", 0)], list("ab")), texts=list("ab")).html

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hyperlabel.classes import complete_classes, infer_classes, smallest_type, state_classes
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
@@ -26,12 +27,16 @@ class AppliedVotes(Votes):
 
     Attributes:
         failures: For each LF, on how many items it failed and therefore abstains.
-        answers: For each LF that asks a language model, what was answered to each of the items that the LFs were
-            applied to; None where nothing was.
+        answers: For each LF that asks a language model, what was answered to each of the n items; None where nothing
+            was.
     """
 
     failures: Mapping[str, int] = field(default_factory=dict)
     answers: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+
+    def entries_of(self, index: NDArray[np.intp]) -> dict[str, Any]:
+        """The answers to some items."""
+        return {"answers": {lf: [said[i] for i in index.tolist()] for lf, said in self.answers.items()}}
 
     def __repr__(self) -> str:
         shown, failed = super().__repr__(), sum(self.failures.values())

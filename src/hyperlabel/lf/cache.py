@@ -1,7 +1,8 @@
 """The cache of votes: a folder with one file per LF, which may be deleted at any time.
 
-What an LF says of rows grows line by line (`hyperlabel.lf.store`); the votes of an LF that reads whole columns are
-one file for each state of these. A file that is damaged counts as far as it is whole.
+What an LF says of rows grows line by line (`hyperlabel.lf.store`). Beside it, all votes of an LF on some data are one
+file: the only one of LFs that read whole columns, and what makes it quick to apply others to the same data again. A
+file that is damaged counts as far as it is whole.
 """
 
 import hashlib
@@ -26,7 +27,7 @@ from hyperlabel.tensors import read_tensors, write_tensors
 FORMAT = 2
 """Of the files; part of their names, so that another format is never read."""
 
-_WHOLE = ".answer"  # of the votes on whole columns
+_WHOLE = ".answer"  # of all votes on some data
 
 
 class CacheEntry(NamedTuple):
@@ -54,15 +55,12 @@ class LFCache:
         folder: The folder.
 
     >>> import tempfile
-    >>> from hyperlabel.lf import apply_lfs, labeling_function
-    >>> @labeling_function
-    ... def short(x):
-    ...     return "ham" if len(x) < 9 else None
+    >>> from hyperlabel.lf import apply_lfs, keyword_lf
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     votes = apply_lfs([short], ["ok", "fine"], cache=folder)
+    ...     votes = apply_lfs([keyword_lf("free", "spam")], ["free money", "hello"], cache=folder)
     ...     cache = LFCache(folder)
-    ...     [(entry.lf, entry.rows) for entry in cache.entries()], cache.bytes > 0, cache.clear("short")
-    ([('short', 2)], True, 1)
+    ...     [(entry.lf, entry.rows) for entry in cache.entries()], cache.bytes > 0, cache.clear("keyword_free")
+    ([('keyword_free', 2)], True, 1)
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -136,8 +134,8 @@ class OpenCache:
         return lf.kept_in(self._name(lf, "", SUFFIX))
 
     def load(self, lf: LabelingFunction) -> Answer | None:
-        """The votes that are kept of an LF that reads whole columns; None if there are none."""
-        if lf.kept is not None:
+        """The votes that are kept of an LF on these items; None if there are none."""
+        if not lf.SAYS_VOTES:
             return None
         path = self._paths[lf.name] = self._name(lf, self._data(lf), _WHOLE)
         try:  # now: an LF that is run may change what it holds
@@ -148,12 +146,12 @@ class OpenCache:
 
     def store(self, lf: LabelingFunction, answer: Answer) -> None:
         """Keep the votes of an LF that was looked for, unless it failed or votes for what JSON does not know."""
-        if lf.kept is not None or answer.failures or not all(map(_is_plain, answer.values)):
+        if lf.name not in self._paths or answer.failures or not all(map(_is_plain, answer.values)):
             return
+        codes = answer.codes.astype(np.min_scalar_type(-max(len(answer.values), 1)))
+        header = {"lf": lf.name, "values": answer.values}
         try:
-            write_tensors(
-                self._paths[lf.name], {"codes": answer.codes}, {"lf": lf.name, "values": answer.values}, "answer"
-            )
+            write_tensors(self._paths[lf.name], {"codes": codes}, header, "answer")
         except WeightsError as error:
             raise CacheError(f"cache: {error}") from error
 

@@ -81,6 +81,22 @@ def names_of(kind: type[Row]) -> tuple[str, ...]:
     return tuple(kind._places)
 
 
+@lru_cache(maxsize=1024)
+def _places_of(kind: type[Row], names: tuple[str, ...]) -> tuple[int, ...]:
+    """The places of columns in a class of rows; one behind the last for those that it does not have."""
+    return tuple(kind._places.get(name, len(kind._places)) for name in names)
+
+
+def values_in(row: Row, names: tuple[str, ...], absent: Any) -> list[Any]:
+    """The values of a row in some columns, `absent` for those that it does not have.
+
+    >>> values_in(make_row(("id", "text"), (7, "hello")), ("date", "text"), absent=None)
+    [None, 'hello']
+    """
+    values = (*row, absent)
+    return [values[place] for place in _places_of(type(row), names)]
+
+
 def make_row(names: tuple[str, ...], values: tuple[Any, ...]) -> Row:
     """A row of values in columns."""
     return row_class(names)(values)

@@ -184,7 +184,8 @@ def in_loop(function: Callable[[Any], Awaitable[Any]], seconds: float | None) ->
     """
 
     def call(x: Any) -> Any:
-        running = asyncio.run_coroutine_threadsafe(_wait(function(x), seconds), _event_loop(os.getpid()))
+        asked: Any = function(x) if seconds is None else _wait(function(x), seconds)
+        running = asyncio.run_coroutine_threadsafe(asked, _event_loop(os.getpid()))
         try:
             return running.result()
         except BaseException:  # an interrupt too
@@ -194,13 +195,13 @@ def in_loop(function: Callable[[Any], Awaitable[Any]], seconds: float | None) ->
     return call
 
 
-async def _wait(awaitable: Awaitable[Any], seconds: float | None) -> Any:
+async def _wait(awaitable: Awaitable[Any], seconds: float) -> Any:
     try:
         async with asyncio.timeout(seconds) as limit:
             return await awaitable
     except TimeoutError:
         if limit.expired():
-            raise _late(seconds or 0) from None
+            raise _late(seconds) from None
         raise
 
 

@@ -6,6 +6,7 @@ same values in the columns it read would go the same way and read no others, so 
 and other rows do not matter.
 """
 
+import functools
 import hashlib
 import json
 import os
@@ -20,7 +21,7 @@ from hyperlabel.frames import plain
 from hyperlabel.lf.code import UnknownError
 from hyperlabel.lf.define import CacheError
 from hyperlabel.lf.fingerprint import bytes_of
-from hyperlabel.lf.items import Row, names_of
+from hyperlabel.lf.items import Row, names_of, values_in
 from hyperlabel.lf.watched import WatchedRow, watch
 
 Columns = tuple[str, ...] | None  # None: all of them, or an item that is not made of columns
@@ -41,13 +42,11 @@ class RowStore:
 
     Attributes:
         said: By key, what the LF said.
-        orders: The sets of columns that were read, each a call's.
+        orders: The sets of columns that were read, each by some calls.
     """
 
     def __init__(self, path: Path, name: str) -> None:
         self.path = path
-        self.orders: dict[Columns, None] = {}
-        self.said: dict[str, Any] = {}
         self._lock = threading.Lock()
         try:
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
@@ -57,48 +56,47 @@ class RowStore:
         weakref.finalize(self, os.close, self._file)
         content = path.read_bytes()
         if not content:
-            self._write(to_line({"lf": name}))
+            self._write(to_line(json.dumps({"lf": name})))
         elif not content.endswith(b"\n"):  # of a process that was killed
             self._write(b"\n")
-        for columns, key, said in read_lines(content):
-            self.orders[columns] = None
-            self.said[key] = said
+        records = read_lines(content)
+        self.said: dict[str, Any] = {key: said for _, key, said in records}
+        self.orders: tuple[Columns, ...] = tuple(dict.fromkeys(columns for columns, _, _ in records))
 
     def around(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """A function that calls another only for rows of which nothing is kept, and keeps what it says."""
 
         def call(row: Any) -> Any:
-            said = self.find(row)
-            return self._call(function, row) if said is MISSING else said
+            keys: dict[Columns, str] = {}
+            for columns in self.orders:
+                keys[columns] = self._key(row, columns)
+                said = self.said.get(keys[columns], MISSING)
+                if said is not MISSING:
+                    return said
+            return self._call(function, row, keys)
 
         return call
 
-    def find(self, row: Any) -> Any:
-        """What the LF said of such a row; `MISSING` if that is not known."""
-        for columns in list(self.orders):
-            said = self.said.get(self._key(row, columns), MISSING)
-            if said is not MISSING:
-                return said
-        return MISSING
-
-    def _call(self, function: Callable[[Any], Any], row: Any) -> Any:
-        if not isinstance(row, Row):
-            said, columns = function(row), None
-        else:
+    def _call(self, function: Callable[[Any], Any], row: Any, keys: dict[Columns, str]) -> Any:
+        columns: Columns = None
+        if isinstance(row, Row):
             watched = watch(row)
             said = function(watched)
             columns = WatchedRow.columns_of(watched)
+        else:
+            said = function(row)
         kept = plain(said)
         if kept is None or isinstance(kept, str | int | float):
-            self._keep(columns, self._key(row, columns), kept)
+            self._keep(columns, keys.get(columns) or self._key(row, columns), kept)
         return said
 
     def _keep(self, columns: Columns, key: str, said: Any) -> None:
-        line = to_line([columns, key, said])
+        line = to_line(f'[{_listed(columns)}, "{key}", {json.dumps(said)}]')
         with self._lock:
             self._write(line)
             self.said[key] = said
-            self.orders.setdefault(columns)
+            if columns not in self.orders:
+                self.orders = (*self.orders, columns)
 
     def _write(self, line: bytes) -> None:
         """Write a line, at once where the system takes it at once."""
@@ -136,22 +134,26 @@ def key_of(row: Any, columns: Columns) -> str:
     elif columns is None:
         content = names_of(type(row)), tuple(row)
     else:
-        content = columns, tuple(Row.get(row, name, _ABSENT) for name in columns)
+        content = columns, values_in(row, columns, _ABSENT)
     return hashlib.blake2b(bytes_of(content), digest_size=16).hexdigest()
 
 
-def to_line(record: object) -> bytes:
-    """A record as a line."""
-    content = json.dumps(record).encode()
+@functools.lru_cache(maxsize=256)
+def _listed(columns: Columns) -> str:
+    return json.dumps(columns)
+
+
+def to_line(record: str) -> bytes:
+    """A record, as JSON, as a line."""
+    content = record.encode()
     return b"%08x %s\n" % (zlib.crc32(content), content)
 
 
 def read_lines(content: bytes) -> list[tuple[Columns, str, Any]]:
     """The whole records of a file; others are left out.
 
-    >>> lines = to_line([["text"], "0" * 32, "spam"]) + to_line([None, "1" * 32, 3])[:-4]
-    >>> read_lines(lines)
-    [(('text',), '00000000000000000000000000000000', 'spam')]
+    >>> read_lines(to_line('[["text"], "0", "spam"]') + to_line('[null, "1", 3]')[:-4])
+    [(('text',), '0', 'spam')]
     """
     *lines, _ = content.split(b"\n")
     records = [_read_line(line) for line in lines]

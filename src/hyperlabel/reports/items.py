@@ -1,6 +1,7 @@
 """Single items on the page: the contested ones, those without votes, and examples for each LF."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -30,11 +31,13 @@ class Items:
         ids: (n,) identifiers.
         texts: (n,) texts, if there are any.
         truth: (n,) true classes as numbers, -1 for unknown; if there is truth.
+        answers: For LFs that ask a language model, (n,) what was answered.
     """
 
     ids: Values
     texts: Values | None = None
     truth: NDArray[np.int64] | None = None
+    answers: Mapping[str, Values] = field(default_factory=dict)
 
     @property
     def heads(self) -> list[tuple[str, bool]]:

@@ -109,8 +109,13 @@ def _example(analysis: LFAnalysis, items: Items, lf: int, item: int) -> Html:
         marks.append(class_tag(analysis.classes, int(items.truth[item]), "truth"))
     elif items.truth is None and analysis.labels[pattern] != vote:
         marks.append(class_tag(analysis.classes, int(analysis.labels[pattern]), "label"))
-    shown = "" if text is None else shorten(" ".join(str(text)[: 4 * _SENTENCE].split()), _SENTENCE)
-    return join(*(join(mark, " ") for mark in marks), shown)
+    answers = items.answers.get(analysis.lf_names[lf])
+    answer = None if answers is None else tag("div", "Answer: ", _sentence(answers[item]), class_="soft")
+    return join(*(join(mark, " ") for mark in marks), _sentence(text), answer)
+
+
+def _sentence(text: object) -> str:
+    return "" if text is None else shorten(" ".join(str(text)[: 4 * _SENTENCE].split()), _SENTENCE)
 
 
 def show_heat_map(analysis: LFAnalysis) -> Html:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hyperlabel.errors import ParameterError
+from hyperlabel.lf import AppliedVotes
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.metrics import Metric
 from hyperlabel.models import HyperLabelModel, LabelModel
@@ -88,7 +89,7 @@ def report(
     beside = Beside(scored, find_sensitivity(given, analysis), certificate, advice)
     known = None if truth is None and gold is None else read.with_labels(gold if truth is None else truth, "truth")[1]
     ids = range(read.n_items) if read.items is None else read.items
-    items = Items(ids, shown, known)
+    items = Items(ids, shown, known, read.answers if isinstance(read, AppliedVotes) else {})
     return Report(headline(analysis, beside), render(analysis, items, title=title, beside=beside))
 
 

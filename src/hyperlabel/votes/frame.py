@@ -248,7 +248,12 @@ class VoteFrame:
         index = np.arange(self.n_items)[places]
         rows = None if self._rows is None else self._rows.take(index)
         cells = None if self.cells is None else self.cells[places]
-        return self._replace(n_items=len(index), items=ids, origin=origin, cells=cells, _rows=rows)
+        own = self.entries_of(index)
+        return self._replace(n_items=len(index), items=ids, origin=origin, cells=cells, _rows=rows, **own)
+
+    def entries_of(self, index: NDArray[np.intp]) -> dict[str, Any]:
+        """Attributes of a subclass that have an entry per item, for the items at some places."""
+        return {}
 
     def _take_lfs(self, order: NDArray[np.intp]) -> Self:
         """Some LFs, in their order."""
