@@ -6,7 +6,7 @@ import time
 import polars as pl
 import pytest
 
-from hyperlabel import LFError, keyword_lf
+from hyperlabel import LFError, keyword_lf, prompt_lf
 from hyperlabel.lf import labeling_function
 from hyperlabel.lf.items import read_items
 from hyperlabel.studio.app.worker import StoppableRun, StoppedError
@@ -28,8 +28,13 @@ def test_answers_are_those_of_this_process_and_progress_is_told():
     def short(x):
         return "spam" if x.text is not None and len(x.text) < limit else None
 
+    @labeling_function
+    async def waits(x):
+        return "ham" if x.text == "song" else None
+
+    judge = prompt_lf("{text}", lambda prompt: {"free": "Spam."}.get(prompt, "unsure"), ["ham", "spam"])
     done = []
-    for lf in (short, keyword_lf("free", "spam")):
+    for lf in (short, keyword_lf("free", "spam"), waits, judge):
         one, other = StoppableRun()(lf, ITEMS, done.append), run_here(lf, ITEMS, ignore)
         assert (one.values, one.codes.tolist()) == (other.values, other.codes.tolist())
     assert done[:3] == [2000, 2000, 500]
