@@ -48,7 +48,7 @@ def fill_labels(
         classifier: What learns; `Classifier()` if not given. It is fitted here, and can judge new texts afterwards. One
             that is fitted already is used as it is.
         combine: Whether items with votes get labels from votes and texts together.
-        metric: What the labels are to be good at, as for `LabelModel.predict`.
+        metric: What the labels should be good at, as for `LabelModel.predict`.
 
     Returns:
         Labels whose `source` is `votes`, `text` (or `features`), `votes+text`, `gold`, or None for no label.

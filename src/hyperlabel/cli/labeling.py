@@ -50,7 +50,7 @@ class Labeling:
         gold: A column or file of known classes.
         engine: Where to work: `memory`, or the name of an engine.
         probabilities: Whether to add the probabilities of all classes.
-        metric: What labels are to be good at.
+        metric: What labels should be good at.
         filling: From what items without votes get labels, if they do.
     """
 

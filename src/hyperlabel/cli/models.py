@@ -97,7 +97,7 @@ def read_balance(texts: Sequence[str] | None, classes: Sequence[Hashable] | None
     text = ",".join(texts)
     if classes is None:
         raise ParameterError(
-            f"--class-balance is '{text}'; expected --classes beside it, which says whose shares, or class=share,..."
+            f"--class-balance is '{text}'; expected --classes as well, to say whose shares, or class=share,..."
         )
     try:
         shares = [float(share) for share in text.split(",")]

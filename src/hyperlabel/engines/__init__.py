@@ -64,7 +64,7 @@ def label(
         gold: The column with the known classes of some items. They are the labels of these items, and a model that
             is not fitted learns from them.
         probabilities: Whether to add the probabilities of all classes.
-        metric: What the labels are to be good at, as for `LabelModel.predict`.
+        metric: What the labels should be good at, as for `LabelModel.predict`.
         strict: Whether what would be a warning is an error.
         engine: `auto`, `polars`, `duckdb`, `spark` or `dask`. `auto` is the engine of the frame, and Polars for paths.
         out: File to write, with Polars in any format of tables, else parquet, which Spark and Dask make a folder. It

@@ -55,7 +55,7 @@ class Job:
         classes: The classes; None to infer them.
         gold: The column with known classes, if there is one.
         probabilities: Whether to add the probabilities of all classes.
-        metric: What the labels are to be good at.
+        metric: What the labels should be good at.
         max_patterns: Patterns that are counted and joined back.
         written: Whether the rows come from a csv, where texts that are numbers everywhere stand for numbers.
     """
@@ -78,7 +78,7 @@ class Reading:
     """Rows that were looked at and understood.
 
     Attributes:
-        columns: What was taken, and what is to be said about it.
+        columns: What was taken, and what to say about it.
         encoder: From the keys of rows to their votes and gold.
         counted: The keys of rows and how many have each; None where there are too many.
         n_patterns: At most about how many keys there are.

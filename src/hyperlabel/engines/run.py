@@ -46,7 +46,7 @@ class Work:
 
     @property
     def columns(self) -> VoteColumns:
-        """What was taken from the table, and what is to be said about it."""
+        """What was taken from the table, and what to say about it."""
         return self._reading.columns
 
     @property

@@ -53,7 +53,7 @@ def apply_lfs(
         lfs: The LFs. A plain function counts as a function of a row.
         data: A list of items (mappings, objects, texts, ...), a pandas or Polars frame, or a Polars LazyFrame, Dask
             or Spark frame.
-        classes: The classes, in the order their probabilities shall have; inferred from the votes if not given.
+        classes: The classes, in the order of their probabilities; inferred from the votes if not given.
             Where classes are names, an LF may also vote for a class by its number in this order.
         n_classes: Number of classes, where classes are numbers.
         jobs: Number of processes that run functions of a row.
@@ -131,7 +131,7 @@ def _run_cached(
     run = partial(run_all, items=items, tolerant=tolerant, advance=advance, by_row=_by_row(jobs))
     if folder is None:
         return run(lfs)
-    from hyperlabel.lf.cache import Cache  # not before it is needed: `import hyperlabel` shall be quick
+    from hyperlabel.lf.cache import Cache  # only when needed: `import hyperlabel` must be quick
 
     cache = Cache(Path(folder), items)
     kept = {lf.name: cache.load(lf, tolerant=tolerant) for lf in lfs}

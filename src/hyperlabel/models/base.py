@@ -136,7 +136,7 @@ class LabelModel(Fitted, Parameters, ABC):
         """Learn from counted patterns.
 
         Args:
-            patterns: The patterns, with the classes that labels shall have.
+            patterns: The patterns, with the classes of the labels.
             gold: (p, k) gold items of each pattern and class.
         """
         self._learn(patterns, gold, for_f1=True)
@@ -319,7 +319,7 @@ class LabelModel(Fitted, Parameters, ABC):
 
         Args:
             votes: The votes.
-            metric: What the labels are to be good at. `accuracy` takes the most probable class. `f1` calls what raises
+            metric: What the labels should be good at. `accuracy` takes the most probable class. `f1` calls what raises
                 the expected F1 most: that of the second of two classes, macro F1 for more. That is only as good as the
                 probabilities: on public sets it pays with a known class balance, and the most probable class of the
                 default model has the better F1 otherwise (docs/model-card.md).

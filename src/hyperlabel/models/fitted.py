@@ -63,7 +63,7 @@ class Fitted:
 
     @property
     def outcomes_(self) -> Outcomes | None:
-        """What the votes that `fit` saw may be beside one class; None where all are classes."""
+        """Outcomes that `fit` saw and that are not one class; None if all votes are classes."""
         return self._fitted().outcomes
 
     def read(self, votes: object) -> Patterns:

@@ -48,7 +48,7 @@ class Seen:
         n_lfs: Number of LFs.
         gold: Vote rows of gold items, for models that look gold up; None for others.
         f1: How items are labeled for F1; None where it was not found.
-        outcomes: What votes may be beside one class; None where all are classes.
+        outcomes: Outcomes that are not one class; None if all votes are classes.
         n_gold: Gold items that were learned from.
     """
 
