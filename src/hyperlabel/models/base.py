@@ -53,8 +53,9 @@ from hyperlabel.models.verdict import Verdict
 from hyperlabel.networks import Gold, Reduce, Sums
 from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns, to_patterns
+from hyperlabel.shown import show_some
 from hyperlabel.sources import holds_columns
-from hyperlabel.stated import check_number, read_balance
+from hyperlabel.stated import check_flag, check_number, read_balance
 from hyperlabel.tensors import Arrays, write_tensors
 from hyperlabel.votes import Votes, check_no_other_lf, to_votes
 
@@ -238,7 +239,8 @@ class LabelModel(Parameters, ABC):
         active = find_active(cast[0], gold, balance)
         shares = None if balance is None else balance[active]
         self._stated_balance: Float64 | None = None if shares is None else shares / shares.sum()
-        return Seen(shape.classes, active, shape.lf_names, shape.n_lfs, outcomes=shape.outcomes)
+        ordinal = check_flag(getattr(self, "ordinal", False), "ordinal")
+        return Seen(shape.classes, active, shape.lf_names, shape.n_lfs, outcomes=shape.outcomes, ordinal=ordinal)
 
     def _with_gold(self, seen: Seen, patterns: Patterns, gold: NDArray[np.int64] | None) -> Seen:
         """What was seen, with (p, k) gold items of patterns where `_fit` does not use them."""
@@ -291,7 +293,7 @@ class LabelModel(Parameters, ABC):
     def contributions(self, patterns: Patterns) -> Float64 | None:
         """What each vote adds to the log-odds of each class; None if the model does not know it exactly. -> (e, k)."""
         seen = self._fitted()
-        return self._contributions(patterns.with_outcomes(seen.outcomes)) if seen.all_active else None
+        return self._contributions(seen.restrict(patterns)) if seen.all_active else None
 
     def predict_proba(self, votes: object) -> Float64:
         """Probabilities of the classes for each item, judged in the state of `fit`. -> (n, k), rows sum to 1.
@@ -460,10 +462,19 @@ class LabelModel(Parameters, ABC):
             patterns = to_patterns(votes, **stated)
             return patterns, None if gold is None else check_gold_counts(gold, patterns), None
         read, known = to_votes(votes, **stated), None
+        self._check_order(read)
         if gold is not None:
             read, known = read.with_labels(gold, "gold")
         patterns = Patterns.from_votes(read)
         return patterns, None if known is None else patterns.count_labels(known), known
+
+    def _check_order(self, votes: Votes) -> None:
+        """Refuse an order of classes that nobody stated."""
+        if getattr(self, "ordinal", False) and not votes.stated and isinstance(votes.classes[0], str):
+            raise ParameterError(
+                f"ordinal is True, but the order of the classes {show_some(votes.classes)} is only that of the "
+                "alphabet; state them from low to high with classes"
+            )
 
     def _fitted(self) -> Seen:
         if not self.is_fitted:
