@@ -1,4 +1,10 @@
-"""Commands that read votes.csv, with what each needs beside it."""
+"""All commands, and those that read votes.csv with what each needs beside it."""
+
+from typer.main import get_command
+
+from hyperlabel.cli.app import app
+
+ALL_COMMANDS = tuple(get_command(app).commands)
 
 COMMANDS = {
     "label": ["-o", "out.csv"],

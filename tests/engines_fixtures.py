@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +12,26 @@ import pytest
 ENGINES = ("polars", "duckdb", "spark", "dask")
 
 
-@pytest.fixture(scope="session")
-def spark() -> Iterator[Any]:
-    """A local Spark session of two threads."""
-    pytest.importorskip("pyspark", reason="pyspark is not installed (extra `spark`)")
+def start_spark(master: str, options: Mapping[str, str] | None = None) -> Any:
+    """A Spark session on this machine alone; its Python workers are processes of their own."""
     from pyspark.sql import SparkSession
 
-    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    options = {
+    os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    common = {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
     }
-    session = SparkSession.builder.master("local[2]").config(map=options).getOrCreate()
+    return SparkSession.builder.master(master).config(map={**common, **(options or {})}).getOrCreate()
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """A local Spark session of two threads."""
+    pytest.importorskip("pyspark", reason="pyspark is not installed (extra `spark`)")
+    session = start_spark("local[2]")
     yield session
     session.stop()
 

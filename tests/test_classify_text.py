@@ -12,6 +12,7 @@ pytestmark = pytest.mark.torch
 torch.set_num_threads(1)  # small matrices: more threads only wait for each other
 
 from hyperlabel.classify import MLP, Linear, Search, Tfidf, Transformer  # noqa: E402
+from hyperlabel.classify.descent import find_device  # noqa: E402
 
 WORDS = ("win", "free", "money", "now", "see", "you", "at", "home", "lunch", "later")
 
@@ -106,3 +107,13 @@ def test_transformer_that_cannot_be_loaded_names_the_source(tmp_path):
         Transformer(tmp_path).fit(["a", "b"], np.eye(2))
     with pytest.raises(ParameterError, match="max_tokens is 0; expected at least 1"):
         Transformer(tmp_path, max_tokens=0)
+
+
+@pytest.mark.parametrize(
+    ("cuda", "apple", "named", "found"),
+    [(True, True, None, "cuda"), (False, True, None, "mps"), (False, False, None, "cpu"), (True, True, "cpu", "cpu")],
+)
+def test_device_is_the_named_one_or_the_fastest_there_is(monkeypatch, cuda, apple, named, found):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: apple)
+    assert find_device(named).type == found

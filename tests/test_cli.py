@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import hyperlabel as hl
+from cli_commands import ALL_COMMANDS
 from hyperlabel.cli import tumors
 from hyperlabel.cli.options import ENGINES, MODELS
 from hyperlabel.engines import ENGINES as ENGINES_THERE_ARE
@@ -259,24 +260,7 @@ def test_help_names_every_label_model_and_engine(hyperlabel):
     assert f"Where to work: {', '.join(ENGINES)}, or memory;" in text
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "",
-        "label",
-        "fit",
-        "analyze",
-        "report",
-        "compare",
-        "suggest",
-        "advise",
-        "audit",
-        "certify",
-        "estimate",
-        "train",
-        "demo",
-    ],
-)
+@pytest.mark.parametrize("command", ["", *ALL_COMMANDS])
 def test_help_loads_nothing_that_takes_time(command):
     program = (
         "import sys; from hyperlabel.cli.app import run; run(sys.argv[1:]);"

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import hyperlabel as hl
-from cli_commands import COMMANDS
+from cli_commands import ALL_COMMANDS, COMMANDS
 from hyperlabel.cli import terminal
 from hyperlabel.cli.labeling import watched
 
@@ -69,24 +69,7 @@ def test_summary_of_a_comparison_has_every_model(hyperlabel):
     assert found["scored"] == 5
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "label",
-        "fit",
-        "export",
-        "analyze",
-        "report",
-        "compare",
-        "suggest",
-        "advise",
-        "audit",
-        "certify",
-        "estimate",
-        "train",
-        "demo",
-    ],
-)
+@pytest.mark.parametrize("command", ALL_COMMANDS)
 def test_help_is_given_for_h_too_and_has_an_example(hyperlabel, command):
     outcome = hyperlabel(command, "-h")
     assert outcome.code == 0

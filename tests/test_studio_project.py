@@ -488,6 +488,8 @@ def test_labels_of_all_rows_are_written_with_all_columns(project, tmp_path):
     assert "Scores against the truth" in page
     with pytest.raises(ProjectError, match=r"expected a name that ends in .html"):
         project.save_report(tmp_path / "report.txt")
+    with pytest.raises(ParameterError, match=r"^path is '.*report.html', which cannot be written: No such file"):
+        project.save_report(tmp_path / "nowhere" / "report.html")
 
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])

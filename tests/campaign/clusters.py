@@ -13,6 +13,7 @@ import polars as pl
 import hyperlabel as hl
 from tests.campaign import engines
 from tests.campaign.hostile import Rng
+from tests.engines_fixtures import start_spark
 
 ROWS = 200_000
 CASE_SECONDS = 600  # a session starts, and a worker that was killed starts again
@@ -31,21 +32,8 @@ def dask_workers() -> Any:
 
 @cache
 def spark() -> Any:
-    """A session of one process; its Python workers are processes of their own."""
-    import sys
-
-    from pyspark.sql import SparkSession
-
-    os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-    options = {
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.task.maxFailures": "4",
-    }
-    return SparkSession.builder.master("local[2,4]").config(map=options).getOrCreate()
+    """A session that tries again what a killed worker left."""
+    return start_spark("local[2,4]", {"spark.task.maxFailures": "4"})
 
 
 def run_case(rng: Rng) -> None:

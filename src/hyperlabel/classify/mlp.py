@@ -91,7 +91,7 @@ class MLP(BaseClassifier):
         features = to_features(inputs)
         check_width(features, len(self._mean))
         self._net.eval()
-        return self._net(self._scale(features)).double().softmax(1).cpu().numpy()  # type: ignore[no-any-return]
+        return self._net(self._scale(features)).cpu().double().softmax(1).numpy()  # type: ignore[no-any-return]
 
     def _state(self) -> State:
         net = {f"net.{name}": value.cpu().numpy() for name, value in self._net.state_dict().items()}

@@ -128,4 +128,4 @@ class Transformer(BaseClassifier):
         self._net.eval()
         starts = range(0, len(texts), self.batch_size)
         logits = [self._logits(texts[start : start + self.batch_size]) for start in starts]
-        return torch.cat(logits).double().softmax(1).cpu().numpy()
+        return torch.cat(logits).cpu().double().softmax(1).numpy()

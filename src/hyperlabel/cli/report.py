@@ -5,7 +5,6 @@ from typing import Annotated
 
 from hyperlabel.cli.options import Manner, ModelOptions, Option, PageOptions, TableOptions, VotesName
 from hyperlabel.errors import ParameterError
-from hyperlabel.files import replacing
 
 
 def report(
@@ -27,6 +26,7 @@ def report(
     from hyperlabel.cli.reporting import make_report
     from hyperlabel.cli.terminal import say, say_warnings, set_manner
     from hyperlabel.printable import printable
+    from hyperlabel.tables import write_text
 
     set_manner(manner)
     _check_page(out)
@@ -34,7 +34,7 @@ def report(
         source, page = make_report(votes, reading, modeling, showing)
         said.lines += [source.taken.describe(), printable(page.headline)]
         said.settle()
-        _write_page(page.html, out)
+        write_text(out, page.html, "--out")
     say(f"wrote {printable(out)}: {len(page.html.encode()) / 1024:,.0f} kB")
 
 
@@ -46,12 +46,3 @@ def _check_page(path: Path) -> None:
         raise ParameterError(f"--out is '{path}', but there is no folder '{path.parent}'; make it first")
     if path.is_dir():
         raise ParameterError(f"--out is '{path}', which is a folder; expected the name of a file")
-
-
-def _write_page(page: str, path: Path) -> None:
-    """Write the page, whole or not at all."""
-    try:
-        with replacing(path) as part:
-            part.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise ParameterError(f"--out is '{path}', which cannot be written: {error.strerror}") from error

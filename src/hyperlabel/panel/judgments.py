@@ -22,9 +22,10 @@ from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.frames import Column
 from hyperlabel.read import number_texts
 from hyperlabel.shown import show_some
-from hyperlabel.sources import exact_array, open_table
+from hyperlabel.sources import open_table
 from hyperlabel.tables import Table
 from hyperlabel.votes import Votes
+from hyperlabel.votes.encode import check_identified, name_once, number_by_appearance
 from hyperlabel.votes.items import Origin
 
 Ints = NDArray[np.integer]
@@ -116,19 +117,21 @@ def read_judgments(
         raise VotesError("the table has no rows; expected at least one judgment")
     chosen = list(choose_columns(source.names, names.given))
     read = dict(zip(chosen, source.columns(chosen), strict=True))
-    item, judge = (_check_identified(read[name]) for name in (names.item, names.judge))
+    item, judge = read[names.item], read[names.judge]
+    check_identified(item)
+    check_identified(judge)
     score = None
     if names.vote is None:
         known, verdict, failed, score = _read_scores(read[names.score or ""], abstain, classes)
         stated = True
     else:
         known, stated, verdict, failed = _read_verdicts(read[names.vote], abstain, classes)
-    places, items = _by_appearance(item)
-    judge_places, judges = _by_appearance(judge)
+    places, items = number_by_appearance(item)
+    judge_places, judges = number_by_appearance(judge)
     run, position, price, gold = (read.get(name or "") for name in (names.run, names.position, names.price, names.gold))
     return Judgments(
-        items=exact_array(items),
-        judges=_judge_names(judge, judges),
+        items=items,
+        judges=name_once(judge.name, judges.tolist()),
         classes=known,
         stated=stated,
         item=places,
@@ -138,7 +141,7 @@ def read_judgments(
         run=None if run is None else run.codes,
         position=None if position is None else position.codes,
         price=None if price is None else _read_prices(price),
-        gold=None if gold is None else _one_per_item(gold, places, items),
+        gold=None if gold is None else _one_per_item(gold, places, items.tolist()),
         item_name=names.item,
         score=score,
     )
@@ -199,30 +202,6 @@ def _tell_unparsable(column: Column, verdict: Ints, failed: NDArray[np.bool_], c
     if not (verdict >= 0).any():
         raise VotesError(f"{what} {show_some(classes)}, and no judgment is: {values}; correct classes")
     warn_of_votes([f"{what} {show_some(classes)} and count as abstentions: {values}"])
-
-
-def _check_identified(column: Column) -> Column:
-    empty = np.flatnonzero(column.codes < 0)
-    if len(empty):
-        raise VotesError(f"{column.place_of_row(int(empty[0]))} is empty; expected an identifier in every row")
-    return column
-
-
-def _by_appearance(column: Column) -> tuple[Ints, list[Any]]:
-    """Places of a column's values in the order in which they first appear, and those values."""
-    _, first = np.unique(column.codes, return_index=True)
-    order = np.argsort(first)
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    return place[column.codes], [column.values[code] for code in order]
-
-
-def _judge_names(column: Column, judges: list[Any]) -> tuple[str, ...]:
-    names = tuple(map(str, judges))
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise VotesError(f"column '{column.name}' has {twice!r} as text and as number; expected one kind of name")
-    return names
 
 
 def _read_prices(column: Column) -> NDArray[np.float64]:

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.files import replacing
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.metrics import Metric
 from hyperlabel.models import HyperLabelModel, LabelModel
 from hyperlabel.reports.balance import find_sensitivity
 from hyperlabel.reports.items import Items
 from hyperlabel.reports.page import Beside, headline, render
+from hyperlabel.tables import write_text
 from hyperlabel.trust import Certificate, advise
 from hyperlabel.votes import Votes, to_votes
 
@@ -34,11 +34,7 @@ class Report:
 
     def save(self, path: str | Path) -> None:
         """Write the page to an HTML file, whole or not at all."""
-        try:
-            with replacing(Path(path)) as part:
-                part.write_text(self.html, encoding="utf-8")
-        except OSError as error:
-            raise ParameterError(f"path is '{path}', which cannot be written: {error.strerror}") from error
+        write_text(path, self.html)
 
     def __str__(self) -> str:
         return self.headline

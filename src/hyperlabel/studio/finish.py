@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from hyperlabel.added import add_labels
 from hyperlabel.engines import label as label_rows
 from hyperlabel.errors import ProjectError
-from hyperlabel.files import replacing
 from hyperlabel.lf import LabelingFunction, apply_lfs
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.models import HyperLabelModel
@@ -19,7 +18,7 @@ from hyperlabel.reports import Items, render
 from hyperlabel.studio.data import Data, number_columns
 from hyperlabel.studio.folder import GoldLabel
 from hyperlabel.studio.standing import Standing
-from hyperlabel.tables import Table, check_target, write_table
+from hyperlabel.tables import Table, check_target, write_table, write_text
 from hyperlabel.trust import certify
 
 _GOLD, _ROW = "__gold__", "__row__"
@@ -101,7 +100,7 @@ def write_report(data: Data, standing: Standing, truth: NDArray[np.int64], path:
     if (truth >= 0).any():
         analysis.truth = standing.patterns.count_labels(truth)
     page = render(analysis, Items(data.ids, data.texts), title=Path(data.table.name).name)
-    _write_text(page, path)
+    write_text(path, page)
 
 
 def write_certificate(
@@ -127,13 +126,5 @@ def write_certificate(
     learns = (standing.gold[~picked] >= 0).any()
     found = certify(model, standing.votes, gold, error, confidence, learn=learn if learns else None)
     note = "It holds for rules that were written before these items were looked at, or without regard to them."
-    _write_text(f"{found}\n{note}\n", path)
+    write_text(path, f"{found}\n{note}\n")
     return str(found)
-
-
-def _write_text(text: str, path: Path) -> None:
-    try:
-        with replacing(path) as part:
-            part.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ProjectError(f"'{path}' cannot be written: {error.strerror}") from error

@@ -13,6 +13,7 @@ from hyperlabel.tables.write import (
     sink_table,
     write_stdout,
     write_table,
+    write_text,
     write_whole,
 )
 
@@ -28,5 +29,6 @@ __all__ = [
     "sink_table",
     "write_stdout",
     "write_table",
+    "write_text",
     "write_whole",
 ]

@@ -1,4 +1,4 @@
-"""Writing tables: one writer for all formats, whole or not at all. All writing of tables happens here."""
+"""Writing tables, in one writer for all formats, and texts; whole or not at all."""
 
 import base64
 import importlib.util
@@ -111,6 +111,22 @@ def write_whole(
         raise ParameterError(
             f"{argument} is '{printable(path)}', which cannot be written: {reason_of(error)}"
         ) from error
+
+
+def write_text(path: str | Path, text: str, argument: str = "path") -> None:
+    """Write a text file in UTF-8; see `write_whole`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_text(Path(folder, "page.html"), "<p>whole</p>")
+    ...     Path(folder, "page.html").read_text()
+    '<p>whole</p>'
+    """
+
+    def write(part: Path) -> None:
+        part.write_text(text, encoding="utf-8")
+
+    write_whole(Path(path), write, argument=argument)
 
 
 def sink_table(frame: Any, part: Path, format: Format, metadata: Mapping[str, str] | None = None) -> None:

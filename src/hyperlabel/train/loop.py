@@ -20,13 +20,6 @@ CHECKPOINT, LOG = "checkpoint.safetensors", "log.jsonl"
 CHECKPOINT_SECONDS = 120.0
 
 
-def find_device() -> torch.device:
-    """The fastest device torch finds."""
-    if torch.cuda.is_available():
-        return torch.device("cuda")
-    return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
-
-
 def run_folder(out: Path, run: int) -> Path:
     """Where a run keeps its files."""
     return out / f"run-{run:02d}"

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import torch
 
+from hyperlabel.classify.descent import find_device
 from hyperlabel.errors import HyperlabelError, ParameterError
 from hyperlabel.train.checkpoint import read_progress
 from hyperlabel.train.courses import MakeCourse, make_course
-from hyperlabel.train.loop import CHECKPOINT, LOG, Run, find_device, read_log, run_folder
+from hyperlabel.train.loop import CHECKPOINT, LOG, Run, read_log, run_folder
 from hyperlabel.train.recipe import Recipe
 
 POLL_SECONDS = 1.0

@@ -1,6 +1,6 @@
 """From the columns of a table to class numbers, wide or long."""
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -144,8 +144,8 @@ def encode_long(
     item_column, lf_column, vote_column = table.columns(choose_columns(table.names, names))
     if not table.n_rows:
         raise VotesError("votes has no rows; expected at least one vote")
-    _check_identified(item_column)
-    _check_identified(lf_column)
+    check_identified(item_column)
+    check_identified(lf_column)
     named = None if classes is None else state_classes(n_classes, classes)
     vote_column = replace(vote_column, abstain=abstain_keys(abstain, named))
     if classes is None:
@@ -154,10 +154,10 @@ def encode_long(
     known, stated = find_classes([vote_column], n_classes, classes)
     outcomes = state_outcomes(partial, known)
     numbers = encode_votes(vote_column, known, outcomes)
-    item_number, items = _by_appearance(item_column)
+    item_number, items = number_by_appearance(item_column)
     kept = _one_vote_a_pair(item_number, lf_column, numbers, items, (*known, *partial))
     rows = Rows.from_triples(item_number[kept], lf_column.codes[kept], numbers[kept], len(items))
-    lf_names = _names(lf_column)
+    lf_names = name_once(lf_column.name, lf_column.values)
     warnings = () if stated else tuple(warn_of_classes(_tallies(rows, lf_names, (*known, *partial))))
     return Long(items, lf_names, known, stated, rows, warnings, outcomes)
 
@@ -172,17 +172,20 @@ def _tallies(rows: Rows, names: tuple[str, ...], classes: Classes) -> dict[str, 
     return tallies
 
 
-def _names(column: Column) -> tuple[str, ...]:
-    names = tuple(str(value) for value in column.values)
+def name_once(column: str, values: Iterable[Any]) -> tuple[str, ...]:
+    """The distinct values of a column of LFs as names; refuses values that are one name.
+
+    >>> name_once("judge", ["a", 7])
+    ('a', '7')
+    """
+    names = tuple(map(str, values))
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise VotesError(
-            f"column '{column.name}' has {twice!r} as text and as number; expected one kind of name for LFs"
-        )
+        raise VotesError(f"column '{column}' has {twice!r} as text and as number; expected one kind of name")
     return names
 
 
-def _by_appearance(column: Column) -> tuple[Ints, NDArray[Any]]:
+def number_by_appearance(column: Column) -> tuple[Ints, NDArray[Any]]:
     """Numbers of a column's values in the order in which they first appear, and those values."""
     _, first = np.unique(column.codes, return_index=True)
     order = np.argsort(first)
@@ -191,7 +194,8 @@ def _by_appearance(column: Column) -> tuple[Ints, NDArray[Any]]:
     return number[column.codes], exact_array([column.values[code] for code in order])
 
 
-def _check_identified(column: Column) -> None:
+def check_identified(column: Column) -> None:
+    """Refuse a column of identifiers that has none in some row."""
     empty = np.flatnonzero(column.codes < 0)
     if len(empty):
         raise VotesError(f"{column.place_of_row(int(empty[0]))} is empty; expected an identifier in every row")
