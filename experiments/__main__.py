@@ -162,7 +162,7 @@ def run_ablation(
     seeds: Annotated[int, Option(metavar="NUMBER", help="Training runs of each variant.")] = 5,
     models: Annotated[str | None, Option(metavar="A,B,...", help="Some variants only.")] = None,
     sets: Sets = None,
-    iterations: Annotated[int, Option(metavar="NUMBER", help="Steps of the optimiser.")] = ablation.ITERATIONS,
+    iterations: Annotated[int, Option(metavar="NUMBER", help="Steps of the optimizer.")] = ablation.ITERATIONS,
     batch: Annotated[int, Option(metavar="NUMBER", help="Matrices a step.")] = ablation.BATCH,
 ) -> None:
     """Table 4: the hyper label model with one part of its training replaced."""

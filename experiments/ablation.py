@@ -79,7 +79,7 @@ def run(options: Options, *, iterations: int = ITERATIONS, batch: int = BATCH) -
 
     Args:
         options: What to run, and where; models are names of variants, seeds the runs of each.
-        iterations: Steps of the optimiser.
+        iterations: Steps of the optimizer.
         batch: Matrices a step; half as many for hlm2 and its variants.
     """
     require("torch", extra="train")

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -12,7 +13,7 @@ from numpy.testing import assert_allclose
 
 import hyperlabel as hl
 from cli_commands import ALL_COMMANDS
-from hyperlabel.cli import tumors
+from hyperlabel.cli import sentences
 from hyperlabel.cli.options import ENGINES, MODELS
 from hyperlabel.engines import ENGINES as ENGINES_THERE_ARE
 from hyperlabel.errors import ParameterError
@@ -257,7 +258,7 @@ def test_help_names_every_label_model_and_engine(hyperlabel):
     assert list(ENGINES) == list(ENGINES_THERE_ARE)
     text = " ".join(hyperlabel("label", "--help").out.split())
     assert f"Label model: {', '.join(MODELS)};" in text
-    assert f"Where to work: {', '.join(ENGINES)}, or memory;" in text
+    assert f"Where to run: {', '.join(ENGINES)}, or memory;" in text
 
 
 @pytest.mark.parametrize("command", ["", *ALL_COMMANDS])
@@ -282,7 +283,7 @@ def test_version_loads_nothing_that_takes_time():
     [
         ("polars", ["label", "votes.csv"], "cli"),
         ("torch", ["train", "--out", "o"], "train"),
-        ("sklearn", ["demo"], "sklearn"),
+        ("matplotlib", ["demo"], "demo"),
     ],
 )
 def test_program_without_an_optional_package_names_the_extra(
@@ -386,37 +387,50 @@ def test_train_from_nothing_and_resumed_when_done_writes_the_same(hyperlabel, tm
     assert_allclose(hl.HyperLabelModel(weights="out/weights.safetensors").predict_proba(CELLS), before, rtol=0)
 
 
-@pytest.fixture
-def demo(hyperlabel):
-    pytest.importorskip("sklearn", reason="scikit-learn is not installed (extra `sklearn`)")
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """What the demo says, and its folder."""
     pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra `plots`)")
-    return hyperlabel("demo", "--out", "here/it is")
+    folder = tmp_path_factory.mktemp("demo") / "it is"
+    run = [sys.executable, "-m", "hyperlabel", "demo", "--out", folder]
+    done = subprocess.run(run, capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "80"})
+    assert done.stdout == ""
+    return done.stderr.splitlines(), folder
 
 
-def test_demo_writes_votes_labels_and_a_picture(hyperlabel, demo, tmp_path):
+def test_demo_writes_votes_gold_labels_a_report_and_a_picture(demo):
     from matplotlib.image import imread
 
-    folder = tmp_path / "here" / "it is"
-    assert (demo.code, demo.out) == (0, "")
-    assert {path.name for path in folder.iterdir()} == {"votes.csv", "labels.csv", "demo.png"}
+    _, folder = demo
+    files = {"votes.csv", "gold.csv", "labels.csv", "report.html", "demo.png"}
+    assert {path.name for path in folder.iterdir()} == files
     table = pl.read_csv(folder / "labels.csv")
-    assert len(table) == 569
-    assert table.columns == ["id", *tumors.RULES, "truth", "label", "confidence"]
-    assert (table["label"] == table["truth"]).mean() > 0.9
+    added = ["label", "confidence", "label_source"]
+    assert table.columns == ["id", "text", *sentences.RULES, "truth", *added]
+    assert set(table["label_source"]) == {"votes", "text", "gold"}
+    assert len(pl.read_csv(folder / "gold.csv")) == sentences.N_GOLD
     assert imread(folder / "demo.png").shape[:2] == (495, 1210)
-    lines = demo.err.splitlines()
-    assert lines[-3].startswith("523 of 569 items have votes; 9")
-    assert lines[-2:] == [
-        "wrote votes.csv, labels.csv and demo.png to here/it is",
-        "the same labels from the votes: hyperlabel label 'here/it is/votes.csv' -o labels.csv",
-    ]
-    assert max(map(len, lines[:-2])) <= 80
-
-    assert hyperlabel("label", folder / "votes.csv", "-o", "labels.csv").code == 0
-    assert (tmp_path / "labels.csv").read_bytes() == (folder / "labels.csv").read_bytes()
+    assert "at most 10" in (folder / "report.html").read_text()
 
 
-def test_demo_rules_vote_below_and_above_their_limits_only():
-    assert [tumors._vote(value, 1.0, 2.0) for value in (0.5, 1.5, 2.5)] == ["benign", None, "malignant"]
-    assert [tumors._vote(value, None, 2.0) for value in (0.5, 2.5)] == [None, "malignant"]
-    assert [tumors._vote(value, 1.0, None) for value in (0.5, 2.5)] == ["benign", None]
+def test_demo_says_what_its_files_hold(demo):
+    lines, folder = demo
+    table, gold = pl.read_csv(folder / "labels.csv"), pl.read_csv(folder / "gold.csv")
+    votes = hl.Votes.from_frame(table.select(list(sentences.RULES)))
+    truth, voted = table["truth"].to_numpy(), (votes.to_numpy() >= 0).any(1)
+    most = hl.label_model("mv").predict(votes)
+    [first] = [line for line in lines if "Right labels, of items with votes:" in line]
+    assert f"majority vote {(most == truth)[voted].mean():.1%}" in first
+    others = voted & ~table["id"].is_in(gold["id"].to_list()).to_numpy()
+    [second] = [line for line in lines if "no gold" in line]
+    assert f"with 20 gold {(table['label'].to_numpy() == truth)[others].mean():.1%}" in second
+    [third] = [line for line in lines if "1. " in line]
+    assert third.startswith(f"1. {len(table):,} sentences")
+    assert max(len(line) for line in lines if line[0] in "│┃") <= 80
+
+
+def test_demo_labels_are_those_of_the_command_that_it_names(demo, hyperlabel, tmp_path):
+    lines, folder = demo
+    arguments = shlex.split(lines[-1].partition(": hyperlabel ")[2])
+    assert hyperlabel(*arguments).code == 0
+    assert (tmp_path / "x.csv").read_bytes() == (folder / "labels.csv").read_bytes()

@@ -476,7 +476,7 @@ def test_label_with_a_fitted_model_refuses_what_it_would_have_to_learn(hyperlabe
     said = hyperlabel("label", votes, "--model", state, *options)
     assert (said.code, said.out) == (2, "")
     assert f"{named} is given, but the model in 'state.safetensors' is fitted already" in said.err
-    assert f"leave {named} out, or fit anew with a model such as --model hlm2" in said.err
+    assert f"leave {named} out, or fit again with a model such as --model hlm2" in said.err
 
 
 def test_label_with_a_fitted_model_and_other_lfs_is_refused(hyperlabel, votes, state):

@@ -371,3 +371,12 @@ def test_packing_of_digits_is_undone_by_unpacking():
     assert keys.shape == (50, len(packing.keys))
     assert (keys >= 0).all()
     assert_array_equal(packing.unpack(keys), np.stack(digits, axis=1))
+
+
+def test_counted_patterns_are_judged_once(monkeypatch):
+    def judge_again(*_):
+        raise AssertionError("judged again")
+
+    monkeypatch.setattr(hl.LabelModel, "pattern_probabilities", judge_again)
+    votes = pl.LazyFrame({"id": [7, 8, 9], "a": ["spam", "ham", None], "b": ["spam", None, "ham"]})
+    assert hl.engines.label(votes).collect()["label"].to_list() == ["spam", "ham", "ham"]

@@ -9,7 +9,7 @@ from hyperlabel.models.dawid_skene import DawidSkene
 from hyperlabel.models.hierarchical import HierarchicalDawidSkene, likeliest_weight
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-# Accuracy in per cent of the trial from which this model stems: abstentions ignored, 40 steps.
+# Accuracy in percent of the trial from which this model stems: abstentions ignored, 40 steps.
 TRIAL = {
     "crowd_bluebird": 89.8,
     "crowd_cf": 88.7,

@@ -1,3 +1,4 @@
+import sys
 from enum import IntEnum
 from types import SimpleNamespace
 
@@ -280,6 +281,14 @@ def test_data_without_items_are_an_error():
 def test_progress_beside_a_terminal_is_told_in_lines(capsys):
     apply_lfs([check, song], FRAME, progress=True)
     assert capsys.readouterr().err.splitlines()[-1] == "labeling functions: 100%"
+
+
+def test_progress_in_a_notebook_is_one_line_that_changes(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    apply_lfs([check, song], FRAME, progress=True)
+    said = capsys.readouterr().err
+    assert "\n" not in said
+    assert said.split("\r")[-1] == "labeling functions: 100%"
 
 
 def test_progress_on_a_terminal_is_a_bar(capsys, monkeypatch):

@@ -451,3 +451,9 @@ def test_patterns_compare_by_identity_not_by_ambiguous_arrays():
     patterns = Patterns.from_votes(Votes.from_array([[0, 1], [1, 1]]))
     assert patterns == patterns
     assert patterns != patterns.merge(patterns)
+
+
+def test_patterns_show_how_many_there_are():
+    assert repr(Patterns.from_votes(Votes.from_array([[0, 1], [-1, 1], [0, 1]]))) == (
+        "Patterns(2 of 3 items, 2 LFs, 2 classes)"
+    )

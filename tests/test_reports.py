@@ -18,7 +18,7 @@ from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.reports import Items, render
 from hyperlabel.reports.balance import find_sensitivity
 from hyperlabel.reports.elements import class_tag, hue
-from hyperlabel.reports.figures import conflict_shares, count_confidence, group_by_confidence, rank_contested, score
+from hyperlabel.reports.figures import conflict_shares, count_confidence, rank_contested, score
 from hyperlabel.reports.html import join, shorten, tag
 from hyperlabel.reports.items import Examples
 from hyperlabel.reports.quality import Confusion
@@ -166,7 +166,7 @@ def test_page_by_a_fitted_model_shows_its_labels():
 def test_groups_by_confidence_hold_all_labeled_items_in_rising_order():
     votes, truth = draw(n=1000)
     analysis = LFAnalysis(votes, truth)
-    confidence, right, items = group_by_confidence(analysis)
+    confidence, right, items = analysis.reliability().columns.values()
     assert items.sum() == (votes >= 0).any(1).sum()
     assert (np.diff(confidence) >= 0).all()
     assert_allclose(right @ items / len(votes), score(analysis)[0].accuracy)
@@ -334,7 +334,10 @@ def test_report_in_a_notebook_is_a_closed_frame_and_a_file_is_the_page(tmp_path)
 
 def test_what_notebooks_show_is_escaped():
     votes = hl.Votes.from_array(draw()[0], classes=[EVIL + "0", EVIL + "1"], lfs=[f"{EVIL}{j}" for j in range(5)])
-    shown = [LFAnalysis(votes), hl.HyperLabelModel().explain(votes, 0), hl.advise(votes)]
+    model = hl.HyperLabelModel().fit(votes)
+    judged = [{"item": i, "judge": f"{EVIL}{j}", "vote": EVIL} for i in range(3) for j in range(3)]
+    panel = hl.jury(judged + [{"item": 0, "judge": "one", "vote": "b"}], item="item", judge="judge", vote="vote")
+    shown = [LFAnalysis(votes), model.explain(votes, 0), hl.advise(votes), model, hl.HyperLabelModel(), panel]
     for each in shown:
         page = each._repr_html_()
         assert page.startswith("<table>")
@@ -347,7 +350,7 @@ def test_plots_draw_what_the_objects_hold():
     from matplotlib.figure import Figure
 
     votes, truth = draw(n=400, m=5)
-    axes = [Figure().add_subplot() for _ in range(5)]
+    axes = [Figure().add_subplot() for _ in range(8)]
     explained = hl.HyperLabelModel().explain(votes, int(np.flatnonzero((votes >= 0).sum(1) > 2)[0]))
     bars = explained.plot(axes[0]).patches
     assert_allclose([bar.get_width() for bar in bars], [c.log_odds for c in explained.contributions])
@@ -358,6 +361,20 @@ def test_plots_draw_what_the_objects_hold():
     assert_allclose(certificate.plot(axes[3]).lines[-1].get_ydata(), 0.2)
     advice = hl.advise(votes)
     assert len(advice.plot(axes[4]).patches) == len(advice)
+    analysis = LFAnalysis(votes, truth)
+    [image] = analysis.plot_conflicts(axes[5]).images
+    where = ~np.eye(5, dtype=bool)
+    assert_allclose(image.get_array()[where], (analysis.pair_conflicts / analysis.votes[:, None])[where])
+    drawn = analysis.plot_reliability(axes[6]).lines[1]
+    assert_allclose(drawn.get_ydata(), analysis.reliability()["right"])
+    labels = hl.HyperLabelModel().label(votes)
+    heights = [bar.get_height() for bar in labels.plot(axes[7]).patches]
+    assert sum(heights) == (labels.best >= 0).sum()
+
+
+def test_reliability_without_truth_says_what_is_missing():
+    with pytest.raises(ParameterError, match="reliability needs the truth of the items; give it"):
+        LFAnalysis(draw()[0]).reliability()
 
 
 def test_report_of_scores_shows_them_and_advises_no_votes_for_classes_they_speak_for():

@@ -63,6 +63,14 @@ def test_a_new_project_takes_identifiers_truth_and_classes_from_the_table(projec
     assert set(project.labels.labels) == {None}
 
 
+def test_a_project_shows_how_it_stands(project):
+    add_rules(project)
+    assert "60 items, 3 LFs, 0 gold" in repr(project)
+    page = project._repr_html_()
+    assert "<td>channel, song, love</td>" in page
+    assert f"<td>{project.moment.coverage:.0%}</td>" in page
+
+
 def test_labels_follow_each_change_and_equal_those_of_the_lfs_alone(project):
     add_rules(project)
     lfs = load_lfs(project.folder.path / "lfs.py")

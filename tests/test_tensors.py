@@ -196,3 +196,12 @@ def test_file_that_cannot_be_written_raises_and_leaves_nothing(tmp_path, where):
 def test_classes_that_a_header_cannot_keep_are_refused(name):
     with pytest.raises(WeightsError, match=r"classes holds .*; only texts and numbers can be saved"):
         plain_classes(["ham", name])
+
+
+def test_equal_contents_are_equal_files(path):
+    contents = set()
+    for _ in range(8):
+        write_tensors(path, ARRAYS, HEADER, "model")
+        contents.add(path.read_bytes())
+    assert len(contents) == 1
+    assert read_tensors(path, "model")[1] == HEADER

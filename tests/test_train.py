@@ -170,7 +170,7 @@ def test_step_of_training_changes_every_parameter(tmp_path, architecture):
     run = start(replace(TINY, architecture=architecture, iterations=1, validation_sets=1), tmp_path)
     if architecture == "mlp":
         run.net = FlatNet(items=40, lfs=60, width=4, depth=3)
-        run.optimiser = torch.optim.Adam(run.net.parameters(), amsgrad=True)
+        run.optimizer = torch.optim.Adam(run.net.parameters(), amsgrad=True)
     before = [parameter.clone() for parameter in run.net.parameters()]
     run.train()
     assert all((old != new).any() for old, new in zip(before, run.net.parameters(), strict=True))
@@ -404,7 +404,7 @@ def test_checkpoint_when_writing_fails_stays_the_old_one(monkeypatch, tmp_path):
     before = (tmp_path / CHECKPOINT).read_bytes()
     monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
-        save_checkpoint(tmp_path / CHECKPOINT, TINY, run.progress, make_net("gnn", (4, 4)), run.optimiser)
+        save_checkpoint(tmp_path / CHECKPOINT, TINY, run.progress, make_net("gnn", (4, 4)), run.optimizer)
     assert (tmp_path / CHECKPOINT).read_bytes() == before
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from hyperlabel.trust import advise, audit_sample, certify, estimate
     from hyperlabel.votes import ABSTAIN, Votes
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ABSTAIN",

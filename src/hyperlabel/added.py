@@ -81,21 +81,8 @@ class Added:
         return [*(str(c) if self.label_kind == "text" else c for c in self.classes), None]
 
     def rename(self, columns: Sequence[str]) -> dict[str, str]:
-        """New names for columns of the input that have the name of an added one, in any case: SQL knows no other.
-
-        >>> Added((0, 1)).rename(["id", "label", "label_input", "Confidence"])
-        {'label': 'label_input_input', 'Confidence': 'Confidence_input'}
-        """
-        added = {name.lower() for name in self.names}
-        taken, renamed = {name.lower() for name in columns} | added, {}
-        for name in columns:
-            if name.lower() in added:
-                free = name
-                while free.lower() in taken:
-                    free += "_input"
-                renamed[name] = free
-                taken.add(free.lower())
-        return renamed
+        """New names for columns of the input that have the name of an added one."""
+        return free_names(columns, self.names)
 
     def answer(self, labels: Labels) -> Answers:
         """What the columns hold for labels.
@@ -123,6 +110,24 @@ class Added:
         confidence, *shares = map(pl.Series, answers.numbers.T)
         source = [] if answers.source is None else [pl.Series(answers.source.tolist(), dtype=pl.String)]
         return pl.DataFrame(dict(zip(self.names, [labels, confidence, *source, *shares], strict=True)))
+
+
+def free_names(columns: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """New names for columns that have one of the names, in any case: SQL knows no other.
+
+    >>> free_names(["id", "label", "label_input", "Confidence"], ["label", "confidence"])
+    {'label': 'label_input_input', 'Confidence': 'Confidence_input'}
+    """
+    added = {name.lower() for name in names}
+    taken, renamed = {name.lower() for name in columns} | added, {}
+    for name in columns:
+        if name.lower() in added:
+            free = name
+            while free.lower() in taken:
+                free += "_input"
+            renamed[name] = free
+            taken.add(free.lower())
+    return renamed
 
 
 def add_labels(frame: Any, labels: Labels, *, probabilities: bool = False) -> Any:

@@ -31,7 +31,7 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 _MANY_ROWS = 1 << 13  # from here on rows of a dense array stay dense
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Patterns:
     """Distinct vote rows with counts.
 
@@ -60,6 +60,10 @@ class Patterns:
     def __post_init__(self) -> None:
         if not self.classes:
             object.__setattr__(self, "classes", tuple(range(self.n_classes)))
+
+    def __repr__(self) -> str:
+        items = int(self.counts.sum())
+        return f"Patterns({self.n_patterns:,} of {items:,} items, {self.n_lfs:,} LFs, {self.n_classes:,} classes)"
 
     @classmethod
     def from_votes(cls, votes: Votes) -> "Patterns":

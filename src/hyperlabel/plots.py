@@ -36,3 +36,20 @@ def plot_bars(names: Sequence[str], values: Sequence[float], ax: Any) -> Any:
     if len(names) > _MOST:
         drawn.set_ylabel(f"the first {_MOST} of {len(names)}")
     return drawn
+
+
+def plot_grid(names: Sequence[str], values: Any, ax: Any) -> Any:
+    """A square of shares, one row and one column per name; of very many the first. -> the axes.
+
+    Args:
+        names: What the rows and columns are called.
+        values: (m, m) shares; NaN for none.
+        ax: Axes to draw into; new ones if None.
+    """
+    shown = [str(name)[:_NAME].replace("$", r"\$") for name in names[:_MOST]]
+    drawn = new_axes(ax, 2 + 0.3 * len(shown))
+    image = drawn.imshow(values[:_MOST, :_MOST], cmap="Oranges", vmin=0)
+    drawn.set_xticks(range(len(shown)), shown, rotation=90)
+    drawn.set_yticks(range(len(shown)), shown)
+    drawn.figure.colorbar(image, ax=drawn)
+    return drawn

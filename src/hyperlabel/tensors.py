@@ -74,8 +74,21 @@ def write_tensors(path: str | Path, arrays: Arrays, header: dict[str, Any], kind
     try:
         with replacing(Path(path)) as part:
             save_file(plain, part, metadata)
+            _order_metadata(part)
     except (SafetensorError, OSError) as error:
         raise WeightsError(f"path is '{path}', where no file can be written: {error}") from error
+
+
+def _order_metadata(path: Path) -> None:
+    """Put the metadata of a file in order, so that equal contents are equal files: safetensors has it in any order."""
+    with path.open("r+b") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+        header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+        text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        assert len(text) <= size  # the same JSON, in another order
+        file.seek(8)
+        file.write(text.ljust(size))
 
 
 def read_tensors(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:

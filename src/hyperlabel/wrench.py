@@ -120,7 +120,7 @@ def _read_json(path: Path) -> dict[str, Any]:
         if "\\ud" in text.lower():
             json.dumps(content, ensure_ascii=False).encode()  # raises at half a pair of surrogates
     except UnicodeEncodeError as error:
-        raise VotesError(f"'{path}' has half a character, {error.object[error.start]!r}; write it anew") from error
+        raise VotesError(f"'{path}' has half a character, {error.object[error.start]!r}; write it again") from error
     except RecursionError as error:
         raise VotesError(f"'{path}' is nested too deep; expected one object per item") from error
     except (ValueError, OSError) as error:

@@ -142,13 +142,13 @@ class BaseClassifier(ABC):
     def _probabilities(self, inputs: Inputs) -> NDArray[np.float64]:
         """Probabilities of the classes of at least one item. -> (n, k)."""
 
-    def _state(self) -> State:
-        """What was learned, for `save`; one of the classes of `SAVED` has it."""
-        raise ParameterError(f"a {type(self).__name__} cannot be saved; expected one of {', '.join(SAVED)}")
+    def _loss(self, examples: Examples) -> float:
+        """Mean cross-entropy on examples, while it learns."""
+        return cross_entropy(examples.probabilities, self._probabilities(examples.inputs))
 
-    def _restore(self, state: State) -> None:
-        """Take back what `_state` gave."""
-        raise NotImplementedError
+    def _state(self) -> State:
+        """What was learned, for `save`; the classes of `SAVED` have it, and its inverse, `_restore`."""
+        raise ParameterError(f"a {type(self).__name__} cannot be saved; expected one of {', '.join(SAVED)}")
 
 
 def from_arrays(arrays: Arrays, header: dict[str, Any]) -> BaseClassifier:
@@ -158,7 +158,7 @@ def from_arrays(arrays: Arrays, header: dict[str, Any]) -> BaseClassifier:
         raise ValueError(f"class {name!r:.60}")
     found = getattr(importlib.import_module("hyperlabel.classify"), name)
     parts = {part: from_arrays(below(arrays, part), inner) for part, inner in header["parts"].items()}
-    classifier: BaseClassifier = found(**header["params"])
+    classifier = found(**header["params"])
     classifier._restore(State(below(arrays, "own"), header["values"], parts))
     classifier.classes_ = tuple(header["classes"])
-    return classifier
+    return classifier  # type: ignore[no-any-return]

@@ -1,13 +1,14 @@
 """A multi-layer perceptron on numeric features."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from hyperlabel.classify.base import BaseClassifier, State, cross_entropy
+from hyperlabel.classify.base import BaseClassifier, State
 from hyperlabel.classify.descent import Plan, descend, find_device
 from hyperlabel.classify.inputs import Examples, Inputs, check_width, to_features
 from hyperlabel.errors import ParameterError
@@ -61,17 +62,12 @@ class MLP(BaseClassifier):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             self._net = self._new_net(features.shape[1], examples.probabilities.shape[1])
-
-            def judge() -> float:
-                assert validation is not None
-                return cross_entropy(validation.probabilities, self._probabilities(validation.inputs))
-
             descend(
                 self._net,
                 lambda index: self._net(inputs[index.to(inputs.device)]),
                 examples.probabilities,
                 self._plan(),
-                judge if validation is not None else None,
+                None if validation is None else partial(self._loss, validation),
             )
 
     def _new_net(self, q: int, k: int) -> nn.Module:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hyperlabel.classify.base import BaseClassifier, cross_entropy
+from hyperlabel.classify.base import BaseClassifier
 from hyperlabel.classify.descent import Plan, descend, find_device
 from hyperlabel.classify.inputs import Examples, Inputs, check_texts
 from hyperlabel.errors import ParameterError, require
@@ -79,17 +80,12 @@ class Transformer(BaseClassifier):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             self._tokenizer, self._net = self.load_source(examples.probabilities.shape[1])
-
-            def judge() -> float:
-                assert validation is not None
-                return cross_entropy(validation.probabilities, self._probabilities(validation.inputs))
-
             descend(
                 self._net,
                 lambda index: self._logits([texts[number] for number in index.tolist()]),
                 examples.probabilities,
                 self._plan(),
-                judge if validation is not None else None,
+                None if validation is None else partial(self._loss, validation),
             )
 
     def load_source(self, n_classes: int) -> tuple[Any, Any]:

@@ -18,7 +18,7 @@ def advise(
     """
     from hyperlabel.cli.models import state_model
     from hyperlabel.cli.summary import Summary
-    from hyperlabel.cli.tables import Selection, open_source, read_labels
+    from hyperlabel.cli.tables import Selection, open_labeled
     from hyperlabel.cli.terminal import output, say, say_warnings, set_manner
     from hyperlabel.metrics import check_metric
     from hyperlabel.printable import printable
@@ -30,10 +30,8 @@ def advise(
     selection = Selection.parse(reading)
     estimator = state_model(modeling, selection.classes)
     with say_warnings(strict=manner.strict):
-        labels = [] if modeling.gold is None else [modeling.gold]
-        source = open_source(votes, selection.of_model(estimator), labels)
-        gold = None if modeling.gold is None else read_labels(modeling.gold, source, "gold")
-        advice = find(source.votes, gold, model=estimator, metric=wanted, table=votes)
+        source, known = open_labeled(votes, selection.of_model(estimator), {"gold": modeling.gold})
+        advice = find(source.votes, known["gold"], model=estimator, metric=wanted, table=votes)
         say(source.taken.describe())
     if manner.json:
         summary.add_taken(source.taken)

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from hyperlabel.cli.models import state_model
 from hyperlabel.cli.options import ModelOptions, TableOptions
-from hyperlabel.cli.tables import Selection, Source, open_source, read_labels
+from hyperlabel.cli.tables import Selection, Source, open_labeled
 from hyperlabel.cli.terminal import console, log, output, say
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.metrics import check_metric
@@ -37,14 +37,12 @@ def read_analysis(
     """Votes by the options that commands share, analyzed by a model; with everything slow already computed."""
     metric, selection = check_metric(modeling.metric, "--metric"), Selection.parse(reading)
     estimator = state_model(modeling, selection.classes)
-    labels = [name for name in (truth, modeling.gold) if name is not None]
-    source = open_source(votes, selection.of_model(estimator), labels)
-    known = None if truth is None else read_labels(truth, source, "truth")
+    source, known = open_labeled(votes, selection.of_model(estimator), {"truth": truth, "gold": modeling.gold})
     if modeling.gold is not None:
-        estimator.fit(source.votes, read_labels(modeling.gold, source, "gold"))
+        estimator.fit(source.votes, known["gold"])
     log.info("analyzing %s by %s", votes, modeling.model)
     with console.status("looking at the votes without each LF"):
-        analysis = LFAnalysis(source.votes, known, model=estimator, metric=metric)
+        analysis = LFAnalysis(source.votes, known["truth"], model=estimator, metric=metric)
         _ = analysis.labels, analysis.leave_one_out()
     return source, analysis
 
@@ -63,8 +61,8 @@ def print_analysis(analysis: LFAnalysis) -> None:
 
 
 def lf_table(summary: pl.DataFrame) -> Table:
-    """The summary of all LFs; shares in per cent."""
-    table = plain_table(caption="figures in per cent")
+    """The summary of all LFs; shares in percent."""
+    table = plain_table(caption="figures in percent")
     shown = [name for name in _HEADS if name in summary.columns]
     longest = max(len(printable(name)) for name in summary["lf"])
     table.add_column(_HEADS["lf"], overflow="fold", min_width=min(longest, _NAME_WIDTH))
@@ -82,7 +80,7 @@ def plain_table(*heads: str, **settings: Any) -> Table:
 
 
 def percent(share: Any) -> str:
-    """A share in per cent, without the sign; empty where there is none.
+    """A share in percent, without the sign; empty where there is none.
 
     >>> percent(0.1234), percent(float("nan"))
     ('12.3', '')

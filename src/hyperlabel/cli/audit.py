@@ -1,4 +1,4 @@
-"""`hyperlabel audit`: which items to label by hand in order to judge the labels."""
+"""`hyperlabel audit`: which items to label by hand to judge the labels."""
 
 from typing import Annotated
 
@@ -18,11 +18,11 @@ def audit(
     reading: TableOptions,
     manner: Manner,
 ) -> None:
-    """Print items of VOTES that are drawn at random, to be labeled by hand and given to `hyperlabel certify`.
+    """Print random items of VOTES to label by hand and give to `hyperlabel certify`.
 
-    As csv in random order: the identifier of each item, or its row from 0 on, and the columns that are not votes. Items
-    that have --gold are not drawn. These items judge labels: let no model learn from them. For items that teach, see
-    `hyperlabel suggest`.
+    A csv in random order: the identifier of each item, or its row starting at 0, and the columns that are not votes.
+    Items that have --gold are not drawn. These items judge labels: no model may learn from them. For items that teach,
+    see `hyperlabel suggest`.
 
     Example: hyperlabel audit votes.csv -n 200 > audit.csv
     """

@@ -9,8 +9,8 @@ OUT_HELP = (
     "standard output."
 )
 ERROR_HELP = "The largest share of wrong labels among those accepted."
-CONFIDENCE_HELP = "How sure this is to be."
-CLASS_HELP = "Let it hold for the labels of each class; each has its own threshold."
+CONFIDENCE_HELP = "The probability that the error holds."
+CLASS_HELP = "Bound the error of each class separately; each class has its own threshold."
 
 
 def certify(
@@ -25,10 +25,10 @@ def certify(
     reading: TableOptions,
     manner: JsonManner,
 ) -> None:
-    """Find the labels of VOTES that are wrong at most so often, by gold of items drawn at random.
+    """Find the labels of VOTES whose error is bounded, by gold of random items.
 
-    Draw the items by `hyperlabel audit`, and label them by hand. Gold that the model learns from cannot certify: keep
-    it apart, and give it as --learn.
+    Draw the items with `hyperlabel audit` and label them by hand. Gold that the model learns from cannot certify: give
+    it as --learn.
 
     Example: hyperlabel certify votes.parquet --gold audit.csv --error 0.05 -o certified.parquet
     """

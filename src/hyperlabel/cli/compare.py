@@ -5,7 +5,7 @@ from typing import Annotated
 
 from hyperlabel.cli.options import JsonManner, LearningOptions, Option, TableOptions, VotesName, split_names
 
-MODELS_HELP = "Some models only, such as hlm,mv,ds; a saved model or weights by the name of its file."
+MODELS_HELP = "Only these models, such as hlm,mv,ds; give a saved model or weights by file name."
 TRUTH_HELP = "True classes, for the score; given in the same ways as gold."
 
 
@@ -20,8 +20,8 @@ def compare(
 ) -> None:
     """Compare all label models on VOTES.
 
-    Prints score, Brier score and time of each, best first; --gold adds the models that need it. Scored are the items
-    that have known truth and no gold; an item without a label, such as one without votes, is wrong.
+    Prints score, Brier score and time of each, best first; --gold adds the models that need it. It scores the
+    items that have known truth and no gold; an item without a label, such as one without votes, is wrong.
 
     Example: hyperlabel compare votes.csv --truth truth --models hlm2,mv,ds
     """

@@ -6,18 +6,20 @@ from typing import Annotated
 from hyperlabel.cli.options import Option
 from hyperlabel.errors import require
 
-OUT_HELP = "Folder for votes.csv, labels.csv and demo.png."
+OUT_HELP = "Folder for the votes, the gold, the labels, the report and a picture."
 
 
 def demo(out: Annotated[Path, Option(metavar="FOLDER", help=OUT_HELP)] = Path("demo")) -> None:
-    """Label 569 tumors from twelve rules of thumb.
+    """Label sentences by eleven rules, from votes to a report.
 
-    A real example with nothing to download: the labels are compared with the diagnoses.
+    A real example with nothing to download: which package is a sentence of its documentation from? It shows the labels,
+    what each rule is worth, what twenty labels by hand bring, a certificate, and labels for items without votes. The
+    truth is known, so every step says how many labels are right.
 
     Example: hyperlabel demo --out demo
     """
-    require("sklearn", extra="sklearn")
-    require("matplotlib", extra="plots")
-    from hyperlabel.cli.tumors import label_tumors
+    for package in ("matplotlib", "sklearn"):
+        require(package, extra="demo")
+    from hyperlabel.cli.sentences import run_demo
 
-    label_tumors(out)
+    run_demo(out)

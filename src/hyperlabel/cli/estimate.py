@@ -4,7 +4,7 @@ from typing import Annotated
 
 from hyperlabel.cli.options import AuditOptions, JsonManner, Option, StrataNumber, TableOptions, VotesName
 
-CONFIDENCE_HELP = "How sure each interval is to hold the truth."
+CONFIDENCE_HELP = "The probability that an interval holds the truth."
 
 
 def estimate(
@@ -18,7 +18,7 @@ def estimate(
 ) -> None:
     """Print accuracy and F1 of the labels of VOTES and the shares of the classes, with intervals.
 
-    By gold of items drawn at random, as for `hyperlabel certify`, and by what the model says about all items.
+    They come from gold of random items, as for `hyperlabel certify`, and from the model's labels of all items.
 
     Example: hyperlabel estimate votes.parquet --gold audit.csv
     """

@@ -1,4 +1,4 @@
-"""`hyperlabel fit`: keep what a corpus teaches, to label tomorrow's rows with."""
+"""`hyperlabel fit`: keep what a corpus teaches, to label tomorrow's rows."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,9 +18,9 @@ def fit(
     reading: TableOptions,
     manner: JsonManner,
 ) -> None:
-    """Read VOTES into a state, and keep it.
+    """Read VOTES into a state and save it.
 
-    New rows are judged in that state, alone or together, as the corpus itself was.
+    New rows are then judged in that state, the same alone or together.
 
     Example: hyperlabel fit corpus.parquet -o state.safetensors; hyperlabel label today.csv --model state.safetensors
     """

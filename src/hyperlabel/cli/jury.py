@@ -7,7 +7,7 @@ import typer
 from hyperlabel.cli.options import ABSTAIN_HELP, Delimiter, Encoding, JsonManner, ModelName, Option
 
 TABLE_HELP = "A table with one row per judgment: csv, tsv, JSON lines, parquet, Arrow, DuckDB, - for standard input."
-SCORE_HELP = "Or its score: high ones speak for the last of --classes; cut into levels."
+SCORE_HELP = "Or its score: high scores favor the last of --classes; they are cut into levels."
 PRICE_HELP = "Price of a judgment: a column, a number, or JUDGE=PRICE,..."
 GOLD_HELP = "Known classes: a column of TABLE, or a table with the item and its class."
 JURY_CLASSES_HELP = "All classes; any other verdict is then counted as unparsable and abstains."
@@ -24,7 +24,7 @@ def jury(
     judge: Annotated[str, Option(metavar="COLUMN", help="The judge.")],
     vote: Annotated[str | None, Option(metavar="COLUMN", help="Its verdict.")] = None,
     score: Annotated[str | None, Option(metavar="COLUMN", help=SCORE_HELP)] = None,
-    run: Annotated[str | None, Option(metavar="COLUMN", help="Which of several runs.")] = None,
+    run: Annotated[str | None, Option(metavar="COLUMN", help="The run, if there are several.")] = None,
     position: Annotated[str | None, Option(metavar="COLUMN", help="The order in which a pair was shown.")] = None,
     price: Annotated[str | None, Option(metavar="COLUMN|PRICE", help=PRICE_HELP)] = None,
     gold: Annotated[str | None, Option(metavar="COLUMN|FILE", help=GOLD_HELP)] = None,
@@ -41,8 +41,8 @@ def jury(
 ) -> None:
     """Turn the judgments in TABLE into one label per item and a report card per judge.
 
-    A judge has one vote per item, what most of its judgments say; failed and unparsable judgments abstain and are
-    counted. Written are the item, label, confidence, contested, dissenters and p_<class> for each class.
+    A judge has one vote per item: what most of its judgments say. Failed and unparsable judgments abstain and are
+    counted. The result has the item, label, confidence, contested, dissenters and p_<class> for each class.
 
     Example: hyperlabel jury judgments.csv --item id --judge model --vote verdict -o verdicts.csv
     """

@@ -16,13 +16,13 @@ OUT_HELP = (
     "csv, tsv, JSON lines (each also .gz, .zst), parquet or Arrow file; without it, or with -, csv goes to standard "
     "output."
 )
-TIES_HELP = "Exact ties: first, abstain or random; else as the model has it, first."
+TIES_HELP = "Exact ties: first, abstain or random; default: as the model has it, or first."
 SEED_HELP = "For --tie-break random."
 TEXT_HELP = "Label items without votes by their texts: a column of VOTES. Adds the column 'label_source'."
 FEATURES_HELP = (
-    "As --text, by features: columns such as 'emb_*', one column of lists, or an npy file of one row per item."
+    "Like --text, by features: columns such as 'emb_*', one column of lists, or an npy file with one row per item."
 )
-COMBINE_HELP = "With --text or --features: label items with votes by both together."
+COMBINE_HELP = "With --text or --features: label items with votes by both."
 
 
 def label(
@@ -43,7 +43,7 @@ def label(
     """Label every item of VOTES.
 
     All rows and columns are kept; 'label' and 'confidence' are added. An item with gold has that class; an item without
-    votes has an empty label, unless --text gives it one. A fitted model labels in its state, any other one reads
+    votes has an empty label, unless --text gives it one. A fitted model labels in its state; any other model reads
     VOTES first.
 
     Example: hyperlabel label votes.csv --lfs 'lf_*' -o labels.parquet

@@ -50,7 +50,7 @@ def state_model(options: ModelOptions, classes: Sequence[Hashable] | None, **par
         shown = f"--{option.replace('_', '-')}"
         raise ParameterError(
             f"{shown} is given, but the model in '{options.model}' is fitted already and learns nothing more; "
-            f"leave {shown} out, or fit anew with a model such as --model hlm2"
+            f"leave {shown} out, or fit again with a model such as --model hlm2"
         )
     tell_model(model, options, classes, options.model)
     return model

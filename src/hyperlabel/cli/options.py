@@ -15,7 +15,7 @@ from hyperlabel.errors import ParameterError
 
 Option = typer.Option
 
-# Written out, since asking the modules that have them takes time; tests hold them equal.
+# Written out, since importing the modules that define them takes time; tests check that they are equal.
 MODELS = ("hlm2", "hlm", "mv", "bv", "dp", "fs", "metal", "nplm", "ds", "hds", "ebcc", "cll", "auto", "rf", "amcl")
 ENGINES = ("polars", "duckdb", "spark", "dask")
 
@@ -28,32 +28,32 @@ VOTES_HELP = (
 MODEL_HELP = f"Label model: {', '.join(MODELS)}; or a file: a saved model, or weights of `hyperlabel train`."
 CLASSES_HELP = "All classes, in the order of their probabilities; else inferred from votes and gold."
 LFS_HELP = (
-    "Columns that are LFs: names or patterns such as 'lf_*'; else all whose names do not say otherwise, as id, text, "
-    "gold, truth, label, split do. Once for each column if a name has a comma."
+    "Columns that are LFs: names or patterns such as 'lf_*'; else all columns except those named id, text, gold, "
+    "truth, label, split and the like. Repeat the option if a name has a comma."
 )
-DROP_HELP = "Columns that are no LFs, by name or pattern: what --lfs, or the names, would take and you do not want."
-ABSTAIN_HELP = "Texts that abstain, beside empty cells and -1; else NA, N/A, None, nan, null, abstain, - and the like."
+DROP_HELP = "Columns to leave out, by name or pattern, of those that --lfs or their names would make LFs."
+ABSTAIN_HELP = "Texts that abstain, like empty cells and -1; else NA, N/A, None, nan, null, abstain, - and the like."
 SCORES_HELP = (
-    "Columns of scores: names or patterns. High ones speak for the last of --classes; they are cut into levels. LFs "
-    "that vote for classes are then those of --lfs."
+    "Columns of scores: names or patterns. High scores favor the last of --classes; they are cut into levels. Name "
+    "LFs that vote for classes with --lfs."
 )
 METRIC_HELP = "accuracy, or f1: F1 of the second of two classes, macro F1 of more"
-_COMMA_HELP = "Once for each if a name has a comma."
+_COMMA_HELP = "Repeat the option if a name has a comma."
 BALANCE_HELP = f"Known shares: spam=0.9,ham=0.1, 0.9,0.1 in the order of --classes, or uniform. {_COMMA_HELP}"
-ACCURACIES_HELP = f"Known shares of right votes of some LFs, such as links=0.9,short=0.6. {_COMMA_HELP}"
-GOOD_AT_HELP = f"What labels are to be good at: {METRIC_HELP}; f1 pays with --class-balance."
+ACCURACIES_HELP = f"Known shares of right votes for some LFs, such as links=0.9,short=0.6. {_COMMA_HELP}"
+GOOD_AT_HELP = f"What the labels should be good at: {METRIC_HELP}; use f1 with --class-balance."
 ENGINE_HELP = (
-    f"Where to work: {', '.join(ENGINES)}, or memory; auto is polars for parquet and large csv, else memory. "
-    "As results, spark and dask write a folder of parquet files."
+    f"Where to run: {', '.join(ENGINES)}, or memory; auto is polars for parquet and large csv, else memory. "
+    "spark and dask write a folder of parquet files."
 )
 AUDIT_HELP = f"Classes of items drawn at random, to judge labels by: {_FORMS}."
-LEARN_HELP = "Gold to learn from, of other items, like --gold; or the share of the gold that is set apart for it."
-STRATA_HELP = "Strata of confidence that items are drawn in; the same for `audit` and what it is for."
-SHOWN_TEXT_HELP = "Column of texts, shown where single items are; else 'text', if there is one."
-AUDIT_HELP = "True classes of items that were drawn at random and taught nothing: labels are certified by them."
-STRICT_HELP = "Take every warning as an error: nothing is written."
-QUIET_HELP = "Say nothing but errors."
-VERBOSE_HELP = "Say more of what is done, with times."
+LEARN_HELP = "Gold of other items to learn from, given like --gold; or the share of --gold to learn from."
+STRATA_HELP = "Number of strata of confidence; use the same for `audit`, `certify` and `estimate`."
+SHOWN_TEXT_HELP = "Column of texts to show with single items; else 'text', if there is one."
+PAGE_AUDIT_HELP = "True classes of random items that no model learned from: they certify the labels."
+STRICT_HELP = "Turn warnings into an error: nothing is written."
+QUIET_HELP = "Print only errors."
+VERBOSE_HELP = "Print more steps, with times."
 JSON_HELP = "Print a summary as JSON on standard output; on standard error if the table goes to standard output."
 
 VotesName = Annotated[str, typer.Argument(metavar="VOTES", help=VOTES_HELP, show_default=False)]
@@ -121,7 +121,7 @@ class PageOptions:
     truth: TruthName = None
     text: Annotated[str | None, Option(metavar="COLUMN", help=SHOWN_TEXT_HELP)] = None
     title: Annotated[str | None, Option(metavar="TEXT", help="What the page is called; else the name of VOTES.")] = None
-    audit: Annotated[str | None, Option(metavar="COLUMN|FILE", help=AUDIT_HELP)] = None
+    audit: Annotated[str | None, Option(metavar="COLUMN|FILE", help=PAGE_AUDIT_HELP)] = None
     error: Annotated[float, Option(metavar="SHARE", help="With --audit: the largest share of wrong labels.")] = 0.05
 
 

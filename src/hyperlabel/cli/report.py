@@ -16,10 +16,10 @@ def report(
     reading: TableOptions,
     manner: Manner,
 ) -> None:
-    """Write a page about the LFs of VOTES and the labels they make, to show to others.
+    """Write a page about the LFs of VOTES and their labels, to show to others.
 
     One HTML file that needs no network: a headline, what to do next, how good the labels are (with --truth, --gold or
-    --audit), contested items and items without votes, what hangs on the class balance, and every LF with examples.
+    --audit), contested items and items without votes, what depends on the class balance, and every LF with examples.
 
     Example: hyperlabel report votes.csv -o report.html --truth truth
     """

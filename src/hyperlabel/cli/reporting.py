@@ -5,7 +5,7 @@ from typing import Any
 
 from hyperlabel.cli.models import state_model
 from hyperlabel.cli.options import ModelOptions, PageOptions, TableOptions
-from hyperlabel.cli.tables import Selection, Source, open_source, read_labels
+from hyperlabel.cli.tables import Selection, Source, open_labeled
 from hyperlabel.cli.terminal import console, log
 from hyperlabel.errors import ParameterError
 from hyperlabel.metrics import check_metric
@@ -21,9 +21,7 @@ def make_report(
     metric, selection = check_metric(modeling.metric, "--metric"), Selection.parse(reading)
     model = state_model(modeling, selection.classes)
     columns = {"truth": showing.truth, "gold": modeling.gold, "audit": showing.audit}
-    beside = [name for name in (*columns.values(), showing.text) if name is not None]
-    source = open_source(votes, selection.of_model(model), beside)
-    known = {what: None if name is None else read_labels(name, source, what) for what, name in columns.items()}
+    source, known = open_labeled(votes, selection.of_model(model), columns, [showing.text])
     texts, sample = _texts(source, showing.text), known.pop("audit")
     log.info("reporting on %s by %s", votes, modeling.model)
     with console.status("looking at the votes without each LF"):

@@ -12,10 +12,10 @@ TABLE_HELP = "A table of texts, in any format that other commands read; or the f
 TEXT_HELP = "The column of the texts."
 PROJECT_HELP = "Folder of the project: lfs.py, gold.csv, project.toml. Beside the table if not given."
 ID_HELP = "The column that identifies items; else one named id or the like, or rows are counted from 0."
-LFS_HELP = "Columns that are votes already: names or patterns; else those whose names begin with lf_."
+LFS_HELP = "Columns of existing votes: names or patterns; else those whose names begin with lf_."
 SAMPLE_HELP = "Rows to explore, at most; labels are written for all rows."
-HOST_HELP = "Address to listen on. Beyond this machine, whoever has the token can run Python here."
-DEMO_HELP = "Begin with sentences from the documentation of installed packages: which package is each from?"
+HOST_HELP = "Address to listen on. If others can reach it, whoever has the token can run Python here."
+DEMO_HELP = "Start with sentences from the documentation of installed packages: which package is each from?"
 
 
 def studio(
@@ -27,7 +27,7 @@ def studio(
     id: Annotated[str | None, Option(metavar="COLUMN", help=ID_HELP)] = None,
     lfs: Annotated[list[str] | None, Option(metavar="A,B,...", help=LFS_HELP)] = None,
     gold: Annotated[str | None, Option(metavar="COLUMN", help="Known classes, to learn from.")] = None,
-    truth: Annotated[str | None, Option(metavar="COLUMN", help="True classes, for scores alone.")] = None,
+    truth: Annotated[str | None, Option(metavar="COLUMN", help="True classes, only for scores.")] = None,
     sample: Annotated[int, Option(metavar="ROWS", help=SAMPLE_HELP)] = 100_000,
     port: Annotated[int, Option(help="Port to listen on; a free one if 0.")] = 0,
     host: Annotated[str, Option(metavar="ADDRESS", help=HOST_HELP)] = "127.0.0.1",
@@ -62,7 +62,7 @@ def studio(
 
 
 def _find(table: str | None, project: Path | None) -> tuple[str | None, Path | None]:
-    """The table and the folder that were named; a folder may be named in the place of a table."""
+    """The table and the folder that were named; a folder may be named instead of a table."""
     if table is None and project is None:
         raise ParameterError("TABLE is missing; name a table of texts or the folder of a project, or use --demo")
     return (None, Path(table)) if table and (Path(table) / "project.toml").is_file() else (table, project)

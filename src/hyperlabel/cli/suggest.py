@@ -17,8 +17,8 @@ def suggest(
 ) -> None:
     """Print the items of VOTES whose gold labels would help most.
 
-    Most helpful first, as csv: the identifier of each item, or its row from 0 on, and its votes. Items that have --gold
-    are left out. Label them, add them to the gold, and ask again.
+    A csv, most helpful first: the identifier of each item, or its row starting at 0, and its votes. Items that have
+    --gold are left out. Label them, add them to the gold, and ask again.
 
     Example: hyperlabel suggest votes.csv -n 50 --gold gold.csv > next.csv
     """

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from hyperlabel.cli.tables import Selection, Source, open_source, read_labels
+from hyperlabel.cli.tables import Selection, Source, number_rows, open_labeled
 from hyperlabel.errors import ParameterError
 from hyperlabel.models import LabelModel
 
@@ -13,15 +13,12 @@ def suggest_rows(
     """The votes, and the items whose gold labels would help most, with their votes, most helpful first."""
     if number < 1:
         raise ParameterError(f"--number is {number}; expected at least 1")
-    source = open_source(votes, selection, [] if gold is None else [gold])
-    known = None if gold is None else read_labels(gold, source, "gold")
+    source, known = open_labeled(votes, selection, {"gold": gold})
     if not model.is_fitted:
-        model.fit(source.votes, known)
+        model.fit(source.votes, known["gold"])
     items = source.votes.items
-    suggested = model.suggest(source.votes, number, known).tolist()
+    suggested = model.suggest(source.votes, number, known["gold"]).tolist()
     if items is not None:
         place = {item: row for row, item in enumerate(items.tolist())}
         return source, source.votes[[place[item] for item in suggested]].to_polars()
-    rows: pl.DataFrame = source.votes[suggested].to_polars()
-    name = next(name for name in ("row", "item", "place") if name not in rows.columns)
-    return source, rows.insert_column(0, pl.Series(name, suggested, pl.Int64))
+    return source, number_rows(source.votes[suggested].to_polars(), suggested)

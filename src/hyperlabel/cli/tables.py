@@ -1,6 +1,6 @@
 """Tables that commands read and write: votes with the columns beside them, labels, results."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -159,6 +159,34 @@ def open_source(votes: str, selection: Selection, labels: Sequence[str] = ()) ->
     return read_source(votes, open_table(votes, selection), selection, labels)
 
 
+def open_labeled(
+    votes: str, selection: Selection, names: Mapping[str, str | None], others: Sequence[str | None] = ()
+) -> tuple[Source, dict[str, object]]:
+    """Read votes and what is known of their items.
+
+    Args:
+        votes: What the command was given.
+        selection: How it is read.
+        names: By what it is for, such as gold: a column or file, see `read_labels`; None where it is not given.
+        others: Columns that are no LFs either.
+
+    Returns:
+        The votes, and by what it is for one class per item, or None.
+    """
+    source = open_source(votes, selection, [name for name in (*names.values(), *others) if name is not None])
+    return source, {what: None if name is None else read_labels(name, source, what) for what, name in names.items()}
+
+
+def number_rows(rows: pl.DataFrame, places: Sequence[int]) -> pl.DataFrame:
+    """Rows with their places in VOTES as first column, for items without identifiers.
+
+    >>> number_rows(pl.DataFrame({"row": ["x", "y"]}), [4, 2]).columns
+    ['item', 'row']
+    """
+    name = next(name for name in ("row", "item", "place") if name not in rows.columns)
+    return rows.insert_column(0, pl.Series(name, places, pl.Int64))
+
+
 def read_source(votes: str, table: Table | None, selection: Selection, labels: Sequence[str] = ()) -> Source:
     """As `open_source`, of a table that was opened."""
     if table is None:
@@ -276,7 +304,7 @@ def _numbers(classes: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
 def choose_engine(engine: str, votes: str, table: Table | None, selection: Selection, gold: str | None) -> str:
     """The engine to work with: that of the option, if it can; else Polars where it can and gains, and memory.
 
-    Engines read wide tables, with gold as one of the columns. Each pass parses a csv anew, so Polars gains from a size
+    Engines read wide tables, with gold as one of the columns. Each pass parses a csv again, so Polars gains from a size
     on that memory may not hold.
     """
     if engine not in ("auto", "memory", *ENGINES):

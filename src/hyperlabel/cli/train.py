@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from hyperlabel.cli.options import Option, split_names
 from hyperlabel.errors import ParameterError, require
 
-MODEL_HELP = "hlm (the paper's) or hlm2 (the default of labelling); decides what the other options stand at."
+MODEL_HELP = "hlm (the paper's) or hlm2 (the default for labeling); sets the defaults of the other options."
 RECIPE_HELP = "short, or paper (hlm only): constant rate 0.001, up to 50,000 steps, the paper's validation sets."
 PRIOR_HELP = (
     "Synthetic training data: uniform (the paper's) or independent; for hlm2 mixture, rules, crowd, panel or topics."
@@ -21,7 +21,7 @@ STEPS_HELP = "hlm2: number of steps."
 ARCHITECTURE_HELP = "gnn (the paper's), or its ablations deepset and mlp; for hlm2 unrolled."
 ASSUMPTION_HELP = "In each class, a majority of LFs (the paper's) or every LF is better than random."
 CANDIDATES_HELP = "Label vectors tried for the mean target of a matrix; 0 draws one, as the paper does."
-PATIENCE_HELP = "With --schedule constant, stop after so many steps without a lower loss."
+PATIENCE_HELP = "With --schedule constant, stop after this many steps without a lower loss."
 
 
 def train(
@@ -31,22 +31,22 @@ def train(
     prior: Annotated[str | None, Option(metavar="NAME", help=PRIOR_HELP)] = None,
     runs: Annotated[int, Option(metavar="NUMBER", help=RUNS_HELP)] = 10,
     jobs: Annotated[int, Option(metavar="NUMBER", help="Runs at a time; 0 is one for each core.")] = 0,
-    resume: Annotated[bool, Option("--resume", help="Go on from the checkpoints in --out.")] = False,
+    resume: Annotated[bool, Option("--resume", help="Continue from the checkpoints in --out.")] = False,
     widths: Annotated[str | None, Option(metavar="A,B,...", help=WIDTHS_HELP)] = None,
     width: Annotated[int | None, Option(metavar="NUMBER", help=WIDTH_HELP)] = None,
     steps: Annotated[int | None, Option(metavar="NUMBER", help=STEPS_HELP)] = None,
     architecture: Annotated[str | None, Option(metavar="NAME", help=ARCHITECTURE_HELP)] = None,
     assumption: Annotated[str, Option(metavar="NAME", help=ASSUMPTION_HELP)] = "majority",
     candidates: Annotated[int | None, Option(metavar="NUMBER", help=CANDIDATES_HELP)] = None,
-    iterations: Annotated[int | None, Option(metavar="NUMBER", help="Steps of the optimiser, at most.")] = None,
-    batch: Annotated[int | None, Option(metavar="NUMBER", help="Matrices a step.")] = None,
+    iterations: Annotated[int | None, Option(metavar="NUMBER", help="Maximum number of optimizer steps.")] = None,
+    batch: Annotated[int | None, Option(metavar="NUMBER", help="Matrices per step.")] = None,
     schedule: Annotated[str | None, Option(metavar="NAME", help="cosine, or constant (the paper's).")] = None,
     lr: Annotated[
         float | None, Option(metavar="RATE", help="Peak learning rate; the paper's is 0.001, constant.")
     ] = None,
     patience: Annotated[int, Option(metavar="NUMBER", help=PATIENCE_HELP)] = 10_000,
     log_every: Annotated[int | None, Option(metavar="NUMBER", help="Steps between two validations.")] = None,
-    seed: Annotated[int, Option(metavar="NUMBER", help="Seeds everything.")] = 0,
+    seed: Annotated[int, Option(metavar="NUMBER", help="Seed of everything.")] = 0,
 ) -> None:
     """Train a hyper label model on synthetic votes.
 

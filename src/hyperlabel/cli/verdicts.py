@@ -142,7 +142,7 @@ def print_card(verdicts: Jury) -> None:
     for heads in (_WORTH, _HABITS):
         console.print(_card_table(rows, heads), "")
     alpha, fleiss, cohen = verdicts.agreement[:3]
-    say("shares in per cent; docs/jury.md says what the columns mean")
+    say("shares in percent; docs/jury.md says what the columns mean")
     say(f"Krippendorff's alpha {alpha:.2f}, Fleiss' kappa {fleiss:.2f}, mean of Cohen's kappa {cohen:.2f}")
     say(printable(repr(verdicts)))
 

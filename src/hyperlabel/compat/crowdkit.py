@@ -36,7 +36,7 @@ class HyperLabel:
             data: A pandas frame with the columns `task`, `worker` and `label`.
             gold: Known labels, a series indexed by `task`.
         """
-        require("pandas", extra="spark")
+        require("pandas", extra="pandas")
         import pandas as pd
 
         missing = [name for name in COLUMNS if name not in data.columns]

@@ -65,7 +65,7 @@ def mlflow_ensemble(model: LabelModel) -> Callable[[list[Any]], Any]:
     Args:
         model: A fitted model, its LFs in the order of the scorers.
     """
-    require("mlflow", extra="all")
+    require("mlflow", extra="judges")
     from mlflow.entities.assessment import Feedback
 
     def hyperlabel_jury(values: list[Any]) -> Any:
@@ -86,7 +86,7 @@ def inspect_reducer(model: LabelModel, name: str = "hyperlabel") -> Any:
         model: A fitted model, its LFs in the order of the scores.
         name: What Inspect calls the reducer.
     """
-    require("inspect_ai", extra="all")
+    require("inspect_ai", extra="judges")
     from inspect_ai.scorer import Score, score_reducer
 
     def make() -> Any:

@@ -135,19 +135,13 @@ def fit(data: Any, *, model: str | LabelModel = "hlm2", strict: bool = False, **
 def start(
     data: Any,
     *,
-    lfs: Sequence[str] | None = None,
-    abstain: Sequence[Any] | None = None,
     model: str | LabelModel = "hlm2",
-    n_classes: int | None = None,
-    classes: Sequence[Hashable] | None = None,
-    gold: str | None = None,
-    probabilities: bool = False,
     source: bool = False,
     text: str | None = None,
     metric: Metric = "accuracy",
     engine: str = "auto",
     out: Path | None = None,
-    max_patterns: int = MOST_PATTERNS,
+    **options: Any,
 ) -> Work:
     """The work that `label` and `fit` do, step by step: what is taken, the fitted model, the labeled rows.
 
@@ -165,8 +159,7 @@ def start(
     if out is not None:
         check_result(out, kind.name)
     _check_text(text, metric, kind.name)
-    source = source or text is not None
-    job = Job(estimator, lfs, (), abstain, n_classes, classes, gold, probabilities, source, text, metric, max_patterns)
+    job = Job(estimator, source=source or text is not None, text=text, metric=metric, **options)
     if not isinstance(data, str | Path | Table):
         return Work(kind(data.lazy() if hasattr(data, "lazy") else data), job)
     table = data if isinstance(data, Table) else Table.open(data)

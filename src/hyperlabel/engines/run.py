@@ -55,19 +55,23 @@ class Work:
         """Number of rows."""
         return self._reading.n_rows
 
-    @cached_property
+    @property
     def model(self) -> LabelModel:
         """The model of the job if it is fitted, else a copy that has read the rows."""
-        if self.job.model.is_fitted:
-            return self.job.model
+        return self.job.model if self.job.model.is_fitted else self._learned[0]
+
+    @cached_property
+    def _learned(self) -> tuple[LabelModel, Labels | None]:
+        """A copy of the model that has read the rows, and its labels of the patterns, where these were counted."""
         if not self.n_rows:
             raise VotesError(
                 f"votes has {len(self.engine.kinds())} columns and 0 rows; expected at least one LF and one item"
             )
         with self._failing():
-            if self._counted is not None:
-                return copy.copy(self.job.model).fit_patterns(self._counted.patterns, self._counted.gold)
-            return _fit_passes(self.engine, self._reading, self.job)
+            if self._counted is None:
+                return _fit_passes(self.engine, self._reading, self.job), None
+            model = copy.copy(self.job.model)
+            return model, model.fit_label_patterns(self._counted.patterns, self._counted.gold, self.job.metric)
 
     @cached_property
     def frame(self) -> Any:
@@ -121,7 +125,9 @@ class Work:
         return None if reading.counted is None else count_patterns(*reading.counted, reading.encoder)
 
     def _answer(self, counted: Counted, added: Added) -> AnswerTable:
-        labels = _mark(self.model.label_patterns(counted.patterns, self.job.metric), counted.patterns, added)
+        known = None if self.job.model.is_fitted else self._learned[1]
+        labels = self.model.label_patterns(counted.patterns, self.job.metric) if known is None else known
+        labels = _mark(labels, counted.patterns, added)
         labels = labels.take(counted.index)
         if counted.known is not None:
             labels = labels.with_gold(counted.known)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.classes import ABSTAIN, Classes, decode
 from hyperlabel.kernels import Float64, over_classes
+from hyperlabel.plots import new_axes
 from hyperlabel.shown import html_table, show_counts
 from hyperlabel.votes.items import UNKNOWN, Identity, Origin
 from hyperlabel.votes.parts import check_places
@@ -97,6 +98,29 @@ class Labels:
         names = decode(few.best, self.classes).tolist()
         rows = [[item, label, f"{sure:.3f}"] for item, label, sure in zip(ids, names, few.confidence, strict=True)]
         return html_table(["item", "label", "confidence"], rows, repr(self))
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw how confident the labels are, class by class; needs matplotlib.
+
+        Args:
+            ax: Axes of matplotlib to draw into; new ones if not given.
+
+        Returns:
+            The axes.
+
+        >>> Labels(np.array([1]), np.array([[0.2, 0.8]]), ("ham", "spam")).plot().get_xlabel()  # doctest: +SKIP
+        'confidence'
+        """
+        drawn = new_axes(ax)
+        given = np.flatnonzero(np.bincount(self.best[self.best >= 0], minlength=len(self.classes)))
+        values = [self.confidence[self.best == number] for number in given]
+        names = [str(self.classes[number]).replace("$", r"\$") for number in given]
+        if len(given):
+            bins = np.linspace(1 / len(self.classes), 1, 21).tolist() if len(self.classes) > 1 else 1
+            drawn.hist(values, bins, stacked=True, label=names)
+            drawn.legend()
+        drawn.set(xlabel="confidence", ylabel="items with a label")
+        return drawn
 
     @property
     def _identity(self) -> Identity:

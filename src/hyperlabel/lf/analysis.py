@@ -24,7 +24,7 @@ from hyperlabel.lf.table import Table
 from hyperlabel.metrics import Metric, check_metric
 from hyperlabel.models import HyperLabelModel, LabelModel
 from hyperlabel.patterns import Patterns
-from hyperlabel.plots import plot_bars
+from hyperlabel.plots import new_axes, plot_bars, plot_grid
 from hyperlabel.shown import html_table, show_some
 from hyperlabel.sources import exact_array
 from hyperlabel.votes import Votes, to_votes
@@ -276,8 +276,39 @@ class LFAnalysis(VoteStatistics):
         rows = zip(*(map(_show, column.tolist()) for column in shown.values()), strict=True)
         return html_table([name.replace("_", " ") for name in shown], [list(row) for row in rows], caption)
 
+    def reliability(self, groups: int = 10) -> Table:
+        """How often labels of similar confidence are right; needs truth.
+
+        Args:
+            groups: Into how many groups of about the same size to put the items, surest last.
+
+        Returns:
+            Columns: confidence, the mean of a group; right, the share of right labels; items.
+
+        >>> table = LFAnalysis([[0, 0], [1, 1], [0, -1]], truth=[0, 1, 1]).reliability(groups=1)
+        >>> table["items"].tolist(), table["right"].round(2).tolist()
+        ([3], [0.67])
+        """
+        if self.truth is None:
+            raise ParameterError("reliability needs the truth of the items; give it: LFAnalysis(votes, truth)")
+        labeled = np.flatnonzero((self.labels >= 0) & (self.truth.sum(1) > 0))
+        confidence, truth = self.probabilities[labeled].max(1), self.truth[labeled]
+        order = np.argsort(confidence, kind="stable")
+        known = truth.sum(1)
+        before = np.cumsum(known[order]) - known[order]
+        group = np.empty(len(order), np.intp)
+        group[order] = before * groups // max(1, known.sum())
+        items = np.bincount(group, known, groups)
+        right = np.bincount(group, truth[np.arange(len(truth)), self.labels[labeled]], groups)
+        weight = np.bincount(group, confidence * known, groups)
+        filled = items > 0
+        shares = {"confidence": weight[filled] / items[filled], "right": right[filled] / items[filled]}
+        return Table({**shares, "items": items[filled].astype(np.int64)})
+
     def plot(self, ax: Any = None) -> Any:
-        """Draw how accurate each LF is, by truth where it is known and else as estimated; needs matplotlib.
+        """Draw the accuracy of each LF, by truth where it is known and else as estimated, and its coverage.
+
+        Needs matplotlib.
 
         Args:
             ax: Axes of matplotlib to draw into; new ones if not given.
@@ -290,8 +321,50 @@ class LFAnalysis(VoteStatistics):
         """
         known = self.truth is not None
         drawn = plot_bars(list(self.lf_names), (self.precision if known else self.estimated_accuracy).tolist(), ax)
+        shown = min(self.n_lfs, len(drawn.patches))
+        drawn.plot(self.coverage[:shown], range(shown), "k|", markersize=10, label="coverage")
         drawn.set_xlabel("precision" if known else "estimated accuracy")
         drawn.set_xlim(0, 1)
+        drawn.legend(loc="lower right")
+        return drawn
+
+    def plot_conflicts(self, ax: Any = None) -> Any:
+        """Draw which share of each LF's votes every other LF contradicts; needs matplotlib.
+
+        Args:
+            ax: Axes of matplotlib to draw into; new ones if not given.
+
+        Returns:
+            The axes.
+
+        >>> LFAnalysis([[0, 0], [1, 0], [1, 1]]).plot_conflicts().get_title()  # doctest: +SKIP
+        'share of the votes of a row that a column contradicts'
+        """
+        shares = self.pair_conflicts / np.maximum(self.votes, 1)[:, None]
+        np.fill_diagonal(shares, np.nan)
+        drawn = plot_grid(self.lf_names, shares, ax)
+        drawn.set_title("share of the votes of a row that a column contradicts")
+        return drawn
+
+    def plot_reliability(self, ax: Any = None) -> Any:
+        """Draw how often labels of similar confidence are right; needs truth and matplotlib.
+
+        Args:
+            ax: Axes of matplotlib to draw into; new ones if not given.
+
+        Returns:
+            The axes.
+
+        >>> LFAnalysis([[0, 0], [1, 0], [1, 1]], [0, 1, 1]).plot_reliability().get_xlabel()  # doctest: +SKIP
+        'confidence'
+        """
+        table = self.reliability()
+        drawn = new_axes(ax, 5)
+        drawn.plot([0, 1], [0, 1], "--", color="0.6", label="calibrated")
+        drawn.plot(table["confidence"], table["right"], "o-", label="labels, in groups of equal size")
+        low = min([1 / len(self.classes), *table["right"], *table["confidence"]])
+        drawn.set(xlabel="confidence", ylabel="share of right labels", xlim=(low - 0.02, 1.02), ylim=(low - 0.02, 1.02))
+        drawn.legend()
         return drawn
 
 

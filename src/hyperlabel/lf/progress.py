@@ -1,4 +1,4 @@
-"""Progress of long work: a bar on a terminal, plain lines elsewhere, both on standard error."""
+"""Progress of long work, on standard error: a bar on a terminal, one line that changes in a notebook, else lines."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -45,7 +45,8 @@ def _bar(total: int) -> Iterator[Advance]:
 
 
 def _lines(total: int) -> Advance:
-    """One line each tenth."""
+    """One line each tenth; a notebook overwrites it, and keeps the last."""
+    start, end = ("\r", "") if "ipykernel" in sys.modules else ("", "\n")
     state = {"done": 0, "tenths": 0}
 
     def advance(done: int) -> None:
@@ -53,6 +54,6 @@ def _lines(total: int) -> Advance:
         tenths = 10 * state["done"] // max(total, 1)
         if tenths > state["tenths"]:
             state["tenths"] = tenths
-            print(f"labeling functions: {10 * tenths}%", file=sys.stderr, flush=True)
+            print(f"{start}labeling functions: {10 * tenths}%", end=end, file=sys.stderr, flush=True)
 
     return advance

@@ -50,7 +50,7 @@ class Table:
         >>> Table({"lf": np.array(["a"]), "votes": np.array([3])}).to_pandas().shape
         (1, 2)
         """
-        require("pandas", extra="spark")
+        require("pandas", extra="pandas")
         import pandas as pd
 
         return pd.DataFrame(self.columns)
@@ -78,11 +78,18 @@ class Table:
 
     __repr__ = __str__
 
+    def to_html(self, caption: str = "") -> str:
+        """The table as HTML, in which every value is escaped.
+
+        >>> Table({"lf": np.array(["a"])}).to_html("1 LF")
+        '<table><caption>1 LF</caption><tr><th>lf</th></tr><tr><td>a</td></tr></table>'
+        """
+        columns = (map(_show, column) for column in self.columns.values())
+        return html_table(list(self.columns), zip(*columns, strict=True), caption)
+
     def _repr_html_(self) -> str:
         """The table as notebooks show it."""
-        return html_table(
-            list(self.columns), zip(*(map(_show, column) for column in self.columns.values()), strict=True)
-        )
+        return self.to_html()
 
 
 def _show(value: Any) -> str:

@@ -12,7 +12,7 @@ breaking ties and giving results back to the items, happens here, once. A new mo
 import copy
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,8 +21,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.errors import ConvergenceWarning, NotFittedError, ParameterError
-from hyperlabel.frames import is_frame
+from hyperlabel.errors import ConvergenceWarning, ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import (
     Explanation,
@@ -38,33 +37,28 @@ from hyperlabel.labels import (
 from hyperlabel.memory import check_memory
 from hyperlabel.metrics import Metric, check_metric
 from hyperlabel.metrics import score as score_labels
+from hyperlabel.models.fitted import Fitted
 from hyperlabel.models.packing import below, pack_params, pack_seen, probes, to_json, unpack_seen, with_prefix
 from hyperlabel.models.parameters import Parameters
 from hyperlabel.models.seen import (
     Seen,
-    check_gold_counts,
     find_active,
     keep_gold,
     reduce_restricted,
     refuse_outcomes,
     vote_for,
 )
-from hyperlabel.models.verdict import Verdict
+from hyperlabel.models.verdict import Verdict, check_distributions
 from hyperlabel.networks import Gold, Reduce, Sums
-from hyperlabel.outcomes import Outcomes
-from hyperlabel.patterns import Patterns, to_patterns
-from hyperlabel.shown import show_some
-from hyperlabel.sources import holds_columns
+from hyperlabel.patterns import Patterns
 from hyperlabel.stated import check_flag, check_number, read_balance
 from hyperlabel.tensors import Arrays, write_tensors
-from hyperlabel.votes import Votes, check_no_other_lf, to_votes
 
 SEEDS = 1 << 32  # that NumPy's generators take
-_ROUNDING = 1e-5  # by which rows of float32 may miss one
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LabelModel(Parameters, ABC):
+class LabelModel(Fitted, Parameters, ABC):
     """What every label model can do. All label models share these parameters.
 
     Args:
@@ -90,7 +84,6 @@ class LabelModel(Parameters, ABC):
     seed: int = 0
 
     learns_from_gold: ClassVar[bool] = False
-    needs_gold: ClassVar[bool] = False
     reads_in_passes: ClassVar[bool] = False
     takes_outcomes: ClassVar[bool] = False
 
@@ -150,6 +143,14 @@ class LabelModel(Parameters, ABC):
         self._warn_unless_converged()
         return self
 
+    def fit_label_patterns(
+        self, patterns: Patterns, gold: NDArray[np.int64] | None = None, metric: Metric = "accuracy"
+    ) -> Labels:
+        """Learn from counted patterns as `fit_patterns` does, and label them: they are judged once."""
+        probabilities = self._learn(patterns, gold, for_f1=True)
+        self._warn_unless_converged()
+        return self._to_labels(probabilities, patterns, metric)
+
     def fit_passes(
         self, reduce: Reduce, shape: Patterns, gold: Gold | None = None, metric: Metric = "accuracy"
     ) -> Self:
@@ -163,14 +164,12 @@ class LabelModel(Parameters, ABC):
         """
         check_metric(metric)
         patterns, counts = (shape, None) if gold is None else (gold.patterns, gold.counts)
-        seen = self._start(shape, reduce(vote_for), counts)
-        self._check_memory(seen.restrict(shape), 0)
-        inner = None if counts is None else keep_gold(seen.restrict(patterns), counts[:, seen.active])
-        self._fit_passes(partial(reduce_restricted, reduce, seen), seen.restrict(shape), inner)
+        seen, inner = self._start(shape, reduce(vote_for), counts, 0)
+        known = None if counts is None else keep_gold(seen.restrict(patterns), counts[:, seen.active])
+        self._fit_passes(partial(reduce_restricted, reduce, seen), inner, known)
         self._seen = self._with_gold(seen, patterns, counts)
         if metric == "f1":
-            rule = find_f1_rule(lambda rule: reduce(partial(self._f1_sums, rule)), shape.n_classes)
-            self._seen = replace(self._seen, f1=rule)
+            self._find_f1_rule(lambda rule: reduce(partial(self._f1_sums, rule)))
         return self
 
     def fit_predict(self, votes: object, gold: object = None, metric: Metric = "accuracy") -> NDArray[Any]:
@@ -196,20 +195,18 @@ class LabelModel(Parameters, ABC):
 
     def _learn(self, patterns: Patterns, gold: NDArray[np.int64] | None, *, for_f1: bool) -> Float64:
         """Learn from patterns, and on request how items are labeled for F1. -> the patterns' (p, k) probabilities."""
-        seen = self._start(patterns, vote_for(patterns), gold)
-        inner = seen.restrict(patterns)
-        self._check_memory(inner, patterns.n_patterns * patterns.n_classes)
+        p, k = patterns.n_patterns, patterns.n_classes
+        seen, inner = self._start(patterns, vote_for(patterns), gold, p * k)
         found = self._fit(inner, None if gold is None else gold[:, seen.active])
         self._seen = self._with_gold(seen, patterns, gold)
         probabilities = self._complete(self._judge(inner) if found is None else found, patterns)
         if for_f1:
-            rule = find_f1_rule(lambda rule: rule.sums(probabilities, patterns), patterns.n_classes)
-            self._seen = replace(self._seen, f1=rule)
+            self._find_f1_rule(lambda rule: rule.sums(probabilities, patterns))
         return probabilities
 
-    def _check_outcomes(self, patterns: Patterns) -> None:
-        if patterns.outcomes is not None and not self.takes_outcomes:
-            refuse_outcomes(patterns.outcomes, type(self).__name__)
+    def _find_f1_rule(self, sums: Callable[[F1Rule], Sums]) -> None:
+        """Keep how items are labeled for F1, found from the sums that rules give over all items."""
+        self._seen = replace(self._seen, f1=find_f1_rule(sums, len(self._seen.classes)))
 
     def _check_memory(self, patterns: Patterns, others: int) -> None:
         """Refuse to learn what does not fit into memory."""
@@ -225,22 +222,35 @@ class LabelModel(Parameters, ABC):
             message = f"{type(self).__name__} did not converge in {self.n_iter_} iterations; raise max_iter"
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
 
-    def _start(self, shape: Patterns, cast: Sums, gold: NDArray[np.int64] | None) -> Seen:
+    def _start(self, shape: Patterns, cast: Sums, gold: NDArray[np.int64] | None, others: int) -> tuple[Seen, Patterns]:
         """Forget what was learned, so that nothing is half-learned should learning fail, and see what is to be learned.
 
         Sets `_stated_balance`, (c,) the stated shares of the classes that are learned about, or None.
+
+        Args:
+            shape: Patterns of the set, or like those of it.
+            cast: (k,) whether anybody votes for a class.
+            gold: (g, k) gold items.
+            others: Numbers that are held beside what the model holds.
+
+        Returns:
+            What is seen, and the patterns as the model sees them.
         """
         self._check_params()
         vars(self).pop("_seen", None)
         self.n_iter_, self.converged_ = 0, True
-        self._check_outcomes(shape)
+        if shape.outcomes is not None and not self.takes_outcomes:
+            refuse_outcomes(shape.outcomes, type(self).__name__)
         stated = getattr(self, "class_balance", None)
         balance = None if stated is None else read_balance(stated, shape.classes)
         active = find_active(cast[0], gold, balance)
         shares = None if balance is None else balance[active]
         self._stated_balance: Float64 | None = None if shares is None else shares / shares.sum()
         ordinal = check_flag(getattr(self, "ordinal", False), "ordinal")
-        return Seen(shape.classes, active, shape.lf_names, shape.n_lfs, outcomes=shape.outcomes, ordinal=ordinal)
+        seen = Seen(shape.classes, active, shape.lf_names, shape.n_lfs, outcomes=shape.outcomes, ordinal=ordinal)
+        inner = seen.restrict(shape)
+        self._check_memory(inner, others)
+        return seen, inner
 
     def _with_gold(self, seen: Seen, patterns: Patterns, gold: NDArray[np.int64] | None) -> Seen:
         """What was seen, with (p, k) gold items of patterns where `_fit` does not use them."""
@@ -395,93 +405,6 @@ class LabelModel(Parameters, ABC):
         """The seed, of any size, as random generators take it."""
         return int(self.seed) % SEEDS
 
-    @property
-    def is_fitted(self) -> bool:
-        """Whether the model has read a set."""
-        return hasattr(self, "_seen")
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The classes, in the order of their probabilities; known after `fit`."""
-        classes = self._fitted().classes
-        kinds = {type(c) for c in classes}
-        return np.array(classes, dtype=None if len(kinds) == 1 else object)  # NumPy would make texts of 1 and "a"
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of LFs that `fit` saw."""
-        return self._fitted().n_lfs
-
-    @property
-    def n_gold_(self) -> int:
-        """The number of gold items that `fit` learned from; these must not certify what it learned."""
-        return self._fitted().n_gold
-
-    @property
-    def lf_names_(self) -> tuple[str, ...] | None:
-        """The names of the LFs that `fit` saw; None where they have none."""
-        return self._fitted().lf_names
-
-    @property
-    def outcomes_(self) -> Outcomes | None:
-        """What the votes that `fit` saw may be beside one class; None where all are classes."""
-        return self._fitted().outcomes
-
-    def read(self, votes: object) -> Patterns:
-        """Patterns of votes with the classes and the order of LFs that `fit` saw, if there was one."""
-        if isinstance(votes, Patterns):
-            patterns = to_patterns(votes, **self._stated())
-            return patterns.with_lfs(self._seen.lf_names) if self.is_fitted else patterns
-        return Patterns.from_votes(self._read_votes(votes))
-
-    def _read_votes(self, votes: object) -> Votes:
-        if isinstance(votes, Patterns):
-            raise ParameterError("votes is Patterns, which know no items; give the votes themselves")
-        names = self._seen.lf_names if self.is_fitted else None
-        outcomes = self._seen.outcomes if self.is_fitted else None
-        if names is not None and outcomes is not None and outcomes.cuts and holds_columns(votes):
-            return Votes.read_like(votes, names, self._seen.classes, outcomes)
-        read = to_votes(votes, lfs=names, **self._stated())
-        if names is None or not read.named:
-            return read
-        if is_frame(votes):
-            check_no_other_lf(votes, names, self._seen.classes)
-        return read.with_lfs(names)
-
-    def _stated(self) -> dict[str, Any]:
-        if self.is_fitted:
-            return {"classes": self._seen.classes}
-        return {"n_classes": self.n_classes, "classes": self.classes}
-
-    def _read_set(
-        self, votes: object, gold: object
-    ) -> tuple[Patterns, NDArray[np.int64] | None, NDArray[np.int64] | None]:
-        """Patterns to learn from, (p, k) gold items of each, and the (n,) gold classes of the items."""
-        stated: dict[str, Any] = {"n_classes": self.n_classes, "classes": self.classes}
-        if isinstance(votes, Patterns):
-            patterns = to_patterns(votes, **stated)
-            return patterns, None if gold is None else check_gold_counts(gold, patterns), None
-        read, known = to_votes(votes, **stated), None
-        self._check_order(read)
-        if gold is not None:
-            read, known = read.with_labels(gold, "gold")
-        patterns = Patterns.from_votes(read)
-        return patterns, None if known is None else patterns.count_labels(known), known
-
-    def _check_order(self, votes: Votes) -> None:
-        """Refuse an order of classes that nobody stated."""
-        if getattr(self, "ordinal", False) and not votes.stated and isinstance(votes.classes[0], str):
-            raise ParameterError(
-                f"ordinal is True, but the order of the classes {show_some(votes.classes)} is only that of the "
-                "alphabet; state them from low to high with classes"
-            )
-
-    def _fitted(self) -> Seen:
-        if not self.is_fitted:
-            arguments = "votes, gold" if self.needs_gold else "votes"
-            raise NotFittedError(f"this {type(self).__name__} has not learned yet; call fit({arguments}) first")
-        return self._seen
-
     def _judge(self, inner: Patterns) -> Float64:
         """As `_probabilities`; one class leaves nothing to judge."""
         return np.ones((inner.n_patterns, 1)) if inner.n_classes == 1 else self._probabilities(inner)
@@ -490,7 +413,7 @@ class LabelModel(Parameters, ABC):
         """From the active classes to all, uniform where nobody votes, gold looked up. (p, c) -> (p, k)."""
         probabilities = self._seen.expand(probabilities, patterns)
         probabilities[~patterns.has_votes] = 1 / patterns.n_classes
-        return _check_distributions(self._seen.add_gold(probabilities, patterns), type(self).__name__)
+        return check_distributions(self._seen.add_gold(probabilities, patterns), type(self).__name__)
 
     def _to_labels(self, probabilities: Float64, patterns: Patterns, metric: Metric) -> Labels:
         check_metric(metric)
@@ -565,17 +488,3 @@ class LabelModel(Parameters, ABC):
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.is_fitted
-
-
-def _check_distributions(probabilities: Float64, model: str) -> Float64:
-    """Refuse what is no probability before it becomes a label: numbers that left their range while they were computed.
-
-    A sum over everything finds NaN, infinity and rows that do not add up to one; it costs next to nothing.
-    """
-    n = len(probabilities)
-    if n and (not abs(probabilities.sum() - n) <= _ROUNDING * n or probabilities.min() < 0):
-        raise ParameterError(
-            f"this {model} gives no probabilities for these votes: its numbers are out of range. If it comes from a "
-            "file, fit and save it again"
-        )
-    return probabilities

@@ -4,6 +4,7 @@ import inspect
 from typing import Any, Self
 
 from hyperlabel.errors import ParameterError
+from hyperlabel.shown import html_table
 
 
 class Parameters:
@@ -30,3 +31,13 @@ class Parameters:
     def __repr__(self) -> str:
         changed = ", ".join(f"{name}={value!r}" for name, value in self.changed_params().items())
         return f"{type(self).__name__}({changed})"
+
+    def _repr_html_(self) -> str:
+        """The parameters as an HTML table; those that were changed are marked."""
+        changed = self.changed_params()
+        marks = {name: "changed" for name in changed}
+        rows = [[name, f"{value!r:.80}", marks.get(name, "")] for name, value in self.get_params().items()]
+        return html_table(["parameter", "value", ""], rows, f"{type(self).__name__}, {self._describe_state()}")
+
+    def _describe_state(self) -> str:
+        return "not fitted"

@@ -1,4 +1,4 @@
-"""Labels of patterns on their way to the items."""
+"""Probabilities of patterns that become labels, and labels of patterns on their way to the items."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import Labels
 from hyperlabel.memory import check_memory
 from hyperlabel.patterns import Patterns
+
+_ROUNDING = 1e-5  # by which rows of float32 may miss one
 
 
 @dataclass(frozen=True)
@@ -57,3 +60,17 @@ class Verdict:
     def _to_items(self, values: NDArray[Any]) -> NDArray[Any]:
         index = self.patterns.inverse
         return values if index is None else values.take(index, axis=0)
+
+
+def check_distributions(probabilities: Float64, model: str) -> Float64:
+    """Refuse what is no probability before it becomes a label: numbers that left their range while they were computed.
+
+    A sum over everything finds NaN, infinity and rows that do not add up to one; it costs next to nothing.
+    """
+    n = len(probabilities)
+    if n and (not abs(probabilities.sum() - n) <= _ROUNDING * n or probabilities.min() < 0):
+        raise ParameterError(
+            f"this {model} gives no probabilities for these votes: its numbers are out of range. If it comes from a "
+            "file, fit and save it again"
+        )
+    return probabilities

@@ -232,6 +232,10 @@ class Jury:
         labels = {"label": self.labels.labels, "confidence": self.labels.confidence}
         return {**labels, "contested": self.contested, "dissenters": dissenters, **shares}
 
+    def _repr_html_(self) -> str:
+        """The report card of the judges as an HTML table."""
+        return self.judges.to_html(repr(self))
+
     def __repr__(self) -> str:
         failed, odd = int(self.judgments.failed.sum()), int(self.judgments.unparsable.sum())
         return (

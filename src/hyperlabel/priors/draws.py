@@ -49,8 +49,8 @@ def draw_balance(rng: np.random.Generator) -> Floats:
 def draw_votes_for(rng: np.random.Generator, balance: Floats) -> Floats:
     """Which classes LFs are written for: any power of the class balance, also a negative one. (k,)."""
     shares = balance ** rng.uniform(-0.3, 1.1)
-    normalised: Floats = shares / shares.sum()
-    return normalised
+    normalized: Floats = shares / shares.sum()
+    return normalized
 
 
 def mislabel(rng: np.random.Generator, truth: NDArray[np.int64], k: int) -> NDArray[np.int64]:

@@ -21,7 +21,7 @@ class MixturePrior:
 
     Attributes:
         shares: Priors and their shares.
-        rejected: Chance to draw again where majority vote is poor: people mend such LFs before they use them.
+        rejected: Chance to draw again where majority vote is poor: people fix such LFs before they use them.
     """
 
     shares: tuple[tuple[LabeledPrior, float], ...] = field(

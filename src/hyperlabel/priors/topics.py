@@ -32,8 +32,8 @@ class TopicsPrior(SetSizes):
 def _topic_shares(rng: np.random.Generator, class_of: NDArray[np.intp], balance: Floats) -> Floats:
     shares = np.exp(rng.normal(0, rng.uniform(0.3, 1.8), len(class_of)))
     shares *= (balance / np.bincount(class_of, weights=shares, minlength=len(balance)))[class_of]
-    normalised: Floats = shares / shares.sum()
-    return normalised
+    normalized: Floats = shares / shares.sum()
+    return normalized
 
 
 def _truth(

@@ -44,7 +44,7 @@ class Sensitivity:
 
 
 def find_sensitivity(model: LabelModel, analysis: LFAnalysis) -> Sensitivity | None:
-    """State other balances, and label anew; None for a model that takes none, or has learned already.
+    """State other balances, and label again; None for a model that takes none, or has learned already.
 
     Args:
         model: The label model, not fitted.

@@ -11,7 +11,6 @@ from hyperlabel.labels import Labels
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.models import LabelModel, label_model
 
-_GROUPS = 10  # points of the reliability plot, at most
 _BINS = 24  # of the histogram
 
 
@@ -52,27 +51,6 @@ def _score(labels: Labels, truth: NDArray[np.int64]) -> Scores:
         f1=metrics.f1(true_class, called, truth.shape[1], counts),
         brier=metrics.brier(true_class, labels.probabilities[pattern], counts),
     )
-
-
-def group_by_confidence(analysis: LFAnalysis) -> tuple[Float64, Float64, NDArray[np.int64]]:
-    """Groups of about as many items each, by rising confidence.
-
-    Returns:
-        (b,) mean confidence, share of right labels and number of items of each group.
-    """
-    assert analysis.truth is not None  # there is nothing to group otherwise
-    labeled = np.flatnonzero((analysis.labels >= 0) & (analysis.truth.sum(1) > 0))
-    confidence, truth = analysis.probabilities[labeled].max(1), analysis.truth[labeled]
-    order = np.argsort(confidence, kind="stable")
-    known = truth.sum(1)
-    before = np.cumsum(known[order]) - known[order]
-    group = np.empty(len(order), np.intp)
-    group[order] = before * _GROUPS // max(1, known.sum())
-    items = np.bincount(group, known, _GROUPS)
-    right = np.bincount(group, truth[np.arange(len(truth)), analysis.labels[labeled]], _GROUPS)
-    weight = np.bincount(group, confidence * known, _GROUPS)
-    filled = items > 0
-    return weight[filled] / items[filled], right[filled] / items[filled], items[filled].astype(np.int64)
 
 
 def count_confidence(analysis: LFAnalysis) -> tuple[NDArray[np.int64], float, float]:

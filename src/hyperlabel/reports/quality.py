@@ -9,7 +9,7 @@ from hyperlabel.kernels import Float64
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.reports.charts import reliability
 from hyperlabel.reports.elements import NAME, class_tag, cut, hue, named, note, number, section, share, table
-from hyperlabel.reports.figures import Scores, group_by_confidence, score
+from hyperlabel.reports.figures import Scores, score
 from hyperlabel.reports.html import Html, join, shorten, tag
 from hyperlabel.trust import Certificate
 
@@ -29,9 +29,9 @@ def show_scores(analysis: LFAnalysis, *, gold: bool) -> Html | None:
     rows = [_score_row(name, s) for name, s in zip(("this model", "majority vote"), found, strict=True)]
     f1 = f"F1 of {shorten(str(analysis.classes[1]), NAME)}" if len(analysis.classes) == 2 else "macro F1"
     heads = [("labels by", False), ("accuracy", True), (f1, True), ("Brier score", True)]
-    plot = reliability(
-        *group_by_confidence(analysis), "Reliability plot: the share of right labels against their confidence"
-    )
+    groups = analysis.reliability()
+    title = "Reliability plot: the share of right labels against their confidence"
+    plot = reliability(groups["confidence"], groups["right"], groups["items"], title)
     told = "Each point is a tenth of the items, by confidence. On the dashed line confidence and share are equal."
     whose = "gold is known; the labels scored here are those of votes alone" if gold else "truth is known"
     counted = (

@@ -8,7 +8,7 @@ packages that are installed.
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,18 +27,27 @@ def write_demo(path: Path) -> int:
     """Write the table; returns the number of rows."""
     for package in MODULES:
         require(package, extra="studio")
+    frame = sentence_table(MODULES)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_table(frame, path)
+    return len(frame)
+
+
+def sentence_table(modules: Mapping[str, Sequence[str]]) -> Any:
+    """A Polars frame of sentences: id, text and truth, the package that a sentence is from.
+
+    Args:
+        modules: The modules to read, by package.
+    """
     import polars as pl
 
     rows: dict[str, str | None] = {}
-    for truth, modules in MODULES.items():
-        for text in dict.fromkeys(text for name in modules for text in _sentences(importlib.import_module(name))):
-            rows[text] = truth if text not in rows else None  # a sentence of two packages has no one truth
+    for truth, names in modules.items():
+        for text in dict.fromkeys(text for name in names for text in _sentences(importlib.import_module(name))):
+            rows[text] = truth if text not in rows else None  # a sentence of two packages has no single truth
     kept = sorted((text, truth) for text, truth in rows.items() if truth is not None)
     texts, truths = zip(*kept, strict=True)
-    frame = pl.DataFrame({"id": [f"s{i}" for i in range(len(kept))], "text": texts, "truth": truths})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_table(frame, path)
-    return len(kept)
+    return pl.DataFrame({"id": [f"s{i}" for i in range(len(kept))], "text": texts, "truth": truths})
 
 
 def _sentences(module: Any) -> Iterator[str]:

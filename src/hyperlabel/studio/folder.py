@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hyperlabel.classes import Classes
-from hyperlabel.errors import ProjectError
+from hyperlabel.errors import ParameterError, ProjectError
 from hyperlabel.files import replacing
 from hyperlabel.studio.source import NAME as LFS
 
@@ -98,6 +98,21 @@ class Settings:
             raise ProjectError(f"{SETTINGS} cannot be read: {error}; correct it") from error
 
 
+@dataclass(frozen=True)
+class State:
+    """What the files of a project hold.
+
+    Attributes:
+        settings: `project.toml`.
+        source: The text of `lfs.py`.
+        gold: `gold.csv`, by identifier.
+    """
+
+    settings: Settings
+    source: str
+    gold: Mapping[str, GoldLabel]
+
+
 @dataclass(eq=False)
 class Folder:
     """The files of a project, held by this process.
@@ -155,11 +170,47 @@ class Folder:
         """The files that differ from what was last read or written here."""
         return [name for name in (SETTINGS, LFS, GOLD) if self._content(name) != self.seen.get(name)]
 
+    def read_state(self) -> State | None:
+        """What the files hold; None if there is no project."""
+        settings = self.read(SETTINGS)
+        if settings is None:
+            return None
+        read = Settings.from_toml(settings)
+        gold = read_gold(self.read(GOLD) or "", read.classes)
+        return State(read, self.read(LFS) or "", gold)
+
+    def write_state(self, state: State, before: State | None = None) -> None:
+        """Write the files that changed: classes first, since gold and LFs name them."""
+        if before is None or state.settings != before.settings:
+            self.write(SETTINGS, state.settings.to_toml())
+        if before is None or state.source != before.source:
+            self.write(LFS, state.source)
+        if before is None or state.gold != before.gold:
+            self.write(GOLD, write_gold(state.gold))
+
+    def path_to(self, table: Path) -> str:
+        """The path of a table as the project keeps it: relative where both are near, so that both can be moved."""
+        path, folder = table.resolve(), self.path.resolve()
+        return os.path.relpath(path, folder) if path.is_relative_to(folder.parent) else str(path)
+
     def _content(self, name: str) -> bytes | None:
         try:
             return (self.path / name).read_bytes()
         except FileNotFoundError:
             return None
+
+
+def choose_folder(table: str | Path | None, folder: str | Path | None) -> Path:
+    """The folder of a project: the given one, or that beside the table.
+
+    >>> choose_folder("texts.csv", None).name
+    'texts.studio'
+    """
+    if folder is not None:
+        return Path(folder)
+    if table is None:
+        raise ParameterError("table and folder are both missing; name the table, or the folder of a project")
+    return Path(table).with_suffix(".studio")
 
 
 def _lock(path: Path) -> int | None:

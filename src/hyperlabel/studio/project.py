@@ -3,9 +3,8 @@
 Every accepted change is on disk before the call returns. Only an LF that is new or changed is run.
 """
 
-import os
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -23,13 +22,14 @@ from hyperlabel.lf.items import Items
 from hyperlabel.lf.lazy import name_votes
 from hyperlabel.lf.run import Advance, Answer, run_all
 from hyperlabel.models import HyperLabelModel
+from hyperlabel.shown import html_table
 from hyperlabel.stated import read_balance
 from hyperlabel.studio.candidates import Candidate, ideas_of_item, ideas_of_selection, propose
 from hyperlabel.studio.data import Data, complete
 from hyperlabel.studio.figures import Moment, list_lfs, take_moment
 from hyperlabel.studio.find import By, Filter, find_rows, next_rows
 from hyperlabel.studio.finish import write_certificate, write_labels, write_report
-from hyperlabel.studio.folder import GOLD, SETTINGS, Folder, GoldLabel, Settings, read_gold, write_gold
+from hyperlabel.studio.folder import GOLD, SETTINGS, Folder, GoldLabel, Settings, State, choose_folder, read_gold
 from hyperlabel.studio.source import HEADER, Source
 from hyperlabel.studio.source import NAME as LFS
 from hyperlabel.studio.standing import Effect, Standing, find_effect
@@ -45,21 +45,6 @@ _MOST_KEPT = 1000  # answers of LFs, present and past
 def run_here(lf: LabelingFunction, items: Items, advance: Advance) -> Answer:
     """Run an LF in this process; `advance` is called with the number of rows done."""
     return run_all([lf], items, advance=advance)[0]
-
-
-@dataclass(frozen=True)
-class State:
-    """What the files of a project hold.
-
-    Attributes:
-        settings: `project.toml`.
-        source: The text of `lfs.py`.
-        gold: `gold.csv`, by identifier.
-    """
-
-    settings: Settings
-    source: str
-    gold: Mapping[str, GoldLabel]
 
 
 class Project:
@@ -107,7 +92,7 @@ class Project:
         run: Run = run_here,
     ) -> None:
         require("polars", extra="cli")
-        self.folder = Folder.open(_choose_folder(table, folder))
+        self.folder = Folder.open(choose_folder(table, folder))
         try:
             settings = Settings("", text, id, _check_classes(classes), (), tuple(lfs), gold, truth, sample)
             self._open(table, settings, run)
@@ -118,7 +103,7 @@ class Project:
     def _open(self, table: str | Path | None, settings: Settings, run: Run) -> None:
         self._run, self._answers = run, {}  # type: Run, dict[str, Answer]
         self.past: list[State] = []
-        state = self._read_state()
+        state = self.folder.read_state()
         if state is None:
             state = self._begin(table, settings)
         self.data = Data.open(state.settings, self.folder.path)
@@ -129,12 +114,12 @@ class Project:
         """The state of a new project, written to its folder."""
         if table is None:
             raise ProjectError(f"'{self.folder.path}' has no {SETTINGS}; name the table to begin with")
-        path = _relative(Path(table), self.folder.path)
+        path = self.folder.path_to(Path(table))
         settings = complete(replace(settings, table=path), self.folder.path)
         state = State(settings, self.folder.read(LFS) or HEADER, {})
         gold = self.folder.read(GOLD)
         state = state if gold is None else replace(state, gold=read_gold(gold, settings.classes))
-        self._write(state)
+        self.folder.write_state(state)
         return state
 
     def __enter__(self) -> "Project":
@@ -150,24 +135,6 @@ class Project:
         self.folder.close()
 
     # Files and memory.
-
-    def _read_state(self) -> State | None:
-        """What the folder holds; None if there is no project in it."""
-        settings = self.folder.read(SETTINGS)
-        if settings is None:
-            return None
-        read = Settings.from_toml(settings)
-        gold = read_gold(self.folder.read(GOLD) or "", read.classes)
-        return State(read, self.folder.read(LFS) or "", gold)
-
-    def _write(self, state: State, before: State | None = None) -> None:
-        """Write the files that changed: classes first, since gold and LFs name them."""
-        if before is None or state.settings != before.settings:
-            self.folder.write(SETTINGS, state.settings.to_toml())
-        if before is None or state.source != before.source:
-            self.folder.write(LFS, state.source)
-        if before is None or state.gold != before.gold:
-            self.folder.write(GOLD, write_gold(state.gold))
 
     def _prepare(self, state: State, advance: Advance) -> tuple[Source, Standing]:
         """Run what must be run of a state; nothing changes if that fails."""
@@ -228,7 +195,7 @@ class Project:
         """Prepare a change, write it, and take it."""
         self.refresh()
         prepared = self._prepare(state, advance)
-        self._write(state, self.state)
+        self.folder.write_state(state, self.state)
         self.past.append(self.state)
         self._take(state, *prepared, action)
         self.history.append(self.moment)
@@ -316,7 +283,7 @@ class Project:
             raise ProjectError("nothing was changed since the project was opened; there is nothing to undo")
         state = self.past[-1]
         prepared = self._prepare(state, _nothing)
-        self._write(state, self.state)
+        self.folder.write_state(state, self.state)
         undone = self.moment.action
         self.past.pop()
         self._take(state, *prepared, f"undid: {undone}")
@@ -334,7 +301,7 @@ class Project:
             return False
         seen = dict(self.folder.seen)
         try:
-            state = self._read_state()
+            state = self.folder.read_state()
             if state is None:
                 raise ProjectError(f"{SETTINGS} is gone from '{self.folder.path}'; put it back")
             if _source_of(state.settings) != _source_of(self.state.settings):
@@ -357,6 +324,24 @@ class Project:
             raise ProjectError(f"name is {name!r}, which {where}; expected {', '.join(self.source.lfs) or 'none'}")
 
     # Looking.
+
+    def __repr__(self) -> str:
+        shown = f"{len(self.data.ids):,} items, {len(self.source.lfs):,} LFs, {len(self.state.gold):,} gold"
+        return f"Project({str(self.folder.path)!r}: {shown})"
+
+    def _repr_html_(self) -> str:
+        """Items, LFs and how the labels stand, as an HTML table."""
+        now = self.moment
+        shares = zip(self.classes, now.balance, strict=True)
+        rows = [
+            ["items", f"{len(self.data.ids):,}"],
+            ["LFs", ", ".join(self.source.lfs)],
+            ["gold", f"{now.n_gold:,}"],
+            ["items with a label", f"{now.coverage:.0%}"],
+            ["mean confidence", f"{now.confidence:.2f}"],
+            ["labels", ", ".join(f"{name} {share:.0%}" for name, share in shares)],
+        ]
+        return html_table(["", ""], rows, repr(self))
 
     @property
     def classes(self) -> Classes:
@@ -494,21 +479,6 @@ def _nothing(rows: int) -> None:
     """No one is told of progress."""
 
 
-def _choose_folder(table: str | Path | None, folder: str | Path | None) -> Path:
-    if folder is not None:
-        return Path(folder)
-    if table is None:
-        raise ParameterError("table and folder are both missing; name the table, or the folder of a project")
-    return Path(table).with_suffix(".studio")
-
-
-def _relative(table: Path, folder: Path) -> str:
-    """The path of a table as the project keeps it: relative where both are near, so that both can be moved."""
-    path = table.resolve()
-    near = path.is_relative_to(folder.resolve().parent)
-    return os.path.relpath(path, folder.resolve()) if near else str(path)
-
-
 def _check_classes(classes: Sequence[Hashable] | None) -> Classes:
     stated = () if classes is None else state_classes(None, classes) or ()
     if len(stated) == 1:
@@ -517,5 +487,5 @@ def _check_classes(classes: Sequence[Hashable] | None) -> Classes:
 
 
 def _source_of(settings: Settings) -> Settings:
-    """The settings that a change of which needs the table to be read anew."""
+    """The settings whose change requires reading the table again."""
     return replace(settings, classes=(), class_balance=())

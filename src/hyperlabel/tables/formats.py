@@ -29,7 +29,7 @@ NAMES: dict[Kind, str] = {"csv": "csv", "json": "JSON lines", "parquet": "parque
 
 
 SCHEMA = "ARROW:schema"
-"""The key under which a parquet file keeps its Arrow schema, which every writer writes anew."""
+"""The key under which a parquet file keeps its Arrow schema, which every writer writes again."""
 
 
 @dataclass(frozen=True)

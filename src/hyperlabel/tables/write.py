@@ -75,7 +75,7 @@ def _check_parent(path: Path, shown: str) -> None:
 
 
 def check_folder_target(target: str | Path, argument: str = "out") -> None:
-    """Refuse a folder of parquet files that cannot be put where it shall go, before any work is done."""
+    """Refuse a folder of parquet files that cannot be put in its place, before any work is done."""
     path, shown = Path(target), f"{argument} is '{printable(target)}'"
     _check_parent(path, shown)
     others = path.is_dir() and any(
@@ -94,7 +94,7 @@ def write_whole(
     """Let `write` write a file or folder beside `path`, then put it in its place.
 
     Args:
-        path: Where it shall stand.
+        path: Where it goes.
         write: Writes to the path that it is given, where nothing is.
         failures: What it raises, beside the system's own errors, where it cannot.
         argument: What to call the path in errors.

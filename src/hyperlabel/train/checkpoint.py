@@ -1,4 +1,4 @@
-"""Checkpoints: the network, the optimiser and the progress of a run in one safetensors file.
+"""Checkpoints: the network, the optimizer and the progress of a run in one safetensors file.
 
 Data of iteration i is drawn from a generator seeded by (seed, run, i), so no random state needs to be kept
 and a resumed run is the same as an uninterrupted one. Nothing is pickled.
@@ -38,11 +38,11 @@ class Progress:
 
 
 def save_checkpoint(
-    path: Path, recipe: Recipe, progress: Progress, net: nn.Module, optimiser: torch.optim.Optimizer
+    path: Path, recipe: Recipe, progress: Progress, net: nn.Module, optimizer: torch.optim.Optimizer
 ) -> None:
     """Write a checkpoint; the old file stays until the new one is complete."""
     tensors = {f"net/{name}": value.contiguous() for name, value in net.state_dict().items()}
-    for index, state in optimiser.state_dict()["state"].items():
+    for index, state in optimizer.state_dict()["state"].items():
         tensors |= {f"optimiser/{index}/{name}": value for name, value in state.items()}
     metadata = {"recipe": recipe.to_json(), "progress": json.dumps(asdict(progress))}
     with replacing(path) as part:
@@ -70,13 +70,13 @@ def load_net(path: Path, net: nn.Module) -> None:
         net.load_state_dict({name.removeprefix("net/"): file.get_tensor(name) for name in names})
 
 
-def load_optimiser(path: Path, optimiser: torch.optim.Optimizer) -> None:
-    """Read the state of a checkpoint into an optimiser over the same parameters."""
+def load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
+    """Read the state of a checkpoint into an optimizer over the same parameters."""
     state: dict[int, dict[str, torch.Tensor]] = {}
     with safe_open(path, framework="pt") as file:
         for name in file.keys():  # noqa: SIM118
             if name.startswith("optimiser/"):
                 _, index, key = name.split("/")
                 state.setdefault(int(index), {})[key] = file.get_tensor(name)
-    groups = optimiser.state_dict()["param_groups"]
-    optimiser.load_state_dict({"state": state, "param_groups": groups})
+    groups = optimizer.state_dict()["param_groups"]
+    optimizer.load_state_dict({"state": state, "param_groups": groups})

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from hyperlabel.files import replacing
-from hyperlabel.train.checkpoint import Progress, load_net, load_optimiser, read_progress, save_checkpoint
+from hyperlabel.train.checkpoint import Progress, load_net, load_optimizer, read_progress, save_checkpoint
 from hyperlabel.train.courses import MakeCourse, make_course
 from hyperlabel.train.recipe import Recipe
 
@@ -66,7 +66,7 @@ class Run:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(1000 * recipe.seed + run)
             self.net: nn.Module = self.course.new_net()
-        self.optimiser = torch.optim.Adam(self.net.parameters(), lr=recipe.lr, amsgrad=True, fused=True)
+        self.optimizer = torch.optim.Adam(self.net.parameters(), lr=recipe.lr, amsgrad=True, fused=True)
         self.progress = Progress()
         folder.mkdir(parents=True, exist_ok=True)
         if resume and (folder / CHECKPOINT).exists():
@@ -77,7 +77,7 @@ class Run:
         path = self.folder / CHECKPOINT
         _, self.progress = read_progress(path)
         load_net(path, self.net)
-        load_optimiser(path, self.optimiser)
+        load_optimizer(path, self.optimizer)
 
     def _cut_log(self) -> None:
         """Keep the lines of the log up to the checkpoint; the old log stays until the new one is complete."""
@@ -100,7 +100,7 @@ class Run:
 
     def save(self) -> None:
         """Write the checkpoint."""
-        save_checkpoint(self.folder / CHECKPOINT, self.recipe, self.progress, self.net, self.optimiser)
+        save_checkpoint(self.folder / CHECKPOINT, self.recipe, self.progress, self.net, self.optimizer)
 
     def _finished(self) -> bool:
         recipe, progress = self.recipe, self.progress
@@ -147,17 +147,17 @@ class Run:
         return accuracy
 
     def _iterate(self) -> tuple[float, float]:
-        """One step of the optimiser; returns the loss and the seconds spent on drawing data."""
+        """One step of the optimizer; returns the loss and the seconds spent on drawing data."""
         recipe, iteration = self.recipe, self.progress.iteration
         rng = np.random.default_rng([recipe.seed, self.run, iteration])
         with _clock() as elapsed:
             tasks = [self.course.sample(rng) for _ in range(recipe.batch)]
-        for group in self.optimiser.param_groups:
+        for group in self.optimizer.param_groups:
             group["lr"] = recipe.lr_at(iteration)
-        self.optimiser.zero_grad()
+        self.optimizer.zero_grad()
         loss = self.course.backward(self.net, tasks)
         if recipe.schedule == "cosine":
             nn.utils.clip_grad_norm_(self.net.parameters(), recipe.clip)
-        self.optimiser.step()
+        self.optimizer.step()
         self.progress.iteration += 1
         return loss, elapsed[0]

@@ -37,7 +37,7 @@ class Recipe:
         widths: Output width of each pooling layer; not used by the unrolled network.
         width: Of the hidden layers of the unrolled network.
         steps: Of the unrolled network, each with weights of its own.
-        iterations: Budget; one iteration is one step of the optimiser.
+        iterations: Budget; one iteration is one step of the optimizer.
         batch: Matrices per iteration.
         schedule: `cosine` warms up and decays to zero; `constant` is the paper's, and stops early.
         lr: Peak learning rate.

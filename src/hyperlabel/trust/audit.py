@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.errors import ParameterError
+from hyperlabel.errors import ParameterError, require
 from hyperlabel.kernels import Float64
 from hyperlabel.models import HyperLabelModel, LabelModel
 from hyperlabel.shown import html_table
@@ -40,6 +40,7 @@ class AuditSample:
 
     def to_pandas(self) -> Any:
         """A pandas frame: item, stratum and inclusion, one row per item."""
+        require("pandas", extra="pandas")
         import pandas as pd
 
         return pd.DataFrame({"item": self.items, "stratum": self.stratum, "inclusion": self.inclusion})

@@ -52,12 +52,13 @@ class Wide:
 
 def encode_wide(
     frame: object,
-    lfs: Sequence[str] | None,
-    item: str | None,
-    others: Collection[str],
-    abstain: Sequence[Any] | None,
-    n_classes: int | None,
-    classes: Sequence[Hashable] | None,
+    *,
+    lfs: Sequence[str] | None = None,
+    item: str | None = None,
+    others: Collection[str] = (),
+    abstain: Sequence[Any] | None = None,
+    n_classes: int | None = None,
+    classes: Sequence[Hashable] | None = None,
 ) -> Wide:
     """Find the LFs of a table and encode their votes; see `Votes.from_frame`."""
     if item is not None and not isinstance(item, str):

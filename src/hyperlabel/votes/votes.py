@@ -138,19 +138,9 @@ class Votes(VoteFrame):
         return votes
 
     @classmethod
-    def read_frame(
-        cls,
-        frame: object,
-        *,
-        lfs: Sequence[str] | None = None,
-        item: str | None = None,
-        others: Collection[str] = (),
-        abstain: Sequence[Any] | None = None,
-        n_classes: int | None = None,
-        classes: Sequence[Hashable] | None = None,
-    ) -> Self:
+    def read_frame(cls, frame: object, *, item: str | None = None, **options: Any) -> Self:
         """As `from_frame`, but silently: what is to be said is in `origin.columns.warnings`."""
-        wide = encode_wide(frame, lfs, item, others, abstain, n_classes, classes)
+        wide = encode_wide(frame, item=item, **options)
         ids, origin = identify(wide.table, item, wide.columns)
         parts = {"items": ids, "cells": wide.cells, "origin": origin, "outcomes": wide.outcomes}
         return cls._trust(wide.classes, wide.stated, wide.columns.lfs, len(wide.cells), **parts)

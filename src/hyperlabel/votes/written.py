@@ -17,7 +17,7 @@ HEADER = "hyperlabel.votes"
 
 def to_pandas(items: Identity, columns: Mapping[str, NDArray[Any]]) -> Any:
     """A pandas frame with the index that the items came with, and their identifiers first if they came in a column."""
-    require("pandas", extra="spark")
+    require("pandas", extra="pandas")
     import pandas as pd
 
     ids = {} if items.origin.name is None or items.ids is None else {free_name(items.origin.name, columns): items.ids}

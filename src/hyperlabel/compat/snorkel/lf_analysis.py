@@ -100,7 +100,7 @@ class LFAnalysis:
             Y: (n,) true classes, -1 for unknown: adds Correct, Incorrect and Emp. Acc.
             est_weights: (m,) weights of a label model: adds Learned Weight.
         """
-        require("pandas", extra="spark")
+        require("pandas", extra="pandas")
         import pandas as pd
 
         columns: dict[str, Any] = {} if self._lf_names is None else {"j": list(range(self._votes.n_lfs))}

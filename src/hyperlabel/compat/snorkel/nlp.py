@@ -21,7 +21,7 @@ class SpacyPreprocessor(Preprocessor):
         pre: Preprocessors to apply first.
         memoize: Whether to remember results.
         memoize_key: What results are remembered by, as for `Preprocessor`.
-        gpu: Whether spaCy shall prefer a GPU.
+        gpu: Whether spaCy prefers a GPU.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ def nlp_labeling_function(
         disable: Components of the model to leave out.
         memoize: Whether to remember documents; LFs with the same settings then share them.
         memoize_key: What documents are remembered by, as for `Preprocessor`.
-        gpu: Whether spaCy shall prefer a GPU.
+        gpu: Whether spaCy prefers a GPU.
     """
     check_parentheses("nlp_labeling_function", name)
 

@@ -86,7 +86,7 @@ class NumpyGroups:
     def sum(self, values: Any) -> Any:
         """Sums of the members of each group, added in float64. (q, ...) -> (size, ...)."""
         if self.size == 1:
-            return values.sum(0, keepdims=True)
+            return np.add.reduce(values, axis=0, keepdims=True)
         if values.ndim == 1:
             return np.bincount(self.index, values, self.size)
         width = values.shape[1]
@@ -99,11 +99,15 @@ class NumpyGroups:
         return sums.astype(values.dtype, copy=False)
 
     def _sum_wide(self, values: Float64) -> Float64:
-        order = stable_order(self.index)
-        ordered = self.index[order]
-        starts = np.append(np.flatnonzero(find_first(ordered)), len(order))
-        sums = np.zeros((self.size, values.shape[1]))
-        sums[ordered[starts[:-1]]] = gather_sums(values, order, starts)
+        order = None if (self.index[1:] >= self.index[:-1]).all() else stable_order(self.index)
+        ordered = self.index if order is None else self.index[order]
+        starts = np.append(np.flatnonzero(find_first(ordered)), len(ordered))
+        groups, sums = ordered[starts[:-1]], np.zeros((self.size, values.shape[1]))
+        if order is not None:
+            sums[groups] = gather_sums(values, order, starts)
+            return sums
+        for group, start, end in zip(groups, starts[:-1], starts[1:], strict=True):  # members stand side by side
+            np.add.reduce(values[start:end], axis=0, out=sums[group])
         return sums
 
     def max(self, values: Any) -> Any:
@@ -141,6 +145,11 @@ class NumpyBackend:
     def blocks(self, rows: int, width: int) -> Iterable[slice]:
         """Blocks that stay in the cache."""
         return row_blocks(rows, width)
+
+
+def join(xp: Any, parts: Sequence[Array]) -> Array:
+    """Parts one after another; the only one as it is."""
+    return parts[0] if len(parts) == 1 else xp.concatenate(parts, 0)
 
 
 def logit(xp: Any, share: Array) -> Array:

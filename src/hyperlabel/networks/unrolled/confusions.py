@@ -6,7 +6,7 @@ the same items, by the same log-odds in each class; one of some bias votes for s
 class of the item. Both are measured with two imagined items on which the LF does as all LFs do.
 """
 
-from hyperlabel.networks.unrolled.backend import Array, logit, sigmoid
+from hyperlabel.networks.unrolled.backend import Array, join, logit, sigmoid
 from hyperlabel.networks.unrolled.nodes import Nodes
 
 # Where the learned corrections start from.
@@ -34,37 +34,42 @@ class Confusions:
         self.nodes, self.class_counts, self.of_lf = nodes, class_counts, nodes.by_lf.sum(class_counts)
         self.items, self.mix = xp.exp(shrink + SHRINK)[:, None], sigmoid(xp, mix + MIX)[:, None]
         pooled = nodes.by_class.sum(class_counts).reshape(-1, k, k)  # (t, vote, class)
-        self.expected = self._expect((pooled + HALF_ITEM) / (pooled.sum(1)[:, None] + HALF_ITEM * k))
+        everyone = (pooled + HALF_ITEM) / (pooled.sum(1)[:, None] + HALF_ITEM * k)
+        self.skilled, self.lean, self.scale = self._expect(everyone)
 
     def of(self, block: slice) -> Array:
         """The log-likelihoods of some nodes, less their means over the classes. (q, k)."""
-        nodes, items, mix = self.nodes, self.items[block], self.mix[block]
-        prior = mix * self.expected[block] + (1 - mix) * nodes.share[block, None]
-        shares = (self.class_counts[block] + items * prior) / (self.of_lf[nodes.by_lf.index[block]] + items)
+        nodes, items, mix, lf = self.nodes, self.items[block], self.mix[block], self.nodes.by_lf.index[block]
+        expected = self.skilled[block] * self.lean[block, None] * self.scale[lf]
+        prior = mix * expected + (1 - mix) * nodes.share[block, None]
+        shares = (self.class_counts[block] + items * prior) / (self.of_lf[lf] + items)
         likelihood = nodes.backend.xp.log(shares)
         return likelihood - likelihood.sum(1)[:, None] / nodes.k
 
-    def _expect(self, everyone: Array) -> Array:
-        """How often a vote is expected of an LF of this skill and bias, by the class of the item. (q, k).
+    def _expect(self, everyone: Array) -> tuple[Array, Array, Array]:
+        """How often a vote is expected of an LF of this skill and bias, by the class of the item, as three factors.
 
         Votes that an LF never casts are no nodes, but have their share: they make up what the others leave.
 
         Args:
             everyone: (t, k, k) how often all LFs vote for a class, by the class of the item.
+
+        Returns:
+            (q, k) by the skill, (q,) by the bias, and (m, k) what makes the shares of an LF add up.
         """
         nodes, xp, lf = self.nodes, self.nodes.backend.xp, self.nodes.by_lf.index
         right = everyone.diagonal(0, 1, 2)[nodes.set_of_lf]  # (m, k)
         votes = self.of_lf.sum(1)
         odds = xp.exp(self._skill(right, votes))[:, None]  # (m, 1)
         others = 1 / (1 + right * (odds - 1))  # (m, k): what makes shares add up once right votes have these odds
-        own = nodes.vote[:, None] == xp.arange(nodes.k)
-        skilled = everyone.reshape(-1, nodes.k)[nodes.by_class.index] * xp.where(own, odds[lf], 1.0)
-        cast = xp.einsum("qk,qk->q", skilled, (others * self.of_lf)[lf])
+        skilled = everyone.reshape(-1, nodes.k)[nodes.by_class.index]
+        skilled.reshape(-1)[nodes.own] *= odds[lf, 0]
+        items, blocks = others * self.of_lf, nodes.backend.blocks(len(lf), nodes.k)
+        cast = join(xp, [xp.einsum("qk,qk->q", skilled[block], items[lf[block]]) for block in blocks])
         never = SKILL_ITEMS / (votes + SKILL_ITEMS)  # (m,): the bias to votes that are never cast
         lean = (1 - never)[lf] * nodes.n / cast  # (q,): what votes are multiplied by beyond that
         kept = nodes.by_lf.sum(skilled * lean[:, None])
-        scale = others / (others * kept + never[:, None])
-        return skilled * (lean + never[lf])[:, None] * scale[lf]
+        return skilled, lean + never[lf], others / (others * kept + never[:, None])
 
     def _skill(self, right: Array, votes: Array) -> Array:
         """By how much log-odds an LF is right more often than all LFs on its items; 0 for one-sided LFs. (m,).

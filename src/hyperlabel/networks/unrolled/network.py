@@ -1,6 +1,7 @@
 """The unrolled network behind the protocol of `hyperlabel.networks.base`: passes over a set, then its state."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ class UnrolledNetwork:
         """Steps of the network."""
         return len(self.schedule)
 
-    @property
+    @cached_property
     def schedule(self) -> tuple[int, ...]:
         """Which of the learned steps each step is: with levels of scores, which are many, the last but one again."""
         learned = int(self.weights.header["steps"])
@@ -198,25 +199,37 @@ class UnrolledNetwork:
             by_code, class_totals = sums[:2]
             class_counts = by_code if fold is None else fold.to_classes(by_code)
         number = nodes.by_lf.index * k + nodes.vote
-        scaled, totals = nodes.scale * class_counts[number], nodes.scale * class_totals[None]
+        scaled, totals = nodes.scale * _pick(class_counts, number), nodes.scale * class_totals[None]
         linear = NumpyLinear(self.weights, self.schedule[state.passes])
         last = state.passes == self.n_steps - 1
         design = np.zeros(1)
         if state.residuals is not None:
-            design = find_log_effect(nodes, state.residuals[number], scaled, totals, nodes.scale * sums[2][None])
+            before, moments = _pick(state.residuals, number), nodes.scale * sums[2][None]
+            design = find_log_effect(nodes, before, scaled, totals, moments)
         step = advance(linear, nodes, scaled, totals, design, last=last)
-        table = np.zeros(class_counts.shape)
-        table[number] = step.evidence
         numbers = step.scale.item(), step.power.item(), step.gold_weight.item()
-        evidence = Evidence(table, step.bias[0], *numbers, np.ones(k))
+        evidence = Evidence(_put(step.evidence, number, votes), step.bias[0], *numbers, np.ones(k))
         if fold is not None:
             evidence = fold.to_codes(evidence, votes, by_code)
         residuals = None
         if state.passes == self.n_steps - 2 and nodes.spread.any():  # votes of one-sided LFs have none
-            residuals = np.zeros(class_counts.shape)
-            residuals[number] = find_residuals(nodes, scaled, step.evidence)
+            residuals = _put(find_residuals(nodes, scaled, step.evidence), number, votes)
         passes = state.passes + 1
         return replace(state, passes=passes, votes=votes, nodes=nodes, evidence=evidence, residuals=residuals)
+
+
+def _pick(table: Float64, number: NDArray[np.intp]) -> Float64:
+    """What a table of all nodes says of some, in their order; of all, the table itself. (m * k, k) -> (q, k)."""
+    return table if len(number) == len(table) else table[number]
+
+
+def _put(values: Float64, number: NDArray[np.intp], votes: Float64) -> Float64:
+    """The inverse of `_pick`: a table of all nodes, 0 for the others. (q, k) -> (m * k, k)."""
+    if len(number) == len(votes):
+        return values
+    table = np.zeros((len(votes), values.shape[1]))
+    table[number] = values
+    return table
 
 
 def _moments(state: Reading, votes: VoteTable, items: Floats) -> Float64:
@@ -226,7 +239,7 @@ def _moments(state: Reading, votes: VoteTable, items: Floats) -> Float64:
     moments = np.zeros((2, state.n_classes))
     for block, sums in votes.layout.sum_by_row(residuals.astype(items.dtype, copy=False)):
         weighted = items[block] * sums
-        moments[0] += weighted.sum(0, dtype=np.float64)
+        moments[0] += weighted.sum(0)
         moments[1] += np.einsum("rk,rk->k", weighted, sums)
     return moments
 

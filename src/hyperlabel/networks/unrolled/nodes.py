@@ -153,39 +153,19 @@ def describe_nodes(
     xp, sets = backend.xp, len(items)
     by_set, by_class = backend.group(of_set, sets), backend.group(of_set * k + vote, sets * k)
     by_lf = backend.group(lf, lfs)
-
-    def total_of(values: Array, groups: Groups) -> Array:
-        """For each node the sum over its group. (q,) -> (q,)."""
-        return groups.sum(values)[groups.index]
-
     votes = by_set.sum(n)
     scale = find_scale(xp, votes, voting)
     n, items, total = n * scale[of_set], items * scale, votes * scale
-    of_lf = total_of(n, by_lf)
-    share, class_share = n / of_lf, total_of(n, by_class) / total[of_set]
+    of_lf = _total(n, by_lf)
+    share, class_share = n / of_lf, _total(n, by_class) / total[of_set]
     spread = ((1 - by_lf.max(share)) / FULL_SPREAD).clip(0, 1)
-    log_size = xp.log(total / items)
-    by_size = TRUST_OF_SIZE * (log_size - FEW_VOTES).clip(LEAST_SIZE, MOST_SIZE)
-    coverage, over_uniform = xp.log(n / items[of_set]), xp.log(class_share * k)
-    mean_coverage = by_set.sum(coverage) / by_set.sum(xp.ones_like(n))
-    several = by_set.sum(n * (share < ONE_CLASS)) / total
-    raw = {
-        "log items": xp.log(n),
-        "log coverage": coverage,
-        "share of the LF's votes": share,
-        "log class share over uniform": over_uniform,
-        "class share": class_share,
-        "log votes per item": log_size[of_set],
-        "log classes": xp.full_like(n, math.log(k)),
-        "log LFs": xp.log(voting)[of_set],
-        "log items of the set": xp.log(items)[of_set],
-        "log coverage over the mean": coverage - mean_coverage[of_set],
-        "votes of LFs of several classes": several[of_set],
-    }
+    raw = _raw_features(xp, k, by_set, n, share, class_share, items, total, voting)
     gold_raw = {"log gold items": xp.log1p(gold), "gold share": scale[of_set] * gold / n}
+    by_size = TRUST_OF_SIZE * (raw["log votes per item"] - FEW_VOTES).clip(LEAST_SIZE, MOST_SIZE)
     weight = xp.sqrt(n)
-    weights = (backend.to_learned(weight / total_of(weight, groups))[:, None] for groups in (by_class, by_lf, by_set))
-    weight_in_class, weight_in_lf, weight_in_set = weights
+    in_class, in_lf, in_set = (
+        backend.to_learned(weight / _total(weight, groups))[:, None] for groups in (by_class, by_lf, by_set)
+    )
     return Nodes(
         backend=backend,
         k=k,
@@ -202,11 +182,47 @@ def describe_nodes(
         share=share,
         spread=spread,
         set_of_lf=by_lf.max(of_set) if sets > 1 else xp.zeros(lfs, dtype=xp.int64),
-        rarity=xp.exp(-RARITY * (1 - spread[lf]) * over_uniform),
-        trust=TRUST_OF_ONE_CLASS + (TRUST_OF_SEVERAL - TRUST_OF_ONE_CLASS) * spread[lf] + by_size[of_set],
+        rarity=xp.exp(-RARITY * (1 - spread[lf]) * raw["log class share over uniform"]),
+        trust=TRUST_OF_ONE_CLASS + (TRUST_OF_SEVERAL - TRUST_OF_ONE_CLASS) * spread[lf] + by_size,
         features=normalize(backend, raw),
         gold_features=normalize(backend, gold_raw),
-        weight_in_class=weight_in_class,
-        weight_in_lf=weight_in_lf,
-        weight_in_set=weight_in_set,
+        weight_in_class=in_class,
+        weight_in_lf=in_lf,
+        weight_in_set=in_set,
     )
+
+
+def _total(values: Array, groups: Groups) -> Array:
+    """For each node the sum over its group. (q,) -> (q,)."""
+    return groups.sum(values)[groups.index]
+
+
+def _raw_features(
+    xp: Array,
+    k: int,
+    by_set: Groups,
+    n: Array,
+    share: Array,
+    class_share: Array,
+    items: Array,
+    total: Array,
+    voting: Array,
+) -> dict[str, Array]:
+    """What is known of each node before any belief, by name. (q,) each; see `describe_nodes`, counts are scaled."""
+    of_set = by_set.index
+    coverage = xp.log(n / items[of_set])
+    mean_coverage = by_set.sum(coverage) / by_set.sum(xp.ones_like(n))
+    several = by_set.sum(n * (share < ONE_CLASS)) / total
+    return {
+        "log items": xp.log(n),
+        "log coverage": coverage,
+        "share of the LF's votes": share,
+        "log class share over uniform": xp.log(class_share * k),
+        "class share": class_share,
+        "log votes per item": xp.log(total / items)[of_set],
+        "log classes": xp.full_like(n, math.log(k)),
+        "log LFs": xp.log(voting)[of_set],
+        "log items of the set": xp.log(items)[of_set],
+        "log coverage over the mean": coverage - mean_coverage[of_set],
+        "votes of LFs of several classes": several[of_set],
+    }

@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from hyperlabel.networks.unrolled.backend import Array, Linear, logit, sigmoid
+from hyperlabel.networks.unrolled.backend import Array, Linear, join, logit, sigmoid
 from hyperlabel.networks.unrolled.confusions import Confusions
 from hyperlabel.networks.unrolled.nodes import Nodes, normalize
 
@@ -132,12 +132,10 @@ def _evidence(confusions: Confusions, strength: Array, gate: Array) -> Array:
     """
     nodes, xp = confusions.nodes, confusions.nodes.backend.xp
     strength = gate * xp.logaddexp(strength, xp.zeros_like(gate))  # softplus
-    plain, classes = (1 - gate) * nodes.rarity, xp.arange(nodes.k)
-    blocks = []
-    for block in nodes.backend.blocks(len(nodes.vote), nodes.k):
-        own = nodes.vote[block, None] == classes
-        blocks.append(strength[block, None] * confusions.of(block) + xp.where(own, plain[block, None], 0.0))
-    return xp.concatenate(blocks, 0) if len(blocks) > 1 else blocks[0]
+    blocks = nodes.backend.blocks(len(nodes.vote), nodes.k)
+    evidence = join(xp, [strength[block, None] * confusions.of(block) for block in blocks])
+    evidence.reshape(-1)[nodes.own] += (1 - gate) * nodes.rarity
+    return evidence
 
 
 def _silu(xp: Array, values: Array) -> Array:

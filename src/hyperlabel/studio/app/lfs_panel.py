@@ -33,7 +33,7 @@ class LFsPanel:
             share_column("coverage", "coverage", "share of the items on which it votes"),
             share_column("overlaps", "overlaps", "share of the items on which another LF votes, too"),
             share_column("conflicts", "conflicts", "share of the items on which another LF votes for another class"),
-            share_column("estimated_accuracy", "estimate", "share of its votes that the labels bear out"),
+            share_column("estimated_accuracy", "estimate", "share of its votes that agree with the labels"),
             share_column("gold_accuracy", "on gold", "share of its votes that agree with gold"),
             {"field": "gold", "headerName": "gold", "width": 62, "headerTooltip": "votes right / wrong on gold"},
             share_column("changes", "changes", "share of the labels that would change without it"),

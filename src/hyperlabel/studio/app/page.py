@@ -96,10 +96,7 @@ class Page:
         self.hub.pages.append(self)
         self.client.on_disconnect(self._leave)
         self.client.run_javascript(_LISTEN)
-        is_dark = await self.client.run_javascript(
-            "window.matchMedia('(prefers-color-scheme: dark)').matches", timeout=5
-        )
-        self._set_dark(bool(is_dark))
+        self._set_dark(bool(await self.client.run_javascript(_IS_DARK, timeout=5)))
         self.act(self.item.next())
         await self.redraw()
         self.draw_advice()

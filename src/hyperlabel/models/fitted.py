@@ -1,0 +1,122 @@
+"""What a model knows of the set that it has read, and how it reads other votes: by the names of LFs and classes."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel.errors import NotFittedError, ParameterError
+from hyperlabel.frames import is_frame
+from hyperlabel.models.seen import Seen, check_gold_counts
+from hyperlabel.outcomes import Outcomes
+from hyperlabel.patterns import Patterns, to_patterns
+from hyperlabel.shown import show_names, show_some
+from hyperlabel.sources import holds_columns
+from hyperlabel.votes import Votes, check_no_other_lf, to_votes
+
+
+class Fitted:
+    """The part of a label model that is about what `fit` saw.
+
+    Attributes:
+        needs_gold: Whether the model learns from gold alone.
+    """
+
+    n_classes: int | None
+    classes: Sequence[Hashable] | None
+    _seen: Seen
+
+    needs_gold: ClassVar[bool] = False
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the model has read a set."""
+        return hasattr(self, "_seen")
+
+    def _describe_state(self) -> str:
+        if not self.is_fitted:
+            return "not fitted"
+        return f"fitted: {self.n_features_in_:,} LFs, classes {show_names(list(map(str, self._seen.classes)))}"
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The classes, in the order of their probabilities; known after `fit`."""
+        classes = self._fitted().classes
+        kinds = {type(c) for c in classes}
+        return np.array(classes, dtype=None if len(kinds) == 1 else object)  # NumPy would make texts of 1 and "a"
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of LFs that `fit` saw."""
+        return self._fitted().n_lfs
+
+    @property
+    def n_gold_(self) -> int:
+        """The number of gold items that `fit` learned from; these must not certify what it learned."""
+        return self._fitted().n_gold
+
+    @property
+    def lf_names_(self) -> tuple[str, ...] | None:
+        """The names of the LFs that `fit` saw; None where they have none."""
+        return self._fitted().lf_names
+
+    @property
+    def outcomes_(self) -> Outcomes | None:
+        """What the votes that `fit` saw may be beside one class; None where all are classes."""
+        return self._fitted().outcomes
+
+    def read(self, votes: object) -> Patterns:
+        """Patterns of votes with the classes and the order of LFs that `fit` saw, if there was one."""
+        if isinstance(votes, Patterns):
+            patterns = to_patterns(votes, **self._stated())
+            return patterns.with_lfs(self._seen.lf_names) if self.is_fitted else patterns
+        return Patterns.from_votes(self._read_votes(votes))
+
+    def _read_votes(self, votes: object) -> Votes:
+        if isinstance(votes, Patterns):
+            raise ParameterError("votes is Patterns, which know no items; give the votes themselves")
+        names = self._seen.lf_names if self.is_fitted else None
+        outcomes = self._seen.outcomes if self.is_fitted else None
+        if names is not None and outcomes is not None and outcomes.cuts and holds_columns(votes):
+            return Votes.read_like(votes, names, self._seen.classes, outcomes)
+        read = to_votes(votes, lfs=names, **self._stated())
+        if names is None or not read.named:
+            return read
+        if is_frame(votes):
+            check_no_other_lf(votes, names, self._seen.classes)
+        return read.with_lfs(names)
+
+    def _stated(self) -> dict[str, Any]:
+        if self.is_fitted:
+            return {"classes": self._seen.classes}
+        return {"n_classes": self.n_classes, "classes": self.classes}
+
+    def _read_set(
+        self, votes: object, gold: object
+    ) -> tuple[Patterns, NDArray[np.int64] | None, NDArray[np.int64] | None]:
+        """Patterns to learn from, (p, k) gold items of each, and the (n,) gold classes of the items."""
+        stated: dict[str, Any] = {"n_classes": self.n_classes, "classes": self.classes}
+        if isinstance(votes, Patterns):
+            patterns = to_patterns(votes, **stated)
+            return patterns, None if gold is None else check_gold_counts(gold, patterns), None
+        read, known = to_votes(votes, **stated), None
+        self._check_order(read)
+        if gold is not None:
+            read, known = read.with_labels(gold, "gold")
+        patterns = Patterns.from_votes(read)
+        return patterns, None if known is None else patterns.count_labels(known), known
+
+    def _check_order(self, votes: Votes) -> None:
+        """Refuse an order of classes that nobody stated."""
+        if getattr(self, "ordinal", False) and not votes.stated and isinstance(votes.classes[0], str):
+            raise ParameterError(
+                f"ordinal is True, but the order of the classes {show_some(votes.classes)} is only that of the "
+                "alphabet; state them from low to high with classes"
+            )
+
+    def _fitted(self) -> Seen:
+        if not self.is_fitted:
+            arguments = "votes, gold" if self.needs_gold else "votes"
+            raise NotFittedError(f"this {type(self).__name__} has not learned yet; call fit({arguments}) first")
+        return self._seen
