@@ -13,6 +13,7 @@ from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns, to_patterns
 from hyperlabel.shown import show_names, show_some
 from hyperlabel.sources import holds_columns
+from hyperlabel.stated import check_flag
 from hyperlabel.votes import Votes, check_no_other_lf, to_votes
 
 
@@ -109,7 +110,8 @@ class Fitted:
 
     def _check_order(self, votes: Votes) -> None:
         """Refuse an order of classes that nobody stated."""
-        if getattr(self, "ordinal", False) and not votes.stated and isinstance(votes.classes[0], str):
+        ordinal = check_flag(getattr(self, "ordinal", False), "ordinal")
+        if ordinal and not votes.stated and isinstance(votes.classes[0], str):
             raise ParameterError(
                 f"ordinal is True, but the order of the classes {show_some(votes.classes)} is only that of the "
                 "alphabet; state them from low to high with classes"
