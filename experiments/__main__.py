@@ -10,7 +10,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from experiments import ablation, aggregate, endmodel, page, runtime, semi, theory
+from experiments import ablation, aggregate, endmodel, page, references, runtime, semi, theory
 from experiments.existence import SECONDS
 from experiments.record import show_result
 from experiments.store import Options, Progress, read_records
@@ -231,6 +231,37 @@ def run_accuracy(data: Data = DATA, runs: Runs = None, out: Table = None) -> Non
     from experiments import accuracy
 
     show_result(accuracy.run(data, runs), out)
+
+
+@app.command("released")
+def run_released(
+    package: Annotated[Path, Option(metavar="FOLDER", help=f"Where pip put {references.PACKAGE}.")],
+) -> None:
+    """Make the model `released` of the authors' weights."""
+    references.released_weights(package).save(references.RELEASED_FILE)
+    say(f"wrote {references.RELEASED_FILE}")
+
+
+@app.command("runs")
+def run_runs(
+    runs: Annotated[Path, Option(metavar="FOLDER", help="Of `hyperlabel train`.")] = Path("training/hlm-paper"),
+    data: Data = DATA,
+    out: Out = OUT,
+    sets: Sets = None,
+) -> None:
+    """Every training run of the paper's recipe on every data set."""
+    from experiments import runs as training_runs
+
+    with _experiment("runs", data, out, 1, None, sets) as options:
+        training_runs.run(options, runs)
+
+
+@app.command("optimum")
+def run_optimum(data: Data = DATA, out: Table = None) -> None:
+    """The optimum h* at any size: how good its approximation is, who comes close, what it scores."""
+    from experiments import optimum
+
+    show_result(optimum.run(data), out)
 
 
 @app.command("fine_tuning")

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64, softmax
 from hyperlabel.models.base import LabelModel
-from hyperlabel.models.estimation.assumptions import accurate_votes, numbers_by_vote
+from hyperlabel.models.estimation.assumptions import accurate_votes, check_looks, numbers_by_vote
 from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.models.majority import vote_shares
 from hyperlabel.patterns import Patterns
@@ -157,6 +157,7 @@ class ConfusionModel(LabelModel):
                 f"{numbers:,} numbers from them, one per LF, vote and class, and takes at most {MOST_CONFUSIONS:,}. "
                 "Use 'hlm2' or 'mv', or fewer classes"
             )
+        check_looks(patterns, type(self).__name__)
         return 8 * numbers
 
     def _probabilities(self, patterns: Patterns) -> Float64:

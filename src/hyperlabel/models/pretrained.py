@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.models.base import LabelModel
-from hyperlabel.models.estimation.assumptions import numbers_by_vote
+from hyperlabel.models.estimation.assumptions import check_looks, numbers_by_vote
 from hyperlabel.models.packing import below, with_prefix
 from hyperlabel.models.seen import keep_gold, refuse_outcomes
 from hyperlabel.networks import Gold, Network, Reduce, Sums, add_sums, is_unrolled, load_network, read
@@ -96,7 +96,10 @@ class HyperLabelModel(LabelModel):
         return None
 
     def _count_numbers(self, patterns: Patterns) -> int:
-        return 4 * numbers_by_vote(patterns) if is_unrolled(load_weights(self.weights)) else 0
+        if is_unrolled(load_weights(self.weights)):
+            return 4 * numbers_by_vote(patterns)
+        check_looks(patterns, f"{type(self).__name__} with the weights 'hlm'")
+        return 0
 
     def _fine_tune(self, patterns: Patterns, gold: NDArray[np.int64]) -> Network:
         """The paper's network, fine-tuned on gold of items with votes: the others teach nothing."""

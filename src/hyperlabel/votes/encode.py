@@ -15,7 +15,7 @@ from hyperlabel.classes import (
     state_classes,
     unify_numbers,
 )
-from hyperlabel.columns import Key, VoteColumns, abstain_keys, choose_columns, find_identifiers, take_votes
+from hyperlabel.columns import DEFAULT, Key, VoteColumns, abstain_keys, choose_columns, find_identifiers, take_votes
 from hyperlabel.doubts import warn_of_classes
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.frames import Column
@@ -105,7 +105,9 @@ class _Reader:
 
     def columns(self, names: Sequence[str]) -> list[Column]:
         if tuple(names) not in self.read:
-            columns = [replace(column, abstain=self.abstain) for column in self.table.columns(names)]
+            columns = self.table.columns(names)
+            if self.abstain is not DEFAULT:
+                columns = [replace(column, abstain=self.abstain) for column in columns]
             self.read[tuple(names)] = unify_numbers(columns) if self.may_be_numbers else columns
         return self.read[tuple(names)]
 
