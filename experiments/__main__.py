@@ -314,6 +314,16 @@ def run_label_models(
     label_models.run(data, _chosen(parts, "--parts", list(label_models.PARTS)), out)
 
 
+@app.command("lf_calls")
+def run_lf_calls(
+    calls: int = 10_000, threads: int = 32, texts: int = 100_000, repeats: int = 3, out: Table = None
+) -> None:
+    """LFs that wait, in threads and from the cache; ready-made LFs on lists."""
+    from experiments import lf_calls
+
+    show_result(lf_calls.run(calls, threads, texts, repeats), out)
+
+
 @app.command("labeling_functions")
 def run_labeling_functions(items: int = 100_000, repeats: int = 3, out: Table = None) -> None:
     """Speed of applying labeling functions beside Snorkel's."""
