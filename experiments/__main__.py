@@ -10,7 +10,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from experiments import ablation, aggregate, endmodel, page, runtime, semi, theory
+from experiments import ablation, aggregate, endmodel, page, references, runtime, semi, theory
 from experiments.existence import SECONDS
 from experiments.record import show_result
 from experiments.store import Options, Progress, read_records
@@ -222,6 +222,7 @@ def run_page(
 Table = Annotated[Path | None, Option("--out", metavar="FILE", help="Keeps the table, beside printing it.")]
 Runs = Annotated[Path | None, Option(metavar="FOLDER", help="Of `hyperlabel train`: the spread over its runs.")]
 Parts = Annotated[str | None, Option(metavar="A,B,...", help="Some parts only.")]
+Vader = Annotated[Path | None, Option(metavar="FILE", help="The source archive of vaderSentiment 0.5.")]
 
 
 @app.command("accuracy")
@@ -230,6 +231,37 @@ def run_accuracy(data: Data = DATA, runs: Runs = None, out: Table = None) -> Non
     from experiments import accuracy
 
     show_result(accuracy.run(data, runs), out)
+
+
+@app.command("released")
+def run_released(
+    package: Annotated[Path, Option(metavar="FOLDER", help=f"Where pip put {references.PACKAGE}.")],
+) -> None:
+    """Make the model `released` of the authors' weights."""
+    references.released_weights(package).save(references.RELEASED_FILE)
+    say(f"wrote {references.RELEASED_FILE}")
+
+
+@app.command("runs")
+def run_runs(
+    runs: Annotated[Path, Option(metavar="FOLDER", help="Of `hyperlabel train`.")] = Path("training/hlm-paper"),
+    data: Data = DATA,
+    out: Out = OUT,
+    sets: Sets = None,
+) -> None:
+    """Every training run of the paper's recipe on every data set."""
+    from experiments import runs as training_runs
+
+    with _experiment("runs", data, out, 1, None, sets) as options:
+        training_runs.run(options, runs)
+
+
+@app.command("optimum")
+def run_optimum(data: Data = DATA, out: Table = None) -> None:
+    """The optimum h* at any size: how good its approximation is, who comes close, what it scores."""
+    from experiments import optimum
+
+    show_result(optimum.run(data), out)
 
 
 @app.command("fine_tuning")
@@ -261,7 +293,7 @@ def run_sharpness(
 @app.command("fill")
 def run_fill(
     data: Data = DATA,
-    vader: Annotated[Path | None, Option(metavar="FILE", help="The source archive of vaderSentiment 0.5.")] = None,
+    vader: Vader = None,
     out: Table = None,
 ) -> None:
     """Labels for every item: votes alone, texts where nobody votes, and both together."""
@@ -282,6 +314,16 @@ def run_label_models(
     label_models.run(data, _chosen(parts, "--parts", list(label_models.PARTS)), out)
 
 
+@app.command("lf_calls")
+def run_lf_calls(
+    calls: int = 10_000, threads: int = 32, texts: int = 100_000, repeats: int = 3, out: Table = None
+) -> None:
+    """LFs that wait, in threads and from the cache; ready-made LFs on lists."""
+    from experiments import lf_calls
+
+    show_result(lf_calls.run(calls, threads, texts, repeats), out)
+
+
 @app.command("labeling_functions")
 def run_labeling_functions(items: int = 100_000, repeats: int = 3, out: Table = None) -> None:
     """Speed of applying labeling functions beside Snorkel's."""
@@ -291,11 +333,11 @@ def run_labeling_functions(items: int = 100_000, repeats: int = 3, out: Table = 
 
 
 @app.command("advice")
-def run_advice(data: Data = DATA, out: Table = None) -> None:
+def run_advice(data: Data = DATA, vader: Vader = None, out: Table = None) -> None:
     """What following each kind of advice is worth."""
     from experiments import advice
 
-    show_result(advice.run(data), out)
+    show_result(advice.run(data, vader), out)
 
 
 @app.command("certify")

@@ -22,12 +22,12 @@ from experiments.protocol import (
     BINS,
     ceiling,
     check_models,
+    compared_models,
     fit_best_prior,
     model_order,
     named_model,
     reliability,
     to_patterns,
-    unsupervised_models,
 )
 from experiments.store import Cell, Options, Record, Store
 from hyperlabel.errors import ConvergenceWarning, ParameterError
@@ -52,8 +52,10 @@ REFERENCE: Mapping[str, dict[str, Any]] = {
     "ebcc": {},
     "cll": {},
     "hlm": {"weights": "hlm"},
+    "released": {},
 }
-"""Parameters that make a model do what its reference implementation does; the models of the paper's Table 2."""
+"""Parameters that make a model do what its reference implementation does: the models of the paper's Table 2, and its
+released weights."""
 
 
 AVERAGE_TITLE = "Scores in per cent, mean over the sets of a family ± standard deviation over seeds"
@@ -73,7 +75,8 @@ def run(options: Options, *, as_released: bool = False) -> None:
         as_released: The authors' protocol, on the sets that their Table 2 has.
     """
     sets = {data.name: data for data in load_datasets(options.data, options.sets, as_released)}
-    names = options.models or tuple(REFERENCE if as_released else unsupervised_models())
+    compared = compared_models()
+    names = options.models or tuple(name for name in compared if name in REFERENCE or not as_released)
     check_models(names)
     if as_released:
         sets = {name: data for name, data in sets.items() if name in SETS}

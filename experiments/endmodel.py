@@ -19,7 +19,7 @@ from experiments.datasets import DataSet, Ints, load_datasets
 from experiments.markdown import beside, bold_best, number, spread, table
 from experiments.paper import END_MODELS
 from experiments.plots import COLOURS, new_figure, save
-from experiments.protocol import fit_best_prior, model_order, score, unsupervised_models
+from experiments.protocol import compared_models, fit_best_prior, model_order, score
 from experiments.store import Cell, Options, Record, Store
 from hyperlabel.errors import ParameterError
 from hyperlabel.wrench import SPLITS, read_wrench
@@ -70,7 +70,7 @@ def run(options: Options, *, text_model: str = "linear", search: str = "paper", 
     setting = dict(zip(SETTING, (text_model, search, test_votes), strict=True))
     sets = {data.name: data for data in load_datasets(options.data, options.sets)}
     tasks = {name: _task_or_note(data, options.data, test_votes) for name, data in sets.items()}
-    models = options.models or (*unsupervised_models(), TRUTH)
+    models = options.models or (*compared_models(), TRUTH)
     skipped = [{"dataset": name, **setting} for name, task in tasks.items() if isinstance(task, str)]
     cells = [
         {"dataset": name, "model": model, "seed": seed, **setting}

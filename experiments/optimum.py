@@ -1,12 +1,10 @@
 """The optimum h*(X) at the sizes that matter: how good its approximation is, who comes close to it, what it scores.
 
-    python -m experiments.optimum --data ../shared/data --released FOLDER --out experiments/results/optimum.md
+    python -m experiments optimum --data ../shared/data --out experiments/results/optimum.md
 
-`FOLDER` holds the authors' package (`pip install --no-deps --target FOLDER hyperlm==0.0.5`); without it their
-weights are left out. Everything is deterministic but the times.
+The authors' weights take part where `experiments.references` has them. Everything is deterministic but the times.
 """
 
-import argparse
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 from experiments.datasets import load_datasets
 from experiments.existence import exists_valid
 from experiments.protocol import score
+from experiments.references import RELEASED_FILE
 from hyperlabel.networks.paper import forward, to_probabilities
 from hyperlabel.patterns import Patterns
 from hyperlabel.priors import UniformPrior
@@ -98,28 +97,6 @@ def labeler(weights: Weights) -> Labeler:
     return label
 
 
-def released_weights(folder: Path) -> Weights:
-    """The authors' weights in our form."""
-    import torch
-
-    from hyperlabel.train.export import to_weights
-    from hyperlabel.train.net import HyperNet
-
-    state = torch.load(folder / "hyperlm" / "checkpoint.pt", map_location="cpu", weights_only=False)["model_state_dict"]
-    names = {"linear_self": "self_map", "linear_row": "row_map", "linear_col": "column_map", "linear_global": "all_map"}
-    ours = {}
-    for name, tensor in state.items():
-        block, index, *rest = name.split(".")
-        if block == "classify":
-            ours[f"head.{int(index) // 2}.{rest[-1]}"] = tensor
-        else:
-            place = "out" if rest[0] == "linear" else f"maps.{names[rest[0]]}"
-            ours[f"layers.{index}.{place}.{rest[1]}"] = tensor
-    net = HyperNet((8, 8, 8, 32))
-    net.load_state_dict(ours)
-    return to_weights(net, {"widths": [8, 8, 8, 32]})
-
-
 def mean_vote(votes: Ints) -> Floats:
     """The share of votes for class 1."""
     signs = to_signs(votes)
@@ -168,7 +145,7 @@ def real_part(data: Path, labelers: dict[str, Labeler]) -> str:
 
 TEXT = """# The optimum at any size
 
-`python -m experiments.optimum`. The approximation is `hyperlabel.theory.approximate_optimum`.
+`python -m experiments optimum`. The approximation is `hyperlabel.theory.approximate_optimum`.
 
 ## Against enumeration and rejection
 
@@ -193,23 +170,11 @@ describes them well, and the share and the labels are rough. Seconds are those o
 """
 
 
-def main() -> None:
-    """Run all parts and write the page."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--released", type=Path)
-    parser.add_argument("--out", type=Path, required=True)
-    options = parser.parse_args()
+def run(data: Path) -> str:
+    """The page: all parts."""
     labelers = {"hlm": labeler(load_weights("hlm"))}
-    if options.released:
-        labelers["released"] = labeler(released_weights(options.released))
+    if RELEASED_FILE.exists():
+        labelers["released"] = labeler(load_weights(RELEASED_FILE))
     labelers["mean vote"] = mean_vote
-    agreement = agreement_part()
-    print(agreement, flush=True)
-    networks, real = network_part(labelers), real_part(options.data, labelers)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    options.out.write_text(TEXT.format(matrices=MATRICES, agreement=agreement, networks=networks, real=real))
-
-
-if __name__ == "__main__":
-    main()
+    parts = {"agreement": agreement_part(), "networks": network_part(labelers), "real": real_part(data, labelers)}
+    return TEXT.format(matrices=MATRICES, **parts)

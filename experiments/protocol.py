@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.datasets import DataSet
+from experiments.references import RELEASED, RELEASED_FILE, released_file, stretch
 from hyperlabel import metrics
 from hyperlabel.errors import ParameterError
 from hyperlabel.models import HyperLabelModel, label_model, label_model_class, label_models
@@ -102,11 +103,13 @@ def make_model(name: str, data: DataSet, **params: Any) -> LabelModel:
 
 
 def named_model(name: str, **params: Any) -> LabelModel:
-    """A label model by its short name, or the hyper label model with the weights of a file.
+    """A label model by its short name, `released`, or the hyper label model with the weights of a file.
 
     >>> named_model("mv", n_classes=2)
     MajorityVote(n_classes=2)
     """
+    if name == RELEASED:
+        return HyperLabelModel(weights=released_file(), **params)
     if name.endswith(".safetensors"):
         return HyperLabelModel(weights=name, **params)
     return label_model(name, **params)
@@ -120,7 +123,9 @@ def check_models(names: Iterable[str]) -> None:
         WeightsError: A file of weights cannot be read.
     """
     for name in names:
-        if name.endswith(".safetensors"):
+        if name == RELEASED:
+            released_file()
+        elif name.endswith(".safetensors"):
             load_weights(name)
         elif label_model_class(name).needs_gold:
             known = ", ".join(unsupervised_models())
@@ -128,12 +133,12 @@ def check_models(names: Iterable[str]) -> None:
 
 
 def model_order(names: Iterable[str]) -> list[str]:
-    """Distinct names of models in the order of `label_models`, others last.
+    """Distinct names of models in the order of `label_models`, `released` beside `hlm`, others last.
 
     >>> model_order(["own.safetensors", "mv", "hlm", "mv"])
     ['hlm', 'mv', 'own.safetensors']
     """
-    known = label_models()
+    known = [name for each in label_models() for name in ((each, RELEASED) if each == "hlm" else (each,))]
     return sorted(set(names), key=lambda name: (known.index(name) if name in known else len(known), name))
 
 
@@ -144,6 +149,11 @@ def unsupervised_models() -> list[str]:
     (True, False)
     """
     return [name for name in label_models() if not label_model_class(name).needs_gold]
+
+
+def compared_models() -> list[str]:
+    """The label models that need no gold, and the authors' released weights where they are available."""
+    return [*unsupervised_models(), *([RELEASED] if RELEASED_FILE.exists() else [])]
 
 
 def majority_balance(data: DataSet) -> Floats:
@@ -180,4 +190,5 @@ def _fit(data: DataSet, name: str, params: Mapping[str, Any]) -> tuple[Ints, Flo
     """Labels, probabilities, and what they took, in seconds."""
     start = time.perf_counter()
     labels = make_model(name, data, **params).label(data.votes)
-    return labels.best, labels.probabilities, time.perf_counter() - start
+    probabilities = stretch(labels.probabilities) if name == RELEASED else labels.probabilities
+    return labels.best, probabilities, time.perf_counter() - start

@@ -8,12 +8,10 @@ array: the same, and ten million items by 20 LFs with the peak of extra memory. 
 Both bundled models are timed: `hlm`, which is the paper's, and the default.
 """
 
-import os
 import subprocess
 import sys
 import time
 import tracemalloc
-import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -23,6 +21,7 @@ import numpy as np
 
 import hyperlabel as hl
 from experiments.datasets import DataSet, load_datasets
+from experiments.references import time_hyperlm
 
 Votes = np.ndarray
 
@@ -50,14 +49,6 @@ def majority_vote(votes: Votes, k: int) -> Votes:
 
 def label(weights: str, votes: Votes) -> object:
     return hl.HyperLabelModel(weights=weights).predict(votes)
-
-
-def load_hyperlm() -> Callable[[Votes], object]:
-    os.environ["TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"] = "1"  # its checkpoint is a pickle
-    warnings.filterwarnings("ignore", module="hyperlm")
-    import hyperlm
-
-    return hyperlm.HyperLabelModel(device="cpu").infer
 
 
 def draw_votes(n: int, m: int, patterns: int, seed: int = 0) -> Votes:
@@ -155,7 +146,11 @@ def summary(real: list[tuple[DataSet, dict[str, Any]]], large: list[dict[str, An
 
 def run(data: Path) -> str:
     """Times of all sets and of large votes, and what the targets speak of."""
-    peer = load_hyperlm()
+    infer = time_hyperlm()
+
+    def peer(votes: Votes) -> object:
+        return infer(votes, 0)  # it counts the classes itself
+
     real = []
     for each in load_datasets(data):
         real.append((each, row(each.name, each.votes, each.k, peer)))

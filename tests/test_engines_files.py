@@ -342,3 +342,13 @@ pathlib.Path.rename = wait
     with files.replacing(tmp_path / "out.parquet") as part:
         part.mkdir()
     assert {path.name for path in tmp_path.iterdir()} == {"votes.parquet", "out.parquet"}
+
+
+@pytest.mark.parametrize("kind", [pl.UInt8, pl.UInt64])
+def test_null_abstains_in_unsigned_columns_on_every_engine(tmp_path, engine, kind):
+    columns = {"a": [0, 1, None, 2], "b": [1, None, 0, 2], "c": [1, 1, 0, None]}
+    frame = pl.DataFrame({"id": range(4), **columns}, schema={"id": pl.Int64, **dict.fromkeys(columns, kind)})
+    frame.write_parquet(tmp_path / "votes.parquet")
+    out = tmp_path / "out.parquet"
+    engines.label(tmp_path / "votes.parquet", lfs=list(columns), model="mv", engine=engine, out=out)
+    assert read_result(out)["label"].to_list() == [1, 1, 0, 2]

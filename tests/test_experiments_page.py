@@ -40,11 +40,11 @@ def test_page_says_which_sections_were_not_run_in_order(results, tmp_path):
     assert text.count("*Not run yet: there are no records of this experiment.*") == len(SECTIONS) - 1
     places = [text.index(f"## {section.title}") for section in SECTIONS]
     assert places == sorted(places)
-    assert [s.name for s in SECTIONS] == ["aggregate", "runtime", "semi", "ablation", "theory", "endmodel"]
+    assert [s.name for s in SECTIONS] == ["aggregate", "runs", "runtime", "semi", "ablation", "theory", "endmodel"]
 
 
 def test_page_counts_the_papers_sets_from_the_records(results, tmp_path):
-    assert "Of the paper's 14 sets 1 are at hand (imdb);\n  1 others" in write_page(results, tmp_path).read_text()
+    assert "Of the paper's 14 sets 1 are available (imdb);\n  1 others" in write_page(results, tmp_path).read_text()
 
 
 def test_page_of_broken_records_leaves_the_old_page(results, tmp_path):

@@ -1,6 +1,7 @@
 """Columns of pandas and Polars: whatever they hold, the same distinct values and codes."""
 
 import datetime
+from collections import Counter
 from decimal import Decimal
 
 import numpy as np
@@ -218,3 +219,34 @@ def test_frames_and_series_are_recognised_with_what_derives_from_them():
 def test_columns_that_cannot_be_chosen_are_refused(frame, names, error, message):
     with pytest.raises(error, match=message):
         columns_of(frame, names)
+
+
+CELLS = np.array([[0, 1, 63, -1], [2, 1, -63, -1], [0, -1, 0, -1]])
+BLOCKS = [
+    CELLS,
+    CELLS.astype(np.int8),
+    np.array([[True, False], [True, True]]),
+    np.where(CELLS < 0, np.nan, CELLS),
+    np.full((3, 2), np.nan),
+    np.array([[0.5, 1.0], [np.inf, 2.0]]),
+    np.array([[2**60, 1], [2**60 + 1, 0]]),
+    np.array([[2**63, 1]], np.uint64),
+]
+
+
+@pytest.mark.parametrize("cells", BLOCKS, ids=lambda cells: f"{cells.dtype}-{cells.flat[0]}")
+def test_columns_read_at_once_are_those_read_one_by_one(cells):
+    names = [f"lf{j}" for j in range(cells.shape[1])]
+    one_by_one = [Column.from_values(name, cells[:, j].tolist()) for j, name in enumerate(names)]
+    expected = [decode(column) for column in one_by_one]
+    for frame in (pd.DataFrame(cells, columns=names), pl.DataFrame(dict(zip(names, cells.T, strict=True)))):
+        columns = columns_of(frame, names)
+        assert [decode(column) for column in columns] == expected
+        assert [c.summary.counts for c in columns] == [dict(Counter(v for v in e if v is not None)) for e in expected]
+        assert all(list(c.values) == sorted(c.values) for c in columns)
+
+
+@pytest.mark.parametrize("kind", [pl.Int64, pl.UInt64])
+def test_large_integers_beside_nulls_stay_exact(kind):
+    frame = pl.DataFrame({"a": [2**53 + 1, None], "b": [1, None]}, schema={"a": kind, "b": kind})
+    assert [c.values for c in columns_of(frame, ["a", "b"])] == [(2**53 + 1,), (1,)]

@@ -1,3 +1,4 @@
+import re
 import sys
 from enum import IntEnum
 from types import SimpleNamespace
@@ -8,7 +9,7 @@ import polars as pl
 import pytest
 
 from hyperlabel.classes import ABSTAIN
-from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.errors import ParameterError, VotesError, VotesWarning
 from hyperlabel.lf import (
     AppliedVotes,
     LabelingFunction,
@@ -165,7 +166,8 @@ def test_column_lf_that_fails_is_an_error_and_tolerated_on_request(function, vot
     )
     with pytest.raises(LFError, match=message):
         apply_lfs([lf], FRAME)
-    votes = apply_lfs([lf, check], FRAME, on_error="abstain")
+    with pytest.warns(VotesWarning, match="LF 'bad' failed on 5 of 5 items and abstains there; the first: "):
+        votes = apply_lfs([lf, check], FRAME, on_error="abstain")
     assert (votes.cells[:, 0] == -1).all()
     assert votes.failures == {"bad": 5, "check": 0}
 
@@ -192,7 +194,9 @@ def test_row_lf_that_fails_is_reported_with_its_name_the_row_and_the_exception()
 
 
 def test_row_lf_that_fails_abstains_on_request_and_is_counted():
-    votes = apply_lfs([LabelingFunction("bad", fail_on_row_one)], FRAME, on_error="abstain")
+    message = "LF 'bad' failed on 1 of 5 items and abstains there; the first: row 1 with ZeroDivisionError: no"
+    with pytest.warns(VotesWarning, match=message):
+        votes = apply_lfs([LabelingFunction("bad", fail_on_row_one)], FRAME, on_error="abstain")
     assert votes.cells[:, 0].tolist() == [1, -1, 1, 1, 1]
     assert votes.failures == {"bad": 1}
     assert votes.with_classes([0, 1, 2]).failures == {"bad": 1}
@@ -280,7 +284,7 @@ def test_data_without_items_are_an_error():
 
 def test_progress_beside_a_terminal_is_told_in_lines(capsys):
     apply_lfs([check, song], FRAME, progress=True)
-    assert capsys.readouterr().err.splitlines()[-1] == "labeling functions: 100%"
+    assert re.fullmatch(r"labeling functions: 100%, [\d,]+ votes/s", capsys.readouterr().err.splitlines()[-1])
 
 
 def test_progress_in_a_notebook_is_one_line_that_changes(capsys, monkeypatch):
@@ -288,7 +292,7 @@ def test_progress_in_a_notebook_is_one_line_that_changes(capsys, monkeypatch):
     apply_lfs([check, song], FRAME, progress=True)
     said = capsys.readouterr().err
     assert "\n" not in said
-    assert said.split("\r")[-1] == "labeling functions: 100%"
+    assert re.fullmatch(r"labeling functions: 100%, [\d,]+ votes/s *", said.split("\r")[-1])
 
 
 def test_progress_on_a_terminal_is_a_bar(capsys, monkeypatch):

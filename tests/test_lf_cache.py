@@ -1,214 +1,405 @@
-import functools
-import re
-import threading
+"""The cache of `apply_lfs`: what is kept, what is called again, and what damage does."""
+
+import random
+import subprocess
+import sys
+import time
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
+import hyperlabel as hl
 from hyperlabel.errors import ParameterError
-from hyperlabel.lf import LabelingFunction, LFError, apply_lfs, expression_lf, keyword_lf, lookup_lf, threshold_lf
-from hyperlabel.lf.fingerprint import fingerprint_items, fingerprint_lf
+from hyperlabel.lf import LabelingFunction, LFError, apply_lfs, expression_lf, keyword_lf
 from hyperlabel.lf.items import read_items
-from hyperlabel.lf.run import run_all
+from hyperlabel.lf.run import run_columns
+from hyperlabel.lf.store import to_line
 
 FRAME = pd.DataFrame({"id": range(4), "text": ["a", "b", "a b", None]})
 
 
+def logged(log, word, name="lf"):
+    def function(x):
+        with open(log, "a", encoding="utf-8") as file:
+            file.write(f"{name} {word}\n")
+        return "yes" if x.text and word in x.text else None
+
+    return LabelingFunction(name, function)
+
+
+@pytest.fixture
+def log(tmp_path):
+    path = tmp_path / "log"
+    path.touch()
+    return path
+
+
+@pytest.fixture
+def calls(log):
+    """How many calls were made since this was last asked."""
+
+    def ask():
+        n = len(log.read_text().splitlines())
+        log.write_text("")
+        return n
+
+    return ask
+
+
+@pytest.mark.parametrize("how", [{}, {"threads": 3}, {"jobs": 2}], ids=str)
+def test_row_that_is_known_is_not_asked_about_again(tmp_path, log, calls, how):
+    folder = tmp_path / "new" / "folder"
+    lf = logged(log, "a")
+    first = apply_lfs([lf], FRAME, cache=folder, **how)
+    assert calls() == 4
+    again = apply_lfs([lf], FRAME.copy(), cache=str(folder), **how)
+    assert calls() == 0
+    assert again.cells.tolist() == first.cells.tolist() == [[0], [-1], [0], [-1]]
+    assert (again.classes, again.lf_names, again.failures) == (first.classes, first.lf_names, first.failures)
+
+
+def test_added_rows_are_the_only_ones_asked_about(tmp_path, log, calls):
+    apply_lfs([logged(log, "a")], FRAME, cache=tmp_path)
+    calls()
+    more = pd.concat([FRAME, pd.DataFrame({"id": [9], "text": ["new a"]})])[::-1]
+    assert apply_lfs([logged(log, "a")], more, cache=tmp_path).cells[:, 0].tolist() == [0, -1, 0, -1, 0]
+    assert calls() == 1
+
+
+def test_columns_that_the_lf_does_not_read_make_no_difference(tmp_path, log, calls):
+    apply_lfs([logged(log, "a")], FRAME, cache=tmp_path)
+    calls()
+    for other in (
+        FRAME.assign(z=1),
+        FRAME.assign(id=7),
+        FRAME[["text"]],
+        pl.from_pandas(FRAME),
+        FRAME.to_dict("records"),
+    ):
+        apply_lfs([logged(log, "a")], other, cache=tmp_path)
+        assert calls() == 0
+    apply_lfs([logged(log, "a")], FRAME.assign(text=["a", "b", "c", None]), cache=tmp_path)
+    assert calls() == 1
+
+
+BRANCH = """
+def f(x):
+    with open(LOG, "a") as file: file.write("x\\n")
+    if x.kind == "new" and "price" in x:
+        return 1 if x["price"] > 3 else 0
+    return x.get("old", 0)
+"""
+
+
+def test_columns_that_are_read_on_some_rows_only_count_there(tmp_path, log, calls):
+    scope = {"LOG": str(log)}
+    exec(BRANCH, scope)
+    lf = LabelingFunction("lf", scope["f"])
+    rows = [{"kind": "new", "price": 5, "old": 0}, {"kind": "old", "price": 5, "old": 1}]
+    votes = [apply_lfs([lf], rows, cache=tmp_path).cells[:, 0].tolist()]
+    assert calls() == 2
+    for i, change, wanted, asked in (
+        (0, {"old": 1}, [1, 1], 0),
+        (1, {"price": 1}, [1, 1], 0),
+        (0, {"price": 1}, [0, 1], 1),
+        (1, {"old": 0}, [0, 0], 1),
+    ):
+        rows[i] = rows[i] | change
+        votes = apply_lfs([lf], rows, cache=tmp_path).cells[:, 0].tolist()
+        assert (votes, calls()) == (wanted, asked)
+    del rows[0]["price"]
+    rows[0]["old"] = 1
+    assert apply_lfs([lf], rows, cache=tmp_path).cells[:, 0].tolist() == [1, 0]
+    assert calls() == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "sum(len(str(v)) for v in x)", "len(repr(x))", "len(dict(x))", "len(x) + len(x.keys())", "hash(x)",
+        "len(f'{x}')", "len(pickle.dumps(x))", "tuple(x).index(x.a)", "x.index(x.a)",
+    ],
+)  # fmt: skip
+def test_lf_that_reads_the_row_as_a_whole_is_asked_again_for_any_change(tmp_path, log, calls, source):
+    scope = {"LOG": str(log), "pickle": __import__("pickle")}
+    exec(f"def f(x):\n with open(LOG, 'a') as file: file.write('x\\n')\n return ({source}) % 1 + 1", scope)
+    lf = LabelingFunction("lf", scope["f"])
+    for row in ({"a": 1, "b": 2}, {"a": 1, "b": 3}, {"a": 1, "c": 3}):
+        apply_lfs([lf], [row], cache=tmp_path)
+        assert calls() == 1
+        apply_lfs([lf], [row], cache=tmp_path)
+        assert calls() == 0
+
+
+def test_items_that_are_not_made_of_columns_are_told_apart_whole(tmp_path, log, calls):
+    scope = {"LOG": str(log)}
+    exec("def f(x):\n with open(LOG, 'a') as file: file.write('x\\n')\n return 1 if x else 0", scope)
+    lf = LabelingFunction("lf", scope["f"])
+    items = ["a", "", 1, 1.0, True, (1, "a"), np.datetime64("2020-01-01"), None]
+    for asked in (len(items), 0):
+        assert apply_lfs([lf], items, cache=tmp_path).cells[:, 0].tolist() == [1, 0, 1, 1, 1, 1, 1, 0]
+        assert calls() == asked
+
+
+def test_items_that_cannot_be_told_apart_are_an_error_and_no_failure_of_the_lf(tmp_path):
+    items = [(i for i in "ab")]
+    with pytest.raises(ParameterError, match="data hold <generator .*, which the cache cannot tell from other values"):
+        apply_lfs([LabelingFunction("lf", lambda x: 1)], items, cache=tmp_path, on_error="abstain")
+
+
+def test_lf_that_changed_is_called_again(tmp_path, log, calls):
+    lfs = [logged(log, "a", "a"), logged(log, "b", "b")]
+    apply_lfs(lfs, FRAME, cache=tmp_path)
+    calls()
+    changed = apply_lfs([lfs[0], logged(log, "a b", "b")], FRAME, cache=tmp_path)
+    assert calls() == 4
+    assert changed.cells.tolist() == [[0, -1], [-1, -1], [0, 0], [-1, -1]]
+
+
+@pytest.mark.parametrize("how", [{}, {"threads": 2}], ids=str)
+def test_failure_keeps_what_came_before_and_is_asked_about_again(tmp_path, log, calls, how):
+    scope = {"LOG": str(log)}
+    exec("def f(x):\n with open(LOG, 'a') as file: file.write('x\\n')\n return 1 // x", scope)
+    lf = LabelingFunction("bad", scope["f"])
+    items = [*range(1, 150), 0, *range(150, 200)]
+    with pytest.raises(LFError, match="LF 'bad' failed on row 149 with ZeroDivisionError"):
+        apply_lfs([lf], items, cache=tmp_path, **how)
+    before = calls()
+    assert 150 <= before <= 150 + how.get("threads", 1)
+    with pytest.warns(hl.errors.VotesWarning, match="LF 'bad' failed on 1 of 200 items and abstains there"):
+        votes = apply_lfs([lf], items, cache=tmp_path, on_error="abstain", **how)
+    assert votes.failures == {"bad": 1}
+    assert calls() == 201 - before
+    with pytest.raises(LFError, match="row 149"):
+        apply_lfs([lf], items, cache=tmp_path, **how)
+    assert calls() == 1
+
+
+def test_votes_of_all_kinds_come_back_as_they_were(tmp_path):
+    said = ["a", "é\n\ud800", 0, 7, True, None, -1, np.int64(3), np.str_("s"), hl.NOT("a"), 0.25, 2.0, float("nan")]
+    lf = LabelingFunction("lf", lambda x: said[x], scores=None)
+    from hyperlabel.lf.apply import _run_cached
+    from hyperlabel.lf.run import run_all
+
+    def answers():
+        items = read_items(list(range(len(said))))
+        run = lambda lfs: run_all(lfs, items)  # noqa: E731
+        return _run_cached([lf], items, tmp_path, run, lambda done: None)[0].listed()
+
+    first = answers()
+    assert [(type(one), one) for one in first] == [(type(one), one) for one in answers()]
+    assert first == ["a", "é\n\ud800", 0, 7, True, None, -1, 3, "s", "!a", 0.25, 2, None]
+
+
+def test_scores_are_kept(tmp_path, log, calls):
+    scope = {"LOG": str(log)}
+    exec("def f(x):\n with open(LOG, 'a') as file: file.write('x\\n')\n return x / 7", scope)
+    lf = LabelingFunction("score", scope["f"], scores=(0, 1))
+    first, again = (apply_lfs([lf], list(range(8)), classes=["no", "yes"], cache=tmp_path) for _ in range(2))
+    assert first.cells.tolist() == again.cells.tolist()
+    assert calls() == 8
+
+
+# Whole columns.
+
+
 @pytest.fixture
 def ran(monkeypatch):
-    """The names of the LFs that were really run since this was last asked."""
+    """The names of the LFs of whole columns that were really run since this was last asked."""
     names = []
 
-    def run(lfs, **arguments):
-        names.extend(lf.name for lf in lfs)
-        return run_all(lfs, **arguments)
+    def run(lf, items, **arguments):
+        names.append(lf.name)
+        return run_columns(lf, items, **arguments)
 
     def ask():
         asked = list(names)
         names.clear()
         return asked
 
-    monkeypatch.setattr("hyperlabel.lf.apply.run_all", run)
+    monkeypatch.setattr("hyperlabel.lf.run.run_columns", run)
     return ask
 
 
-def has(word):
-    return lambda x: "yes" if x.text and word in x.text else None
+COLUMN_LFS = [keyword_lf("a", "yes", name="key"), expression_lf("late", pl.col("id") > 1, vote="no")]
 
 
-def lfs(a="a", b="b", key="b"):
-    return [LabelingFunction("a", has(a)), LabelingFunction("b", has(b)), keyword_lf(key, "no", name="key")]
-
-
-def test_cache_with_nothing_changed_runs_nothing(tmp_path, ran):
-    first = apply_lfs(lfs(), FRAME, cache=tmp_path / "new" / "folder")
-    assert ran() == ["a", "b", "key"]
-    again = apply_lfs(lfs(), FRAME.copy(), cache=str(tmp_path / "new" / "folder"))
+def test_lfs_of_whole_columns_run_again_if_what_they_read_changed(tmp_path, ran):
+    first = apply_lfs(COLUMN_LFS, FRAME, cache=tmp_path)
+    assert ran() == ["key", "late"]
+    again = apply_lfs(COLUMN_LFS, FRAME.copy(), cache=tmp_path)
     assert ran() == []
     assert again.cells.tolist() == first.cells.tolist()
-    assert (again.classes, again.lf_names, again.failures) == (first.classes, first.lf_names, first.failures)
+    apply_lfs(COLUMN_LFS, FRAME.assign(id=5), cache=tmp_path)
+    assert ran() == ["late"]  # a keyword LF reads the texts alone
+    apply_lfs(COLUMN_LFS[:1], FRAME.to_dict("records"), cache=tmp_path)
+    assert ran() == []
 
 
-def test_cache_with_one_lf_changed_runs_that_one(tmp_path, ran):
-    apply_lfs(lfs(), FRAME, cache=tmp_path)
+def forge(path, values, codes):
+    from hyperlabel.tensors import write_tensors
+
+    write_tensors(path, {"codes": np.asarray(codes)}, {"lf": "key", "values": values}, "answer")
+
+
+@pytest.mark.parametrize(
+    ("values", "codes"),
+    [
+        (["yes"], [0, 0, 0]),
+        (["yes"], [0, 0, 0, 1]),
+        (["yes"], [0, 0, 0, -2]),
+        (["yes"], [[0, 0, 0, 0]]),
+        (["yes"], [0.0, 0.0, 0.0, 0.0]),
+        ([["yes"]], [0, 0, 0, 0]),
+        ("yes", [0, 0, 0, 0]),
+    ],
+)
+def test_kept_votes_of_impossible_numbers_are_a_miss(tmp_path, ran, values, codes):
+    wanted = apply_lfs(COLUMN_LFS[:1], FRAME, cache=tmp_path)
     ran()
-    changed = apply_lfs(lfs(b="a b"), FRAME, cache=tmp_path)
-    assert ran() == ["b"]
-    assert changed.cells.tolist() == apply_lfs(lfs(b="a b"), FRAME).cells.tolist()
-    ran()
-    apply_lfs(lfs(key="a"), FRAME, cache=tmp_path)
+    (path,) = tmp_path.glob("*.answer")
+    forge(path, values, codes)
+    again = apply_lfs(COLUMN_LFS[:1], FRAME, cache=tmp_path)
     assert ran() == ["key"]
+    assert again.cells.tolist() == wanted.cells.tolist()
 
 
-def test_cache_with_data_changed_runs_the_lfs_that_read_them(tmp_path, ran):
-    apply_lfs(lfs(), FRAME, cache=tmp_path)
-    ran()
-    apply_lfs(lfs(), FRAME.assign(text=["a", "b", "c", None]), cache=tmp_path)
-    assert ran() == ["a", "b", "key"]
-    apply_lfs(lfs(), FRAME.assign(id=5), cache=tmp_path)
-    assert ran() == ["a", "b"]  # a keyword LF reads the texts alone
+# Damage.
 
 
-def test_cache_of_failures_counts_them_again_and_raises_where_they_are_errors(tmp_path, ran):
-    bad = [LabelingFunction("bad", lambda x: 1 // x.id)]
-    for _ in range(2):
-        assert apply_lfs(bad, FRAME, cache=tmp_path, on_error="abstain").failures == {"bad": 1}
-    assert ran() == ["bad"]
-    with pytest.raises(LFError, match="LF 'bad' failed on row 0"):
-        apply_lfs(bad, FRAME, cache=tmp_path)
+def test_damage_at_random_places_never_stops_a_run_or_changes_a_vote(tmp_path):
+    lfs = [*COLUMN_LFS, LabelingFunction("row", lambda x: "yes" if x.text == "a" else "no")]
+    wanted = apply_lfs(lfs, FRAME).cells.tolist()
+    apply_lfs(lfs, FRAME, cache=tmp_path)
+    whole = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    rng = random.Random(0)
+    for _ in range(60):
+        for path, content in whole.items():
+            path.write_bytes(damage(content, rng))
+        assert apply_lfs(lfs, FRAME, cache=tmp_path).cells.tolist() == wanted
+        assert hl.LFCache(tmp_path).entries()
 
 
-def test_cache_with_a_damaged_file_runs_the_lf_again(tmp_path, ran):
-    wanted = apply_lfs(lfs(), FRAME, cache=tmp_path).cells.tolist()
-    ran()
-    for content in (b"", b"PK\x03\x04 nothing"):
-        for path in tmp_path.glob("*.npz"):
-            path.write_bytes(content)
-        assert apply_lfs(lfs(), FRAME, cache=tmp_path).cells.tolist() == wanted
-        assert ran() == ["a", "b", "key"]
+def damage(content, rng):
+    """A file with flipped bits, a piece cut out, put in, or its end gone."""
+    at, length = rng.randrange(len(content) + 1), rng.randrange(1, 40)
+    kind = rng.randrange(4)
+    if kind == 0:
+        bits = bytearray(content)
+        for _ in range(rng.randrange(1, 5)):
+            bits[rng.randrange(len(bits))] ^= 1 << rng.randrange(8)
+        return bytes(bits)
+    put = rng.randbytes(length) if kind == 1 else b""
+    return content[:at] + put + (b"" if kind == 2 else content[at + length :])
 
 
-def test_cache_leaves_only_whole_files(tmp_path, monkeypatch):
-    apply_lfs(lfs(), FRAME, cache=tmp_path)
-    names = sorted(path.name for path in tmp_path.iterdir())
-    assert [re.sub("-[0-9a-f]{32}", "", name) for name in names] == ["a.npz", "b.npz", "key.npz"]
+def test_half_a_line_at_the_end_costs_that_row_alone(tmp_path, log, calls):
+    apply_lfs([logged(log, "a")], FRAME, cache=tmp_path)
+    calls()
+    (path,) = tmp_path.glob("*.votes")
+    path.write_bytes(path.read_bytes()[:-9])
+    for asked in (1, 0):
+        assert apply_lfs([logged(log, "a")], FRAME, cache=tmp_path).cells[:, 0].tolist() == [0, -1, 0, -1]
+        assert calls() == asked
+
+
+@pytest.mark.parametrize(
+    "record", [[None, "0" * 32], [1, "0" * 32, 1], [[1], "0" * 32, 1], [None, 5, 1], [None, "0" * 32, [1]], 3, {"a": 1}]
+)
+def test_line_of_another_kind_is_left_out(tmp_path, log, calls, record):
+    apply_lfs([logged(log, "a")], FRAME, cache=tmp_path)
+    calls()
+    (path,) = tmp_path.glob("*.votes")
+    path.write_bytes(path.read_bytes() + to_line(record) + b"\n\n \n")
+    apply_lfs([logged(log, "a")], FRAME, cache=tmp_path)
+    assert calls() == 0
+
+
+def test_disk_that_is_full_is_one_error_and_no_failure_of_the_lf(tmp_path, monkeypatch):
+    def full(out, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.write", full)
+    for how in ({}, {"threads": 2}):
+        with pytest.raises(ParameterError, match=r"cache: '.*\.votes' cannot be written: No space left on device"):
+            apply_lfs([LabelingFunction("lf", lambda x: 1)], FRAME, cache=tmp_path, on_error="abstain", **how)
 
     def fail(source, target):
-        raise OSError("the disk is full")
+        raise OSError(28, "No space left on device")
 
+    monkeypatch.undo()
     monkeypatch.setattr("os.replace", fail)
-    with pytest.raises(OSError, match="the disk is full"):
-        apply_lfs(lfs(a="x"), FRAME, cache=tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    with pytest.raises(ParameterError, match="cache: path is .*No space left"):
+        apply_lfs(COLUMN_LFS, FRAME, cache=tmp_path)
+    assert not list(tmp_path.glob("*.answer"))
 
 
 def test_cache_in_a_place_that_is_a_file_is_an_error(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(ParameterError, match="cache is '.*file', which cannot be made a folder: File exists"):
-        apply_lfs(lfs(), FRAME, cache=tmp_path / "file")
+        apply_lfs(COLUMN_LFS, FRAME, cache=tmp_path / "file")
 
 
-def test_cache_of_an_lf_that_cannot_be_told_apart_is_an_error(tmp_path):
-    lock = threading.Lock()
-    with pytest.raises(ParameterError, match="LF 'locked' uses <unlocked .*the cache cannot tell whether it changed"):
-        apply_lfs([LabelingFunction("locked", lambda x: 1 if lock else 0)], FRAME, cache=tmp_path)
+# Looking after it.
 
 
-def compile_lf(source, **names):
-    """An LF of a function that a user wrote in a script."""
-    scope = {"__name__": "script", "re": re, "np": np, **names}
-    exec(source, scope)
-    return LabelingFunction("lf", scope["f"])
+def test_cache_is_listed_sized_and_cleared(tmp_path, log):
+    apply_lfs([logged(log, "a", "rows of <b>"), *COLUMN_LFS], FRAME, cache=tmp_path / "c")
+    (tmp_path / "c" / "notes.txt").write_text("mine")
+    cache = hl.LFCache(tmp_path / "c")
+    entries = cache.entries()
+    assert [(entry.lf, entry.rows) for entry in entries] == [("key", 4), ("late", 4), ("rows of <b>", 4)]
+    assert cache.bytes == sum(entry.bytes for entry in entries) == sum(entry.path.stat().st_size for entry in entries)
+    assert repr(cache).endswith(f"c', 3 files, {cache.bytes:,} bytes)")
+    assert abs(entries[0].changed.timestamp() - time.time()) < 600
+    assert cache.clear("key") == 1
+    assert [entry.lf for entry in cache.entries()] == ["late", "rows of <b>"]
+    assert (cache.clear("none"), cache.clear(), cache.entries(), cache.bytes) == (0, 2, [], 0)
+    assert [path.name for path in (tmp_path / "c").iterdir()] == ["notes.txt"]
+    assert hl.LFCache(tmp_path / "nowhere").entries() == []
 
 
-class Model:
-    """A resource of the user's own class."""
+# A process that is stopped.
 
-    def __init__(self, size):
-        self.size = size
+PROGRAM = """
+import os, sys, time
+import hyperlabel as hl
 
+LOG, FOLDER, THREADS, N = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 
-VARIANTS = {
-    "code": [compile_lf("def f(x): return 1"), compile_lf("def f(x): return 2")],
-    "names": [compile_lf("def f(x): return x.a"), compile_lf("def f(x): return x.b")],
-    "inner code": [compile_lf(f"def f(x): return (lambda: {i})()") for i in (1, 2)],
-    "handler": [compile_lf(f"def f(x):\n try: return x.a\n except {e}: return 1") for e in ("KeyError", "TypeError")],
-    "default": [compile_lf(f"def f(x, most={most}): return most") for most in (1, 2)],
-    "keyword default": [compile_lf(f"def f(x, *, most={most}): return most") for most in (1, 2)],
-    "closure": [LabelingFunction("lf", has(word)) for word in "ab"],
-    "global": [compile_lf("def f(x): return WORDS", WORDS=words) for words in (["a"], ["b"], ("a",), {"a"}, {"a": 1})],
-    "global expression": [compile_lf("def f(x): return P.search(x)", P=re.compile("a", flags)) for flags in (0, re.I)],
-    "called function": [
-        compile_lf(f"def g(x): return {i}\ndef f(x): return g(x)") for i in (1, 2)
-    ],
-    "used class": [compile_lf(f"class C:\n def g(self): return {i}\ndef f(x): return C().g()") for i in (1, 2)],
-    "resource": [LabelingFunction("lf", has, resources={"word": word}) for word in "ab"],
-    "array": [LabelingFunction("lf", has, resources={"word": np.arange(n)}) for n in (2, 3)],
-    "frame": [LabelingFunction("lf", has, resources={"word": frame}) for frame in (FRAME, FRAME[:3], FRAME.text)],
-    "object": [LabelingFunction("lf", has, resources={"word": Model(size)}) for size in (1, 2)],
-    "vote": [LabelingFunction("lf", has, vote=vote) for vote in (1, 2, "1", None)],
-    "partial": [LabelingFunction("lf", functools.partial(has, word=word)) for word in "ab"],
-    "keywords": [keyword_lf(["a"], 1), keyword_lf(["a", "b"], 1), keyword_lf(["a"], 1, ignore_case=False)],
-    "bounds": [threshold_lf("x", 1, above=1), threshold_lf("x", 1, above=2), threshold_lf("x", 1, at_least=1)],
-    "table": [lookup_lf({"a": 1}, column="x"), lookup_lf({"a": 2}, column="x"), lookup_lf({"a": 1}, column="y")],
-    "expression": [expression_lf("lf", pl.col("x") > bound, vote=1) for bound in (1, 2)],
-}  # fmt: skip
+@hl.labeling_function
+def slow(x):
+    log = os.open(LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(log, b"%d\\n" % x)
+    os.close(log)
+    time.sleep(0.01)
+    return "odd" if x % 2 else "even"
+
+votes = hl.apply_lfs([slow], list(range(N)), cache=FOLDER, threads=THREADS)
+print(votes.cells[:, 0].tolist() == [x % 2 for x in range(N)])
+"""
 
 
-@pytest.mark.parametrize("variants", VARIANTS.values(), ids=VARIANTS)
-def test_fingerprint_of_an_lf_changes_with_what_it_sees(variants):
-    prints = [fingerprint_lf(lf) for lf in variants]
-    assert len(set(prints)) == len(variants)
-    assert [fingerprint_lf(lf) for lf in variants] == prints
+@pytest.mark.skipif(sys.platform == "win32", reason="sends signals")
+@pytest.mark.parametrize(("signal", "stops"), [("SIGKILL", (100, 250)), ("SIGINT", (100,))])
+def test_stopped_process_loses_no_more_than_the_calls_in_flight(tmp_path, signal, stops):
+    import signal as signals
 
-
-def test_fingerprint_of_an_lf_moved_to_other_lines_stays():
-    source = "def g(x): return len(x)\ndef f(x): return g(x) + (lambda y: y)(1)"
-    assert fingerprint_lf(compile_lf(source)) == fingerprint_lf(compile_lf("\n\n# moved\n" + source))
-
-
-def test_fingerprint_of_a_function_that_calls_itself_is_found():
-    source = "def f(x): return f(x - {}) if x else 0"
-    assert fingerprint_lf(compile_lf(source.format(1))) != fingerprint_lf(compile_lf(source.format(2)))
-
-
-def test_fingerprint_of_an_own_module_changes_with_its_file(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-    path = tmp_path / "own_rules.py"
-    path.write_text("WORD = 'a'\n")
-    lf = compile_lf("import own_rules\ndef f(x): return own_rules.WORD")
-    before = fingerprint_lf(lf)
-    path.write_text("WORD = 'b'\n")
-    assert fingerprint_lf(lf) != before
-
-
-def test_fingerprint_in_another_process_is_the_same(tmp_path):
-    import subprocess
-    import sys
-
-    script = (
-        "from hyperlabel.lf import *; from hyperlabel.lf.fingerprint import fingerprint_lf\n"
-        "import re, json, numpy as np; WORDS = {'a', 'b', 'c'}\n"
-        "def f(x, most=2): return re.search('a', x.text) and x.text in WORDS and np.sum(json.loads(x.text)) < most\n"
-        "print(fingerprint_lf(LabelingFunction('f', f)), fingerprint_lf(keyword_lf('a', 1)))"
-    )
-    run = [sys.executable, "-c", script]
-    first, second = (subprocess.run(run, capture_output=True, text=True, check=True).stdout for _ in range(2))
-    assert first == second != ""
-
-
-@pytest.mark.parametrize(
-    "other",
-    [FRAME[:3], FRAME.rename(columns={"id": "key"}), FRAME.astype({"id": str}), FRAME[::-1], FRAME.assign(z=1)],
-)
-def test_fingerprint_of_data_changes_with_them(other):
-    assert fingerprint_items(read_items(other)) != fingerprint_items(read_items(FRAME))
-    assert fingerprint_items(read_items(FRAME.copy())) == fingerprint_items(read_items(FRAME))
-
-
-def test_fingerprint_of_data_that_are_no_plain_values_changes_with_them():
-    one, two = ([{"when": np.datetime64(day), "tags": ["a"]}] for day in ("2020-01-01", "2020-01-02"))
-    assert fingerprint_items(read_items(one)) == fingerprint_items(read_items(one))
-    assert fingerprint_items(read_items(one)) != fingerprint_items(read_items(two))
+    log, threads, n = tmp_path / "calls", 8, 400
+    command = [sys.executable, "-c", PROGRAM, str(log), str(tmp_path / "cache"), str(threads), str(n)]
+    for after in stops:  # so many calls, in all
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        end = time.monotonic() + 120
+        while not log.exists() or log.stat().st_size < 3 * after:
+            assert time.monotonic() < end
+            assert process.poll() is None
+            time.sleep(0.005)
+        process.send_signal(getattr(signals, signal))
+        assert process.wait(60) != 0
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+    called = [int(line) for line in log.read_text().split()]
+    assert set(called) == set(range(n))
+    assert len(called) - n <= len(stops) * threads

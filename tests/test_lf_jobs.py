@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from hyperlabel.errors import HyperlabelError, ParameterError
+from hyperlabel.errors import HyperlabelError, ParameterError, VotesWarning
 from hyperlabel.lf import LabelingFunction, LFError, apply_lfs, keyword_lf, labeling_function
 
 FRAME = pd.DataFrame({"id": range(101), "text": [f"text {i}" for i in range(101)]})
@@ -50,7 +50,8 @@ def test_lf_that_fails_in_a_process_is_reported_with_the_first_row():
     with pytest.raises(LFError, match="LF 'bad' failed on row 40 with ZeroDivisionError") as caught:
         apply_lfs([bad], FRAME, jobs=2)
     assert (caught.value.lf, caught.value.row) == ("bad", 40)
-    assert apply_lfs([bad], FRAME, jobs=2, on_error="abstain").failures == {"bad": 2}
+    with pytest.warns(VotesWarning, match="LF 'bad' failed on 2 of 101 items and abstains there; the first: row 40"):
+        assert apply_lfs([bad], FRAME, jobs=2, on_error="abstain").failures == {"bad": 2}
 
 
 def test_lf_that_cannot_be_pickled_is_one_clear_error():

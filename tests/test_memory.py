@@ -43,6 +43,16 @@ def test_confusions_that_would_take_minutes_are_refused_with_a_remedy():
     assert dawid_skene.MOST_CONFUSIONS < 36_000_000
 
 
+@pytest.mark.parametrize(("name", "who"), [("ds", "DawidSkene"), ("hlm", "HyperLabelModel with the weights 'hlm'")])
+def test_many_classes_that_would_take_minutes_are_refused_with_a_remedy(name, who):
+    votes = np.tile(np.arange(2000)[:, None], 5)
+    votes[:, 0] = votes[::-1, 0]
+    message = f"votes has 2,000 classes and 10,000 votes in different rows; {who} looks at .* Use 'hlm2' or 'mv'"
+    with pytest.raises(ParameterError, match=message):
+        hl.label_model(name).predict(votes)
+    assert len(hl.label_model(name).predict(votes[:50, :])) == 50
+
+
 def test_classes_that_nobody_votes_for_cost_nothing():
     """Once it took a minute and 6 GB: three LFs times the square of 10,000 classes."""
     assert hl.HyperLabelModel().predict([[0, 1, 9999], [1, 1, 0]]).tolist() == [1, 1]

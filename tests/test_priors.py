@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.stats import chi2, chisquare
 
-from hyperlabel.priors import PRIORS, IndependentPrior, PaperValidationPrior, UniformPrior
+from hyperlabel.priors import PRIORS, IndependentPrior, PaperValidationPrior, ReleasedPrior, UniformPrior
 from hyperlabel.priors.uniform import _draw_pair, _valid_pairs
 from hyperlabel.theory import is_valid, optimum, probability_of_validity, to_signs
 
@@ -226,8 +226,8 @@ def test_independent_prior_lfs_are_independent_given_the_class():
     assert np.abs(correlation).max() < 5 / np.sqrt(len(votes))
 
 
-def test_priors_by_name_are_the_two_of_the_paper():
-    assert {"uniform": UniformPrior, "independent": IndependentPrior} == PRIORS
+def test_priors_by_name_are_those_of_the_paper_and_of_its_code():
+    assert {"uniform": UniformPrior, "released": ReleasedPrior, "independent": IndependentPrior} == PRIORS
 
 
 @pytest.mark.parametrize("assumption", ASSUMPTIONS)
@@ -272,3 +272,30 @@ def test_paper_validation_prior_majority_vote_scores_what_the_authors_sets_do():
         lead = (task.votes == 1).sum(1) - (task.votes == 0).sum(1)
         rights.append(np.where(lead == 0, 0.5, (lead > 0) == (task.target > 0.5)).mean())
     assert abs(np.mean(rights) - 0.81) < 0.04
+
+
+def test_released_prior_targets_are_the_mean_label_vector_of_the_authors_rule():
+    """Every pair of 3 items and 2 LFs goes through the rule; the target of a matrix is the mean of what comes out."""
+    outcomes = defaultdict(list)
+    for votes in product((-1, 0, 1), repeat=6):
+        for labels in product((0.0, 1.0), repeat=3):
+            signs, y = np.array(votes, np.float32).reshape(3, 2), np.array(labels, np.float32)
+            for target, items in ((1, y == 1), (0, y == 0)):
+                right = signs[items].sum(0) * (1 if target else -1)
+                if (right < 0).sum() >= 1:  # at least half of two LFs
+                    signs[items] *= -1
+            outcomes[signs.astype(np.int8).tobytes()].append(y)
+    prior, rng, seen = ReleasedPrior(items=(3, 3), lfs=(2, 2), candidates=4096), np.random.default_rng(0), set()
+    for task in (prior.sample(rng) for _ in range(200)):
+        key = to_signs(task.votes).astype(np.int8).tobytes()
+        np.testing.assert_allclose(task.target, np.mean(outcomes[key], axis=0), atol=0.04)
+        seen.add(key)
+    assert len(seen) > 50
+
+
+def test_released_prior_draws_batches_of_one_shape():
+    prior, rng = ReleasedPrior(items=(10, 40), lfs=(2, 9), max_cells=200), np.random.default_rng(0)
+    batches = [{task.votes.shape for task in prior.sample_batch(rng, 4)} for _ in range(20)]
+    assert all(len(shapes) == 1 for shapes in batches)
+    assert len(set.union(*batches)) > 10
+    assert all(n * m <= 200 for n, m in set.union(*batches))

@@ -114,3 +114,13 @@ def test_frame_of_very_many_columns_is_read_as_an_array(make, kind):
     held = cells if kind == "numbers" else np.array(["0", "1", "NA"], object)[cells]
     frame = make({f"lf{j}": held[:, j] for j in range(1000)})
     np.testing.assert_array_equal(Votes.from_frame(frame).to_numpy(), cells)
+
+
+def test_identifiers_may_claim_to_be_arrays():
+    class Throws:
+        def __array__(self, *args, **kwargs):
+            raise RuntimeError("no array")
+
+    value = Throws()
+    assert exact_array([value, 1]).tolist() == [value, 1]
+    assert Votes.from_frame([{"id": value, "a": 0, "b": 1}, {"id": 2, "a": 1, "b": 1}]).items.tolist() == [value, 2]

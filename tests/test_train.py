@@ -293,7 +293,7 @@ def test_cosine_schedule_does_not_stop_early(monkeypatch, tmp_path):
 
 def test_loss_of_a_batch_is_the_mean_over_all_its_items(tmp_path):
     run = start(TINY, tmp_path)
-    tasks = [run.course.sample(np.random.default_rng(seed)) for seed in range(3)]
+    tasks = [run.course.sample_batch(np.random.default_rng(seed), 1)[0] for seed in range(3)]
     loss = run.course.backward(run.net, tasks)
     with torch.no_grad():
         logits = torch.cat([run.net(torch.from_numpy(to_signs(task.votes))) for task in tasks])

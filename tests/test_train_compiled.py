@@ -34,9 +34,9 @@ def net_of(widths, architecture="gnn"):
     return net
 
 
-def step(net, drawn):
+def step(net, drawn, masked=False):
     net.zero_grad()
-    loss = batches.backward_tasks(net, drawn, CPU)
+    loss = batches.backward_tasks(net, drawn, CPU, masked=masked)
     return loss, [parameter.grad.clone() for parameter in net.parameters()]
 
 
@@ -52,6 +52,21 @@ def test_compiled_loss_and_gradients_are_those_of_torch(monkeypatch, widths, arc
     for grad, other in zip(grads, expected, strict=True):
         assert torch.allclose(grad, other, rtol=1e-3, atol=1e-5 * float(other.abs().max()))
     assert all(grad.any() for grad in grads)
+
+
+@needs_compiler
+def test_compiled_masked_loss_is_that_of_torch_and_leaves_items_out(monkeypatch):
+    net, drawn = net_of((8, 8, 8, 32)), tasks()
+    with torch.no_grad():  # about half of the embeddings sum to more than zero
+        sums = torch.cat([net.pool(torch.from_numpy(to_signs(task.votes))).sum(1) for task in drawn])
+        net.layers[-1].out.bias -= sums.median() / 32
+    loss, grads = step(net, drawn, masked=True)
+    monkeypatch.setattr(batches, "can_compile", lambda: False)
+    expected_loss, expected = step(net, drawn, masked=True)
+    assert loss == pytest.approx(expected_loss, rel=1e-5)
+    assert loss != pytest.approx(step(net, drawn)[0], rel=1e-3)
+    for grad, other in zip(grads, expected, strict=True):
+        assert torch.allclose(grad, other, rtol=1e-3, atol=1e-5 * float(other.abs().max()))
 
 
 @needs_compiler

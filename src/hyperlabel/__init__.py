@@ -29,10 +29,12 @@ if TYPE_CHECKING:
         keyword_lf,
         labeling_function,
         lookup_lf,
+        prompt_lf,
         regex_lf,
         threshold_lf,
     )
     from hyperlabel.lf.analysis import LFAnalysis
+    from hyperlabel.lf.cache import LFCache
     from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models, load
     from hyperlabel.outcomes import NOT, any_of, soft
     from hyperlabel.panel import jury
@@ -49,6 +51,7 @@ __all__ = [
     "HyperLabelModel",
     "HyperlabelError",
     "LFAnalysis",
+    "LFCache",
     "LFError",
     "LabelModel",
     "LabelingFunction",
@@ -80,6 +83,7 @@ __all__ = [
     "labeling_function",
     "load",
     "lookup_lf",
+    "prompt_lf",
     "read_votes",
     "regex_lf",
     "report",
@@ -93,8 +97,9 @@ _HOMES = {  # module: the public names that it holds
     "VotesError VotesWarning WeightsError",
     "labels": "Labels",
     "lf": "LFError LabelingFunction apply_lfs expression_lf keyword_lf "
-    "labeling_function lookup_lf regex_lf threshold_lf",
+    "labeling_function lookup_lf prompt_lf regex_lf threshold_lf",
     "lf.analysis": "LFAnalysis",
+    "lf.cache": "LFCache",
     "models": "HyperLabelModel LabelModel label_model label_models load",
     "outcomes": "NOT any_of soft",
     "panel": "jury",

@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from hyperlabel.arrays import as_list
-from hyperlabel.doubts import REMEDY, find_doubts, kind_of
+from hyperlabel.doubts import REMEDY, add_up, find_doubts, kind_of
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.printable import show
 from hyperlabel.shown import show_counts, show_names, show_some
@@ -96,7 +96,7 @@ Summarize = Callable[[Sequence[str]], Sequence[ColumnSummary]]
 
 @dataclass(frozen=True)
 class VoteColumns:
-    """What was taken from a table, and what is to be said about it.
+    """What was taken from a table, and what to say about it.
 
     Attributes:
         lfs: The columns that are LFs.
@@ -303,17 +303,17 @@ def read_tallies(
     """Tell votes from abstentions."""
     keys = abstain_keys(abstain, stated)
     tallies: dict[str, Tally] = {}
-    classes: Counter[Any] = Counter()
-    abstained: Counter[Any] = Counter({None: 0})
+    left: list[Tally] = []
     for summary in summaries:
         votes = {value: n for value, n in summary.counts.items() if key_of(value) not in keys}
         tallies[summary.name] = votes
-        classes.update(votes)
-        abstained.update({v: n for v, n in summary.counts.items() if v not in votes})
-        abstained[None] += summary.n_rows - sum(summary.counts.values()) if not summary.n_distinct else 0
+        if len(votes) < len(summary.counts):
+            left.append({value: n for value, n in summary.counts.items() if value not in votes})
+    classes, abstained = add_up(tallies.values()), add_up(left)
+    empty = sum(s.n_rows - sum(s.counts.values()) for s in summaries if not s.n_distinct)
     order = sorted(classes, key=lambda value: (kind_of(value), value)) if _sortable(classes) else list(classes)
-    empty = {None: abstained.pop(None)}
-    return Tallies(tallies, {c: classes[c] for c in order}, {v: n for v, n in (empty | abstained).items() if n})
+    held = {v: n for v, n in ({None: empty} | abstained).items() if n}
+    return Tallies(tallies, {c: classes[c] for c in order}, held)
 
 
 def _sortable(values: Iterable[Any]) -> bool:

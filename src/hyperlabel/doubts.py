@@ -9,7 +9,7 @@ import difflib
 import numbers
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median_low
 from typing import Any
 
@@ -26,6 +26,7 @@ FEW_ROWS = 20
 MOST_VALUES = 10_000
 """Distinct values of a column that are listed and counted; no column of votes has more."""
 
+_KINDS: dict[type, str] = {bool: "boolean", int: "number", str: "text"}
 _MANY = f"holds more than {MOST_VALUES:,} different values, like an identifier, a time or a text"
 _LONGEST_NAME = 100  # characters; what is longer is a text, not the name of a class
 _MANY_TEXTS, _MANY_NUMBERS = 0.5, 0.9  # distinct values per vote from which on a column holds no classes
@@ -74,11 +75,24 @@ def kind_of(value: object) -> str:
     >>> kind_of(True), kind_of(1), kind_of("a"), kind_of(b"a")
     ('boolean', 'number', 'text', 'bytes')
     """
-    if isinstance(value, bool):
-        return "boolean"
+    if type(value) in _KINDS:  # at once: tables have many values, nearly all of these types
+        return _KINDS[type(value)]
     if isinstance(value, numbers.Number):
         return "number"
     return "text" if isinstance(value, str) else type(value).__name__
+
+
+def add_up(tallies: Iterable[Tally]) -> dict[Any, int]:
+    """The votes of each class in all tallies; a `Counter` takes longer where there are thousands of small ones.
+
+    >>> add_up([{"x": 1}, {"x": 2, "y": 1}])
+    {'x': 3, 'y': 1}
+    """
+    sums: dict[Any, int] = {}
+    for tally in tallies:
+        for value, n in tally.items():
+            sums[value] = sums.get(value, 0) + n
+    return sums
 
 
 def _voting(tallies: Tallies) -> dict[str, Tally]:
@@ -98,6 +112,15 @@ def _refuse_one(tally: Tally, distinct: int) -> str | None:
     if distinct > MOST_VALUES:
         return _MANY
     first, votes = next(iter(tally), None), sum(tally.values())
+    odd = None if all(type(value) is int for value in tally) else _refuse_values(tally, first)
+    share = _MANY_TEXTS if isinstance(first, str) else _MANY_NUMBERS
+    if odd is None and votes >= FEW_ROWS and distinct > share * votes:
+        return f"holds {distinct:,} different values in {votes:,} rows, like an identifier or a text"
+    return odd
+
+
+def _refuse_values(tally: Tally, first: object) -> str | None:
+    """Why values cannot be classes: times, decimals, long texts."""
     if any(map(_is_time, tally)) or (tally and all(isinstance(v, str) and _TIME.fullmatch(v.strip()) for v in tally)):
         return f"holds times ({first!s:.30})" if not isinstance(first, str) else f"holds times ({first!r:.30})"
     decimal = next((v for v in tally if kind_of(v) == "number" and not isinstance(v, int)), None)
@@ -106,9 +129,6 @@ def _refuse_one(tally: Tally, distinct: int) -> str | None:
     long = next((v for v in tally if isinstance(v, str) and len(v) > _LONGEST_NAME), None)
     if long is not None:
         return f"holds texts ({long[:30]!r}...)"
-    share = _MANY_TEXTS if isinstance(first, str) else _MANY_NUMBERS
-    if votes >= FEW_ROWS and distinct > share * votes:
-        return f"holds {distinct:,} different values in {votes:,} rows, like an identifier or a text"
     return None
 
 
@@ -236,9 +256,7 @@ def warn_of_classes(tallies: Tallies) -> list[str]:
     >>> warn_of_classes({"a": {"SPAM": 50, "SAPM": 1}, "b": {"SPAM": 30, "HAM": 20}})[0][:58]
     "a class that one LF votes for a handful of times: 'SAPM' ("
     """
-    classes: Counter[Any] = Counter()
-    for tally in tallies.values():
-        classes.update(tally)
+    classes = add_up(tallies.values())
     votes = sum(classes.values())
     if votes < FEW_ROWS:
         return []
@@ -254,7 +272,7 @@ def _one_class(value: object, votes: int) -> str:
     )
 
 
-def _typos(tallies: Tallies, classes: Counter[Any]) -> list[str]:
+def _typos(tallies: Tallies, classes: Tally) -> list[str]:
     """Classes of few votes that one LF casts, which votes for others nearly always."""
     rare = {value for value, n in classes.items() if n <= _HANDFUL}
     usual = [value for value in classes if kind_of(value) == "number" and value not in rare]

@@ -6,9 +6,10 @@ rows. `hyperlabel.sources` opens whatever holds columns.
 
 import numbers
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ from hyperlabel.tables.failures import reading
 Factors = tuple[Sequence[Any], NDArray[np.integer]]
 
 _COLUMNS_AT_ONCE = 200
+_CELLS_AT_ONCE = 1 << 20
+_FEW = 64  # class numbers of most votes are smaller
 _EXACT = 2**53  # larger integers are not exact as floats
 
 
@@ -81,6 +84,8 @@ class Column:
     def from_factors(cls, name: str, factors: Factors, describe: Callable[[int], str] | None = None) -> "Column":
         """From distinct values and codes, -1 for empty; values get their plain form, and equal ones one code."""
         values, codes = factors
+        if all(type(value) is int for value in values):
+            return cls(name, tuple(values), codes, describe)
         number: dict[Any, int] = {}
         table = [
             -1 if value is None else number.setdefault((type(value), value), len(number))
@@ -113,7 +118,7 @@ class Column:
     @cached_property
     def summary(self) -> ColumnSummary:
         """How often each value occurs."""
-        counts = np.bincount(self.codes[self.codes >= 0], minlength=len(self.values))[:MOST_VALUES].tolist()
+        counts = np.bincount(self.codes + 1, minlength=len(self.values) + 1)[1 : MOST_VALUES + 1].tolist()
         many = len(self.values) if len(self.values) > MOST_VALUES else 0
         return ColumnSummary(self.name, len(self.codes), dict(zip(self.values, counts, strict=False)), many)
 
@@ -182,6 +187,45 @@ def _factorize_whole(values: NDArray[Any]) -> Factors:
     return (np.flatnonzero(present)[: len(values)] + int(low)).astype(values.dtype).tolist(), codes
 
 
+def factorize_block(cells: NDArray[Any]) -> list[Factors]:
+    """For each column of (n, m) numbers its distinct values in order and (n,) places among them, -1 for NaN.
+
+    >>> [(values, codes.tolist()) for values, codes in factorize_block(np.array([[3, 0], [1, 0]]))]
+    [([1, 3], [1, 0]), ([0], [0, 0])]
+    """
+    n, m = cells.shape
+    width = max(1, _CELLS_AT_ONCE // max(1, n))  # columns at a time: thousands of short ones, or one long one
+    if width == 1 or n == 0:
+        return [factorize_numbers(cells[:, j]) for j in range(m)]
+    factors: list[Factors] = []
+    for start in range(0, m, width):
+        some = cells[:, start : start + width]
+        factors += _factorize_few(some) or [factorize_numbers(column) for column in some.T]
+    return factors
+
+
+def _factorize_few(cells: NDArray[Any]) -> list[Factors] | None:
+    """Columns of whole numbers of a small range, by counting all of them at once; None for others."""
+    known = cells == cells
+    low, high = np.nanmin(cells, initial=0), np.nanmax(cells, initial=0)
+    if not (low >= -_FEW and high <= _FEW):
+        return None
+    low = int(low)
+    shifted = np.where(known, cells, low).astype(np.int64).T - low  # (m, n)
+    if cells.dtype.kind == "f" and (shifted + low != np.where(known, cells, low).T).any():
+        return None
+    m, span = len(shifted), int(high) - low + 1
+    keys = shifted + span * np.arange(m)[:, None]
+    present = np.zeros(m * span, bool)
+    present[keys[known.T]] = True
+    table = present.reshape(m, span)
+    codes = (np.cumsum(table, 1) - 1).ravel().take(keys)
+    codes[~known.T] = -1
+    values = (np.nonzero(table)[1] + low).astype(bool if cells.dtype.kind == "b" else int).tolist()
+    ends = np.cumsum(table.sum(1)).tolist()
+    return [(values[start:end], codes[j]) for j, (start, end) in enumerate(pairwise([0, *ends]))]
+
+
 def plain(value: Any) -> Any:
     """A Python object; None where the value is empty; whole numbers of any type are integers.
 
@@ -245,18 +289,50 @@ def columns_of(frame: Any, names: Sequence[str] | None) -> list[Column]:
 
 def factorize_frame(frame: Any, places: Sequence[int], names: Sequence[str]) -> list[Column]:
     """Factorized columns of a frame at some places, called by names."""
-    if library_of(frame, "DataFrame") == "polars":
-        return _factorize([(name, frame.to_series(j)) for name, j in zip(names, places, strict=True)])
-    kinds = [kind.kind if isinstance(kind, np.dtype) else "" for kind in frame.dtypes]
+    polars = library_of(frame, "DataFrame") == "polars"
     columns: dict[int, Column] = {}
-    for block in ("iu", "b", "f"):  # all at once: pandas takes long to give out a column
-        chosen = [i for i, j in enumerate(places) if kinds[j] and kinds[j] in block]
-        cells = frame.iloc[:, [places[i] for i in chosen]].to_numpy() if chosen else np.empty((0, 0))
-        columns |= {i: Column.from_factors(names[i], factorize_numbers(cells[:, c])) for c, i in enumerate(chosen)}
+    for chosen, cells in (_polars_blocks if polars else _pandas_blocks)(frame, places):
+        found = zip(chosen, factorize_block(cells), strict=True)
+        columns |= {i: Column.from_factors(names[i], factors) for i, factors in found}
     rest = [i for i in range(len(places)) if i not in columns]
-    found = _factorize([(names[i], frame.iloc[:, places[i]]) for i in rest])
-    columns |= dict(zip(rest, found, strict=True))
+    others = _factorize(
+        [(names[i], frame.to_series(j) if polars else frame.iloc[:, j]) for i in rest for j in [places[i]]]
+    )
+    columns |= dict(zip(rest, others, strict=True))
     return [columns[i] for i in range(len(places))]
+
+
+Blocks = Iterator[tuple[list[int], NDArray[Any]]]
+"""Which of some columns, and their (n, m) cells: libraries take long to give out one column after the other."""
+
+
+def _pandas_blocks(frame: Any, places: Sequence[int]) -> Blocks:
+    kinds = [kind.kind if isinstance(kind, np.dtype) else "" for kind in frame.dtypes]
+    for block in ("iu", "b", "f"):
+        chosen = [i for i, j in enumerate(places) if kinds[j] and kinds[j] in block]
+        if chosen:
+            yield chosen, frame.iloc[:, [places[i] for i in chosen]].to_numpy()
+
+
+def _polars_blocks(frame: Any, places: Sequence[int]) -> Blocks:
+    """Of short columns alone: a long one is given out without a copy."""
+    import polars as pl
+
+    width, series = _CELLS_AT_ONCE // max(1, len(frame)), frame.get_columns()
+    kinds: dict[Any, list[int]] = {}
+    for i, j in enumerate(places):
+        kinds.setdefault(series[j].dtype, []).append(i)
+    for kind, alike in kinds.items():
+        starts = range(0, len(alike), width) if width > 1 and _is_numeric(kind) else ()
+        for chosen in (alike[start : start + width] for start in starts):
+            cells = pl.DataFrame([series[places[i]] for i in chosen]).to_numpy()  # NaN for null
+            if kind.is_float() or cells.dtype.kind in "iu" or np.nanmax(np.abs(cells), initial=0) < _EXACT:
+                yield chosen, cells
+
+
+def _is_numeric(kind: Any) -> bool:
+    """Whether a type of Polars is one of floats or of integers that NumPy has."""
+    return kind.is_float() or (kind.is_integer() and kind.is_numeric() and "128" not in str(kind))
 
 
 def _factorize(named: list[tuple[str, Any]], describe: Callable[[int], str] | None = None) -> list[Column]:
@@ -284,9 +360,9 @@ def _numbers(series: Any) -> NDArray[Any] | None:
         plain_numbers = isinstance(series.dtype, np.dtype) and series.dtype.kind in "iubf"
         return series.to_numpy() if plain_numbers else None
     kind = series.dtype
-    if kind.is_float() or (kind.is_integer() and kind.is_numeric()):
+    if _is_numeric(kind):
         exact = series.null_count() in (0, len(series)) or -_EXACT < series.min() <= series.max() < _EXACT
-        return series.to_numpy() if exact and "128" not in str(kind) else None
+        return series.to_numpy() if exact else None
     return series.to_numpy() if str(kind) == "Boolean" and not series.null_count() else None
 
 

@@ -45,7 +45,7 @@ class Patterns:
         inverse: (n,) the pattern of each item; None where items were only counted.
         lf_names: The names of the LFs; None where they have none.
         classes: The classes; their numbers if not given.
-        outcomes: What votes may be beside one class; None where all are classes.
+        outcomes: Outcomes that are not one class; None if all votes are classes.
     """
 
     rows: Rows

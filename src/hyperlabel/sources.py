@@ -210,6 +210,4 @@ def exact_array(values: list[Any]) -> NDArray[Any]:
         typed = np.array(values)
         if typed.tolist() == values:
             return typed
-    exact = np.empty(len(values), object)
-    exact[:] = values
-    return exact
+    return np.fromiter(values, object, len(values))  # one by one: a value may claim to be an array

@@ -26,6 +26,7 @@ KINDS = {
     "model": "a saved label model: read it with hyperlabel.load(path), or label with --model PATH",
     "classifier": "a saved classifier: read it with hyperlabel.Classifier.load(path)",
     "patterns": "counted patterns: read it with Patterns.load(path)",
+    "answer": "votes of an LF in a cache: read by apply_lfs(..., cache=FOLDER)",
     "voter": "a voter of hyperlabel.compat.snorkel: read it with the load of its class",
 }
 """What a file may hold, and what it is good for."""

@@ -12,6 +12,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).parent / "results.json"
+SCRATCH = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a disk would take longer than the cases
 GRACE = 120  # seconds that a child may take beyond its time: a slow start, one case that hangs in foreign code
 
 
@@ -32,11 +33,11 @@ class Outcome:
 
 def run_child(surface: str, seed: int, first: int, count: int, seconds: float) -> Outcome:
     """Run cases in a process of their own; a crash or a hang is a failure of the case that was running."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=SCRATCH) as folder:
         report = Path(folder, "report.json")
         command = [sys.executable, "-m", "tests.campaign.child", surface, *map(str, (seed, first, count, seconds))]
         child = subprocess.Popen(
-            [*command, str(report)], cwd=ROOT, env=_environment(), stderr=subprocess.PIPE, start_new_session=True
+            [*command, str(report)], cwd=ROOT, env=_environment(folder), stderr=subprocess.PIPE, start_new_session=True
         )
         try:
             _, said = child.communicate(timeout=seconds + GRACE)
@@ -55,13 +56,13 @@ def run_child(surface: str, seed: int, first: int, count: int, seconds: float) -
     return outcome
 
 
-def _environment() -> dict[str, str]:
-    """One thread each: a campaign must not take a whole machine."""
+def _environment(folder: str) -> dict[str, str]:
+    """One thread each: a campaign must not take a whole machine. Temporary files are in a folder of its own."""
     paths = [str(ROOT / "src"), str(ROOT)]
     single = {
         name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS", "RAYON_NUM_THREADS")
     }
-    return {**os.environ, **single, "PYTHONPATH": os.pathsep.join(paths), "PYTHONHASHSEED": "0"}
+    return {**os.environ, **single, "PYTHONPATH": os.pathsep.join(paths), "PYTHONHASHSEED": "0", "TMPDIR": folder}
 
 
 def add_to_ledger(outcomes: list[Outcome], results: Path = RESULTS) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import tempfile
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from tests.campaign.corpus import CORPUS
 from tests.campaign.hostile import Rng, check_error
 from tests.campaign.mutate import mutate
 
-CANARY = Path("/tmp/hyperlabel-canary")
+CANARY = Path(tempfile.gettempdir(), "hyperlabel-canary")
 
 
 class Canary:

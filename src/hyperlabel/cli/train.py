@@ -10,9 +10,13 @@ from hyperlabel.cli.options import Option, split_names
 from hyperlabel.errors import ParameterError, require
 
 MODEL_HELP = "hlm (the paper's) or hlm2 (the default for labeling); sets the defaults of the other options."
-RECIPE_HELP = "short, or paper (hlm only): constant rate 0.001, up to 50,000 steps, the paper's validation sets."
+RECIPE_HELP = (
+    "short; for hlm also paper (constant rate 0.001, up to 50,000 steps, the paper's validation sets), and released: "
+    "the same, as the authors' code does it."
+)
 PRIOR_HELP = (
-    "Synthetic training data: uniform (the paper's) or independent; for hlm2 mixture, rules, crowd, panel or topics."
+    "Synthetic training data: uniform (the paper's), released or independent; for hlm2 mixture, rules, crowd, panel or "
+    "topics."
 )
 RUNS_HELP = "Runs with different seeds; the one with the best synthetic validation is selected."
 WIDTHS_HELP = "hlm: width of each pooling layer."
@@ -106,12 +110,14 @@ PAPER: dict[str, Any] = {
     "full_every": 1000,
 }
 """The paper's recipe; fewer matrices than its 50, with averaged targets, have no more noise in the gradient."""
+RECIPES = {"paper": PAPER, "released": PAPER | {"prior": "released", "max_cells": 100_000, "masked": True}}
+"""Recipes of the paper's network: by the paper's text, and as the authors' code does it."""
 
 
 def _preset(model: str, recipe: str) -> dict[str, Any]:
-    if recipe == "paper" and model != "hlm":
-        raise ParameterError(f"--recipe is 'paper' and --model '{model}'; the paper's recipe trains --model hlm")
-    return PAPER if recipe == "paper" else PRESETS[model]
+    if recipe in RECIPES and model != "hlm":
+        raise ParameterError(f"--recipe is '{recipe}' and --model '{model}'; the paper's recipe trains --model hlm")
+    return RECIPES.get(recipe) or PRESETS[model]
 
 
 def _check_sizes(model: str, **sizes: object) -> None:
@@ -125,7 +131,7 @@ def _check_sizes(model: str, **sizes: object) -> None:
 
 _CHOICES = {
     "model": tuple(PRESETS),
-    "recipe": ("short", "paper"),
+    "recipe": ("short", *RECIPES),
     "architecture": ("gnn", "deepset", "mlp", "unrolled"),
     "assumption": ("majority", "every"),
     "schedule": ("cosine", "constant"),

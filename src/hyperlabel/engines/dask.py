@@ -25,7 +25,7 @@ from hyperlabel.tables import Format
 from hyperlabel.tables.formats import Kind
 
 _MERGED = 8  # results that are merged at a time
-_SKETCH = 1 << 12  # smallest hashes by which patterns are estimated: to about 1.6 %
+_SKETCH = 1 << 12  # smallest hashes by which patterns are estimated: to about 1.6%
 
 Found = TypeVar("Found")
 Ends = list[tuple[int, int] | None]
@@ -163,8 +163,8 @@ def _merge(merge: Callable[[Found, Found], Found], found: list[Found]) -> Found:
 
 def _whole(series: Any) -> NDArray[np.int64]:
     """A column of integers, -1 for NA. -> (n,)."""
-    values: NDArray[np.int64] = series.to_numpy(dtype=np.int64, na_value=-1)
-    return values
+    values: NDArray[np.int64] = series.to_numpy(dtype=np.int64, na_value=0)  # unsigned ones have no -1
+    return np.where(series.isna(), -1, values)
 
 
 def _ranges(frame: Any, columns: Sequence[str]) -> Ends:

@@ -1,6 +1,6 @@
 """Applying LFs to data: lists, frames in memory, and frames of engines that are lazy."""
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from hyperlabel.classes import complete_classes, infer_classes, smallest_type, state_classes
-from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.lf.define import LabelingFunction, check_lfs
 from hyperlabel.lf.items import Items, read_items
 from hyperlabel.lf.lazy import apply_lazily, lazy_engine, name_votes
-from hyperlabel.lf.progress import show_progress
+from hyperlabel.lf.progress import Progress, show_progress
 from hyperlabel.lf.run import Advance, Answer, RunRows, run_all, run_rows
 from hyperlabel.lf.scored import score_votes
 from hyperlabel.partial import encode_votes, set_aside, state_outcomes
@@ -26,9 +26,12 @@ class AppliedVotes(Votes):
 
     Attributes:
         failures: For each LF, on how many items it failed and therefore abstains.
+        answers: For each LF that asks a language model, what was answered to each of the items that the LFs were
+            applied to; None where nothing was.
     """
 
     failures: Mapping[str, int] = field(default_factory=dict)
+    answers: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         shown, failed = super().__repr__(), sum(self.failures.values())
@@ -42,6 +45,7 @@ def apply_lfs(
     classes: Sequence[Hashable] | None = None,
     n_classes: int | None = None,
     jobs: int = 1,
+    threads: int = 1,
     on_error: str = "raise",
     cache: str | Path | None = None,
     progress: bool = False,
@@ -53,14 +57,17 @@ def apply_lfs(
         lfs: The LFs. A plain function counts as a function of a row.
         data: A list of items (mappings, objects, texts, ...), a pandas or Polars frame, or a Polars LazyFrame, Dask
             or Spark frame.
-        classes: The classes, in the order their probabilities shall have; inferred from the votes if not given.
+        classes: The classes, in the order of their probabilities; inferred from the votes if not given.
             Where classes are names, an LF may also vote for a class by its number in this order.
         n_classes: Number of classes, where classes are numbers.
-        jobs: Number of processes that run functions of a row.
+        jobs: Number of processes that run functions of a row: for functions that compute.
+        threads: Number of rows at a time that functions of a row are called on: for functions that wait, for instance
+            for an answer over the network.
         on_error: `"raise"`: an LF that fails is an error that names the LF and the row. `"abstain"`: it abstains
-            there, and `failures` of the result counts such items.
-        cache: Folder that keeps the votes of each LF: an LF is run again only if it, or the data it reads, changed.
-        progress: Whether to show a progress bar.
+            there, `failures` of the result counts such items, and a warning says so.
+        cache: Folder that keeps what each LF said, result by result: an LF is called again only for rows on which it
+            failed, or if it or what it reads changed. `LFCache` lists and clears it.
+        progress: Whether to show how much is done, at which rate, what failed, and the time left.
         like: Votes of the same LFs on other data: scores are cut where theirs are.
 
     Returns:
@@ -83,19 +90,23 @@ def apply_lfs(
     stated = state_classes(n_classes, classes)
     if on_error not in ("raise", "abstain"):
         raise ParameterError(f'on_error is {on_error!r}; expected "raise" or "abstain"')
-    if not isinstance(jobs, int) or jobs < 1:
-        raise ParameterError(f"jobs is {jobs!r}; expected a number of processes, at least 1")
+    _check_parallel(made, jobs, threads)
     tolerant = on_error == "abstain"
     engine = lazy_engine(data)
     if engine is not None:
-        _check_eager(engine, {"jobs": jobs != 1, "cache": cache is not None, "progress": progress})
+        _check_eager(
+            engine, {"jobs": jobs != 1, "threads": threads != 1, "cache": cache is not None, "progress": progress}
+        )
         _check_voting(engine, made)
         return apply_lazily(engine, made, data, stated, tolerant=tolerant)
     items = read_items(data)
     if not items.n:
         raise VotesError("data has no items; expected at least one")
-    with show_progress(items.n * len(made), progress) as advance:
-        answers = _run_cached(made, items, cache, jobs=jobs, tolerant=tolerant, advance=advance)
+    with show_progress(items.n * len(made), progress) as shown:
+        by_row = _by_row(jobs, threads, progress or cache is not None, shown)
+        run = partial(run_all, items=items, tolerant=tolerant, advance=shown, by_row=by_row)
+        answers = run(made) if cache is None else _run_cached(made, items, Path(cache), run, shown)
+    warn_of_votes(_doubts(made, answers, items.n))
     return _votes(made, answers, classes, n_classes, like)
 
 
@@ -110,45 +121,79 @@ def _check_eager(engine: str, wanted: Mapping[str, bool]) -> None:
 
 
 def _check_voting(engine: str, lfs: Sequence[LabelingFunction]) -> None:
-    """A lazy frame has columns of votes, and scores must be seen before they can be cut."""
-    scoring = next((lf for lf in lfs if lf.scores is not None), None)
-    if scoring is not None:
+    """A lazy frame has columns of votes, whose parts do not know of each other; scores must be seen to be cut."""
+    for lf in lfs:
+        if lf.scores is not None:
+            raise ParameterError(
+                f"LF '{lf.name}' returns scores, but data is a {engine} frame; collect the data, or let it vote"
+            )
+        if lf.patience.rate is not None:
+            raise ParameterError(
+                f"LF '{lf.name}' has a rate, but data is a {engine} frame, whose parts cannot keep it; collect it first"
+            )
+
+
+def _check_parallel(lfs: Sequence[LabelingFunction], jobs: Any, threads: Any) -> None:
+    if not isinstance(jobs, int) or jobs < 1:
+        raise ParameterError(f"jobs is {jobs!r}; expected a number of processes, at least 1")
+    if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
+        raise ParameterError(f"threads is {threads!r}; expected a number of calls at a time, at least 1")
+    if jobs > 1 and threads > 1:
+        raise ParameterError(f"jobs is {jobs} and threads is {threads}; expected one of them to be 1")
+    paced = next((lf for lf in lfs if lf.patience.rate is not None), None)
+    if jobs > 1 and paced is not None:
         raise ParameterError(
-            f"LF '{scoring.name}' returns scores, but data is a {engine} frame; collect the data, or let it vote"
+            f"LF '{paced.name}' has a rate, which {jobs} processes cannot keep together; use threads instead of jobs"
         )
 
 
 def _run_cached(
     lfs: list[LabelingFunction],
     items: Items,
-    folder: str | Path | None,
-    *,
-    jobs: int,
-    tolerant: bool,
+    folder: Path,
+    run: Callable[[list[LabelingFunction]], list[Answer]],
     advance: Advance,
 ) -> list[Answer]:
     """The answers of LFs: from the cache, or run and put into it."""
-    run = partial(run_all, items=items, tolerant=tolerant, advance=advance, by_row=_by_row(jobs))
-    if folder is None:
-        return run(lfs)
-    from hyperlabel.lf.cache import Cache  # not before it is needed: `import hyperlabel` shall be quick
+    from hyperlabel.lf.cache import OpenCache  # only when needed: `import hyperlabel` must be quick
 
-    cache = Cache(Path(folder), items)
-    kept = {lf.name: cache.load(lf, tolerant=tolerant) for lf in lfs}
-    waiting = [lf for lf in lfs if kept[lf.name] is None]
+    cache = OpenCache(folder, items)
+    keeping = [cache.keep_rows(lf) for lf in lfs]
+    found = {lf.name: cache.load(lf) for lf in keeping}
+    waiting = [lf for lf in keeping if found[lf.name] is None]
     advance(items.n * (len(lfs) - len(waiting)))
     for lf, answer in zip(waiting, run(waiting), strict=True):
         cache.store(lf, answer)
-        kept[lf.name] = answer
-    return [answer for answer in kept.values() if answer is not None]
+        found[lf.name] = answer
+    return [answer for answer in found.values() if answer is not None]
 
 
-def _by_row(jobs: int) -> RunRows:
-    if jobs == 1:
-        return run_rows
-    from hyperlabel.lf.jobs import run_jobs
+def _by_row(jobs: int, threads: int, one_by_one: bool, shown: Progress) -> RunRows:
+    """How functions of a row are run."""
+    if jobs > 1:
+        from hyperlabel.lf.jobs import run_jobs
 
-    return partial(run_jobs, jobs=jobs)
+        return partial(run_jobs, jobs=jobs)
+    if threads > 1 or one_by_one:
+        from hyperlabel.lf.calls import run_calls
+
+        return partial(run_calls, threads=threads, tell=shown)
+    return run_rows
+
+
+def _doubts(lfs: list[LabelingFunction], answers: list[Answer], n: int) -> Iterator[str]:
+    """What users should know of LFs that abstain."""
+    for lf, answer in zip(lfs, answers, strict=True):
+        if answer.failures:
+            yield (
+                f"LF '{lf.name}' failed on {answer.failures:,} of {n:,} items and abstains there; the first: "
+                f"{answer.failure:.300}"
+            )
+        if answer.said is not None and len(answer.said.values) and (answer.codes < 0).all():
+            yield (
+                f"LF '{lf.name}' votes nowhere: none of its answers names a class, such as "
+                f"{answer.said.values[0]!r:.100}; look at its prompt, or give it another parse"
+            )
 
 
 def _votes(
@@ -159,6 +204,7 @@ def _votes(
     like: Votes | None,
 ) -> AppliedVotes:
     failures = {lf.name: answer.failures for lf, answer in zip(lfs, answers, strict=True)}
+    asked = [(lf, answer.said) for lf, answer in zip(lfs, answers, strict=True)]
     voting = [j for j, lf in enumerate(lfs) if lf.scores is None]
     votes = None
     if voting:
@@ -178,6 +224,7 @@ def _votes(
         cells=votes.cells,
         outcomes=votes.outcomes,
         failures=failures,
+        answers={lf.name: said.listed() for lf, said in asked if said is not None},
     )
 
 

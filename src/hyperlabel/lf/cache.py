@@ -1,33 +1,124 @@
-"""The cache of votes: one file per LF and data, in a folder that may be deleted at any time."""
+"""The cache of votes: a folder with one file per LF, which may be deleted at any time.
+
+What an LF says of rows grows line by line (`hyperlabel.lf.store`); the votes of an LF that reads whole columns are
+one file for each state of these. A file that is damaged counts as far as it is whole.
+"""
 
 import hashlib
-import io
-import json
 import re
-import zipfile
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from hyperlabel.errors import ParameterError
-from hyperlabel.files import replacing
-from hyperlabel.lf.define import LabelingFunction
+from hyperlabel.errors import WeightsError
+from hyperlabel.lf.code import UnknownError
+from hyperlabel.lf.define import CacheError, ColumnFunction, LabelingFunction
 from hyperlabel.lf.fingerprint import fingerprint_items, fingerprint_lf
 from hyperlabel.lf.items import Items
 from hyperlabel.lf.ready import ValueFunction
 from hyperlabel.lf.run import Answer
+from hyperlabel.lf.store import SUFFIX, name_of, read_lines
+from hyperlabel.tensors import read_tensors, write_tensors
 
-FORMAT = 1
+FORMAT = 2
 """Of the files; part of their names, so that another format is never read."""
 
+_WHOLE = ".answer"  # of the votes on whole columns
 
-class Cache:
-    """The answers of LFs on some items, kept in a folder.
+
+class CacheEntry(NamedTuple):
+    """A file of a cache.
+
+    Attributes:
+        lf: Name of the LF.
+        rows: Number of rows whose votes it has.
+        bytes: Its size.
+        changed: When it was last written.
+        path: Where it is.
+    """
+
+    lf: str
+    rows: int
+    bytes: int
+    changed: datetime
+    path: Path
+
+
+class LFCache:
+    """A folder in which `apply_lfs(..., cache=folder)` keeps what LFs said.
+
+    Args:
+        folder: The folder.
+
+    >>> import tempfile
+    >>> from hyperlabel.lf import apply_lfs, labeling_function
+    >>> @labeling_function
+    ... def short(x):
+    ...     return "ham" if len(x) < 9 else None
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     votes = apply_lfs([short], ["ok", "fine"], cache=folder)
+    ...     cache = LFCache(folder)
+    ...     [(entry.lf, entry.rows) for entry in cache.entries()], cache.bytes > 0, cache.clear("short")
+    ([('short', 2)], True, 1)
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def __repr__(self) -> str:
+        return f"LFCache('{self.folder}', {len(self._paths())} files, {self.bytes:,} bytes)"
+
+    @property
+    def bytes(self) -> int:
+        """The size of all files."""
+        return sum(path.stat().st_size for path in self._paths())
+
+    def entries(self) -> list[CacheEntry]:
+        """The files, by the name of the LF, the newest last."""
+        entries = [_read_entry(path) for path in self._paths()]
+        return sorted(entries, key=lambda entry: (entry.lf, entry.changed))
+
+    def clear(self, lf: str | None = None) -> int:
+        """Delete the files of an LF, or of all; returns how many. Nothing else in the folder is touched."""
+        paths = [entry.path for entry in self.entries() if lf is None or entry.lf == lf]
+        for path in paths:
+            path.unlink(missing_ok=True)
+        return len(paths)
+
+    def _paths(self) -> list[Path]:
+        return [path for suffix in (SUFFIX, _WHOLE) for path in self.folder.glob(f"*-{'[0-9a-f]' * 32}{suffix}")]
+
+
+def _read_entry(path: Path) -> CacheEntry:
+    status = path.stat()
+    name, rows = _read_votes(path) if path.suffix == SUFFIX else _read_whole(path)
+    return CacheEntry(
+        name or path.stem[:-33], rows, status.st_size, datetime.fromtimestamp(status.st_mtime).astimezone(), path
+    )
+
+
+def _read_votes(path: Path) -> tuple[str | None, int]:
+    content = path.read_bytes()
+    return name_of(content), len({key for _, key, _ in read_lines(content)})
+
+
+def _read_whole(path: Path) -> tuple[str | None, int]:
+    try:
+        arrays, header = read_tensors(path, "answer")
+        return header["lf"], len(arrays["codes"])
+    except (WeightsError, KeyError):
+        return None, 0
+
+
+class OpenCache:
+    """A cache in use.
 
     Args:
         folder: The folder; made if it is not there.
-        items: The items.
+        items: The items that LFs are applied to.
     """
 
     def __init__(self, folder: Path, items: Items) -> None:
@@ -36,39 +127,68 @@ class Cache:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise ParameterError(f"cache is '{folder}', which cannot be made a folder: {error.strerror}") from error
+            raise CacheError(f"cache is '{folder}', which cannot be made a folder: {error.strerror}") from error
 
-    def load(self, lf: LabelingFunction, *, tolerant: bool) -> Answer | None:
-        """The answer that is kept of an LF; None if there is none, or with failures that are now errors."""
-        path = self._paths[lf.name] = self._path(lf)  # now: an LF that is run may change what it holds
-        try:
-            with path.open("rb") as source, np.load(source, allow_pickle=False) as file:
-                head = json.loads(str(file["head"]))
-                answer = Answer(tuple(head["values"]), file["codes"], head["failures"])
-        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
+    def keep_rows(self, lf: LabelingFunction) -> LabelingFunction:
+        """An LF that keeps what it says of rows; one that reads whole columns as it is."""
+        if isinstance(lf, ColumnFunction | ValueFunction):
+            return lf
+        return lf.kept_in(self._name(lf, "", SUFFIX))
+
+    def load(self, lf: LabelingFunction) -> Answer | None:
+        """The votes that are kept of an LF that reads whole columns; None if there are none."""
+        if lf.kept is not None:
+            return None
+        path = self._paths[lf.name] = self._name(lf, self._data(lf), _WHOLE)
+        try:  # now: an LF that is run may change what it holds
+            arrays, header = read_tensors(path, "answer")
+            return _check(arrays["codes"], header["values"], self.items.n)
+        except (WeightsError, KeyError):
             return None  # not there, or damaged: the LF is run again
-        return answer if tolerant or not answer.failures else None
 
     def store(self, lf: LabelingFunction, answer: Answer) -> None:
-        """Keep the answer of an LF that was looked for, unless its classes are no texts, numbers or booleans."""
-        if not all(type(value) in (str, int, bool) for value in answer.values):
+        """Keep the votes of an LF that was looked for, unless it failed or votes for what JSON does not know."""
+        if lf.kept is not None or answer.failures or not all(map(_is_plain, answer.values)):
             return
-        content = io.BytesIO()
-        head = json.dumps({"lf": lf.name, "values": answer.values, "failures": answer.failures})
-        np.savez_compressed(content, head=np.array(head), codes=answer.codes)
-        with replacing(self._paths[lf.name]) as part:
-            part.write_bytes(content.getvalue())
+        try:
+            write_tensors(
+                self._paths[lf.name], {"codes": answer.codes}, {"lf": lf.name, "values": answer.values}, "answer"
+            )
+        except WeightsError as error:
+            raise CacheError(f"cache: {error}") from error
 
-    def _path(self, lf: LabelingFunction) -> Path:
-        data = self._column(lf.column) if isinstance(lf, ValueFunction) else self._all
+    def _name(self, lf: LabelingFunction, data: str, suffix: str) -> Path:
         key = hashlib.sha256(f"{FORMAT} {fingerprint_lf(lf)} {data}".encode()).hexdigest()
-        return self.folder / f"{re.sub(r'[^A-Za-z0-9_]+', '_', lf.name)[:40]}-{key[:32]}.npz"
+        return self.folder / f"{re.sub(r'[^A-Za-z0-9_]+', '_', lf.name)[:40]}-{key[:32]}{suffix}"
 
-    def _column(self, name: str) -> str:
-        """The fingerprint of what a ready-made LF reads."""
-        known = self.items.names is not None and name in self.items.names
-        return fingerprint_items(self.items, name) if known else self._all
+    def _data(self, lf: LabelingFunction) -> str:
+        """The fingerprint of what an LF reads: a ready-made one reads one column."""
+        try:
+            if isinstance(lf, ValueFunction) and self.items.has(lf.column):
+                return fingerprint_items(self.items, lf.column)
+            return self._all
+        except UnknownError as error:
+            raise CacheError(
+                f"data hold {error}, which the cache cannot tell from other values; leave cache out"
+            ) from error
 
     @cached_property
     def _all(self) -> str:
         return fingerprint_items(self.items)
+
+
+def _is_plain(value: object) -> bool:
+    return type(value) in (str, int, bool) or (type(value) is float and value - value == 0)
+
+
+def _check(codes: Any, values: Any, n: int) -> Answer | None:
+    """An answer, if its numbers are possible."""
+    possible = (
+        isinstance(values, list)
+        and all(map(_is_plain, values))
+        and codes.shape == (n,)
+        and codes.dtype.kind == "i"
+        and codes.min(initial=-1) >= -1
+        and codes.max(initial=-1) < len(values)
+    )
+    return Answer(tuple(values), np.asarray(codes)) if possible else None

@@ -3,15 +3,18 @@
 An LF says for an item which class it votes for, or abstains. It is a function of one row, or of whole columns.
 """
 
+import copy
 import functools
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 
 from hyperlabel.classes import ABSTAIN
 from hyperlabel.errors import HyperlabelError, ParameterError
+from hyperlabel.lf.patience import Patience, in_loop, is_async, within
 
 
 class LFError(HyperlabelError, ValueError):
@@ -30,6 +33,10 @@ class LFError(HyperlabelError, ValueError):
         return LFError, (str(self), self.lf, self.row)
 
 
+class CacheError(ParameterError):
+    """A cache that cannot be used as it is: no failure of an LF."""
+
+
 class LabelingFunction:
     """A function of a row that votes for a class or abstains.
 
@@ -42,12 +49,26 @@ class LabelingFunction:
             `re.search` returns) instead of a class.
         scores: The least and the largest score that the function returns instead of a class: it speaks the more for
             the later classes the higher it is. None, NaN and `ABSTAIN` are no score.
+        timeout: Seconds that a call may take, for a function that asks somebody else; a longer one fails.
+        rate: Calls that may start in a second, in all threads together.
+        retry: The exceptions, one or several, after which a call is tried again, after a pause that doubles.
+        tries: How often a call is tried at most, if `retry` is given.
+
+    Attributes:
+        patience: How it is called, by the last four arguments.
+        kept: The file that keeps what it says of rows; None if there is none.
 
     >>> short = LabelingFunction("short", lambda x, most: len(x.text) < most, resources={"most": 10}, vote="ham")
     >>> from types import SimpleNamespace
     >>> short(SimpleNamespace(text="ok")), short(SimpleNamespace(text="a long comment"))
     ('ham', -1)
     """
+
+    UNSEEN: ClassVar[frozenset[str]] = frozenset({"name", "__doc__", "timeout", "patience", "kept"})
+    """Attributes that make no difference to what the function returns."""
+
+    SAYS_VOTES: ClassVar[bool] = True
+    """Whether what is said of a row is the vote itself, not something that `read` finds it in."""
 
     def __init__(
         self,
@@ -57,12 +78,18 @@ class LabelingFunction:
         resources: Mapping[str, Any] | None = None,
         vote: Hashable = None,
         scores: tuple[float, float] | None = None,
+        timeout: float | None = None,
+        rate: float | None = None,
+        retry: type[Exception] | tuple[type[Exception], ...] = (),
+        tries: int = 5,
     ) -> None:
         self.name = _check_name(name)
         self.scores = _check_scores(name, scores, vote)
         self.function = self._check_function(function)
         self.resources = dict(resources or {})
         self.vote = _check_vote(name, vote)
+        self.patience = self._check_patience(Patience.state(name, timeout, rate, retry, tries))
+        self.kept: Path | None = None
 
     def __call__(self, x: Any) -> Any:
         """The vote on one row."""
@@ -73,8 +100,33 @@ class LabelingFunction:
 
     def row_function(self) -> Callable[[Any], Any]:
         """A function from a row to a vote, with nothing around it that costs time."""
-        bound = functools.partial(self.function, **self.resources) if self.resources else self.function
+        bound = self._asking()
         return bound if self.vote is None else functools.partial(vote_if, self.name, self.vote, bound)
+
+    def saying_function(self) -> Callable[[Any], Any]:
+        """A function from a row to what is kept of a call: the vote, or what `read` finds it in."""
+        return self.row_function()
+
+    def read(self, said: Any) -> Any:
+        """The vote in what was said of a row."""
+        return said
+
+    def kept_in(self, path: Path) -> "LabelingFunction":
+        """The same LF, which keeps what it says in a file."""
+        lf = copy.copy(self)
+        lf.kept = path
+        return lf
+
+    def _check_patience(self, patience: Patience) -> Patience:
+        return patience
+
+    def _asking(self) -> Callable[[Any], Any]:
+        """The function with its resources and its timeout."""
+        bound = functools.partial(self.function, **self.resources) if self.resources else self.function
+        seconds = self.patience.timeout
+        if is_async(self.function):
+            return in_loop(bound, seconds)
+        return bound if seconds is None else within(seconds, bound)
 
     def _check_function(self, function: Any) -> Callable[..., Any]:
         if not callable(function):
@@ -113,11 +165,20 @@ class ColumnFunction(LabelingFunction):
         )
 
     def _check_function(self, function: Any) -> Callable[..., Any]:
+        if is_async(function):
+            raise ParameterError(f"LF '{self.name}' reads whole columns and cannot be async: it is called once")
         if not callable(function) and not is_expression(function):
             raise ParameterError(
                 f"LF '{self.name}': function is {function!r:.60}; expected a function of a frame or a Polars expression"
             )
         return function  # type: ignore[no-any-return]
+
+    def _check_patience(self, patience: Patience) -> Patience:
+        if patience != Patience():
+            raise ParameterError(
+                f"LF '{self.name}' reads whole columns and is called once; leave timeout, rate, retry and tries out"
+            )
+        return patience
 
 
 def labeling_function(
@@ -127,6 +188,10 @@ def labeling_function(
     vote: Hashable = None,
     columns: bool = False,
     scores: tuple[float, float] | None = None,
+    timeout: float | None = None,
+    rate: float | None = None,
+    retry: type[Exception] | tuple[type[Exception], ...] = (),
+    tries: int = 5,
 ) -> Any:
     """Make a labeling function of a function: `@labeling_function`, with or without arguments.
 
@@ -136,6 +201,10 @@ def labeling_function(
         vote: The class voted for wherever the function says yes.
         columns: Whether the function takes the whole frame instead of one row.
         scores: The least and the largest score that the function returns instead of a class.
+        timeout: Seconds that a call may take; a longer one fails with TimeoutError.
+        rate: Calls that may start in a second, in all threads together.
+        retry: The exceptions, one or several, after which a call is tried again, after a pause that doubles.
+        tries: How often a call is tried at most, if `retry` is given.
 
     Returns:
         The `LabelingFunction`, or a decorator that makes it.
@@ -153,7 +222,17 @@ def labeling_function(
 
     def decorate(function: Callable[..., Any]) -> LabelingFunction:
         chosen = name if isinstance(name, str) else getattr(function, "__name__", None)
-        made = kind(chosen, function, resources=resources, vote=vote, scores=scores)  # type: ignore[arg-type]
+        made = kind(
+            chosen,  # type: ignore[arg-type]
+            function,
+            resources=resources,
+            vote=vote,
+            scores=scores,
+            timeout=timeout,
+            rate=rate,
+            retry=retry,
+            tries=tries,
+        )
         made.__doc__ = function.__doc__
         return made
 
@@ -235,7 +314,7 @@ def _check_scores(name: str, scores: Any, vote: Hashable) -> tuple[float, float]
         or scores[0] >= scores[1]
     ):
         raise ParameterError(
-            f"LF '{name}': scores is {scores!r:.60}; expected the least and the largest score, and no vote beside them"
+            f"LF '{name}': scores is {scores!r:.60}; expected the least and the largest score, and no vote with them"
         )
     return float(scores[0]), float(scores[1])
 

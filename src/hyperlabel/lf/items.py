@@ -24,7 +24,7 @@ class Row(tuple[Any, ...]):
     LFs share the row, so it cannot be changed. Each set of columns has a class of its own, from `row_class`: that is
     what makes rows quick to make and to read.
 
-    >>> x = row_class(("id", "text"))((7, "hello"))
+    >>> x = make_row(("id", "text"), (7, "hello"))
     >>> x.text, x["id"], x.get("date", "unknown"), "text" in x
     ('hello', 7, 'unknown', True)
     """
@@ -51,7 +51,7 @@ class Row(tuple[Any, ...]):
         return "Row(" + ", ".join(f"{n}={v!r:.100}" for n, v in zip(self._places, self, strict=True)) + ")"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _make_row, (tuple(self._places), tuple(self))
+        return make_row, (tuple(self._places), tuple(self))
 
     def get(self, name: str, default: Any = None) -> Any:
         """The value of a column, or a default where there is no such column."""
@@ -76,7 +76,13 @@ def row_class(names: tuple[str, ...]) -> type[Row]:
     return type("Row", (Row,), {"__slots__": (), **columns, "_places": places})
 
 
-def _make_row(names: tuple[str, ...], values: tuple[Any, ...]) -> Row:
+def names_of(kind: type[Row]) -> tuple[str, ...]:
+    """The columns of a class of rows."""
+    return tuple(kind._places)
+
+
+def make_row(names: tuple[str, ...], values: tuple[Any, ...]) -> Row:
+    """A row of values in columns."""
     return row_class(names)(values)
 
 
@@ -102,7 +108,7 @@ def make_rows(part: Part) -> list[Any]:
     """
     if part.names is None:
         (items,) = part.columns
-        return [_make_row(tuple(x), tuple(x.values())) if isinstance(x, Mapping) else x for x in items]
+        return [make_row(tuple(x), tuple(x.values())) if isinstance(x, Mapping) else x for x in items]
     values = zip(*part.columns, strict=True) if part.names else iter([()] * part.n)
     return list(map(row_class(tuple(part.names)), values))
 
@@ -142,6 +148,10 @@ class Items(ABC):
     def numbers(self, name: str) -> NDArray[Any] | None:
         """The values of a column of plain numbers, NaN where one is missing; None if it holds others. -> (n,)."""
         return None
+
+    def has(self, name: str) -> bool:
+        """Whether all items have a value in a column."""
+        return self.names is not None and name in self.names
 
     @abstractmethod
     def select(self, names: Sequence[str]) -> Any:
@@ -183,12 +193,19 @@ class ListItems(Items):
         """The items from `start` to `stop`."""
         return Part(None, [self.data[start:stop]], stop - start)
 
+    def has(self, name: str) -> bool:
+        """Whether all items have a value in a column."""
+        try:
+            self.values(name)
+        except Exception:  # objects of the user's own may raise anything
+            return False
+        return True
+
     def _read(self, name: str) -> list[Any]:
-        """There is no frame to read from."""
-        return list(self.frame)
+        return [x[name] if type(x) is dict else read_value(x, name) for x in self.data]
 
     def _read_texts(self, name: str) -> Any:
-        """Items need not have the column: they are read one by one, so that the one without it is named."""
+        return _polars_texts(self.values(name)) if self.has(name) else None
 
 
 class PandasItems(Items):

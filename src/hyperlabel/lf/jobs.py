@@ -22,7 +22,7 @@ from typing import Any
 from hyperlabel.errors import HyperlabelError, ParameterError
 from hyperlabel.lf.define import LabelingFunction
 from hyperlabel.lf.items import Items, Part, make_rows
-from hyperlabel.lf.run import CHUNK, Advance, Answer, answer_each, chunks
+from hyperlabel.lf.run import CHUNK, Advance, Answer, answer_each, chunks, prepare
 
 CHUNKS_A_JOB = 8
 """So many chunks at least, so that a process that is done early finds more to do."""
@@ -178,7 +178,9 @@ def _end_with(parent: int) -> None:
 
 def _unpack(packed: bytes) -> list[tuple[str, Callable[[Any], Any]]] | HyperlabelError:
     try:
-        return [(lf.name, lf.row_function()) for lf in pickle.loads(packed)]
+        return [(lf.name, prepare(lf)) for lf in pickle.loads(packed)]
+    except HyperlabelError as error:
+        return error
     except Exception as error:
         return ParameterError(
             f"the LFs could not be loaded in another process ({type(error).__name__}: {error}); {_remedy()}"

@@ -1,6 +1,8 @@
 """Progress of long work, on standard error: a bar on a terminal, one line that changes in a notebook, else lines."""
 
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -8,52 +10,112 @@ from hyperlabel.errors import require
 
 Advance = Callable[[int], None]
 
+_SILENCE = 30.0  # seconds after which a line is due, however little is done
+
+
+class Progress:
+    """How much is done and has failed, told to whoever shows it.
+
+    Args:
+        total: What there is to do.
+        show: Called after each change; may be called from any thread.
+
+    Attributes:
+        done: What is done.
+        failed: How much of it failed.
+    """
+
+    def __init__(self, total: int, show: Callable[["Progress"], None] = lambda progress: None) -> None:
+        self.total, self.done, self.failed = total, 0, 0
+        self._show, self._lock = show, threading.Lock()
+
+    def __call__(self, done: int, failed: int = 0) -> None:
+        """Take note of a further part."""
+        with self._lock:
+            self.done += done
+            self.failed += failed
+            self._show(self)
+
 
 @contextmanager
-def show_progress(total: int, wanted: bool) -> Iterator[Advance]:
-    """Show how much of `total` is done; gives the function that is told of each further part.
+def show_progress(total: int, wanted: bool) -> Iterator[Progress]:
+    """Show how much of `total` is done; gives what is told of each further part.
 
-    >>> with show_progress(100, wanted=False) as advance:
-    ...     advance(60)
+    >>> with show_progress(100, wanted=False) as progress:
+    ...     progress(60)
     """
     if not wanted:
-        yield lambda done: None
+        yield Progress(total)
     elif sys.stderr.isatty():
-        with _bar(total) as advance:
-            yield advance
+        with _bar(total) as progress:
+            yield progress
     else:
-        yield _lines(total)
+        yield Progress(total, Lines())
 
 
 @contextmanager
-def _bar(total: int) -> Iterator[Advance]:
+def _bar(total: int) -> Iterator[Progress]:
     require("rich", extra="cli")
+    from rich import progress as rich
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        Progress,
-        TaskProgressColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
 
-    parts = (TextColumn("labeling functions"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
-    with Progress(*parts, TimeRemainingColumn(), console=Console(stderr=True)) as bar:
-        task = bar.add_task("", total=total)
-        yield lambda done: bar.update(task, advance=done)
+    text = rich.TextColumn("{task.fields[rate]}{task.fields[failures]}")
+    parts = (rich.TextColumn("labeling functions"), rich.BarColumn(), rich.TaskProgressColumn(), text)
+    times = (rich.TimeElapsedColumn(), rich.TimeRemainingColumn())
+    with rich.Progress(*parts, *times, console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=total, rate="", failures="")
+
+        def show(progress: Progress) -> None:
+            speed = bar.tasks[0].finished_speed or bar.tasks[0].speed
+            rate = "" if speed is None else _rate(speed)
+            bar.update(task, completed=progress.done, rate=rate, failures=_failures(progress.failed))
+
+        yield Progress(total, show)
 
 
-def _lines(total: int) -> Advance:
-    """One line each tenth; a notebook overwrites it, and keeps the last."""
-    start, end = ("\r", "") if "ipykernel" in sys.modules else ("", "\n")
-    state = {"done": 0, "tenths": 0}
+class Lines:
+    """One line each tenth, and after a long silence: rate and time left are those of the votes since the last.
 
-    def advance(done: int) -> None:
-        state["done"] += done
-        tenths = 10 * state["done"] // max(total, 1)
-        if tenths > state["tenths"]:
-            state["tenths"] = tenths
-            print(f"{start}labeling functions: {10 * tenths}%", end=end, file=sys.stderr, flush=True)
+    A notebook overwrites the line, and keeps the last.
+    """
 
-    return advance
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._start, self._end, self._width = ("\r", "", 90) if "ipykernel" in sys.modules else ("", "\n", 0)
+        self._tenths, self._done, self._at = 0, 0, clock()
+
+    def __call__(self, progress: Progress) -> None:
+        """Print a line if one is due."""
+        tenths, now = 10 * progress.done // max(progress.total, 1), self._clock()
+        if tenths == self._tenths and now < self._at + _SILENCE:
+            return
+        rate = (progress.done - self._done) / max(now - self._at, 1e-6)
+        left = progress.total - progress.done
+        share = 100 * progress.done // max(progress.total, 1)
+        after = f", {_duration(left / rate)} left" if left and rate else ""
+        failures = _failures(progress.failed)
+        line = f"labeling functions: {share}%, {_rate(rate)}{failures}{after}"
+        print(f"{self._start}{line:{self._width}}", end=self._end, file=sys.stderr, flush=True)
+        self._tenths, self._done, self._at = tenths, progress.done, now
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:,.0f} votes/s" if rate >= 100 else f"{rate:.2g} votes/s"
+
+
+def _failures(failed: int) -> str:
+    return f", {failed:,} failed" if failed else ""
+
+
+def _duration(seconds: float) -> str:
+    """A time in words.
+
+    >>> _duration(3.2), _duration(130), _duration(7300)
+    ('4 s', '2 min 10 s', '2 h 1 min')
+    """
+    whole = int(-(-seconds // 1))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

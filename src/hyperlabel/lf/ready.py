@@ -6,6 +6,7 @@ Each reads one column, and says the same of a value whether it is asked row by r
 import math
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ from numpy.typing import NDArray
 
 from hyperlabel.classes import ABSTAIN
 from hyperlabel.errors import ParameterError
-from hyperlabel.lf.define import LabelingFunction
+from hyperlabel.lf.define import LabelingFunction, vote_if
 from hyperlabel.lf.items import Items, read_value
+from hyperlabel.lf.patience import check_positive
 from hyperlabel.lf.regex import match_texts
+from hyperlabel.lf.search import TIMEOUT, search_texts
 
 
 class ValueFunction(LabelingFunction):
@@ -45,14 +48,40 @@ class ValueFunction(LabelingFunction):
         """Where the function says yes, for the whole column at once; None if that must be asked value by value."""
         return None
 
+    def function_over(self, values: list[Any]) -> Callable[[Any], Any]:
+        """A function from a value to a vote, for a column of which all values are known."""
+        return self.value_function()
+
 
 class Matches(ValueFunction):
-    """Votes where a regular expression is found in a text."""
+    """Votes where a regular expression is found in a text.
+
+    Args:
+        name: Name of the LF.
+        pattern: The expression.
+        column: The column of the texts.
+        vote: The class it votes for.
+        timeout: Seconds that `re` may take for one text of a column; None for any time.
+    """
+
+    def __init__(
+        self, name: str, pattern: "re.Pattern[str]", *, column: str, vote: Hashable, timeout: float | None = TIMEOUT
+    ) -> None:
+        super().__init__(name, Search(pattern), column=column, vote=vote)
+        self.pattern, self.timeout = pattern, check_positive(name, "timeout", timeout, "a number of seconds")
 
     def mask(self, items: Items) -> NDArray[np.bool_] | None:
         """Where the expression is found."""
         texts = items.texts(self.column)
-        return None if texts is None else match_texts(self.function.pattern, texts)  # type: ignore[attr-defined]
+        return None if texts is None else match_texts(self.pattern, texts, self.timeout)
+
+    def function_over(self, values: list[Any]) -> Callable[[Any], Any]:
+        """A function from a value to a vote; it knows what a search of all texts, within the time limit, has found."""
+        rows = {text: row for row, text in reversed(list(enumerate(values))) if isinstance(text, str)}
+        masks = search_texts(self.pattern, list(rows), self.timeout, list(rows.values())).tolist()
+        found = dict(zip(rows, masks, strict=True))
+        says = lambda value: found[value] if isinstance(value, str) else _no_if_null(value, "a text")  # noqa: E731
+        return partial(vote_if, self.name, self.vote, says)
 
 
 class Within(ValueFunction):
@@ -85,7 +114,7 @@ class Bounds:
 
     def __call__(self, value: Any) -> bool:
         """Whether a value lies within."""
-        if isinstance(value, str | bool) or _is_null(value):
+        if isinstance(value, str | bool) or is_null(value):
             return _no_if_null(value, "a number")
         return bool(
             (self.above is None or value > self.above)
@@ -164,7 +193,13 @@ def keyword_lf(
 
 
 def regex_lf(
-    pattern: "str | re.Pattern[str]", vote: Hashable, *, column: str = "text", name: str | None = None, flags: int = 0
+    pattern: "str | re.Pattern[str]",
+    vote: Hashable,
+    *,
+    column: str = "text",
+    name: str | None = None,
+    flags: int = 0,
+    timeout: float | None = TIMEOUT,
 ) -> LabelingFunction:
     r"""An LF that votes where a regular expression, of Python's `re`, is found in a text.
 
@@ -175,6 +210,8 @@ def regex_lf(
         name: Name of the LF; made of the expression if not given.
         flags: Flags for an expression given as a text. Case counts, as everywhere in `re` and unlike in `keyword_lf`,
             unless `re.IGNORECASE` is among them.
+        timeout: Seconds that `re` may take for one text where the LF is applied to data, so that an expression that
+            tries too many ways is an error and not endless; None for any time. Calling the LF on one row has no limit.
 
     >>> lf = regex_lf(r"https?://", "spam", name="link")
     >>> lf({"text": "see http://x.org"}), lf({"text": "see HTTP://X.ORG"}), lf({"text": None})
@@ -186,7 +223,8 @@ def regex_lf(
         compiled = re.compile(pattern, flags)
     except (re.error, ValueError) as error:
         raise ParameterError(f"pattern is {pattern!r:.80}, which cannot be compiled: {error}") from error
-    return Matches(name or _name("regex", compiled.pattern), Search(compiled), column=column, vote=_stated(vote))
+    chosen = name or _name("regex", compiled.pattern)
+    return Matches(chosen, compiled, column=column, vote=_stated(vote), timeout=timeout)
 
 
 def threshold_lf(
@@ -258,12 +296,12 @@ def _name(*parts: str) -> str:
 
 def _no_if_null(value: Any, expected: str) -> bool:
     """False for a null; anything else is of the wrong type."""
-    if _is_null(value):
+    if is_null(value):
         return False
     raise TypeError(f"the value is {value!r:.60}, a {type(value).__name__}; expected {expected}")
 
 
-def _is_null(value: Any) -> bool:
+def is_null(value: Any) -> bool:
     """Whether a value is None, NaN, NaT or NA."""
     differs = value is None or value != value  # NaN differs from itself, and pandas' NA does not say
     return bool(differs) if isinstance(differs, bool | np.bool_) else type(value).__name__ == "NAType"

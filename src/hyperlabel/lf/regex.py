@@ -4,7 +4,8 @@ Polars' engine is much faster than `re`, and differs from it: in what is a lette
 edge, in case, in `$`, and in what can be said. On ASCII texts the differences are few and known, so those go to Polars
 with the expression translated token by token. Where a token means something else beyond ASCII, Polars is asked about
 the other texts with a looser expression, found at least wherever `re` finds its own, and `re` looks at what is left.
-An expression with a token that is not known goes to `re` altogether.
+An expression with a token that is not known goes to `re` altogether. Polars takes time in proportion to a text; what
+`re` looks at has a time limit.
 """
 
 import re
@@ -13,6 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hyperlabel.lf.search import TIMEOUT, search_texts
 
 # Python counts the separators 1c to 1f among the spaces.
 SETS = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t-\r\x1c-\x20"}
@@ -58,8 +61,11 @@ class Texts:
         return self.series.filter(self.wide)
 
 
-def match_texts(pattern: "re.Pattern[str]", texts: Texts) -> NDArray[np.bool_]:
+def match_texts(pattern: "re.Pattern[str]", texts: Texts, timeout: float | None = TIMEOUT) -> NDArray[np.bool_]:
     """Where an expression is found in texts; nothing is found in a null. -> (n,).
+
+    Raises:
+        SlowExpressionError: `re` takes longer than `timeout` seconds for a text.
 
     >>> import polars as pl
     >>> texts = Texts(pl.Series(["CAFE", "caf\u00e9", "cafeteria", None]))
@@ -69,18 +75,15 @@ def match_texts(pattern: "re.Pattern[str]", texts: Texts) -> NDArray[np.bool_]:
     translation = translate(pattern)
     found = None if translation is None else _contains(texts.series, translation.ascii)
     if translation is None or found is None:
-        return _search_each(pattern, texts.series)
-    if translation.any != translation.ascii and len(texts.wide_series):
-        found[texts.wide] = _match_wide(pattern, translation, texts.wide_series)
-    return found
-
-
-def _match_wide(pattern: "re.Pattern[str]", translation: "Translation", series: Any) -> NDArray[np.bool_]:
-    """Where an expression is found in texts that are not ASCII."""
-    found = _contains(series, translation.any)
-    if found is None:
-        return _search_each(pattern, series)
-    found[found] = _search_each(pattern, series.filter(found))
+        found, left = np.zeros(len(texts.series), bool), texts.series.is_not_null().to_numpy()
+    elif translation.any != translation.ascii and len(texts.wide_series):
+        loose = _contains(texts.wide_series, translation.any)
+        left = texts.wide.copy()
+        left[left] = True if loose is None else loose
+        found[texts.wide] = False
+    else:
+        return found
+    found[left] = search_texts(pattern, texts.series.filter(left).to_list(), timeout, np.flatnonzero(left).tolist())
     return found
 
 
@@ -181,8 +184,3 @@ def _contains(series: Any, translated: str) -> NDArray[np.bool_] | None:
         return None
     filled: NDArray[np.bool_] = found.fill_null(False).to_numpy(writable=True)
     return filled
-
-
-def _search_each(pattern: "re.Pattern[str]", series: Any) -> NDArray[np.bool_]:
-    search = pattern.search
-    return np.array([text is not None and search(text) is not None for text in series.to_list()], bool)

@@ -1,5 +1,6 @@
 """Running LFs over items: rows one by one, or whole columns at once. Each LF gives one `Answer`."""
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -7,11 +8,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.errors import ParameterError
+from hyperlabel.errors import HyperlabelError, ParameterError
 from hyperlabel.frames import Column, is_series
-from hyperlabel.lf.define import ColumnFunction, LabelingFunction, LFError, is_expression
+from hyperlabel.lf.define import CacheError, ColumnFunction, LabelingFunction, LFError, is_expression
 from hyperlabel.lf.items import Items, PandasItems, make_rows
+from hyperlabel.lf.patience import call_patiently
 from hyperlabel.lf.ready import ValueFunction
+from hyperlabel.lf.search import SlowExpressionError
 
 CHUNK = 10_000
 """Rows that are made at a time: few enough to stay small, many enough that nothing else counts."""
@@ -27,18 +30,22 @@ class Answer:
         values: The distinct votes.
         codes: (n,) places in `values`, -1 where the LF abstains.
         failures: Number of rows on which it failed and therefore abstains.
+        failure: The first of them, in words.
+        said: What it said where votes had to be found in that; None where it said the votes.
     """
 
     values: tuple[Any, ...]
     codes: NDArray[np.integer]
     failures: int = 0
+    failure: str = ""
+    said: "Answer | None" = None
 
     @classmethod
-    def from_votes(cls, name: str, votes: Any, start: int = 0, failures: int = 0) -> "Answer":
+    def from_votes(cls, name: str, votes: Any, start: int = 0, failures: int = 0, failure: str = "") -> "Answer":
         """The answer of a list, array or series of votes."""
         read = Column.from_series if is_series(votes) else Column.from_values
         column = read(name, votes, lambda row: place(name, start + row))
-        return cls(column.values, column.codes, failures)
+        return cls(column.values, column.codes, failures, failure)
 
     @classmethod
     def from_mask(cls, vote: Any, mask: NDArray[np.bool_]) -> "Answer":
@@ -56,7 +63,20 @@ class Answer:
             # The type in a key tells True from 1.
             table = [number.setdefault((type(value), value), len(number)) for value in part.values]
             codes.append(np.array([*table, -1], np.int32)[part.codes])
-        return cls(tuple(value for _, value in number), np.concatenate(codes), sum(part.failures for part in parts))
+        failure = next((part.failure for part in parts if part.failure), "")
+        failures = sum(part.failures for part in parts)
+        return cls(tuple(value for _, value in number), np.concatenate(codes), failures, failure)
+
+    def read_by(self, lf: LabelingFunction) -> "Answer":
+        """The votes that an LF finds in what it said."""
+        if lf.SAYS_VOTES:
+            return self
+        column = Column.from_factors(lf.name, ([lf.read(said) for said in self.values], self.codes))
+        return Answer(column.values, column.codes, self.failures, self.failure, self)
+
+    def listed(self) -> list[Any]:
+        """The votes, None where the LF abstains. -> n."""
+        return [None if code < 0 else self.values[code] for code in self.codes.tolist()]
 
     def column(self, name: str) -> Column:
         """The votes as a column that errors call by the LF."""
@@ -105,7 +125,7 @@ def run_all(
     rest = [lf for lf in lfs if lf.name not in answers]
     if rest:
         found = (by_row or run_rows)(rest, items, tolerant=tolerant, advance=lambda rows: advance(rows * len(rest)))
-        answers.update(zip((lf.name for lf in rest), found, strict=True))
+        answers.update((lf.name, answer.read_by(lf)) for lf, answer in zip(rest, found, strict=True))
     return [answers[lf.name] for lf in lfs]
 
 
@@ -119,7 +139,7 @@ def run_rows(
     """Run functions of a row: rows are made once for all LFs, a chunk at a time.
 
     Args:
-        lfs: The LFs; `row_function` of each is called on every row.
+        lfs: The LFs.
         items: The items, from `read_items`.
         tolerant: Whether a failure is an abstention, and counted, instead of an error.
         advance: Called with the number of rows done since it was last called.
@@ -135,7 +155,7 @@ def run_rows(
     >>> run_rows([lf], read_items([{"text": "HELLO"}, {"text": "hello"}]))[0].values
     (1, -1)
     """
-    functions = [(lf.name, lf.row_function()) for lf in lfs]
+    functions = [(lf.name, prepare(lf)) for lf in lfs]
     parts: list[list[Answer]] = [[] for _ in lfs]
     for start, stop in chunks(items.n):
         rows = make_rows(items.cut(start, stop))
@@ -143,6 +163,21 @@ def run_rows(
             answers.append(answer_each(name, function, rows, start, tolerant))
         advance(stop - start)
     return [Answer.join(answers) for answers in parts]
+
+
+def prepare(lf: LabelingFunction, stopped: threading.Event | None = None) -> Callable[[Any], Any]:
+    """A function from a row to what an LF says of it: called patiently, and only if that is not kept.
+
+    Args:
+        lf: The LF.
+        stopped: Set when nobody waits for the result any more.
+    """
+    function = call_patiently(lf.saying_function(), lf.patience, stopped)
+    if lf.kept is None:
+        return function
+    from hyperlabel.lf.store import RowStore  # only when needed: `import hyperlabel` must be quick
+
+    return RowStore(lf.kept, lf.name).around(function)
 
 
 def chunks(n: int, size: int = CHUNK) -> Iterator[tuple[int, int]]:
@@ -153,25 +188,34 @@ def chunks(n: int, size: int = CHUNK) -> Iterator[tuple[int, int]]:
 def answer_each(name: str, function: Callable[[Any], Any], items: Iterable[Any], start: int, tolerant: bool) -> Answer:
     """Call a function on each of some items, of which the first is row `start`."""
     votes: list[Any] = []
-    failures = 0
+    failures, failure = 0, ""
     for item in items:
         try:
             votes.append(function(item))
         except Exception as error:
-            if not tolerant:
-                raise _failure(name, start + len(votes), item, error) from error
+            if not tolerant or isinstance(error, CacheError):
+                raise as_lf_error(name, start + len(votes), item, error) from error
+            failure = failure or describe_failure(start + len(votes), error)
             votes.append(None)
             failures += 1
-    return Answer.from_votes(name, votes, start, failures)
+    return Answer.from_votes(name, votes, start, failures, failure)
 
 
-def _failure(name: str, row: int, item: Any, error: Exception) -> LFError:
+def as_lf_error(name: str, row: int, item: Any, error: Exception) -> HyperlabelError:
+    """The error of an LF that failed on a row; that of a cache is not the LF's."""
+    if isinstance(error, CacheError):
+        return error
     return LFError(
-        f"LF '{name}' failed on row {row} with {_show(error)}; the row is {item!r:.300}. "
+        f"LF '{name}' failed on {describe_failure(row, error)}; the row is {item!r:.300}. "
         'Correct the LF, or let it abstain there with on_error="abstain"',
         name,
         row,
     )
+
+
+def describe_failure(row: int, error: Exception) -> str:
+    """Where and how an LF failed."""
+    return f"row {row} with {_show(error)}"
 
 
 def _show(error: Exception) -> str:
@@ -191,21 +235,32 @@ def run_columns(lf: LabelingFunction, items: Items, *, tolerant: bool = False) -
         raise
     except Exception as error:
         if tolerant:
-            return Answer((), np.full(items.n, -1, np.int8), items.n)
+            return _abstain_everywhere(items, error)
         message = f"LF '{lf.name}' failed on the columns with {_show(error)}. Correct the LF"
         raise LFError(message, lf.name) from error
 
 
 def _run_values(lf: ValueFunction, items: Items, tolerant: bool) -> Answer:
-    if items.names is not None and lf.column not in items.names:
+    if not items.has(lf.column):
+        if items.names is None:
+            return run_rows([lf], items, tolerant=tolerant)[0]  # names the item that lacks it
         shown = ", ".join(map(repr, items.names[:20]))
         raise ParameterError(f"LF '{lf.name}': data has no column {lf.column!r}; its columns are {shown}")
-    mask = lf.mask(items)
-    if mask is not None:
-        return Answer.from_mask(lf.vote, mask)
-    if items.names is None:
-        return run_rows([lf], items, tolerant=tolerant)[0]
-    return answer_each(lf.name, lf.value_function(), items.values(lf.column), 0, tolerant)
+    try:
+        mask = lf.mask(items)
+        if mask is not None:
+            return Answer.from_mask(lf.vote, mask)
+        values = items.values(lf.column)
+        return answer_each(lf.name, lf.function_over(values), values, 0, tolerant)
+    except SlowExpressionError as error:
+        if tolerant:
+            return _abstain_everywhere(items, error)
+        raise LFError(f"LF '{lf.name}' was stopped: {error}", lf.name, error.row) from error
+
+
+def _abstain_everywhere(items: Items, error: Exception) -> Answer:
+    """The answer of an LF that failed as a whole."""
+    return Answer((), np.full(items.n, -1, np.int8), items.n, _show(error))
 
 
 def _evaluate(lf: ColumnFunction, items: Items) -> Any:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64, softmax
 from hyperlabel.models.base import LabelModel
-from hyperlabel.models.estimation.assumptions import accurate_votes, numbers_by_vote
+from hyperlabel.models.estimation.assumptions import accurate_votes, check_looks, numbers_by_vote
 from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.models.majority import vote_shares
 from hyperlabel.patterns import Patterns
@@ -53,6 +53,8 @@ class ConfusionModel(LabelModel):
             (`one-sided`), for none (`ignore`), or for all (`outcome`).
         max_iter: Most steps of EM.
         tol: Stop when a step moves less than this part of an item's probability on average.
+        ordinal: Whether the classes have an order: beliefs begin with votes that lean on neighbors, and so do votes
+            that are imagined; `confusion_` then has the votes in its last k columns.
 
     Attributes:
         class_balance_: (k,) the probabilities of the classes.
@@ -65,6 +67,7 @@ class ConfusionModel(LabelModel):
     abstain: Abstain = "one-sided"
     max_iter: int = 2000
     tol: float = 1e-4
+    ordinal: bool = False
 
     learns_from_gold = True
     takes_outcomes = True
@@ -154,6 +157,7 @@ class ConfusionModel(LabelModel):
                 f"{numbers:,} numbers from them, one per LF, vote and class, and takes at most {MOST_CONFUSIONS:,}. "
                 "Use 'hlm2' or 'mv', or fewer classes"
             )
+        check_looks(patterns, type(self).__name__)
         return 8 * numbers
 
     def _probabilities(self, patterns: Patterns) -> Float64:

@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.models.base import LabelModel
-from hyperlabel.models.estimation.assumptions import numbers_by_vote
+from hyperlabel.models.estimation.assumptions import check_looks, numbers_by_vote
 from hyperlabel.models.packing import below, with_prefix
 from hyperlabel.models.seen import keep_gold, refuse_outcomes
 from hyperlabel.networks import Gold, Network, Reduce, Sums, add_sums, is_unrolled, load_network, read
 from hyperlabel.networks.fine_tuning import fine_tune
 from hyperlabel.patterns import Patterns
-from hyperlabel.stated import UNIFORM, read_accuracies
+from hyperlabel.stated import UNIFORM, check_flag, read_accuracies
 from hyperlabel.tensors import Arrays
 from hyperlabel.weights import BUNDLED, Weights, check_weights, load_weights
 
@@ -58,6 +58,8 @@ class HyperLabelModel(LabelModel):
         calibrated: Whether the probabilities of `hlm` are calibrated, each item alone: raised to a power that was
             fitted on synthetic votes, and normalized. The raw ones are close to uniform; labels are the same. `hlm`
             only: those of `hlm2` always are calibrated on synthetic votes.
+        ordinal: Whether the classes have an order, that in which they are stated: a vote then leans on the classes
+            beside its own, too (docs/votes.md); `hlm2` only.
 
     Attributes:
         weights_: After `fit`, the weights: fine-tuned for `hlm` if gold was given, the pre-trained ones otherwise.
@@ -74,6 +76,7 @@ class HyperLabelModel(LabelModel):
     class_balance: Sequence[float] | Float64 | Mapping[Any, float] | Literal["uniform"] | None = None
     lf_accuracies: Sequence[float | None] | Float64 | Mapping[str, float] | None = None
     calibrated: bool = False
+    ordinal: bool = False
 
     learns_from_gold = True
     reads_in_passes = True
@@ -93,7 +96,10 @@ class HyperLabelModel(LabelModel):
         return None
 
     def _count_numbers(self, patterns: Patterns) -> int:
-        return 4 * numbers_by_vote(patterns) if is_unrolled(load_weights(self.weights)) else 0
+        if is_unrolled(load_weights(self.weights)):
+            return 4 * numbers_by_vote(patterns)
+        check_looks(patterns, f"{type(self).__name__} with the weights 'hlm'")
+        return 0
 
     def _fine_tune(self, patterns: Patterns, gold: NDArray[np.int64]) -> Network:
         """The paper's network, fine-tuned on gold of items with votes: the others teach nothing."""
@@ -141,6 +147,9 @@ class HyperLabelModel(LabelModel):
                     f"{name} is given, but the weights {str(self.weights)!r} are of the paper's network, which takes "
                     "none; use weights='hlm2'"
                 )
+        if self.ordinal and (not is_unrolled(self.weights_) or self.lf_accuracies is not None):
+            other = "weights='hlm2'" if self.lf_accuracies is None else "no lf_accuracies"
+            raise ParameterError(f"ordinal is True, which only hlm2 can take, without lf_accuracies; expected {other}")
         if patterns.outcomes is not None and not is_unrolled(self.weights_):
             refuse_outcomes(patterns.outcomes, f"the weights {str(self.weights)!r}")
         if patterns.outcomes is not None and self.lf_accuracies is not None:
@@ -172,9 +181,7 @@ class HyperLabelModel(LabelModel):
 
     def _check_calibrated(self) -> None:
         """Refuse a calibration that the weights do not have."""
-        if not isinstance(self.calibrated, bool | np.bool_):
-            raise ParameterError(f"calibrated is {self.calibrated!r}; expected True or False")
-        if not self.calibrated:
+        if not check_flag(self.calibrated, "calibrated"):
             return
         if is_unrolled(self.weights_):
             raise ParameterError(

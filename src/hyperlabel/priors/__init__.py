@@ -8,13 +8,18 @@ from hyperlabel.priors.independent import IndependentPrior
 from hyperlabel.priors.mixture import MixturePrior, drop_silent, is_poor
 from hyperlabel.priors.panel import PanelPrior
 from hyperlabel.priors.paper_validation import PaperValidationPrior
+from hyperlabel.priors.released import ReleasedPrior
 from hyperlabel.priors.rules import RulesPrior
 from hyperlabel.priors.simple import ConfusionPrior, IndependentRulesPrior
 from hyperlabel.priors.task import LabeledPrior, LabeledTask, Prior, Task
 from hyperlabel.priors.topics import TopicsPrior
 from hyperlabel.priors.uniform import UniformPrior
 
-PRIORS: dict[str, type[Prior]] = {"uniform": UniformPrior, "independent": IndependentPrior}
+PRIORS: dict[str, type[Prior]] = {
+    "uniform": UniformPrior,
+    "released": ReleasedPrior,
+    "independent": IndependentPrior,
+}
 """What the paper's network trains on, by name."""
 
 LABELED_PRIORS: dict[str, type[LabeledPrior]] = {
@@ -39,6 +44,7 @@ __all__ = [
     "PanelPrior",
     "PaperValidationPrior",
     "Prior",
+    "ReleasedPrior",
     "RulesPrior",
     "Task",
     "TopicsPrior",

@@ -45,19 +45,30 @@ class UniformPrior:
     def sample(self, rng: np.random.Generator) -> Task:
         """Draw one task."""
         while True:
-            pair = _draw_pair(rng, *self._shape(rng), self.assumption)
+            pair = _draw_pair(rng, *draw_shape(rng, self.items, self.lfs, self.max_cells), self.assumption)
             if pair is not None:
                 signs, labels = pair
                 target = _mean_valid(rng, signs, labels, self.candidates, self.assumption)
-                return Task(_to_votes(signs), target)
-
-    def _shape(self, rng: np.random.Generator) -> tuple[int, int]:
-        m = int(rng.integers(self.lfs[0], self.lfs[1], endpoint=True))
-        n = int(rng.integers(self.items[0], self.items[1], endpoint=True))
-        return max(self.items[0], min(n, self.max_cells // m)), m
+                return Task(to_votes(signs), target)
 
 
-def _to_votes(signs: NDArray[np.float32]) -> NDArray[np.int8]:
+def draw_shape(
+    rng: np.random.Generator, items: tuple[int, int], lfs: tuple[int, int], max_cells: int
+) -> tuple[int, int]:
+    """Numbers of items and LFs, each uniform in its range; items are cut to so many cells."""
+    m = int(rng.integers(lfs[0], lfs[1], endpoint=True))
+    n = int(rng.integers(items[0], items[1], endpoint=True))
+    return max(items[0], min(n, max_cells // m)), m
+
+
+def draw_candidates(rng: np.random.Generator, n: int, candidates: int) -> NDArray[np.float32]:
+    """Random label vectors in the columns, of each two inverses one. (n, half of the candidates, rounded up)."""
+    pairs = -(-candidates // 2)
+    bits = np.frombuffer(rng.bytes(n * -(-pairs // 8)), np.uint8).reshape(n, -1)
+    return np.unpackbits(bits, axis=1, count=pairs).astype(np.float32)
+
+
+def to_votes(signs: NDArray[np.float32]) -> NDArray[np.int8]:
     """Signs (0, -1, +1) as votes (-1, 0, 1): the inverse of `to_signs`."""
     small = signs.astype(np.int8)
     votes: NDArray[np.int8] = (3 * small * small + small) // 2 - 1
@@ -97,9 +108,7 @@ def _mean_valid(
     assumption: Assumption,
 ) -> NDArray[np.float32]:
     """The mean of `labels` and of the valid ones among random candidates. (n,)."""
-    n, pairs = len(labels), -(-candidates // 2)
-    bits = np.frombuffer(rng.bytes(n * -(-pairs // 8)), np.uint8).reshape(n, -1)
-    drawn = np.unpackbits(bits, axis=1, count=pairs).astype(np.float32)
+    drawn = draw_candidates(rng, len(labels), candidates)
     valid, inverse = _valid_pairs(signs, drawn, assumption)
     positives = drawn @ (valid - inverse) + inverse.sum() + labels
     mean: NDArray[np.float32] = positives / (valid.sum() + inverse.sum() + 1)

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from hyperlabel.errors import VotesError, require
 from hyperlabel.printable import printable
+from hyperlabel.tables.claims import check_arrow, check_parquet
 from hyperlabel.tables.failures import reading
 from hyperlabel.tables.formats import NAMES, SCHEMA, Kind
 from hyperlabel.tables.sources import Query, Source, find_source
@@ -150,6 +151,9 @@ def _open_binary(source: Source) -> Table:
     import polars as pl
 
     with reading(source.name, NAMES[source.format.kind]):
+        check = check_parquet if source.format.kind == "parquet" else check_arrow
+        for file in source.files:
+            check(file)
         if source.format.kind == "parquet":
             groups = [list(files) for _, files in groupby(source.files, lambda file: file.parent)]
             frames = [(source.hive(files[0]), _scan_parquet(files)) for files in groups]

@@ -42,30 +42,50 @@ def to_example(net: nn.Module, task: Task, device: torch.device) -> Example:
     return Example(torch.from_numpy(to_signs(votes)).to(device), truth)
 
 
-def backward_tasks(net: nn.Module, tasks: Sequence[Task], device: torch.device) -> float:
+def backward_tasks(net: nn.Module, tasks: Sequence[Task], device: torch.device, *, masked: bool = False) -> float:
     """Accumulate the gradient of the mean cross-entropy over all items of a batch; returns that mean.
 
     Items without a vote count as items, but teach nothing.
+
+    Args:
+        net: The network.
+        tasks: The batch.
+        device: Where torch computes.
+        masked: Only items of the paper's network whose pooled embedding sums to more than zero teach and count.
     """
     total = sum(len(task.target) for task in tasks)
     if isinstance(net, HyperNet) and compiles(net, device):
-        return _backward_compiled(net, tasks, total)
-    return sum(_backward_task(net, task, device, total) for task in tasks)
+        return _backward_compiled(net, tasks, total, masked)
+    if masked:
+        with torch.no_grad():
+            total = max(1, sum(_summed_loss(net, task, device, masked)[1] for task in tasks))
+    loss = 0.0
+    for task in tasks:  # one graph at a time: memory
+        part = _summed_loss(net, task, device, masked)[0] / total
+        part.backward()  # type: ignore[no-untyped-call]
+        loss += part.item()
+    return loss
 
 
-def _backward_task(net: nn.Module, task: Task, device: torch.device, total: int) -> float:
-    voted = torch.from_numpy((task.votes >= 0).any(axis=1)).to(device)
+def _summed_loss(net: nn.Module, task: Task, device: torch.device, masked: bool) -> tuple[torch.Tensor, int]:
+    """The summed loss of the items that teach, and how many they are."""
+    teaches = torch.from_numpy((task.votes >= 0).any(axis=1)).to(device)
     signs, target = torch.from_numpy(to_signs(task.votes)).to(device), torch.from_numpy(task.target).to(device)
-    part = functional.binary_cross_entropy_with_logits(net(signs)[voted], target[voted], reduction="sum") / total
-    part.backward()  # type: ignore[no-untyped-call]
-    return part.item()
+    if masked and isinstance(net, HyperNet):
+        items = net.pool(signs)
+        teaches, logits = teaches & (items.sum(1) > 0), net.judge(items)
+    else:
+        logits = net(signs)
+    loss = functional.binary_cross_entropy_with_logits(logits[teaches], target[teaches], reduction="sum")
+    return loss, int(teaches.sum())
 
 
-def _backward_compiled(net: HyperNet, tasks: Sequence[Task], total: int) -> float:
-    compiled = CompiledNet(net)
+def _backward_compiled(net: HyperNet, tasks: Sequence[Task], total: int, masked: bool) -> float:
+    compiled = CompiledNet(net, masked=masked)
     loss = sum(compiled.backward(SignedVotes.from_array(task.votes), task.target) for task in tasks)
-    compiled.send_back(1 / total)
-    return loss / total
+    count = compiled.taught if masked else total
+    compiled.send_back(1 / max(1, count))
+    return loss / max(1, count)
 
 
 def accuracies(net: nn.Module, examples: Sequence[Example], device: torch.device) -> list[float]:

@@ -45,11 +45,11 @@ def can_compile() -> bool:
 
 
 @cache
-def _library(d_in: int, d_out: int) -> ctypes.CDLL:
-    """`layer.c` compiled for these widths; the file is not needed once it is loaded."""
+def _library(d_in: int, d_out: int, masked: bool = False) -> ctypes.CDLL:
+    """`layer.c` compiled for these widths and this loss; the file is not needed once it is loaded."""
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/layer.so"
-        widths = (f"-DIN={d_in}", f"-DOUT={d_out}")
+        widths = (f"-DIN={d_in}", f"-DOUT={d_out}", f"-DMASKED={int(masked)}")
         command = [os.environ.get("CC", "cc"), *FLAGS, *widths, str(SOURCE), "-o", path, "-lm"]
         subprocess.run(command, check=True, capture_output=True)
         return ctypes.CDLL(path)
@@ -113,13 +113,15 @@ class CompiledNet:
 
     Args:
         net: The network; its weights are read once, so that all matrices of a batch share the work.
+        masked: Only items whose pooled embedding sums to more than zero have a loss.
 
     Attributes:
         layers: Matrices (d_in, d_out) per term, and the bias (1, d_out), of each pooling layer.
         head: The weights of the head in one block: matrices (d_in, d_out), each followed by its bias.
     """
 
-    def __init__(self, net: HyperNet) -> None:
+    def __init__(self, net: HyperNet, *, masked: bool = False) -> None:
+        self._masked, self._taught = masked, np.zeros(1, np.int64)
         self._fused = [cast(PoolLayer, layer).fused() for layer in net.layers]
         self._linears = [(linear.weight, linear.bias) for linear in cast(list[torch.nn.Linear], list(net.head))]
         self.layers = [
@@ -130,6 +132,11 @@ class CompiledNet:
         self._turned = np.concatenate([_array(weight).ravel() for weight, _ in self._linears[:-1]])
         self._grads = [{name: np.zeros_like(array) for name, array in layer.items()} for layer in self.layers]
         self._head_grad = np.zeros_like(self.head)
+
+    @property
+    def taught(self) -> int:
+        """How many items had a loss so far."""
+        return int(self._taught[0])
 
     def logits(self, votes: SignedVotes) -> Float32:
         """The same as `net(signs)`. -> (n,)."""
@@ -183,8 +190,8 @@ class CompiledNet:
         logits, buffer = np.empty(len(at.rows), np.float32), np.empty_like(at.columns)
         to_cells, to_rows, to_columns = np.empty_like(at.cells), np.empty_like(at.rows), np.zeros_like(at.columns)
         operands = (votes.starts, votes.lf, at.cells, weight, np.ascontiguousarray(weight.T), at.rows, at.columns)
-        grads = (to_cells, self._grads[-1]["self"], to_rows, to_columns, self._head_grad)
-        finish = _library(*weight.shape).finish
+        grads = (to_cells, self._grads[-1]["self"], to_rows, to_columns, self._head_grad, self._taught)
+        finish = _library(*weight.shape, self._masked).finish
         finish.restype = ctypes.c_double
         loss = _call(finish, len(at.rows), *operands, self.head, self._turned, target, buffer, logits, *grads)
         return logits, loss, to_cells, to_rows, to_columns

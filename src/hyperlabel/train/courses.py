@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from hyperlabel.priors import LABELED_PRIORS, Task
+from hyperlabel.priors import LABELED_PRIORS, ReleasedPrior, Task
 from hyperlabel.train.batches import Example, accuracies, backward_tasks, to_example
 from hyperlabel.train.export import to_weights, unrolled_weights
 from hyperlabel.train.lessons import LessonPrior, backward_lessons, validate_lessons, validation_lessons
@@ -32,8 +32,8 @@ class Course(Protocol[Net, Drawn]):
     def new_net(self) -> Net:
         """An untrained network, where it is to be trained; torch's seed decides its weights."""
 
-    def sample(self, rng: np.random.Generator) -> Drawn:
-        """Draw one task to train on."""
+    def sample_batch(self, rng: np.random.Generator, size: int) -> list[Drawn]:
+        """Draw the tasks of one step."""
 
     def backward(self, net: Net, tasks: Sequence[Drawn]) -> float:
         """Accumulate the gradient of the mean loss over tasks; returns that mean."""
@@ -61,13 +61,15 @@ class PaperCourse:
         """An untrained network."""
         return make_net(self.recipe.architecture, self.recipe.widths).to(self.device)
 
-    def sample(self, rng: np.random.Generator) -> Task:
-        """Draw one matrix and its target."""
-        return self.prior.sample(rng)
+    def sample_batch(self, rng: np.random.Generator, size: int) -> list[Task]:
+        """Draw matrices with their targets."""
+        if isinstance(self.prior, ReleasedPrior):
+            return self.prior.sample_batch(rng, size)
+        return [self.prior.sample(rng) for _ in range(size)]
 
     def backward(self, net: nn.Module, tasks: Sequence[Task]) -> float:
         """Accumulate the gradient of the mean cross-entropy over all items; returns that mean."""
-        return backward_tasks(net, tasks, self.device)
+        return backward_tasks(net, tasks, self.device, masked=self.recipe.masked)
 
     @cached_property
     def validation_tasks(self) -> list[Task]:
@@ -100,6 +102,10 @@ class UnrolledCourse:
     def new_net(self) -> UnrolledNet:
         """An untrained network."""
         return UnrolledNet(self.recipe.width, self.recipe.steps)
+
+    def sample_batch(self, rng: np.random.Generator, size: int) -> list[Lesson]:
+        """Draw lessons."""
+        return [self.sample(rng) for _ in range(size)]
 
     def sample(self, rng: np.random.Generator) -> Lesson:
         """Draw one lesson."""

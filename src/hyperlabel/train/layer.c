@@ -96,14 +96,16 @@ static inline void linear_backward(out_t *to, const out_t *from, const out_t *g,
 }
 
 /* The last layer, the mean over each item's votes, the head of three linear layers and the cross-entropy, item by
-   item, forward and at once backward. Without `target` only the logits. An item without votes has no loss.
+   item, forward and at once backward. Without `target` only the logits. An item without votes has no loss, and if
+   MASKED none whose mean sums to zero or less; `taught` counts the others.
    `head` and `to_head` are one block: two matrices (OUT, OUT) with their biases, a column (OUT), a bias;
    `turned` holds the two matrices transposed. `buffer` holds the votes of one item. Returns the sum of losses. */
 double finish(int64_t n, const int32_t *starts, const int32_t *lf, const float *restrict cells,
               const out_t *restrict weight, const in_t *restrict transposed, const out_t *restrict rows,
               const out_t *restrict columns, const float *restrict head, const out_t *restrict turned,
               const float *restrict target, out_t *restrict buffer, float *restrict logits, in_t *restrict to_cells,
-              out_t *restrict to_weight, out_t *restrict to_rows, out_t *restrict to_columns, float *restrict to_head)
+              out_t *restrict to_weight, out_t *restrict to_rows, out_t *restrict to_columns, float *restrict to_head,
+              int64_t *restrict taught)
 {
     enum { FIRST = 0, SECOND = OUT * (OUT + 1), LAST = 2 * SECOND, SQUARE = OUT * OUT };
     double loss = 0;
@@ -124,7 +126,10 @@ double finish(int64_t n, const int32_t *starts, const int32_t *lf, const float *
         for (int o = 0; o < OUT; o++) logit += ((const float *)two)[o] * head[LAST + o];
         logits[i] = logit;
         if (!target) continue;
-        if (votes) {
+        float total = 0;
+        for (int o = 0; o < OUT; o++) total += ((const float *)mean)[o];
+        if (votes && (!MASKED || total > 0)) {
+            *taught += 1;
             float rest = expf(-fabsf(logit)), g = (logit > 0 ? 1 : rest) / (1 + rest) - target[i];
             out_t second[OUTS], first[OUTS], back[OUTS];
             loss += (logit > 0 ? logit : 0) + log1pf(rest) - target[i] * logit;

@@ -151,7 +151,7 @@ class Run:
         recipe, iteration = self.recipe, self.progress.iteration
         rng = np.random.default_rng([recipe.seed, self.run, iteration])
         with _clock() as elapsed:
-            tasks = [self.course.sample(rng) for _ in range(recipe.batch)]
+            tasks = self.course.sample_batch(rng, recipe.batch)
         for group in self.optimizer.param_groups:
             group["lr"] = recipe.lr_at(iteration)
         self.optimizer.zero_grad()

@@ -96,13 +96,20 @@ class HyperNet(nn.Module):
 
     def forward(self, signs: Tensor) -> Tensor:
         """(n, m) -> (n,)."""
+        return self.judge(self.pool(signs))
+
+    def pool(self, signs: Tensor) -> Tensor:
+        """The embedding of each item: the mean over its votes. (n, m) -> (n, d)."""
         n, m = signs.shape
         mask = (signs != 0).to(signs.dtype)
         counts = mask.sum(1).clamp(min=1), mask.sum(0).clamp(min=1), mask.sum().clamp(min=1)
         cells, voted = signs.reshape(1, -1), mask.reshape(1, -1)
         for layer in self.layers:
             cells = layer(cells, voted, counts)
-        items = (cells.view(-1, n, m).sum(2) / counts[0]).T  # (n, d)
+        return (cells.view(-1, n, m).sum(2) / counts[0]).T
+
+    def judge(self, items: Tensor) -> Tensor:
+        """The logit of each item. (n, d) -> (n,)."""
         for linear in self.head[:-1]:
             items = functional.leaky_relu(linear(items), float(LEAK))
         return torch.as_tensor(self.head[-1](items)[:, 0])

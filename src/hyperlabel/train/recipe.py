@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.priors import LABELED_PRIORS, PRIORS, IndependentPrior, PaperValidationPrior, Prior, UniformPrior
+from hyperlabel.priors import (
+    LABELED_PRIORS,
+    PRIORS,
+    IndependentPrior,
+    PaperValidationPrior,
+    Prior,
+    ReleasedPrior,
+    UniformPrior,
+)
 from hyperlabel.theory.validity import Assumption
 
 _POSITIVE = (
@@ -31,10 +39,13 @@ class Recipe:
         prior: Where training data comes from: of `PRIORS` for the paper's network and its ablations, of
             `LABELED_PRIORS` for the unrolled one.
         assumption: Which label vectors the uniform prior holds for valid.
-        candidates: Extra label vectors tried for each matrix of the uniform prior (0: the paper's one).
-        max_cells: Most cells of a matrix of the uniform prior; 120,000 cuts none of the paper's sizes.
+        candidates: Extra label vectors tried for each matrix of the uniform and the released prior (0: one, as in the
+            paper).
+        max_cells: Most cells of a matrix of these two priors; 120,000 cuts none of the paper's sizes.
         architecture: `gnn` is the paper's; `deepset` and `mlp` are its ablations; `unrolled` is that of hlm2.
         widths: Output width of each pooling layer; not used by the unrolled network.
+        masked: For the paper's network, only items whose pooled embedding sums to more than zero teach, as in the
+            authors' code; otherwise all that have a vote.
         width: Of the hidden layers of the unrolled network.
         steps: Of the unrolled network, each with weights of its own.
         iterations: Budget; one iteration is one step of the optimizer.
@@ -56,12 +67,13 @@ class Recipe:
         balance_power: For the unrolled network, how much more the items of rare classes count.
     """
 
-    prior: Literal["uniform", "independent", "mixture", "rules", "crowd", "topics"] = "uniform"
+    prior: Literal["uniform", "released", "independent", "mixture", "rules", "crowd", "topics"] = "uniform"
     assumption: Assumption = "majority"
     candidates: int = 64
     max_cells: int = 40_000
     architecture: Literal["gnn", "deepset", "mlp", "unrolled"] = "gnn"
     widths: tuple[int, ...] = (32, 32, 32, 32)
+    masked: bool = False
     width: int = 16
     steps: int = 3
     iterations: int = 400
@@ -109,6 +121,8 @@ class Recipe:
         """The generator of training data of the paper's network."""
         if self.prior == "uniform":
             return UniformPrior(max_cells=self.max_cells, candidates=self.candidates, assumption=self.assumption)
+        if self.prior == "released":
+            return ReleasedPrior(max_cells=self.max_cells, candidates=self.candidates)
         return PRIORS[self.prior]()
 
     def make_validation_prior(self) -> Prior:

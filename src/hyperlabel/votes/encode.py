@@ -15,7 +15,7 @@ from hyperlabel.classes import (
     state_classes,
     unify_numbers,
 )
-from hyperlabel.columns import Key, VoteColumns, abstain_keys, choose_columns, find_identifiers, take_votes
+from hyperlabel.columns import DEFAULT, Key, VoteColumns, abstain_keys, choose_columns, find_identifiers, take_votes
 from hyperlabel.doubts import warn_of_classes
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.frames import Column
@@ -39,7 +39,7 @@ class Wide:
         classes: The classes.
         stated: Whether they were stated.
         cells: (n, m) class numbers, -1 abstains.
-        outcomes: What votes may be beside one class; None where all are classes.
+        outcomes: Outcomes that are not one class; None if all votes are classes.
     """
 
     table: Table
@@ -105,7 +105,9 @@ class _Reader:
 
     def columns(self, names: Sequence[str]) -> list[Column]:
         if tuple(names) not in self.read:
-            columns = [replace(column, abstain=self.abstain) for column in self.table.columns(names)]
+            columns = self.table.columns(names)
+            if self.abstain is not DEFAULT:
+                columns = [replace(column, abstain=self.abstain) for column in columns]
             self.read[tuple(names)] = unify_numbers(columns) if self.may_be_numbers else columns
         return self.read[tuple(names)]
 
@@ -121,7 +123,7 @@ class Long:
         stated: Whether they were stated.
         rows: The votes.
         warnings: What looks wrong but may be meant.
-        outcomes: What votes may be beside one class; None where all are classes.
+        outcomes: Outcomes that are not one class; None if all votes are classes.
     """
 
     items: NDArray[Any]

@@ -1,11 +1,18 @@
-"""What models assume before they have learned: how accurate an LF is, and how many numbers they learn."""
+"""What models assume before they have learned: how accurate an LF is, how much they learn and how long it takes."""
 
 import numpy as np
 
+from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.patterns import Patterns
 
 PRIOR_ACCURACY = 0.7
+
+MANY_CLASSES = 100
+"""Up to so many classes any number of votes is looked at."""
+
+MOST_LOOKS = 1 << 24
+"""Votes times classes, where classes are many; more would take minutes."""
 
 
 def accurate_votes(k: int) -> Float64:
@@ -25,3 +32,18 @@ def numbers_by_vote(patterns: Patterns) -> int:
     27
     """
     return patterns.n_lfs * patterns.n_classes**2
+
+
+def check_looks(patterns: Patterns, who: str) -> None:
+    """Refuse what would take minutes: many classes, for each of which a model looks at every vote.
+
+    Raises:
+        ParameterError: The classes are many, and the votes too many for them.
+    """
+    votes, k = len(patterns.lf), patterns.n_classes
+    if k > MANY_CLASSES and votes * k > MOST_LOOKS:
+        raise ParameterError(
+            f"votes has {k:,} classes and {votes:,} votes in different rows; {who} looks at each vote once per class, "
+            f"{votes * k:,} times, and at most {MOST_LOOKS:,} times where there are more than {MANY_CLASSES} classes. "
+            "Use 'hlm2' or 'mv', or fewer classes"
+        )

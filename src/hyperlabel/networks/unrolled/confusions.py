@@ -1,6 +1,6 @@
 """The confusion form of evidence: log-likelihoods of votes given each class, by the confusion counts of their LFs.
 
-Counts of an LF are few, so they are shrunk: towards what is to be expected of an LF of its skill and bias, and towards
+Counts of an LF are few, so they are shrunk: toward what is to be expected of an LF of its skill and bias, and toward
 its own votes whatever the class. An LF of some skill is right more often, or less, than all LFs together would be on
 the same items, by the same log-odds in each class; one of some bias votes for some classes more often, whatever the
 class of the item. Both are measured with two imagined items on which the LF does as all LFs do.

@@ -59,7 +59,7 @@ class StoppableRun:
                 parts.append(answer)
                 self.done = stop
                 advance(stop - start)
-        return Answer.join(parts)
+        return Answer.join(parts).read_by(lf)
 
     def stop(self) -> None:
         """Stop the LF that is running, if there is one."""

@@ -1,0 +1,98 @@
+"""The error bar of the paper's Table 2: every training run of the paper's recipe, scored on every set.
+
+Each run is scored at its last iteration. Which one is bundled was settled before: the one with the highest accuracy on
+D', averaged over all iterations. Scores on real sets choose nothing.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.datasets import load_datasets
+from experiments.markdown import number, spread, table, titled
+from experiments.plots import new_figure, save
+from experiments.protocol import make_model, score
+from experiments.store import Cell, Options, Record, Store
+from hyperlabel.errors import ParameterError
+
+
+def run(options: Options, folder: Path) -> None:
+    """Score all runs of a folder of `hyperlabel train`; records go to runs.jsonl.
+
+    Args:
+        options: What to run, and where; seeds and models are not used.
+        folder: Holds summary.json, and one folder of weights and a log for each run.
+    """
+    if not (folder / "summary.json").exists():
+        raise ParameterError(f"--runs '{folder}' has no summary.json; let the training end first")
+    summary = json.loads((folder / "summary.json").read_text())
+    sets = {data.name: data for data in load_datasets(options.data, options.sets)}
+    cells = [{"run": each["run"], "dataset": name} for each in summary["runs"] for name in sets]
+    about = {each["run"]: _about(folder, each, summary["selected"]) for each in summary["runs"]}
+
+    def work(cell: Cell) -> dict[str, Any]:
+        data = sets[cell["dataset"]]
+        weights = str(folder / f"run-{cell['run']:02d}" / "weights.safetensors")
+        labels = make_model(weights, data).predict(data.votes)
+        return {"family": data.family, "score": score(data, labels), **about[cell["run"]]}
+
+    Store(options.out / "runs.jsonl").run(cells, work, options.progress)
+
+
+def _about(folder: Path, each: dict[str, Any], selected: int) -> dict[str, Any]:
+    """What is known of a run besides its scores: its length, and accuracy on D' over time."""
+    lines = (folder / f"run-{each['run']:02d}" / "log.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    full = [record for record in records if "validation_accuracy" in record]
+    return {
+        "selected": each["run"] == selected,
+        "mean_accuracy": each["mean_accuracy"],
+        "last_accuracy": full[-1]["validation_accuracy"],
+        "iterations": records[-1]["iteration"],
+        "curve": [[record["iteration"], round(record["validation_accuracy"], 4)] for record in full],
+    }
+
+
+def averages(records: Sequence[Record], family: str = "wrench") -> dict[int, float]:
+    """Mean score over the sets of a family, by run."""
+    runs = sorted({record["run"] for record in records})
+    of = [record for record in records if record["family"] == family]
+    return {run: float(np.mean([record["score"] for record in of if record["run"] == run])) for run in runs}
+
+
+def selected(records: Sequence[Record]) -> int:
+    """The run that D' selects."""
+    return next(int(record["run"]) for record in records if record["selected"])
+
+
+def tables(records: Sequence[Record]) -> str:
+    """One row per run, as markdown."""
+    families = list(dict.fromkeys(record["family"] for record in records))
+    means = {family: averages(records, family) for family in families}
+    rows = []
+    for run in sorted({record["run"] for record in records}):
+        about = next(record for record in records if record["run"] == run)
+        name = f"**{run}** (bundled)" if about["selected"] else str(run)
+        accuracy = [number(100 * about[field], 1) for field in ("mean_accuracy", "last_accuracy")]
+        scores = [number(means[family][run], 2) for family in families]
+        rows.append([name, f"{about['iterations']:,}", *accuracy, *scores])
+    spreads = [spread(list(means[family].values()), 2) for family in families]
+    head = ["run", "iterations", "D', mean of all iterations", "D', last iteration", *families]
+    title = "Every run at its last iteration: accuracy on D' and mean score by family, in per cent"
+    return titled(title, table(head, [*rows, ["mean ± standard deviation", "", "", "", *spreads]]))
+
+
+def draw(records: Sequence[Record], folder: Path) -> list[Path]:
+    """Accuracy on D' over the iterations of every run; the bundled one is drawn bold."""
+    figure, panels = new_figure(8, 4)
+    for run in sorted({record["run"] for record in records}):
+        about = next(record for record in records if record["run"] == run)
+        look = {"linewidth": 2.6, "color": "black", "zorder": 3} if about["selected"] else {"linewidth": 1.0}
+        axes = panels[0, 0]
+        axes.plot(*zip(*about["curve"], strict=True), label=f"run {run}", **look)
+    axes.set(xlabel="iteration", ylabel="accuracy on the 100 sets of D'")
+    axes.legend(frameon=False, fontsize=8, ncols=2)
+    return [save(figure, folder / "runs.png")]

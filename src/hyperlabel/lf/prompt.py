@@ -1,0 +1,154 @@
+"""LFs that ask a language model: a prompt made of columns, any callable as the client, a class strictly read."""
+
+import string
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Any, ClassVar
+
+from hyperlabel.classes import Classes, state_classes
+from hyperlabel.errors import ParameterError
+from hyperlabel.lf.define import LabelingFunction
+from hyperlabel.lf.items import read_value
+from hyperlabel.lf.ready import is_null
+from hyperlabel.shown import show_some
+
+_AROUND = " \t\r\n\"'`*.!"  # what may stand around the name of a class
+
+
+class PromptFunction(LabelingFunction):
+    """An LF that asks a language model. What the model answered is kept, and the vote found in it.
+
+    Args:
+        name: Name of the LF.
+        call: Takes a prompt and returns the answer, both texts; may be async.
+        template: The prompt, with columns in braces.
+        classes: The classes.
+        parse: Takes an answer and returns a class, or None to abstain.
+        patience: `timeout`, `rate`, `retry` and `tries` of a `LabelingFunction`.
+    """
+
+    UNSEEN: ClassVar[frozenset[str]] = LabelingFunction.UNSEEN | {"classes", "parse"}
+    SAYS_VOTES: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        name: str,
+        call: Callable[[str], Any],
+        *,
+        template: str,
+        classes: Sequence[Hashable],
+        parse: Callable[[str], Hashable] | None,
+        **patience: Any,
+    ) -> None:
+        super().__init__(name, call, **patience)
+        self.template, self.columns = template, _columns_of(template)
+        self.classes = state_classes(None, classes) or ()
+        self.parse = parse or _exact(self.classes)
+
+    def row_function(self) -> Callable[[Any], Any]:
+        """A function from a row to a vote."""
+        say = self.saying_function()
+        return lambda x: self.read(say(x))
+
+    def saying_function(self) -> Callable[[Any], Any]:
+        """A function from a row to the answer; None where a column of the prompt is null, and nothing is asked."""
+        ask, template, columns = self._asking(), self.template, self.columns
+
+        def say(x: Any) -> str | None:
+            values = {column: read_value(x, column) for column in columns}
+            return None if any(map(is_null, values.values())) else _check_answer(ask(template.format_map(values)))
+
+        return say
+
+    def read(self, said: Any) -> Hashable:
+        """The class that an answer names; None for any other answer."""
+        try:
+            found = None if said is None else self.parse(said)
+            return None if found is None else self.classes[self.classes.index(found)]
+        except (ValueError, LookupError, TypeError, AttributeError):  # of a parser that expected something else
+            return None
+
+
+def prompt_lf(
+    template: str,
+    call: Callable[[str], str | None] | Callable[[str], Awaitable[str | None]],
+    classes: Sequence[Hashable],
+    parse: Callable[[str], Hashable] | None = None,
+    *,
+    name: str = "prompt",
+    timeout: float | None = None,
+    rate: float | None = None,
+    retry: type[Exception] | tuple[type[Exception], ...] = (),
+    tries: int = 5,
+) -> LabelingFunction:
+    """An LF that asks a language model for the class of an item.
+
+    Nothing is asked of an item that has no value in a column of the prompt: the LF abstains. With
+    `apply_lfs(..., cache=folder)` answers are kept, not votes, so that another `parse` or other classes cost no calls.
+
+    Args:
+        template: The prompt, with columns in braces: `"Is this spam? {text}"`. A brace itself is doubled.
+        call: Takes a prompt and returns the answer: any function, also an async one.
+        classes: The classes that may be voted for.
+        parse: Takes an answer and returns one of the classes; None, another value and a ValueError abstain. If not
+            given, an answer must be the name of a class, in any case, perhaps quoted or with a period.
+        name: Name of the LF.
+        timeout: Seconds that a call may take; a longer one fails with TimeoutError.
+        rate: Calls that may start in a second, in all threads together.
+        retry: The exceptions, one or several, after which a call is tried again, after a pause that doubles.
+        tries: How often a call is tried at most, if `retry` is given.
+
+    Returns:
+        The LF. `answers` of the votes that `apply_lfs` returns has what was answered.
+
+    >>> def model(prompt):
+    ...     return "Spam." if "free" in prompt else "I cannot tell."
+    >>> lf = prompt_lf("Spam or ham? {text}", model, ["ham", "spam"])
+    >>> lf({"text": "free money"}), lf({"text": "hello"})
+    ('spam', None)
+    """
+    return PromptFunction(
+        name,
+        call,
+        template=template,
+        classes=classes,
+        parse=parse,
+        timeout=timeout,
+        rate=rate,
+        retry=retry,
+        tries=tries,
+    )
+
+
+def _columns_of(template: Any) -> tuple[str, ...]:
+    """The columns of a template."""
+    if not isinstance(template, str):
+        raise ParameterError(f"template is {template!r:.60}; expected a text with columns in braces")
+    try:
+        fields = [field for _, field, _, _ in string.Formatter().parse(template) if field is not None]
+    except ValueError as error:
+        raise ParameterError(f"template is {template!r:.60}, which cannot be read: {error}; double a brace") from error
+    odd = next((field for field in fields if not field or field.isdigit() or set(field) & set(".[")), None)
+    if odd is not None or not fields:
+        found = "no column" if odd is None else f"{{{odd}}}"
+        raise ParameterError(f"template is {template!r:.60}, with {found}; expected names of columns in braces")
+    return tuple(dict.fromkeys(fields))
+
+
+def _exact(classes: Classes) -> Callable[[str], Hashable]:
+    """A parser that wants the name of a class and nothing else."""
+    known = {_plain(str(name)): name for name in classes}
+    if len(known) < len(classes) or "" in known:
+        raise ParameterError(
+            f"classes is {show_some(classes)}, whose names are the same but for case and quotes; give parse as well"
+        )
+    return lambda answer: known.get(_plain(answer))
+
+
+def _plain(text: str) -> str:
+    return text.strip(_AROUND).casefold()
+
+
+def _check_answer(answer: Any) -> str | None:
+    if answer is None or isinstance(answer, str):
+        return answer
+    raise TypeError(f"call returned {answer!r:.60}, a {type(answer).__name__}; expected a text")

@@ -1,0 +1,188 @@
+"""What an LF said of rows, kept in a file that only grows: each result is on disk before the next row is asked for.
+
+A line is a checksum and a JSON list: the columns that the LF read of the row, a key of their values, and what it said.
+A process that is killed may leave half a line, which is dropped, as is any line that is damaged. An LF that finds the
+same values in the columns it read would go the same way and read no others, so it need not be called: other columns
+and other rows do not matter.
+"""
+
+import hashlib
+import json
+import os
+import threading
+import weakref
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from hyperlabel.frames import plain
+from hyperlabel.lf.code import UnknownError
+from hyperlabel.lf.define import CacheError
+from hyperlabel.lf.fingerprint import bytes_of
+from hyperlabel.lf.items import Row, names_of
+from hyperlabel.lf.watched import WatchedRow, watch
+
+Columns = tuple[str, ...] | None  # None: all of them, or an item that is not made of columns
+
+SUFFIX = ".votes"
+MISSING = object()
+"""Nothing is kept."""
+
+_ABSENT = ...  # in the place of a value: there is no such column
+
+
+class RowStore:
+    """The file of an LF.
+
+    Args:
+        path: The file; made if it is not there.
+        name: Name of the LF.
+
+    Attributes:
+        said: By key, what the LF said.
+        orders: The sets of columns that were read, each a call's.
+    """
+
+    def __init__(self, path: Path, name: str) -> None:
+        self.path = path
+        self.orders: dict[Columns, None] = {}
+        self.said: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        try:
+            self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise self._failure(error) from error
+        # A run that was interrupted leaves calls behind that still write: the file is closed after the last of them.
+        weakref.finalize(self, os.close, self._file)
+        content = path.read_bytes()
+        if not content:
+            self._write(to_line({"lf": name}))
+        elif not content.endswith(b"\n"):  # of a process that was killed
+            self._write(b"\n")
+        for columns, key, said in read_lines(content):
+            self.orders[columns] = None
+            self.said[key] = said
+
+    def around(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """A function that calls another only for rows of which nothing is kept, and keeps what it says."""
+
+        def call(row: Any) -> Any:
+            said = self.find(row)
+            return self._call(function, row) if said is MISSING else said
+
+        return call
+
+    def find(self, row: Any) -> Any:
+        """What the LF said of such a row; `MISSING` if that is not known."""
+        for columns in list(self.orders):
+            said = self.said.get(self._key(row, columns), MISSING)
+            if said is not MISSING:
+                return said
+        return MISSING
+
+    def _call(self, function: Callable[[Any], Any], row: Any) -> Any:
+        if not isinstance(row, Row):
+            said, columns = function(row), None
+        else:
+            watched = watch(row)
+            said = function(watched)
+            columns = WatchedRow.columns_of(watched)
+        kept = plain(said)
+        if kept is None or isinstance(kept, str | int | float):
+            self._keep(columns, self._key(row, columns), kept)
+        return said
+
+    def _keep(self, columns: Columns, key: str, said: Any) -> None:
+        line = to_line([columns, key, said])
+        with self._lock:
+            self._write(line)
+            self.said[key] = said
+            self.orders.setdefault(columns)
+
+    def _write(self, line: bytes) -> None:
+        """Write a line, at once where the system takes it at once."""
+        left = memoryview(line)
+        try:
+            while left:
+                left = left[os.write(self._file, left) :]
+        except OSError as error:
+            raise self._failure(error) from error
+
+    def _key(self, row: Any, columns: Columns) -> str:
+        try:
+            return key_of(row, columns)
+        except UnknownError as error:
+            raise CacheError(
+                f"data hold {error}, which the cache cannot tell from other values; leave cache out"
+            ) from error
+
+    def _failure(self, error: OSError) -> CacheError:
+        return CacheError(
+            f"cache: '{self.path}' cannot be written: {error.strerror or error}; what was written is kept"
+        )
+
+
+def key_of(row: Any, columns: Columns) -> str:
+    """A key of the values that a row has in some columns, or of a whole item.
+
+    >>> from hyperlabel.lf.items import make_row
+    >>> one, two = (make_row(("id", "text"), (i, "a")) for i in (1, 2))
+    >>> key_of(one, ("text",)) == key_of(two, ("text",)), key_of(one, None) == key_of(two, None)
+    (True, False)
+    """
+    if not isinstance(row, Row):
+        content: Any = row
+    elif columns is None:
+        content = names_of(type(row)), tuple(row)
+    else:
+        content = columns, tuple(Row.get(row, name, _ABSENT) for name in columns)
+    return hashlib.blake2b(bytes_of(content), digest_size=16).hexdigest()
+
+
+def to_line(record: object) -> bytes:
+    """A record as a line."""
+    content = json.dumps(record).encode()
+    return b"%08x %s\n" % (zlib.crc32(content), content)
+
+
+def read_lines(content: bytes) -> list[tuple[Columns, str, Any]]:
+    """The whole records of a file; others are left out.
+
+    >>> lines = to_line([["text"], "0" * 32, "spam"]) + to_line([None, "1" * 32, 3])[:-4]
+    >>> read_lines(lines)
+    [(('text',), '00000000000000000000000000000000', 'spam')]
+    """
+    *lines, _ = content.split(b"\n")
+    records = [_read_line(line) for line in lines]
+    return [(_columns(record[0]), record[1], record[2]) for record in records if _is_whole(record)]
+
+
+def _read_line(line: bytes) -> Any:
+    checksum, _, content = line.partition(b" ")
+    if checksum != b"%08x" % zlib.crc32(content):
+        return None
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_whole(record: Any) -> bool:
+    return (
+        isinstance(record, list)
+        and len(record) == 3
+        and (record[0] is None or (isinstance(record[0], list) and all(isinstance(name, str) for name in record[0])))
+        and isinstance(record[1], str)
+        and (record[2] is None or isinstance(record[2], str | int | float))
+    )
+
+
+def _columns(listed: list[str] | None) -> Columns:
+    return None if listed is None else tuple(listed)
+
+
+def name_of(content: bytes) -> str | None:
+    """The name of the LF whose file this is; None if that cannot be read."""
+    head = _read_line(content.partition(b"\n")[0])
+    return head.get("lf") if isinstance(head, dict) else None
