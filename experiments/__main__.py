@@ -222,6 +222,7 @@ def run_page(
 Table = Annotated[Path | None, Option("--out", metavar="FILE", help="Keeps the table, beside printing it.")]
 Runs = Annotated[Path | None, Option(metavar="FOLDER", help="Of `hyperlabel train`: the spread over its runs.")]
 Parts = Annotated[str | None, Option(metavar="A,B,...", help="Some parts only.")]
+Vader = Annotated[Path | None, Option(metavar="FILE", help="The source archive of vaderSentiment 0.5.")]
 
 
 @app.command("accuracy")
@@ -292,7 +293,7 @@ def run_sharpness(
 @app.command("fill")
 def run_fill(
     data: Data = DATA,
-    vader: Annotated[Path | None, Option(metavar="FILE", help="The source archive of vaderSentiment 0.5.")] = None,
+    vader: Vader = None,
     out: Table = None,
 ) -> None:
     """Labels for every item: votes alone, texts where nobody votes, and both together."""
@@ -332,11 +333,11 @@ def run_labeling_functions(items: int = 100_000, repeats: int = 3, out: Table = 
 
 
 @app.command("advice")
-def run_advice(data: Data = DATA, out: Table = None) -> None:
+def run_advice(data: Data = DATA, vader: Vader = None, out: Table = None) -> None:
     """What following each kind of advice is worth."""
     from experiments import advice
 
-    show_result(advice.run(data), out)
+    show_result(advice.run(data, vader), out)
 
 
 @app.command("certify")

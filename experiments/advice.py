@@ -1,28 +1,33 @@
 """Does following the advice of `hl.advise` help? Every kind of it, followed on real sets.
 
-python -m experiments advice --data ../shared/data --out experiments/results/advice.md
+    pip download vaderSentiment==0.5 --no-deps --no-binary :all: -d FOLDER
+    python -m experiments advice --data DATA --vader FOLDER/vaderSentiment-0.5.zip --out experiments/results/advice.md
 
 A gain is the points by which a set's score (accuracy, or F1 where the set is scored by that) rises when the advice is
 followed. Where gold is used, items with gold are not scored. Three situations are made, since sets come without them:
-six copies of one LF; a class without votes; items without votes. There the advice undoes what was made, and for the
-last two the gain is given for each tenth of the items that it is about.
+six copies of one LF; a class without votes; items that lost the votes of an LF. There the advice undoes what was made.
+Items without votes are also labeled by their texts, on the sets of `experiments fill`, where every item is scored and
+one without a label is wrong. For classes and items without votes the gain is given for each tenth of the items that it
+is about.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 import hyperlabel as hl
 from experiments.datasets import DataSet, load_datasets
+from experiments.fill import TextSet, read_sets
 from experiments.markdown import table
 from hyperlabel.metrics import score
 from hyperlabel.trust import findings
 from hyperlabel.trust.advice import Advice
+from hyperlabel.trust.bounds import Sample, least_wrong
 from hyperlabel.trust.situation import Situation
 
 SLOW = ("crowd_adult",)  # half a minute for each of many passes, and truth for 3 % of its items
@@ -33,6 +38,7 @@ LABELS = 20
 ALIKE = 0.7
 
 Ints = NDArray[np.int64]
+S = TypeVar("S", DataSet, TextSet)
 
 
 @dataclass
@@ -49,13 +55,10 @@ def model(each: DataSet, **params: Any) -> hl.HyperLabelModel:
     return hl.HyperLabelModel(n_classes=each.k, **params)
 
 
-def look(
-    each: DataSet, votes: Ints, find: Callable[[Situation], Advice | None], gold: Ints | None = None
-) -> Advice | None:
+def look(each: DataSet, votes: Ints, find: Callable[[Situation], Advice | None]) -> Advice | None:
     """The advice that one finder gives."""
-    return find(
-        Situation.read(votes, gold, model(each), metric=each.metric if find is findings.find_balance else "accuracy")
-    )
+    metric = each.metric if find is findings.find_balance else "accuracy"
+    return find(Situation.read(votes, None, model(each), metric=metric))
 
 
 def points(each: DataSet, labels: NDArray[np.integer], without: Ints | None = None) -> float:
@@ -122,20 +125,6 @@ def _gain_of_dropping(each: DataSet, votes: Ints, advice: Advice) -> float:
     return points(each, after) - points(each, model(each).predict(votes))
 
 
-def follow_hurting(each: DataSet) -> float | None:
-    """Drop LFs that random gold shows to be worse than chance, beside learning from that gold."""
-    known = np.flatnonzero(each.truth >= 0)
-    gains = []
-    for seed in range(DRAWS if len(known) >= 3 * GOLD else 0):
-        places = np.random.default_rng(seed).choice(known, GOLD, replace=False)
-        gold = gold_of(each, places)
-        advice = look(each, each.votes, findings.find_hurting, gold)
-        if advice is not None:
-            after = model(each).fit_predict(drop(each.votes, advice), gold)
-            gains.append(points(each, after, places) - points(each, model(each).fit_predict(each.votes, gold), places))
-    return float(np.mean(gains)) if gains else None
-
-
 def follow_idle(each: DataSet) -> float | None:
     """Drop LFs that decide nothing."""
     advice = look(each, each.votes, findings.find_idle)
@@ -157,7 +146,17 @@ def follow_unvoted(each: DataSet) -> float | None:
     return float(gain / (10 * shares[silent]))
 
 
-def follow_uncovered(each: DataSet) -> float | None:
+def follow_uncovered(each: TextSet) -> float | None:
+    """Label items that nobody votes on by their texts."""
+    own = hl.HyperLabelModel(n_classes=each.k)
+    if findings.find_uncovered(Situation.read(each.votes, None, own)) is None:
+        return None
+    before, after = own.predict(each.votes), hl.fill_labels(own, each.votes, each.texts).best
+    gain = 100 * (score(each.metric, each.truth, after, each.k) - score(each.metric, each.truth, before, each.k))
+    return float(gain / (10 * (~each.voted).mean()))
+
+
+def follow_uncovered_by_votes(each: DataSet) -> float | None:
     """Vote on items that nobody voted on: the LF that is most often the only one to vote comes back."""
     alone = ((each.votes >= 0) & ((each.votes >= 0).sum(1) == 1)[:, None]).sum(0)
     votes = each.votes.copy()
@@ -166,6 +165,27 @@ def follow_uncovered(each: DataSet) -> float | None:
         return None
     gain = points(each, model(each).predict(each.votes)) - points(each, model(each).predict(votes))
     return float(gain / (10 * (votes < 0).all(1).mean()))
+
+
+def try_hurting(each: DataSet) -> float | None:
+    """Drop LFs that random gold shows to be worse than chance (exact, 95 % sure), beside learning from that gold."""
+    known = np.flatnonzero(each.truth >= 0)
+    gains = []
+    for seed in range(DRAWS if len(known) >= 3 * GOLD else 0):
+        places = np.random.default_rng(seed).choice(known, GOLD, replace=False)
+        gold, worse = gold_of(each, places), find_worse(each, places)
+        if 0 < len(worse) < each.votes.shape[1]:
+            after = model(each).fit_predict(np.delete(each.votes, worse, axis=1), gold)
+            gains.append(points(each, after, places) - points(each, model(each).fit_predict(each.votes, gold), places))
+    return float(np.mean(gains)) if gains else None
+
+
+def find_worse(each: DataSet, places: Ints) -> list[int]:
+    """LFs that are worse than chance by gold, of which they vote on five items or more."""
+    cast, own, truth = (each.votes >= 0).sum(0), each.votes[places], each.truth[places, None]
+    known, wrong = (own >= 0).sum(0), ((own >= 0) & (own != truth)).sum(0)
+    least = [least_wrong(Sample(*map(int, counts)), 0.05) for counts in zip(cast, known, wrong, strict=True)]
+    return [j for j in np.flatnonzero(known >= 5).tolist() if least[j] > (1 - 1 / each.k) * cast[j]]
 
 
 def try_doubted(each: DataSet) -> float | None:
@@ -225,12 +245,12 @@ FOLLOWED: dict[str, tuple[str, Follow]] = {  # kind: what is done, and how
     "label, people": ("the same, votes of people or judges", partial(follow_label, like="people")),
     "copies, many": (f"drop {COPIES} copies that were added", follow_copies),
     "copies, few": ("drop the set's own copies", follow_own_copies),
-    "hurting": (f"drop LFs that {GOLD} random gold labels show to be worse than chance", follow_hurting),
     "idle": ("drop LFs that decide nothing", follow_idle),
     "unvoted": ("vote for a class that had no votes", follow_unvoted),
-    "uncovered": ("vote on items that had no votes", follow_uncovered),
+    "uncovered, LF": ("vote on items that had no votes", follow_uncovered_by_votes),
 }
 TRIED: dict[str, tuple[str, Follow]] = {  # what is not advised
+    "hurting": (f"drop LFs that {GOLD} random gold labels show to be worse than chance", try_hurting),
     "doubted": ("drop LFs that the model holds to be worse than chance", try_doubted),
     "alike": (f"drop LFs whose votes have a Jaccard index of {ALIKE} or more", try_alike),
     "alone": (f"label {LABELS} items on which an LF votes alone", try_alone),
@@ -238,16 +258,21 @@ TRIED: dict[str, tuple[str, Follow]] = {  # what is not advised
 }
 
 
-def records(sets: list[DataSet]) -> Iterator[Record]:
+def records(sets: list[DataSet], texts: list[TextSet]) -> Iterator[Record]:
     """The gains of each kind of advice, by set, and of what else was tried."""
+    yield _record("uncovered", "label items that had no votes by their texts", texts, follow_uncovered)
     for kind, (what, follow) in {**FOLLOWED, **TRIED}.items():
-        gains = {each.name: gain for each in sets if (gain := follow(each)) is not None}
-        yield Record(kind, what, gains)
+        yield _record(kind, what, sets, follow)
 
 
-def run(data: Path) -> str:
+def _record(kind: str, what: str, sets: Sequence[S], follow: Callable[[S], float | None]) -> Record:
+    return Record(kind, what, {each.name: gain for each in sets if (gain := follow(each)) is not None})
+
+
+def run(data: Path, vader: Path | None) -> str:
     """What each kind of advice was worth, and the gains by set."""
-    found = list(records([each for each in load_datasets(data) if each.name not in SLOW]))
+    sets = [each for each in load_datasets(data) if each.name not in SLOW]
+    found = list(records(sets, list(read_sets(data, vader))))
     head = ["kind", "what was done", "sets", "mean gain", "median", "worst", "best", "hurt"]
     return table(head, [_row(record) for record in found], align="l") + "\n\n" + "\n".join(map(_by_set, found))
 

@@ -1,4 +1,4 @@
-"""What scores and partial votes are worth: against thresholds on synthetic scores and on panels, and by coarsening.
+"""What scores, partial votes and the order of classes are worth: on synthetic votes, on panels, and by coarsening.
 
 python -m experiments scores --data ../shared/data --out experiments/results/scores.md
 
@@ -6,11 +6,14 @@ Synthetic scores: judges with skills and offsets of their own. Panels: the colum
 into groups of near-copies by their order, and a group's score is the share of its votes for the second class.
 Coarsening: half of the votes of sets with three classes and more name another class beside the one they voted for.
 `threshold 0.5` is a majority vote after a cut at one half; `best threshold` cuts the mean score where the truth says it
-is best, which nobody knows beforehand. Times are CPU seconds, the best of three.
+is best, which nobody knows beforehand. Order: classes that are steps of a scale, with votes for them as they are and
+with `ordinal=True`, on synthetic stars, whose judges are off by a step or two, and on the public sets whose classes
+have an order (pages by relevance and by age, pictures that are no, unsure or yes); items whose truth is known. Times
+are CPU seconds, the best of three.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +89,42 @@ def coarsen(each: DataSet) -> list[float]:
     return results
 
 
+STARS: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("5 stars, 5 votes an item", {"m": 8, "cast": 0.6}),
+    ("5 stars, 4 votes an item, 30 judges", {"m": 30, "cast": 0.15}),
+    ("5 stars, 3 votes an item, 200 items", {"m": 5, "cast": 0.6, "n": 200}),
+    ("9 stars, 5 votes an item", {"m": 8, "cast": 0.6, "k": 9}),
+)
+ORDERED = ("crowd_web", "crowd_adult", "panel_real")
+"""Public sets whose classes have an order."""
+
+
+def draw_stars(seed: int, m: int, cast: float, n: int = 800, k: int = 5) -> tuple[Ints, Ints]:
+    """(n, m) stars by judges with a bias and a spread of their own, and the truth."""
+    rng = np.random.default_rng(seed)
+    truth, spread, bias = rng.integers(0, k, n), rng.uniform(0.5, 1.6, m), rng.normal(0, 0.5, m)
+    votes = np.clip(np.rint(truth[:, None] + bias + spread * rng.normal(0, 1, (n, m))), 0, k - 1).astype(np.int64)
+    return np.where(rng.random((n, m)) < cast, votes, -1), truth
+
+
+def compare_order(votes: Ints, truth: Ints, k: int) -> list[float]:
+    """Accuracy of mv, ds and hlm2, each without and with the order of the classes."""
+    models = [hl.label_model(name, n_classes=k, ordinal=o) for name in ("mv", "ds", "hlm2") for o in (False, True)]
+    return [float((each.fit_predict(votes) == truth).mean()) for each in models]
+
+
+def order_lines(sets: list[DataSet]) -> Iterator[str]:
+    """Rows of what the order of classes is worth."""
+    for name, options in STARS:
+        k = options.get("k", 5)
+        found = [compare_order(*draw_stars(seed, **options), k) for seed in range(SEEDS)]
+        yield _line(name, np.mean(found, 0).tolist())
+    for each in sets:
+        if each.name in ORDERED:
+            known = each.truth >= 0
+            yield _line(each.name, compare_order(each.votes[known], each.truth[known], each.k))
+
+
 def clock(work: Callable[[], object]) -> float:
     """CPU seconds, the best of three."""
     times = []
@@ -97,7 +136,7 @@ def clock(work: Callable[[], object]) -> float:
 
 
 def speed(n: int = 100_000) -> list[str]:
-    """Seconds of 20 judges on n items, as scores and as classes."""
+    """Seconds of 20 judges on n items: as scores; the same votes as classes, one per level; and cut at one half."""
     scores, _ = draw(0, 20, 0.5, n=n)
     classes = np.asarray(scores > 0.5, np.int8)
     votes = hl.Votes.from_scores(scores, classes=["bad", "good"])
@@ -108,7 +147,9 @@ def speed(n: int = 100_000) -> list[str]:
         "label the same levels as classes": clock(lambda: hl.HyperLabelModel().predict(hl.Votes.from_array(levels))),
         "label thresholds at one half": clock(lambda: hl.HyperLabelModel().predict(hl.Votes.from_array(classes))),
     }
-    return [f"| {what} | {seconds:.3f} |" for what, seconds in rows.items()]
+    scored, same = rows["cut into levels"] + rows["label the levels"], rows["label the same levels as classes"]
+    lines = [f"| {what} | {seconds:.3f} |" for what, seconds in rows.items()]
+    return [*lines, f"| scores, cut and labeled, against the same votes as classes | {scored / same:.2f} times |"]
 
 
 HEAD = (
@@ -130,6 +171,8 @@ def run(data: Path, n: int = 100_000) -> str:
     for each in sets:
         if each.name.startswith("panel") and each.k == 2 and each.votes.shape[1] >= 2 * GROUP:
             lines.append(_line(each.name, compare(group_panel(each), each.truth)))
+    lines += ["", "| set | mv | in order | ds | in order | hlm2 | in order |", "|---|---|---|---|---|---|---|"]
+    lines += order_lines(sets)
     lines += ["", "| set | half dropped | half coarsened | all votes |", "|---|---|---|---|"]
     for each in sets:
         if each.k >= 3 and each.votes.size <= 500_000 and len(each.votes) >= 200:

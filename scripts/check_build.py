@@ -13,6 +13,7 @@ from email import message_from_string
 from pathlib import Path
 
 LARGEST = 1_000_000
+CORE = ""  # what is always installed
 WANTED = ("hyperlabel/weights/hlm2.safetensors", "hyperlabel/weights/hlm.safetensors", "hyperlabel/py.typed")
 FOREIGN = ("experiments/", "tests/", "training/", "docs/")
 BRINGS = {  # package that is imported: what is installed for it, where the names differ
@@ -21,7 +22,6 @@ BRINGS = {  # package that is imported: what is installed for it, where the name
     "distributed": "dask",
     "mlflow": "mlflow-skinny",
     "inspect_ai": "inspect-ai",
-    "numpy": "hyperlabel",
 }
 
 
@@ -47,18 +47,18 @@ def find_useless_remedies(archive: zipfile.ZipFile) -> list[str]:
             for package, extra in find_requires(archive.read(name).decode()):
                 if extra not in extras:
                     faults.append(f"{name} names the extra '{extra}', which does not exist")
-                elif BRINGS.get(package, package) not in brought(extra, extras):
+                elif BRINGS.get(package, package) not in brought(extra, extras) | brought(CORE, extras):
                     faults.append(f"{name} names the extra '{extra}', which does not bring '{package}'")
     return faults
 
 
 def read_extras(metadata: str) -> dict[str, list[str]]:
-    """The requirements of each extra, as a wheel's metadata state them."""
+    """The requirements of each extra, as a wheel's metadata state them; those without one under `CORE`."""
     fields = message_from_string(metadata)
-    extras: dict[str, list[str]] = {name: [] for name in fields.get_all("Provides-Extra", [])}
+    extras: dict[str, list[str]] = {CORE: [], **{name: [] for name in fields.get_all("Provides-Extra", [])}}
     for line in fields.get_all("Requires-Dist", []):
         requirement, _, marker = line.partition(";")
-        for extra in re.findall(r"extra == ['\"]([\w-]+)['\"]", marker):
+        for extra in re.findall(r"extra == ['\"]([\w-]+)['\"]", marker) or [CORE]:
             extras[extra].append(requirement.strip())
     return extras
 

@@ -81,10 +81,10 @@ BAD_ARRAYS = {
     "-2 as a float": (with_cell(-2), r"^votes\[2, 1\] is -2; expected -1 to abstain"),
     "ragged": (
         [[0, 1], [1, 0], [1]],
-        "^votes is ragged: row 2 has 1 votes, row 0 has 2 votes; expected one vote an LF",
+        "^votes is ragged: row 2 has 1 votes, row 0 has 2 votes; expected one vote per LF",
     ),
     "ragged depth": ([[0, 1], 1], "^votes is ragged: row 1 has no list, row 0 has 2 votes"),
-    "ragged cells": ([[0, 1], [1, [0]]], "^votes is ragged; expected one vote an LF in every row"),
+    "ragged cells": ([[0, 1], [1, [0]]], "^votes is ragged; expected one vote per LF in every row"),
     "1-D": (CELLS[:, 0], r"^votes has shape \(4,\); expected 2-D \(items, LFs\)\. One LF is a single column"),
     "3-D": (CELLS[None], r"^votes has shape \(1, 4, 3\); expected 2-D"),
     "no items": (CELLS[:0], r"^votes has shape \(0, 3\); expected at least one item and one LF"),

@@ -20,7 +20,7 @@ def make_wheel(folder, sources=None, extras=None):
     """A file with what a wheel of this repository holds, or other sources and extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"] if extras is None else extras
-    lines = ["Metadata-Version: 2.4"]
+    lines = ["Metadata-Version: 2.4", *(f"Requires-Dist: {need}" for need in project["dependencies"])]
     for name, requirements in extras.items():
         lines += [f"Provides-Extra: {name}", *(f"Requires-Dist: {need}; extra == '{name}'" for need in requirements)]
     wheel = folder / "hyperlabel-9-py3-none-any.whl"

@@ -185,7 +185,7 @@ def test_report_takes_a_title_texts_gold_and_an_audit(hyperlabel, frame, tmp_pat
     page = (tmp_path / "r.html").read_text()
     assert "<h1>&lt;Tumors&gt;</h1>" in page
     assert "Scores against gold" in page
-    assert "at most 30 % " in page
+    assert "at most 30% " in page
     assert '<td class="text">item ' in page
     done = hyperlabel("report", "more.csv", "-o", "r.html", "--text", "letters")
     assert (done.code, done.err.count("\n")) == (2, 1)

@@ -100,7 +100,19 @@ def test_provenance_names_the_texts(hyperlabel):
         (["--text", "mail", "--features", "emb_0"], "--text and --features are both given; expected one of them"),
         (
             ["--text", "mail", "--engine", "duckdb"],
-            "--engine is 'duckdb', but --text works in memory; leave --engine out",
+            "--engine is 'duckdb', but --text works in memory or with --engine polars; use one of these",
+        ),
+        (
+            ["--text", "mail", "--combine", "--engine", "polars"],
+            "--engine is 'polars', but --combine works in memory; leave --engine out",
+        ),
+        (
+            ["--text", "mail", "--metric", "f1", "--engine", "polars"],
+            "--engine is 'polars', but --text with --metric f1 works in memory; leave --engine out",
+        ),
+        (
+            ["--features", "emb_0", "--engine", "polars"],
+            "--engine is 'polars', but --features works in memory; leave --engine out",
         ),
         (["--text", "body"], "--text is 'body'; expected a column of VOTES: id, mail, a, b"),
         (["--features", "mail"], "--features has column 'mail', which holds String; expected numbers"),
@@ -126,3 +138,60 @@ def test_features_that_are_no_rectangle_of_numbers_are_refused(hyperlabel, table
     np.save("votes.npy", np.array([[0, 1], [1, 1]]))
     outcome = hyperlabel("label", "votes.npy", "--text", "mail", "-o", "out.csv")
     assert "--text is about columns, and VOTES has none; give --features FILE.npy" in outcome.err
+
+
+def test_polars_streams_texts_and_labels_as_memory_does(hyperlabel):
+    here, _ = label(hyperlabel, "--text", "mail", "--gold", "gold", "--probabilities")
+    streamed, _ = label(hyperlabel, "--text", "mail", "--gold", "gold", "--probabilities", "--engine", "polars")
+    assert streamed.equals(here)
+    assert streamed["label_source"].to_list() == ["votes"] * 3 + ["gold", "text", None]
+
+
+def test_streamed_columns_in_the_way_are_renamed_as_in_memory(hyperlabel, table):
+    table.with_columns(p_spam=pl.lit(1), label=pl.col("mail")).write_parquet("taken.parquet")
+    options = ["--text", "label", "--engine"]
+    frames = [label(hyperlabel, *options, e, votes="taken.parquet")[0] for e in ("memory", "polars")]
+    assert frames[0].columns == frames[1].columns
+    assert frames[0].equals(frames[1])
+    assert {"p_spam", "label_input"} < set(frames[1].columns)
+
+
+def test_streamed_tie_that_stays_one_has_no_source(hyperlabel, table):
+    table.with_columns(b=pl.Series(["ham", None, "ham", "ham", None, None])).write_parquet("tied.parquet")
+    options = ["--text", "mail", "--model", "mv", "--tie-break", "abstain", "--engine"]
+    frames = [label(hyperlabel, *options, e, votes="tied.parquet")[0] for e in ("memory", "polars")]
+    assert frames[0].equals(frames[1])
+    assert (frames[1]["label"][0], frames[1]["label_source"][0]) == (None, None)
+
+
+@pytest.mark.parametrize("options", [["--text", "mail"], ["--features", "emb_*"]])
+def test_empty_table_has_the_column_of_sources(hyperlabel, table, options):
+    table.head(0).write_parquet("empty.parquet")
+    out, _ = label(hyperlabel, *options, "--classes", "ham,spam", votes="empty.parquet")
+    assert out.columns[-3:] == ["label", "confidence", "label_source"]
+
+
+def test_sample_of_rows_is_random_and_keeps_their_order():
+    from hyperlabel.engines.filling import draw_rows
+
+    batches = [pl.DataFrame({"a": range(start, start + 100)}) for start in range(0, 1000, 100)]
+    drawn = draw_rows(batches, 50)["a"].to_list()
+    assert len(drawn) == 50
+    assert drawn == sorted(set(drawn))
+    assert drawn[0] < 200 < 800 < drawn[-1]
+    assert drawn == draw_rows(batches, 50)["a"].to_list()
+
+
+def test_engines_label_by_texts_from_python(table):
+    from hyperlabel import engines
+    from hyperlabel.errors import ParameterError, VotesError
+
+    found = engines.label(table.lazy(), lfs=["a", "b"], text="mail").collect()
+    assert found["label"].to_list() == ["spam", "spam", "ham", "ham", "spam", None]
+    with pytest.raises(ParameterError, match="text is 'mail' and metric is 'f1', which needs the probabilities"):
+        engines.label(table.lazy(), lfs=["a", "b"], text="mail", metric="f1")
+    with pytest.raises(VotesError, match="text is 'body'; expected a column of votes: id, mail"):
+        engines.label(table.lazy(), lfs=["a", "b"], text="body")
+    duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed (extra `duckdb`)")
+    with pytest.raises(ParameterError, match="text is 'mail', but engine duckdb does not read texts"):
+        engines.label(duckdb.from_arrow(table.to_arrow()), lfs=["a", "b"], text="mail")

@@ -219,7 +219,7 @@ def test_label_for_an_unknown_metric_is_refused(hyperlabel, votes):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--class-balance", "0.5,0.5"], "--class-balance is '0.5,0.5'; expected --classes beside it"),
+        (["--class-balance", "0.5,0.5"], "--class-balance is '0.5,0.5'; expected --classes as well"),
         (
             ["--class-balance", "1", "--classes", "ham,spam"],
             "'1'; expected a share for each of the 2",

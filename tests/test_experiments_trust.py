@@ -1,10 +1,13 @@
 """The experiments about certificates, estimates and advice, on sets that are made here."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from experiments import advice, certify
-from experiments.datasets import load_datasets
+from experiments.datasets import DataSet, load_datasets
+from experiments.fill import TextSet
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +61,29 @@ def test_gains_are_scores_with_advice_followed_minus_scores_without(folder):
 
 
 def test_every_kind_of_advice_is_followed(folder):
-    found = {record.kind for record in advice.records(load_datasets(folder))}
-    assert {kind.partition(",")[0] for kind in found} >= {
-        *("balance", "copies", "hurting", "idle", "label", "uncovered", "unvoted")
-    }
+    [each] = load_datasets(folder)
+    found = {record.kind.partition(",")[0] for record in advice.records([each], [texts_of(each)])}
+    assert found >= {"balance", "copies", "idle", "label", "uncovered", "unvoted"}
+
+
+def test_uncovered_items_are_labeled_by_their_texts(folder):
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed (extra `sklearn`)")
+    [each] = load_datasets(folder)
+    told = texts_of(each)
+    gain = advice.follow_uncovered(told)
+    assert gain == pytest.approx(10, abs=2)  # nearly all of a tenth of the items, since texts tell the class
+    assert advice.follow_uncovered(replace(told, votes=each.votes)) is None
+
+
+def test_lfs_worse_than_chance_are_found_by_gold():
+    truth = np.arange(300) % 2
+    votes = np.stack([truth, truth, 1 - truth, np.full(300, -1)], axis=1)
+    each = DataSet("made", "other", "accuracy", 2, votes, truth, None, np.arange(300))
+    assert advice.find_worse(each, np.arange(0, 300, 3)) == [2]
+
+
+def texts_of(each):
+    """A set whose texts tell the class, and of which a fifth of the items has no votes."""
+    texts = ["free money" if c else "see you" for c in each.truth]
+    votes = np.where(np.arange(len(each.votes))[:, None] % 5 == 0, -1, each.votes)
+    return TextSet("texts", "accuracy", votes, texts, each.truth)

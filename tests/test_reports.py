@@ -263,7 +263,7 @@ def test_sensitivity_labels_as_the_model_does_with_that_balance():
 @pytest.mark.parametrize("model", [hl.label_model("mv"), hl.HyperLabelModel().fit(draw()[0])], ids=["mv", "fitted"])
 def test_a_model_that_takes_no_balance_has_no_such_picture(model):
     assert find_sensitivity(model, LFAnalysis(draw()[0], model=model)) is None
-    assert "What hangs on the class balance" not in hl.report(draw()[0], model=model).html
+    assert "What depends on the class balance" not in hl.report(draw()[0], model=model).html
 
 
 def test_report_says_how_many_how_good_and_what_next():
@@ -293,7 +293,7 @@ def test_report_with_a_certificate_shows_and_says_it():
     certificate = hl.certify(hl.HyperLabelModel(), votes, {i: truth[i] for i in range(0, 600, 4)}, error=0.2)
     page = hl.report(votes, certificate=certificate)
     assert unescape(str(certificate)) in Elements(page.html).text
-    assert "can be used: at most 20 % of their labels are wrong" in page.headline
+    assert "can be used: at most 20% of their labels are wrong" in page.headline
 
 
 def test_report_shows_uncovered_items_with_text_and_truth():

@@ -69,14 +69,14 @@ def test_page_renders_all_sections_without_a_console_message(tmp_path, m, k, kno
     document, log = browse(tmp_path, make_page(m, k, known), "--dump-dom")
     assert "CONSOLE" not in log
     heads = re.findall(r"<h2>([^<]*)</h2>", document)
-    optional = {"Scores against the truth": known, "What hangs on the class balance": m < 200}
+    optional = {"Scores against the truth": known, "What depends on the class balance": m < 200}
     expected = [
         "What to do next",
         "Scores against the truth",
         "Labels",
         "Most contested items",
         "Items without votes",
-        "What hangs on the class balance",
+        "What depends on the class balance",
         "Labeling functions",
         "Coverage and conflicts",
         "LFs that say the same thing twice",

@@ -124,16 +124,6 @@ def test_items_to_label_are_those_of_suggest():
     assert "beside the 2 that are known" in with_gold.reason
 
 
-def test_lf_worse_than_chance_by_the_gold_hurts():
-    votes = np.c_[GOOD, cast(0.2, 0.9, 7)]
-    gold = {int(i): int(TRUTH[i]) for i in range(0, N, 8)}
-    advice = find("hurting", votes, gold)
-    assert advice.examples == ("lf5",)
-    assert "votes are right" in advice.reason
-    assert find("hurting", votes) is None
-    assert find("hurting", GOOD, gold) is None
-
-
 def test_lf_that_decides_nothing_is_idle_and_its_loss_changes_no_label():
     rare = np.where((np.arange(N) < 30) & (TRUTH[:, None] == GOOD).all(1), TRUTH, -1)
     votes = np.c_[GOOD, rare]
@@ -179,7 +169,7 @@ def test_metric_of_advice_is_checked():
 
 def test_every_kind_of_advice_has_a_worth_that_is_no_loss():
     kinds = {key.partition(",")[0] for key in WORTH}
-    assert kinds == {"balance", "copies", "hurting", "idle", "label", "uncovered", "unvoted"}
+    assert kinds == {"balance", "copies", "idle", "label", "uncovered", "unvoted"}
     assert all(worth.gain >= 0 and worth.sets for worth in WORTH.values())
 
 

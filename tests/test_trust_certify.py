@@ -49,8 +49,7 @@ def test_certificate_is_one_sentence(model):
     sentence = str(hl.certify(model, VOTES, draw(300), error=0.05))
     share = int(100 * hl.certify(model, VOTES, draw(300), error=0.05).share)
     assert sentence == (
-        f"{share} % of the items can be used: at most 5 % of their labels are wrong "
-        "(90 % confidence, 300 labels by hand)."
+        f"{share}% of the items can be used: at most 5% of their labels are wrong (90% confidence, 300 labels by hand)."
     )
 
 

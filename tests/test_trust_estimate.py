@@ -105,7 +105,7 @@ def test_too_little_gold_and_wrong_arguments_are_named(model):
 
 def test_estimates_print_as_a_table(model):
     lines = str(hl.estimate(model, VOTES, draw(200))).splitlines()
-    assert lines[0] == "200 labels by hand, 90 % confidence"
+    assert lines[0] == "200 labels by hand, 90% confidence"
     assert lines[1].split("  ")[-1] == "sample alone"
     assert [line.split("  ")[0] for line in lines[2:]] == ["accuracy", "F1", "share of 0", "share of 1"]
     assert "<table>" in hl.estimate(model, VOTES, draw(200))._repr_html_()

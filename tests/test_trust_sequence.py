@@ -69,7 +69,7 @@ def test_search_takes_the_last_set_before_the_first_that_fails():
 
 
 def test_search_begins_where_the_gold_can_be_enough():
-    """Ten right labels prove no error below 5 %: that is known before they are looked at."""
+    """Ten right labels prove no error below 5%: that is known before they are looked at."""
     assert search([step(10_000, 10, 10), step(10_000, 100, 0, level=1)], 0.05, 0.1).level == 1
     assert search([], 0.05, 0.1) is None
 

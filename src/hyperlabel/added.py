@@ -30,6 +30,13 @@ class Answers:
     numbers: NDArray[np.float64]
     source: NDArray[Any] | None = None
 
+    @classmethod
+    def join(cls, parts: Sequence["Answers"]) -> "Answers":
+        """The answers of all parts, one after the other."""
+        sources = [part.source for part in parts if part.source is not None]
+        label, numbers = (np.concatenate([getattr(part, name) for part in parts]) for name in ("label", "numbers"))
+        return cls(label, numbers, np.concatenate(sources) if sources else None)
+
     def take(self, index: NDArray[np.integer]) -> "Answers":
         """The answers of an index."""
         source = None if self.source is None else self.source.take(index)
@@ -91,7 +98,8 @@ class Added:
     @property
     def nothing(self) -> Answers:
         """The answers of no rows."""
-        return Answers(np.empty(0, np.int64), np.empty((0, len(self.names) - 1 - self.source)))
+        source = np.empty(0, object) if self.source else None
+        return Answers(np.empty(0, np.int64), np.empty((0, len(self.names) - 1 - self.source)), source)
 
     def to_polars(self, answers: Answers) -> Any:
         """The columns as a Polars frame."""
@@ -100,7 +108,7 @@ class Added:
         types: dict[LabelKind, Any] = {"integer": pl.Int64, "boolean": pl.Boolean, "text": pl.String}
         labels = pl.Series(self.label_values, dtype=types[self.label_kind]).gather(answers.label)
         confidence, *shares = map(pl.Series, answers.numbers.T)
-        source = [pl.Series(answers.source, dtype=pl.String)] if self.source else []
+        source = [] if answers.source is None else [pl.Series(answers.source.tolist(), dtype=pl.String)]
         return pl.DataFrame(dict(zip(self.names, [labels, confidence, *source, *shares], strict=True)))
 
 

@@ -165,7 +165,7 @@ def _as_array(array: object) -> NDArray[Any]:
             cells = np.asarray(array)
         except ValueError as error:
             raise VotesError(
-                f"votes is ragged{_odd_row(array)}; expected one vote an LF in every row, -1 to abstain"
+                f"votes is ragged{_odd_row(array)}; expected one vote per LF in every row, -1 to abstain"
             ) from error
         except Exception as error:  # what an object does when it is asked for an array is its own affair
             raise VotesError(

@@ -96,7 +96,7 @@ Summarize = Callable[[Sequence[str]], Sequence[ColumnSummary]]
 
 @dataclass(frozen=True)
 class VoteColumns:
-    """What was taken from a table, and what is to be said about it.
+    """What was taken from a table, and what to say about it.
 
     Attributes:
         lfs: The columns that are LFs.

@@ -1,6 +1,6 @@
 """Outcomes of LFs that are not one class: "not spam", "spam or scam", "spam, at 0.7", the levels of a score.
 
-An outcome *leans* towards classes. In votes and patterns the numbers 0..k-1 stand for votes for one class, and the
+An outcome *leans* toward classes. In votes and patterns the numbers 0..k-1 stand for votes for one class, and the
 numbers from k on for the outcomes, in their order; `None` in the place of `Outcomes` says that all votes are classes.
 """
 

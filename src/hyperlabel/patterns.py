@@ -45,7 +45,7 @@ class Patterns:
         inverse: (n,) the pattern of each item; None where items were only counted.
         lf_names: The names of the LFs; None where they have none.
         classes: The classes; their numbers if not given.
-        outcomes: What votes may be beside one class; None where all are classes.
+        outcomes: Outcomes that are not one class; None if all votes are classes.
     """
 
     rows: Rows
@@ -353,7 +353,7 @@ class Patterns:
 
     def expand(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
         """From one value per pattern to one value per item. (p, ...) -> (n, ...)."""
-        return values.take(self._inverse(), axis=0)
+        return values.take(self._inverse().astype(np.intp, copy=False), axis=0)  # which is slow on narrower integers
 
     def _inverse(self) -> Ints:
         if self.inverse is None:

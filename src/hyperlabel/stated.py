@@ -103,6 +103,18 @@ def check_choice(value: object, name: str, choices: Sequence[str]) -> None:
         raise ParameterError(f"{name} is {show(value)}; expected {', '.join(first)} or {last}")
 
 
+def check_flag(value: object, name: str) -> bool:
+    """A parameter that is true or false; refuse any other.
+
+    >>> check_flag("no", "ordinal")
+    Traceback (most recent call last):
+    hyperlabel.errors.ParameterError: ordinal is 'no'; expected True or False
+    """
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name} is {show(value)}; expected True or False")
+    return bool(value)
+
+
 ABOVE_ZERO = float(np.nextafter(0, 1))
 """The least number above 0."""
 

@@ -3,7 +3,7 @@
 Flow: inputs and labels of the items with votes -> classifier -> probabilities of any item, voted on or not.
 `Classifier` is the light one: it takes texts or features, needs scikit-learn (extra `sklearn`) and is what
 `fill_labels` uses. `Linear`, `Scaled` and `Tfidf` are its parts. `MLP` and `Transformer` need torch (extra `text`).
-`Search` picks the hyper-parameters of any of them on items kept aside, with generated labels too: no true label is
+`Search` picks the hyper-parameters of any of them on held-out items, with generated labels too: no true label is
 needed. All have the interface of `BaseClassifier`.
 """
 

@@ -71,7 +71,7 @@ def descend(
         logits: From the (b,) numbers of a batch's items to (b, k) logits.
         probabilities: (n, k) soft labels.
         plan: How to train.
-        judge: The loss on items kept aside, looked at after each epoch; without it the last epoch is kept.
+        judge: The loss on held-out items, looked at after each epoch; without it the last epoch is kept.
     """
     device = next(net.parameters()).device
     targets = torch.as_tensor(probabilities, dtype=torch.float32, device=device)

@@ -48,7 +48,7 @@ def fill_labels(
         classifier: What learns; `Classifier()` if not given. It is fitted here, and can judge new texts afterwards. One
             that is fitted already is used as it is.
         combine: Whether items with votes get labels from votes and texts together.
-        metric: What the labels are to be good at, as for `LabelModel.predict`.
+        metric: What the labels should be good at, as for `LabelModel.predict`.
 
     Returns:
         Labels whose `source` is `votes`, `text` (or `features`), `votes+text`, `gold`, or None for no label.
@@ -105,8 +105,24 @@ def _teach(classifier: BaseClassifier, items: "_Items", teachers: NDArray[np.int
                 "expected the same in the same order"
             )
         return classifier.predict_proba(inputs) if combine else np.empty((0, len(labels.classes)))
-    if not len(teachers):
-        raise ParameterError(f"no item has both a label and a {items.kind}; expected some to learn from")
+    return teach(classifier, inputs, labels, items.kind, combine=combine)
+
+
+def teach(classifier: BaseClassifier, inputs: Inputs, labels: Labels, kind: str, *, combine: bool = False) -> Float64:
+    """Teach a classifier items that all have a label; to combine, what it says of each by what the others teach.
+
+    Args:
+        classifier: What learns.
+        inputs: t texts or (t, q) features.
+        labels: Their labels.
+        kind: `text` or `features`.
+        combine: Whether the answer is wanted.
+
+    Returns:
+        (t, k) probabilities, empty where nothing is to be combined.
+    """
+    if not len(labels):
+        raise ParameterError(f"no item has both a label and a {kind}; expected some to learn from")
     if len(np.unique(labels.best)) == 1:
         only = labels.classes[labels.best[0]]
         warn_of_votes(

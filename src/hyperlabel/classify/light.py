@@ -21,7 +21,7 @@ class Classifier(BaseClassifier):
     """Logistic regression on soft labels: of texts by TF-IDF of words and pairs of words, or of features.
 
     Soft labels are learned as they are: a class is as frequent as they say, and an item counts for every class by its
-    probability. Probabilities are calibrated: raised to the power that suits items best that were kept aside
+    probability. Probabilities are calibrated: raised to the power that fits held-out items best
     (temperature scaling, C. Guo et al., "On calibration of modern neural networks", 2017), with their soft labels for
     truth. Nothing is random but which items these are.
 
@@ -29,7 +29,7 @@ class Classifier(BaseClassifier):
         l2: Weight of half the squared norm of the coefficients.
         min_count: Leave out words and pairs that fewer texts have.
         max_terms: Keep at most this many words and pairs, the most frequent ones.
-        seed: For the items that are kept aside.
+        seed: For the held-out items.
 
     Attributes:
         temperature_: After `fit`, the power.

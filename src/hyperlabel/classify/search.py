@@ -1,4 +1,4 @@
-"""The choice of hyper-parameters on items kept aside, with generated labels."""
+"""The choice of hyper-parameters on held-out items, with generated labels."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -37,13 +37,13 @@ class Search(BaseClassifier):
     """Tries every combination of hyper-parameters and keeps the best model.
 
     The best agrees most with the most probable generated labels of the validation items; among equals the one with
-    the lowest cross-entropy wins. Without validation items a quarter of the items is kept aside, as in the paper.
+    the lowest cross-entropy wins. Without validation items a quarter of the items is held out, as in the paper.
 
     Args:
         model: The model; its own hyper-parameters count where the grid has none.
         grid: Values to try, by hyper-parameter; `GRIDS` has the paper's.
         metric: Share of equal labels, or F1 with the generated labels for truth.
-        seed: For the items that are kept aside.
+        seed: For the held-out items.
 
     Attributes:
         best_: The best model, fitted.

@@ -119,7 +119,7 @@ def print_totals(analysis: LFAnalysis) -> None:
         f"{shares[0]:.1%} of the items have votes, {shares[1]:.1%} two or more, {shares[2]:.1%} votes that conflict"
     )
     say("est. acc.: share of the LF's votes that are the model's label; changed labels: when the LF is left out")
-    say("alone: share of the LF's votes that no other LF votes beside; where it is high, est. acc. says little")
+    say("alone: share of the LF's votes where no other LF votes; where it is high, est. acc. says little")
     looked_at = analysis.leave_one_out().n_items
     if looked_at < n:
         say(f"changed labels are estimated from {looked_at:,} items drawn at random")

@@ -1,4 +1,4 @@
-"""`hyperlabel certify`: which labels can be relied on."""
+"""`hyperlabel certify`: which labels you can rely on."""
 
 from typing import Annotated
 

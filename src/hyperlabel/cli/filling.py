@@ -11,7 +11,7 @@ import polars as pl
 
 from hyperlabel.classify import fill_labels
 from hyperlabel.cli.options import split_names
-from hyperlabel.cli.tables import Source
+from hyperlabel.cli.tables import LARGE, Source, size_of
 from hyperlabel.columns import choose_columns
 from hyperlabel.errors import ParameterError
 from hyperlabel.labels import Labels
@@ -37,7 +37,9 @@ class Filling:
     combine: bool
 
     @classmethod
-    def parse(cls, text: str | None, features: str | None, combine: bool, engine: str) -> "Filling | None":
+    def parse(
+        cls, text: str | None, features: str | None, combine: bool, engine: str, metric: Metric
+    ) -> "Filling | None":
         """From the options; None if nothing is to be filled.
 
         Raises:
@@ -49,10 +51,28 @@ class Filling:
             return None
         if text is not None and features is not None:
             raise ParameterError("--text and --features are both given; expected one of them")
+        filling = cls(text, features, combine)
         if engine not in ("auto", "memory"):
-            option = "--text" if features is None else "--features"
-            raise ParameterError(f"--engine is '{engine}', but {option} works in memory; leave --engine out")
-        return cls(text, features, combine)
+            filling.check_engine(engine, metric)
+        return filling
+
+    def check_engine(self, engine: str, metric: Metric) -> None:
+        """Refuse an engine that cannot do it: Polars streams texts, and no more."""
+        asked = "--features" if self.text is None else "--combine" if self.combine else "--text"
+        if asked == "--text" and metric == "f1":
+            asked = "--text with --metric f1"
+        if asked != "--text":
+            raise ParameterError(f"--engine is '{engine}', but {asked} works in memory; leave --engine out")
+        if engine != "polars":
+            raise ParameterError(
+                f"--engine is '{engine}', but --text works in memory or with --engine polars; use one of these"
+            )
+
+    def choose_engine(self, engine: str, table: Table | None, metric: Metric) -> str:
+        """Where to work: in memory, unless Polars is named or a table is large and Polars can."""
+        can = self.text is not None and not self.combine and metric == "accuracy"
+        large = can and table is not None and size_of(table) > LARGE
+        return "auto" if engine == "auto" and large else "polars" if engine == "polars" else "memory"
 
     def columns(self, table: Table | None) -> list[str]:
         """The columns of a table that hold texts or features, which are no LFs."""

@@ -64,11 +64,10 @@ def label(
     wanted = check_metric(modeling.metric, "--metric")
     selection = Selection.parse(reading)
     check_output(out, engine)
-    filling = Filling.parse(text, features, combine, engine)
+    filling = Filling.parse(text, features, combine, engine, wanted)
     estimator = state_model(modeling, selection.classes, tie_break=tie_break, seed=seed)
     with say_warnings(strict=manner.strict) as said:
-        where = engine if filling is None else "memory"
-        task = Labeling.open(estimator, votes, selection, modeling.gold, where, probabilities, wanted, filling)
+        task = Labeling.open(estimator, votes, selection, modeling.gold, engine, probabilities, wanted, filling)
         log.info("labeling %s by %s, engine %s", votes, modeling.model, task.engine)
         task.prepare()
         summary.add_taken(task.taken)

@@ -50,7 +50,7 @@ class Labeling:
         gold: A column or file of known classes.
         engine: Where to work: `memory`, or the name of an engine.
         probabilities: Whether to add the probabilities of all classes.
-        metric: What labels are to be good at.
+        metric: What labels should be good at.
         filling: From what items without votes get labels, if they do.
     """
 
@@ -72,8 +72,9 @@ class Labeling:
         selection: Selection,
         gold: str | None,
         engine: str,
-        *more: Any,
-        **options: Any,
+        probabilities: bool = False,
+        metric: Metric = "accuracy",
+        filling: Filling | None = None,
     ) -> "Labeling":
         """Open the table of votes and choose where to work; the arguments are those of the class.
 
@@ -82,9 +83,11 @@ class Labeling:
         table = open_table(votes, selection)
         empty = table is not None and selection.long is None and is_empty(table)
         known = None if empty else gold
-        chosen = choose_engine(engine, votes, table, selection, known)
+        asked = engine if filling is None else filling.choose_engine(engine, table, metric)
+        chosen = choose_engine(asked, votes, table, selection, known)
         chosen = "polars" if empty and chosen == "memory" else chosen
-        return cls(model, votes, table, selection.of_model(model), known, chosen, *more, **options)
+        stated = selection.of_model(model)
+        return cls(model, votes, table, stated, known, chosen, probabilities, metric, filling)
 
     @cached_property
     def source(self) -> Source:
@@ -106,11 +109,18 @@ class Labeling:
             classes=self._engine_classes(self.table, choose_columns(self.table.columns, lfs, others)),
             gold=self.gold,
             probabilities=self.probabilities,
+            source=self.filling is not None,
+            text=self._streamed_text,
             metric=self.metric,
             engine=self.engine,
         )
         warn_of_votes(work.columns.warnings)
         return work
+
+    @property
+    def _streamed_text(self) -> str | None:
+        """The column of texts that an engine labels by; an empty table has nothing to label."""
+        return None if self.filling is None or self.table is None or is_empty(self.table) else self.filling.text
 
     def _engine_classes(self, table: Table, names: Sequence[str]) -> Any:
         """The classes that were typed, in the type that the votes have."""
@@ -141,7 +151,9 @@ class Labeling:
         """Do all that may fail or be warned of before anything is written."""
         with progress("reading votes"):
             if self.n_rows:
-                _ = self.fitted if self.filling is None else self._filled
+                _ = self.fitted
+                if self.filling is not None:
+                    _ = self._filled if self.engine == "memory" else self.work.frame
 
     @property
     def n_rows(self) -> int:
@@ -166,7 +178,8 @@ class Labeling:
     @property
     def sources(self) -> list[str]:
         """Where labels come from, in one line, if not all come from votes."""
-        return [] if self.filling is None or not self.n_rows else [describe_sources(self._filled)]
+        known = self.filling is not None and self.engine == "memory" and self.n_rows
+        return [describe_sources(self._filled)] if known else []
 
     def _in_memory(self) -> pl.DataFrame:
         """The table with the columns that labeling adds."""

@@ -68,7 +68,10 @@ def tell_model(
         name: What the model was called.
         every: Whether a model that does not take one of them is refused; else it is not told.
     """
-    read = {"class_balance": read_balance(options.class_balance, classes)}
+    read: dict[str, Any] = {"class_balance": read_balance(options.class_balance, classes)}
+    read["ordinal"] = options.ordinal or None
+    if options.ordinal and classes is None:
+        raise ParameterError("--ordinal is given without --classes; expected the classes from low to high")
     read["lf_accuracies"] = read_shares(options.lf_accuracies, "--lf-accuracies", "LF")
     for param, value in read.items():
         if value is None:
@@ -80,8 +83,9 @@ def tell_model(
             raise ParameterError(f"{option} is given, but the label model '{name}' takes none; use --model hlm2")
 
 
-def _stated(options: LearningOptions) -> dict[str, list[str] | None]:
-    return {"class_balance": options.class_balance or None, "lf_accuracies": options.lf_accuracies or None}
+def _stated(options: LearningOptions) -> dict[str, Any]:
+    names = ("class_balance", "lf_accuracies", "ordinal")
+    return {name: getattr(options, name) or None for name in names}
 
 
 def read_balance(texts: Sequence[str] | None, classes: Sequence[Hashable] | None) -> Any:
@@ -97,7 +101,7 @@ def read_balance(texts: Sequence[str] | None, classes: Sequence[Hashable] | None
     text = ",".join(texts)
     if classes is None:
         raise ParameterError(
-            f"--class-balance is '{text}'; expected --classes beside it, which says whose shares, or class=share,..."
+            f"--class-balance is '{text}'; expected --classes as well, to say whose shares, or class=share,..."
         )
     try:
         shares = [float(share) for share in text.split(",")]

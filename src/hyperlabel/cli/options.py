@@ -67,6 +67,7 @@ LongNames = Annotated[
     str | None, Option(metavar="ITEM,LF,VOTE", help="VOTES has one row per vote, with these columns.")
 ]
 EngineName = Annotated[str, Option(metavar="NAME", help=ENGINE_HELP)]
+ORDINAL_HELP = "The classes have an order, that of --classes: a vote leans on the neighbors of its class, too."
 ClassShares = Annotated[list[str] | None, Option(metavar="CLASS=SHARE,...", help=BALANCE_HELP, show_default=False)]
 LfShares = Annotated[list[str] | None, Option(metavar="LF=SHARE,...", help=ACCURACIES_HELP, show_default=False)]
 Delimiter = Annotated[str | None, Option(metavar="CHAR", help="Separator of a csv; else found in its first lines.")]
@@ -94,6 +95,7 @@ class LearningOptions:
     gold: GoldName = None
     class_balance: ClassShares = None
     lf_accuracies: LfShares = None
+    ordinal: Annotated[bool, Option("--ordinal", help=ORDINAL_HELP)] = False
     metric: Annotated[str, Option(metavar="NAME", help=GOOD_AT_HELP)] = "accuracy"
 
 

@@ -21,7 +21,8 @@ from hyperlabel.tables.arrays import ARRAYS, read_array
 from hyperlabel.votes import Votes
 from hyperlabel.wrench import is_wrench
 
-_LARGE_TEXT = 1 << 28  # bytes of a csv or JSON lines that are streamed, not read into memory
+LARGE = 1 << 28
+"""Bytes of a csv or JSON lines that are streamed, not read into memory."""
 
 
 @dataclass(frozen=True)
@@ -310,7 +311,7 @@ def choose_engine(engine: str, votes: str, table: Table | None, selection: Selec
         raise ParameterError(f"--engine is '{engine}'; expected auto, memory, {', '.join(ENGINES)}")
     obstacle = _obstacle(votes, table, selection, gold)
     if engine == "auto":
-        gains = table is not None and (table.kind in ("parquet", "arrow") or _size(table) > _LARGE_TEXT)
+        gains = table is not None and (table.kind in ("parquet", "arrow") or size_of(table) > LARGE)
         return "polars" if gains and obstacle is None else "memory"
     if obstacle is not None and engine != "memory":
         raise ParameterError(f"--engine {engine} cannot be used with {obstacle}; use --engine memory")
@@ -334,7 +335,8 @@ def is_empty(table: Table) -> bool:
         return not table.lazy().head(1).collect(engine="streaming").height
 
 
-def _size(table: Table) -> int:
+def size_of(table: Table) -> int:
+    """Bytes of the files of a table."""
     return sum(file.stat().st_size for file in table.files)
 
 

@@ -39,6 +39,7 @@ def label(
     classes: Sequence[Hashable] | None = None,
     gold: str | None = None,
     probabilities: bool = False,
+    text: str | None = None,
     metric: Metric = "accuracy",
     strict: bool = False,
     engine: str = "auto",
@@ -64,7 +65,9 @@ def label(
         gold: The column with the known classes of some items. They are the labels of these items, and a model that
             is not fitted learns from them.
         probabilities: Whether to add the probabilities of all classes.
-        metric: What the labels are to be good at, as for `LabelModel.predict`.
+        text: A column of texts that rows without votes are labeled by, with Polars. A classifier learns from 200,000
+            labeled rows at most; `label_source` says where each label comes from.
+        metric: What the labels should be good at, as for `LabelModel.predict`.
         strict: Whether what would be a warning is an error.
         engine: `auto`, `polars`, `duckdb`, `spark` or `dask`. `auto` is the engine of the frame, and Polars for paths.
         out: File to write, with Polars in any format of tables, else parquet, which Spark and Dask make a folder. It
@@ -93,6 +96,7 @@ def label(
         classes=classes,
         gold=gold,
         probabilities=probabilities,
+        text=text,
         metric=metric,
         engine=engine,
         out=target,
@@ -132,6 +136,8 @@ def start(
     data: Any,
     *,
     model: str | LabelModel = "hlm2",
+    source: bool = False,
+    text: str | None = None,
     metric: Metric = "accuracy",
     engine: str = "auto",
     out: Path | None = None,
@@ -139,7 +145,8 @@ def start(
 ) -> Work:
     """The work that `label` and `fit` do, step by step: what is taken, the fitted model, the labeled rows.
 
-    Nothing is warned of: what is to be said is in `columns.warnings` of the work. The arguments are those of `label`.
+    Nothing is warned of: what is to be said is in `columns.warnings` of the work. The arguments are those of `label`;
+    with `source`, `label_source` is added without texts, too.
 
     >>> import polars as pl
     >>> votes = pl.LazyFrame({"id": [7, 8], "a": ["spam", "ham"], "b": ["spam", None]})
@@ -151,13 +158,24 @@ def start(
     kind = _engine_class(_engine_name(data, engine))
     if out is not None:
         check_result(out, kind.name)
-    job = Job(estimator, metric=metric, **options)
+    _check_text(text, metric, kind.name)
+    job = Job(estimator, source=source or text is not None, text=text, metric=metric, **options)
     if not isinstance(data, str | Path | Table):
         return Work(kind(data.lazy() if hasattr(data, "lazy") else data), job)
     table = data if isinstance(data, Table) else Table.open(data)
     with reading(table.name, "table"):
         rows: Engine = kind(table.lazy()) if kind.name == "polars" else kind.open(table.parquet_files(), table.columns)
     return Work(rows, replace(job, others=table.hive, written=table.kind == "csv"), table.metadata)
+
+
+def _check_text(text: str | None, metric: Metric, engine: str) -> None:
+    """Refuse texts where they cannot be used."""
+    if text is not None and engine != "polars":
+        raise ParameterError(f"text is '{text}', but engine {engine} does not read texts; use engine polars")
+    if text is not None and metric == "f1":
+        raise ParameterError(
+            f"text is '{text}' and metric is 'f1', which needs the probabilities of all rows at once; use fill_labels"
+        )
 
 
 def _engine_name(data: Any, engine: str) -> str:

@@ -200,7 +200,7 @@ class Encoder:
         tables: For each column the class number of each digit.
         classes: The classes.
         n_lfs: Number of LFs.
-        outcomes: What votes may be beside one class; None where all are classes.
+        outcomes: Outcomes that are not one class; None if all votes are classes.
     """
 
     packing: Packing

@@ -25,7 +25,7 @@ from hyperlabel.tables import Format
 from hyperlabel.tables.formats import Kind
 
 _MERGED = 8  # results that are merged at a time
-_SKETCH = 1 << 12  # smallest hashes by which patterns are estimated: to about 1.6 %
+_SKETCH = 1 << 12  # smallest hashes by which patterns are estimated: to about 1.6%
 
 Found = TypeVar("Found")
 Ends = list[tuple[int, int] | None]

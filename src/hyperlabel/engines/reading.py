@@ -55,7 +55,9 @@ class Job:
         classes: The classes; None to infer them.
         gold: The column with known classes, if there is one.
         probabilities: Whether to add the probabilities of all classes.
-        metric: What the labels are to be good at.
+        source: Whether to add where each label comes from.
+        text: The column of texts that rows without votes are labeled by, if they are; it goes with `source`.
+        metric: What the labels should be good at.
         max_patterns: Patterns that are counted and joined back.
         written: Whether the rows come from a csv, where texts that are numbers everywhere stand for numbers.
     """
@@ -68,6 +70,8 @@ class Job:
     classes: Sequence[Hashable] | None = None
     gold: str | None = None
     probabilities: bool = False
+    source: bool = False
+    text: str | None = None
     metric: Metric = "accuracy"
     max_patterns: int = MOST_PATTERNS
     written: bool = False
@@ -78,7 +82,7 @@ class Reading:
     """Rows that were looked at and understood.
 
     Attributes:
-        columns: What was taken, and what is to be said about it.
+        columns: What was taken, and what to say about it.
         encoder: From the keys of rows to their votes and gold.
         counted: The keys of rows and how many have each; None where there are too many.
         n_patterns: At most about how many keys there are.
@@ -107,8 +111,9 @@ class _Reader:
     def __init__(self, engine: Engine, job: Job) -> None:
         self.engine, self.job = engine, job
         self.present = list(engine.kinds())
-        if job.gold is not None and job.gold not in self.present:
-            raise VotesError(f"gold is '{job.gold}'; expected a column of votes: {', '.join(self.present)}")
+        for what, name in (("gold", job.gold), ("text", job.text)):
+            if name is not None and name not in self.present:
+                raise VotesError(f"{what} is '{name}'; expected a column of votes: {', '.join(self.present)}")
         self.lfs = _find_lfs(self.present, job)
         self.n_classes, self.classes = _state_classes(job)
         self.stated = state_classes(self.n_classes, self.classes)
@@ -121,7 +126,7 @@ class _Reader:
             self.present,
             self._summarize,
             lfs=self.lfs if named else None,
-            others=[*job.others, *([] if job.gold is None else [job.gold])],
+            others=[*job.others, *(name for name in (job.gold, job.text) if name is not None)],
             abstain=job.abstain,
             stated=self.stated,
             glance=self._glance,
@@ -229,10 +234,10 @@ def _find_lfs(present: list[str], job: Job) -> list[str]:
     if fitted is not None and job.lfs is None:
         chosen = [name for name in present if name in fitted]
     elif job.lfs is None:
-        chosen = list(choose_columns(present, None, {*job.others, job.gold or ""}))
+        chosen = list(choose_columns(present, None, {*job.others, job.gold or "", job.text or ""}))
     else:
         chosen = list(choose_columns(present, job.lfs))
-    chosen = [name for name in chosen if name != job.gold]
+    chosen = [name for name in chosen if name not in (job.gold, job.text)]
     if fitted is not None:
         return [chosen[j] for j in match_lfs(chosen, fitted)]
     if not chosen:

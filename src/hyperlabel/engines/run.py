@@ -7,7 +7,7 @@ the rows in passes and then judges them where they are. A model that is fitted a
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hyperlabel.added import Added, Answers
+from hyperlabel.classify.filling import VOTES
 from hyperlabel.columns import VoteColumns
 from hyperlabel.engines.base import CHUNK_ROWS, AnswerTable, Engine
 from hyperlabel.engines.columns import Encoder
@@ -46,7 +47,7 @@ class Work:
 
     @property
     def columns(self) -> VoteColumns:
-        """What was taken from the table, and what is to be said about it."""
+        """What was taken from the table, and what to say about it."""
         return self._reading.columns
 
     @property
@@ -76,15 +77,35 @@ class Work:
     def frame(self) -> Any:
         """The rows with the columns that labeling adds, in the engine's kind of frame."""
         encoder = self._reading.encoder
-        added = Added(encoder.classes, self.job.probabilities)
+        added = Added(encoder.classes, self.job.probabilities, self.job.source)
         if not self.n_rows:
             return self.engine.apply(encoder.packing, _no_answers(added), added)
+        if self.job.text is not None:
+            return self._fill(self.job.text, added)
+        return self._label(added)
+
+    def _label(self, added: Added) -> Any:
+        """The rows with labels from votes and gold."""
+        encoder = self._reading.encoder
         if self.job.model.is_fitted:  # refuses other LFs, or labels that it cannot give
             self.job.model.label_patterns(encoder.no_items, self.job.metric)
         with self._failing():
             if self._counted is not None:
                 return self.engine.join(encoder.packing, self._answer(self._counted, added), added)
             return self.engine.apply(encoder.packing, RowAnswerer(self.model, encoder, added, self.job.metric), added)
+
+    def _fill(self, text: str, added: Added) -> Any:
+        """The rows with labels from texts where nobody votes; the classifier needs the probabilities of the others."""
+        from hyperlabel.engines.filling import Filler
+
+        whole, names = replace(added, probabilities=True), list(self.engine.kinds())
+        renamed, wanted = whole.rename(names), added.rename(names)
+        with self._failing():
+            frame = self._label(whole)
+            filled = Filler.learn(frame, renamed.get(text, text), whole).fill(frame)
+        unasked = [name for name in whole.names if name not in added.names]
+        back = {new: name for name, new in renamed.items() if name not in wanted}
+        return filled.drop(unasked).rename(back)
 
     def write(self, target: Path, metadata: Mapping[str, str]) -> None:
         """Write the labeled rows, whole or not at all, with the input's metadata and more, where they have room."""
@@ -106,6 +127,7 @@ class Work:
     def _answer(self, counted: Counted, added: Added) -> AnswerTable:
         known = None if self.job.model.is_fitted else self._learned[1]
         labels = self.model.label_patterns(counted.patterns, self.job.metric) if known is None else known
+        labels = _mark(labels, counted.patterns, added)
         labels = labels.take(counted.index)
         if counted.known is not None:
             labels = labels.with_gold(counted.known)
@@ -125,6 +147,12 @@ def _no_answers(added: Added) -> Callable[[RowKeys], Answers]:
     return lambda keys: added.nothing
 
 
+def _mark(labels: Labels, patterns: Patterns, added: Added) -> Labels:
+    """The labels of patterns with their source, if that is to be added: votes, where there are some."""
+    source = np.where(patterns.has_votes, VOTES, None).astype(object)  # type: ignore[call-overload]
+    return replace(labels, source=source) if added.source else labels
+
+
 # Rows whose patterns are too many.
 
 
@@ -140,11 +168,11 @@ class RowAnswerer:
     def __call__(self, keys: RowKeys) -> Answers:
         """(n, g) keys -> n answers."""
         parts = [self.added.nothing, *map(self._answer, _chunks(keys))]
-        return Answers(np.concatenate([p.label for p in parts]), np.concatenate([p.numbers for p in parts]))
+        return Answers.join(parts)
 
     def _answer(self, keys: RowKeys) -> Answers:
         patterns, gold = self.encoder.patterns(keys)
-        labels = self.model.label_patterns(patterns, self.metric)
+        labels = _mark(self.model.label_patterns(patterns, self.metric), patterns, self.added)
         labels = labels.take(patterns.expand(np.arange(patterns.n_patterns)))
         return self.added.answer(labels if gold is None else labels.with_gold(gold))
 

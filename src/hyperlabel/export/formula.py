@@ -131,6 +131,8 @@ def find_formula(model: LabelModel) -> Formula:
             f"{model!r} learned from votes such as {seen.outcomes.names[0]!r}, which are not one class, and SQL has no "
             f"formula for them. {REMEDY}"
         )
+    if seen.ordinal:
+        raise ParameterError(f"{model!r} judges votes for ordered classes, and SQL has no formula for them. {REMEDY}")
     found = find_sums(model, seen)
     if found is None:
         raise ParameterError(f"{model!r} does not judge a row by a sum over its votes. {REMEDY}")

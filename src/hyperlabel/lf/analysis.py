@@ -43,7 +43,7 @@ class LFAnalysis(VoteStatistics):
         lfs: Names of the LFs; those of the votes if not given.
         model: The label model that stands in for the truth, the hyper label model if not given. One that is not
             fitted reads these votes, as a copy.
-        metric: What the model's labels are to be good at, as for `LabelModel.predict`.
+        metric: What the model's labels should be good at, as for `LabelModel.predict`.
 
     Attributes:
         patterns: The distinct rows of votes.
@@ -103,7 +103,7 @@ class LFAnalysis(VoteStatistics):
         """What stands in for the truth: certainty of the most probable class, shared between tied ones. (p, k).
 
         Any label model may be asked, and labels serve all alike. The paper's, for one, orders the classes well, but
-        its probabilities lie so close to even that every LF would look like a coin at their face value.
+        its probabilities lie so close to even that every LF would look like a coin at face value.
         """
         tied = self.probabilities >= self.probabilities.max(1, keepdims=True) - TIE
         shared: Float64 = tied / tied.sum(1, keepdims=True)
@@ -111,7 +111,7 @@ class LFAnalysis(VoteStatistics):
 
     @property
     def estimated_accuracy(self) -> Float64:
-        """Share of each LF's votes that the model bears out; NaN for an LF that never votes. (m,).
+        """Share of each LF's votes that agree with the model's labels; NaN for an LF that never votes. (m,).
 
         An estimate of precision without truth. It says little where an LF is often the only one to vote (`alone`),
         since its vote is the label there.
@@ -122,7 +122,7 @@ class LFAnalysis(VoteStatistics):
     def leave_one_out(self, n_items: int | None = None) -> LeaveOneOut:
         """What changes when each LF is left out; the model labels the items without its votes, in one pass per LF.
 
-        A model that was given without being fitted reads the other votes anew, a fitted one judges them in its state.
+        A model that is not fitted reads the other votes from scratch; a fitted one judges them in its state.
 
         Args:
             n_items: How many items to look at, drawn at random with a fixed seed. If not given, all, unless many LFs

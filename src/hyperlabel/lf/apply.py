@@ -62,7 +62,7 @@ def apply_lfs(
         lfs: The LFs. A plain function counts as a function of a row.
         data: A list of items (mappings, objects, texts, ...), a pandas or Polars frame, or a Polars LazyFrame, Dask
             or Spark frame.
-        classes: The classes, in the order their probabilities shall have; inferred from the votes if not given.
+        classes: The classes, in the order of their probabilities; inferred from the votes if not given.
             Where classes are names, an LF may also vote for a class by its number in this order.
         n_classes: Number of classes, where classes are numbers.
         jobs: Number of processes that run functions of a row: for functions that compute.
@@ -160,7 +160,7 @@ def _run_cached(
     advance: Advance,
 ) -> list[Answer]:
     """The answers of LFs: from the cache, or run and put into it."""
-    from hyperlabel.lf.cache import OpenCache  # not before it is needed: `import hyperlabel` shall be quick
+    from hyperlabel.lf.cache import OpenCache  # only when needed: `import hyperlabel` must be quick
 
     cache = OpenCache(folder, items)
     keeping = [cache.keep_rows(lf) for lf in lfs]

@@ -314,7 +314,7 @@ def _check_scores(name: str, scores: Any, vote: Hashable) -> tuple[float, float]
         or scores[0] >= scores[1]
     ):
         raise ParameterError(
-            f"LF '{name}': scores is {scores!r:.60}; expected the least and the largest score, and no vote beside them"
+            f"LF '{name}': scores is {scores!r:.60}; expected the least and the largest score, and no vote with them"
         )
     return float(scores[0]), float(scores[1])
 

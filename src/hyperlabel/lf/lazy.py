@@ -114,7 +114,7 @@ def _is_number(value: object) -> bool:
 
 
 def _votes_are_texts(lfs: Sequence[LabelingFunction], classes: Classes | None) -> bool:
-    """Whether columns of votes shall hold texts: a lazy frame must know before an LF is run."""
+    """Whether columns of votes hold texts: a lazy frame must know before an LF is run."""
     if classes is None:
         return any(isinstance(vote, str) for lf in lfs for vote in _stated_votes(lf))
     if all(isinstance(c, str) for c in classes):

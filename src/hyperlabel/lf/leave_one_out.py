@@ -42,7 +42,7 @@ def leave_one_out(model: LabelModel, patterns: Patterns, metric: Metric = "accur
     Args:
         model: The label model.
         patterns: The patterns.
-        metric: What the labels are to be good at.
+        metric: What the labels should be good at.
 
     >>> from hyperlabel import Votes, label_model
     >>> votes = Votes.from_array([[0, -1], [1, 0], [1, 1]])

@@ -175,7 +175,7 @@ def prepare(lf: LabelingFunction, stopped: threading.Event | None = None) -> Cal
     function = call_patiently(lf.saying_function(), lf.patience, stopped)
     if lf.kept is None:
         return function
-    from hyperlabel.lf.store import RowStore  # not before it is needed: `import hyperlabel` shall be quick
+    from hyperlabel.lf.store import RowStore  # only when needed: `import hyperlabel` must be quick
 
     return RowStore(lf.kept, lf.name).around(function)
 

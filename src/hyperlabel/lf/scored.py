@@ -1,4 +1,4 @@
-"""LFs that return scores, beside LFs that vote."""
+"""LFs that return scores, next to LFs that vote."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any

@@ -69,7 +69,7 @@ class VoteStatistics:
 
     @property
     def alone(self) -> Float64:
-        """Share of each LF's votes that no other LF votes beside; NaN for an LF that never votes. (m,).
+        """Share of each LF's votes on items where no other LF votes; NaN for an LF that never votes. (m,).
 
         On these items its vote is the label, so that nothing tells whether it is right.
         """

@@ -51,7 +51,7 @@ from hyperlabel.models.seen import (
 from hyperlabel.models.verdict import Verdict, check_distributions
 from hyperlabel.networks import Gold, Reduce, Sums
 from hyperlabel.patterns import Patterns
-from hyperlabel.stated import check_number, read_balance
+from hyperlabel.stated import check_flag, check_number, read_balance
 from hyperlabel.tensors import Arrays, write_tensors
 
 SEEDS = 1 << 32  # that NumPy's generators take
@@ -136,7 +136,7 @@ class LabelModel(Fitted, Parameters, ABC):
         """Learn from counted patterns.
 
         Args:
-            patterns: The patterns, with the classes that labels shall have.
+            patterns: The patterns, with the classes of the labels.
             gold: (p, k) gold items of each pattern and class.
         """
         self._learn(patterns, gold, for_f1=True)
@@ -246,7 +246,8 @@ class LabelModel(Fitted, Parameters, ABC):
         active = find_active(cast[0], gold, balance)
         shares = None if balance is None else balance[active]
         self._stated_balance: Float64 | None = None if shares is None else shares / shares.sum()
-        seen = Seen(shape.classes, active, shape.lf_names, shape.n_lfs, outcomes=shape.outcomes)
+        ordinal = check_flag(getattr(self, "ordinal", False), "ordinal")
+        seen = Seen(shape.classes, active, shape.lf_names, shape.n_lfs, outcomes=shape.outcomes, ordinal=ordinal)
         inner = seen.restrict(shape)
         self._check_memory(inner, others)
         return seen, inner
@@ -302,7 +303,7 @@ class LabelModel(Fitted, Parameters, ABC):
     def contributions(self, patterns: Patterns) -> Float64 | None:
         """What each vote adds to the log-odds of each class; None if the model does not know it exactly. -> (e, k)."""
         seen = self._fitted()
-        return self._contributions(patterns.with_outcomes(seen.outcomes)) if seen.all_active else None
+        return self._contributions(seen.restrict(patterns)) if seen.all_active else None
 
     def predict_proba(self, votes: object) -> Float64:
         """Probabilities of the classes for each item, judged in the state of `fit`. -> (n, k), rows sum to 1.
@@ -319,7 +320,7 @@ class LabelModel(Fitted, Parameters, ABC):
 
         Args:
             votes: The votes.
-            metric: What the labels are to be good at. `accuracy` takes the most probable class. `f1` calls what raises
+            metric: What the labels should be good at. `accuracy` takes the most probable class. `f1` calls what raises
                 the expected F1 most: that of the second of two classes, macro F1 for more. That is only as good as the
                 probabilities: on public sets it pays with a known class balance, and the most probable class of the
                 default model has the better F1 otherwise (docs/model-card.md).

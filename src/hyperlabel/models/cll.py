@@ -41,7 +41,7 @@ class CLL(LabelModel):
     `fit` moves labels as much as the others do on average.
 
     Args:
-        error_bound: The error that every LF shall have on every class.
+        error_bound: The error that every LF is held to on every class.
         start: Where labels start: at one half (`even`), or each item at a `random` point of [0, 1]^k. With
             `random`, `fit_predict` gives a pattern the mean labels of its items, while `predict`, which knows no
             items, starts at one half.
@@ -132,7 +132,7 @@ def learn_labels(
         patterns: The votes.
         start: (r, k) where the labels start.
         member: (r,) the pattern of each row of `start`; the rows are the patterns themselves if not given.
-        error_bound: The error that every LF shall have on every class.
+        error_bound: The error that every LF is held to on every class.
         max_iter: Most steps.
         tol: Mean movement of an item's labels in one step, summed over classes, below which to stop.
 

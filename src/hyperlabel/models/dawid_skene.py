@@ -53,6 +53,8 @@ class ConfusionModel(LabelModel):
             (`one-sided`), for none (`ignore`), or for all (`outcome`).
         max_iter: Most steps of EM.
         tol: Stop when a step moves less than this part of an item's probability on average.
+        ordinal: Whether the classes have an order: beliefs begin with votes that lean on neighbors, and so do votes
+            that are imagined; `confusion_` then has the votes in its last k columns.
 
     Attributes:
         class_balance_: (k,) the probabilities of the classes.
@@ -65,6 +67,7 @@ class ConfusionModel(LabelModel):
     abstain: Abstain = "one-sided"
     max_iter: int = 2000
     tol: float = 1e-4
+    ordinal: bool = False
 
     learns_from_gold = True
     takes_outcomes = True

@@ -50,7 +50,7 @@ class EBCC(LabelModel):
     Args:
         subtypes: Number of subtypes of each class, G.
         restarts: Number of random starts; the one that reaches the highest bound is kept.
-        class_balance: (k,) the class balance that is expected beforehand; the shares of votes if not given.
+        class_balance: (k,) the class balance that is expected in advance; the shares of votes if not given.
         draw: A start splits the classes of each pattern at random among their subtypes (`patterns`), or those
             of each item (`items`), drawn as in the authors' code: start r of seed s is its seed s + r.
         max_iter: Most steps of each run.
@@ -99,7 +99,7 @@ class EBCC(LabelModel):
         check_number(self.tol, "tol", "0 or more", least=0)
 
     def _expect_sizes(self, patterns: Patterns) -> Float64:
-        """Number of items of each class that is expected beforehand. -> (k,)."""
+        """Number of items of each class that is expected in advance. -> (k,)."""
         sizes, stated = patterns.counts @ vote_shares(patterns), self._stated_balance
         expected: Float64 = sizes if stated is None else sizes.sum() * stated
         return expected

@@ -11,8 +11,9 @@ from hyperlabel.frames import is_frame
 from hyperlabel.models.seen import Seen, check_gold_counts
 from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns, to_patterns
-from hyperlabel.shown import show_names
+from hyperlabel.shown import show_names, show_some
 from hyperlabel.sources import holds_columns
+from hyperlabel.stated import check_flag
 from hyperlabel.votes import Votes, check_no_other_lf, to_votes
 
 
@@ -63,7 +64,7 @@ class Fitted:
 
     @property
     def outcomes_(self) -> Outcomes | None:
-        """What the votes that `fit` saw may be beside one class; None where all are classes."""
+        """Outcomes that `fit` saw and that are not one class; None if all votes are classes."""
         return self._fitted().outcomes
 
     def read(self, votes: object) -> Patterns:
@@ -101,10 +102,20 @@ class Fitted:
             patterns = to_patterns(votes, **stated)
             return patterns, None if gold is None else check_gold_counts(gold, patterns), None
         read, known = to_votes(votes, **stated), None
+        self._check_order(read)
         if gold is not None:
             read, known = read.with_labels(gold, "gold")
         patterns = Patterns.from_votes(read)
         return patterns, None if known is None else patterns.count_labels(known), known
+
+    def _check_order(self, votes: Votes) -> None:
+        """Refuse an order of classes that nobody stated."""
+        ordinal = check_flag(getattr(self, "ordinal", False), "ordinal")
+        if ordinal and not votes.stated and isinstance(votes.classes[0], str):
+            raise ParameterError(
+                f"ordinal is True, but the order of the classes {show_some(votes.classes)} is only that of the "
+                "alphabet; state them from low to high with classes"
+            )
 
     def _fitted(self) -> Seen:
         if not self.is_fitted:

@@ -68,6 +68,8 @@ def pack_seen(seen: Seen) -> tuple[Arrays, dict[str, Any]]:
         arrays |= seen.gold.to_arrays()
     names = None if seen.lf_names is None else list(seen.lf_names)
     header = {"classes": plain_classes(seen.classes), "lf_names": names, "n_lfs": seen.n_lfs, "n_gold": seen.n_gold}
+    if seen.ordinal:
+        header["ordinal"] = True
     return arrays, header if seen.outcomes is None else {**header, "outcomes": seen.outcomes.to_header()}
 
 
@@ -83,7 +85,8 @@ def unpack_seen(arrays: Arrays, header: dict[str, Any]) -> Seen:
     names, n_lfs = _read_names(header["lf_names"], header["n_lfs"])
     seen = Seen(classes, _read_active(arrays["active"], len(classes)), names, n_lfs)
     outcomes = Outcomes.from_header(header.get("outcomes"), len(classes))
-    seen = replace(seen, n_gold=operator.index(header["n_gold"]), outcomes=outcomes)
+    ordinal = header.get("ordinal") is True
+    seen = replace(seen, n_gold=operator.index(header["n_gold"]), outcomes=outcomes, ordinal=ordinal)
     if "f1" in arrays:
         seen = replace(seen, f1=_read_f1(arrays, len(classes)))
     return replace(seen, gold=Gold.from_arrays(arrays, n_lfs, len(classes), outcomes))

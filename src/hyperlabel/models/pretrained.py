@@ -30,7 +30,7 @@ from hyperlabel.models.seen import keep_gold, refuse_outcomes
 from hyperlabel.networks import Gold, Network, Reduce, Sums, add_sums, is_unrolled, load_network, read
 from hyperlabel.networks.fine_tuning import fine_tune
 from hyperlabel.patterns import Patterns
-from hyperlabel.stated import UNIFORM, read_accuracies
+from hyperlabel.stated import UNIFORM, check_flag, read_accuracies
 from hyperlabel.tensors import Arrays
 from hyperlabel.weights import BUNDLED, Weights, check_weights, load_weights
 
@@ -58,6 +58,8 @@ class HyperLabelModel(LabelModel):
         calibrated: Whether the probabilities of `hlm` are calibrated, each item alone: raised to a power that was
             fitted on synthetic votes, and normalized. The raw ones are close to uniform; labels are the same. `hlm`
             only: those of `hlm2` always are calibrated on synthetic votes.
+        ordinal: Whether the classes have an order, that in which they are stated: a vote then leans on the classes
+            beside its own, too (docs/votes.md); `hlm2` only.
 
     Attributes:
         weights_: After `fit`, the weights: fine-tuned for `hlm` if gold was given, the pre-trained ones otherwise.
@@ -74,6 +76,7 @@ class HyperLabelModel(LabelModel):
     class_balance: Sequence[float] | Float64 | Mapping[Any, float] | Literal["uniform"] | None = None
     lf_accuracies: Sequence[float | None] | Float64 | Mapping[str, float] | None = None
     calibrated: bool = False
+    ordinal: bool = False
 
     learns_from_gold = True
     reads_in_passes = True
@@ -144,6 +147,9 @@ class HyperLabelModel(LabelModel):
                     f"{name} is given, but the weights {str(self.weights)!r} are of the paper's network, which takes "
                     "none; use weights='hlm2'"
                 )
+        if self.ordinal and (not is_unrolled(self.weights_) or self.lf_accuracies is not None):
+            other = "weights='hlm2'" if self.lf_accuracies is None else "no lf_accuracies"
+            raise ParameterError(f"ordinal is True, which only hlm2 can take, without lf_accuracies; expected {other}")
         if patterns.outcomes is not None and not is_unrolled(self.weights_):
             refuse_outcomes(patterns.outcomes, f"the weights {str(self.weights)!r}")
         if patterns.outcomes is not None and self.lf_accuracies is not None:
@@ -175,9 +181,7 @@ class HyperLabelModel(LabelModel):
 
     def _check_calibrated(self) -> None:
         """Refuse a calibration that the weights do not have."""
-        if not isinstance(self.calibrated, bool | np.bool_):
-            raise ParameterError(f"calibrated is {self.calibrated!r}; expected True or False")
-        if not self.calibrated:
+        if not check_flag(self.calibrated, "calibrated"):
             return
         if is_unrolled(self.weights_):
             raise ParameterError(

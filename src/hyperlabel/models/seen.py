@@ -11,6 +11,7 @@ from hyperlabel.classes import Classes
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import F1Rule
+from hyperlabel.models.ordered import order_outcomes, order_votes
 from hyperlabel.networks import Gold, Reduce, Sums
 from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns
@@ -48,8 +49,9 @@ class Seen:
         n_lfs: Number of LFs.
         gold: Vote rows of gold items, for models that look gold up; None for others.
         f1: How items are labeled for F1; None where it was not found.
-        outcomes: What votes may be beside one class; None where all are classes.
+        outcomes: Outcomes that are not one class; None if all votes are classes.
         n_gold: Gold items that were learned from.
+        ordinal: Whether the classes have an order, so that votes lean on neighbors.
     """
 
     classes: Classes
@@ -60,6 +62,7 @@ class Seen:
     f1: F1Rule | None = None
     n_gold: int = 0
     outcomes: Outcomes | None = None
+    ordinal: bool = False
 
     @property
     def all_active(self) -> bool:
@@ -93,15 +96,18 @@ class Seen:
     @property
     def inner_outcomes(self) -> Outcomes | None:
         """The outcomes as the model sees them."""
-        if self.outcomes is None or self.all_active:
-            return self.outcomes
-        return self.outcomes.with_classes(self._numbers(), len(self.active))
+        outcomes, k = self.outcomes, len(self.active)
+        if outcomes is not None and not self.all_active:
+            outcomes = outcomes.with_classes(self._numbers(), k)
+        return order_outcomes(outcomes, k) if self.ordinal else outcomes
 
     def restrict(self, patterns: Patterns) -> Patterns:
-        """The patterns as the model sees them: active classes only, votes for others left out."""
+        """The patterns as the model sees them: active classes only, votes for others left out, in order if they are."""
         patterns = patterns.with_outcomes(self.outcomes)
-        if self.all_active:
-            return patterns
+        active = patterns if self.all_active else self._keep_active(patterns)
+        return order_votes(active) if self.ordinal else active
+
+    def _keep_active(self, patterns: Patterns) -> Patterns:
         number = self._numbers()
         classes = tuple(self.classes[c] for c in self.active)
         outcomes = patterns.outcomes

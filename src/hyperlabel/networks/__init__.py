@@ -33,7 +33,7 @@ def load_network(
         weights: The weights.
         balance: (k,) known shares of the classes; unrolled network only.
         accuracies: (m,) known accuracies of LFs, NaN where not known; unrolled network only.
-        outcomes: What votes may be beside one class; unrolled network only.
+        outcomes: Outcomes that are not one class; unrolled network only.
         calibrated: Whether probabilities have the sharpness that the weights name, or are raw; paper's network only.
     """
     if is_unrolled(weights):

@@ -29,7 +29,7 @@ class LayerInput:
     """What one pooling layer sees.
 
     Attributes:
-        cells: (e, q * d) one vector a vote.
+        cells: (e, q * d) one vector per vote.
         rows: (p, q * d) means over each row's votes, by place in the layout.
         columns: (m, q * d) means over each column's votes.
         total: (1, q * d) mean over all votes.

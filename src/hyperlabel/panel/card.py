@@ -22,7 +22,7 @@ COPY = 0.7
 """Correlation of two judges' votes given the class from which on one is called a near-copy of the other."""
 
 _FEW = 5  # items that two judges must agree on before they are called copies
-_Z = 1.959964  # normal quantile of a two-sided 95 % interval
+_Z = 1.959964  # normal quantile of a two-sided 95% interval
 
 
 def judge_card(
@@ -118,7 +118,7 @@ def _against_gold(votes: Votes, gold: NDArray[np.int64]) -> dict[str, NDArray[An
 
 
 def wilson_interval(right: NDArray[Any], n: NDArray[Any]) -> tuple[Float64, Float64]:
-    """Wilson's 95 % interval of a share, NaN where nothing was counted. (m,), (m,) -> (m,), (m,).
+    """Wilson's 95% interval of a share, NaN where nothing was counted. (m,), (m,) -> (m,), (m,).
 
     >>> [round(float(end), 3) for end in wilson_interval(np.array(8), np.array(10))]
     [0.49, 0.943]

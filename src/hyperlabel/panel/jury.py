@@ -179,7 +179,7 @@ class Jury:
         """The report card, one row per judge.
 
         Columns: judge; votes; failed and unparsable (judgments); undecided (items on which its own judgments are tied);
-        estimated_accuracy (the mean probability of what it votes for); with gold gold_votes, accuracy with its 95 %
+        estimated_accuracy (the mean probability of what it votes for); with gold gold_votes, accuracy with its 95%
         interval accuracy_low and accuracy_high, gold_kappa (Cohen's); bias_<class> (the share of its votes for a class
         less the share that the panel gives the class on these items); self_consistency (how often two runs agree);
         position_flips (how often the verdict changes with the order); kappa (mean Cohen's kappa with the others);

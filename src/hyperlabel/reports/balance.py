@@ -1,4 +1,4 @@
-"""How much hangs on the class balance: what the labels would be if another balance were stated."""
+"""How much depends on the class balance: what the labels would be if another balance were stated."""
 
 import copy
 from dataclasses import dataclass, replace
@@ -125,4 +125,4 @@ def show_sensitivity(found: Sensitivity, classes: tuple[Any, ...]) -> Html:
         "(class_balance). A line that stays flat needs no statement; where it jumps, state what you know."
     )
     figure = tag("figure", drawing, tag("figcaption", *legend))
-    return section("What hangs on the class balance", said, figure, note(meaning), name="balance")
+    return section("What depends on the class balance", said, figure, note(meaning), name="balance")

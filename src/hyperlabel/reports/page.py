@@ -32,7 +32,7 @@ class Beside:
 
     Attributes:
         scored: Labels that gold is compared with, which have not learned from it.
-        sensitivity: What hangs on the class balance.
+        sensitivity: What depends on the class balance.
         certificate: Which labels can be relied on.
         advice: What to do next.
     """

@@ -61,7 +61,7 @@ def report(
     certificate: Certificate | None = None,
     table: str = "VOTES",
 ) -> Report:
-    """A page about LFs and the labels they make: for whoever is to rely on the labels, and for whoever writes LFs.
+    """A page about LFs and the labels they make: for people who rely on the labels and people who write LFs.
 
     Args:
         votes: The votes.
@@ -70,7 +70,7 @@ def report(
         gold: Known classes that the model learns from, as for `LabelModel.fit`. Without truth, the labels that votes
             alone give are compared with it.
         model: The label model; the hyper label model if not given.
-        metric: What the labels are to be good at, as for `LabelModel.predict`.
+        metric: What the labels should be good at, as for `LabelModel.predict`.
         title: What the page is called.
         certificate: What `certify` found, to be shown.
         table: What commands are to call the table of votes.

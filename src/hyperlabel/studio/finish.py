@@ -106,14 +106,14 @@ def write_report(data: Data, standing: Standing, truth: NDArray[np.int64], path:
 def write_certificate(
     standing: Standing, picked: NDArray[np.bool_], path: Path, error: float, confidence: float
 ) -> str:
-    """Write which labels can be relied on, by the gold of items that were picked at random; returns the sentence.
+    """Write which labels you can rely on, by the gold of items that were picked at random; returns the sentence.
 
     Args:
         standing: Votes and gold.
         picked: (n,) whether an item has gold and was picked at random; the other gold teaches.
         path: The text file.
         error: The largest share of wrong labels among those accepted.
-        confidence: How sure this is to be.
+        confidence: The probability that it holds.
     """
     if not standing.columns or not picked.any():
         raise ProjectError(

@@ -456,12 +456,12 @@ class Project:
         write_report(self.data, self.standing, self.truth, Path(path))
 
     def save_certificate(self, path: str | Path, *, error: float = 0.05, confidence: float = 0.9) -> str:
-        """Write which labels can be relied on, by the gold of items that were picked at random; returns the sentence.
+        """Write which labels you can rely on, by the gold of items that were picked at random; returns the sentence.
 
         Args:
             path: A text file.
             error: The largest share of wrong labels among those accepted.
-            confidence: How sure this is to be.
+            confidence: The probability that it holds.
         """
         picked = np.zeros(self.data.n, bool)
         drawn = (item for item, known in self.state.gold.items() if known.picked == "random")

@@ -28,15 +28,14 @@ class Worth(NamedTuple):
 
 # By `python -m experiments advice`, whose record a test compares. Unvoted and uncovered: for a tenth of the items.
 WORTH = {
-    "unvoted": Worth(9.3, 0.00, 42),
-    "uncovered": Worth(7.4, 0.12, 17),
-    "copies, many": Worth(3.8, 0.05, 43),
-    "copies, few": Worth(0.2, 0.12, 8),
-    "balance": Worth(1.6, 0.20, 35),
-    "hurting": Worth(1.1, 0.22, 9),
-    "label, rules": Worth(0.8, 0.21, 19),
-    "label, people": Worth(0.4, 0.09, 22),
-    "idle": Worth(0.0, 0.00, 20),
+    "unvoted": Worth(9.4, 0.00, 42),
+    "uncovered": Worth(4.9, 0.00, 8),
+    "copies, many": Worth(3.9, 0.05, 43),
+    "copies, few": Worth(0.3, 0.00, 8),
+    "balance": Worth(1.4, 0.11, 36),
+    "label, rules": Worth(1.8, 0.16, 19),
+    "label, people": Worth(0.4, 0.18, 22),
+    "idle": Worth(0.0, 0.00, 17),
 }
 
 
@@ -45,7 +44,7 @@ class Advice:
     """One thing to do next.
 
     Attributes:
-        kind: What it is about: balance, copies, hurting, idle, label, uncovered or unvoted.
+        kind: What it is about: balance, copies, idle, label, uncovered or unvoted.
         number: How many labels, LFs or items it is about.
         reason: Why, in a sentence.
         call: The Python call that does it; `votes` are the votes.

@@ -23,7 +23,7 @@ def advise(
         votes: The votes.
         gold: What is known, as for `LabelModel.fit`; the model learns from it.
         model: The label model, the hyper label model if not given. One that is not fitted reads these votes, as a copy.
-        metric: What the labels are to be good at, as for `predict`.
+        metric: What the labels should be good at, as for `predict`.
         table: What the commands are to call the table of votes.
 
     >>> import numpy as np

@@ -72,10 +72,10 @@ def read_audited(
         model: The label model. One that is not fitted reads these votes, as a copy. Or labels, made without the gold.
         votes: The votes.
         gold: A random sample's true classes, as for `LabelModel.fit`.
-        learn: What a model that is not fitted may learn from beside the votes: gold of other items, or a number
-            between 0 and 1, which is the share of `gold` that is set apart for it at random.
+        learn: What a model that is not fitted may learn from, besides the votes: gold of other items, or a number
+            between 0 and 1, which is the share of `gold` that it learns from, drawn at random.
         strata: How many strata of confidence the gold was sampled in.
-        metric: What the labels are to be good at.
+        metric: What the labels should be good at.
     """
     if isinstance(model, Labels):
         labels, known = model, _read_labels(model, votes, gold, learn)

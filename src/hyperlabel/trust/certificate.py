@@ -1,4 +1,4 @@
-"""`certify`: which labels can be relied on, by a random sample of gold and without any assumption on the votes."""
+"""`certify`: which labels you can rely on, by a random sample of gold and without any assumption on the votes."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -62,7 +62,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """Which labels can be relied on; prints as a sentence.
+    """Which labels you can rely on; prints as a sentence.
 
     Attributes:
         error: The largest share of wrong labels among those accepted.
@@ -214,7 +214,7 @@ def certify(
     strata: int = 1,
     metric: Metric = "accuracy",
 ) -> Certificate:
-    """The largest set of items, surest first, whose labels are wrong at most so often.
+    """The largest set of items, surest first, whose labels are wrong at most as often as stated.
 
     The statement holds for any votes and any model, with the stated probability over the draw of the sample: exact
     hypergeometric tests (`hyperlabel.trust.bounds`) of sets that grow (`hyperlabel.trust.sequence`). It holds only if
@@ -224,23 +224,23 @@ def certify(
     Args:
         model: The label model. One that is not fitted reads these votes, as a copy. Or labels that were made without
             this gold, such as those of `fill_labels`.
-        votes: The votes; they may be None beside labels.
+        votes: The votes; may be None if `model` is labels.
         gold: True classes of items that were drawn at random: (n,) classes, -1 for unknown, or a mapping from item to
             class.
         error: The largest share of wrong labels among those accepted.
-        confidence: How sure this is to be.
-        by_class: Whether the labels of each class are to be wrong at most so often; each class has its own threshold.
-        learn: What a model that is not fitted may learn from beside the votes: gold of other items, or a number between
-            0 and 1, the share of `gold` that is set apart for it at random.
+        confidence: The probability that it holds.
+        by_class: Whether to bound the error of each class; each class has its own threshold.
+        learn: What a model that is not fitted may learn from, besides the votes: gold of other items, or a number
+            between 0 and 1, the share of `gold` that it learns from, drawn at random.
         strata: The strata of `audit_sample`, if the items were drawn in several.
-        metric: What the labels are to be good at, as for `predict`.
+        metric: What the labels should be good at, as for `predict`.
 
     >>> from hyperlabel import HyperLabelModel
     >>> truth = np.arange(400) % 2
     >>> votes = np.stack([truth, truth, np.where(np.arange(400) < 40, 1 - truth, truth)], axis=1)
     >>> gold = {item: truth[item] for item in range(0, 400, 4)}
     >>> print(certify(HyperLabelModel(), votes, gold))
-    100 % of the items can be used: at most 5 % of their labels are wrong (90 % confidence, 100 labels by hand).
+    100% of the items can be used: at most 5% of their labels are wrong (90% confidence, 100 labels by hand).
     """
     for name, value in (("error", error), ("confidence", confidence)):
         if not isinstance(value, int | float | np.number) or not 0 < value < 1:
@@ -278,18 +278,18 @@ def _percent(share: float) -> str:
     """A share as people write it.
 
     >>> _percent(0.05), _percent(0.025), _percent(0.9999)
-    ('5 %', '2.5 %', '99.99 %')
+    ('5%', '2.5%', '99.99%')
     """
-    return f"{100 * share:.4g} %" if round(100 * share, 9) != round(100 * share) else f"{round(100 * share)} %"
+    return f"{100 * share:.4g}%" if round(100 * share, 9) != round(100 * share) else f"{round(100 * share)}%"
 
 
 def _whole_percent(share: float) -> str:
     """A share in whole percent, rounded down, so that not more is said than holds.
 
     >>> _whole_percent(0.829), _whole_percent(0.0042)
-    ('82 %', '0.4 %')
+    ('82%', '0.4%')
     """
-    return f"{floor(100 * share + 1e-9)} %" if share >= 0.01 else f"{100 * share:.1g} %"
+    return f"{floor(100 * share + 1e-9)}%" if share >= 0.01 else f"{100 * share:.1g}%"
 
 
 def _round_up(number: float) -> int:

@@ -93,7 +93,7 @@ class Estimates:
         table = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in [head, *lines]
         ]
-        said = f"{self.n_gold:,} labels by hand, {100 * self.confidence:g} % confidence"
+        said = f"{self.n_gold:,} labels by hand, {100 * self.confidence:g}% confidence"
         missing = "" if self.f1 is not None else "\nF1: too little gold of some class"
         return "\n".join(line.rstrip() for line in [said, *table]) + missing
 
@@ -102,7 +102,7 @@ class Estimates:
     def _repr_html_(self) -> str:
         """The estimates as an HTML table."""
         rows = [[name, str(each.interval), str(each.sample_alone)] for name, each in self.rows()]
-        said = f"{self.n_gold:,} labels by hand, {100 * self.confidence:g} % confidence"
+        said = f"{self.n_gold:,} labels by hand, {100 * self.confidence:g}% confidence"
         return html_table(["", "with the model", "sample alone"], rows, said)
 
 
@@ -125,12 +125,12 @@ def estimate(
     Args:
         model: The label model. One that is not fitted reads these votes, as a copy. Or labels that were made without
             this gold, such as those of `fill_labels`.
-        votes: The votes; they may be None beside labels.
+        votes: The votes; None if `model` is labels.
         gold: True classes of items that were drawn at random, as for `certify`; at least 10.
         confidence: How sure each interval is to hold the truth.
         learn: What a model that is not fitted may learn from, as for `certify`.
         strata: The strata of `audit_sample`, if the items were drawn in several.
-        metric: What the labels are to be good at, as for `predict`.
+        metric: What the labels should be good at, as for `predict`.
 
     >>> from hyperlabel import HyperLabelModel
     >>> truth = np.arange(400) % 2

@@ -12,7 +12,6 @@ from hyperlabel.lf.leave_one_out import sample_items
 from hyperlabel.outcomes import speak
 from hyperlabel.patterns import Patterns
 from hyperlabel.trust.advice import Advice
-from hyperlabel.trust.bounds import Sample, least_wrong
 from hyperlabel.trust.situation import Situation, quote
 
 TILT = 0.3
@@ -26,7 +25,6 @@ _ALIKE = 0.98  # Jaccard index of LFs that copy each other
 _FEW = 5  # votes
 _MANY = 4  # copies of one LF
 _UNIT = 0.1  # of the items, for which the worth of votes for them is known
-_DOUBT = 0.05  # that an LF is worse than chance
 
 
 def find_balance(at: Situation) -> Advice | None:
@@ -148,36 +146,6 @@ def find_copies(at: Situation) -> Advice | None:
     )
 
 
-def find_hurting(at: Situation) -> Advice | None:
-    """LFs that are worse than chance by the gold."""
-    counts = at.gold_counts
-    if counts is None:
-        return None
-    patterns, m = at.patterns, at.votes.n_lfs
-    known = np.bincount(patterns.lf, counts.sum(1)[patterns.row], m).astype(int)
-    right = np.bincount(patterns.lf, patterns.of_votes(counts), m).astype(int)
-    cast = at.analysis.votes
-    chance = 1 / at.votes.n_classes
-    worse = [
-        j
-        for j in np.flatnonzero(known >= _FEW).tolist()
-        if least_wrong(Sample(int(cast[j]), int(known[j]), int(known[j] - right[j])), _DOUBT) > (1 - chance) * cast[j]
-    ]
-    if not worse or len(worse) == m:
-        return None
-    lfs = np.array(worse, np.intp)
-    first = int(lfs[0])
-    return Advice(
-        "hurting",
-        len(lfs),
-        f"{_lfs(lfs, 'does', 'do')} worse than chance by the gold, such as {at.votes.lf_names[first]}: "
-        f"{right[first]} of {known[first]} votes are right. Mend or drop {_them(lfs)}",
-        at.drop_call(lfs),
-        at.command("label", at.drop_option(lfs)),
-        tuple(at.votes.lf_names[j] for j in lfs[:20]),
-    )
-
-
 def find_idle(at: Situation) -> Advice | None:
     """LFs without which no label changes, together."""
     left_out = at.analysis.leave_one_out()
@@ -260,7 +228,6 @@ FINDERS = (
     find_balance,
     find_labels_worth_giving,
     find_copies,
-    find_hurting,
     find_idle,
     find_unvoted,
     find_uncovered,

@@ -27,7 +27,7 @@ class Situation:
         gold: (n,) class numbers, -1 for unknown.
         model: The label model, as it was given.
         table: What commands call the table of votes.
-        metric: What the labels are to be good at.
+        metric: What the labels should be good at.
     """
 
     data: object

@@ -39,7 +39,7 @@ class Wide:
         classes: The classes.
         stated: Whether they were stated.
         cells: (n, m) class numbers, -1 abstains.
-        outcomes: What votes may be beside one class; None where all are classes.
+        outcomes: Outcomes that are not one class; None if all votes are classes.
     """
 
     table: Table
@@ -123,7 +123,7 @@ class Long:
         stated: Whether they were stated.
         rows: The votes.
         warnings: What looks wrong but may be meant.
-        outcomes: What votes may be beside one class; None where all are classes.
+        outcomes: Outcomes that are not one class; None if all votes are classes.
     """
 
     items: NDArray[Any]

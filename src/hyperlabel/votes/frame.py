@@ -40,7 +40,7 @@ class VoteFrame:
         cells: (n, m) class numbers, -1 abstains; None where votes are held as sparse rows only.
         named: Whether the names were given; LFs are matched by them then, and by their order otherwise.
         origin: What the items were called where they came from, and what was taken from the table.
-        outcomes: What votes may be beside one class; None where all are classes.
+        outcomes: Outcomes that are not one class; None if all votes are classes.
 
     Raises:
         VotesError: Parts do not fit each other.

@@ -118,7 +118,7 @@ class Votes(VoteFrame):
             abstain: Values that abstain, beside null, NaN and blank texts; -1 and texts such as NA, None, null, abstain
                 and - if not given.
             n_classes: Number of classes; inferred if not given.
-            classes: The classes, in the order their probabilities shall have; inferred if not given (texts in
+            classes: The classes, in the order of their probabilities; inferred if not given (texts in
                 alphabetical order, at most 10,000).
             strict: Whether what would be a warning is an error.
 

@@ -43,8 +43,8 @@ class LabelModel(BaseLabeler):
     are predicted with it. Before `fit`, the items that are predicted are read together.
 
     The class balance is guessed from the votes unless `fit` is told. Snorkel takes it for uniform; to have that, say
-    `fit(L_train, class_balance="uniform")`. On 44 public sets the guess is right for 73 % of the items and the uniform
-    balance for 71 % (docs/model-card.md).
+    `fit(L_train, class_balance="uniform")`. On 44 public sets the guess is right for 73% of the items and the uniform
+    balance for 71% (docs/model-card.md).
 
     Args:
         cardinality: Number of classes.

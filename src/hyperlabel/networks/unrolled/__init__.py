@@ -12,7 +12,7 @@ log class balance. Nothing else is passed from step to step, so that
 
 Evidence mixes two forms, by how far an LF votes for several classes. *Own*: a vote speaks for its class alone, less
 for a class that is voted for often. *Confusion*: the log-likelihood of the vote given each class, by the LF's
-confusion counts, shrunk towards those of all LFs, as in Dawid-Skene.
+confusion counts, shrunk toward those of all LFs, as in Dawid-Skene.
 
 `nodes.py` and `steps.py` are the network, for arrays of either library; `votes.py` and `evidence.py` are the sums over
 rows in NumPy; `calibrate.py` matches evidence to gold and known shares; `network.py` and `state.py` are the protocol.

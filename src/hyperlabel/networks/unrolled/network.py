@@ -79,7 +79,7 @@ class UnrolledNetwork:
         weights: The learned weights.
         class_balance: (k,) known share of each class among the items with votes.
         lf_accuracies: (m,) known share of each LF's votes that are right, NaN where it is not known.
-        outcomes: What votes may be beside one class; None where all are classes.
+        outcomes: Outcomes that are not one class; None if all votes are classes.
 
     >>> from hyperlabel.networks.base import read
     >>> from hyperlabel.votes import Votes

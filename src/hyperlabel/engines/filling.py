@@ -1,0 +1,97 @@
+"""Labels from texts for rows that are streamed: a classifier learns from some of them, and labels batch by batch.
+
+Rows come with the columns that labeling adds. Those with a label teach: all of them where they are not more than
+`MOST_TEACHERS`, which gives the labels that `hyperlabel.classify.fill_labels` gives in memory, else a random sample.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from hyperlabel.added import Added
+from hyperlabel.classify import BaseClassifier, Classifier
+from hyperlabel.classify.filling import TEXT, teach
+from hyperlabel.labels import Labels
+
+MOST_TEACHERS = 200_000
+"""Rows that a classifier learns from: their texts are in memory."""
+
+_TICKET = "__ticket"
+
+
+@dataclass(frozen=True, eq=False)
+class Filler:
+    """What labels rows without votes by their texts.
+
+    Attributes:
+        text: The column of texts.
+        added: The columns that labeling has added, with the source and the probabilities among them.
+        classifier: What learns and judges.
+    """
+
+    text: str
+    added: Added
+    classifier: BaseClassifier
+
+    @classmethod
+    def learn(cls, frame: pl.LazyFrame, text: str, added: Added) -> "Filler":
+        """A filler whose classifier has learned from labeled rows."""
+        filler = cls(text, added, Classifier())
+        places = frame.collect_schema().names().index
+        kept = [pl.nth(places(name)) for name in (text, "label", *added.names[3:])]
+        batches = frame.select(kept).collect_batches(maintain_order=True)
+        rows = draw_rows(batch.filter(filler.has_text(batch) & batch["label"].is_not_null()) for batch in batches)
+        shares = rows[added.names[3:]].to_numpy()
+        teach(filler.classifier, filler.texts(rows), Labels(shares.argmax(1), shares, added.classes), TEXT)
+        return filler
+
+    def texts(self, rows: pl.DataFrame) -> list[str]:
+        """The texts of rows that have one."""
+        return rows[self.text].cast(pl.String).to_list()
+
+    def has_text(self, rows: pl.DataFrame) -> pl.Series:
+        """Whether rows have a text that is not blank."""
+        return (rows[self.text].cast(pl.String).str.strip_chars() != "").fill_null(value=False)
+
+    def fill(self, frame: pl.LazyFrame) -> pl.LazyFrame:
+        """The rows with labels for those without votes, batch by batch when the frame is collected or written."""
+        return frame.map_batches(self.fill_batch, schema=frame.collect_schema(), streamable=True)
+
+    def fill_batch(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Some rows, with labels for those without votes."""
+        own, names = rows[self.added.names], self.added.names
+        empty = (rows["label_source"].is_null() & self.has_text(rows)).arg_true().to_numpy()
+        told = self._label(self.texts(rows[empty]))
+        place = np.arange(rows.height)
+        place[empty] = rows.height + np.arange(len(empty))
+        filled = pl.concat([own, self.added.to_polars(self.added.answer(told))])[place]
+        sources = filled["label_source"].set(filled["label"].is_null(), None)  # a tie that stays one has no label
+        return rows.with_columns(*(sources if name == "label_source" else filled[name] for name in names))
+
+    def _label(self, texts: list[str]) -> Labels:
+        shares = self.classifier.predict_proba(texts)
+        best: NDArray[np.intp] = shares.argmax(1)
+        return Labels(best, shares, self.added.classes, source=np.full(len(texts), TEXT, object))
+
+
+def draw_rows(batches: Iterable[pl.DataFrame], most: int = MOST_TEACHERS) -> pl.DataFrame:
+    """All rows of batches, or as many as may be, at random, in their order: those with the lowest random numbers.
+
+    >>> draw_rows([pl.DataFrame({"a": [1, 2]}), pl.DataFrame({"a": [3]})])["a"].to_list()
+    [1, 2, 3]
+    """
+    rng, kept = np.random.default_rng(0), None
+    for batch in batches:
+        drawn = batch.with_columns(pl.Series(_TICKET, rng.random(batch.height)))
+        kept = drawn if kept is None else pl.concat([kept, drawn])
+        if kept.height > 2 * most:
+            kept = _lowest(kept, most)
+    assert kept is not None  # a frame of no rows has a batch, too
+    return _lowest(kept, most).drop(_TICKET)
+
+
+def _lowest(rows: pl.DataFrame, most: int) -> pl.DataFrame:
+    return rows.filter(pl.col(_TICKET).rank("ordinal") <= most)
