@@ -9,6 +9,7 @@ import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pandas as pd
+import polars as pl
 import pytest
 
 import hyperlabel as hl
@@ -245,6 +246,7 @@ def test_column_that_is_missing_is_named():
         ({"template": "{x[0]}"}, r"with \{x\[0\]\}; expected names of columns"),
         ({"template": "{}"}, r"with \{\}; expected names of columns"),
         ({"template": "{0}"}, r"with \{0\}; expected names"),
+        ({"template": "{a:{b}}"}, r"with \{a\}; expected names of columns"),
         ({"template": "plain"}, "with no column; expected names of columns in braces"),
         ({"template": "{a"}, "template is '{a', which cannot be read: .*; double a brace"),
         ({"template": 3}, "template is 3; expected a text with columns in braces"),
@@ -272,3 +274,9 @@ def test_answers_go_with_the_items_and_into_the_report():
     for shown in ("Answer: &lt;b&gt;Spam.&lt;/b&gt;", "Answer: I think &lt;it&gt; is ham", "Answer: ham"):
         assert shown in page
     assert "Answer: " not in hl.report(apply_lfs([hl.keyword_lf("b", 0)], list("ab")), texts=list("ab")).html
+
+
+def test_prompts_on_a_lazy_frame_vote_for_their_classes():
+    lf = prompt_lf("{text}", lambda prompt: "Spam." if "free" in prompt else "what?", ["ham", "spam"])
+    voted = apply_lfs([lf], pl.LazyFrame({"text": ["free", "a", None]})).collect()
+    assert voted["prompt"].to_list() == ["spam", None, None]

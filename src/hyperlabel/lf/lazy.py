@@ -15,6 +15,7 @@ from hyperlabel.errors import ParameterError
 from hyperlabel.frames import Column
 from hyperlabel.lf.define import LabelingFunction, LFError
 from hyperlabel.lf.items import Items, read_items
+from hyperlabel.lf.prompt import PromptFunction
 from hyperlabel.lf.ready import Lookup
 from hyperlabel.lf.run import Answer, run_all
 
@@ -125,6 +126,8 @@ def _votes_are_texts(lfs: Sequence[LabelingFunction], classes: Classes | None) -
 
 
 def _stated_votes(lf: LabelingFunction) -> list[Any]:
+    if isinstance(lf, PromptFunction):
+        return list(lf.classes)
     return list(lf.function.table.values()) if isinstance(lf.function, Lookup) else [lf.vote]
 
 

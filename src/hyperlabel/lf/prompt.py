@@ -124,14 +124,19 @@ def _columns_of(template: Any) -> tuple[str, ...]:
     if not isinstance(template, str):
         raise ParameterError(f"template is {template!r:.60}; expected a text with columns in braces")
     try:
-        fields = [field for _, field, _, _ in string.Formatter().parse(template) if field is not None]
+        parsed = [(field, spec or "") for _, field, spec, _ in string.Formatter().parse(template) if field is not None]
     except ValueError as error:
         raise ParameterError(f"template is {template!r:.60}, which cannot be read: {error}; double a brace") from error
-    odd = next((field for field in fields if not field or field.isdigit() or set(field) & set(".[")), None)
-    if odd is not None or not fields:
+    odd = next((field for field, spec in parsed if not _is_column(field) or "{" in spec), None)
+    if odd is not None or not parsed:
         found = "no column" if odd is None else f"{{{odd}}}"
         raise ParameterError(f"template is {template!r:.60}, with {found}; expected names of columns in braces")
-    return tuple(dict.fromkeys(fields))
+    return tuple(dict.fromkeys(field for field, _ in parsed))
+
+
+def _is_column(field: str) -> bool:
+    """Whether a field of a template is a name alone, which reads nothing of the value."""
+    return bool(field) and not field.isdigit() and not set(field) & set(".[")
 
 
 def _exact(classes: Classes) -> Callable[[str], Hashable]:
