@@ -353,7 +353,7 @@ class Patterns:
 
     def expand(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
         """From one value per pattern to one value per item. (p, ...) -> (n, ...)."""
-        return values.take(self._inverse(), axis=0)
+        return values.take(self._inverse().astype(np.intp, copy=False), axis=0)  # which is slow on narrower integers
 
     def _inverse(self) -> Ints:
         if self.inverse is None:

@@ -65,6 +65,7 @@ class Labels:
 
     def take(self, index: NDArray[np.integer], items: NDArray[Any] | None = None, origin: Origin = UNKNOWN) -> "Labels":
         """The labels of an index, for instance from patterns to the items that have them."""
+        index = index.astype(np.intp, copy=False)  # others are slow
         source = None if self.source is None else self.source.take(index)
         return Labels(
             self.best.take(index), self.probabilities.take(index, axis=0), self.classes, items, origin, source

@@ -58,8 +58,7 @@ class Verdict:
         check_memory(n * k, f"the probabilities of {n:,} items and {k:,} classes", remedy)
 
     def _to_items(self, values: NDArray[Any]) -> NDArray[Any]:
-        index = self.patterns.inverse
-        return values if index is None else values.take(index, axis=0)
+        return values if self.patterns.inverse is None else self.patterns.expand(values)
 
 
 def check_distributions(probabilities: Float64, model: str) -> Float64:

@@ -1,6 +1,6 @@
 """The array library of the unrolled network in training: torch."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,6 +59,6 @@ class TorchBackend:
         """All arrays are in the precision of the learned layers."""
         return values
 
-    def blocks(self, rows: int, width: int) -> Iterable[slice]:
-        """All rows at a time: gradients need all of them anyway."""
-        return (slice(None),)
+    def by_blocks(self, compute: Callable[[slice], Tensor], rows: int, width: int) -> Tensor:
+        """What is computed of all rows at a time: gradients need all of them anyway."""
+        return compute(slice(None))

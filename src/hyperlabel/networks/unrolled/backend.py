@@ -1,6 +1,6 @@
 """What the network asks of an array library beyond the functions that NumPy and torch share by name."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -57,8 +57,8 @@ class Backend(Hashable, Protocol):
     def to_learned(self, values: Array) -> Array:
         """An array in the precision of the learned layers."""
 
-    def blocks(self, rows: int, width: int) -> Iterable[slice]:
-        """Rows of an array of this width that are best computed at a time."""
+    def by_blocks(self, compute: Callable[[slice], Array], rows: int, width: int) -> Array:
+        """What is computed of some rows, of all: as many at a time as is best where so many numbers stand in each."""
 
 
 class Linear(Protocol):
@@ -142,14 +142,17 @@ class NumpyBackend:
         """An array in float32."""
         return values.astype(np.float32)
 
-    def blocks(self, rows: int, width: int) -> Iterable[slice]:
-        """Blocks that stay in the cache."""
-        return row_blocks(rows, width)
-
-
-def join(xp: Any, parts: Sequence[Array]) -> Array:
-    """Parts one after another; the only one as it is."""
-    return parts[0] if len(parts) == 1 else xp.concatenate(parts, 0)
+    def by_blocks(self, compute: Callable[[slice], Float64], rows: int, width: int) -> Float64:
+        """What is computed of rows, block by block, so that all of it stays in the cache."""
+        blocks = list(row_blocks(rows, width))
+        first = compute(blocks[0])
+        if len(blocks) == 1:
+            return first
+        whole = np.empty((rows, *first.shape[1:]), first.dtype)
+        whole[blocks[0]] = first
+        for block in blocks[1:]:
+            whole[block] = compute(block)
+        return whole
 
 
 def logit(xp: Any, share: Array) -> Array:

@@ -6,7 +6,7 @@ the same items, by the same log-odds in each class; one of some bias votes for s
 class of the item. Both are measured with two imagined items on which the LF does as all LFs do.
 """
 
-from hyperlabel.networks.unrolled.backend import Array, join, logit, sigmoid
+from hyperlabel.networks.unrolled.backend import Array, logit, sigmoid
 from hyperlabel.networks.unrolled.nodes import Nodes
 
 # Where the learned corrections start from.
@@ -64,8 +64,12 @@ class Confusions:
         others = 1 / (1 + right * (odds - 1))  # (m, k): what makes shares add up once right votes have these odds
         skilled = everyone.reshape(-1, nodes.k)[nodes.by_class.index]
         skilled.reshape(-1)[nodes.own] *= odds[lf, 0]
-        items, blocks = others * self.of_lf, nodes.backend.blocks(len(lf), nodes.k)
-        cast = join(xp, [xp.einsum("qk,qk->q", skilled[block], items[lf[block]]) for block in blocks])
+        items = others * self.of_lf
+
+        def count_cast(block: slice) -> Array:
+            return xp.einsum("qk,qk->q", skilled[block], items[lf[block]])
+
+        cast = nodes.backend.by_blocks(count_cast, len(lf), nodes.k)
         never = SKILL_ITEMS / (votes + SKILL_ITEMS)  # (m,): the bias to votes that are never cast
         lean = (1 - never)[lf] * nodes.n / cast  # (q,): what votes are multiplied by beyond that
         kept = nodes.by_lf.sum(skilled * lean[:, None])

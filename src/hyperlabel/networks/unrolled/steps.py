@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from hyperlabel.networks.unrolled.backend import Array, Linear, join, logit, sigmoid
+from hyperlabel.networks.unrolled.backend import Array, Linear, logit, sigmoid
 from hyperlabel.networks.unrolled.confusions import Confusions
 from hyperlabel.networks.unrolled.nodes import Nodes, normalize
 
@@ -132,8 +132,11 @@ def _evidence(confusions: Confusions, strength: Array, gate: Array) -> Array:
     """
     nodes, xp = confusions.nodes, confusions.nodes.backend.xp
     strength = gate * xp.logaddexp(strength, xp.zeros_like(gate))  # softplus
-    blocks = nodes.backend.blocks(len(nodes.vote), nodes.k)
-    evidence = join(xp, [strength[block, None] * confusions.of(block) for block in blocks])
+
+    def weigh(block: slice) -> Array:
+        return strength[block, None] * confusions.of(block)
+
+    evidence = nodes.backend.by_blocks(weigh, len(nodes.vote), nodes.k)
     evidence.reshape(-1)[nodes.own] += (1 - gate) * nodes.rarity
     return evidence
 
