@@ -19,12 +19,11 @@ def advise(
     from hyperlabel.cli.models import state_model
     from hyperlabel.cli.summary import Summary
     from hyperlabel.cli.tables import Selection, open_labeled
-    from hyperlabel.cli.terminal import output, say, say_warnings, set_manner
+    from hyperlabel.cli.terminal import output, say, say_warnings
     from hyperlabel.metrics import check_metric
     from hyperlabel.printable import printable
     from hyperlabel.trust import advise as find
 
-    set_manner(manner)
     summary = Summary(modeling.model)
     wanted = check_metric(modeling.metric, "--metric")
     selection = Selection.parse(reading)

@@ -26,11 +26,10 @@ def analyze(
     from hyperlabel.cli.analysis import count_labels, print_analysis, read_analysis
     from hyperlabel.cli.summary import Summary
     from hyperlabel.cli.tables import check_output
-    from hyperlabel.cli.terminal import say, say_warnings, set_manner
+    from hyperlabel.cli.terminal import say, say_warnings
     from hyperlabel.printable import printable
     from hyperlabel.tables import write_table
 
-    set_manner(manner)
     done = Summary(modeling.model)
     check_output(out)
     with say_warnings(strict=manner.strict) as said:

@@ -29,10 +29,9 @@ def audit(
     from hyperlabel.cli.auditing import draw_rows
     from hyperlabel.cli.models import state_model
     from hyperlabel.cli.tables import Selection
-    from hyperlabel.cli.terminal import say_warnings, set_manner
+    from hyperlabel.cli.terminal import say_warnings
     from hyperlabel.tables import write_table
 
-    set_manner(manner)
     selection = Selection.parse(reading)
     estimator = state_model(modeling, selection.classes)
     with say_warnings(strict=manner.strict) as said:

@@ -35,13 +35,12 @@ def certify(
     from hyperlabel.cli.auditing import certify_table, open_audit
     from hyperlabel.cli.summary import Summary
     from hyperlabel.cli.tables import check_output
-    from hyperlabel.cli.terminal import output, say, say_warnings, set_manner
+    from hyperlabel.cli.terminal import output, say, say_warnings
     from hyperlabel.metrics import check_metric
     from hyperlabel.printable import printable
     from hyperlabel.tables import write_table
     from hyperlabel.trust import certify as find
 
-    set_manner(manner)
     summary = Summary(modeling.model)
     wanted = check_metric(modeling.metric, "--metric")
     check_output(out)

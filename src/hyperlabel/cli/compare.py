@@ -28,10 +28,9 @@ def compare(
     from hyperlabel.cli.comparison import choose_models, compare_models, make_models, read_truth, result_table
     from hyperlabel.cli.summary import Summary
     from hyperlabel.cli.tables import Selection, open_source
-    from hyperlabel.cli.terminal import output, say, say_warnings, set_manner
+    from hyperlabel.cli.terminal import output, say, say_warnings
     from hyperlabel.metrics import check_metric
 
-    set_manner(manner)
     summary = Summary()
     measure = check_metric(learning.metric, "--metric")
     names = choose_models(split_names(models, "--models"), with_gold=learning.gold is not None)

@@ -24,12 +24,11 @@ def estimate(
     """
     from hyperlabel.cli.auditing import open_audit
     from hyperlabel.cli.summary import Summary
-    from hyperlabel.cli.terminal import output, say, say_warnings, set_manner
+    from hyperlabel.cli.terminal import output, say, say_warnings
     from hyperlabel.metrics import check_metric
     from hyperlabel.printable import printable
     from hyperlabel.trust import estimate as find
 
-    set_manner(manner)
     summary = Summary(modeling.model)
     wanted = check_metric(modeling.metric, "--metric")
     with say_warnings(strict=manner.strict):

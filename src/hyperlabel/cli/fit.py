@@ -28,11 +28,10 @@ def fit(
     from hyperlabel.cli.models import make_model, state_model
     from hyperlabel.cli.summary import Summary
     from hyperlabel.cli.tables import Selection
-    from hyperlabel.cli.terminal import log, progress, say, say_warnings, set_manner
+    from hyperlabel.cli.terminal import log, progress, say, say_warnings
     from hyperlabel.metrics import check_metric
     from hyperlabel.printable import printable
 
-    set_manner(manner)
     summary = Summary(modeling.model)
     _check_state(out)
     wanted = check_metric(modeling.metric, "--metric")

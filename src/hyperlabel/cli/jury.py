@@ -48,11 +48,10 @@ def jury(
     """
     from hyperlabel.cli.summary import Summary
     from hyperlabel.cli.tables import check_output
-    from hyperlabel.cli.terminal import say, say_warnings, set_manner
+    from hyperlabel.cli.terminal import say, say_warnings
     from hyperlabel.cli.verdicts import Panel, print_card, summarize, verdict_rows
     from hyperlabel.tables import write_table
 
-    set_manner(manner)
     done = Summary(model)
     for target in (out, card, curve):
         check_output(target)

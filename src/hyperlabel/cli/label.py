@@ -53,11 +53,10 @@ def label(
     from hyperlabel.cli.models import state_model
     from hyperlabel.cli.summary import Summary
     from hyperlabel.cli.tables import Selection, check_output
-    from hyperlabel.cli.terminal import log, say, say_warnings, set_manner
+    from hyperlabel.cli.terminal import log, say, say_warnings
     from hyperlabel.metrics import check_metric
     from hyperlabel.printable import printable
 
-    set_manner(manner)
     summary = Summary(modeling.model)
     if tie_break not in (None, "first", "abstain", "random"):
         raise ParameterError(f"--tie-break is '{tie_break}'; expected first, abstain or random")

@@ -144,6 +144,8 @@ class JsonManner(Manner):
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """A command that takes the options of a group, such as `TableOptions`, where it has a parameter for the group.
 
+    It speaks as the options of a `Manner` ask for.
+
     >>> def show(votes: str, manner: Manner) -> None:
     ...     print(votes, manner)
     >>> spread(show)(votes="v.csv", strict=True)
@@ -155,6 +157,10 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
     def run(**given: Any) -> None:
         for name, group in groups.items():
             given[name] = group(**{each.name: given.pop(each.name) for each in fields(group) if each.name in given})
+            if isinstance(given[name], Manner):
+                from hyperlabel.cli.terminal import set_manner
+
+                set_manner(given[name])
         command(**given)
 
     shown = [p for each in parameters for p in (_options_of(groups[each.name]) if each.name in groups else [each])]

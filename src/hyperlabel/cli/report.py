@@ -24,11 +24,10 @@ def report(
     Example: hyperlabel report votes.csv -o report.html --truth truth
     """
     from hyperlabel.cli.reporting import make_report
-    from hyperlabel.cli.terminal import say, say_warnings, set_manner
+    from hyperlabel.cli.terminal import say, say_warnings
     from hyperlabel.printable import printable
     from hyperlabel.tables import write_text
 
-    set_manner(manner)
     _check_page(out)
     with say_warnings(strict=manner.strict) as said:
         source, page = make_report(votes, reading, modeling, showing)
