@@ -15,6 +15,7 @@ from hyperlabel.lf.items import Items, PandasItems, make_rows
 from hyperlabel.lf.patience import call_patiently
 from hyperlabel.lf.ready import ValueFunction
 from hyperlabel.lf.search import SlowExpressionError
+from hyperlabel.printable import show
 
 CHUNK = 10_000
 """Rows that are made at a time: few enough to stay small, many enough that nothing else counts."""
@@ -206,7 +207,7 @@ def as_lf_error(name: str, row: int, item: Any, error: Exception) -> HyperlabelE
     if isinstance(error, CacheError):
         return error
     return LFError(
-        f"LF '{name}' failed on {describe_failure(row, error)}; the row is {item!r:.300}. "
+        f"LF '{name}' failed on {describe_failure(row, error)}; the row is {show(item, 300)}. "
         'Correct the LF, or let it abstain there with on_error="abstain"',
         name,
         row,
@@ -276,7 +277,7 @@ def _evaluate(lf: ColumnFunction, items: Items) -> Any:
 
 def _read_votes(lf: ColumnFunction, items: Items, votes: Any) -> Answer:
     if not is_series(votes) and not isinstance(votes, np.ndarray | list | tuple):
-        raise TypeError(f"it returned {votes!r:.60}; expected one vote per row in a series, array or list")
+        raise TypeError(f"it returned {show(votes)}; expected one vote per row in a series, array or list")
     if len(votes) != items.n:
         raise ValueError(f"it returned {len(votes)} votes; expected one for each of the {items.n} rows")
     if isinstance(items, PandasItems) and hasattr(votes, "index") and not isinstance(votes, list | tuple):
@@ -298,6 +299,6 @@ def _read_mask(lf: ColumnFunction, answers: Any) -> NDArray[np.bool_]:
     said = Answer.from_votes(lf.name, answers)
     odd = next((value for value in said.values if not isinstance(value, bool)), None)
     if odd is not None:
-        raise TypeError(f"it returned {odd!r:.60}; expected true or false, since its vote is stated as {lf.vote!r}")
+        raise TypeError(f"it returned {show(odd)}; expected true or false, since its vote is stated as {lf.vote!r}")
     mask: NDArray[np.bool_] = np.array([*said.values, False], bool)[said.codes]
     return mask

@@ -23,6 +23,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_choice, check_number
 from hyperlabel.errors import ConvergenceWarning, ParameterError, require
 from hyperlabel.kernels import Float64
 from hyperlabel.models.base import LabelModel
@@ -31,7 +32,6 @@ from hyperlabel.models.packing import below, with_prefix
 from hyperlabel.models.random_forest import RandomForest, usable_gold
 from hyperlabel.patterns import Patterns
 from hyperlabel.printable import show
-from hyperlabel.stated import check_choice, check_number
 from hyperlabel.tensors import Arrays
 from hyperlabel.votes import Votes
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from hyperlabel.checks import check_kind
 from hyperlabel.errors import MissingExtraError, ParameterError, WeightsError
 from hyperlabel.models.base import LabelModel
 from hyperlabel.printable import show
@@ -65,6 +66,19 @@ def label_model(name: str, **params: Any) -> LabelModel:
     if NAMES[name] == "HyperLabelModel":
         params = {"weights": name, **params}  # its short names are those of its bundled weights
     return found(**params)
+
+
+def choose_model(model: object, name: str = "model") -> LabelModel:
+    """A label model that was given as such, or by its short name; the hyper label model for None.
+
+    >>> choose_model("ds"), choose_model(None)
+    (DawidSkene(), HyperLabelModel())
+    """
+    if model is None:
+        return class_of("HyperLabelModel")()
+    if isinstance(model, str):
+        return label_model(model)
+    return check_kind(model, name, LabelModel, "a label model, or its short name, such as 'hlm2'")
 
 
 def label_model_class(name: str) -> type[LabelModel]:

@@ -13,7 +13,7 @@ from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import Labels
 from hyperlabel.lf.table import Table
-from hyperlabel.models import HyperLabelModel, LabelModel, label_model
+from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.panel.agreement import Agreement, count_classes, measure_agreement
 from hyperlabel.panel.card import judge_card
 from hyperlabel.panel.judgments import (
@@ -112,9 +112,7 @@ def jury(
 
 def _fit(model: LabelModel | str | None, votes: Votes, gold: NDArray[np.int64] | None) -> LabelModel:
     """The label model, fitted unless it was given fitted."""
-    if model is not None and not isinstance(model, LabelModel | str):
-        raise ParameterError(f"model is {model!r:.60}; expected a label model or its short name, such as 'hlm2'")
-    chosen = HyperLabelModel() if model is None else label_model(model) if isinstance(model, str) else model
+    chosen = choose_model(model)
     if chosen.is_fitted:
         return chosen
     classes = np.array([*votes.classes, None], object)

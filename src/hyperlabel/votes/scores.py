@@ -13,10 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.arrays import as_list
+from hyperlabel.checks import check_number
 from hyperlabel.columns import VoteColumns, choose_columns
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.frames import Column, library_of
 from hyperlabel.outcomes import Cuts, Outcomes, ladder_of_levels
+from hyperlabel.printable import show
 from hyperlabel.shown import show_some
 from hyperlabel.sources import GLANCE, open_table
 from hyperlabel.votes.items import Origin, identify
@@ -52,7 +55,7 @@ def read_scores(frame: Any, names: Sequence[str]) -> Float64:
         except (TypeError, ValueError):
             wrong = next(v for v in values if not _is_number(v))
             raise VotesError(
-                f"column {name!r} holds {wrong!r:.60}; expected scores, which are numbers, or nothing. Name the "
+                f"column {name!r} holds {show(wrong)}; expected scores, which are numbers, or nothing. Name the "
                 "columns of scores"
             ) from None
         if np.isinf(array).any():
@@ -98,11 +101,15 @@ def check_scale(scale: tuple[float, float] | None, scores: Float64) -> tuple[flo
     known = scores[~np.isnan(scores)]
     if scale is None:
         return (0.0, 1.0) if len(known) and known.min() >= 0 and known.max() <= 1 else None
-    low, high = scale
+    expected = "the least and the largest score that there may be"
+    ends = as_list(scale, "scale", expected)
+    for end in ends:
+        check_number(end, "scale", expected)
+    low, high = ends if len(ends) == 2 else (0.0, 0.0)
     if not low < high or (len(known) and (known.min() < low or known.max() > high)):
         raise ParameterError(
-            f"scale is {scale!r}, but scores lie from {known.min():g} to {known.max():g}; expected the least and the "
-            "largest score that there may be"
+            f"scale is {show(scale)}, but scores lie from {known.min(initial=np.inf):g} to "
+            f"{known.max(initial=-np.inf):g}; expected {expected}"
         )
     return float(low), float(high)
 
@@ -253,8 +260,8 @@ def _ranks(scores: Float64) -> Float64:
 
 
 def _check_direction(direction: object) -> str:
-    if direction not in ("up", "down"):
-        raise ParameterError(f"direction is {direction!r:.60}; expected 'up', 'down', or a mapping from LF to these")
+    if not isinstance(direction, str) or direction not in ("up", "down"):
+        raise ParameterError(f"direction is {show(direction)}; expected 'up', 'down', or a mapping from LF to these")
     return str(direction)
 
 
@@ -265,7 +272,11 @@ def _check_levels(levels: Any) -> int:
 
 
 def _check_bounds(levels: Sequence[float]) -> tuple[float, ...]:
-    bounds = tuple(float(each) for each in levels)
+    expected = "a number of levels, or the bounds between them, each above the last"
+    bounds = tuple(as_list(levels, "levels", expected))
+    for bound in bounds:
+        check_number(bound, "levels", expected)
+    bounds = tuple(map(float, bounds))
     if not bounds or any(a >= b for a, b in zip(bounds, bounds[1:], strict=False)) or not np.isfinite(bounds).all():
-        raise ParameterError(f"levels is {levels!r:.80}; expected the bounds between levels, each above the last")
+        raise ParameterError(f"levels is {show(levels, 80)}; expected {expected}")
     return bounds

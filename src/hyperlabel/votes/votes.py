@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.arrays import as_list, check_array, check_sparse, place
+from hyperlabel.checks import check_kind
 from hyperlabel.classes import (
     ABSTAIN,
     Classes,
@@ -235,6 +236,7 @@ class Votes(VoteFrame):
         else:
             ids, origin, names, values = open_scores(scores, lfs, item)
         if like is not None:
+            check_kind(like, "like", (Votes, Outcomes), "votes of scores that were cut before")
             outcomes = match_cuts(like.outcomes if isinstance(like, Votes) else like, names, len(known))
         else:
             outcomes = cut_scores(values, names, len(known), levels, check_scale(scale, values), direction)
