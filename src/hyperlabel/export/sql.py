@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hyperlabel.arrays import as_list
 from hyperlabel.checks import check_kind, check_text
-from hyperlabel.columns import ABSTAINS
+from hyperlabel.columns.arrays import as_list
+from hyperlabel.columns.rule import ABSTAINS
 from hyperlabel.errors import ParameterError
 from hyperlabel.export.dialects import Dialect, find_dialect
 from hyperlabel.export.formula import REMEDY, Formula, GoldRows, find_formula

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.checks import check_choice, check_number
-from hyperlabel.classes import ABSTAIN
 from hyperlabel.kernels import Float64, hash_rows, mix_bits, over_classes
 from hyperlabel.patterns import Patterns
+from hyperlabel.votes.classes import ABSTAIN
 
 TieBreak = Literal["first", "abstain", "random"]
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.checks import check_choice, check_flag, check_number, check_path
-from hyperlabel.classes import complete_classes, infer_classes, smallest_type, state_classes
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.lf.define import LabelingFunction, check_lfs
 from hyperlabel.lf.items import Items, read_items
@@ -18,9 +17,10 @@ from hyperlabel.lf.lazy import apply_lazily, lazy_engine, name_votes
 from hyperlabel.lf.progress import Progress, show_progress
 from hyperlabel.lf.run import Advance, Answer, RunRows, run_all, run_rows
 from hyperlabel.lf.scored import score_votes
-from hyperlabel.partial import encode_votes, set_aside, state_outcomes
 from hyperlabel.printable import show
 from hyperlabel.votes import Votes
+from hyperlabel.votes.classes import complete_classes, infer_classes, smallest_type, state_classes
+from hyperlabel.votes.partial import encode_votes, set_aside, state_outcomes
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from hyperlabel.checks import check_flag
-from hyperlabel.classes import ABSTAIN
 from hyperlabel.errors import HyperlabelError, ParameterError
 from hyperlabel.lf.patience import Patience, in_loop, is_async, within
 from hyperlabel.printable import show
+from hyperlabel.votes.classes import ABSTAIN
 
 
 class LFError(HyperlabelError, ValueError):

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.arrays import as_list
 from hyperlabel.checks import check_flag, check_text
-from hyperlabel.classes import ABSTAIN
+from hyperlabel.columns.arrays import as_list
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf.define import LabelingFunction, vote_if
 from hyperlabel.lf.items import Items, read_value
@@ -22,6 +21,7 @@ from hyperlabel.lf.patience import check_positive
 from hyperlabel.lf.regex import match_texts
 from hyperlabel.lf.search import TIMEOUT, search_texts
 from hyperlabel.printable import show
+from hyperlabel.votes.classes import ABSTAIN
 
 
 class ValueFunction(LabelingFunction):

@@ -6,8 +6,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from hyperlabel.arrays import as_list
 from hyperlabel.checks import check_kind, check_text
+from hyperlabel.columns.arrays import as_list
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf import AppliedVotes
 from hyperlabel.lf.analysis import LFAnalysis

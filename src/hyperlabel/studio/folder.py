@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hyperlabel.checks import check_path
-from hyperlabel.classes import Classes
 from hyperlabel.errors import ParameterError, ProjectError
 from hyperlabel.files import replacing
 from hyperlabel.studio.source import NAME as LFS
+from hyperlabel.votes.classes import Classes
 
 try:
     import fcntl
