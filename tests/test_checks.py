@@ -88,6 +88,10 @@ CALLS = {
     "threshold_lf: column": (lambda: hl.threshold_lf(["a"], 1, above=1), r"^column is \['a'\]; expected the name of"),
     "threshold_lf: below": (lambda: hl.threshold_lf("a", 1, below=[3]), "^bounds are .*; expected numbers"),
     "lookup_lf": (lambda: hl.lookup_lf({1: 0}, column=b"a"), "^column is b'a'; expected the name of a column"),
+    "prompt_lf: classes": (
+        lambda: hl.prompt_lf("{a}", str, None),
+        "^classes is None; expected the classes that may be",
+    ),
     "prompt_lf": (lambda: hl.prompt_lf("{a}", str, [0, 1], parse=3), "^LF 'prompt': parse is 3; expected a function"),
     "gold": (lambda: MODEL.score(VOTES, sp.dok_array(VOTES)), "^truth is a dok_array of shape .*; expected one class"),
     "classes": (lambda: hl.HyperLabelModel(classes=broken()).fit(VOTES), "^classes is <Compressed Sparse Row"),

@@ -42,7 +42,7 @@ class PromptFunction(LabelingFunction):
     ) -> None:
         super().__init__(name, call, **patience)
         self.template, self.columns = template, _columns_of(template)
-        self.classes = state_classes(None, classes) or ()
+        self.classes = _check_classes(classes)
         self.parse = _exact(self.classes) if parse is None else _check_parse(name, parse)
 
     def row_function(self) -> Callable[[Any], Any]:
@@ -118,6 +118,13 @@ def prompt_lf(
         retry=retry,
         tries=tries,
     )
+
+
+def _check_classes(classes: Any) -> Classes:
+    stated = state_classes(None, classes)
+    if stated is None:
+        raise ParameterError("classes is None; expected the classes that may be voted for")
+    return stated
 
 
 def _check_parse(name: str, parse: Any) -> Callable[[str], Hashable]:

@@ -222,7 +222,10 @@ def describe_failure(row: int, error: Exception) -> str:
 def _show(error: Exception) -> str:
     # The text of a KeyError is the repr of its message.
     message = error.args[0] if isinstance(error, KeyError) and error.args else error
-    return f"{type(error).__name__}: {message}".rstrip(": ")
+    try:
+        return f"{type(error).__name__}: {message}".rstrip(": ")
+    except Exception:  # an exception of the user's may not be able to say what it is
+        return type(error).__name__
 
 
 def run_columns(lf: LabelingFunction, items: Items, *, tolerant: bool = False) -> Answer:
