@@ -93,6 +93,11 @@ CALLS = {
         "^classes is None; expected the classes that may be",
     ),
     "prompt_lf": (lambda: hl.prompt_lf("{a}", str, [0, 1], parse=3), "^LF 'prompt': parse is 3; expected a function"),
+    "votes": (
+        lambda: MODEL.predict([range(3), np.array(None), "0"]),
+        "^votes is ragged: row 1 has no list, row 0 has",
+    ),
+    "label_model": (lambda: hl.label_model("bv", ordinal=True), "^BalancedVote has no parameter 'ordinal'; it has "),
     "gold": (lambda: MODEL.score(VOTES, sp.dok_array(VOTES)), "^truth is a dok_array of shape .*; expected one class"),
     "classes": (lambda: hl.HyperLabelModel(classes=broken()).fit(VOTES), "^classes is <Compressed Sparse Row"),
     "inputs": (lambda: hl.Classifier().fit(broken(), SOFT), "^training inputs is a broken csr matrix: indptr must"),

@@ -56,6 +56,11 @@ def short(x: Any) -> int:
     return 1 if len(x.text) > 10 else -1
 
 
+def known(x: Any) -> int:
+    """An LF that reads a table of its own."""
+    return int(TRUTH[x["id"]])
+
+
 def answer(prompt: str) -> str:
     """A language model."""
     return "spam" if "free" in prompt else "ham"
@@ -65,6 +70,7 @@ def lfs() -> list[Any]:
     """LFs of every kind."""
     return [
         hl.labeling_function(short),
+        hl.labeling_function(known),
         hl.keyword_lf("free", 1),
         hl.regex_lf(r"s\w+e", 0),
         hl.threshold_lf("id", 1, above=3),
@@ -351,7 +357,7 @@ CALLS: dict[str, Call] = {
         },
         use_model,
     ),
-    "learn": (learn, {"model": MODEL, "votes": VOTES, "gold": GOLD, "metric": METRIC}, use_labels),
+    "learn": (learn, {"model": MODEL, "votes": VOTES, "gold": GOLD, "metric": METRIC}, lambda found: found.to_pandas()),
     "explain": (explain, {"votes": VOTES, "item": only(0)}, nothing),
     "suggest": (suggest, {"votes": VOTES, "n": only(2), "gold": GOLD}, nothing),
     "LFAnalysis": (

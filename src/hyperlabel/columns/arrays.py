@@ -181,12 +181,19 @@ def _as_array(array: object) -> NDArray[Any]:
 
 def _odd_row(array: object) -> str:
     rows = list(array) if isinstance(array, Sequence) else []
-    lengths = [len(row) if hasattr(row, "__len__") else None for row in rows]
+    lengths = list(map(_length, rows))
     odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
     if odd is None:
         return ""
     shown = ["no list" if length is None else f"{length} votes" for length in (lengths[odd], lengths[0])]
     return f": row {odd} has {shown[0]}, row 0 has {shown[1]}"
+
+
+def _length(row: Any) -> int | None:
+    try:
+        return len(row)
+    except Exception:  # it has none, or raises what it likes
+        return None
 
 
 def _as_integers(cells: NDArray[Any]) -> Ints:

@@ -1,6 +1,7 @@
 """Label models by their short names; a module is imported when its model is first asked for."""
 
 import importlib
+import inspect
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,10 @@ def label_model(name: str, **params: Any) -> LabelModel:
     found = label_model_class(name)
     if NAMES[name] == "HyperLabelModel":
         params = {"weights": name, **params}  # its short names are those of its bundled weights
+    known = inspect.signature(found).parameters
+    unknown = next((param for param in params if param not in known), None)
+    if unknown is not None:
+        raise ParameterError(f"{found.__name__} has no parameter {unknown!r}; it has {', '.join(known)}")
     return found(**params)
 
 

@@ -397,6 +397,8 @@ class Project:
     def explain(self, item: str) -> Explanation:
         """Which votes made the label of an item, and what would change it; there must be an LF."""
         row = self._row_of(item)
+        if not self.standing.columns:
+            raise ProjectError("there is no LF whose votes could explain a label; add one first")
         votes = self.standing.votes[np.array([row])]
         return replace(explain_item(self.standing.model, votes, 0), item=item)
 
