@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.outcomes import Cuts, Outcomes, ladder_of_levels
 from hyperlabel.shown import show_some
+from hyperlabel.votes.outcomes import Cuts, Outcomes, ladder_of_levels
 
 Float64 = NDArray[np.float64]
 Bools = NDArray[np.bool_]
