@@ -168,7 +168,6 @@ def describe_nodes(
     spread = ((1 - by_lf.max(share)) / FULL_SPREAD).clip(0, 1)
     raw = _raw_features(xp, k, by_set, n, share, class_share, items, total, voting)
     gold_raw = {"log gold items": xp.log1p(gold), "gold share": scale[of_set] * gold / n}
-    by_size = TRUST_OF_SIZE * (raw["log votes per item"] - FEW_VOTES).clip(LEAST_SIZE, MOST_SIZE)
     thin = _thinness(raw)
     weight = xp.sqrt(n)
     in_class, in_lf, in_set = (
@@ -191,7 +190,7 @@ def describe_nodes(
         spread=spread,
         set_of_lf=by_lf.max(of_set) if sets > 1 else xp.zeros(lfs, dtype=xp.int64),
         rarity=_rarity(xp, raw, spread[lf], thin),
-        trust=TRUST_OF_ONE_CLASS + (TRUST_OF_SEVERAL - TRUST_OF_ONE_CLASS) * spread[lf] + by_size + TRUST_OF_THIN * thin,
+        trust=_trust(raw, spread[lf], thin),
         features=normalize(backend, raw),
         gold_features=normalize(backend, gold_raw),
         weight_in_class=in_class,
@@ -205,6 +204,13 @@ def _thinness(raw: Mapping[str, Array]) -> Array:
     votes = (FEW_VOTES - raw["log votes per item"]) / (FEW_VOTES - THIN_VOTES)
     lfs = (ENOUGH_LFS - raw["log LFs"]) / (ENOUGH_LFS - THIN_LFS)
     return votes.clip(0, 1) * lfs.clip(0, 1)
+
+
+def _trust(raw: Mapping[str, Array], spread: Array, thin: Array) -> Array:
+    """Log-odds that confusions are to be trusted, before the learned correction. (q,)."""
+    by_spread = TRUST_OF_ONE_CLASS + (TRUST_OF_SEVERAL - TRUST_OF_ONE_CLASS) * spread
+    by_size = TRUST_OF_SIZE * (raw["log votes per item"] - FEW_VOTES).clip(LEAST_SIZE, MOST_SIZE)
+    return by_spread + by_size + TRUST_OF_THIN * thin
 
 
 def _rarity(xp: Array, raw: Mapping[str, Array], spread: Array, thin: Array) -> Array:
