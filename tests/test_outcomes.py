@@ -8,7 +8,7 @@ import pytest
 import hyperlabel as hl
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.networks.unrolled.leaning import rise
-from hyperlabel.outcomes import Outcomes, ladder_of_levels, read_leaning
+from hyperlabel.votes.outcomes import Outcomes, ladder_of_levels, read_leaning
 from hyperlabel.votes.scores import find_directions, number_of_levels
 
 TAKE_OUTCOMES = ("hlm2", "mv", "bv", "ds", "hds", "auto")

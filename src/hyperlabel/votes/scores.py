@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.columns import VoteColumns, choose_columns
+from hyperlabel.columns.frames import Column, library_of
+from hyperlabel.columns.rule import VoteColumns, choose_columns
+from hyperlabel.columns.sources import GLANCE, open_table
 from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.frames import Column, library_of
-from hyperlabel.outcomes import Cuts, Outcomes, ladder_of_levels
 from hyperlabel.shown import show_some
-from hyperlabel.sources import GLANCE, open_table
 from hyperlabel.votes.items import Origin, identify
+from hyperlabel.votes.outcomes import Cuts, Outcomes, ladder_of_levels
 
 Float64 = NDArray[np.float64]
 

@@ -12,8 +12,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.arrays import as_list, check_array, check_sparse, place
-from hyperlabel.classes import (
+from hyperlabel.columns.arrays import as_list, check_array, check_sparse, place
+from hyperlabel.columns.doubts import FEW_ROWS
+from hyperlabel.columns.rule import may_be_votes
+from hyperlabel.columns.sources import holds_columns
+from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
+from hyperlabel.printable import show
+from hyperlabel.votes.classes import (
     ABSTAIN,
     Classes,
     complete_classes,
@@ -24,16 +29,10 @@ from hyperlabel.classes import (
     smallest_type,
     state_classes,
 )
-from hyperlabel.columns import may_be_votes
-from hyperlabel.doubts import FEW_ROWS
-from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
-from hyperlabel.outcomes import Outcomes
-from hyperlabel.printable import show
-from hyperlabel.rows import Rows
-from hyperlabel.sources import holds_columns
 from hyperlabel.votes.encode import encode_long, encode_wide, number_classes
 from hyperlabel.votes.frame import VoteFrame
 from hyperlabel.votes.items import UNKNOWN, Origin, identify
+from hyperlabel.votes.outcomes import Outcomes
 from hyperlabel.votes.parts import (
     default_names,
     describe_gold,
@@ -44,6 +43,7 @@ from hyperlabel.votes.parts import (
     triples,
     warn_of_missing_zero,
 )
+from hyperlabel.votes.rows import Rows
 from hyperlabel.votes.scores import check_scale, check_scores, cut_scores, match_cuts, open_scores
 
 __all__ = ["ABSTAIN", "Rows", "Votes", "check_no_other_lf", "match_lfs", "to_votes"]
@@ -111,7 +111,7 @@ class Votes(VoteFrame):
             frame: A pandas or Polars frame, a pyarrow Table, a Hugging Face Dataset, or a list of records. Whole
                 numbers are class numbers; texts and booleans are class names.
             lfs: Columns that are LFs, as names or patterns such as `lf_*`. Without it all are but those whose names say
-                otherwise (`hyperlabel.columns`); a column that cannot be votes is refused.
+                otherwise (`hyperlabel.columns.rule`); a column that cannot be votes is refused.
             item: The column of the items' identifiers; one named `id`, `item` or the like if not given, or else the
                 index of a pandas frame.
             others: Columns that are known to be something else, such as gold.
