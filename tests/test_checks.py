@@ -39,7 +39,7 @@ CALLS = {
     "audit_sample: n": (lambda: hl.audit_sample(VOTES, "3"), "^n is '3'; expected a whole number"),
     "audit_sample: seed": (lambda: hl.audit_sample(VOTES, 3, seed=-1), "^seed is -1; expected a whole number, 0 or"),
     "audit_sample: strata": (lambda: hl.audit_sample(VOTES, 3, strata=FRAME), "^strata is shape"),
-    "audit_sample: model": (lambda: hl.audit_sample(VOTES, 3, model=3), "^model is 3; expected a label model, or its"),
+    "audit_sample: model": (lambda: hl.audit_sample(VOTES, 3, model=3), "^model is 3; expected a label model or its"),
     "certify: model": (lambda: hl.certify([], VOTES, TRUTH), r"^model is \[\]; expected a label model"),
     "certify: error": (lambda: hl.certify(MODEL, VOTES, TRUTH, 1j), "^error is 1j; expected a number between 0 and 1"),
     "certify: by_class": (lambda: hl.certify(MODEL, VOTES, TRUTH, by_class="no"), "^by_class is 'no'; expected True"),

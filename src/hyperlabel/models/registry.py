@@ -83,7 +83,7 @@ def choose_model(model: object, name: str = "model") -> LabelModel:
         return class_of("HyperLabelModel")()
     if isinstance(model, str):
         return label_model(model)
-    return check_kind(model, name, LabelModel, "a label model, or its short name, such as 'hlm2'")
+    return check_kind(model, name, LabelModel, "a label model or its short name, such as 'hlm2'")
 
 
 def label_model_class(name: str) -> type[LabelModel]:
