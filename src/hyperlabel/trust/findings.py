@@ -43,8 +43,8 @@ def find_balance(at: Situation) -> Advice | None:
     largest = int(np.argmax(own))
     name, low, high = at.votes.classes[largest], *_tilted(own, largest)
     reason = (
-        f"{number:,} labels ({number / at.votes.n_items:.0%}) hang on the class balance: they change if, for instance, "
-        f"the share of {name} is {low:.2f} or {high:.2f}, not {own[largest]:.2f} as the model takes it. State it"
+        f"{number:,} labels ({number / at.votes.n_items:.0%}) depend on the class balance: they change if, say, "
+        f"the share of {name} is {low:.2f} or {high:.2f}, not {own[largest]:.2f} as the model guesses. State it"
     )
     for_f1 = ", metric='f1'" if at.metric == "f1" else ""
     return Advice(
