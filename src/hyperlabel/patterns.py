@@ -355,6 +355,14 @@ class Patterns:
         """From one value per pattern to one value per item. (p, ...) -> (n, ...)."""
         return values.take(self._inverse().astype(np.intp, copy=False), axis=0)  # which is slow on narrower integers
 
+    def to_votes(self) -> Votes:
+        """The votes of the items, of patterns that know them.
+
+        >>> Patterns.from_votes(Votes.from_array([[0, 1], [1, -1], [0, 1]])).to_votes().to_numpy().tolist()
+        [[0, 1], [1, -1], [0, 1]]
+        """
+        return Votes.from_rows(self.rows.take(self._inverse()), self.classes, self.lf_names, self.n_lfs, self.outcomes)
+
     def _inverse(self) -> Ints:
         if self.inverse is None:
             raise VotesError("these patterns were only counted and know no items; use Patterns.from_votes")
