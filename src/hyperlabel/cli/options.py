@@ -34,8 +34,8 @@ LFS_HELP = (
 DROP_HELP = "Columns to leave out, by name or pattern, of those that --lfs or their names would make LFs."
 ABSTAIN_HELP = "Texts that abstain, like empty cells and -1; else NA, N/A, None, nan, null, abstain, - and the like."
 SCORES_HELP = (
-    "Columns of scores: names or patterns. High scores favor the last of --classes; they are cut into levels. Name "
-    "LFs that vote for classes with --lfs."
+    "Columns of scores: names or patterns. High scores favor the last of --classes, or the "
+    "first where the name is followed by ':down'; they are cut into levels. Name LFs that vote for classes with --lfs."
 )
 METRIC_HELP = "accuracy, or f1: F1 of the second of two classes, macro F1 of more"
 _COMMA_HELP = "Repeat the option if a name has a comma."
