@@ -10,7 +10,7 @@ from hyperlabel.printable import show
 
 
 class _Pickler(pickle.Pickler):
-    """A pickler that writes something else in the place of some objects."""
+    """A pickler that writes something else in place of some objects."""
 
     def __init__(self, file: io.BytesIO, replaces: Callable[[object], bool], replacement: Callable[[Any], str]) -> None:
         super().__init__(file, 4)
