@@ -133,11 +133,11 @@ def find_copies(at: Situation) -> Advice | None:
         return None
     lfs = np.array(copies, np.intp)
     first = int(np.flatnonzero(alike[:, lfs[0]])[0])
-    names = at.votes.lf_names
+    names, more = at.votes.lf_names, "" if len(lfs) == 1 else ", ..."
     return Advice(
         "copies",
         len(lfs),
-        f"{_lfs(lfs, 'votes as another does', 'vote as others do')}, such as {names[lfs[0]]} as {names[first]}: "
+        f"{_lfs(lfs, 'votes as another does', 'vote as others do')} ({names[lfs[0]]} as {names[first]}{more}): "
         f"count {_them(lfs)} once",
         at.drop_call(lfs),
         at.command("label", at.drop_option(lfs)),
