@@ -208,6 +208,15 @@ def test_checker_on_private_names_names_their_part(source, uses):
     assert find_private_uses(package) == [f"hyperlabel.cli.label:{line}: {use}" for use in uses]
 
 
+def test_types_of_arrays_that_all_parts_use_are_defined_once():
+    package = read_package()
+    names = re.findall(r"^(\w+) = NDArray\[", package["hyperlabel.kernels"], flags=re.MULTILINE)
+    again = rf"^({'|'.join(names)}) = "
+    assert "Float64" in names
+    defining = {module for module, source in package.items() if re.search(again, source, flags=re.MULTILINE)}
+    assert defining == {"hyperlabel.kernels", "hyperlabel.train.compiled"}  # the latter has integers as wide as C's
+
+
 def test_levels_name_the_parts_that_there_are():
     assert LEVEL_OF.keys() == {part_of(module) for module in read_package()}
 

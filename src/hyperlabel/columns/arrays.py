@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.kernels import Ints
 from hyperlabel.printable import show
-
-Ints = NDArray[np.integer]
 
 _LARGEST = 2.0**53  # whole floats from here on are not exact
 

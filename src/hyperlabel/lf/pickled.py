@@ -9,7 +9,7 @@ from hyperlabel.lf.code import UnknownError
 
 
 class _Pickler(pickle.Pickler):
-    """A pickler that writes something else in the place of some objects."""
+    """A pickler that writes something else in place of some objects."""
 
     def __init__(self, file: io.BytesIO, replaces: Callable[[object], bool], replacement: Callable[[Any], str]) -> None:
         super().__init__(file, 4)

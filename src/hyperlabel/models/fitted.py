@@ -75,7 +75,7 @@ class Fitted:
         return Patterns.from_votes(self._read_votes(votes))
 
     def _read_votes(self, votes: object) -> Votes:
-        if isinstance(votes, Patterns):
+        if isinstance(votes, Patterns) and votes.inverse is None:
             raise ParameterError("votes is Patterns, which know no items; give the votes themselves")
         names = self._seen.lf_names if self.is_fitted else None
         outcomes = self._seen.outcomes if self.is_fitted else None

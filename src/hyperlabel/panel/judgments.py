@@ -12,6 +12,7 @@ from hyperlabel.columns.frames import Column
 from hyperlabel.columns.rule import abstain_keys, choose_columns, key_of
 from hyperlabel.columns.sources import open_table
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
+from hyperlabel.kernels import Ints
 from hyperlabel.shown import show_some
 from hyperlabel.tables import Table
 from hyperlabel.votes import Votes
@@ -28,8 +29,6 @@ from hyperlabel.votes.encode import check_identified, name_once, number_by_appea
 from hyperlabel.votes.items import Origin
 from hyperlabel.votes.outcomes import Outcomes
 from hyperlabel.votes.read import number_texts
-
-Ints = NDArray[np.integer]
 
 
 @dataclass(frozen=True)

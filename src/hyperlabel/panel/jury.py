@@ -62,7 +62,7 @@ def jury(
         item: Column of the item that is judged.
         judge: Column of the judge: a person, or a model with its prompt.
         vote: Column of the verdict. Where two answers are compared, the verdict names an answer, not its place.
-        score: Column of a score, in the place of a verdict; the higher, the more it speaks for the later classes. A
+        score: Column of a score, in place of a verdict; the higher, the more it speaks for the later classes. A
             judge's scores of an item are averaged and cut into levels, see `Votes.from_scores`.
         run: Column that tells repeated judgments of an item by a judge apart.
         position: Column of the order in which a pair was shown.

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError, ProjectError, require
+from hyperlabel.kernels import Ints
 from hyperlabel.labels import Explanation, Labels, explain_item
 from hyperlabel.lf import LabelingFunction
 from hyperlabel.lf.fingerprint import fingerprint_lf
@@ -36,7 +37,6 @@ from hyperlabel.trust import AdviceList, advise
 from hyperlabel.votes.classes import Classes, encode_column, state_classes
 from hyperlabel.votes.stated import read_balance
 
-Ints = NDArray[np.integer]
 Run = Callable[[LabelingFunction, Items, Advance], Answer]
 
 _MOST_KEPT = 1000  # answers of LFs, present and past
@@ -261,7 +261,7 @@ class Project:
         self._accept(replace(self.state, source=text), f"added {', '.join(new)}", advance or _nothing)
 
     def edit(self, name: str, source: str, *, advance: Advance | None = None) -> None:
-        """Put another statement in the place of the one that defines an LF; see `add`."""
+        """Put another statement in place of the one that defines an LF; see `add`."""
         self._check_own(name)
         text = self.source.replaced(name, source)
         self._load(text)

@@ -73,7 +73,7 @@ class Source:
         return f"{text.rstrip()}\n{gap}{block.strip()}\n"
 
     def replaced(self, name: str, block: str) -> str:
-        """The text with another statement in the place of an LF's."""
+        """The text with another statement in place of an LF's."""
         lines = self.text.splitlines()
         start, stop = self.spans[name]
         return _with_imports("\n".join([*lines[:start], *block.strip().splitlines(), *lines[stop:]]) + "\n", block)

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
+from hyperlabel.kernels import Float64
 from hyperlabel.shown import show_some
 from hyperlabel.votes.outcomes import Cuts, Outcomes, ladder_of_levels
 
-Float64 = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 MOST_LEVELS, LEAST_LEVELS = 10, 4

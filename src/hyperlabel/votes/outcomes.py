@@ -1,7 +1,7 @@
 """Outcomes of LFs that are not one class: "not spam", "spam or scam", "spam, at 0.7", the levels of a score.
 
 An outcome *leans* toward classes. In votes and patterns the numbers 0..k-1 stand for votes for one class, and the
-numbers from k on for the outcomes, in their order; `None` in the place of `Outcomes` says that all votes are classes.
+numbers from k on for the outcomes, in their order; `None` in place of `Outcomes` says that all votes are classes.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError, VotesError
-
-Float64 = NDArray[np.float64]
-Ints = NDArray[np.integer]
+from hyperlabel.kernels import Float64, Ints
 
 NO_LADDER = -1
 

@@ -11,11 +11,10 @@ from hyperlabel.columns.frames import Column, library_of
 from hyperlabel.columns.rule import VoteColumns, choose_columns
 from hyperlabel.columns.sources import GLANCE, open_table
 from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.kernels import Float64
 from hyperlabel.shown import show_some
 from hyperlabel.votes.items import Origin, identify
 from hyperlabel.votes.outcomes import Outcomes
-
-Float64 = NDArray[np.float64]
 
 
 def read_scores(frame: Any, names: Sequence[str]) -> Float64:

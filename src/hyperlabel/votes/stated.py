@@ -4,17 +4,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hyperlabel.columns.frames import library_of
 from hyperlabel.columns.rule import key_of
 from hyperlabel.columns.sources import is_default
 from hyperlabel.errors import ParameterError
+from hyperlabel.kernels import Float64
 from hyperlabel.printable import show
 from hyperlabel.shown import show_some
-
-Float64 = NDArray[np.float64]
-
 
 UNIFORM = "uniform"
 """All classes are as frequent as each other."""

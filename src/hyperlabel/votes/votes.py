@@ -49,8 +49,6 @@ from hyperlabel.votes.scores import check_scale, check_scores, match_cuts, open_
 
 __all__ = ["ABSTAIN", "Rows", "Votes", "check_no_other_lf", "match_lfs", "to_votes"]
 
-Ints = NDArray[np.integer]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Votes(VoteFrame):
@@ -288,6 +286,14 @@ class Votes(VoteFrame):
         return votes._replace(named=header["named"], stated=header["stated"], classes=held, outcomes=outcomes)
 
     @classmethod
+    def from_rows(
+        cls, rows: Rows, classes: Classes, lf_names: Sequence[str] | None, m: int, outcomes: Outcomes | None = None
+    ) -> Self:
+        """Votes from checked rows of m LFs; `lf_names` is None where the LFs have none."""
+        names, n = default_names(lf_names, m), len(rows.starts) - 1
+        return cls._trust(classes, False, names, n, _rows=rows, named=lf_names is not None, outcomes=outcomes)
+
+    @classmethod
     def read_like(
         cls, frame: Any, names: Sequence[str], classes: Sequence[Hashable], outcomes: Outcomes, item: str | None = None
     ) -> "Votes":
@@ -425,7 +431,7 @@ def to_votes(
     classes: Sequence[Hashable] | None = None,
     lfs: Sequence[str] | None = None,
 ) -> Votes:
-    """Votes from whatever holds them: `Votes`, an array, nested lists, a wide table or a sparse matrix.
+    """Votes from whatever holds them: `Votes`, an array, lists, a wide table, a sparse matrix; `Patterns` of items.
 
     Args:
         data: The votes.
@@ -438,6 +444,8 @@ def to_votes(
     """
     if isinstance(data, np.ndarray):
         return Votes.from_array(data, n_classes=n_classes, classes=classes)
+    if hasattr(type(data), "to_votes"):  # of the type: a frame may have a column of this name
+        data = data.to_votes()  # type: ignore[attr-defined]
     if isinstance(data, Votes):
         stated = state_classes(n_classes, classes)
         if stated is None:
