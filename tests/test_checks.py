@@ -132,3 +132,29 @@ def test_network_of_the_paper_knows_one_class(gold):
     model = hl.HyperLabelModel("hlm", n_classes=1).fit([[0, 0], [0, -1], [-1, -1]], gold)
     assert model.predict([[0, 0], [0, -1], [-1, -1]]).tolist() == [0, 0, -1]
     assert model.predict_proba([[0, 0]]).tolist() == [[1.0]]
+
+
+LONG = "a" * 300  # more letters than a file's name may have
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: hl.read_votes(LONG),
+        lambda: hl.read_votes(f"{LONG}.npy"),
+        lambda: hl.load(LONG),
+        lambda: hl.HyperLabelModel(LONG).predict(VOTES),
+        lambda: hl.engines.label(LONG),
+        lambda: hl.engines.label(FRAME, out=f"{LONG}.parquet"),
+        lambda: MODEL.save(LONG),
+    ],
+)
+def test_name_that_no_file_can_have_is_refused(use):
+    with pytest.raises(HyperlabelError, match=LONG[:20]):
+        use()
+
+
+def test_name_that_no_file_can_have_is_one_line_on_the_command_line(hyperlabel):
+    outcome = hyperlabel("audit", LONG)
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
+    assert outcome.err.startswith("hyperlabel: there is no file or folder 'aaaa")

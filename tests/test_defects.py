@@ -110,3 +110,11 @@ def test_csv_with_quotes_around_every_cell_holds_the_same_votes(tmp_path):
     (tmp_path / "quoted.csv").write_text('"a","b"\n"0",""\n"1","0"\n')
     plain, quoted = (hl.read_votes(tmp_path / f"{name}.csv") for name in ("plain", "quoted"))
     assert plain.to_numpy().tolist() == quoted.to_numpy().tolist() == [[0, -1], [1, 0]]
+
+
+def test_marks_that_turn_text_around_are_written_out_in_the_report():
+    mark = "\u202e"
+    votes = pd.DataFrame({f"lf{mark}": [f"a{mark}", "b", "b"], "other": [f"a{mark}", "b", f"a{mark}"]})
+    page = hl.report(votes, [f"text {mark}", "x", "y"], title=f"title {mark}").html
+    assert mark not in page
+    assert r"\u202e" in page

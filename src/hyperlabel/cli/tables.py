@@ -12,6 +12,7 @@ from hyperlabel.cli.options import ENGINES, TableOptions, split_names
 from hyperlabel.columns.frames import Column
 from hyperlabel.columns.rule import VoteColumns, choose_columns
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
+from hyperlabel.files import is_folder
 from hyperlabel.models import LabelModel
 from hyperlabel.printable import printable
 from hyperlabel.tables import Table, check_target, read_table
@@ -149,7 +150,7 @@ class Source:
 def open_table(votes: str, selection: Selection) -> Table | None:
     """The table that votes are in; None for an array or a WRENCH folder."""
     path = Path(votes)
-    if path.suffix.lower() in ARRAYS or (path.is_dir() and is_wrench(path)):
+    if path.suffix.lower() in ARRAYS or (is_folder(path) and is_wrench(path)):
         return None
     return Table.open(votes, delimiter=selection.delimiter, encoding=selection.encoding)
 

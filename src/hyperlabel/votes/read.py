@@ -9,6 +9,7 @@ from hyperlabel.columns.arrays import as_list
 from hyperlabel.columns.frames import plain
 from hyperlabel.columns.rule import choose_columns
 from hyperlabel.errors import ParameterError
+from hyperlabel.files import is_folder
 from hyperlabel.printable import show
 from hyperlabel.tables import Table
 from hyperlabel.tables.arrays import ARRAYS, read_array
@@ -55,7 +56,7 @@ def read_votes(
     [[1, -1], [0, 1]]
     """
     path = Path(source) if isinstance(source, str | Path) else None
-    if path is not None and (path.suffix.lower() in ARRAYS or (path.is_dir() and is_wrench(path))):
+    if path is not None and (path.suffix.lower() in ARRAYS or (is_folder(path) and is_wrench(path))):
         if long is not None:
             raise ParameterError(f"long is {show(long)}, but '{path}' is not a table; leave it out")
         return _read_without_columns(path, lfs, n_classes, classes)
@@ -76,7 +77,7 @@ def read_votes(
 def _read_without_columns(
     path: Path, lfs: Sequence[str] | None, n_classes: int | None, classes: Sequence[Hashable] | None
 ) -> Votes:
-    if path.is_dir():
+    if is_folder(path):
         return read_wrench(path, lfs=lfs, n_classes=n_classes, classes=classes).votes
     data = read_array(path)
     read = Votes.from_sparse if hasattr(data, "tocoo") else Votes.from_array
