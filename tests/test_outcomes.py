@@ -438,7 +438,7 @@ def test_evidence_of_levels_never_falls():
     [
         ({"classes": ["a"]}, "expected two classes or more, in the order of scores"),
         ({"levels": 1}, "levels is 1; expected a number from 2 to 100, or the bounds"),
-        ({"levels": [0.5, 0.4]}, "expected the bounds between levels, each above the last"),
+        ({"levels": [0.5, 0.4]}, "expected a number of levels, or the bounds between them, each above the last"),
         ({"direction": "left"}, "direction is 'left'; expected 'up', 'down'"),
         ({"direction": {"x": "up"}}, "direction has 'x', which is no LF"),
         ({"scale": (0.5, 1)}, "scale is .* but scores lie from"),

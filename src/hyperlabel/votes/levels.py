@@ -12,8 +12,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_number
+from hyperlabel.columns.arrays import as_list
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
+from hyperlabel.printable import show
 from hyperlabel.shown import show_some
 from hyperlabel.votes.outcomes import Cuts, Outcomes, ladder_of_levels
 
@@ -317,8 +320,8 @@ def _ranks(scores: Float64) -> Float64:
 
 
 def _check_direction(direction: object) -> str:
-    if direction not in ("up", "down"):
-        raise ParameterError(f"direction is {direction!r:.60}; expected 'up', 'down', or a mapping from LF to these")
+    if not isinstance(direction, str) or direction not in ("up", "down"):
+        raise ParameterError(f"direction is {show(direction)}; expected 'up', 'down', or a mapping from LF to these")
     return str(direction)
 
 
@@ -329,7 +332,11 @@ def _check_levels(levels: int | np.integer) -> int:
 
 
 def _check_bounds(levels: Sequence[float]) -> tuple[float, ...]:
-    bounds = tuple(float(each) for each in levels)
+    expected = "a number of levels, or the bounds between them, each above the last"
+    given = as_list(levels, "levels", expected)
+    for bound in given:
+        check_number(bound, "levels", expected)
+    bounds = tuple(map(float, given))
     if not bounds or any(a >= b for a, b in zip(bounds, bounds[1:], strict=False)) or not np.isfinite(bounds).all():
-        raise ParameterError(f"levels is {levels!r:.80}; expected the bounds between levels, each above the last")
+        raise ParameterError(f"levels is {show(levels, 80)}; expected {expected}")
     return bounds
