@@ -20,7 +20,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 # One line per level, lowest first: a part imports itself and the parts of the lines above its own.
 LEVELS = (
     ("errors", "files", "kernels", "optimize", "printable"),
-    ("memory", "metrics", "plots", "shown", "tables", "tensors"),
+    ("checks", "memory", "metrics", "plots", "shown", "tables", "tensors"),
     ("columns",),
     ("votes",),
     ("patterns",),

@@ -14,7 +14,7 @@ from hyperlabel.columns.rule import VoteColumns, choose_columns
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.models import LabelModel
 from hyperlabel.printable import printable
-from hyperlabel.tables import Table, check_folder_target, check_target, read_table
+from hyperlabel.tables import Table, check_target, read_table
 from hyperlabel.tables.arrays import ARRAYS, read_array
 from hyperlabel.votes import Votes
 from hyperlabel.votes.outcomes import Outcomes
@@ -444,11 +444,11 @@ def check_output(out: str | None, engine: str = "memory") -> None:
     """Refuse a result that cannot be written, or not by an engine, before any work is done."""
     if out in (None, "-") and engine in ("duckdb", "spark", "dask"):
         raise ParameterError(f"--engine {engine} writes parquet; name a file with --out")
-    if out is None:
-        return
-    if engine in ("spark", "dask"):
-        check_folder_target(out, "--out")
-    else:
+    if engine in ENGINES and out not in (None, "-"):
+        from hyperlabel.engines import check_result
+
+        check_result(Path(str(out)), engine, "--out")
+    elif out is not None:
         check_target(out, "--out")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hyperlabel.lf.code import UnknownError
+from hyperlabel.printable import show
 
 
 class _Pickler(pickle.Pickler):
@@ -40,5 +41,5 @@ def pickle_value(value: object, replaces: Callable[[object], bool], replacement:
     except UnknownError:
         raise
     except Exception as error:
-        raise UnknownError(f"{value!r:.60} (a {type(value).__name__})") from error
+        raise UnknownError(f"{show(value)} (a {type(value).__name__})") from error
     return out.getvalue()

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_flag
 from hyperlabel.columns.frames import is_frame
 from hyperlabel.columns.sources import holds_columns
 from hyperlabel.errors import NotFittedError, ParameterError
@@ -14,7 +15,6 @@ from hyperlabel.patterns import Patterns, to_patterns
 from hyperlabel.shown import show_names, show_some
 from hyperlabel.votes import Votes, check_no_other_lf, to_votes
 from hyperlabel.votes.outcomes import Outcomes
-from hyperlabel.votes.stated import check_flag
 
 
 class Fitted:

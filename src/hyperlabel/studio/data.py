@@ -185,7 +185,10 @@ def _check_columns(table: Table, settings: Settings) -> None:
     wanted = [*((key, name) for key, name in named.items() if name), *(("lfs", name) for name in settings.lfs)]
     for key, name in wanted:
         if name not in table.columns:
-            raise ProjectError(f"{key} is '{name}', but {table.name} has the columns {show_names(table.columns)}")
+            raise ProjectError(
+                f"{key} is '{name}', but {Path(table.name).name} has the columns {show_names(table.columns)}; "
+                f"name one of them with {key} (command line: --{key})"
+            )
 
 
 def _count(table: Table) -> int:

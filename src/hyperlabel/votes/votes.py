@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_kind
 from hyperlabel.columns.arrays import as_list, check_array, check_sparse, place
 from hyperlabel.columns.doubts import FEW_ROWS
 from hyperlabel.columns.rule import may_be_votes
@@ -235,6 +236,7 @@ class Votes(VoteFrame):
         else:
             ids, origin, names, values = open_scores(scores, lfs, item)
         if like is not None:
+            check_kind(like, "like", (Votes, Outcomes), "votes of scores that were cut before")
             outcomes = match_cuts(like.outcomes if isinstance(like, Votes) else like, names, len(known))
         else:
             outcomes = cut_scores(values, names, len(known), levels, check_scale(scale, values), direction)
