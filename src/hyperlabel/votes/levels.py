@@ -140,7 +140,8 @@ class Spread(NamedTuple):
     def _edges(self) -> Float64:
         """A bound below each score, and one above all. (v + 1,), from 2 scores on."""
         gaps, values = self.gaps, self.values
-        return np.concatenate([[2 * values[0] - gaps[0]], gaps, [2 * values[-1] - gaps[-1]]])
+        ends = values[[0, -1]] - (gaps[[0, -1]] - values[[0, -1]])
+        return np.concatenate([ends[:1], gaps, ends[1:]])
 
     def straddling(self, rank: float) -> int | None:
         """The place of the score that lies on both sides of a rank and has others on both sides; None if none does."""
@@ -232,9 +233,10 @@ def _shared_gaps(scores: Float64, most_values: int) -> tuple[float, ...] | None:
 
 
 def _steps(spread: Spread, n: int) -> tuple[float, ...]:
-    """The bounds of an LF between n levels of equal size."""
+    """The bounds of an LF between n levels of equal size; scores that are all the same are in the middle."""
     if len(spread.values) < 2:
-        return tuple(np.linspace(0, 1, n - 1).tolist())
+        only = float(spread.values[0]) if len(spread.values) else 0.0
+        return (only,) * (n // 2) + (float(np.nextafter(only, np.inf)),) * (n - 1 - n // 2)
     return tuple(spread.steps(0, len(spread.values), n).tolist())
 
 
@@ -266,7 +268,8 @@ def share_of_upper_group(pointed: Float64) -> float:
     known = ~np.isnan(pointed)
     counts = np.maximum(known.sum(0), 1)
     filled = np.where(known, pointed, 0)
-    off = np.where(known, pointed - filled.sum(0) / counts, 0)
+    filled = filled / np.maximum(np.abs(filled).max(0, initial=0), 1e-300)  # so that no sum is too large
+    off = np.where(known, filled - filled.sum(0) / counts, 0)
     spread = np.sqrt((off**2).sum(0) / counts)
     means = np.sort(((off / np.where(spread > 0, spread, 1)).sum(1) / np.maximum(known.sum(1), 1))[known.any(1)])
     if len(means) < 2 or means[0] == means[-1]:

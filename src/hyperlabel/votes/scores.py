@@ -19,6 +19,9 @@ from hyperlabel.shown import show_some
 from hyperlabel.votes.items import Origin, identify
 from hyperlabel.votes.outcomes import Outcomes
 
+LARGEST = 1e300
+"""No score is larger, so that distances between scores are finite."""
+
 
 def read_scores(frame: Any, names: Sequence[str]) -> Float64:
     """The numbers of some columns, NaN where there are none. -> (n, m)."""
@@ -33,8 +36,10 @@ def read_scores(frame: Any, names: Sequence[str]) -> Float64:
                 f"column {name!r} holds {show(wrong)}; expected scores, which are numbers, or nothing. Name the "
                 "columns of scores"
             ) from None
-        if np.isinf(array).any():
-            raise VotesError(f"column {name!r} holds infinity; expected finite scores, or nothing")
+        if (np.abs(array) > LARGEST).any():
+            raise VotesError(
+                f"column {name!r} holds {_largest(array):g}; expected scores up to {LARGEST:g}, or nothing"
+            )
         columns.append(array)
     return np.stack(columns, 1)
 
@@ -61,9 +66,13 @@ def _is_number(value: Any) -> bool:
     return not isinstance(value, bool)
 
 
+def _largest(scores: Float64) -> float:
+    return float(scores[np.nanargmax(np.abs(scores))])
+
+
 def check_scores(scores: NDArray[Any]) -> Float64:
     """An array of scores. -> (n, m)."""
-    if scores.ndim != 2 or not scores.size or scores.dtype.kind not in "iuf" or np.isinf(scores).any():
+    if scores.ndim != 2 or not scores.size or scores.dtype.kind not in "iuf" or (np.abs(scores) > LARGEST).any():
         raise VotesError(
             f"scores has shape {scores.shape} and type {scores.dtype}; expected finite numbers, or NaN for none, of "
             "items by LFs"
