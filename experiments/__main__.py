@@ -137,10 +137,11 @@ def run_runtime(
     lfs: Annotated[str, Option(metavar="A,B,...", help="LFs of the scaling plot.")] = _join(runtime.LFS),
     seconds: Annotated[float, Option(metavar="NUMBER", help="Most for one model at one size.")] = 30.0,
     gigabytes: Annotated[float, Option(metavar="NUMBER", help="Most memory on top of the votes.")] = 8.0,
+    limit: Limit = None,
 ) -> None:
     """Tables 3 and 5: seconds of every unsupervised label model, and how they grow."""
     sizes = {"items": _numbers(items, "--items"), "lfs": _numbers(lfs, "--lfs")}
-    with _experiment("runtime", data, out, seeds, models, sets) as options:
+    with _experiment("runtime", data, out, seeds, models, sets, limit) as options:
         runtime.run(options, budget=runtime.Budget(seconds, gigabytes), **sizes)
 
 
