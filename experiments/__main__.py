@@ -370,13 +370,14 @@ def run_estimate(data: Data = DATA, out: Table = None) -> None:
 @app.command("scores")
 def run_scores(
     data: Data = DATA,
+    vader: Vader = None,
     items: Annotated[int, Option(metavar="NUMBER", help="Items whose labeling is timed.")] = 100_000,
     out: Table = None,
 ) -> None:
     """What scores and partial votes are worth, against thresholds and by coarsening."""
     from experiments import scores
 
-    show_result(scores.run(data, items), out)
+    show_result(scores.run(data, vader, items), out)
 
 
 @app.command("lf_estimates")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from experiments.paper import F1_SETS
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.metrics import Metric
-from hyperlabel.wrench import SPLITS, WrenchData, read_wrench
+from hyperlabel.votes.wrench import SPLITS, WrenchData, read_wrench
 
 Ints = NDArray[np.int64]
 

@@ -24,7 +24,7 @@ from experiments.semi import draw_gold
 from hyperlabel import metrics
 from hyperlabel.models import LabelModel
 from hyperlabel.networks import load_network
-from hyperlabel.stated import UNIFORM
+from hyperlabel.votes.stated import UNIFORM
 from hyperlabel.weights import load_weights
 
 PEERS = ("mv", "bv", "auto", "hlm")

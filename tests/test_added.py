@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from hyperlabel import Labels
-from hyperlabel.added import Added, add_labels
+from hyperlabel.labels.added import Added, add_labels
 
 SHARES = np.array([[0.25, 0.75], [0.5, 0.5], [1.0, 0.0]])
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 import scipy.sparse
 
-from hyperlabel.arrays import as_list, check_array, check_sparse, looks_like_number, place
+from hyperlabel.columns.arrays import as_list, check_array, check_sparse, looks_like_number, place
 from hyperlabel.errors import ParameterError, VotesError
 
 CELLS = np.array([[0, 2, 1], [1, 0, 0], [2, 2, 0], [0, 1, 1]])

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from hyperlabel.classes import (
+from hyperlabel.columns.frames import Column
+from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.votes.classes import (
     MOST_INFERRED,
     MOST_STATED,
     are_numbers,
@@ -12,8 +14,6 @@ from hyperlabel.classes import (
     smallest_type,
     state_classes,
 )
-from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.frames import Column
 
 
 def columns(**values):

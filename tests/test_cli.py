@@ -307,7 +307,7 @@ TRAIN_MISTAKES = {
         [*TRAIN, "--recipe", "paper", "--model", "hlm2"],
         r"--recipe is 'paper' and --model 'hlm2'; the paper's recipe trains --model hlm",
     ),
-    "prior": ([*TRAIN, "--prior", "real"], r"--prior is 'real'; expected uniform or independent"),
+    "prior": ([*TRAIN, "--prior", "real"], r"--prior is 'real'; expected uniform or released or independent"),
     "architecture": ([*TRAIN, "--architecture", "rnn"], r"--architecture is 'rnn'; expected gnn or deepset or mlp"),
     "assumption": ([*TRAIN, "--assumption", "none"], r"--assumption is 'none'; expected majority or every"),
     "schedule": ([*TRAIN, "--schedule", "linear"], r"--schedule is 'linear'; expected cosine or constant"),

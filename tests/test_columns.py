@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from hyperlabel.columns import (
+from hyperlabel.columns.rule import (
     ABSTAINS,
     ColumnSummary,
     VoteColumns,

@@ -62,8 +62,8 @@ def test_network_that_judges_votes_by_the_others_differs_from_the_first_step_on(
 
 def test_lf_whose_votes_stand_alone_is_judged_by_nothing_when_it_is_left_out():
     """Each row has one vote: by its own vote an LF is right, by the others it is as good as chance."""
-    cells = np.full((60, 3), -1)
-    cells[np.arange(60), np.arange(60) % 3] = np.arange(60) // 3 % 3
+    cells = np.full((400, 20), -1)
+    cells[np.arange(400), np.arange(400) % 20] = np.arange(400) // 20 % 3
     usual, others = run_both(make_lesson(cells), steps=1)
     assert usual[0].exp().max(1).values.min() > 0.5
     assert others[0].exp().max(1).values.mean() < usual[0].exp().max(1).values.mean() - 0.1

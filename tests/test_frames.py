@@ -9,9 +9,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from hyperlabel.doubts import kind_of
+from hyperlabel.columns.doubts import kind_of
+from hyperlabel.columns.frames import Column, columns_of, is_frame, is_series
 from hyperlabel.errors import VotesError
-from hyperlabel.frames import Column, columns_of, is_frame, is_series
 
 NAN = float("nan")
 

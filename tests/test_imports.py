@@ -20,15 +20,11 @@ SOURCE = Path(__file__).parents[1] / "src"
 # One line per level, lowest first: a part imports itself and the parts of the lines above its own.
 LEVELS = (
     ("errors", "files", "kernels", "optimize", "printable"),
-    ("arrays", "memory", "metrics", "plots", "rows", "shown", "tables", "tensors"),
-    ("doubts", "outcomes"),
+    ("memory", "metrics", "plots", "shown", "tables", "tensors"),
     ("columns",),
-    ("frames",),
-    ("classes", "sources"),
-    ("partial", "stated", "votes"),
-    ("patterns", "wrench"),
-    ("labels", "read", "weights"),
-    ("added",),
+    ("votes",),
+    ("patterns",),
+    ("labels", "weights"),
     ("networks",),
     ("models", "theory", "priors"),
     ("classify", "lf", "panel", "trust"),
@@ -41,7 +37,7 @@ LEVELS = (
     ("__main__",),
 )
 # Parts on one line do not know each other, except these: (importer, imported).
-NEIGHBORS = {("votes", "partial"), ("priors", "theory"), ("panel", "lf"), ("trust", "lf")}
+NEIGHBORS = {("priors", "theory"), ("panel", "lf"), ("trust", "lf")}
 # Parts that load torch: others import them inside functions only.
 INSIDE_FUNCTIONS = {"train"}
 
@@ -240,7 +236,7 @@ def test_package_imports_form_no_cycle():
         ("hyperlabel.votes", "from hyperlabel.patterns import Patterns", "votes must not import patterns"),
         ("hyperlabel.votes", "import hyperlabel.cli.label", "votes must not import cli"),
         ("hyperlabel.votes", "from hyperlabel import Votes", "votes must not import hyperlabel"),
-        ("hyperlabel.votes", "from hyperlabel import read", "votes must not import read"),
+        ("hyperlabel.votes", "from hyperlabel import labels", "votes must not import labels"),
         ("hyperlabel.theory.optimum", "from hyperlabel.priors import Task", "theory must not import priors"),
         ("hyperlabel.models.pretrained", "def fit():\n import hyperlabel.train", "models must not import train"),
         ("hyperlabel", "from hyperlabel.train import loop", "hyperlabel must not import train"),
@@ -251,7 +247,7 @@ def test_package_imports_form_no_cycle():
     ],
 )
 def test_checker_on_a_forbidden_import_names_the_rule(module, source, rule):
-    package = {"hyperlabel.read": "", module: source}
+    package = {"hyperlabel.labels": "", module: source}
     line = source.count("\n") + 1
     assert find_violations(package) == [f"{module}:{line}: {rule}"]
 

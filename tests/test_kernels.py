@@ -17,7 +17,7 @@ from hyperlabel.kernels import (
     scale_rows,
     softmax,
 )
-from hyperlabel.rows import Rows
+from hyperlabel.votes.rows import Rows
 
 MULTIPLIER = 0x9E3779B97F4A7C15
 FIRST_BITS = 18  # of a new KeyTable

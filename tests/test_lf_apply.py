@@ -8,7 +8,6 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from hyperlabel.classes import ABSTAIN
 from hyperlabel.errors import ParameterError, VotesError, VotesWarning
 from hyperlabel.lf import (
     AppliedVotes,
@@ -22,6 +21,7 @@ from hyperlabel.lf import (
 )
 from hyperlabel.lf.run import CHUNK
 from hyperlabel.models import HyperLabelModel
+from hyperlabel.votes.classes import ABSTAIN
 
 TEXTS = ["Check out my channel", "great song", "check", "I love this great song", ""]
 FRAME = pd.DataFrame({"id": range(5), "text": TEXTS})

@@ -4,10 +4,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from hyperlabel.classes import ABSTAIN
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf import ColumnFunction, LabelingFunction, apply_lfs, expression_lf, labeling_function
 from hyperlabel.lf.define import check_lfs
+from hyperlabel.votes.classes import ABSTAIN
 
 X = SimpleNamespace(text="check out my channel")
 

@@ -8,8 +8,8 @@ import pytest
 import hyperlabel as hl
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.networks.unrolled.leaning import rise
-from hyperlabel.outcomes import Outcomes, ladder_of_levels, read_leaning
-from hyperlabel.votes.scores import find_directions, number_of_levels
+from hyperlabel.votes.levels import cut_scores, find_directions, find_share, number_of_levels
+from hyperlabel.votes.outcomes import Outcomes, ladder_of_levels, read_leaning
 
 TAKE_OUTCOMES = ("hlm2", "mv", "bv", "ds", "hds", "auto")
 
@@ -344,8 +344,71 @@ def test_a_judge_that_points_down_is_found_or_stated():
 
 
 def test_few_different_scores_are_levels_themselves():
-    votes = hl.Votes.from_scores(np.array([[1.0, 5.0], [3.0, 2.0], [5.0, 4.0]]), classes=["low", "high"])
-    assert votes["lf0"].tolist() == ["level 1 of 5", "level 3 of 5", "level 5 of 5"]
+    stars = np.tile([1.0, 2, 3, 4, 5], 8)[:, None]
+    votes = hl.Votes.from_scores(np.hstack([stars, stars]), classes=["low", "high"], scale=(1, 5))
+    assert votes["lf0"].tolist()[:5] == [f"level {level} of 5" for level in range(1, 6)]
+    assert votes.outcomes.leaning[:, 1].round(1).tolist() == [0.1, 0.3, 0.5, 0.7, 0.9]
+
+
+def draw_stars(seed: int, n: int = 500, m: int = 6) -> tuple[np.ndarray, np.ndarray]:
+    """How good judges hold items, from 0 to 1, and the truth."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, n)
+    return 1 / (1 + np.exp(-((2 * truth - 1)[:, None] * rng.uniform(0.5, 1.2, m) + rng.normal(0, 1, (n, m))))), truth
+
+
+MODELS = ("hlm2", "mv", "ds", "auto")
+SCALES = {
+    "generous judges": lambda u, j: np.clip(1 + np.floor(u * 5) + j % 3, 1, 5),
+    "5 stars beside 10": lambda u, j: 1 + np.floor(u * (5 if j % 2 else 10)),
+    "yes or no beside 5 stars": lambda u, j: np.round(u) if j % 2 else 1 + np.floor(u * 5),
+    "shares beside percent": lambda u, j: u if j % 2 else 100 * u,
+    "mostly zero": lambda u, j: np.where(u < 0.7, 0, u),
+    "one always the same": lambda u, j: np.full(len(u), 4.0) if j == 0 else 1 + np.floor(u * 5),
+}
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("model", MODELS)
+def test_each_judge_may_use_a_scale_in_its_own_way(scale, model):
+    right = []
+    for seed in range(3):
+        liked, truth = draw_stars(seed)
+        scores = np.stack([SCALES[scale](liked[:, j], j) for j in range(liked.shape[1])], 1)
+        right.append((hl.label_model(model).fit_predict(hl.Votes.from_scores(scores, classes=[0, 1])) == truth).mean())
+    assert np.mean(right) > (0.7 if scale == "mostly zero" else 0.92)
+
+
+def test_three_classes_take_scales_of_their_own():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 600)
+    liked = truth[:, None] / 2 + rng.normal(0, 0.3, (600, 6))
+    tens, ones = np.clip(np.round(liked[:, :3] * 10), 0, 10), np.clip(np.round(liked[:, 3:] * 2), 0, 2)
+    labels = hl.HyperLabelModel().predict(hl.Votes.from_scores(np.hstack([tens, ones]), classes=[0, 1, 2]))
+    assert (labels == truth).mean() > 0.85
+
+
+def test_a_score_with_others_on_both_sides_may_lean_to_neither_class():
+    cut = cut_scores(np.repeat([[-1.0], [0], [1]], [30, 40, 30], axis=0), ["a"], 2, None, None, None)
+    assert cut.leaning[:, 1].tolist() == [pytest.approx(1 / 6), 0.5, pytest.approx(5 / 6)]
+    assert cut.cuts["a"].bounds == (-0.5, 0.5)
+    assert cut_scores(np.repeat([[0.0], [3]], [90, 10], axis=0), ["a"], 2, None, None, None).cuts["a"].bounds == (1.5,)
+
+
+def test_where_nearly_all_scores_lie_above_the_middle_of_their_scale_nearly_all_items_are_good():
+    scores = np.random.default_rng(0).uniform(0.7, 1, (300, 5))
+    votes = hl.Votes.from_scores(scores, classes=[0, 1])
+    shares = [hl.label_model(name).fit_predict(votes).mean() for name in MODELS]
+    assert min(shares) > 0.85
+    assert find_share(scores, np.full(5, np.nan)) < 0.7
+
+
+def test_a_judge_who_always_says_the_same_says_nothing_without_a_scale():
+    scores = np.column_stack([np.full(60, 7.0), np.tile([1.0, 2, 3, 9, 9, 9], 10)])
+    votes = hl.Votes.from_scores(scores, classes=["bad", "good"])
+    assert votes.outcomes.main[votes.cells[0, 0] - 2] == -1
+    stated = hl.Votes.from_scores(scores, classes=["bad", "good"], scale=(0, 10))
+    assert stated.outcomes.main[stated.cells[0, 0] - 2] == 1
 
 
 def test_number_of_levels_and_stated_bounds():

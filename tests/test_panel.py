@@ -229,6 +229,17 @@ def test_enough_takes_few_good_judges_and_the_curve_ends_with_all_labels():
     assert (np.diff(curve["price"]) > 0).all()
 
 
+def test_the_curve_of_a_large_panel_tries_few_judges_at_each_step(monkeypatch):
+    votes, _ = draw_panel(np.linspace(0.55, 0.9, 60), n=100)
+    verdicts = hl.jury(make_table(votes), **NAMES)
+    passes, label = [], type(verdicts.model).label_patterns
+    monkeypatch.setattr(type(verdicts.model), "label_patterns", lambda *given: passes.append(1) or label(*given))
+    curve = verdicts.curve
+    assert curve["kept"][-1] == 1
+    assert len(set(curve["added"].tolist())) == len(curve)
+    assert len(passes) <= 1 + 60 + 20 * (len(curve) - 1)
+
+
 def test_enough_prefers_the_cheaper_of_two_copies():
     votes, _ = draw_panel([0.9, 0.8, 0.8], n=300)
     votes = np.column_stack([votes[:, 0], votes])

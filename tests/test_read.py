@@ -9,12 +9,12 @@ import polars as pl
 import pytest
 import scipy.sparse
 
-from hyperlabel.columns import choose_columns
+from hyperlabel.columns.rule import choose_columns
 from hyperlabel.errors import MissingExtraError, ParameterError, VotesError
-from hyperlabel.read import read_votes
 from hyperlabel.tables import read_table
 from hyperlabel.votes import Votes
-from hyperlabel.wrench import read_wrench
+from hyperlabel.votes.read import read_votes
+from hyperlabel.votes.wrench import read_wrench
 
 CELLS = np.array([[-1, -1, -1], [0, 1, -1], [2, -1, 1], [0, 1, -1], [-1, -1, -1]])
 WIDE = pl.DataFrame(CELLS, schema=["a", "b", "c"], orient="row").select(pl.all().replace(-1, None))

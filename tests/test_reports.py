@@ -12,7 +12,6 @@ from numpy.testing import assert_allclose
 
 import hyperlabel as hl
 from hyperlabel import metrics
-from hyperlabel.classes import decode
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.reports import Items, render
@@ -22,6 +21,7 @@ from hyperlabel.reports.figures import conflict_shares, count_confidence, rank_c
 from hyperlabel.reports.html import join, shorten, tag
 from hyperlabel.reports.items import Examples
 from hyperlabel.reports.quality import Confusion
+from hyperlabel.votes.classes import decode
 
 EVIL = "<b>x</b>\"'&<script>alert(1)</script>"
 

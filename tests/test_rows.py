@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from hyperlabel.patterns import Patterns
-from hyperlabel.rows import DenseRows, Rows
 from hyperlabel.votes import Votes
+from hyperlabel.votes.rows import DenseRows, Rows
 
 CELLS = hnp.arrays(np.int8, st.tuples(st.integers(1, 12), st.integers(1, 8)), elements=st.integers(-1, 3))
 

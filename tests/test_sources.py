@@ -8,8 +8,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from hyperlabel.columns.sources import exact_array, holds_columns, open_table
 from hyperlabel.errors import VotesError
-from hyperlabel.sources import exact_array, holds_columns, open_table
 from hyperlabel.votes import Votes, to_votes
 
 RECORDS = [

@@ -6,7 +6,7 @@ import pytest
 
 import hyperlabel as hl
 from hyperlabel.errors import ParameterError
-from hyperlabel.stated import by_name, read_accuracies, read_balance
+from hyperlabel.votes.stated import by_name, read_accuracies, read_balance
 
 NAMES = ("ham", "other", "spam")
 BALANCES = {

@@ -208,7 +208,7 @@ def test_recipe_of_the_unrolled_network_with_a_prior_of_the_papers_raises(prior)
 
 
 def test_recipe_of_the_papers_network_with_a_labeled_prior_raises():
-    with pytest.raises(ParameterError, match="prior is 'mixture'; architecture gnn has uniform, independent"):
+    with pytest.raises(ParameterError, match="prior is 'mixture'; architecture gnn has uniform, released, independent"):
         Recipe(prior="mixture")
 
 

@@ -90,10 +90,13 @@ def test_classes_that_only_gold_has_are_estimated_too(model):
 
 
 def test_stratified_gold_gives_estimates_of_all_items(model):
-    sample = hl.audit_sample(VOTES, 300, strata=3, model=model)
-    gold = {int(i): int(TRUTH[i]) for i in sample.items}
-    found = hl.estimate(model, VOTES, gold, strata=3)
-    assert found.accuracy.interval.low <= (model.predict(VOTES) == TRUTH).mean() <= found.accuracy.interval.high
+    covered = []
+    for seed in range(20):
+        sample = hl.audit_sample(VOTES, 300, strata=3, model=model, seed=seed)
+        gold = {int(i): int(TRUTH[i]) for i in sample.items}
+        found = hl.estimate(model, VOTES, gold, strata=3).accuracy.interval
+        covered.append(found.low <= (model.predict(VOTES) == TRUTH).mean() <= found.high)
+    assert sum(covered) >= 14  # of 18 expected; fewer in one of a hundred tests
 
 
 def test_too_little_gold_and_wrong_arguments_are_named(model):

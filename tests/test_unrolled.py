@@ -737,3 +737,26 @@ def test_known_shares_and_gold_are_taken_together(weights):
 def test_known_shares_of_votes_nobody_cast_change_nothing(weights):
     shares = {"class_balance": np.array([0.9, 0.1]), "lf_accuracies": np.array([0.9, 0.8, 0.7])}
     assert_allclose(by_item(weights, np.full((4, 3), -1), 2, **shares), 0.5)
+
+
+def test_narrow_rule_is_believed_beside_a_broad_lf_where_votes_are_few():
+    broad = (np.arange(300) % 3 > 0).astype(int)
+    narrow = np.where((broad == 1) & (np.arange(300) < 90), 0, -1)
+    labels = hl.HyperLabelModel().predict(np.c_[broad, narrow])
+    assert_array_equal(labels, np.where(narrow == 0, 0, broad))
+
+
+def describe_rules(covered, rules):
+    """An LF of two classes on all of 1,000 items, and rules for class 0 that vote on so many each."""
+    lf, vote = np.r_[0, np.arange(rules + 1)], np.r_[1, np.zeros(rules + 1, int)]
+    n = np.r_[600.0, 400.0, np.full(rules, covered)]
+    sizes = {"items": np.array([1000.0]), "voting": np.array([rules + 1.0]), "gold": np.zeros(len(lf))}
+    return describe_nodes(NumpyBackend(), 2, rules + 1, lf=lf, vote=vote, of_set=np.zeros(len(lf), int), n=n, **sizes)
+
+
+def test_confusions_are_trusted_less_and_narrow_rules_say_more_in_thin_sets_alone():
+    thin, narrower, of_many = describe_rules(200.0, 2), describe_rules(20.0, 2), describe_rules(20.0, 20)
+    assert narrower.rarity[-1] > 1.4 * thin.rarity[-1]
+    assert_allclose(narrower.trust[0], of_many.trust[0] - 4, atol=1)
+    assert_allclose(of_many.rarity[0], 1)  # nor does rarity of the class count for an LF of several
+    assert thin.rarity[0] > thin.rarity[1]

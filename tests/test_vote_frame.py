@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 import hyperlabel as hl
 from hyperlabel.errors import ParameterError, VotesError, VotesWarning
-from hyperlabel.read import read_votes
-from hyperlabel.rows import Rows
 from hyperlabel.votes import Votes
+from hyperlabel.votes.read import read_votes
+from hyperlabel.votes.rows import Rows
 
 CELLS = np.array([[0, 1, -1], [2, -1, 1], [-1, -1, -1], [1, 1, 0]])
 LFS = ["links", "short", "caps"]

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from hyperlabel.lf.analysis import LFAnalysis
     from hyperlabel.lf.cache import LFCache
     from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models, load
-    from hyperlabel.outcomes import NOT, any_of, soft
     from hyperlabel.panel import jury
     from hyperlabel.patterns import Patterns
-    from hyperlabel.read import read_votes
     from hyperlabel.trust import advise, audit_sample, certify, estimate
     from hyperlabel.votes import ABSTAIN, Votes
+    from hyperlabel.votes.outcomes import NOT, any_of, soft
+    from hyperlabel.votes.read import read_votes
 
 __version__ = "0.2.0"
 
@@ -101,14 +101,14 @@ _HOMES = {  # module: the public names that it holds
     "lf.analysis": "LFAnalysis",
     "lf.cache": "LFCache",
     "models": "HyperLabelModel LabelModel label_model label_models load",
-    "outcomes": "NOT any_of soft",
     "panel": "jury",
     "patterns": "Patterns",
-    "read": "read_votes",
     "reports": "report",
     "studio": "Project",
     "trust": "advise audit_sample certify estimate",
     "votes": "ABSTAIN Votes",
+    "votes.outcomes": "NOT any_of soft",
+    "votes.read": "read_votes",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 

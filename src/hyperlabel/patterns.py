@@ -14,15 +14,15 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import Classes, complete_classes, missing_from, show_some, smallest_type, state_classes
-from hyperlabel.columns import may_be_votes
+from hyperlabel.columns.rule import may_be_votes
 from hyperlabel.errors import VotesError, WeightsError
 from hyperlabel.kernels import Groups, Ints, group_keys, hash_rows, key_space, pack_rows
-from hyperlabel.outcomes import Outcomes, same_outcomes
 from hyperlabel.printable import show
-from hyperlabel.rows import DenseRows, Rows
 from hyperlabel.tensors import plain_classes, read_tensors, write_tensors
 from hyperlabel.votes import ABSTAIN, Votes, match_lfs, to_votes
+from hyperlabel.votes.classes import Classes, complete_classes, missing_from, show_some, smallest_type, state_classes
+from hyperlabel.votes.outcomes import Outcomes, same_outcomes
+from hyperlabel.votes.rows import DenseRows, Rows
 
 MOST_ITEMS = 2.0**63  # that can be counted
 

@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import Classes, decode
 from hyperlabel.classify.cross import cross_fit, draw_folds
 from hyperlabel.classify.inputs import Examples, Inputs, check_examples, count_items, read_inputs
 from hyperlabel.errors import NotFittedError, ParameterError, WeightsError
 from hyperlabel.models.packing import below, with_prefix
 from hyperlabel.tensors import Arrays, plain_classes, read_tensors, write_tensors
+from hyperlabel.votes.classes import Classes, decode
 
 Self = TypeVar("Self", bound="BaseClassifier")
 

@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import Classes
 from hyperlabel.errors import ParameterError
 from hyperlabel.labels import Labels
+from hyperlabel.votes.classes import Classes
 
 Inputs: TypeAlias = Any  # (n, q) array or sparse matrix of features, or a list of n texts
 

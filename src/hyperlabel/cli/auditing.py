@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from hyperlabel.added import add_labels, free_names
 from hyperlabel.cli.models import state_model
 from hyperlabel.cli.options import AuditOptions, TableOptions
 from hyperlabel.cli.tables import Selection, Source, number_rows, open_labeled
 from hyperlabel.errors import ParameterError
+from hyperlabel.labels.added import add_labels, free_names
 from hyperlabel.models import LabelModel
 from hyperlabel.trust import Certificate, audit_sample
 

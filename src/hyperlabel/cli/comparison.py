@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from rich.progress import Progress
 from rich.table import Table
 
-from hyperlabel.classes import decode
 from hyperlabel.cli.models import make_model, tell_model
 from hyperlabel.cli.options import LearningOptions
 from hyperlabel.cli.tables import Source, read_labels
@@ -19,6 +18,7 @@ from hyperlabel.errors import ConvergenceWarning, HyperlabelError, ParameterErro
 from hyperlabel.metrics import Metric, brier, score
 from hyperlabel.models import LabelModel, label_model, label_model_class, label_models
 from hyperlabel.votes import Votes
+from hyperlabel.votes.classes import decode
 
 
 @dataclass(frozen=True)

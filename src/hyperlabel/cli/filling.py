@@ -12,7 +12,7 @@ import polars as pl
 from hyperlabel.classify import fill_labels
 from hyperlabel.cli.options import split_names
 from hyperlabel.cli.tables import LARGE, Source, size_of
-from hyperlabel.columns import choose_columns
+from hyperlabel.columns.rule import choose_columns
 from hyperlabel.errors import ParameterError
 from hyperlabel.labels import Labels
 from hyperlabel.metrics import Metric

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from rich.table import Table as Shown
 
-from hyperlabel.added import add_labels
 from hyperlabel.cli.filling import Filling, describe_sources
 from hyperlabel.cli.tables import (
     Selection,
@@ -24,15 +23,16 @@ from hyperlabel.cli.tables import (
     wide_columns,
 )
 from hyperlabel.cli.terminal import console, progress
-from hyperlabel.columns import VoteColumns, choose_columns
+from hyperlabel.columns.rule import VoteColumns, choose_columns
 from hyperlabel.errors import warn_of_votes
 from hyperlabel.labels import Labels
+from hyperlabel.labels.added import add_labels
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
 from hyperlabel.printable import printable
 from hyperlabel.provenance import provenance
-from hyperlabel.read import number_texts
 from hyperlabel.tables import Table, write_table
+from hyperlabel.votes.read import number_texts
 
 if TYPE_CHECKING:
     from hyperlabel.engines import Work

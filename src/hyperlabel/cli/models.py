@@ -7,8 +7,8 @@ from typing import Any
 from hyperlabel.cli.options import LearningOptions, ModelOptions
 from hyperlabel.errors import ParameterError
 from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models, load
-from hyperlabel.stated import UNIFORM
 from hyperlabel.tensors import kind_of
+from hyperlabel.votes.stated import UNIFORM
 from hyperlabel.weights import load_weights
 
 

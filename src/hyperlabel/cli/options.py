@@ -160,7 +160,7 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
             if isinstance(given[name], Manner):
                 from hyperlabel.cli.terminal import set_manner
 
-                set_manner(given[name])
+                set_manner(quiet=given[name].quiet, verbose=given[name].verbose)
         command(**given)
 
     shown = [p for each in parameters for p in (_options_of(groups[each.name]) if each.name in groups else [each])]

@@ -21,11 +21,11 @@ import polars as pl
 from numpy.typing import NDArray
 from rich.table import Table
 
-from hyperlabel.added import add_labels
 from hyperlabel.classify import fill_labels
 from hyperlabel.cli.tables import make_folder
 from hyperlabel.cli.terminal import console, say
 from hyperlabel.labels import Labels
+from hyperlabel.labels.added import add_labels
 from hyperlabel.lf import apply_lfs, keyword_lf
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.models import HyperLabelModel, MajorityVote

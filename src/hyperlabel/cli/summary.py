@@ -7,7 +7,7 @@ from typing import Any
 
 import hyperlabel
 from hyperlabel.cli.terminal import print_json
-from hyperlabel.columns import VoteColumns
+from hyperlabel.columns.rule import VoteColumns
 
 
 class Summary:

@@ -9,17 +9,17 @@ import numpy as np
 import polars as pl
 
 from hyperlabel.cli.options import ENGINES, TableOptions, split_names
-from hyperlabel.columns import VoteColumns, choose_columns
+from hyperlabel.columns.frames import Column
+from hyperlabel.columns.rule import VoteColumns, choose_columns
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
-from hyperlabel.frames import Column
 from hyperlabel.models import LabelModel
-from hyperlabel.outcomes import Outcomes
 from hyperlabel.printable import printable
-from hyperlabel.read import number_texts, read_votes
 from hyperlabel.tables import Table, check_folder_target, check_target, read_table
 from hyperlabel.tables.arrays import ARRAYS, read_array
 from hyperlabel.votes import Votes
-from hyperlabel.wrench import is_wrench
+from hyperlabel.votes.outcomes import Outcomes
+from hyperlabel.votes.read import number_texts, read_votes
+from hyperlabel.votes.wrench import is_wrench
 
 LARGE = 1 << 28
 """Bytes of a csv or JSON lines that are streamed, not read into memory."""

@@ -12,7 +12,6 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedColumn
 
-from hyperlabel.cli.options import Manner
 from hyperlabel.errors import ConvergenceWarning, TableWarning, VotesError, VotesWarning
 from hyperlabel.printable import printable
 
@@ -29,14 +28,14 @@ log = logging.getLogger("hyperlabel")
 """More of what is done, with `--verbose`."""
 
 
-def set_manner(manner: Manner) -> None:
-    """Speak as the options ask for, from now on."""
-    console.quiet = manner.quiet
+def set_manner(*, quiet: bool, verbose: bool) -> None:
+    """Speak as the options of the same names ask for, from now on."""
+    console.quiet = quiet
     if not output.is_terminal:
         output.width = _PIPED_WIDTH
     log.handlers.clear()
-    log.setLevel(logging.INFO if manner.verbose else logging.WARNING)
-    if manner.verbose:
+    log.setLevel(logging.INFO if verbose else logging.WARNING)
+    if verbose:
         log.addHandler(_TerminalHandler())
 
 

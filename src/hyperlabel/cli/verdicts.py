@@ -15,8 +15,8 @@ from hyperlabel.cli.terminal import console, say
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.panel import Jury, jury
 from hyperlabel.printable import printable
-from hyperlabel.read import number_texts
 from hyperlabel.tables import Table, check_target, read_table
+from hyperlabel.votes.read import number_texts
 
 # Column of the card -> what stands over it, in as few letters as let both tables fit a terminal.
 _WORTH = {

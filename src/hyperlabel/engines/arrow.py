@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hyperlabel.added import Added, Answers
 from hyperlabel.engines.base import AnswerTable
 from hyperlabel.engines.packing import Packing, RowKeys
+from hyperlabel.labels.added import Added, Answers
 
 _LABEL_TYPES = {"integer": pa.int64(), "boolean": pa.bool_(), "text": pa.string()}
 

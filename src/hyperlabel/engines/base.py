@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.added import Added, Answers
 from hyperlabel.engines.packing import Digit, KeyIndex, Packing, RowKeys
+from hyperlabel.labels.added import Added, Answers
 from hyperlabel.networks import Sums
 from hyperlabel.tables import Format
 from hyperlabel.tables.formats import Kind

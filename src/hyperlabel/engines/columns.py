@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import ABSTAIN, Classes, encode_column, smallest_type
-from hyperlabel.columns import ColumnSummary, Key, key_of
+from hyperlabel.columns.frames import Column, plain
+from hyperlabel.columns.rule import ColumnSummary, Key, key_of
 from hyperlabel.engines.base import Engine
 from hyperlabel.engines.packing import Digit, Packing, RowKeys
 from hyperlabel.errors import VotesError
-from hyperlabel.frames import Column, plain
-from hyperlabel.outcomes import Outcomes
-from hyperlabel.partial import encode_votes
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
+from hyperlabel.votes.classes import ABSTAIN, Classes, encode_column, smallest_type
+from hyperlabel.votes.outcomes import Outcomes
+from hyperlabel.votes.partial import encode_votes
 
 ClassNumbers = NDArray[np.signedinteger]
 

@@ -10,7 +10,7 @@ from hyperlabel.engines.columns import ClassNumbers, Encoder
 from hyperlabel.engines.packing import RowKeys
 from hyperlabel.networks import Gold
 from hyperlabel.patterns import Patterns
-from hyperlabel.rows import Rows
+from hyperlabel.votes.rows import Rows
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from dask.delayed import delayed
 from distributed import KilledWorker
 from numpy.typing import NDArray
 
-from hyperlabel.added import Added
 from hyperlabel.engines.arrow import to_pandas
 from hyperlabel.engines.base import Answerer, AnswerTable
 from hyperlabel.engines.packing import Digit, Packing, RowKeys
 from hyperlabel.errors import VotesError
 from hyperlabel.kernels import mix_bits
+from hyperlabel.labels.added import Added
 from hyperlabel.networks import Sums, add_sums
 from hyperlabel.tables import Format
 from hyperlabel.tables.formats import Kind

@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from hyperlabel.added import Added
 from hyperlabel.engines.arrow import to_columns, to_keys, to_table
 from hyperlabel.engines.base import CHUNK_ROWS, Answerer, AnswerTable
 from hyperlabel.engines.packing import Digit, Packing, RowKeys
 from hyperlabel.errors import ParameterError
+from hyperlabel.labels.added import Added
 from hyperlabel.networks import Sums, add_sums
 from hyperlabel.tables import Format
 from hyperlabel.tables.formats import Kind

@@ -11,10 +11,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hyperlabel.added import Added
 from hyperlabel.classify import BaseClassifier, Classifier
 from hyperlabel.classify.filling import TEXT, teach
 from hyperlabel.labels import Labels
+from hyperlabel.labels.added import Added
 
 MOST_TEACHERS = 200_000
 """Rows that a classifier learns from: their texts are in memory."""

@@ -9,9 +9,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hyperlabel.added import Added
 from hyperlabel.engines.base import CHUNK_ROWS, Answerer, AnswerTable
 from hyperlabel.engines.packing import KEY, Digit, Packing, RowKeys
+from hyperlabel.labels.added import Added
 from hyperlabel.networks import Sums, add_sums
 from hyperlabel.tables import Format, sink_table
 from hyperlabel.tables.formats import Kind

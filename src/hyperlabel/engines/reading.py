@@ -1,7 +1,7 @@
 """What is to be labeled, read where it is: which columns are votes, and what they vote for.
 
-The rule is that of tables in memory, `hyperlabel.columns.take_votes`, on columns that the engine counted. Counting the
-patterns tells all that the rule asks for, so it costs no pass of its own.
+The rule is that of tables in memory, `hyperlabel.columns.rule.take_votes`, on columns that the engine counted. Counting
+the patterns tells all that the rule asks for, so it costs no pass of its own.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -12,7 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import (
+from hyperlabel.columns.frames import Column, plain
+from hyperlabel.columns.rule import ColumnSummary, VoteColumns, abstain_keys, choose_columns, take_votes
+from hyperlabel.columns.sources import GLANCE
+from hyperlabel.engines.base import Engine
+from hyperlabel.engines.columns import CountedColumn, Encoder, Look, Places, Tally, count_column, look_at
+from hyperlabel.engines.packing import Packing, RowKeys
+from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.metrics import Metric
+from hyperlabel.models import LabelModel
+from hyperlabel.votes import describe_gold, match_lfs
+from hyperlabel.votes.classes import (
     MOST_INFERRED,
     Classes,
     find_classes,
@@ -22,18 +32,8 @@ from hyperlabel.classes import (
     state_classes,
     unify_numbers,
 )
-from hyperlabel.columns import ColumnSummary, VoteColumns, abstain_keys, choose_columns, take_votes
-from hyperlabel.engines.base import Engine
-from hyperlabel.engines.columns import CountedColumn, Encoder, Look, Places, Tally, count_column, look_at
-from hyperlabel.engines.packing import Packing, RowKeys
-from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.frames import Column, plain
-from hyperlabel.metrics import Metric
-from hyperlabel.models import LabelModel
-from hyperlabel.partial import set_aside, state_outcomes
-from hyperlabel.read import number_reader
-from hyperlabel.sources import GLANCE
-from hyperlabel.votes import describe_gold, match_lfs
+from hyperlabel.votes.partial import set_aside, state_outcomes
+from hyperlabel.votes.read import number_reader
 
 MOST_PATTERNS = 1 << 22
 """Patterns that are counted and joined back; beyond, the model reads the rows in passes."""

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from hyperlabel.added import Added, Answers
 from hyperlabel.classify.filling import VOTES
-from hyperlabel.columns import VoteColumns
+from hyperlabel.columns.rule import VoteColumns
 from hyperlabel.engines.base import CHUNK_ROWS, AnswerTable, Engine
 from hyperlabel.engines.columns import Encoder
 from hyperlabel.engines.counting import Counted, collect_gold, count_patterns
@@ -24,6 +23,7 @@ from hyperlabel.engines.packing import KeyIndex, RowKeys
 from hyperlabel.engines.reading import Job, Reading, read_rows
 from hyperlabel.errors import HyperlabelError, ParameterError, VotesError
 from hyperlabel.labels import Labels
+from hyperlabel.labels.added import Added, Answers
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
 from hyperlabel.networks import Sums, add_sums

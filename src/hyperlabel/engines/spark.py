@@ -21,10 +21,10 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's use
 from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.pandas.functions import pandas_udf
 
-from hyperlabel.added import Added
 from hyperlabel.engines.arrow import to_keys, to_pandas, to_table
 from hyperlabel.engines.base import Answerer, AnswerTable
 from hyperlabel.engines.packing import KEY, Digit, Packing, RowKeys
+from hyperlabel.labels.added import Added
 from hyperlabel.networks import Sums, add_sums
 from hyperlabel.tables import Format
 from hyperlabel.tables.formats import Kind

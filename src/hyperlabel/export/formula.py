@@ -22,7 +22,7 @@ from hyperlabel.models.packing import below, unpack_seen
 from hyperlabel.models.pretrained import HyperLabelModel
 from hyperlabel.models.seen import Seen
 from hyperlabel.patterns import Patterns
-from hyperlabel.rows import Rows
+from hyperlabel.votes.rows import Rows
 
 TOLERANCE = 1e-9  # by which a formula and its model may differ
 _LOG_ZERO = -1e4  # the logarithm of a number that rounds to exactly 0

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from hyperlabel.classes import Classes
 from hyperlabel.errors import ParameterError
 from hyperlabel.models import LabelModel
 from hyperlabel.patterns import Patterns
-from hyperlabel.rows import Rows
+from hyperlabel.votes.classes import Classes
+from hyperlabel.votes.rows import Rows
 
 MOST_PATTERNS = 1_000_000
 """Patterns that are listed where none are given."""

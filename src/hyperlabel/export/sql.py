@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hyperlabel.columns import ABSTAINS
+from hyperlabel.columns.rule import ABSTAINS
 from hyperlabel.errors import ParameterError
 from hyperlabel.export.dialects import Dialect, find_dialect
 from hyperlabel.export.formula import REMEDY, Formula, GoldRows, find_formula

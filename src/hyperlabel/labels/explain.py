@@ -12,14 +12,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import ABSTAIN, no_label
 from hyperlabel.kernels import Float64
 from hyperlabel.labels.labels import Labels
 from hyperlabel.patterns import Patterns
 from hyperlabel.plots import plot_bars
-from hyperlabel.rows import Rows
 from hyperlabel.shown import html_table
 from hyperlabel.votes import Votes
+from hyperlabel.votes.classes import ABSTAIN, no_label
+from hyperlabel.votes.rows import Rows
 
 Row = dict[int, int]  # LF -> class number
 Step = tuple[int, int]  # LF, and the class number that it votes instead

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import ABSTAIN, Classes, decode
 from hyperlabel.kernels import Float64, over_classes
 from hyperlabel.plots import new_axes
 from hyperlabel.shown import html_table, show_counts
+from hyperlabel.votes.classes import ABSTAIN, Classes, decode
 from hyperlabel.votes.items import UNKNOWN, Identity, Origin
 from hyperlabel.votes.parts import check_places
 from hyperlabel.votes.written import to_pandas, to_polars

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import decode
+from hyperlabel.columns.sources import exact_array
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import Labels
@@ -26,8 +26,8 @@ from hyperlabel.models import HyperLabelModel, LabelModel
 from hyperlabel.patterns import Patterns
 from hyperlabel.plots import new_axes, plot_bars, plot_grid
 from hyperlabel.shown import html_table, show_some
-from hyperlabel.sources import exact_array
 from hyperlabel.votes import Votes, to_votes
+from hyperlabel.votes.classes import decode
 
 DUPLICATE, NEAR_DUPLICATE, DEPENDENT = "duplicate", "near-duplicate", "dependent"
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import complete_classes, infer_classes, smallest_type, state_classes
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.lf.define import LabelingFunction, check_lfs
 from hyperlabel.lf.items import Items, read_items
@@ -17,8 +16,9 @@ from hyperlabel.lf.lazy import apply_lazily, lazy_engine, name_votes
 from hyperlabel.lf.progress import Progress, show_progress
 from hyperlabel.lf.run import Advance, Answer, RunRows, run_all, run_rows
 from hyperlabel.lf.scored import score_votes
-from hyperlabel.partial import encode_votes, set_aside, state_outcomes
 from hyperlabel.votes import Votes
+from hyperlabel.votes.classes import complete_classes, infer_classes, smallest_type, state_classes
+from hyperlabel.votes.partial import encode_votes, set_aside, state_outcomes
 
 
 @dataclass(frozen=True, eq=False, repr=False)

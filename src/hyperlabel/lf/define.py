@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hyperlabel.classes import ABSTAIN
 from hyperlabel.errors import HyperlabelError, ParameterError
 from hyperlabel.lf.patience import Patience, in_loop, is_async, within
+from hyperlabel.votes.classes import ABSTAIN
 
 
 class LFError(HyperlabelError, ValueError):

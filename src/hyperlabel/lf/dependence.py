@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from hyperlabel.kernels import Float64
 from hyperlabel.models.estimation.overlaps import sum_products
 from hyperlabel.patterns import Patterns
-from hyperlabel.rows import Rows
+from hyperlabel.votes.rows import Rows
 
 Counts = NDArray[np.int64]
 

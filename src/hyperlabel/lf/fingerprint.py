@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from hyperlabel.columns.frames import is_frame, is_series
 from hyperlabel.errors import ParameterError
-from hyperlabel.frames import is_frame, is_series
 from hyperlabel.lf.code import Parts, UnknownError, is_installed, is_own_code, take_code_apart
 from hyperlabel.lf.define import LabelingFunction, is_expression
 from hyperlabel.lf.items import Items, read_items

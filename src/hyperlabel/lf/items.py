@@ -13,8 +13,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.columns.frames import is_frame
 from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.frames import is_frame
 from hyperlabel.lf.regex import Texts
 
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import Classes, show_some
+from hyperlabel.columns.frames import Column
 from hyperlabel.errors import ParameterError
-from hyperlabel.frames import Column
 from hyperlabel.lf.define import LabelingFunction, LFError
 from hyperlabel.lf.items import Items, read_items
 from hyperlabel.lf.prompt import PromptFunction
 from hyperlabel.lf.ready import Lookup
 from hyperlabel.lf.run import Answer, run_all
+from hyperlabel.votes.classes import Classes, show_some
 
 KINDS = {
     ("polars", "LazyFrame"): "Polars",

@@ -10,7 +10,7 @@ from hyperlabel.kernels import Float64
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
 from hyperlabel.patterns import Patterns
-from hyperlabel.rows import Rows
+from hyperlabel.votes.rows import Rows
 
 MOST_VOTES = 10_000_000
 """Votes, for each class, that all passes look at together unless a number of items is asked for."""

@@ -4,12 +4,12 @@ import string
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Any, ClassVar
 
-from hyperlabel.classes import Classes, state_classes
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf.define import LabelingFunction
 from hyperlabel.lf.items import read_value
 from hyperlabel.lf.ready import is_null
 from hyperlabel.shown import show_some
+from hyperlabel.votes.classes import Classes, state_classes
 
 _AROUND = " \t\r\n\"'`*.!"  # what may stand around the name of a class
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import ABSTAIN
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf.define import LabelingFunction, vote_if
 from hyperlabel.lf.items import Items, read_value
 from hyperlabel.lf.patience import check_positive
 from hyperlabel.lf.regex import match_texts
 from hyperlabel.lf.search import TIMEOUT, search_texts
+from hyperlabel.votes.classes import ABSTAIN
 
 
 class ValueFunction(LabelingFunction):

@@ -8,8 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.columns.frames import Column, is_series
 from hyperlabel.errors import HyperlabelError, ParameterError
-from hyperlabel.frames import Column, is_series
 from hyperlabel.lf.define import CacheError, ColumnFunction, LabelingFunction, LFError, is_expression
 from hyperlabel.lf.items import Items, PandasItems, make_rows
 from hyperlabel.lf.patience import call_patiently

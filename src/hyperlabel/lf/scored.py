@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import ABSTAIN
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf.define import LabelingFunction, LFError
 from hyperlabel.lf.run import Answer, place
 from hyperlabel.votes import Votes
+from hyperlabel.votes.classes import ABSTAIN
 
 
 def read_answer(lf: LabelingFunction, answer: Answer) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hyperlabel.frames import plain
+from hyperlabel.columns.frames import plain
 from hyperlabel.lf.code import UnknownError
 from hyperlabel.lf.define import CacheError
 from hyperlabel.lf.fingerprint import bytes_of

@@ -31,9 +31,9 @@ from hyperlabel.models.packing import below, with_prefix
 from hyperlabel.models.random_forest import RandomForest, usable_gold
 from hyperlabel.patterns import Patterns
 from hyperlabel.printable import show
-from hyperlabel.stated import check_choice, check_number
 from hyperlabel.tensors import Arrays
 from hyperlabel.votes import Votes
+from hyperlabel.votes.stated import check_choice, check_number
 
 Fill = Literal["majority", "uniform"]
 

@@ -18,7 +18,7 @@ from hyperlabel.models.base import LabelModel
 from hyperlabel.models.majority import count_classes
 from hyperlabel.networks import Gold, Reduce, Sums
 from hyperlabel.patterns import Patterns
-from hyperlabel.stated import check_number
+from hyperlabel.votes.stated import check_number
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

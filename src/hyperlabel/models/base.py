@@ -51,8 +51,8 @@ from hyperlabel.models.seen import (
 from hyperlabel.models.verdict import Verdict, check_distributions
 from hyperlabel.networks import Gold, Reduce, Sums
 from hyperlabel.patterns import Patterns
-from hyperlabel.stated import check_flag, check_number, read_balance
 from hyperlabel.tensors import Arrays, write_tensors
+from hyperlabel.votes.stated import check_flag, check_number, read_balance
 
 SEEDS = 1 << 32  # that NumPy's generators take
 
@@ -73,7 +73,7 @@ class LabelModel(Fitted, Parameters, ABC):
         learns_from_gold: Whether `_fit` uses gold. For other models the gold items of a pattern are added to
             its probabilities.
         reads_in_passes: Whether the model can read a set that does not fit into memory, see `fit_passes`.
-        takes_outcomes: Whether votes may be other than for one class, see `hyperlabel.outcomes`.
+        takes_outcomes: Whether votes may be other than for one class, see `hyperlabel.votes.outcomes`.
         n_iter_: After `fit`, the iterations it took.
         converged_: After `fit`, whether it converged.
     """

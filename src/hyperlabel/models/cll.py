@@ -27,7 +27,7 @@ from hyperlabel.models.base import LabelModel
 from hyperlabel.models.estimation.vote_sums import DENSE
 from hyperlabel.models.majority import vote_shares
 from hyperlabel.patterns import Patterns
-from hyperlabel.stated import check_choice, check_number
+from hyperlabel.votes.stated import check_choice, check_number
 
 _DAMPING = 1e-8  # added to AdaGrad's sums of squares, as in the authors' code
 

@@ -32,7 +32,7 @@ from hyperlabel.models.estimation.assumptions import accurate_votes, check_looks
 from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.models.majority import vote_shares
 from hyperlabel.patterns import Patterns
-from hyperlabel.stated import check_choice, check_number
+from hyperlabel.votes.stated import check_choice, check_number
 
 Abstain = Literal["one-sided", "ignore", "outcome"]
 

@@ -32,7 +32,7 @@ from hyperlabel.models.estimation.assumptions import numbers_by_vote
 from hyperlabel.models.estimation.vote_sums import DENSE, VoteSums
 from hyperlabel.models.majority import vote_shares
 from hyperlabel.patterns import Patterns
-from hyperlabel.stated import check_choice, check_number
+from hyperlabel.votes.stated import check_choice, check_number
 
 _SUBTYPE_PRIOR = 0.1  # of all subtypes of a class together
 _RIGHT_PRIOR, _WRONG_PRIOR = 4.0, 1.0

@@ -6,15 +6,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.columns.frames import is_frame
+from hyperlabel.columns.sources import holds_columns
 from hyperlabel.errors import NotFittedError, ParameterError
-from hyperlabel.frames import is_frame
 from hyperlabel.models.seen import Seen, check_gold_counts
-from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns, to_patterns
 from hyperlabel.shown import show_names, show_some
-from hyperlabel.sources import holds_columns
-from hyperlabel.stated import check_flag
 from hyperlabel.votes import Votes, check_no_other_lf, to_votes
+from hyperlabel.votes.outcomes import Outcomes
+from hyperlabel.votes.stated import check_flag
 
 
 class Fitted:

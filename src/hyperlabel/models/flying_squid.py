@@ -34,7 +34,7 @@ from hyperlabel.models.estimation.assumptions import PRIOR_ACCURACY, numbers_by_
 from hyperlabel.models.estimation.overlaps import sum_products
 from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.patterns import Patterns
-from hyperlabel.stated import check_choice
+from hyperlabel.votes.stated import check_choice
 
 Triplets = Literal["overlapping", "all"]
 

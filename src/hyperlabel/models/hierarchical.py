@@ -17,7 +17,7 @@ import numpy as np
 from hyperlabel.errors import require
 from hyperlabel.kernels import Float64
 from hyperlabel.models.dawid_skene import ConfusionModel
-from hyperlabel.stated import ABOVE_ZERO, check_number
+from hyperlabel.votes.stated import ABOVE_ZERO, check_number
 
 _POPULATION_ITEMS = 2.0  # that draw the population's rows to the accuracy expected of any LF
 _WEIGHTS = 2.0 ** np.arange(-4, 11)

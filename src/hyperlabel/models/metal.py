@@ -32,7 +32,7 @@ from hyperlabel.models.estimation.assumptions import PRIOR_ACCURACY, accurate_vo
 from hyperlabel.models.estimation.overlaps import sum_products
 from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.patterns import Patterns
-from hyperlabel.stated import ABOVE_ZERO, check_number
+from hyperlabel.votes.stated import ABOVE_ZERO, check_number
 
 _SGD_LR, _SGD_MOMENTUM = 0.01, 0.9
 _SMALLEST_LIFT = 0.01  # of a vote's probability under a class, relative to its share of the items

@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from hyperlabel.outcomes import NO_LADDER, Outcomes
 from hyperlabel.patterns import Patterns
-from hyperlabel.rows import Rows
+from hyperlabel.votes.outcomes import NO_LADDER, Outcomes
+from hyperlabel.votes.rows import Rows
 
 NEIGHBOR = 0.2
 """What a vote leans on each neighbor of its class."""

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import state_classes
 from hyperlabel.errors import WeightsError
 from hyperlabel.labels import F1Rule
 from hyperlabel.models.seen import Seen
 from hyperlabel.networks import Gold
-from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns
 from hyperlabel.printable import show
-from hyperlabel.rows import Rows
-from hyperlabel.stated import by_name
 from hyperlabel.tensors import Arrays, plain_classes
+from hyperlabel.votes.classes import state_classes
+from hyperlabel.votes.outcomes import Outcomes
+from hyperlabel.votes.rows import Rows
+from hyperlabel.votes.stated import by_name
 
 _MOST_LFS = 1 << 31
 _PROBED = 1000  # LFs at each end

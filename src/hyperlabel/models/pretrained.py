@@ -30,8 +30,8 @@ from hyperlabel.models.seen import keep_gold, refuse_outcomes
 from hyperlabel.networks import Gold, Network, Reduce, Sums, add_sums, is_unrolled, load_network, read
 from hyperlabel.networks.fine_tuning import fine_tune
 from hyperlabel.patterns import Patterns
-from hyperlabel.stated import UNIFORM, check_flag, read_accuracies
 from hyperlabel.tensors import Arrays
+from hyperlabel.votes.stated import UNIFORM, check_flag, read_accuracies
 from hyperlabel.weights import BUNDLED, Weights, check_weights, load_weights
 
 # The paper's. Its released code in effect runs at 1e-3 and weights two classes equally; experiments/fine_tuning.py

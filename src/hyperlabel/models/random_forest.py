@@ -20,8 +20,8 @@ from hyperlabel.errors import ParameterError, require
 from hyperlabel.kernels import Float64
 from hyperlabel.models.base import LabelModel
 from hyperlabel.patterns import Patterns
-from hyperlabel.stated import check_number
 from hyperlabel.tensors import Arrays
+from hyperlabel.votes.stated import check_number
 
 Cells = NDArray[np.int64]
 

@@ -7,15 +7,15 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import Classes
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import F1Rule
 from hyperlabel.models.ordered import order_outcomes, order_votes
 from hyperlabel.networks import Gold, Reduce, Sums
-from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns
-from hyperlabel.rows import Rows
+from hyperlabel.votes.classes import Classes
+from hyperlabel.votes.outcomes import Outcomes
+from hyperlabel.votes.rows import Rows
 
 _MOST_WITHOUT_VOTES = 100  # classes that are learned about where nobody votes: there is nothing to learn
 

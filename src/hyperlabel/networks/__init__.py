@@ -8,7 +8,7 @@ from hyperlabel.kernels import Float64
 from hyperlabel.networks.base import Gold, Network, Reduce, Sums, add_sums, read
 from hyperlabel.networks.paper import PaperNetwork
 from hyperlabel.networks.unrolled import UnrolledNetwork
-from hyperlabel.outcomes import Outcomes
+from hyperlabel.votes.outcomes import Outcomes
 from hyperlabel.weights import Weights
 
 __all__ = ["Gold", "Network", "Reduce", "Sums", "add_sums", "is_unrolled", "load_network", "read"]

@@ -13,9 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns, check_parts
-from hyperlabel.rows import Rows
+from hyperlabel.votes.outcomes import Outcomes
+from hyperlabel.votes.rows import Rows
 
 Sums = tuple[NDArray[np.float64], ...]
 """What one pass needs of a chunk. The arrays of two chunks of the same set have the same shapes and are added."""

@@ -12,11 +12,11 @@ from hyperlabel.lf.leave_one_out import affordable_items, keep_lfs, leave_one_ou
 from hyperlabel.lf.statistics import share
 from hyperlabel.lf.table import Table
 from hyperlabel.models import LabelModel
-from hyperlabel.outcomes import speak
 from hyperlabel.panel.agreement import Agreement, cohen_kappa, mean_kappa
 from hyperlabel.panel.judgments import Judgments, class_cells, flip_rate, self_consistency
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
+from hyperlabel.votes.outcomes import speak
 
 COPY = 0.7
 """Correlation of two judges' votes given the class from which on one is called a near-copy of the other."""

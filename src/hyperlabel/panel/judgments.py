@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import (
+from hyperlabel.columns.frames import Column
+from hyperlabel.columns.rule import abstain_keys, choose_columns, key_of
+from hyperlabel.columns.sources import open_table
+from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
+from hyperlabel.shown import show_some
+from hyperlabel.tables import Table
+from hyperlabel.votes import Votes
+from hyperlabel.votes.classes import (
     ABSTAIN,
     Classes,
     encode_column,
@@ -17,16 +24,9 @@ from hyperlabel.classes import (
     state_classes,
     unify_numbers,
 )
-from hyperlabel.columns import abstain_keys, choose_columns, key_of
-from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
-from hyperlabel.frames import Column
-from hyperlabel.read import number_texts
-from hyperlabel.shown import show_some
-from hyperlabel.sources import open_table
-from hyperlabel.tables import Table
-from hyperlabel.votes import Votes
 from hyperlabel.votes.encode import check_identified, name_once, number_by_appearance
 from hyperlabel.votes.items import Origin
+from hyperlabel.votes.read import number_texts
 
 Ints = NDArray[np.integer]
 

@@ -14,6 +14,9 @@ from hyperlabel.patterns import Patterns
 MOST_VOTES = 20_000_000
 """Votes, for each class, that all passes look at together; beyond it items are drawn at random."""
 
+TRIED = 20
+"""Judges of a large panel that are tried at each step: those that gained most when they were last tried."""
+
 _LEAST_ITEMS = 200
 
 
@@ -21,7 +24,7 @@ def judge_curve(model: LabelModel, patterns: Patterns, names: tuple[str, ...], p
     """Add judges one by one, each time the one that gains most for its price, until the labels are all kept.
 
     What is gained is the mean probability of the whole panel's label, judged by the model in its state; of equal
-    gains the first judge's counts.
+    gains the first judge's counts. All judges are tried at the first step, then the `TRIED` most promising ones.
 
     Args:
         model: The label model, fitted on the whole panel.
@@ -35,14 +38,17 @@ def judge_curve(model: LabelModel, patterns: Patterns, names: tuple[str, ...], p
     """
     looked_at = replace(sample_items(patterns, _affordable(patterns)), inverse=None)
     whole = model.label_patterns(looked_at).best
-    chosen = np.zeros(patterns.n_lfs, bool)
+    chosen, worth = np.zeros(patterns.n_lfs, bool), np.full(patterns.n_lfs, np.inf)
     rows: list[tuple[int, str, float, float, float]] = []
     while not chosen.all() and (not rows or rows[-1][3] < 1):
         before = rows[-1][4] if rows else _chance(looked_at, whole)
-        found = [(j, *_kept(model, looked_at, whole, _with(chosen, j))) for j in np.flatnonzero(~chosen).tolist()]
-        worth = [(probability - before) / max(prices[j], 1e-12) for j, _, probability in found]
-        j, kept, probability = found[int(np.argmax(worth))]
-        chosen[j] = True
+        tried = np.argsort(-worth, kind="stable")[: TRIED if rows else None]
+        found = {j: _kept(model, looked_at, whole, _with(chosen, j)) for j in sorted(tried.tolist()) if not chosen[j]}
+        for j, (_, probability) in found.items():
+            worth[j] = (probability - before) / max(prices[j], 1e-12)
+        j = max(found, key=lambda each: worth[each])
+        kept, probability = found[j]
+        chosen[j], worth[j] = True, -np.inf
         rows.append((int(chosen.sum()), names[j], float(prices[chosen].sum()), kept, probability))
     columns = ("judges", "added", "price", "kept", "probability")
     return Table({name: np.array([row[i] for row in rows]) for i, name in enumerate(columns)})

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import ABSTAIN, smallest_type
 from hyperlabel.kernels import Float64
 from hyperlabel.lf import keyword_lf
 from hyperlabel.studio.data import Data
 from hyperlabel.studio.standing import Effect, Standing, find_effect
 from hyperlabel.studio.words import WordIndex
+from hyperlabel.votes.classes import ABSTAIN, smallest_type
 
 Ints = NDArray[np.integer]
 

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import Classes, encode_column, infer_classes
-from hyperlabel.columns import choose_columns, find_identifiers
+from hyperlabel.columns.frames import columns_of
+from hyperlabel.columns.rule import choose_columns, find_identifiers
 from hyperlabel.errors import ProjectError, VotesError
-from hyperlabel.frames import columns_of
 from hyperlabel.lf.items import Items, read_items
 from hyperlabel.lf.regex import Texts, match_texts
-from hyperlabel.read import number_texts
 from hyperlabel.shown import show_names
 from hyperlabel.studio.folder import Settings
 from hyperlabel.tables import Table
 from hyperlabel.votes import Votes
+from hyperlabel.votes.classes import Classes, encode_column, infer_classes
+from hyperlabel.votes.read import number_texts
 
 Ints = NDArray[np.integer]
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.added import add_labels
 from hyperlabel.engines import label as label_rows
 from hyperlabel.errors import ProjectError
+from hyperlabel.labels.added import add_labels
 from hyperlabel.lf import LabelingFunction, apply_lfs
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.models import HyperLabelModel

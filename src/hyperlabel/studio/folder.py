@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hyperlabel.classes import Classes
 from hyperlabel.errors import ParameterError, ProjectError
 from hyperlabel.files import replacing
 from hyperlabel.studio.source import NAME as LFS
+from hyperlabel.votes.classes import Classes
 
 try:
     import fcntl

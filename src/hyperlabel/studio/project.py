@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import Classes, encode_column, state_classes
 from hyperlabel.errors import ParameterError, ProjectError, require
 from hyperlabel.labels import Explanation, Labels, explain_item
 from hyperlabel.lf import LabelingFunction
@@ -23,7 +22,6 @@ from hyperlabel.lf.lazy import name_votes
 from hyperlabel.lf.run import Advance, Answer, run_all
 from hyperlabel.models import HyperLabelModel
 from hyperlabel.shown import html_table
-from hyperlabel.stated import read_balance
 from hyperlabel.studio.candidates import Candidate, ideas_of_item, ideas_of_selection, propose
 from hyperlabel.studio.data import Data, complete
 from hyperlabel.studio.figures import Moment, list_lfs, take_moment
@@ -35,6 +33,8 @@ from hyperlabel.studio.source import NAME as LFS
 from hyperlabel.studio.standing import Effect, Standing, find_effect
 from hyperlabel.studio.words import WordIndex
 from hyperlabel.trust import AdviceList, advise
+from hyperlabel.votes.classes import Classes, encode_column, state_classes
+from hyperlabel.votes.stated import read_balance
 
 Ints = NDArray[np.integer]
 Run = Callable[[LabelingFunction, Items, Advance], Answer]

@@ -10,14 +10,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import ABSTAIN, Classes
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import Labels
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.models import HyperLabelModel
 from hyperlabel.patterns import Patterns
-from hyperlabel.rows import Rows
 from hyperlabel.votes import Votes
+from hyperlabel.votes.classes import ABSTAIN, Classes
+from hyperlabel.votes.rows import Rows
 
 Ints = NDArray[np.integer]
 

@@ -6,6 +6,7 @@
    weights accumulate; sums over columns must come in as zeros. */
 #include <math.h>
 #include <stdint.h>
+#include <string.h>
 #define LANES(d) ((d) % 8 == 0 ? 8 : (d) % 4 == 0 ? 4 : 1)
 #define EACH(b, d) _Pragma("GCC unroll 64") for (int b = 0; b < (d); b++)
 #define VECTOR(type, d) type __attribute__((vector_size(4 * LANES(d)), aligned(4), may_alias))
@@ -146,8 +147,10 @@ double finish(int64_t n, const int32_t *starts, const int32_t *lf, const float *
                 out_t spread_g[OUTS];
                 EACH(b, OUTS) spread_g[b] = leaky(buffer[v * OUTS + b], back[b]);
                 spread(spread_g, cells + (start + v) * IN, transposed, sum, to_columns + lf[start + v] * OUTS,
-                       to_weight, to_cells ? to_cells + (start + v) * INS : 0);
+                       to_weight, to_cells + (start + v) * INS);
             }
+        } else if (votes) {
+            memset(to_cells + start * INS, 0, votes * sizeof(in_t) * INS); /* nothing comes back from this item */
         }
         EACH(b, OUTS) to_rows[i * OUTS + b] = sum[b];
     }

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import decode, encode_column, missing_classes
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.labels import Labels
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
 from hyperlabel.trust.strata import strata_of
 from hyperlabel.votes import to_votes
+from hyperlabel.votes.classes import decode, encode_column, missing_classes
 from hyperlabel.votes.items import Identity
 
 _UNLIKELY = 4.0  # standard errors by which a random sample all but never differs

@@ -9,10 +9,10 @@ from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import Labels
 from hyperlabel.lf.leave_one_out import sample_items
-from hyperlabel.outcomes import speak
 from hyperlabel.patterns import Patterns
 from hyperlabel.trust.advice import Advice
 from hyperlabel.trust.situation import Situation, quote
+from hyperlabel.votes.outcomes import speak
 
 TILT = 0.3
 """The log-odds by which a share of a class may well be other than the model takes it."""

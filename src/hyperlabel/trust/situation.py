@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.frames import is_frame
+from hyperlabel.columns.frames import is_frame
 from hyperlabel.labels import Labels
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.metrics import Metric, check_metric

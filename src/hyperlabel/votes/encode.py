@@ -7,7 +7,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import (
+from hyperlabel.columns.doubts import warn_of_classes
+from hyperlabel.columns.frames import Column
+from hyperlabel.columns.rule import (
+    DEFAULT,
+    Key,
+    VoteColumns,
+    abstain_keys,
+    choose_columns,
+    find_identifiers,
+    take_votes,
+)
+from hyperlabel.columns.sources import GLANCE, Table, exact_array, open_table
+from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.printable import show
+from hyperlabel.shown import show_some
+from hyperlabel.votes.classes import (
     Classes,
     find_classes,
     limit_numbers,
@@ -15,16 +30,9 @@ from hyperlabel.classes import (
     state_classes,
     unify_numbers,
 )
-from hyperlabel.columns import DEFAULT, Key, VoteColumns, abstain_keys, choose_columns, find_identifiers, take_votes
-from hyperlabel.doubts import warn_of_classes
-from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.frames import Column
-from hyperlabel.outcomes import Outcomes
-from hyperlabel.partial import encode_votes, set_aside, state_outcomes
-from hyperlabel.printable import show
-from hyperlabel.rows import Rows
-from hyperlabel.shown import show_some
-from hyperlabel.sources import GLANCE, Table, exact_array, open_table
+from hyperlabel.votes.outcomes import Outcomes
+from hyperlabel.votes.partial import encode_votes, set_aside, state_outcomes
+from hyperlabel.votes.rows import Rows
 
 Ints = NDArray[np.integer]
 

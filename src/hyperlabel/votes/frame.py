@@ -10,14 +10,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import ABSTAIN, Classes, decode, no_label, smallest_type
+from hyperlabel.columns.sources import exact_array, is_default
 from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.outcomes import Outcomes, same_outcomes
-from hyperlabel.rows import Rows
 from hyperlabel.shown import html_table, show_names, show_some
-from hyperlabel.sources import exact_array, is_default
+from hyperlabel.votes.classes import ABSTAIN, Classes, decode, no_label, smallest_type
 from hyperlabel.votes.items import UNKNOWN, Identity, Origin
+from hyperlabel.votes.outcomes import Outcomes, same_outcomes
 from hyperlabel.votes.parts import check_cells, check_names, check_places, find_lfs, triples
+from hyperlabel.votes.rows import Rows
 from hyperlabel.votes.written import to_pandas, to_polars, write_votes
 
 Ints = NDArray[np.integer]

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.columns import VoteColumns, find_identifiers
+from hyperlabel.columns.frames import Column, is_series, library_of
+from hyperlabel.columns.rule import VoteColumns, find_identifiers
+from hyperlabel.columns.sources import exact_array, is_default
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
-from hyperlabel.frames import Column, is_series, library_of
 from hyperlabel.printable import show
 from hyperlabel.shown import show_some
-from hyperlabel.sources import exact_array, is_default
 
 
 @dataclass(frozen=True, eq=False)

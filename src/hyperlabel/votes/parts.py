@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.arrays import as_list
-from hyperlabel.classes import ABSTAIN, Classes, state_classes
-from hyperlabel.doubts import warn_of_classes
+from hyperlabel.columns.arrays import as_list
+from hyperlabel.columns.doubts import warn_of_classes
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
-from hyperlabel.outcomes import Outcomes
 from hyperlabel.printable import show
-from hyperlabel.rows import Rows
 from hyperlabel.shown import show_some
+from hyperlabel.votes.classes import ABSTAIN, Classes, state_classes
 from hyperlabel.votes.items import Identity
+from hyperlabel.votes.outcomes import Outcomes
+from hyperlabel.votes.rows import Rows
 
 Ints = NDArray[np.integer]
 

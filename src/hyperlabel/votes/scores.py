@@ -1,45 +1,21 @@
-"""Scores to levels: where the numbers of each LF are cut, and which way they point.
+"""Scores as people hand them over: numbers, or nothing, in an array or in the columns of a frame."""
 
-A score is worth what its level tells: patterns count levels, and a label model finds how often each occurs under each
-class. Levels are made so that each holds about as many scores as the others, LF by LF, since judges use a scale in
-their own ways; the first half of the levels leans to the first class and the rest to the second, so that an LF's own
-middle parts the two, unless the scale itself says where it lies.
-"""
-
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.columns import VoteColumns, choose_columns
+from hyperlabel.columns.frames import Column, library_of
+from hyperlabel.columns.rule import VoteColumns, choose_columns
+from hyperlabel.columns.sources import GLANCE, open_table
 from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.frames import Column, library_of
-from hyperlabel.outcomes import Cuts, Outcomes, ladder_of_levels
 from hyperlabel.shown import show_some
-from hyperlabel.sources import GLANCE, open_table
 from hyperlabel.votes.items import Origin, identify
+from hyperlabel.votes.outcomes import Outcomes
 
 Float64 = NDArray[np.float64]
-
-MOST_LEVELS, LEAST_LEVELS = 10, 4
-ITEMS_A_LEVEL = 50
-"""Scores that each level of an LF is to have, if there are so many."""
-
-SAMPLED = 10_000
-"""Items of a large set whose scores decide where all are cut."""
-
-_MOST_VALUES = 12  # different scores from which on they are cut; fewer are levels themselves
-
-
-def number_of_levels(n: int) -> int:
-    """How many levels n scores are cut into: an even number from 4 to 10, with 50 scores or more in each if possible.
-
-    >>> [number_of_levels(n) for n in (20, 300, 2000)]
-    [4, 6, 10]
-    """
-    return int(np.clip(n // ITEMS_A_LEVEL // 2 * 2, LEAST_LEVELS, MOST_LEVELS))
 
 
 def read_scores(frame: Any, names: Sequence[str]) -> Float64:
@@ -134,138 +110,3 @@ def match_cuts(outcomes: Outcomes | None, names: Sequence[str], k: int) -> Outco
         what = f"lacks scores of the LF {missing[0]!r}" if missing else "has another number of classes"
         raise ParameterError(f"like {what}; expected votes of the same LFs and classes, made by from_scores")
     return outcomes
-
-
-def sample_rows(scores: Float64) -> Float64:
-    """Scores of so many items that quantiles are known well, drawn with a fixed seed; all of fewer items."""
-    if len(scores) <= SAMPLED:
-        return scores
-    return scores[np.sort(np.random.default_rng(0).choice(len(scores), SAMPLED, replace=False))]
-
-
-def cut_scores(
-    scores: Float64,
-    names: Sequence[str],
-    k: int,
-    levels: int | Sequence[float] | None,
-    scale: tuple[float, float] | None,
-    direction: object,
-) -> Outcomes:
-    """Where the scores of each LF are cut, and what the levels lean to.
-
-    Args:
-        scores: (n, m), NaN where there is none.
-        names: The m LFs.
-        k: Number of classes.
-        levels: How many levels; or their bounds, the same for all LFs; by `number_of_levels` if not given.
-        scale: The least and the largest score that there may be, if that is known.
-        direction: `up`, `down`, a mapping from LF to one of these, or None to estimate it.
-    """
-    some = sample_rows(scores)
-    up = find_directions(some, names, direction)
-    if levels is not None and not isinstance(levels, int | np.integer):
-        bounds = [_check_bounds(levels)] * len(names)
-        return _ladder(bounds, names, up, k, None)
-    distinct = np.unique(some[~np.isnan(some)])
-    if len(distinct) <= _MOST_VALUES and len(some) < len(scores):
-        distinct = np.unique(scores[~np.isnan(scores)])
-    if levels is None and 2 <= len(distinct) <= _MOST_VALUES:
-        shared = tuple(((distinct[1:] + distinct[:-1]) / 2).tolist())
-        return _ladder([shared] * len(names), names, up, k, None)
-    wanted = number_of_levels(len(scores)) if levels is None else _check_levels(levels)
-    share = share_above_middle(some, scale, up)
-    below = int(np.clip(np.rint(wanted * (1 - share)), 1, wanted - 1))
-    ranks = np.concatenate(
-        [np.arange(1, below) / below * (1 - share), 1 - share + np.arange(wanted - below) / (wanted - below) * share]
-    )
-    bounds = [_quantiles(column, ranks if up[j] else 1 - ranks[::-1]) for j, column in enumerate(some.T)]
-    return _ladder(bounds, names, up, k, below if k == 2 else None)
-
-
-def _quantiles(scores: Float64, ranks: Float64) -> tuple[float, ...]:
-    known = scores[~np.isnan(scores)]
-    if not len(known):
-        return tuple(np.linspace(0, 1, len(ranks)).tolist())
-    return tuple(np.maximum.accumulate(np.quantile(known, ranks)).tolist())
-
-
-def _ladder(
-    bounds: Sequence[tuple[float, ...]], names: Sequence[str], up: NDArray[np.bool_], k: int, below: int | None
-) -> Outcomes:
-    ladder = ladder_of_levels(len(bounds[0]) + 1, k, below)
-    cuts = {name: Cuts(bounds[j], bool(up[j]), ladder.names[0]) for j, name in enumerate(names)}
-    return Outcomes(ladder.names, ladder.leaning, ladder.ladder, cuts)
-
-
-def share_above_middle(scores: Float64, scale: tuple[float, float] | None, up: NDArray[np.bool_]) -> float:
-    """The share of items that lie above the middle of the scale, by the mean of their scores; a half without a scale.
-
-    It lies from 0.1 to 0.9, since it is only where a label model starts from.
-    """
-    if scale is None:
-        return 0.5
-    low, high = scale
-    pointed = np.where(up, (scores - low) / (high - low), (high - scores) / (high - low))
-    known = ~np.isnan(pointed)
-    means = np.where(known, pointed, 0).sum(1) / np.maximum(known.sum(1), 1)
-    means = means[known.any(1)]
-    return float(np.clip(((means > 0.5) + 0.5 * (means == 0.5)).mean() if len(means) else 0.5, 0.1, 0.9))
-
-
-def find_directions(scores: Float64, names: Sequence[str], direction: object) -> NDArray[np.bool_]:
-    """Whether high scores of each LF speak for the later classes. -> (m,).
-
-    Estimated, an LF points down if its ranks run against those of the others; most LFs point up.
-    """
-    if isinstance(direction, Mapping):
-        unknown = [name for name in direction if name not in names]
-        if unknown:
-            raise ParameterError(f"direction has {unknown[0]!r}, which is no LF; expected some of {show_some(names)}")
-        estimated = find_directions(scores, names, None)
-        stated = [direction.get(name) for name in names]
-        return np.array(
-            [e if s is None else _check_direction(s) == "up" for s, e in zip(stated, estimated, strict=True)]
-        )
-    if direction is not None:
-        return np.full(len(names), _check_direction(direction) == "up")
-    ranked = np.stack([_ranks(column) for column in scores.T], 1)
-    signs = np.ones(len(names))
-    for _ in range(5):
-        total = (ranked * signs).sum(1, keepdims=True)
-        against = (ranked * (total - ranked * signs)).sum(0)  # the others' ranks
-        new = np.where(against < 0, -1.0, 1.0)
-        if (new == signs).all():
-            break
-        signs = new
-    if signs.sum() < 0:
-        signs = -signs
-    return np.asarray(signs > 0)
-
-
-def _ranks(scores: Float64) -> Float64:
-    """Ranks of scores from -1 to 1, equal ones alike; 0 where there is none. (n,) -> (n,)."""
-    known = ~np.isnan(scores)
-    ranks = np.zeros(len(scores))
-    _, where, counts = np.unique(scores[known], return_inverse=True, return_counts=True)
-    middle = np.cumsum(counts) - counts / 2
-    ranks[known] = 2 * middle[where] / max(1, known.sum()) - 1
-    return ranks
-
-
-def _check_direction(direction: object) -> str:
-    if direction not in ("up", "down"):
-        raise ParameterError(f"direction is {direction!r:.60}; expected 'up', 'down', or a mapping from LF to these")
-    return str(direction)
-
-
-def _check_levels(levels: Any) -> int:
-    if not 2 <= levels <= 100:
-        raise ParameterError(f"levels is {levels!r}; expected a number from 2 to 100, or the bounds between levels")
-    return int(levels)
-
-
-def _check_bounds(levels: Sequence[float]) -> tuple[float, ...]:
-    bounds = tuple(float(each) for each in levels)
-    if not bounds or any(a >= b for a, b in zip(bounds, bounds[1:], strict=False)) or not np.isfinite(bounds).all():
-        raise ParameterError(f"levels is {levels!r:.80}; expected the bounds between levels, each above the last")
-    return bounds

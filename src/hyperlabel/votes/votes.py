@@ -12,8 +12,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.arrays import as_list, check_array, check_sparse, place
-from hyperlabel.classes import (
+from hyperlabel.columns.arrays import as_list, check_array, check_sparse, place
+from hyperlabel.columns.doubts import FEW_ROWS
+from hyperlabel.columns.rule import may_be_votes
+from hyperlabel.columns.sources import holds_columns
+from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
+from hyperlabel.printable import show
+from hyperlabel.votes.classes import (
     ABSTAIN,
     Classes,
     complete_classes,
@@ -24,16 +29,11 @@ from hyperlabel.classes import (
     smallest_type,
     state_classes,
 )
-from hyperlabel.columns import may_be_votes
-from hyperlabel.doubts import FEW_ROWS
-from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
-from hyperlabel.outcomes import Outcomes
-from hyperlabel.printable import show
-from hyperlabel.rows import Rows
-from hyperlabel.sources import holds_columns
 from hyperlabel.votes.encode import encode_long, encode_wide, number_classes
 from hyperlabel.votes.frame import VoteFrame
 from hyperlabel.votes.items import UNKNOWN, Origin, identify
+from hyperlabel.votes.levels import cut_scores
+from hyperlabel.votes.outcomes import Outcomes
 from hyperlabel.votes.parts import (
     default_names,
     describe_gold,
@@ -44,7 +44,8 @@ from hyperlabel.votes.parts import (
     triples,
     warn_of_missing_zero,
 )
-from hyperlabel.votes.scores import check_scale, check_scores, cut_scores, match_cuts, open_scores
+from hyperlabel.votes.rows import Rows
+from hyperlabel.votes.scores import check_scale, check_scores, match_cuts, open_scores
 
 __all__ = ["ABSTAIN", "Rows", "Votes", "check_no_other_lf", "match_lfs", "to_votes"]
 
@@ -111,7 +112,7 @@ class Votes(VoteFrame):
             frame: A pandas or Polars frame, a pyarrow Table, a Hugging Face Dataset, or a list of records. Whole
                 numbers are class numbers; texts and booleans are class names.
             lfs: Columns that are LFs, as names or patterns such as `lf_*`. Without it all are but those whose names say
-                otherwise (`hyperlabel.columns`); a column that cannot be votes is refused.
+                otherwise (`hyperlabel.columns.rule`); a column that cannot be votes is refused.
             item: The column of the items' identifiers; one named `id`, `item` or the like if not given, or else the
                 index of a pandas frame.
             others: Columns that are known to be something else, such as gold.
@@ -207,7 +208,7 @@ class Votes(VoteFrame):
     ) -> Self:
         """Votes from scores: numbers that speak the more for later classes the higher they are.
 
-        The scores of each LF are cut into levels, see `hyperlabel.votes.scores`. A cell without a number abstains.
+        The scores of each LF are cut into levels, see `hyperlabel.votes.levels`. A cell without a number abstains.
 
         Args:
             scores: (n, m) floats, NaN for none; or a frame with one column per LF.
@@ -216,14 +217,15 @@ class Votes(VoteFrame):
                 named as identifiers, gold and the like. For an array, the names of the LFs.
             item: Column of the identifiers.
             levels: How many levels, or the bounds between them, the same for all LFs. If not given, up to 12 different
-                scores are levels themselves; otherwise there are from 4 to 10, with 50 scores or more each.
-            scale: The least and the largest score that there may be; found if all lie from 0 to 1.
+                scores of an LF are levels themselves; otherwise there are from 4 to 10, with 50 scores or more each.
+            scale: The least and the largest score that any LF may give, if it is the same for all; found if all lie
+                from 0 to 1.
             direction: `up` or `down`, for all LFs or by LF; estimated if not given, most LFs point up.
             like: Votes of scores that were cut before: the same levels and classes.
 
         >>> votes = Votes.from_scores(np.array([[0.1, 0.3], [0.9, np.nan], [0.8, 0.6]]), classes=["bad", "good"])
         >>> votes["lf1"].tolist()
-        ['level 2 of 5', None, 'level 3 of 5']
+        ['level 1 of 3 (1 low)', None, 'level 3 of 3 (1 low)']
         """
         known = state_classes(None, classes)
         assert known is not None  # classes are given

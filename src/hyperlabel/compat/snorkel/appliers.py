@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import ABSTAIN
 from hyperlabel.compat.snorkel.rows import CHUNK, SeriesRow, iter_rows
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.lf import define
 from hyperlabel.lf.progress import Advance, show_progress
+from hyperlabel.votes.classes import ABSTAIN
 
 VotesArray = NDArray[np.int_]
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import ABSTAIN
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Float64
+from hyperlabel.votes.classes import ABSTAIN
 
 Labels = NDArray[np.int_]
 

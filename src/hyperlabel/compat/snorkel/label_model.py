@@ -15,8 +15,8 @@ from hyperlabel.errors import NotFittedError, ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.models.estimation.vote_sums import VoteSums
-from hyperlabel.stated import UNIFORM
 from hyperlabel.tensors import Arrays
+from hyperlabel.votes.stated import UNIFORM
 
 TRAINING = (
     "n_epochs",

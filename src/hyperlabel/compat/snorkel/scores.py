@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import ABSTAIN
 from hyperlabel.compat.snorkel.convert import to_int_label_array
 from hyperlabel.errors import ParameterError, VotesError, require
 from hyperlabel.kernels import Float64
+from hyperlabel.votes.classes import ABSTAIN
 
 Labels = NDArray[np.int_]
 

@@ -12,7 +12,7 @@ import numpy as np
 from hyperlabel.kernels import Float64
 from hyperlabel.networks.unrolled.evidence import Evidence, reading_type
 from hyperlabel.networks.unrolled.state import complete
-from hyperlabel.outcomes import Outcomes
+from hyperlabel.votes.outcomes import Outcomes
 
 SHRINK = 10.0  # imagined items of each class on which an LF has its outcomes as these lean
 LEVELED = 0.1  # what a slope is drawn to one with

@@ -25,8 +25,8 @@ from hyperlabel.networks.unrolled.nodes import Nodes, describe_nodes
 from hyperlabel.networks.unrolled.state import UnrolledState, complete
 from hyperlabel.networks.unrolled.steps import advance
 from hyperlabel.networks.unrolled.votes import VoteTable
-from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns
+from hyperlabel.votes.outcomes import Outcomes
 from hyperlabel.weights import Weights
 
 MORE_STEPS = 2  # for levels of scores, whose worth is found in more rounds than that of classes

@@ -21,6 +21,12 @@ TRUST_OF_SIZE = 1.5  # more where items have many votes, by this much for each u
 FEW_VOTES = 0.9  # log of the votes per item at which this turns positive
 LEAST_SIZE, MOST_SIZE = -2.0, 1.0  # beyond these units the number of votes says no more
 
+# Sets with few votes per item by few LFs are thin: their confusions rest on one another, and votes say more.
+THIN_VOTES = 0.7  # log of the votes per item below which a set is wholly thin; from FEW_VOTES on it is not
+THIN_LFS, ENOUGH_LFS = 2.3, 2.8  # log of the LFs up to which a set may be wholly thin, and from which on it is not
+TRUST_OF_THIN = -4.0  # added to the log-odds that confusions are trusted
+NARROW = 0.2  # beside LFs of several classes, one of one class says more the fewer items it votes on, by this power
+
 CENTER_AND_SCALE: Mapping[str, tuple[float, float]] = {
     "log items": (4.5, 3.0),  # a node with a typical number of votes, as all logs of counts here, is about 0
     "log coverage": (-3.0, 2.0),
@@ -65,7 +71,8 @@ class Nodes(NamedTuple):
         share: (q,) of these, those of the node.
         spread: (m,) how far each LF votes for several classes, 0 to 1.
         set_of_lf: (m,) the set of each LF.
-        rarity: (q,) what a vote says for its class: less for one voted for often, unless the LF votes for several.
+        rarity: (q,) what a vote says for its class: less for one voted for often, unless the LF votes for several and
+            the set is not thin.
         trust: (q,) log-odds that confusions are to be trusted, before the learned correction.
         features: (q, 11) what is known before any belief, normalized.
         gold_features: (q, 2) what is known of gold items, normalized.
@@ -161,7 +168,7 @@ def describe_nodes(
     spread = ((1 - by_lf.max(share)) / FULL_SPREAD).clip(0, 1)
     raw = _raw_features(xp, k, by_set, n, share, class_share, items, total, voting)
     gold_raw = {"log gold items": xp.log1p(gold), "gold share": scale[of_set] * gold / n}
-    by_size = TRUST_OF_SIZE * (raw["log votes per item"] - FEW_VOTES).clip(LEAST_SIZE, MOST_SIZE)
+    thin = _thinness(raw)
     weight = xp.sqrt(n)
     in_class, in_lf, in_set = (
         backend.to_learned(weight / _total(weight, groups))[:, None] for groups in (by_class, by_lf, by_set)
@@ -182,14 +189,39 @@ def describe_nodes(
         share=share,
         spread=spread,
         set_of_lf=by_lf.max(of_set) if sets > 1 else xp.zeros(lfs, dtype=xp.int64),
-        rarity=xp.exp(-RARITY * (1 - spread[lf]) * raw["log class share over uniform"]),
-        trust=TRUST_OF_ONE_CLASS + (TRUST_OF_SEVERAL - TRUST_OF_ONE_CLASS) * spread[lf] + by_size,
+        rarity=_rarity(xp, raw, spread[lf], thin),
+        trust=_trust(raw, spread[lf], thin),
         features=normalize(backend, raw),
         gold_features=normalize(backend, gold_raw),
         weight_in_class=in_class,
         weight_in_lf=in_lf,
         weight_in_set=in_set,
     )
+
+
+def _thinness(raw: Mapping[str, Array]) -> Array:
+    """How far the set of a node is thin, 0 to 1. (q,)."""
+    votes = (FEW_VOTES - raw["log votes per item"]) / (FEW_VOTES - THIN_VOTES)
+    lfs = (ENOUGH_LFS - raw["log LFs"]) / (ENOUGH_LFS - THIN_LFS)
+    return votes.clip(0, 1) * lfs.clip(0, 1)
+
+
+def _trust(raw: Mapping[str, Array], spread: Array, thin: Array) -> Array:
+    """Log-odds that confusions are to be trusted, before the learned correction. (q,)."""
+    by_spread = TRUST_OF_ONE_CLASS + (TRUST_OF_SEVERAL - TRUST_OF_ONE_CLASS) * spread
+    by_size = TRUST_OF_SIZE * (raw["log votes per item"] - FEW_VOTES).clip(LEAST_SIZE, MOST_SIZE)
+    return by_spread + by_size + TRUST_OF_THIN * thin
+
+
+def _rarity(xp: Array, raw: Mapping[str, Array], spread: Array, thin: Array) -> Array:
+    """What a vote of each node says for its class. (q,).
+
+    On public sets the log-odds that a vote is right fall by about `NARROW` for each unit of log coverage. In thin sets,
+    where one LF of several classes votes on nearly everything, this decides whether it or a narrow rule is believed.
+    """
+    by_class = RARITY * (1 - spread * (1 - thin)) * raw["log class share over uniform"]
+    by_coverage = NARROW * thin * (1 - spread) * raw["votes of LFs of several classes"] * raw["log coverage"]
+    return xp.exp(-by_class - by_coverage)
 
 
 def _total(values: Array, groups: Groups) -> Array:

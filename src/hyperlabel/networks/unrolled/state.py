@@ -10,8 +10,8 @@ from hyperlabel.kernels import Float64
 from hyperlabel.networks.base import Gold
 from hyperlabel.networks.unrolled.evidence import Evidence
 from hyperlabel.networks.unrolled.votes import VoteTable
-from hyperlabel.outcomes import Outcomes
 from hyperlabel.patterns import Patterns
+from hyperlabel.votes.outcomes import Outcomes
 
 PLAIN_VOTE = 1.0  # evidence of a vote for its class where the set had no votes at all: the majority wins
 

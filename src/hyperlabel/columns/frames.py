@@ -1,7 +1,7 @@
 """Columns as distinct values and codes, and their summaries, without importing the library of a frame.
 
 Whatever a column holds, it is factorized once; all checks then look at the few distinct values instead of the many
-rows. `hyperlabel.sources` opens whatever holds columns.
+rows. `hyperlabel.columns.sources` opens whatever holds columns.
 """
 
 import numbers
@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.arrays import looks_like_number
-from hyperlabel.columns import DEFAULT, ColumnSummary, Key, key_of
-from hyperlabel.doubts import MOST_VALUES, kind_of
+from hyperlabel.columns.arrays import looks_like_number
+from hyperlabel.columns.doubts import MOST_VALUES, kind_of
+from hyperlabel.columns.rule import DEFAULT, ColumnSummary, Key, key_of
 from hyperlabel.errors import VotesError
 from hyperlabel.printable import show
 from hyperlabel.shown import show_some

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
-from hyperlabel.arrays import as_list
-from hyperlabel.doubts import REMEDY, add_up, find_doubts, kind_of
+from hyperlabel.columns.arrays import as_list
+from hyperlabel.columns.doubts import REMEDY, add_up, find_doubts, kind_of
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.printable import show
 from hyperlabel.shown import show_counts, show_names, show_some

@@ -160,23 +160,29 @@ def speak(outcomes: Outcomes | None, k: int) -> Float64:
     return np.eye(k) if outcomes is None else outcomes.table
 
 
-def ladder_of_levels(levels: int, k: int, below: int | None = None) -> Outcomes:
+def ladder_of_levels(levels: int, k: int, below: int | None = None, between: int = 0) -> Outcomes:
     """The levels of scores: their leaning grows from the first class to the last.
 
     Args:
         levels: How many.
         k: Number of classes, which are ordered.
         below: With two classes, how many levels speak for the first; half of them if not given.
+        between: How many of the levels after these speak for neither.
 
     >>> ladder_of_levels(4, 2).leaning[:, 1].tolist()
     [0.125, 0.375, 0.625, 0.875]
+    >>> ladder_of_levels(4, 2, below=1, between=1).leaning[:, 1].round(2).tolist()
+    [0.17, 0.5, 0.7, 0.9]
     """
-    place = (np.arange(levels) + 0.5) / levels
-    if k == 2 and below is not None:
-        low, high = (np.arange(below) + 0.5) / below, (np.arange(levels - below) + 0.5) / (levels - below)
-        place = np.concatenate([low / 2, 0.5 + high / 2])
+    place, uneven = (np.arange(levels) + 0.5) / levels, ""
+    if k == 2 and below is not None and 2 * below + between != levels:
+        above = levels - below - between
+        low = (np.arange(below) + 0.5) / (2 * below + between)
+        high = 1 - (np.arange(above)[::-1] + 0.5) / (2 * above + between)
+        place, uneven = np.concatenate([low, np.full(between, 0.5), high]), f" ({below} low)"
+    if uneven and between:
+        uneven = f" ({below} low, {between} between)"
     leaning = np.stack([1 - place, place], 1) if k == 2 else _between_neighbors(place * k - 0.5, k)
-    uneven = "" if below is None or 2 * below == levels else f" ({below} low)"
     names = tuple(f"level {i + 1} of {levels}{uneven}" for i in range(levels))
     return Outcomes(names, leaning, np.zeros(levels, np.int64))
 

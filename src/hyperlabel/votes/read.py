@@ -5,14 +5,14 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hyperlabel.columns import choose_columns
+from hyperlabel.columns.frames import plain
+from hyperlabel.columns.rule import choose_columns
 from hyperlabel.errors import ParameterError
-from hyperlabel.frames import plain
 from hyperlabel.tables import Table
 from hyperlabel.tables.arrays import ARRAYS, read_array
-from hyperlabel.votes import Votes, to_votes
+from hyperlabel.votes.votes import Votes, to_votes
+from hyperlabel.votes.wrench import is_wrench, read_wrench
 from hyperlabel.votes.written import read_header
-from hyperlabel.wrench import is_wrench, read_wrench
 
 _WHOLE = r"^-?(0|[1-9]\d{0,17})$"
 _DECIMAL = r"^-?(0|[1-9]\d*)(\.\d*)?$"

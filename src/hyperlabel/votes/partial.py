@@ -10,10 +10,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import Classes, encode_column, smallest_type
-from hyperlabel.columns import key_of
-from hyperlabel.frames import Column
-from hyperlabel.outcomes import Outcomes, may_lean, read_leaning, stack_outcomes
+from hyperlabel.columns.frames import Column
+from hyperlabel.columns.rule import key_of
+from hyperlabel.votes.classes import Classes, encode_column, smallest_type
+from hyperlabel.votes.outcomes import Outcomes, may_lean, read_leaning, stack_outcomes
 
 
 def set_aside(columns: Sequence[Column], stated: Classes | None) -> tuple[list[Column], tuple[str, ...]]:

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.columns.frames import Column, factorize_frame, library_of
 from hyperlabel.errors import MissingExtraError, VotesError
-from hyperlabel.frames import Column, factorize_frame, library_of
 from hyperlabel.printable import show
 
 GLANCE = 1000

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import state_classes
 from hyperlabel.errors import VotesError
 from hyperlabel.printable import printable
-from hyperlabel.votes import Votes
+from hyperlabel.votes.classes import state_classes
+from hyperlabel.votes.votes import Votes
 
 SPLITS = ("train", "valid", "test")
 

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.arrays import as_list, looks_like_number
-from hyperlabel.columns import DEFAULT
-from hyperlabel.doubts import kind_of
+from hyperlabel.columns.arrays import as_list, looks_like_number
+from hyperlabel.columns.doubts import kind_of
+from hyperlabel.columns.frames import Column
+from hyperlabel.columns.rule import DEFAULT
 from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.frames import Column
 from hyperlabel.printable import show
 from hyperlabel.shown import show_some as show_some
 

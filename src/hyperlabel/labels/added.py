@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.classes import Classes
-from hyperlabel.labels import Labels
+from hyperlabel.labels.labels import Labels
+from hyperlabel.votes.classes import Classes
 
 LabelKind = Literal["integer", "boolean", "text"]
 

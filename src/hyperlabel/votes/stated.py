@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.columns import key_of
+from hyperlabel.columns.frames import library_of
+from hyperlabel.columns.rule import key_of
+from hyperlabel.columns.sources import is_default
 from hyperlabel.errors import ParameterError
-from hyperlabel.frames import library_of
 from hyperlabel.printable import show
 from hyperlabel.shown import show_some
-from hyperlabel.sources import is_default
 
 Float64 = NDArray[np.float64]
 
