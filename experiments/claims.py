@@ -30,6 +30,8 @@ LEARNERS = ("ds", "amcl", "rf")
 TABLE_2, GOLD = ("hlm", "cll", "mv", RELEASED), ("hlm", "rf")
 """What the claims about Table 2 and about gold are judged by at least."""
 TRAINED_ITEMS, TRAINED_LFS = (100, 2000), (2, 60)
+PARTIAL = ("spouse",)
+"""Sets of which only the rows with truth are available; 27,766 rows in the paper."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +113,13 @@ def _same_average(records: Records) -> Answer:
         f"{number(_average(b, 'hlm'), 2)} (released weights {number(_average(b, RELEASED), 2)})"
         for b in (released, ours)
     ]
-    near = abs(_average(released, "hlm") - AVERAGES["hlm"][0]) <= CLOSE
-    why = f"Within {CLOSE} points by its own protocol is the same. With every row of each set: {figures[1]}."
-    return Answer(figures[0], HOLDS if near else FAILS, why)
+    own, authors = _average(released, "hlm"), _average(released, RELEASED)
+    near = [abs(own - AVERAGES["hlm"][0]) <= CLOSE, authors - own <= CLOSE]
+    why = (
+        f"The same is: at most {CLOSE} points from the paper's figure, and at most that behind the released weights on "
+        f"the same rows, by its own protocol. With every row of each set: {figures[1]}."
+    )
+    return Answer(figures[0], HOLDS if all(near) else PARTLY if any(near) else FAILS, why)
 
 
 def _leads(records: Records) -> Answer:
@@ -304,6 +310,8 @@ def _end_models(records: Records) -> Answer:
         )
         for model in dict.fromkeys(record["model"] for record in scored)
     }
+    if not means.keys() >= END_MODELS.keys():
+        return Answer("–", MISSING)
     order = sorted(END_MODELS, key=means.__getitem__, reverse=True)
     figures = ", ".join(f"{model} {means[model]:.1f}" for model in order)
     others = ", ".join(f"{model} {means[model]:.1f}" for model in (RELEASED, "hlm2") if model in means)
@@ -326,12 +334,12 @@ def _outside(records: Records) -> Answer:
     ]
     outside = len(sizes) - len(inside)
     shown = ", ".join(f"{name} ({sizes[name][0]:,} x {sizes[name][1]})" for name in inside)
-    verdict = HOLDS if outside >= 13 else FAILS
-    return Answer(
-        f"{outside} of {len(sizes)}",
-        verdict,
-        f"Inside {TRAINED_ITEMS[1]:,} x {TRAINED_LFS[1]}: {shown}. Of `spouse` only rows with truth are available.",
+    whole = [name for name in inside if name not in PARTIAL]
+    why = (
+        f"Inside {TRAINED_ITEMS[1]:,} x {TRAINED_LFS[1]}: {shown}. Of {', '.join(PARTIAL)} the rows without truth, "
+        "most of the set, are not available: it would be outside, and counts so for the verdict."
     )
+    return Answer(f"{outside} of {len(sizes)}", HOLDS if len(sizes) - len(whole) >= 13 else FAILS, why)
 
 
 def _validity(records: Records) -> Answer:
