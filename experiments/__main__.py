@@ -380,6 +380,14 @@ def run_scores(
     show_result(scores.run(data, vader, items), out)
 
 
+@app.command("panels")
+def run_panels(data: Data = DATA, out: Table = None) -> None:
+    """Panels of judges: the default beside majority vote, Dawid-Skene and the released model."""
+    from experiments import panels
+
+    show_result(panels.run(data), out)
+
+
 @app.command("lf_estimates")
 def run_lf_estimates(data: Data = DATA, out: Table = None) -> None:
     """How near estimated LF accuracies come to their precision."""

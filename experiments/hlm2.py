@@ -20,6 +20,7 @@ from experiments.datasets import FAMILIES, DataSet, by_family, load_datasets
 from experiments.markdown import table, titled
 from experiments.protocol import make_model, score, to_patterns
 from experiments.record import keep_result
+from experiments.references import RELEASED, RELEASED_FILE
 from experiments.semi import draw_gold
 from hyperlabel import metrics
 from hyperlabel.models import LabelModel
@@ -28,6 +29,7 @@ from hyperlabel.votes.stated import UNIFORM
 from hyperlabel.weights import load_weights
 
 PEERS = ("mv", "bv", "auto", "hlm")
+RIVALS, FAR_BEHIND = ("mv", "bv", RELEASED), 1.0  # points
 GOLD, GOLD_DRAWS = (20, 100), 5
 GOLD_MODELS = {"hlm2": "hlm2, gold in the pass", "mv": "mv and lookup", "ds": "ds, gold clamped"}
 SLOW_GOLD_MODELS = {"hlm": "hlm, fine-tuned", "rf": "random forest"}
@@ -74,8 +76,12 @@ def measure(sets: Sequence[DataSet], name: str, **params: Any) -> dict[str, list
 
 
 def score_part(sets: Sequence[DataSet], runs: Sequence[str]) -> str:
-    """Scores and the quality of probabilities beside the peers', the spread over training runs, and every set."""
-    found = {name: measure(sets, name) for name in ("hlm2", *PEERS)}
+    """Scores and the quality of probabilities beside the peers', the spread over training runs, and every set.
+
+    The authors' weights are among the peers where `python -m experiments released` has made their file.
+    """
+    peers = (*PEERS, RELEASED) if RELEASED_FILE.exists() else PEERS
+    found = {name: measure(sets, name) for name in ("hlm2", *peers)}
     of_runs = [measure(sets, run) for run in runs]
     parts = []
     for measured, digits, title in (
@@ -95,7 +101,38 @@ def score_part(sets: Sequence[DataSet], runs: Sequence[str]) -> str:
         parts.append(titled(title, table(head(sets, "model"), rows)))
     rows = [[s.name, s.family, *show(v[i] for v in (f["score"] for f in found.values()))] for i, s in enumerate(sets)]
     parts.append(titled("Score, every set", table(["set", "family", *found], rows)))
+    parts.append(titled(f"Sets on which hlm2 is {FAR_BEHIND:g} or more behind a rival", losses(sets, found)))
     return "\n\n".join(parts)
+
+
+def losses(sets: Sequence[DataSet], found: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
+    """The sets on which a rival is clearly ahead of hlm2, the largest gap first, and how often each side is ahead."""
+    rivals = [name for name in RIVALS if name in found]
+    ours = np.array(found["hlm2"]["score"])
+    theirs = np.array([found[name]["score"] for name in rivals])
+    gap = theirs.max(0) - ours
+    rows = [
+        [sets[i].name, sets[i].family, *show([ours[i], *theirs[:, i]]), f"{-gap[i]:.2f}", *show(told_more(sets[i]))]
+        for i in np.argsort(-gap, kind="stable")
+        if gap[i] >= FAR_BEHIND
+    ]
+    lines = [
+        f"- {name}: ahead of hlm2 by {FAR_BEHIND:g} or more on {np.sum(scores - ours >= FAR_BEHIND)} sets, "
+        f"behind by as much on {np.sum(ours - scores >= FAR_BEHIND)}, of {len(sets)}"
+        for name, scores in zip(rivals, theirs, strict=True)
+    ]
+    more = ["hlm2, true balance stated", f"hlm2, {GOLD[-1]} gold, other items"]
+    return table(["set", "family", "hlm2", *rivals, "gap", *more], rows) + "\n\n" + "\n".join(lines)
+
+
+def told_more(data: DataSet) -> list[float]:
+    """The score of hlm2 with the true class balance stated, and with gold on the items that are not gold."""
+    stated = hl.HyperLabelModel(n_classes=data.k, class_balance=true_shares(data)["class_balance"])
+    with_gold = []
+    for seed in range(GOLD_DRAWS):
+        gold, rest = tell(data, GOLD[-1], seed)
+        with_gold.append(score(rest, make_model("hlm2", data).fit(data.votes, gold).predict(data.votes)))
+    return [score(data, stated.predict(data.votes)), float(np.mean(with_gold))]
 
 
 def draw_subset(data: DataSet, rng: np.random.Generator) -> DataSet:

@@ -25,6 +25,7 @@ OUTSIDE = [
     "experiments/**/*.md",
 ]
 COMMANDS = "<!-- commands -->"
+RECORDS = "records/experiments/results/"
 LINK = re.compile(r"(?P<text>\[[^\[\]]*\])\((?P<target>[^)#\s:]+)(?P<anchor>#[^)\s]*)?\)")
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
 
@@ -39,9 +40,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Write the help of the commands where it is asked for, and turn links that leave `docs/`."""
+    """Write the help of the commands where it belongs, title records, and turn links that leave `docs/`."""
     if COMMANDS in markdown:
         markdown = markdown.replace(COMMANDS, describe_commands())
+    if page.file.src_uri.startswith(RECORDS) and not markdown.startswith("# "):
+        markdown = f"# Record: {posixpath.basename(page.file.src_uri).removesuffix('.md')}\n\n{markdown}"
+    if page.parent is None:
+        page.meta["hide"] = ["navigation"]  # a tab of one page: its list would be empty
     known = {file.src_uri for file in files}
     return LINK.sub(lambda found: turn(found, page.file.src_uri, known), markdown)
 

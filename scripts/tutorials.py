@@ -22,6 +22,7 @@ SCRIPTS = ROOT / "tutorials"
 PAGES = ROOT / "docs" / "tutorials"
 STYLE = re.compile(r"<style.*?</style>", re.DOTALL)
 LINE_START = re.compile(r"^\s+", re.MULTILINE)
+LOOKS = re.compile(r' (?:border="1"|class="dataframe"|style="[^"]*")')
 DATA = Path(os.environ.get("HYPERLABEL_DATA", ROOT.parent / "shared" / "data"))
 
 
@@ -77,18 +78,19 @@ def to_markdown(notebook: NotebookNode, name: str) -> tuple[str, dict[str, bytes
             continue
         parts.append(f"```python\n{cell.source}\n```")
         for output in cell.outputs:
-            parts.append(show(output, f"{name}-{len(pictures) + 1}.png", pictures))
+            parts.append(show(output, f"{name}-{len(pictures) + 1}.png", pictures, cell.metadata.get("alt", "")))
     return "\n\n".join(parts) + "\n", pictures
 
 
-def show(output: NotebookNode, name: str, pictures: dict[str, bytes]) -> str:
-    """One output of a cell: a picture, a table, or text. A picture is kept under the name."""
+def show(output: NotebookNode, name: str, pictures: dict[str, bytes], alt: str) -> str:
+    """One output of a cell: a picture, a table, or text. A picture is kept under the name, `alt` describes it."""
     data = output.get("data", {"text/plain": output.get("text", "")})
     if "image/png" in data:
         pictures[name] = base64.b64decode(data["image/png"])
-        return f"![]({name})"
+        return f"![{alt}]({name})"
     if "text/html" in data:
-        return LINE_START.sub("", STYLE.sub("", data["text/html"]))  # indented lines would be code
+        plain = LOOKS.sub("", STYLE.sub("", data["text/html"]))  # the site's own looks
+        return LINE_START.sub("", plain)  # indented lines would be code
     return f"```text\n{data['text/plain'].rstrip()}\n```"
 
 

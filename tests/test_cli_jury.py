@@ -135,3 +135,19 @@ def test_scores_of_a_wide_table_are_labeled_and_kept_in_a_state(hyperlabel):
     assert "levels of scores" in hyperlabel("analyze", "w.csv", *options).out
     done = hyperlabel("label", "w.csv", "--scores", "a,b,c", "-o", "q.csv")
     assert "--scores is given without --classes; expected the classes" in done.err
+
+
+def test_scores_may_say_which_way_they_point(hyperlabel):
+    rows = [(i, i % 2 + i / 100, 2 - i % 2 - i / 100) for i in range(40)]
+    pl.DataFrame(rows, schema=["id", "helpful", "toxic"], orient="row").write_csv("s.csv")
+    for scores, last in (
+        ("helpful,toxic:down", "good"),
+        ("helpful:down,toxic:up", "bad"),
+        ("*o*:down,helpful", "good"),
+    ):
+        done = hyperlabel("label", "s.csv", "--scores", scores, "--classes", "bad,good", "-o", "o.csv")
+        assert done.code == 0, done.err
+        assert pl.read_csv("o.csv")["label"].to_list()[-1] == last
+    done = hyperlabel("label", "s.csv", "--scores", "helpful:sideways", "--classes", "bad,good", "-o", "o.csv")
+    assert done.code == 2
+    assert "helpful:sideways" in done.err

@@ -128,6 +128,7 @@ BENCHMARKS = {
     "accuracy": [],
     "fine_tuning": [],
     "lf_estimates": [],
+    "panels": [],
     "scores": ["--items", "500"],
     "hlm2": ["--parts", "scores", "--sets", "youtube"],
 }

@@ -324,3 +324,23 @@ def test_wrong_uses_of_scores_are_refused():
         hl.jury(table, item="item", judge="judge", score="score", classes=["bad", "good"])
     with pytest.raises(VotesError, match="column 'score' holds no number; expected scores"):
         hl.jury(table.assign(score="x"), item="item", judge="judge", score="score", run="run", classes=["a", "b"])
+
+
+def test_a_fitted_panel_of_scores_judges_new_scores_in_its_state():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 300)
+    table = pd.DataFrame(
+        [
+            {"item": i, "judge": judge, "score": offset + 10 * truth[i] + rng.normal(0, 6)}
+            for i in range(300)
+            for judge, offset in (("a", 0), ("b", 50), ("c", -20))
+        ]
+    )
+    names = {"item": "item", "judge": "judge", "score": "score"}
+    past, new = table[:600], table[600:]
+    panel = hl.jury(past, **names, classes=["bad", "good"])
+    tomorrow = hl.jury(new, **names, model=panel.model)
+    np.testing.assert_array_equal(tomorrow.votes.outcomes.cuts["b"].bounds, panel.votes.outcomes.cuts["b"].bounds)
+    assert (tomorrow.labels.labels == np.array(["bad", "good"])[truth[200:]]).mean() > 0.85
+    one = hl.jury(new[new["item"] == 299], **names, model=panel.model)
+    assert one.labels.probabilities[0].tolist() == tomorrow.labels.probabilities[-1].tolist()

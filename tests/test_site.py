@@ -30,6 +30,11 @@ def test_pages_load_nothing_from_elsewhere(site):
     assert [page.name for page in pages if loaded.search(page.read_text(encoding="utf-8"))] == []
 
 
+def test_the_search_needs_no_server(site):
+    assert (site / "search" / "search_index.js").read_text(encoding="utf-8").startswith("var __index = {")
+    assert '<script src="../iframe-worker.js">' in (site / "reference" / "votes.html").read_text(encoding="utf-8")
+
+
 def test_formulas_are_drawn_without_a_script(site):
     text = (site / "analysis.html").read_text(encoding="utf-8")
     assert "<math" in text

@@ -68,7 +68,7 @@ def test_copies_are_named_and_dropped_once():
     votes = np.c_[GOOD, GOOD[:, 0], GOOD[:, 0], GOOD[:, 3]]
     advice = find("copies", votes)
     assert (advice.number, advice.examples) == (3, ("lf5", "lf6", "lf7"))
-    assert "such as lf5 as lf0" in advice.reason
+    assert "(lf5 as lf0" in advice.reason
     np.testing.assert_array_equal(run_call(advice, votes), GOOD)
     assert "--drop lf5,lf6,lf7" in advice.command
     assert advice.like == "few"
@@ -191,7 +191,7 @@ def test_command_prints_the_list(hyperlabel, tmp_path, monkeypatch):
     pl.DataFrame({"id": np.arange(40), "gold": TRUTH[:40]}).write_csv("gold.csv")
     outcome = hyperlabel("advise", "votes.csv", "--gold", "gold.csv")
     assert outcome.code == 0
-    assert "1 LF votes as another does, such as lf5 as lf0: count it once" in outcome.out
+    assert "1 LF votes as another does (lf5 as lf0): count it once" in outcome.out
     assert "command: hyperlabel label votes.csv --drop lf5" in outcome.out
     found = json.loads(hyperlabel("advise", "votes.csv", "--json").out)["advice"]
     found = [each for each in found if each["kind"] == "copies"]

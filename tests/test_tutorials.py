@@ -1,5 +1,6 @@
 """Tutorials that need no data set run again and give the page that is committed."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,3 +26,10 @@ def test_every_tutorial_has_a_page_and_every_page_a_tutorial():
     assert scripts == pages
     contents = (PAGES / "index.md").read_text(encoding="utf-8")
     assert all(f"({name}.md)" in contents for name in pages)
+
+
+@pytest.mark.parametrize("page", sorted(PAGES.glob("*.md")), ids=lambda page: page.stem)
+def test_every_tutorial_has_a_picture_that_is_described(page):
+    pictures = re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
+    assert pictures or page.stem == "index"
+    assert all(described and (PAGES / file).is_file() for described, file in pictures)

@@ -1,9 +1,13 @@
 # %% [markdown]
 # # A hundred million rows
 #
-# Rows never have to move. An engine counts patterns where the data is, this process judges the patterns, and the
-# engine joins the labels back. The page runs on a million rows so that it can be rebuilt anywhere; the code is the
-# same for a hundred million, and [the measured times](../scale.md#measured) are below.
+# Rows never have to move. An engine counts patterns where the data is, Python judges the patterns, and the engine
+# joins the labels back.
+#
+# ![The engine counts patterns, Python judges them, the engine joins the labels back to the rows](../pictures/scale.svg)
+#
+# This page runs on a million rows so that anyone can rebuild it. The code is the same for a hundred million:
+# [measured](../scale.md#measured), that takes about as long as copying the file twice.
 
 # %%
 import subprocess
@@ -31,7 +35,7 @@ pl.scan_parquet("labels.parquet").group_by("label").len().sort("label").collect(
 # %% [markdown]
 # ## Inside a query
 #
-# A LazyFrame, a DuckDB relation, a Spark or Dask frame goes in, and one of the same kind comes out, as lazy:
+# A LazyFrame, a DuckDB relation, a Spark or Dask frame goes in. One of the same kind comes out, and is as lazy:
 
 # %%
 relation = hl.engines.label(duckdb.read_parquet("votes.parquet"), lfs=["lf_*"])
@@ -45,7 +49,7 @@ labels = pl.read_parquet("labels.parquet").sort("id")["label"]
 bool((labels.eq_missing(relation.order("id").pl()["label"])).all())
 
 # %% [markdown]
-# On Spark the lines are these; labels are joined with a broadcast table, without a shuffle:
+# Spark takes the same two lines. It joins the labels by a broadcast table, so no row is shuffled:
 #
 # ```
 # labeled = hl.engines.label(spark.read.parquet("s3://bucket/votes"), lfs=["lf_*"])
@@ -54,7 +58,7 @@ bool((labels.eq_missing(relation.order("id").pl()["label"])).all())
 #
 # ## As SQL
 #
-# A fitted model can leave Python for good. `hyperlabel export` prints one SELECT that gives its labels:
+# A fitted model can leave Python behind. `hyperlabel export` prints one SELECT that gives its labels:
 
 # %%
 hl.HyperLabelModel().fit(pl.read_parquet("votes.parquet")).save("state.safetensors")

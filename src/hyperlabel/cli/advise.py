@@ -10,9 +10,10 @@ def advise(
     reading: TableOptions,
     manner: JsonManner,
 ) -> None:
-    """Print what would improve the labels of VOTES, most valuable first.
+    """Print what would improve the labels of VOTES most.
 
-    Each line has a number, a reason, what this has been worth on public sets, and the call and the command that do it.
+    The most valuable step comes first. Each line has a number, a reason, what this has been worth on public sets, and
+    the call and the command that do it.
 
     Example: hyperlabel advise votes.csv --gold gold.csv
     """

@@ -18,11 +18,11 @@ def audit(
     reading: TableOptions,
     manner: Manner,
 ) -> None:
-    """Print random items of VOTES to label by hand and give to `hyperlabel certify`.
+    """Draw random items of VOTES to label by hand.
 
-    A csv in random order: the identifier of each item, or its row starting at 0, and the columns that are not votes.
-    Items that have --gold are not drawn. These items judge labels: no model may learn from them. For items that teach,
-    see `hyperlabel suggest`.
+    Give them to `hyperlabel certify` when they have gold. A csv in random order: the identifier of each item, or its
+    row starting at 0, and the columns that are not votes. Items that have --gold are not drawn. These items judge
+    labels: no model may learn from them. For items that teach, see `hyperlabel suggest`.
 
     Example: hyperlabel audit votes.csv -n 200 > audit.csv
     """

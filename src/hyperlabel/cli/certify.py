@@ -25,10 +25,10 @@ def certify(
     reading: TableOptions,
     manner: JsonManner,
 ) -> None:
-    """Find the labels of VOTES whose error is bounded, by gold of random items.
+    """Find the labels of VOTES that a random sample certifies.
 
-    Draw the items with `hyperlabel audit` and label them by hand. Gold that the model learns from cannot certify: give
-    it as --learn.
+    At most the share --error of them is wrong, with probability --confidence. Draw the items with `hyperlabel audit`
+    and label them by hand. Gold that the model learns from cannot certify: give it as --learn.
 
     Example: hyperlabel certify votes.parquet --gold audit.csv --error 0.05 -o certified.parquet
     """

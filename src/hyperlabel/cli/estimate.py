@@ -16,7 +16,7 @@ def estimate(
     reading: TableOptions,
     manner: JsonManner,
 ) -> None:
-    """Print accuracy and F1 of the labels of VOTES and the shares of the classes, with intervals.
+    """Estimate accuracy, F1 and class shares, with intervals.
 
     They come from gold of random items, as for `hyperlabel certify`, and from the model's labels of all items.
 

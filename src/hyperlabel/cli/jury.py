@@ -39,7 +39,7 @@ def jury(
     encoding: Encoding = None,
     manner: JsonManner,
 ) -> None:
-    """Turn the judgments in TABLE into one label per item and a report card per judge.
+    """Turn judgments into a label per item and a card per judge.
 
     A judge has one vote per item: what most of its judgments say. Failed and unparsable judgments abstain and are
     counted. The result has the item, label, confidence, contested, dissenters and p_<class> for each class.

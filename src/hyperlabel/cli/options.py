@@ -34,8 +34,8 @@ LFS_HELP = (
 DROP_HELP = "Columns to leave out, by name or pattern, of those that --lfs or their names would make LFs."
 ABSTAIN_HELP = "Texts that abstain, like empty cells and -1; else NA, N/A, None, nan, null, abstain, - and the like."
 SCORES_HELP = (
-    "Columns of scores: names or patterns. High scores favor the last of --classes; they are cut into levels. Name "
-    "LFs that vote for classes with --lfs."
+    "Columns of scores: names or patterns. High scores favor the last of --classes, or the "
+    "first where the name is followed by ':down'; they are cut into levels. Name LFs that vote for classes with --lfs."
 )
 METRIC_HELP = "accuracy, or f1: F1 of the second of two classes, macro F1 of more"
 _COMMA_HELP = "Repeat the option if a name has a comma."
@@ -67,7 +67,7 @@ LongNames = Annotated[
     str | None, Option(metavar="ITEM,LF,VOTE", help="VOTES has one row per vote, with these columns.")
 ]
 EngineName = Annotated[str, Option(metavar="NAME", help=ENGINE_HELP)]
-ORDINAL_HELP = "The classes have an order, that of --classes: a vote leans on the neighbors of its class, too."
+ORDINAL_HELP = "The classes have an order, that of --classes: a vote counts in part for the neighbors of its class."
 ClassShares = Annotated[list[str] | None, Option(metavar="CLASS=SHARE,...", help=BALANCE_HELP, show_default=False)]
 LfShares = Annotated[list[str] | None, Option(metavar="LF=SHARE,...", help=ACCURACIES_HELP, show_default=False)]
 Delimiter = Annotated[str | None, Option(metavar="CHAR", help="Separator of a csv; else found in its first lines.")]

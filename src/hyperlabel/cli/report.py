@@ -16,7 +16,7 @@ def report(
     reading: TableOptions,
     manner: Manner,
 ) -> None:
-    """Write a page about the LFs of VOTES and their labels, to show to others.
+    """Write one HTML page about the labels and LFs of VOTES.
 
     One HTML file that needs no network: a headline, what to do next, how good the labels are (with --truth, --gold or
     --audit), contested items and items without votes, what depends on the class balance, and every LF with examples.

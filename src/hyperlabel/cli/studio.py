@@ -34,9 +34,10 @@ def studio(
     no_open: Annotated[bool, Option("--no-open", help="Do not open a browser tab.")] = False,
     demo: Annotated[bool, Option("--demo", help=DEMO_HELP)] = False,
 ) -> None:
-    """Write labeling functions for the texts of TABLE in the browser, and watch the labels move.
+    """Write labeling functions for texts in the browser.
 
-    The project folder has everything: readable Python, gold labels, settings. Ctrl-C ends the studio.
+    The labels of TABLE follow every change. The project folder has everything: readable Python, gold labels, settings.
+    Ctrl-C ends the studio.
 
     Example: hyperlabel studio texts.parquet --text text
     """

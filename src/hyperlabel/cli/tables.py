@@ -227,6 +227,23 @@ def _open_array(path: Path, selection: Selection) -> Source:
     return Source(votes, pl.DataFrame({"id": items}), "id")
 
 
+def read_directions(columns: Sequence[str], scores: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The columns of scores, and which way those point that say so: `toxicity:down`.
+
+    >>> read_directions(["a_1", "a_2", "b"], ["a_*:down", "b"])
+    (['a_1', 'a_2', 'b'], {'a_1': 'down', 'a_2': 'down'})
+    """
+    names: dict[str, None] = {}
+    direction = {}
+    for typed in scores:
+        head, mark, way = typed.rpartition(":")
+        says = mark and way in ("up", "down") and typed not in columns
+        chosen = choose_columns(columns, [head if says else typed])
+        names.update(dict.fromkeys(chosen))
+        direction.update(dict.fromkeys(chosen, way) if says else {})
+    return list(names), direction
+
+
 def _open_scores(frame: pl.DataFrame, selection: Selection) -> Source:
     """Votes of a table in which some LFs, or all, give scores."""
     key = "id" if "id" in frame.columns else None
@@ -237,8 +254,8 @@ def _open_scores(frame: pl.DataFrame, selection: Selection) -> Source:
         return Source(votes, frame, key, tuple(name for name in frame.columns if name not in votes.lf_names))
     if selection.classes is None:
         raise ParameterError("--scores is given without --classes; expected the classes, from low scores to high ones")
-    names = choose_columns(frame.columns, selection.scores)
-    votes = Votes.from_scores(frame, classes=selection.classes, lfs=names, item=key)
+    names, direction = read_directions(frame.columns, selection.scores or [])
+    votes = Votes.from_scores(frame, classes=selection.classes, lfs=names, item=key, direction=direction)
     lfs = selection.lfs_among(frame.columns)
     if lfs is not None:
         voting = number_texts(frame.lazy(), choose_columns(frame.columns, lfs)).collect()

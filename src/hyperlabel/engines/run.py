@@ -47,7 +47,7 @@ class Work:
 
     @property
     def columns(self) -> VoteColumns:
-        """What was taken from the table, and what to say about it."""
+        """Which columns are votes, and the warnings about them."""
         return self._reading.columns
 
     @property

@@ -325,7 +325,7 @@ class LFAnalysis(VoteStatistics):
         drawn.plot(self.coverage[:shown], range(shown), "k|", markersize=10, label="coverage")
         drawn.set_xlabel("precision" if known else "estimated accuracy")
         drawn.set_xlim(0, 1)
-        drawn.legend(loc="lower right")
+        drawn.legend(loc="upper left", bbox_to_anchor=(1, 1))  # beside the bars, not on them
         return drawn
 
     def plot_conflicts(self, ax: Any = None) -> Any:

@@ -81,8 +81,8 @@ class Table:
     def to_html(self, caption: str = "") -> str:
         """The table as HTML, in which every value is escaped.
 
-        >>> Table({"lf": np.array(["a"])}).to_html("1 LF")
-        '<table><caption>1 LF</caption><tr><th>lf</th></tr><tr><td>a</td></tr></table>'
+        >>> Table({"lf": np.array(["a"])}).to_html()
+        '<table><tr><th>lf</th></tr><tr><td>a</td></tr></table>'
         """
         columns = (map(_show, column) for column in self.columns.values())
         return html_table(list(self.columns), zip(*columns, strict=True), caption)

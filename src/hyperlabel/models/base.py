@@ -320,10 +320,10 @@ class LabelModel(Fitted, Parameters, ABC):
 
         Args:
             votes: The votes.
-            metric: What the labels should be good at. `accuracy` takes the most probable class. `f1` calls what raises
-                the expected F1 most: that of the second of two classes, macro F1 for more. That is only as good as the
-                probabilities: on public sets it pays with a known class balance, and the most probable class of the
-                default model has the better F1 otherwise (docs/model-card.md).
+            metric: What the labels should be good at. `accuracy` takes the most probable class. `f1` takes the labels
+                with the best expected F1: of the second of two classes, macro F1 for more. They are only as good as
+                the probabilities: on public sets `f1` pays with a known class balance, and otherwise the most probable
+                class of the default model has the better F1 (docs/model-card.md).
         """
         return self._verdict(votes, metric).labels
 

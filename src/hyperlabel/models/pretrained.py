@@ -45,21 +45,22 @@ _CHUNK = 1 << 16  # patterns of a set that does not fit, read at a time
 class HyperLabelModel(LabelModel):
     """Labels from votes in one forward pass of a pre-trained network.
 
-    `fit` reads the votes in that one pass and keeps its state; `predict` judges new rows in it, alone or together the
-    same. `fit_predict`, or `predict` of a model that is not fitted, labels the votes that it reads: the paper's use.
+    `fit` reads the votes in one pass and keeps its state. `predict` judges new rows in that state: a row gets the same
+    label alone and among others. `fit_predict`, or `predict` of a model that is not fitted, labels the votes that it
+    reads, as in the paper.
 
     Args:
-        weights: `default`, `hlm` (the paper's model, trained by this project), `hlm2` (the better one), or the path
-            of a weights file.
+        weights: `default`, which is `hlm2`; `hlm`, the paper's model trained by this project; or the path of a
+            weights file.
         class_balance: (k,) known shares of the classes among the items with votes, in their order or by class, or
             `uniform`; guessed from the votes if not given; `hlm2` only.
         lf_accuracies: (m,) known shares of the right votes of each LF, None or NaN where not known, in their order
             or by name; `hlm2` only.
         calibrated: Whether the probabilities of `hlm` are calibrated, each item alone: raised to a power that was
             fitted on synthetic votes, and normalized. The raw ones are close to uniform; labels are the same. `hlm`
-            only: those of `hlm2` always are calibrated on synthetic votes.
-        ordinal: Whether the classes have an order, that in which they are stated: a vote then leans on the classes
-            beside its own, too (docs/votes.md); `hlm2` only.
+            only: `hlm2` is always calibrated, on synthetic votes.
+        ordinal: Whether the classes have an order, the one in which they are stated: a vote then counts in part for
+            the neighbors of its class (docs/votes.md); `hlm2` only.
 
     Attributes:
         weights_: After `fit`, the weights: fine-tuned for `hlm` if gold was given, the pre-trained ones otherwise.

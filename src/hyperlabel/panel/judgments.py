@@ -26,6 +26,7 @@ from hyperlabel.votes.classes import (
 )
 from hyperlabel.votes.encode import check_identified, name_once, number_by_appearance
 from hyperlabel.votes.items import Origin
+from hyperlabel.votes.outcomes import Outcomes
 from hyperlabel.votes.read import number_texts
 
 Ints = NDArray[np.integer]
@@ -254,8 +255,12 @@ def collect_votes(judgments: Judgments) -> tuple[Votes, NDArray[np.int64]]:
     return votes, np.bincount(pair[tied] % m, minlength=m)
 
 
-def collect_scores(judgments: Judgments) -> tuple[Votes, Judgments]:
+def collect_scores(judgments: Judgments, like: Outcomes | None) -> tuple[Votes, Judgments]:
     """The votes of judges that give scores: the mean of a judge's scores of an item, cut into levels.
+
+    Args:
+        judgments: The judgments.
+        like: Where to cut the scores; found if not given.
 
     Returns:
         The votes, and the judgments with the verdicts that their scores come nearest to.
@@ -267,7 +272,7 @@ def collect_scores(judgments: Judgments) -> tuple[Votes, Judgments]:
     counts = np.bincount(cell, minlength=n * m)
     means = np.bincount(cell, judgments.score[kept], n * m) / np.where(counts > 0, counts, np.nan)
     _refuse_scored_twice(judgments, cell, kept, means)
-    votes = Votes.from_scores(means.reshape(n, m), classes=judgments.classes, lfs=judgments.judges)
+    votes = Votes.from_scores(means.reshape(n, m), classes=judgments.classes, lfs=judgments.judges, like=like)
     outcomes = votes.outcomes
     assert outcomes is not None  # scores are levels
     votes = replace(votes, items=judgments.items, origin=Origin(judgments.item_name))

@@ -69,9 +69,11 @@ def jury(
         price: What a judgment costs: a column, a number, or a mapping from judge to number.
         gold: Known classes, to learn from and to score judges by: a column of the table, or whatever `LabelModel.fit`
             takes, items in the order in which they appear.
-        classes: The classes; if they are given, any other verdict is an abstention, and an error otherwise.
+        classes: The classes; if they are given, any other verdict is an abstention, else every verdict is a class. For
+            scores, from low to high.
         abstain: Values that abstain; see `Votes.from_frame`.
-        model: The label model, or its short name; the hyper label model if not given.
+        model: The label model, or its short name; the hyper label model if not given. A fitted one judges in its state,
+            and scores are cut where those of its panel were.
         delimiter: The separator of a csv; found if not given.
         encoding: The encoding of a text file; found if not given.
 
@@ -91,18 +93,21 @@ def jury(
     names = Names(
         item, judge, vote, score, run, position, *(each if isinstance(each, str) else None for each in (price, gold))
     )
+    chosen = _choose(model)
+    if classes is None and chosen.is_fitted and score is not None:
+        classes = chosen.classes_.tolist()
     judgments = read_judgments(table, names, abstain=abstain, classes=classes, delimiter=delimiter, encoding=encoding)
     costs = read_costs(None if isinstance(price, str) else price, judgments)
     if score is None:
         votes, undecided = collect_votes(judgments)
     else:
-        votes, judgments = collect_scores(judgments)
+        votes, judgments = collect_scores(judgments, chosen.outcomes_ if chosen.is_fitted else None)
         undecided = np.zeros(votes.n_lfs, np.int64)
     known = None
     given = judgments.gold if isinstance(gold, str) else gold
     if given is not None:
         votes, known = votes.with_labels(given, "gold")
-    fitted = _fit(model, votes, known)
+    fitted = _fit(chosen, votes, known)
     votes = votes.with_classes(fitted.classes_.tolist())
     labels = fitted.label(votes)
     if known is not None:
@@ -110,15 +115,18 @@ def jury(
     return Jury(votes, labels, fitted, judgments, undecided, known, costs)
 
 
-def _fit(model: LabelModel | str | None, votes: Votes, gold: NDArray[np.int64] | None) -> LabelModel:
-    """The label model, fitted unless it was given fitted."""
+def _choose(model: LabelModel | str | None) -> LabelModel:
     if model is not None and not isinstance(model, LabelModel | str):
         raise ParameterError(f"model is {model!r:.60}; expected a label model or its short name, such as 'hlm2'")
-    chosen = HyperLabelModel() if model is None else label_model(model) if isinstance(model, str) else model
-    if chosen.is_fitted:
-        return chosen
+    return HyperLabelModel() if model is None else label_model(model) if isinstance(model, str) else model
+
+
+def _fit(model: LabelModel, votes: Votes, gold: NDArray[np.int64] | None) -> LabelModel:
+    """The label model, fitted unless it was given fitted."""
+    if model.is_fitted:
+        return model
     classes = np.array([*votes.classes, None], object)
-    return copy.copy(chosen).fit(votes, None if gold is None else classes[gold].tolist())
+    return copy.copy(model).fit(votes, None if gold is None else classes[gold].tolist())
 
 
 @dataclass(frozen=True, eq=False, repr=False)

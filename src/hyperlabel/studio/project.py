@@ -294,7 +294,7 @@ class Project:
         """Take what another program changed in the folder; returns whether there was something.
 
         Raises:
-            ProjectError: It cannot be used. What stood before stands, and nothing is overwritten.
+            ProjectError: It cannot be used. The last good state is kept, and nothing is overwritten.
         """
         changed = self.folder.changed()
         if not changed:

@@ -65,7 +65,7 @@ class Advice:
 
     @property
     def worth(self) -> Worth:
-        """What this kind of advice has been worth on public sets, in a like situation."""
+        """What this kind of advice has been worth on public sets, in a similar situation."""
         found = WORTH[self.kind if self.like is None else f"{self.kind}, {self.like}"]
         return Worth(self.scale * found.gain, found.hurt, found.sets)
 

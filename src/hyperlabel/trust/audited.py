@@ -163,7 +163,7 @@ def _warn_of_learned(model: LabelModel, n: int) -> None:
     if model.n_gold_:
         message = (
             f"the model learned from {model.n_gold_:,} gold labels; if some of the {n:,} given here are among them, "
-            "what is said is too good. Give a model that is not fitted, and the gold to learn from as learn"
+            "the result is too good. Give a model that is not fitted, and the gold to learn from as learn"
         )
         warn_of_votes([message])
 
@@ -182,6 +182,6 @@ def _warn_of_choice(audited: Audited) -> None:
     if abs(drawn - all_items) > _UNLIKELY * deviation + 1e-9:
         message = (
             f"gold does not look like a random sample: its labels have a mean confidence of {drawn:.3f}, all labels "
-            f"{all_items:.3f}. What is said about labels holds for random samples only; draw one by audit_sample"
+            f"{all_items:.3f}. The result holds for random samples only; draw one by audit_sample"
         )
         warn_of_votes([message])

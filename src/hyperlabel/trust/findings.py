@@ -43,8 +43,8 @@ def find_balance(at: Situation) -> Advice | None:
     largest = int(np.argmax(own))
     name, low, high = at.votes.classes[largest], *_tilted(own, largest)
     reason = (
-        f"{number:,} labels ({number / at.votes.n_items:.0%}) hang on the class balance: they change if, for instance, "
-        f"the share of {name} is {low:.2f} or {high:.2f}, not {own[largest]:.2f} as the model takes it. State it"
+        f"{number:,} labels ({number / at.votes.n_items:.0%}) depend on the class balance: they change if, say, "
+        f"the share of {name} is {low:.2f} or {high:.2f}, not {own[largest]:.2f} as the model guesses. State it"
     )
     for_f1 = ", metric='f1'" if at.metric == "f1" else ""
     return Advice(
@@ -133,11 +133,11 @@ def find_copies(at: Situation) -> Advice | None:
         return None
     lfs = np.array(copies, np.intp)
     first = int(np.flatnonzero(alike[:, lfs[0]])[0])
-    names = at.votes.lf_names
+    names, more = at.votes.lf_names, "" if len(lfs) == 1 else ", ..."
     return Advice(
         "copies",
         len(lfs),
-        f"{_lfs(lfs, 'votes as another does', 'vote as others do')}, such as {names[lfs[0]]} as {names[first]}: "
+        f"{_lfs(lfs, 'votes as another does', 'vote as others do')} ({names[lfs[0]]} as {names[first]}{more}): "
         f"count {_them(lfs)} once",
         at.drop_call(lfs),
         at.command("label", at.drop_option(lfs)),
