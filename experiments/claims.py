@@ -248,7 +248,11 @@ def _gold_order(records: Records, sizes_of: Callable[[int], bool], judge: Callab
     figures = ", ".join(f"{size:,}: {margin:+.1f} ({best})" for size, (margin, best) in margins.items())
     held = sum(judge(margin) for margin, _ in margins.values())
     verdict = HOLDS if held == len(margins) else PARTLY if held else FAILS
-    return Answer(f"at {held} of {len(margins)} sizes", verdict, f"Distance from the best of the others: {figures}.")
+    repeats = min(map(len, results.curve("hlm", "wrench").values()))
+    without = [model for model, means in others.items() if not means]
+    note = f" Without {', '.join(without)}, which were not run on all sets." if without else ""
+    why = f"Distance from the best of the others: {figures}. Repeats of hlm: {repeats}.{note}"
+    return Answer(f"at {held} of {len(margins)} sizes", verdict, why)
 
 
 def _gold_best(records: Records) -> Answer:
@@ -303,22 +307,23 @@ def _ablation_order(records: Records) -> Answer:
 
 def _end_models(records: Records) -> Answer:
     scored = [r for r in records if "score" in r and r["dataset"] in SETS]
-    sets = list(dict.fromkeys(record["dataset"] for record in scored))
+    found = {(record["model"], record["dataset"]) for record in scored}
+    sets = [name for name in SETS if all((model, name) in found for model in END_MODELS)]
+    if not sets:
+        return Answer("–", MISSING)
     means = {
         model: float(
             np.mean([np.mean([r["score"] for r in scored if (r["model"], r["dataset"]) == (model, s)]) for s in sets])
         )
         for model in dict.fromkeys(record["model"] for record in scored)
     }
-    if not means.keys() >= END_MODELS.keys():
-        return Answer("–", MISSING)
     order = sorted(END_MODELS, key=means.__getitem__, reverse=True)
     figures = ", ".join(f"{model} {means[model]:.1f}" for model in order)
     others = ", ".join(f"{model} {means[model]:.1f}" for model in (RELEASED, "hlm2") if model in means)
     missing = [name for name in SETS if name not in sets]
     why = (
-        f"On the {len(sets)} sets whose texts are available ({', '.join(sets)}), by TF-IDF instead of BERT; texts or "
-        f"features of {', '.join(missing)} are not. Beside them: {others}."
+        f"On {', '.join(sets)}, by TF-IDF instead of BERT; for {', '.join(missing)} there are no texts or features, or "
+        f"not all models were run. Beside them: {others}."
     )
     first = order[0] == "hlm"
     return Answer(figures, FAILS if not first else PARTLY if missing else HOLDS, why)

@@ -119,7 +119,10 @@ SECTIONS = (
         "last iteration, whatever it scores.",
         (
             "hyperlabel train --model hlm --recipe paper --runs 10 --out training/hlm-paper",
-            "python -m experiments runs --data DATA --runs training/hlm-paper",
+            "hyperlabel train --model hlm --recipe paper --schedule cosine --iterations 4000 --runs 10 "
+            "--out training/hlm-decay",
+            "hyperlabel train --model hlm --recipe released --runs 10 --out training/hlm-released",
+            "python -m experiments runs --data DATA --sets PAPER --runs training/hlm-paper (and the other two)",
         ),
     ),
     Section(
@@ -143,8 +146,7 @@ SECTIONS = (
         "Models learn from all votes and this gold, and the other items are scored; `hlm` without gold, on the same "
         "items, is the line to be above. As in the paper, where `amcl` finds no solution or needs too much memory, a "
         "random forest takes its place; here also where it takes more than two seconds of processor time. Different "
-        "from the paper: more sets, with fewer repeats or models outside the paper's (the last column counts repeats), "
-        "and smaller forests.",
+        "from the paper: smaller forests, and fewer repeats of some models (the last column counts them).",
         (
             "python -m experiments semi --data DATA --models hlm,released,hlm2,ds,rf --seeds 5 --sets PAPER",
             "python -m experiments semi --data DATA --models amcl --seeds 5 --sets PAPER --limit 2",
@@ -155,10 +157,10 @@ SECTIONS = (
         "What each part of the training is worth (Table 4)",
         "The hyper label model trained from scratch with one part replaced by a naive one, every variant with the same "
         "number of steps and matrices. Different from the paper: a far smaller budget, for all variants alike, and the "
-        "two architectures each with a row of its own. What parts of `hlm2` are worth stands in "
+        "two architectures each with a row of its own; on the paper's sets. What parts of `hlm2` are worth stands in "
         "[the log of its comparisons](../training/hlm2-comparisons.md).",
         (
-            "python -m experiments ablation --data DATA --seeds 5 --iterations 400 --batch 8 "
+            "python -m experiments ablation --data DATA --seeds 5 --iterations 400 --batch 8 --sets PAPER "
             "--models hlm,independent,mlp,deepset,every",
         ),
     ),
