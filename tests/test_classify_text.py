@@ -74,7 +74,7 @@ def test_tfidf_on_unusable_texts_says_what_is_wrong(inputs, message):
 
 
 def test_tfidf_with_an_argument_out_of_range_is_refused():
-    with pytest.raises(ParameterError, match="dimensions is 0; expected at least 1"):
+    with pytest.raises(ParameterError, match="dimensions is 0; expected a whole number, at least 1"):
         Tfidf(dimensions=0)
 
 

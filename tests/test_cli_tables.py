@@ -235,7 +235,10 @@ MISTAKES = {
         ["s.safetensors", "--sql", "duckdb"],
         "--sql is 'duckdb', but --from, the name of the table, is missing",
     ),
-    "no dialect": (["s.safetensors", "--sql", "oracle", "--from", "v"], "dialect is 'oracle'; expected one of duckdb"),
+    "no dialect": (
+        ["s.safetensors", "--sql", "oracle", "--from", "v"],
+        "dialect is 'oracle'; expected 'duckdb', 'spark'",
+    ),
     "from a table": (["s.safetensors", "--table", "t.csv", "--from", "v"], "--from goes with --sql; leave it out"),
     "patterns": (
         ["s.safetensors", "--sql", "spark", "--from", "v", "--patterns", "v.csv"],

@@ -608,10 +608,23 @@ def test_gold_of_counted_patterns_of_a_wrong_shape_is_refused():
 
 
 @pytest.mark.parametrize("verb", ["score", "explain", "suggest"])
-def test_verbs_about_items_refuse_patterns(verb):
-    patterns = hl.Patterns.from_votes(hl.Votes.from_array([[0, 1], [1, 1]]))
+def test_verbs_about_items_refuse_patterns_that_were_only_counted(verb):
+    patterns = hl.Patterns.from_chunks([[[0, 1], [1, 1]]])
     with pytest.raises(ParameterError, match="votes is Patterns, which know no items; give the votes themselves"):
         getattr(hl.label_model("mv"), verb)(patterns, 1)
+
+
+@pytest.mark.parametrize("fitted", [True, False])
+def test_verbs_about_items_take_patterns_that_know_them_as_the_votes(fitted):
+    votes = hl.Votes.from_array([[0, 1], [1, 1], [-1, 0], [0, 1]], lfs=["a", "b"], classes=["ham", "spam"])
+    patterns, model = hl.Patterns.from_votes(votes), hl.HyperLabelModel()
+    if fitted:
+        model.fit(votes)
+    assert patterns.to_votes() == votes
+    assert model.score(patterns, ["ham", "spam", "ham", "ham"]) == model.score(votes, ["ham", "spam", "ham", "ham"])
+    assert str(model.explain(patterns, 3)) == str(model.explain(votes, 3))
+    assert model.suggest(patterns, 2).tolist() == model.suggest(votes, 2).tolist()
+    assert str(hl.advise(patterns)) == str(hl.advise(votes))
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if hl.label_model(name).reads_in_passes])

@@ -1,5 +1,8 @@
 """Mistakes that once ended in other exceptions, or in nothing at all, through the public door."""
 
+import time
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -73,3 +76,45 @@ def test_column_of_lists_gives_no_identifiers():
 def test_votes_with_no_classes_at_all_are_refused():
     with pytest.raises(ParameterError, match="^classes is None; expected a list of classes"):
         hl.Votes.from_array(VOTES).with_classes(None)
+
+
+def test_vote_for_a_far_class_takes_no_memory_for_the_classes_between():
+    tracemalloc.start()
+    try:
+        assert hl.HyperLabelModel().predict([[0, 1, 9999], [1, 1, 0]]).tolist() == [1, 1]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 50e6
+
+
+def test_dawid_skene_of_thousands_of_classes_is_refused_before_it_takes_minutes():
+    votes = np.random.default_rng(0).integers(0, 2000, (4000, 5))
+    with pytest.raises(ParameterError, match="2,000 classes .* Use 'hlm2' or 'mv', or fewer classes"):
+        hl.label_model("ds").fit(votes)
+
+
+def test_time_for_a_frame_grows_with_its_columns_and_not_with_their_square():
+    def seconds(m):
+        frame = pl.DataFrame({f"lf{j}": column for j, column in enumerate(np.tile([[0, 1]], (m, 1)))})
+        started = time.process_time()
+        hl.Votes.from_frame(frame)
+        return time.process_time() - started
+
+    seconds(10)
+    assert seconds(8000) < 10 * seconds(2000)  # 4 times as many columns; their square is 16 times as large
+
+
+def test_csv_with_quotes_around_every_cell_holds_the_same_votes(tmp_path):
+    (tmp_path / "plain.csv").write_text("a,b\n0,\n1,0\n")
+    (tmp_path / "quoted.csv").write_text('"a","b"\n"0",""\n"1","0"\n')
+    plain, quoted = (hl.read_votes(tmp_path / f"{name}.csv") for name in ("plain", "quoted"))
+    assert plain.to_numpy().tolist() == quoted.to_numpy().tolist() == [[0, -1], [1, 0]]
+
+
+def test_marks_that_turn_text_around_are_written_out_in_the_report():
+    mark = "\u202e"
+    votes = pd.DataFrame({f"lf{mark}": [f"a{mark}", "b", "b"], "other": [f"a{mark}", "b", f"a{mark}"]})
+    page = hl.report(votes, [f"text {mark}", "x", "y"], title=f"title {mark}").html
+    assert mark not in page
+    assert r"\u202e" in page

@@ -320,7 +320,7 @@ def test_label_with_classes_that_miss_a_vote_is_refused():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"engine": "sql"}, r"engine is 'sql'; expected auto, polars, duckdb, spark, dask"),
+        ({"engine": "sql"}, r"engine is 'sql'; expected 'auto', 'polars', 'duckdb', 'spark' or 'dask'"),
         ({"engine": "duckdb"}, r"engine is 'duckdb', but data is a frame of polars; leave engine out"),
         ({"gold": "truth"}, r"gold is 'truth'; expected a column of votes: x, y"),
         ({"gold": "y", "lfs": ["y"]}, r"votes has no LF column but that of gold"),

@@ -231,6 +231,7 @@ def test_command_takes_polars_for_parquet_and_memory_for_the_rest(hyperlabel, mo
         (["--engine", "duckdb"], r"--engine duckdb writes parquet; name a file with --out"),
         (["--engine", "polars", "--long", "id,lf0,lf1"], r"--engine polars cannot be used with --long; use --engine m"),
         (["--engine", "polars", "--gold", "gold.csv"], r"cannot be used with --gold gold\.csv, which is no column of"),
+        (["--engine", "duckdb", "-o", "out.csv"], r"--out is 'out\.csv'; engine duckdb writes names that end in \.par"),
         (["--engine", "spark", "-o", "folder.parquet"], r"out is 'folder\.parquet', a folder that holds more than"),
     ],
 )
@@ -238,10 +239,12 @@ def test_command_with_an_engine_that_cannot_is_one_line(hyperlabel, tmp_path, ar
     write_votes(10)
     (tmp_path / "folder.parquet").mkdir()
     (tmp_path / "folder.parquet" / "precious.doc").write_text("")
+    before = sorted(tmp_path.rglob("*"))
     lfs = [] if "--long" in arguments else ["--lfs", "lf*"]
     outcome = hyperlabel("label", "votes.parquet", *lfs, *arguments)
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
     assert re.search(message, outcome.err)
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_command_with_gold_of_a_column_learns_from_it_and_gives_gold_items_their_class(hyperlabel):

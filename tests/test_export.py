@@ -302,7 +302,9 @@ def test_model_that_cannot_be_a_query_is_refused_with_the_remedy(make, message):
 
 def test_odd_arguments_are_refused():
     model = hl.label_model("mv").fit(make_votes())
-    with pytest.raises(ParameterError, match="^dialect is 'oracle'; expected one of duckdb, spark, postgres, bigquery"):
+    with pytest.raises(
+        ParameterError, match="^dialect is 'oracle'; expected 'duckdb', 'spark', 'postgres' or 'bigquery'"
+    ):
         to_sql(model, "oracle", "votes")
     with pytest.raises(ParameterError, match="^the table has no name"):
         to_sql(model, "duckdb", " ")

@@ -20,7 +20,7 @@ SOURCE = Path(__file__).parents[1] / "src"
 # One line per level, lowest first: a part imports itself and the parts of the lines above its own.
 LEVELS = (
     ("errors", "files", "kernels", "optimize", "printable"),
-    ("memory", "metrics", "plots", "shown", "tables", "tensors"),
+    ("checks", "memory", "metrics", "plots", "shown", "tables", "tensors"),
     ("columns",),
     ("votes",),
     ("patterns",),
@@ -206,6 +206,15 @@ def test_checker_on_private_names_names_their_part(source, uses):
     line = source.count("\n") + 1
     package["hyperlabel.cli.label"] = source
     assert find_private_uses(package) == [f"hyperlabel.cli.label:{line}: {use}" for use in uses]
+
+
+def test_types_of_arrays_that_all_parts_use_are_defined_once():
+    package = read_package()
+    names = re.findall(r"^(\w+) = NDArray\[", package["hyperlabel.kernels"], flags=re.MULTILINE)
+    again = rf"^({'|'.join(names)}) = "
+    assert "Float64" in names
+    defining = {module for module, source in package.items() if re.search(again, source, flags=re.MULTILINE)}
+    assert defining == {"hyperlabel.kernels", "hyperlabel.train.compiled"}  # the latter has integers as wide as C's
 
 
 def test_levels_name_the_parts_that_there_are():

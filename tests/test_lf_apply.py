@@ -266,7 +266,7 @@ def test_class_of_a_ready_made_lf_that_never_votes_is_kept():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"on_error": "ignore"}, "on_error is 'ignore'; expected \"raise\" or \"abstain\""),
+        ({"on_error": "ignore"}, "on_error is 'ignore'; expected 'raise' or 'abstain'"),
         ({"jobs": 0}, "jobs is 0; expected a number of processes, at least 1"),
         ({"jobs": 1.5}, "jobs is 1.5; expected a number of processes"),
         ({"classes": ["a"], "n_classes": 2}, "n_classes is 2 but classes names 1"),
@@ -301,3 +301,19 @@ def test_progress_on_a_terminal_is_a_bar(capsys, monkeypatch):
     shown = capsys.readouterr().err
     assert "labeling functions" in shown
     assert "100%" in shown
+
+
+def test_failure_that_cannot_say_what_it_is_is_called_by_its_class():
+    class Silent(Exception):  # noqa: N818
+        """Raises when it is shown."""
+
+        def __str__(self):
+            raise ValueError("no words")
+
+    def fail(x):
+        raise Silent
+
+    with pytest.raises(LFError, match="^LF 'fail' failed on row 0 with Silent; the row is 'a'"):
+        apply_lfs([fail], ["a"])
+    with pytest.warns(VotesWarning, match="failed on 1 of 1 items .* with Silent"):
+        assert apply_lfs([fail], ["a"], on_error="abstain").failures == {"fail": 1}

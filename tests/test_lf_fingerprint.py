@@ -246,6 +246,12 @@ def test_lf_whose_change_cannot_be_seen_is_refused_by_the_cache(source, shown, t
         apply_lfs([compile_lf(source)], ["a"], cache=tmp_path)
 
 
+@pytest.mark.parametrize("made", ["np.array([1, 2])", "pd.DataFrame({'a': [1, 2]})", "pd.Series([1, 2])"])
+def test_globals_that_are_no_single_truth_are_compared_all_the_same(made, tmp_path):
+    source = f"import numpy as np\nimport pandas as pd\nA = {made}\ndef f(x): return len(A) - 2"
+    assert apply_lfs([compile_lf(source)], ["a"], cache=tmp_path).to_numpy().tolist() == [[0]]
+
+
 def test_client_made_inside_a_function_is_no_hindrance():
     source = "import threading\n@functools.cache\ndef client(): return threading.Lock()\ndef f(x): return client()"
     lf = compile_lf(source)

@@ -167,7 +167,7 @@ def test_ready_made_lf_without_its_column_is_an_error():
         (lambda: regex_lf("(", 1), r"pattern is '\(', which cannot be compiled: missing \)"),
         (lambda: regex_lf(b"a", 1), "pattern is b'a'; expected a regular expression of texts"),
         (lambda: regex_lf(re.compile("a"), 1, flags=re.I), "cannot be compiled: cannot process flags"),
-        (lambda: threshold_lf("x", 1), "expected at least one of above, at_least, below and at_most"),
+        (lambda: threshold_lf("x", 1), "expected numbers, at least one of above, at_least, below and at_most"),
         (lambda: lookup_lf({}, column="x"), "table is {}; expected a mapping from values to votes"),
         (lambda: lookup_lf(["a"], column="x"), r"table is \['a'\]; expected a mapping"),
     ],

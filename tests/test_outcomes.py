@@ -438,7 +438,7 @@ def test_evidence_of_levels_never_falls():
     [
         ({"classes": ["a"]}, "expected two classes or more, in the order of scores"),
         ({"levels": 1}, "levels is 1; expected a number from 2 to 100, or the bounds"),
-        ({"levels": [0.5, 0.4]}, "expected the bounds between levels, each above the last"),
+        ({"levels": [0.5, 0.4]}, "expected a number of levels, or the bounds between them, each above the last"),
         ({"direction": "left"}, "direction is 'left'; expected 'up', 'down'"),
         ({"direction": {"x": "up"}}, "direction has 'x', which is no LF"),
         ({"scale": (0.5, 1)}, "scale is .* but scores lie from"),
@@ -458,6 +458,22 @@ def test_scores_that_are_no_numbers_are_refused():
         hl.Votes.from_scores(np.array([[np.inf]]), classes=[0, 1])
     with pytest.raises(VotesError, match="has no column of numbers"):
         hl.Votes.from_scores(pd.DataFrame({"a": ["x", "y"]}), classes=[0, 1])
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e290])
+def test_scores_of_any_size_are_cut_alike(size):
+    scores, _ = draw_scores(200, 3)
+    own, other = (hl.Votes.from_scores(each - each.max() / 2, classes=[0, 1]) for each in (scores, scores * size))
+    np.testing.assert_array_equal(own.cells, other.cells)
+
+
+def test_scores_without_an_end_are_refused():
+    with pytest.raises(VotesError, match=r"column 'a' holds -inf; expected scores up to 1e\+300"):
+        hl.Votes.from_scores(pd.DataFrame({"a": [1.0, -np.inf]}), classes=[0, 1])
+
+
+def test_scores_that_are_all_the_same_are_in_the_middle_of_three_classes():
+    assert hl.HyperLabelModel().predict(hl.Votes.from_scores(np.full((9, 3), 4.0), classes=["a", "b", "c"]))[0] == "b"
 
 
 def test_scores_cut_in_two_ways_do_not_merge():

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -6,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
-from hyperlabel.votes.rows import DenseRows, Rows
+from hyperlabel.votes.rows import DenseRows, Rows, take_cells
 
 CELLS = hnp.arrays(np.int8, st.tuples(st.integers(1, 12), st.integers(1, 8)), elements=st.integers(-1, 3))
 
@@ -120,3 +122,15 @@ def test_rows_of_narrow_numbers_hold_wide_ones():
 )
 def test_rows_equal_compares_each_row_with_the_one_of_its_index(cells, index, equal):
     assert Rows.from_cells(np.array(cells)).equal(np.array(index)) is equal
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_taken_from_cells_of_any_order_copy_no_more_than_they_are(order):
+    cells, index = np.zeros((200_000, 4), np.int64, order), np.array([7, 3])
+    cells[3] = [0, 1, -1, 1]
+    tracemalloc.start()
+    taken = take_cells(cells, index)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert taken.tolist() == [[0, 0, 0, 0], [0, 1, -1, 1]]
+    assert most < cells.nbytes / 100

@@ -195,6 +195,15 @@ def test_an_lf_that_fails_changes_nothing(project, source, error, message):
     [
         (lambda p: p.give_gold("c4", "sapm"), "label is 'sapm'; expected one of the classes, 'ham', 'spam'"),
         (lambda p: p.give_gold("zz", "spam"), "item is 'zz'; expected the identifier of a row"),
+        (lambda p: p.give_gold("c4", np.zeros((2, 2))), "label is array"),
+        (lambda p: p.give_gold(4, "spam"), "item is 4; expected the identifier of a row that is explored, as a text"),
+        (lambda p: p.explain("zz"), "item is 'zz'; expected the identifier of a row"),
+        (lambda p: p.explain("c0"), "there is no LF whose votes could explain a label"),
+        (lambda p: p.candidates([]), r"item is \[\]; expected the identifier of a row"),
+        (lambda p: p.add([0.5]), r"source is \[0.5\]; expected Python that defines an LF"),
+        (lambda p: p.edit({}, "a = 1"), "name is {}; expected the name of an LF"),
+        (lambda p: p.next_items(3), "by is 3; expected 'useful', "),
+        (lambda p: p.next_items("useful", "0"), "most is '0'; expected a whole number, at least 1"),
         (lambda p: p.remove("nothing"), "name is 'nothing', which is not in lfs.py"),
         (lambda p: p.candidates("c0"), "item 'c0' has no label; state the class to vote for"),
         (lambda p: p.candidates("c0", vote="sapm"), "vote is 'sapm'; expected one of the classes: ham, spam"),
@@ -204,7 +213,7 @@ def test_an_lf_that_fails_changes_nothing(project, source, error, message):
     ],
 )
 def test_a_mistake_is_refused_with_the_remedy(project, act, message):
-    with pytest.raises(ProjectError, match=message):
+    with pytest.raises((ProjectError, ParameterError), match=message):
         act(project)
 
 
@@ -408,7 +417,7 @@ def test_next_items_are_of_the_kind_asked_for(project):
     project.give_gold(project.next_items("useful")[0], "ham")
     for by in ("useful", "uncertain", "contested", "uncovered", "random"):
         assert not set(project.next_items(by, 60)) & set(project.state.gold)
-    with pytest.raises(ParameterError, match="by is 'best'; expected useful, uncertain"):
+    with pytest.raises(ParameterError, match="by is 'best'; expected 'useful', 'uncertain'"):
         project.next_items("best")
 
 

@@ -295,7 +295,7 @@ def test_command_keeps_a_column_that_is_in_the_way(hyperlabel, table):
 def test_command_without_gold_says_where_to_get_it(hyperlabel, table):
     outcome = hyperlabel("certify", "votes.csv")
     assert outcome.code == 2
-    assert "--gold is missing; draw items by `hyperlabel audit`" in outcome.err
+    assert "--gold is missing; draw items with `hyperlabel audit`" in outcome.err
 
 
 def test_audit_command_prints_items_without_their_votes(hyperlabel, table):

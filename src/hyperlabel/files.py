@@ -30,6 +30,16 @@ _LONGEST = 200  # bytes of a name that fit into the name of a part folder
 _AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux
 
 
+def is_file(path: str | Path) -> bool:
+    """Whether a name is that of a file; one that no file can have, too long or with a null byte, is not."""
+    return os.path.isfile(path)  # unlike Path.is_file, it raises nothing
+
+
+def is_folder(path: str | Path) -> bool:
+    """Whether a name is that of a folder; see `is_file`."""
+    return os.path.isdir(path)
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A new name to write a file or folder to; it takes the place of `path`, or vanishes if writing fails.

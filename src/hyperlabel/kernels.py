@@ -227,7 +227,7 @@ def hash_rows(starts: Ints, lf: Ints, vote: Ints, k: int, seed: int) -> Keys:
 
 
 def mix_bits(numbers: Keys) -> Keys:
-    """Numbers whose every bit depends on every bit of the input (the finaliser of splitmix64)."""
+    """Numbers whose every bit depends on every bit of the input (the finalizer of splitmix64)."""
     mixed = numbers * np.uint64(_MULTIPLIER)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

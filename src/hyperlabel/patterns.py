@@ -22,7 +22,7 @@ from hyperlabel.tensors import plain_classes, read_tensors, write_tensors
 from hyperlabel.votes import ABSTAIN, Votes, match_lfs, to_votes
 from hyperlabel.votes.classes import Classes, complete_classes, missing_from, show_some, smallest_type, state_classes
 from hyperlabel.votes.outcomes import Outcomes, same_outcomes
-from hyperlabel.votes.rows import DenseRows, Rows
+from hyperlabel.votes.rows import DenseRows, Rows, take_cells
 
 MOST_ITEMS = 2.0**63  # that can be counted
 
@@ -355,6 +355,14 @@ class Patterns:
         """From one value per pattern to one value per item. (p, ...) -> (n, ...)."""
         return values.take(self._inverse().astype(np.intp, copy=False), axis=0)  # which is slow on narrower integers
 
+    def to_votes(self) -> Votes:
+        """The votes of the items, of patterns that know them.
+
+        >>> Patterns.from_votes(Votes.from_array([[0, 1], [1, -1], [0, 1]])).to_votes().to_numpy().tolist()
+        [[0, 1], [1, -1], [0, 1]]
+        """
+        return Votes.from_rows(self.rows.take(self._inverse()), self.classes, self.lf_names, self.n_lfs, self.outcomes)
+
     def _inverse(self) -> Ints:
         if self.inverse is None:
             raise VotesError("these patterns were only counted and know no items; use Patterns.from_votes")
@@ -427,7 +435,7 @@ def check_parts(patterns: Patterns) -> None:
 def _take_rows(cells: Ints, index: Ints, k: int) -> Rows:
     """Some rows of a dense array, a copy: dense where they are many, since sums over them may not need more."""
     if len(index) < _MANY_ROWS:
-        return Rows.from_cells(cells.take(index, axis=0))
+        return Rows.from_cells(take_cells(cells, index))
     return DenseRows.copy_cells(cells, index, smallest_type(k))
 
 

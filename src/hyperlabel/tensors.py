@@ -17,7 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from hyperlabel.errors import WeightsError
-from hyperlabel.files import replacing
+from hyperlabel.files import is_folder, replacing
 from hyperlabel.printable import show
 
 FORMAT = "hyperlabel-"
@@ -70,7 +70,7 @@ def write_tensors(path: str | Path, arrays: Arrays, header: dict[str, Any], kind
         raise WeightsError(f"path is '{path}', but not everything can be saved: {error}") from error
     plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     metadata = {"format": FORMAT + kind, "header": text, "checksum": _checksum(plain, text)}
-    if Path(path).is_dir():  # it may hold what its owner never meant to give up
+    if is_folder(Path(path)):  # it may hold what its owner never meant to give up
         raise WeightsError(f"path is '{path}', where no file can be written: it is a folder")
     try:
         with replacing(Path(path)) as part:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import WeightsError
+from hyperlabel.files import is_file
 from hyperlabel.printable import show
 from hyperlabel.tensors import read_tensors, write_tensors
 
@@ -62,7 +63,7 @@ def load_weights(name: str | Path | Weights) -> Weights:
         return name
     if isinstance(name, str) and name in BUNDLED:
         return _load_bundled(BUNDLED[name])
-    if not isinstance(name, str | Path) or not Path(name).is_file():
+    if not isinstance(name, str | Path) or not is_file(Path(name)):
         raise WeightsError(
             f"weights is {show(name)}; expected one of {', '.join(BUNDLED)} or the path of a weights file that exists"
         )

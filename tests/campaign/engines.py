@@ -7,21 +7,22 @@ from typing import Any
 import numpy as np
 
 import hyperlabel as hl
-from tests.campaign.forms import draw
+from tests.campaign.forms import decoded, draw, draw_model, lean
 from tests.campaign.hostile import Rng
 
 ENGINES = ("polars", "duckdb")
+GOLD = "known"
 BESIDE = ("text", "label", "confidence", "answers", "p_spam", "note", "Label", "__key", "pattern", "count", "index", "")
 
 
-def table(cells: Any, names: list[str], classes: Any, rng: Rng) -> Any:
+def table(cells: Any, names: list[str], classes: Any, rng: Rng, leaning: bool = False) -> Any:
     """A frame of votes with an identifier and other columns beside them."""
     import polars as pl
 
-    from tests.campaign.forms import decoded
-
-    columns: dict[str, Any] = {"row": range(len(cells))}
-    columns |= dict(zip(names, decoded(cells, classes), strict=True))
+    voted = dict(zip(names, decoded(cells, classes), strict=True))
+    if leaning and classes is not None and isinstance(classes[0], str):
+        lean(voted, classes, rng)
+    columns: dict[str, Any] = {"row": range(len(cells)), **voted}
     lowered = {name.lower() for name in columns}
     for name in rng.choice(BESIDE, 2, replace=False):
         if name.lower() not in lowered:  # DuckDB tells no capitals from small letters
@@ -36,6 +37,15 @@ def table(cells: Any, names: list[str], classes: Any, rng: Rng) -> Any:
     return frame
 
 
+def draw_gold(cells: Any, classes: Any, k: int, rng: Rng) -> list[Any] | None:
+    """Known classes of some items, or none at all."""
+    if rng.random() < 0.6:
+        return None
+    known = rng.integers(-1, k, len(cells))
+    names = list(range(k)) if classes is None else classes
+    return [None if c < 0 else names[c] for c in known] if (known >= 0).any() else None
+
+
 def run_case(rng: Rng, engines: tuple[str, ...] = ENGINES) -> None:
     """Label a file by an engine and compare each row with memory."""
     import polars as pl
@@ -45,28 +55,43 @@ def run_case(rng: Rng, engines: tuple[str, ...] = ENGINES) -> None:
     cells = cells[:, : len(names)]
     if len(names) < 3:
         return
-    frame = table(cells, names, classes, rng)
+    name, params = draw_model(rng, classes)
+    frame = table(cells, names, classes, rng, leaning=name != "hlm" and rng.random() < 0.3)
+    gold = draw_gold(cells, classes, k, rng)
+    if gold is not None:
+        frame = frame.with_columns(pl.Series(GOLD, gold))
     path = Path(str(rng.choice(["votes.parquet", "vo[t]es.parquet", "run=3/v.parquet", "ä b.parquet"])))
     path.parent.mkdir(exist_ok=True)
     frame.write_parquet(path)
-    engine, name = str(rng.choice(engines)), str(rng.choice(["hlm2", "mv", "hlm"]))
+    engine, metric = str(rng.choice(engines)), str(rng.choice(["accuracy", "accuracy", "f1"]))
     stated: dict[str, Any] = {"n_classes": k} if classes is None else {"classes": classes}
     votes = hl.Votes.from_frame(frame, lfs=names, **stated)
-    model = hl.label_model(name).fit(votes)
+    model = hl.label_model(name, **params).fit(votes, gold)
+    labels = model.label(votes, metric)
+    if gold is not None:
+        labels = labels.with_gold(votes.with_labels(gold, "gold")[1])
     most = 1 if name == "hlm2" and rng.random() < 0.2 else 1 << 20
     out = Path(f"out-{os.getpid()}.parquet")
     hl.engines.label(
-        path, lfs=names, model=name, probabilities=True, engine=engine, out=out, max_patterns=most, **stated
+        path,
+        lfs=names,
+        model=hl.label_model(name, **params),
+        probabilities=True,
+        gold=None if gold is None else GOLD,
+        metric=metric,
+        engine=engine,
+        out=out,
+        max_patterns=most,
+        **stated,
     )
     result = pl.read_parquet(out if out.is_file() else f"{out}/*.parquet").sort("row")
     assert len(result) == len(frame)
     shares = result.select(f"p_{c}".lower() if isinstance(c, bool) else f"p_{c}" for c in votes.classes).to_numpy()
-    np.testing.assert_allclose(shares, model.predict_proba(votes), atol=1e-5, err_msg=engine)
+    np.testing.assert_allclose(shares, labels.probabilities, atol=1e-5, err_msg=engine)
     tied = np.sort(shares, 1)
     clear = tied[:, -1] - tied[:, -2] > 1e-4 if k > 1 else np.ones(len(shares), bool)
     expected = [
-        None if label in (-1, None) and not isinstance(label, bool) else label
-        for label in model.predict(votes).tolist()
+        None if label in (-1, None) and not isinstance(label, bool) else label for label in labels.labels.tolist()
     ]
     found = result["label"].to_list()
     assert [x for x, c in zip(found, clear, strict=True) if c] == [

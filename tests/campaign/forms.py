@@ -1,5 +1,6 @@
 """The same votes in every form: one result."""
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -41,19 +42,30 @@ def draw(rng: Rng) -> tuple[Any, list[str], Any, int]:
     return cells, list(rng.choice(NAMES, m, replace=False)), classes, k
 
 
+def lean(columns: dict[str, list[Any]], classes: Any, rng: Rng) -> None:
+    """Let some votes be for no single class: all but one, or one of two."""
+    for column in columns.values():
+        for row in rng.integers(0, len(column), rng.integers(0, 3)):
+            one, other = rng.choice(classes, 2, replace=False)
+            column[row] = (f"!{one}", f"{one}|{other}", f"{one}:0.7")[rng.integers(3)]
+
+
 def decoded(cells: Any, classes: Any) -> list[list[Any]]:
     """Columns of classes, None where an LF abstains."""
     names = list(range(int(cells.max(initial=0)) + 1)) if classes is None else classes
     return [[None if v < 0 else names[v] for v in column] for column in cells.T.tolist()]
 
 
-def forms(cells: Any, names: list[str], classes: Any, k: int, rng: Rng) -> dict[str, Any]:
-    """Votes of every form; those of class names stand in tables alone."""
+def forms(cells: Any, names: list[str], classes: Any, k: int, rng: Rng, leaning: bool = False) -> dict[str, Any]:
+    """Votes of every form; those of class names stand in tables alone, and those that are not one class."""
     import pandas as pd
     import polars as pl
     import pyarrow as pa
 
     columns = dict(zip(names, decoded(cells, classes), strict=True))
+    if leaning and classes is not None and isinstance(classes[0], str):
+        lean(columns, classes, rng)
+        cells = np.array([[-1 if vote is None else 0 for vote in column] for column in columns.values()]).T
     stated = {"n_classes": k} if classes is None else {"classes": classes}
     frame = pl.DataFrame(columns, strict=False, schema=None if classes else dict.fromkeys(names, _integer(rng)))
     tables: dict[str, Any] = {
@@ -132,16 +144,16 @@ def _files(frame: Any, names: list[str], stated: dict[str, Any]) -> dict[str, An
 def run_case(rng: Rng) -> None:
     """All forms of some votes, in memory and in chunks, give what the first one gives."""
     cells, names, classes, k = draw(rng)
-    name = str(rng.choice(MODELS))
-    made = forms(cells, names, classes, k, rng)
+    name, params = draw_model(rng, classes)
+    made = forms(cells, names, classes, k, rng, leaning=name != "hlm" and rng.random() < 0.3)
     first, *others = made
-    reference = hl.label_model(name).fit(made[first])
+    reference = hl.label_model(name, **params).fit(made[first])
     expected, labels = reference.predict_proba(made[first]), reference.predict(made[first]).tolist()
     assert len(labels) == len(cells)
     for form in others:
         votes = made[form]
         assert votes.n_items == len(cells), form
-        model = hl.label_model(name).fit(votes)
+        model = hl.label_model(name, **params).fit(votes)
         shares, exact = model.predict_proba(votes), form not in ("long", "sparse")  # whose patterns have another order
         if form == "long":  # items and LFs stand in the order in which they first come
             shares = shares[np.argsort(votes.items)]
@@ -151,17 +163,23 @@ def run_case(rng: Rng) -> None:
             assert model.predict(votes).tolist() == labels, form
         else:
             np.testing.assert_allclose(shares, expected, atol=1e-6, err_msg=form)
-    check_chunks(made[first], name, expected, rng)
+    check_chunks(made[first], hl.label_model(name, **params), expected, rng)
 
 
-def check_chunks(votes: Any, name: str, expected: Any, rng: Rng) -> None:
+def draw_model(rng: Rng, classes: Any) -> tuple[str, dict[str, Any]]:
+    """A label model's name and parameters; classes that are names may be in order."""
+    name = str(rng.choice(MODELS))
+    takes_order = name in ("hlm2", "mv", "ds") and classes is not None and len(classes) > 2
+    return name, {"ordinal": True} if takes_order and rng.random() < 0.3 else {}
+
+
+def check_chunks(votes: Any, model: Any, expected: Any, rng: Rng) -> None:
     """Streamed in random chunks, counted and in passes."""
     cuts = np.unique(rng.integers(0, votes.n_items + 1, rng.integers(1, 4)))
     pieces = [piece for piece in np.split(np.arange(votes.n_items), cuts) if len(piece)]
     chunks = [votes[piece] for piece in pieces]
-    counted = hl.label_model(name).fit(hl.Patterns.from_chunks(chunks, classes=votes.classes))
+    counted = copy.copy(model).fit(hl.Patterns.from_chunks(chunks, classes=votes.classes))
     np.testing.assert_allclose(counted.predict_proba(votes), expected, atol=1e-6, err_msg="counted chunks")
-    model = hl.label_model(name)
     if model.reads_in_passes:
         read = fit_chunks(model, lambda: chunks, classes=list(votes.classes))
         np.testing.assert_allclose(read.predict_proba(votes), expected, atol=1e-5, err_msg="passes over chunks")

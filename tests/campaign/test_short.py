@@ -16,6 +16,8 @@ from tests.campaign.readers import Canary, seeds
 
 CASES = {
     "calls": 400,
+    "arguments": 150,
+    "commands": 12,
     "readers": 300,
     "saved": 200,
     "forms": 8,

@@ -14,6 +14,7 @@ from hyperlabel.classify.cross import cross_fit, draw_folds
 from hyperlabel.classify.inputs import Examples, Inputs, check_examples, count_items, read_inputs
 from hyperlabel.errors import NotFittedError, ParameterError, WeightsError
 from hyperlabel.models.packing import below, with_prefix
+from hyperlabel.printable import show
 from hyperlabel.tensors import Arrays, plain_classes, read_tensors, write_tensors
 from hyperlabel.votes.classes import Classes, decode
 
@@ -68,7 +69,7 @@ class BaseClassifier(ABC):
             validation: Inputs and labels of other items, for early stopping and the choice of hyper-parameters.
         """
         examples, classes = check_examples(inputs, labels, "training")
-        aside = None if validation is None else check_examples(*validation, "validation")
+        aside = None if validation is None else check_examples(*_check_pair(validation), "validation")
         if aside is not None and aside[1] != classes:
             raise ParameterError(
                 f"validation probabilities has {len(aside[1])} classes, the training probabilities "
@@ -151,11 +152,17 @@ class BaseClassifier(ABC):
         raise ParameterError(f"a {type(self).__name__} cannot be saved; expected one of {', '.join(SAVED)}")
 
 
+def _check_pair(validation: object) -> tuple[object, object]:
+    if not isinstance(validation, tuple | list) or len(validation) != 2:
+        raise ParameterError(f"validation is {show(validation)}; expected a pair: inputs and labels")
+    return validation[0], validation[1]
+
+
 def from_arrays(arrays: Arrays, header: dict[str, Any]) -> BaseClassifier:
     """The inverse of `BaseClassifier.to_arrays`."""
     name = header["class"]
     if name not in SAVED:
-        raise ValueError(f"class {name!r:.60}")
+        raise ValueError(f"class {show(name)}")
     found = getattr(importlib.import_module("hyperlabel.classify"), name)
     parts = {part: from_arrays(below(arrays, part), inner) for part, inner in header["parts"].items()}
     classifier = found(**header["params"])

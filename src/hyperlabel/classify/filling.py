@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_flag, check_kind
 from hyperlabel.classify.base import BaseClassifier
 from hyperlabel.classify.inputs import Inputs, are_texts, count_items, read_inputs, take_items
 from hyperlabel.classify.light import Classifier
@@ -13,7 +14,8 @@ from hyperlabel.errors import ParameterError, warn_of_votes
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import Labels, find_f1_rule
 from hyperlabel.metrics import Metric
-from hyperlabel.models import LabelModel
+from hyperlabel.models import LabelModel, choose_model
+from hyperlabel.printable import show
 from hyperlabel.votes import to_votes
 
 VOTES, TEXT, FEATURES, GOLD = "votes", "text", "features", "gold"
@@ -60,6 +62,10 @@ def fill_labels(
     >>> labels.labels.tolist(), labels.source[-2:].tolist()
     ([1, 1, 0, 0, 1, -1], ['text', None])
     """
+    model = choose_model(model)
+    if classifier is not None:
+        check_kind(classifier, "classifier", BaseClassifier, "a classifier, such as Classifier()")
+    check_flag(combine, "combine")
     fitted = model if model.is_fitted else copy.copy(model).fit(votes, gold)
     given = fitted.label(votes, metric)
     items = _Items.read(read_inputs(inputs), _with_gold(given, votes, gold), _voted(fitted, votes))
@@ -101,7 +107,7 @@ def _teach(classifier: BaseClassifier, items: "_Items", teachers: NDArray[np.int
     if hasattr(classifier, "classes_"):
         if tuple(classifier.classes_) != tuple(labels.classes):
             raise ParameterError(
-                f"classifier knows the classes {classifier.classes_!r:.80}, the labels {labels.classes!r:.80}; "
+                f"classifier knows the classes {show(classifier.classes_, 80)}, the labels {show(labels.classes, 80)}; "
                 "expected the same in the same order"
             )
         return classifier.predict_proba(inputs) if combine else np.empty((0, len(labels.classes)))

@@ -7,8 +7,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.columns.arrays import as_list, check_intact
 from hyperlabel.errors import ParameterError
 from hyperlabel.labels import Labels
+from hyperlabel.printable import show
 from hyperlabel.votes.classes import Classes
 
 Inputs: TypeAlias = Any  # (n, q) array or sparse matrix of features, or a list of n texts
@@ -23,13 +25,14 @@ def read_inputs(inputs: Any, name: str = "inputs") -> Inputs:
     ['free money', 'see you']
     """
     if isinstance(inputs, str):
-        raise ParameterError(f"{name} is one text, {inputs!r:.60}; expected a sequence of texts")
+        raise ParameterError(f"{name} is one text, {show(inputs)}; expected a sequence of texts")
     if hasattr(inputs, "tocsr"):
+        check_intact(inputs, name)
         return inputs.tocsr()
     found = inputs.to_numpy() if hasattr(inputs, "to_numpy") else inputs  # Series and frames
-    if isinstance(found, np.ndarray) and found.ndim == 1 and found.dtype.kind in "OUT":
-        return found.tolist()
-    return list(found) if isinstance(found, tuple) else found
+    if isinstance(found, np.ndarray) and found.ndim:
+        return found.tolist() if found.ndim == 1 and found.dtype.kind in "OUT" else found
+    return as_list(found, name, "texts, or an array of items by features")
 
 
 def are_texts(inputs: Inputs) -> bool:
@@ -80,7 +83,7 @@ def check_examples(inputs: object, labels: object, name: str) -> tuple[Examples,
     """
     read = read_inputs(inputs, f"{name} inputs")
     probabilities = labels.probabilities if isinstance(labels, Labels) else labels
-    checked = np.asarray(probabilities, dtype=np.float64)
+    checked = _as_floats(probabilities, f"{name} probabilities")
     if checked.ndim != 2 or checked.shape[1] < 2:
         raise ParameterError(
             f"{name} probabilities has shape {checked.shape}; expected (items, classes) with two classes or more, "
@@ -103,6 +106,13 @@ def check_examples(inputs: object, labels: object, name: str) -> tuple[Examples,
     if not len(known):
         raise ParameterError(f"{name} labels has no label at all; expected some items with votes or gold")
     return examples.take(known), labels.classes
+
+
+def _as_floats(probabilities: Any, name: str) -> NDArray[np.float64]:
+    try:
+        return np.asarray(probabilities, dtype=np.float64)
+    except Exception:  # what an object does when it is asked for numbers is its own affair
+        raise ParameterError(f"{name} is {show(probabilities)}; expected (items, classes) of numbers") from None
 
 
 def to_features(inputs: Inputs) -> NDArray[np.float64]:
@@ -134,5 +144,5 @@ def check_texts(inputs: Sequence[object]) -> list[str]:
     """Texts as a list of strings."""
     for place, text in enumerate(inputs):
         if not isinstance(text, str):
-            raise ParameterError(f"inputs[{place}] is {text!r:.60}; expected a text")
+            raise ParameterError(f"inputs[{place}] is {show(text)}; expected a text")
     return [str(text) for text in inputs]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_seed
 from hyperlabel.classify.base import BaseClassifier, State, cross_entropy
 from hyperlabel.classify.cross import cross_fit, draw_folds
 from hyperlabel.classify.inputs import Examples, Inputs, are_texts
@@ -48,6 +49,7 @@ class Classifier(BaseClassifier):
 
     def __post_init__(self) -> None:
         self._new_base(texts=True)  # what is out of range is said now
+        check_seed(self.seed)
 
     def _new_base(self, *, texts: bool) -> Tfidf | Scaled:
         head = Linear(self.l2)

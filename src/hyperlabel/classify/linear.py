@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_number
 from hyperlabel.classify.base import BaseClassifier, State
 from hyperlabel.classify.inputs import Examples, Inputs, check_width, to_matrix
-from hyperlabel.errors import ParameterError, require
+from hyperlabel.errors import require
 
 MAX_ITERATIONS = 100
 
@@ -34,8 +35,7 @@ class Linear(BaseClassifier):
     l2: float = 1e-4
 
     def __post_init__(self) -> None:
-        if not 0 <= self.l2 < np.inf:
-            raise ParameterError(f"l2 is {self.l2}; expected 0 or a number above it")
+        check_number(self.l2, "l2", "0 or a number above it", least=0)
 
     def _fit(self, examples: Examples, validation: Examples | None) -> None:
         require("scipy", extra="sklearn")

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_kind, check_number, check_seed
 from hyperlabel.classify.base import BaseClassifier, State
 from hyperlabel.classify.inputs import Examples, Inputs, check_texts
 from hyperlabel.classify.linear import Linear
@@ -36,10 +37,11 @@ class Tfidf(BaseClassifier):
     seed: int = 0
 
     def __post_init__(self) -> None:
+        check_kind(self.head, "head", BaseClassifier, "a classifier of features, such as Linear()")
         for name in ("dimensions", "min_count", "max_terms"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ParameterError(f"{name} is {value}; expected at least 1")
+            if name != "dimensions" or self.dimensions is not None:
+                check_number(getattr(self, name), name, "a whole number, at least 1", least=1, whole=True)
+        check_seed(self.seed)
 
     def _fit(self, examples: Examples, validation: Examples | None) -> None:
         texts = check_texts(examples.inputs)

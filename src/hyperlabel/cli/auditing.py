@@ -34,7 +34,7 @@ def open_audit(votes: str, options: AuditOptions, reading: TableOptions) -> Audi
     """Read what the options name."""
     if options.gold is None:
         raise ParameterError(
-            "--gold is missing; draw items by `hyperlabel audit`, label them by hand, and give the file"
+            "--gold is missing; draw items with `hyperlabel audit`, label them by hand, and give the file"
         )
     selection = Selection.parse(reading)
     model = state_model(replace(options, gold=None), selection.classes)

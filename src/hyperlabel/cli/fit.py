@@ -5,6 +5,7 @@ from typing import Annotated
 
 from hyperlabel.cli.options import EngineName, JsonManner, ModelOptions, Option, TableOptions, VotesName
 from hyperlabel.errors import ParameterError
+from hyperlabel.files import is_folder
 
 OUT_HELP = "The state, a .safetensors file; give it to `label --model` or to `export`."
 
@@ -59,7 +60,7 @@ def _check_state(out: str) -> None:
     path = Path(out)
     if path.suffix.lower() != ".safetensors":
         raise ParameterError(f"--out is '{out}'; expected a name that ends in .safetensors")
-    if not path.parent.is_dir():
+    if not is_folder(path.parent):
         raise ParameterError(f"--out is '{out}', but there is no folder '{path.parent}'; make it first")
-    if path.is_dir():
+    if is_folder(path):
         raise ParameterError(f"--out is '{out}', which is a folder; expected the name of a file")

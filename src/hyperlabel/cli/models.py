@@ -6,6 +6,7 @@ from typing import Any
 
 from hyperlabel.cli.options import LearningOptions, ModelOptions
 from hyperlabel.errors import ParameterError
+from hyperlabel.files import is_file
 from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models, load
 from hyperlabel.tensors import kind_of
 from hyperlabel.votes.stated import UNIFORM
@@ -23,7 +24,7 @@ def make_model(name: str, **params: Any) -> LabelModel:
     if name in label_models():
         return label_model(name, **stated)
     path = Path(name)
-    if not path.is_file():
+    if not is_file(path):
         known = ", ".join(label_models())
         raise ParameterError(f"--model is '{name}'; expected one of {known}, or a file of a saved model or of weights")
     if kind_of(path) == "model":

@@ -5,6 +5,7 @@ from typing import Annotated
 
 from hyperlabel.cli.options import Manner, ModelOptions, Option, PageOptions, TableOptions, VotesName
 from hyperlabel.errors import ParameterError
+from hyperlabel.files import is_folder
 
 
 def report(
@@ -41,7 +42,7 @@ def _check_page(path: Path) -> None:
     """Refuse a page that cannot be written, before any work is done."""
     if path.suffix not in (".html", ".htm"):
         raise ParameterError(f"--out is '{path}'; expected a name that ends in .html")
-    if not path.parent.is_dir():
+    if not is_folder(path.parent):
         raise ParameterError(f"--out is '{path}', but there is no folder '{path.parent}'; make it first")
-    if path.is_dir():
+    if is_folder(path):
         raise ParameterError(f"--out is '{path}', which is a folder; expected the name of a file")

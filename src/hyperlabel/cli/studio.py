@@ -7,6 +7,7 @@ import typer
 
 from hyperlabel.cli.options import ClassNames, Option, split_names
 from hyperlabel.errors import ParameterError, require
+from hyperlabel.files import is_file
 
 TABLE_HELP = "A table of texts, in any format that other commands read; or the folder of a project."
 TEXT_HELP = "The column of the texts."
@@ -66,7 +67,7 @@ def _find(table: str | None, project: Path | None) -> tuple[str | None, Path | N
     """The table and the folder that were named; a folder may be named instead of a table."""
     if table is None and project is None:
         raise ParameterError("TABLE is missing; name a table of texts or the folder of a project, or use --demo")
-    return (None, Path(table)) if table and (Path(table) / "project.toml").is_file() else (table, project)
+    return (None, Path(table)) if table and is_file(Path(table) / "project.toml") else (table, project)
 
 
 def _begin_demo(table: str | None, project: Path | None) -> tuple[str, Path]:
@@ -77,7 +78,7 @@ def _begin_demo(table: str | None, project: Path | None) -> tuple[str, Path]:
 
     folder = project or Path("studio-demo")
     path = folder / "sentences.parquet"
-    if not path.is_file():
+    if not is_file(path):
         write_demo(path)
     return str(path), folder
 

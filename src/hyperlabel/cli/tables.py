@@ -12,9 +12,10 @@ from hyperlabel.cli.options import ENGINES, TableOptions, split_names
 from hyperlabel.columns.frames import Column
 from hyperlabel.columns.rule import VoteColumns, choose_columns
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
+from hyperlabel.files import is_folder
 from hyperlabel.models import LabelModel
 from hyperlabel.printable import printable
-from hyperlabel.tables import Table, check_folder_target, check_target, read_table
+from hyperlabel.tables import Table, check_target, read_table
 from hyperlabel.tables.arrays import ARRAYS, read_array
 from hyperlabel.votes import Votes
 from hyperlabel.votes.outcomes import Outcomes
@@ -149,7 +150,7 @@ class Source:
 def open_table(votes: str, selection: Selection) -> Table | None:
     """The table that votes are in; None for an array or a WRENCH folder."""
     path = Path(votes)
-    if path.suffix.lower() in ARRAYS or (path.is_dir() and is_wrench(path)):
+    if path.suffix.lower() in ARRAYS or (is_folder(path) and is_wrench(path)):
         return None
     return Table.open(votes, delimiter=selection.delimiter, encoding=selection.encoding)
 
@@ -444,11 +445,11 @@ def check_output(out: str | None, engine: str = "memory") -> None:
     """Refuse a result that cannot be written, or not by an engine, before any work is done."""
     if out in (None, "-") and engine in ("duckdb", "spark", "dask"):
         raise ParameterError(f"--engine {engine} writes parquet; name a file with --out")
-    if out is None:
-        return
-    if engine in ("spark", "dask"):
-        check_folder_target(out, "--out")
-    else:
+    if engine in ENGINES and out not in (None, "-"):
+        from hyperlabel.engines import check_result
+
+        check_result(Path(str(out)), engine, "--out")
+    elif out is not None:
         check_target(out, "--out")
 
 

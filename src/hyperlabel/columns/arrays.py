@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.kernels import Ints
 from hyperlabel.printable import show
-
-Ints = NDArray[np.integer]
 
 _LARGEST = 2.0**53  # whole floats from here on are not exact
 
@@ -43,7 +42,7 @@ def check_sparse(matrix: Any) -> tuple[tuple[int, int], Ints, Ints, Ints]:
         raise VotesError(f"votes has shape {matrix.shape}; expected 2-D (items, LFs) with at least one of each")
     if matrix.dtype.kind not in "iubf":
         raise VotesError(f"votes has the type {matrix.dtype}; expected integers: a class number plus 1 each")
-    _check_format(matrix)
+    check_intact(matrix)
     try:
         coo = matrix.tocoo()
     except (ValueError, TypeError, IndexError, OverflowError) as error:
@@ -59,13 +58,13 @@ def check_sparse(matrix: Any) -> tuple[tuple[int, int], Ints, Ints, Ints]:
     return (n, m), row, column, data.astype(np.int64) - 1
 
 
-def _check_format(matrix: Any) -> None:
+def check_intact(matrix: Any, argument: str = "votes") -> None:
     """Refuse a matrix whose parts do not fit each other: SciPy's conversions trust them and read beyond memory."""
     broken = _BROKEN.get(matrix.format)
     reason = None if broken is None else broken(matrix)
     if reason is not None:
         raise VotesError(
-            f"votes is a broken {matrix.format} matrix: {reason}; expected one that SciPy made. Make it again"
+            f"{argument} is a broken {matrix.format} matrix: {reason}; expected one that SciPy made. Make it again"
         )
 
 
@@ -144,8 +143,8 @@ def as_list(values: object, argument: str, expected: str) -> list[Any]:
     ['a', 'b']
     """
     try:
-        if isinstance(values, str | bytes | Mapping | set | frozenset):
-            raise TypeError
+        if isinstance(values, str | bytes | Mapping | set | frozenset) or hasattr(values, "tocsr"):
+            raise TypeError  # SciPy follows the indices of a broken matrix
         return list(values)  # type: ignore[call-overload, no-any-return]
     except Exception:  # whatever an object does when it is asked for its members
         raise ParameterError(f"{argument} is {show(values)}; expected {expected}") from None
@@ -181,12 +180,19 @@ def _as_array(array: object) -> NDArray[Any]:
 
 def _odd_row(array: object) -> str:
     rows = list(array) if isinstance(array, Sequence) else []
-    lengths = [len(row) if hasattr(row, "__len__") else None for row in rows]
+    lengths = list(map(_length, rows))
     odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
     if odd is None:
         return ""
     shown = ["no list" if length is None else f"{length} votes" for length in (lengths[odd], lengths[0])]
     return f": row {odd} has {shown[0]}, row 0 has {shown[1]}"
+
+
+def _length(row: Any) -> int | None:
+    try:
+        return len(row)
+    except Exception:  # it has none, or raises what it likes
+        return None
 
 
 def _as_integers(cells: NDArray[Any]) -> Ints:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median_low
 from typing import Any
 
+from hyperlabel.printable import show
 from hyperlabel.shown import show_some
 
 Tally = Mapping[Any, int]
@@ -122,7 +123,7 @@ def _refuse_one(tally: Tally, distinct: int) -> str | None:
 def _refuse_values(tally: Tally, first: object) -> str | None:
     """Why values cannot be classes: times, decimals, long texts."""
     if any(map(_is_time, tally)) or (tally and all(isinstance(v, str) and _TIME.fullmatch(v.strip()) for v in tally)):
-        return f"holds times ({first!s:.30})" if not isinstance(first, str) else f"holds times ({first!r:.30})"
+        return f"holds times ({first!s:.30})" if not isinstance(first, str) else f"holds times ({show(first, 30)})"
     decimal = next((v for v in tally if kind_of(v) == "number" and not isinstance(v, int)), None)
     if decimal is not None:
         return f"holds {decimal}, which is no whole number"

@@ -10,13 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from hyperlabel.checks import check_choice, check_flag, check_path
 from hyperlabel.engines.base import Engine
 from hyperlabel.engines.chunks import fit_chunks
 from hyperlabel.engines.reading import MOST_PATTERNS, Job
 from hyperlabel.engines.run import Work
 from hyperlabel.errors import ParameterError, VotesError, require, warn_of_votes
 from hyperlabel.metrics import Metric, check_metric
-from hyperlabel.models import LabelModel, label_model
+from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.provenance import provenance
 from hyperlabel.tables import ENDINGS, Format, Table, check_folder_target, check_target, reading
 
@@ -86,7 +87,8 @@ def label(
     >>> label(votes).collect()["label"].to_list()
     ['spam', 'ham', None]
     """
-    target = None if out is None else Path(out)
+    target = None if out is None else check_path(out, "out")
+    check_flag(strict, "strict")
     work = start(
         data,
         lfs=lfs,
@@ -125,6 +127,7 @@ def fit(data: Any, *, model: str | LabelModel = "hlm2", strict: bool = False, **
     >>> fit(votes, model="mv").classes_.tolist()
     ['ham', 'spam']
     """
+    check_flag(strict, "strict")
     work = start(data, model=model, **options)
     if work.job.model.is_fitted:
         raise ParameterError(f"model is {work.job.model!r}, which is fitted already; give one that is not")
@@ -154,12 +157,12 @@ def start(
     'LFs: a, b; ignored: id; classes: ham 1, spam 2; abstain: empty 1'
     """
     check_metric(metric)
-    estimator = label_model(model) if isinstance(model, str) else model
+    estimator = choose_model(model)
     kind = _engine_class(_engine_name(data, engine))
     if out is not None:
         check_result(out, kind.name)
-    _check_text(text, metric, kind.name)
     job = Job(estimator, source=source or text is not None, text=text, metric=metric, **options)
+    _check_text(text, metric, kind.name)
     if not isinstance(data, str | Path | Table):
         return Work(kind(data.lazy() if hasattr(data, "lazy") else data), job)
     table = data if isinstance(data, Table) else Table.open(data)
@@ -180,8 +183,7 @@ def _check_text(text: str | None, metric: Metric, engine: str) -> None:
 
 def _engine_name(data: Any, engine: str) -> str:
     """The engine of data, which must be the one that was named, if one was."""
-    if engine != "auto" and engine not in ENGINES:
-        raise ParameterError(f"engine is '{engine}'; expected auto, {', '.join(ENGINES)}")
+    check_choice(engine, "engine", ["auto", *ENGINES])
     if isinstance(data, str | Path | Table):
         return "polars" if engine == "auto" else engine
     root = type(data).__module__.partition(".")[0]
@@ -204,17 +206,17 @@ def _engine_class(name: str) -> Any:
     return getattr(importlib.import_module(f"hyperlabel.engines.{name}"), f"{name.capitalize()}Engine")
 
 
-def check_result(path: Path, engine: str) -> None:
+def check_result(path: Path, engine: str, argument: str = "out") -> None:
     """Refuse a result that an engine cannot write, or not there, before any work is done."""
     kind = _engine_class(engine)
     format = Format.of_name(path.name)
     if format is None or format.kind not in kind.formats:
         endings = ENDINGS if kind.name == "polars" else ".parquet, .pq"
-        raise ParameterError(f"out is '{path}'; engine {kind.name} writes names that end in {endings}")
+        raise ParameterError(f"{argument} is '{path}'; engine {kind.name} writes names that end in {endings}")
     if kind.name in ("spark", "dask"):
-        check_folder_target(path)
+        check_folder_target(path, argument)
     else:
-        check_target(path)
+        check_target(path, argument)
 
 
 __all__ = [

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_flag, check_number, check_text
 from hyperlabel.columns.frames import Column, plain
 from hyperlabel.columns.rule import ColumnSummary, VoteColumns, abstain_keys, choose_columns, take_votes
 from hyperlabel.columns.sources import GLANCE
@@ -75,6 +76,14 @@ class Job:
     metric: Metric = "accuracy"
     max_patterns: int = MOST_PATTERNS
     written: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("gold", "text"):
+            if getattr(self, name) is not None:
+                check_text(getattr(self, name), name, "the name of a column")
+        for name in ("probabilities", "source"):
+            check_flag(getattr(self, name), name)
+        check_number(self.max_patterns, "max_patterns", "a whole number, 0 or more", least=0, whole=True)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hyperlabel.checks import check_choice, check_text
 from hyperlabel.errors import ParameterError
 
 
@@ -49,7 +50,7 @@ class Dialect:
         >>> DIALECTS["postgres"].table_name("public.my votes")
         '"public"."my votes"'
         """
-        if not table.strip():
+        if not check_text(table, "table", "the name of a table").strip():
             raise ParameterError("the table has no name; expected the name of a table, such as votes")
         if re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", table):
             return table
@@ -103,6 +104,5 @@ def find_dialect(name: str) -> Dialect:
     >>> find_dialect("spark").quote
     '`'
     """
-    if name not in DIALECTS:
-        raise ParameterError(f"dialect is {name!r}; expected one of {', '.join(DIALECTS)}")
+    check_choice(name, "dialect", list(DIALECTS))
     return DIALECTS[name]

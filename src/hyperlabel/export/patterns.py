@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from hyperlabel.checks import check_flag, check_kind
 from hyperlabel.errors import ParameterError
 from hyperlabel.models import LabelModel
 from hyperlabel.patterns import Patterns
@@ -30,6 +31,8 @@ def pattern_table(model: LabelModel, patterns: object = None, *, probabilities: 
     >>> pattern_table(label_model("mv").fit([[0, 1], [1, 1]]), [[0, 0], [0, 0], [1, -1]])["label"]
     [1, 0]
     """
+    check_kind(model, "model", LabelModel, "a fitted label model")
+    check_flag(probabilities, "probabilities")
     rows = model.read(patterns) if patterns is not None else _all_patterns(model)
     names = rows.lf_names or tuple(f"lf{j}" for j in range(rows.n_lfs))
     labels = model.label_patterns(rows)

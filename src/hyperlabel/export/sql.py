@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hyperlabel.checks import check_kind, check_text
+from hyperlabel.columns.arrays import as_list
 from hyperlabel.columns.rule import ABSTAINS
 from hyperlabel.errors import ParameterError
 from hyperlabel.export.dialects import Dialect, find_dialect
@@ -48,7 +50,7 @@ def to_sql(model: LabelModel, dialect: str, table: str, *, lfs: Sequence[str] | 
     'SELECT hyperlabel_item.*, final_label AS label, final_confidence AS confidence'
     """
     known = find_dialect(dialect)
-    formula = find_formula(model)
+    formula = find_formula(check_kind(model, "model", LabelModel, "a fitted label model"))
     if model.tie_break == "random":
         raise ParameterError(f"tie_break is 'random', which a query cannot be; fit with 'first' or 'abstain'. {REMEDY}")
     _check_size(formula)
@@ -57,7 +59,8 @@ def to_sql(model: LabelModel, dialect: str, table: str, *, lfs: Sequence[str] | 
 
 def _columns(formula: Formula, lfs: Sequence[str] | None) -> list[str]:
     m = formula.seen.n_lfs
-    names = list(lfs if lfs is not None else formula.seen.lf_names or (f"lf{j}" for j in range(m)))
+    given = formula.seen.lf_names or [f"lf{j}" for j in range(m)] if lfs is None else as_list(lfs, "lfs", "columns")
+    names = [check_text(name, "lfs", "names of columns") for name in given]
     if len(names) != m:
         raise ParameterError(f"lfs names {len(names)} columns; the model learned from {m} LFs")
     return names

@@ -7,10 +7,10 @@ from typing import Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_choice, check_number
 from hyperlabel.kernels import Float64, hash_rows, mix_bits, over_classes
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes.classes import ABSTAIN
-from hyperlabel.votes.stated import check_choice, check_number
 
 TieBreak = Literal["first", "abstain", "random"]
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.columns.arrays import as_list
 from hyperlabel.columns.sources import exact_array
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
@@ -22,9 +23,10 @@ from hyperlabel.lf.leave_one_out import LeaveOneOut, affordable_items, leave_one
 from hyperlabel.lf.statistics import Counts, VoteStatistics, share, sum_by_lf
 from hyperlabel.lf.table import Table
 from hyperlabel.metrics import Metric, check_metric
-from hyperlabel.models import HyperLabelModel, LabelModel
+from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.patterns import Patterns
 from hyperlabel.plots import new_axes, plot_bars, plot_grid
+from hyperlabel.printable import show
 from hyperlabel.shown import html_table, show_some
 from hyperlabel.votes import Votes, to_votes
 from hyperlabel.votes.classes import decode
@@ -41,8 +43,8 @@ class LFAnalysis(VoteStatistics):
         votes: The votes, in any form that `Votes` takes; or `Patterns`, counted where the data are.
         truth: (n,) true classes, -1 for unknown; or a mapping from item to class.
         lfs: Names of the LFs; those of the votes if not given.
-        model: The label model that stands in for the truth, the hyper label model if not given. One that is not
-            fitted reads these votes, as a copy.
+        model: The label model that stands in for the truth, or its short name; the hyper label model if not given.
+            One that is not fitted reads these votes, as a copy.
         metric: What the model's labels should be good at, as for `LabelModel.predict`.
 
     Attributes:
@@ -63,11 +65,11 @@ class LFAnalysis(VoteStatistics):
         truth: object = None,
         *,
         lfs: Sequence[str] | None = None,
-        model: LabelModel | None = None,
+        model: LabelModel | str | None = None,
         metric: Metric = "accuracy",
     ) -> None:
         self.metric = check_metric(metric)
-        self._given: LabelModel = HyperLabelModel() if model is None else model
+        self._given: LabelModel = choose_model(model)
         patterns, self._judged = _read(self._given, votes, truth)
         super().__init__(patterns, None if self._judged is None else patterns.count_labels(self._judged.truth))
         m = self.n_lfs
@@ -247,7 +249,7 @@ class LFAnalysis(VoteStatistics):
         if judged is None:
             raise ParameterError("errors needs the truth of the items; give it: LFAnalysis(votes, truth)")
         if lf not in self.lf_names:
-            raise ParameterError(f"lf is {lf!r:.60}; expected one of the LFs {show_some(self.lf_names)}")
+            raise ParameterError(f"lf is {show(lf)}; expected one of the LFs {show_some(self.lf_names)}")
         if items is not None and len(items) != self.n_items:
             raise ParameterError(
                 f"items has {len(items)} entries, but there are {self.n_items} items; give one for each"
@@ -399,9 +401,11 @@ def _read_votes(model: LabelModel, votes: object) -> Votes:
 
 
 def _check_names(lfs: Sequence[str], m: int) -> tuple[str, ...]:
-    if isinstance(lfs, str) or len(lfs) != m:
-        raise ParameterError(f"lfs is {lfs!r:.80}; expected a list with one name for each of the {m} LFs")
-    return tuple(map(str, lfs))
+    expected = f"a list with one name for each of the {m} LFs"
+    names = as_list(lfs, "lfs", expected)
+    if len(names) != m:
+        raise ParameterError(f"lfs is {show(lfs, 80)}; expected {expected}")
+    return tuple(map(str, names))
 
 
 def _show(value: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_choice, check_flag, check_number, check_path
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.lf.define import LabelingFunction, check_lfs
 from hyperlabel.lf.items import Items, read_items
@@ -16,6 +17,7 @@ from hyperlabel.lf.lazy import apply_lazily, lazy_engine, name_votes
 from hyperlabel.lf.progress import Progress, show_progress
 from hyperlabel.lf.run import Advance, Answer, RunRows, run_all, run_rows
 from hyperlabel.lf.scored import score_votes
+from hyperlabel.printable import show
 from hyperlabel.votes import Votes
 from hyperlabel.votes.classes import complete_classes, infer_classes, smallest_type, state_classes
 from hyperlabel.votes.partial import encode_votes, set_aside, state_outcomes
@@ -93,8 +95,9 @@ def apply_lfs(
     """
     made = check_lfs(lfs)
     stated = state_classes(n_classes, classes)
-    if on_error not in ("raise", "abstain"):
-        raise ParameterError(f'on_error is {on_error!r}; expected "raise" or "abstain"')
+    check_choice(on_error, "on_error", ["raise", "abstain"])
+    check_flag(progress, "progress")
+    folder = None if cache is None else check_path(cache, "cache", "the path of a folder")
     _check_parallel(made, jobs, threads)
     tolerant = on_error == "abstain"
     engine = lazy_engine(data)
@@ -110,7 +113,7 @@ def apply_lfs(
     with show_progress(items.n * len(made), progress) as shown:
         by_row = _by_row(jobs, threads, progress or cache is not None, shown)
         run = partial(run_all, items=items, tolerant=tolerant, advance=shown, by_row=by_row)
-        answers = run(made) if cache is None else _run_cached(made, items, Path(cache), run, shown)
+        answers = run(made) if folder is None else _run_cached(made, items, folder, run, shown)
     warn_of_votes(_doubts(made, answers, items.n))
     return _votes(made, answers, classes, n_classes, like)
 
@@ -139,10 +142,8 @@ def _check_voting(engine: str, lfs: Sequence[LabelingFunction]) -> None:
 
 
 def _check_parallel(lfs: Sequence[LabelingFunction], jobs: Any, threads: Any) -> None:
-    if not isinstance(jobs, int) or jobs < 1:
-        raise ParameterError(f"jobs is {jobs!r}; expected a number of processes, at least 1")
-    if not isinstance(threads, int) or isinstance(threads, bool) or threads < 1:
-        raise ParameterError(f"threads is {threads!r}; expected a number of calls at a time, at least 1")
+    check_number(jobs, "jobs", "a number of processes, at least 1", least=1, whole=True)
+    check_number(threads, "threads", "a number of calls at a time, at least 1", least=1, whole=True)
     if jobs > 1 and threads > 1:
         raise ParameterError(f"jobs is {jobs} and threads is {threads}; expected one of them to be 1")
     paced = next((lf for lf in lfs if lf.patience.rate is not None), None)
@@ -197,7 +198,7 @@ def _doubts(lfs: list[LabelingFunction], answers: list[Answer], n: int) -> Itera
         if answer.said is not None and len(answer.said.values) and (answer.codes < 0).all():
             yield (
                 f"LF '{lf.name}' votes nowhere: none of its answers names a class, such as "
-                f"{answer.said.values[0]!r:.100}; look at its prompt, or give it another parse"
+                f"{show(answer.said.values[0], 100)}; look at its prompt, or give it another parse"
             )
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hyperlabel.checks import check_path
 from hyperlabel.errors import WeightsError
 from hyperlabel.lf.code import UnknownError
 from hyperlabel.lf.define import CacheError, ColumnFunction, LabelingFunction
@@ -64,7 +65,7 @@ class LFCache:
     """
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+        self.folder = check_path(folder, "folder")
 
     def __repr__(self) -> str:
         return f"LFCache('{self.folder}', {len(self._paths())} files, {self.bytes:,} bytes)"

@@ -146,7 +146,7 @@ def _read(function: FunctionType) -> dict[str, object]:
     names = _names(function)
     found = {name: function.__globals__[name] for name in loaded if name in function.__globals__}
     blind = next((name for name in loaded if name in BLIND and name not in found), None)
-    if blind or (importlib in found.values() and "import_module" in names):
+    if blind or ("import_module" in names and any(value is importlib for value in found.values())):
         raise UnknownError(f"'{blind or 'import_module'}'")
     for level, listed, step in zip(steps, steps[1:], steps[2:], strict=False):  # an import follows level and names
         if step.opname == "IMPORT_NAME":

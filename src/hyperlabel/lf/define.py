@@ -12,8 +12,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from hyperlabel.checks import check_flag
 from hyperlabel.errors import HyperlabelError, ParameterError
 from hyperlabel.lf.patience import Patience, in_loop, is_async, within
+from hyperlabel.printable import show
 from hyperlabel.votes.classes import ABSTAIN
 
 
@@ -86,7 +88,7 @@ class LabelingFunction:
         self.name = _check_name(name)
         self.scores = _check_scores(name, scores, vote)
         self.function = self._check_function(function)
-        self.resources = dict(resources or {})
+        self.resources = _check_resources(name, resources)
         self.vote = _check_vote(name, vote)
         self.patience = self._check_patience(Patience.state(name, timeout, rate, retry, tries))
         self.kept: Path | None = None
@@ -130,7 +132,7 @@ class LabelingFunction:
 
     def _check_function(self, function: Any) -> Callable[..., Any]:
         if not callable(function):
-            raise ParameterError(f"LF '{self.name}': function is {function!r:.60}; expected a function of a row")
+            raise ParameterError(f"LF '{self.name}': function is {show(function)}; expected a function of a row")
         return function  # type: ignore[no-any-return]
 
 
@@ -169,7 +171,7 @@ class ColumnFunction(LabelingFunction):
             raise ParameterError(f"LF '{self.name}' reads whole columns and cannot be async: it is called once")
         if not callable(function) and not is_expression(function):
             raise ParameterError(
-                f"LF '{self.name}': function is {function!r:.60}; expected a function of a frame or a Polars expression"
+                f"LF '{self.name}': function is {show(function)}; expected a function of a frame or a Polars expression"
             )
         return function  # type: ignore[no-any-return]
 
@@ -218,7 +220,7 @@ def labeling_function(
     >>> check_out, short
     (LabelingFunction('check_out'), ColumnFunction('short'))
     """
-    kind = ColumnFunction if columns else LabelingFunction
+    kind = ColumnFunction if check_flag(columns, "columns") else LabelingFunction
 
     def decorate(function: Callable[..., Any]) -> LabelingFunction:
         chosen = name if isinstance(name, str) else getattr(function, "__name__", None)
@@ -254,7 +256,7 @@ def expression_lf(name: str, expression: Any, *, vote: Hashable = None) -> Colum
     ColumnFunction('short')
     """
     if not is_expression(expression):
-        raise ParameterError(f"LF {name!r}: expression is {expression!r:.60}; expected a Polars expression")
+        raise ParameterError(f"LF {name!r}: expression is {show(expression)}; expected a Polars expression")
     return ColumnFunction(name, expression, vote=vote)
 
 
@@ -274,13 +276,13 @@ def vote_if(name: str, vote: Hashable, function: Callable[[Any], Any], x: Any) -
         return vote if answer else ABSTAIN
     if isinstance(answer, int | np.integer) and answer == ABSTAIN:
         return ABSTAIN
-    raise TypeError(f"it returned {answer!r:.60}; expected true or false, since its vote is stated as {vote!r}")
+    raise TypeError(f"it returned {show(answer)}; expected true or false, since its vote is stated as {vote!r}")
 
 
 def check_lfs(lfs: Any) -> list[LabelingFunction]:
     """Check a list of LFs: at least one, each with a name of its own; a plain function is an LF of its name."""
     if isinstance(lfs, LabelingFunction) or not isinstance(lfs, Sequence) or not lfs:
-        raise ParameterError(f"lfs is {lfs!r:.80}; expected a list of at least one labeling function")
+        raise ParameterError(f"lfs is {show(lfs, 80)}; expected a list of at least one labeling function")
     made = [_check_lf(j, lf) for j, lf in enumerate(lfs)]
     names = [lf.name for lf in made]
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -294,13 +296,23 @@ def _check_lf(j: int, lf: Any) -> LabelingFunction:
         return lf
     if callable(lf) and hasattr(lf, "__name__"):
         return LabelingFunction(lf.__name__, lf)
-    raise ParameterError(f"lfs[{j}] is {lf!r:.80}; expected a labeling function")
+    raise ParameterError(f"lfs[{j}] is {show(lf, 80)}; expected a labeling function")
 
 
 def _check_name(name: object) -> str:
     if not isinstance(name, str) or not name:
-        raise ParameterError(f"name is {name!r:.60}; expected the name of an LF as a text")
+        raise ParameterError(f"name is {show(name)}; expected the name of an LF as a text")
     return name
+
+
+def _check_resources(name: str, resources: Any) -> dict[str, Any]:
+    if resources is None:
+        return {}
+    if not isinstance(resources, Mapping) or not all(isinstance(key, str) for key in resources):
+        raise ParameterError(
+            f"LF '{name}': resources is {show(resources)}; expected a mapping from arguments to values"
+        )
+    return dict(resources)
 
 
 def _check_scores(name: str, scores: Any, vote: Hashable) -> tuple[float, float] | None:
@@ -314,7 +326,7 @@ def _check_scores(name: str, scores: Any, vote: Hashable) -> tuple[float, float]
         or scores[0] >= scores[1]
     ):
         raise ParameterError(
-            f"LF '{name}': scores is {scores!r:.60}; expected the least and the largest score, and no vote with them"
+            f"LF '{name}': scores is {show(scores)}; expected the least and the largest score, and no vote with them"
         )
     return float(scores[0]), float(scores[1])
 
@@ -322,4 +334,4 @@ def _check_scores(name: str, scores: Any, vote: Hashable) -> tuple[float, float]
 def _check_vote(name: str, vote: Hashable) -> Hashable:
     if vote is None or (isinstance(vote, str | int | np.integer) and vote not in (ABSTAIN, "")):
         return vote.item() if isinstance(vote, np.generic) else vote
-    raise ParameterError(f"LF '{name}': vote is {vote!r:.60}; expected a class number or a class name")
+    raise ParameterError(f"LF '{name}': vote is {show(vote)}; expected a class number or a class name")

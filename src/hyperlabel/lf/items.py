@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hyperlabel.columns.frames import is_frame
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.lf.regex import Texts
+from hyperlabel.printable import show
 
 
 class Row(tuple[Any, ...]):
@@ -48,7 +49,7 @@ class Row(tuple[Any, ...]):
         return name in self._places
 
     def __repr__(self) -> str:
-        return "Row(" + ", ".join(f"{n}={v!r:.100}" for n, v in zip(self._places, self, strict=True)) + ")"
+        return "Row(" + ", ".join(f"{n}={show(v, 100)}" for n, v in zip(self._places, self, strict=True)) + ")"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return make_row, (tuple(self._places), tuple(self))

@@ -17,6 +17,7 @@ from hyperlabel.lf.items import Items, read_items
 from hyperlabel.lf.prompt import PromptFunction
 from hyperlabel.lf.ready import Lookup
 from hyperlabel.lf.run import Answer, run_all
+from hyperlabel.printable import show
 from hyperlabel.votes.classes import Classes, show_some
 
 KINDS = {
@@ -90,12 +91,12 @@ class Voter:
             if value in self.classes:
                 return value
             raise LFError(
-                f"LF '{name}' votes {value!r:.60}; expected one of the classes {show_some(self.classes)}", name
+                f"LF '{name}' votes {show(value)}; expected one of the classes {show_some(self.classes)}", name
             )
         if isinstance(value, str) if self.texts else _is_number(value) and value >= 0:
             return value
         expected = "a class name, as other LFs vote for" if self.texts else "a class number from 0 on"
-        raise LFError(f"LF '{name}' votes {value!r:.60}; expected {expected}. State all classes with classes", name)
+        raise LFError(f"LF '{name}' votes {show(value)}; expected {expected}. State all classes with classes", name)
 
 
 def name_votes(values: Sequence[Any], classes: Classes) -> tuple[Any, ...]:

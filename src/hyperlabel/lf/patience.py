@@ -15,6 +15,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from hyperlabel.errors import ParameterError
+from hyperlabel.printable import show
 
 Function = Callable[[Any], Any]
 
@@ -46,9 +47,9 @@ class Patience:
         """What is given for an LF, checked."""
         listed = tuple(retry) if isinstance(retry, tuple | list) else (retry,)
         if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in listed):
-            raise ParameterError(f"LF '{name}': retry is {retry!r:.60}; expected a class of exceptions, or several")
+            raise ParameterError(f"LF '{name}': retry is {show(retry)}; expected a class of exceptions, or several")
         if not isinstance(tries, int) or isinstance(tries, bool) or tries < 1:
-            raise ParameterError(f"LF '{name}': tries is {tries!r:.60}; expected a whole number from 1 on")
+            raise ParameterError(f"LF '{name}': tries is {show(tries)}; expected a whole number from 1 on")
         seconds = check_positive(name, "timeout", timeout, "a number of seconds")
         return cls(seconds, check_positive(name, "rate", rate, "a number of calls a second"), listed, tries)
 
@@ -57,7 +58,7 @@ def check_positive(name: str, argument: str, value: Any, expected: str) -> float
     """Check an argument of an LF that is a number above 0, or None."""
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf):
         return value
-    raise ParameterError(f"LF '{name}': {argument} is {value!r:.60}; expected {expected} above 0, or None")
+    raise ParameterError(f"LF '{name}': {argument} is {show(value)}; expected {expected} above 0, or None")
 
 
 def call_patiently(function: Function, patience: Patience, stopped: threading.Event | None = None) -> Function:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from hyperlabel.lf.code import UnknownError
+from hyperlabel.printable import show
 
 
 class _Pickler(pickle.Pickler):
-    """A pickler that writes something else in the place of some objects."""
+    """A pickler that writes something else in place of some objects."""
 
     def __init__(self, file: io.BytesIO, replaces: Callable[[object], bool], replacement: Callable[[Any], str]) -> None:
         super().__init__(file, 4)
@@ -40,5 +41,5 @@ def pickle_value(value: object, replaces: Callable[[object], bool], replacement:
     except UnknownError:
         raise
     except Exception as error:
-        raise UnknownError(f"{value!r:.60} (a {type(value).__name__})") from error
+        raise UnknownError(f"{show(value)} (a {type(value).__name__})") from error
     return out.getvalue()

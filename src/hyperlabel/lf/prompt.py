@@ -8,6 +8,7 @@ from hyperlabel.errors import ParameterError
 from hyperlabel.lf.define import LabelingFunction
 from hyperlabel.lf.items import read_value
 from hyperlabel.lf.ready import is_null
+from hyperlabel.printable import show
 from hyperlabel.shown import show_some
 from hyperlabel.votes.classes import Classes, state_classes
 
@@ -41,8 +42,8 @@ class PromptFunction(LabelingFunction):
     ) -> None:
         super().__init__(name, call, **patience)
         self.template, self.columns = template, _columns_of(template)
-        self.classes = state_classes(None, classes) or ()
-        self.parse = parse or _exact(self.classes)
+        self.classes = _check_classes(classes)
+        self.parse = _exact(self.classes) if parse is None else _check_parse(name, parse)
 
     def row_function(self) -> Callable[[Any], Any]:
         """A function from a row to a vote."""
@@ -119,18 +120,31 @@ def prompt_lf(
     )
 
 
+def _check_classes(classes: Any) -> Classes:
+    stated = state_classes(None, classes)
+    if stated is None:
+        raise ParameterError("classes is None; expected the classes that may be voted for")
+    return stated
+
+
+def _check_parse(name: str, parse: Any) -> Callable[[str], Hashable]:
+    if not callable(parse):
+        raise ParameterError(f"LF '{name}': parse is {show(parse)}; expected a function of an answer")
+    return parse  # type: ignore[no-any-return]
+
+
 def _columns_of(template: Any) -> tuple[str, ...]:
     """The columns of a template."""
     if not isinstance(template, str):
-        raise ParameterError(f"template is {template!r:.60}; expected a text with columns in braces")
+        raise ParameterError(f"template is {show(template)}; expected a text with columns in braces")
     try:
         parsed = [(field, spec or "") for _, field, spec, _ in string.Formatter().parse(template) if field is not None]
     except ValueError as error:
-        raise ParameterError(f"template is {template!r:.60}, which cannot be read: {error}; double a brace") from error
+        raise ParameterError(f"template is {show(template)}, which cannot be read: {error}; double a brace") from error
     odd = next((field for field, spec in parsed if not _is_column(field) or "{" in spec), None)
     if odd is not None or not parsed:
         found = "no column" if odd is None else f"{{{odd}}}"
-        raise ParameterError(f"template is {template!r:.60}, with {found}; expected names of columns in braces")
+        raise ParameterError(f"template is {show(template)}, with {found}; expected names of columns in braces")
     return tuple(dict.fromkeys(field for field, _ in parsed))
 
 
@@ -156,4 +170,4 @@ def _plain(text: str) -> str:
 def _check_answer(answer: Any) -> str | None:
     if answer is None or isinstance(answer, str):
         return answer
-    raise TypeError(f"call returned {answer!r:.60}, a {type(answer).__name__}; expected a text")
+    raise TypeError(f"call returned {show(answer)}, a {type(answer).__name__}; expected a text")

@@ -12,12 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_flag, check_text
+from hyperlabel.columns.arrays import as_list
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf.define import LabelingFunction, vote_if
 from hyperlabel.lf.items import Items, read_value
 from hyperlabel.lf.patience import check_positive
 from hyperlabel.lf.regex import match_texts
 from hyperlabel.lf.search import TIMEOUT, search_texts
+from hyperlabel.printable import show
 from hyperlabel.votes.classes import ABSTAIN
 
 
@@ -33,7 +36,7 @@ class ValueFunction(LabelingFunction):
 
     def __init__(self, name: str, function: Callable[[Any], Any], *, column: str, vote: Hashable = None) -> None:
         super().__init__(name, function, vote=vote)
-        self.column = column
+        self.column = check_text(column, "column", "the name of a column")
 
     def value_function(self) -> Callable[[Any], Any]:
         """A function from a value to a vote."""
@@ -180,15 +183,17 @@ def keyword_lf(
     >>> lf, lf({"text": "Please SUBSCRIBE!"}), lf({"text": "I subscribed"})
     (Matches('keyword_check_out_subscribe'), 'spam', -1)
     """
-    listed = [words] if isinstance(words, str) else list(words)
+    for option, value in (("ignore_case", ignore_case), ("whole_words", whole_words)):
+        check_flag(value, option)
+    listed = [words] if isinstance(words, str) else as_list(words, "words", "a word, or a list of words")
     if not listed or not all(isinstance(word, str) and word.strip() for word in listed):
-        raise ParameterError(f"words is {words!r:.80}; expected at least one word, and none that is empty")
+        raise ParameterError(f"words is {show(words, 80)}; expected at least one word, and none that is empty")
     pattern = "|".join(map(_whole if whole_words else re.escape, listed))
     return regex_lf(
         re.compile(pattern, re.IGNORECASE if ignore_case else 0),
         vote,
         column=column,
-        name=name or _name("keyword", *listed),
+        name=_name("keyword", *listed) if name is None else name,
     )
 
 
@@ -218,12 +223,12 @@ def regex_lf(
     ('spam', -1, -1)
     """
     if not isinstance(pattern, str) and not (isinstance(pattern, re.Pattern) and isinstance(pattern.pattern, str)):
-        raise ParameterError(f"pattern is {pattern!r:.80}; expected a regular expression of texts")
+        raise ParameterError(f"pattern is {show(pattern, 80)}; expected a regular expression of texts")
     try:
         compiled = re.compile(pattern, flags)
-    except (re.error, ValueError) as error:
-        raise ParameterError(f"pattern is {pattern!r:.80}, which cannot be compiled: {error}") from error
-    chosen = name or _name("regex", compiled.pattern)
+    except (re.error, ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise ParameterError(f"pattern is {show(pattern, 80)}, which cannot be compiled: {error}") from error
+    chosen = _name("regex", compiled.pattern) if name is None else name
     return Matches(chosen, compiled, column=column, vote=_stated(vote), timeout=timeout)
 
 
@@ -254,10 +259,15 @@ def threshold_lf(
     """
     bounds = {"above": above, "at_least": at_least, "below": below, "at_most": at_most}
     given = {key: bound for key, bound in bounds.items() if bound is not None}
-    if not given or any(bound != bound for bound in given.values()):
-        raise ParameterError(f"bounds are {given}; expected at least one of above, at_least, below and at_most")
+    if not given or not all(map(_is_bound, given.values())):
+        raise ParameterError(
+            f"bounds are {show(given)}; expected numbers, at least one of above, at_least, below and at_most"
+        )
+    check_text(column, "column", "the name of a column")
     parts = [str(part) for pair in given.items() for part in pair]
-    return Within(name or "_".join([column, *parts]), Bounds(**bounds), column=column, vote=_stated(vote))
+    return Within(
+        "_".join([column, *parts]) if name is None else name, Bounds(**bounds), column=column, vote=_stated(vote)
+    )
 
 
 def lookup_lf(table: Mapping[Any, Hashable], *, column: str, name: str | None = None) -> LabelingFunction:
@@ -273,8 +283,17 @@ def lookup_lf(table: Mapping[Any, Hashable], *, column: str, name: str | None = 
     (ValueFunction('lookup_domain'), 'spam', -1)
     """
     if not isinstance(table, Mapping) or not table:
-        raise ParameterError(f"table is {table!r:.80}; expected a mapping from values to votes")
-    return ValueFunction(name or _name("lookup", column), Lookup(table), column=column)
+        raise ParameterError(f"table is {show(table, 80)}; expected a mapping from values to votes")
+    chosen = _name("lookup", check_text(column, "column", "the name of a column")) if name is None else name
+    return ValueFunction(chosen, Lookup(table), column=column)
+
+
+def _is_bound(bound: Any) -> bool:
+    """Whether a bound is a number, or the like, that values can be compared with: NaN cannot."""
+    try:
+        return (isinstance(bound, str) or not hasattr(bound, "__len__")) and bool(bound <= bound)
+    except Exception:  # whatever an object does when it is compared
+        return False
 
 
 def _stated(vote: Hashable) -> Hashable:
@@ -298,7 +317,7 @@ def _no_if_null(value: Any, expected: str) -> bool:
     """False for a null; anything else is of the wrong type."""
     if is_null(value):
         return False
-    raise TypeError(f"the value is {value!r:.60}, a {type(value).__name__}; expected {expected}")
+    raise TypeError(f"the value is {show(value)}, a {type(value).__name__}; expected {expected}")
 
 
 def is_null(value: Any) -> bool:

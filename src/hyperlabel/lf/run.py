@@ -15,6 +15,7 @@ from hyperlabel.lf.items import Items, PandasItems, make_rows
 from hyperlabel.lf.patience import call_patiently
 from hyperlabel.lf.ready import ValueFunction
 from hyperlabel.lf.search import SlowExpressionError
+from hyperlabel.printable import show
 
 CHUNK = 10_000
 """Rows that are made at a time: few enough to stay small, many enough that nothing else counts."""
@@ -206,7 +207,7 @@ def as_lf_error(name: str, row: int, item: Any, error: Exception) -> HyperlabelE
     if isinstance(error, CacheError):
         return error
     return LFError(
-        f"LF '{name}' failed on {describe_failure(row, error)}; the row is {item!r:.300}. "
+        f"LF '{name}' failed on {describe_failure(row, error)}; the row is {show(item, 300)}. "
         'Correct the LF, or let it abstain there with on_error="abstain"',
         name,
         row,
@@ -221,7 +222,10 @@ def describe_failure(row: int, error: Exception) -> str:
 def _show(error: Exception) -> str:
     # The text of a KeyError is the repr of its message.
     message = error.args[0] if isinstance(error, KeyError) and error.args else error
-    return f"{type(error).__name__}: {message}".rstrip(": ")
+    try:
+        return f"{type(error).__name__}: {message}".rstrip(": ")
+    except Exception:  # an exception of the user's may not be able to say what it is
+        return type(error).__name__
 
 
 def run_columns(lf: LabelingFunction, items: Items, *, tolerant: bool = False) -> Answer:
@@ -276,7 +280,7 @@ def _evaluate(lf: ColumnFunction, items: Items) -> Any:
 
 def _read_votes(lf: ColumnFunction, items: Items, votes: Any) -> Answer:
     if not is_series(votes) and not isinstance(votes, np.ndarray | list | tuple):
-        raise TypeError(f"it returned {votes!r:.60}; expected one vote per row in a series, array or list")
+        raise TypeError(f"it returned {show(votes)}; expected one vote per row in a series, array or list")
     if len(votes) != items.n:
         raise ValueError(f"it returned {len(votes)} votes; expected one for each of the {items.n} rows")
     if isinstance(items, PandasItems) and hasattr(votes, "index") and not isinstance(votes, list | tuple):
@@ -298,6 +302,6 @@ def _read_mask(lf: ColumnFunction, answers: Any) -> NDArray[np.bool_]:
     said = Answer.from_votes(lf.name, answers)
     odd = next((value for value in said.values if not isinstance(value, bool)), None)
     if odd is not None:
-        raise TypeError(f"it returned {odd!r:.60}; expected true or false, since its vote is stated as {lf.vote!r}")
+        raise TypeError(f"it returned {show(odd)}; expected true or false, since its vote is stated as {lf.vote!r}")
     mask: NDArray[np.bool_] = np.array([*said.values, False], bool)[said.codes]
     return mask

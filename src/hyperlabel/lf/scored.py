@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf.define import LabelingFunction, LFError
 from hyperlabel.lf.run import Answer, place
+from hyperlabel.printable import show
 from hyperlabel.votes import Votes
 from hyperlabel.votes.classes import ABSTAIN
 
@@ -26,7 +27,7 @@ def read_answer(lf: LabelingFunction, answer: Answer) -> NDArray[np.float64]:
         else:
             row = int((answer.codes == code).argmax())
             raise LFError(
-                f"{place(lf.name, row)} is {value!r:.60}; expected a score from {low:g} to {high:g}, or None",
+                f"{place(lf.name, row)} is {show(value)}; expected a score from {low:g} to {high:g}, or None",
                 lf.name,
                 row,
             )

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
+from hyperlabel.printable import show
 
 TIMEOUT = 10.0
 """Seconds that `re` may take for one text."""
@@ -79,9 +80,9 @@ def search_texts(
     if len(found) < len(texts):
         row = len(found) if rows is None else int(rows[len(found)])
         raise SlowExpressionError(
-            f"the expression {pattern.pattern!r:.100} takes more than {timeout:g} s on row {row}, which is "
-            f"{texts[len(found)]!r:.100}; write it without repeats of what can match in several ways, such as (a+)+, "
-            "or give it more time with timeout",
+            f"the expression {show(pattern.pattern, 100)} takes more than {timeout:g} s on row {row}, which is "
+            f"{show(texts[len(found)], 100)}; write it without repeats of what can match in several ways, such as "
+            "(a+)+, or give it more time with timeout",
             row,
         )
     return np.asarray(np.frombuffer(found, np.uint8) == ord("1"))

@@ -30,7 +30,7 @@ SUFFIX = ".votes"
 MISSING = object()
 """Nothing is kept."""
 
-_ABSENT = ...  # in the place of a value: there is no such column
+_ABSENT = ...  # in place of a value: there is no such column
 
 
 class RowStore:

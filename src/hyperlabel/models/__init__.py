@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hyperlabel.models.base import LabelModel
 from hyperlabel.models.pretrained import HyperLabelModel
-from hyperlabel.models.registry import CLASSES, label_model, label_model_class, label_models, load
+from hyperlabel.models.registry import CLASSES, choose_model, label_model, label_model_class, label_models, load
 
 if TYPE_CHECKING:
     from hyperlabel.models.amcl import AMCL
@@ -41,6 +41,7 @@ __all__ = [
     "MajorityVote",
     "MeTaL",
     "RandomForest",
+    "choose_model",
     "label_model",
     "label_model_class",
     "label_models",

@@ -23,6 +23,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_choice, check_number
 from hyperlabel.errors import ConvergenceWarning, ParameterError, require
 from hyperlabel.kernels import Float64
 from hyperlabel.models.base import LabelModel
@@ -33,7 +34,6 @@ from hyperlabel.patterns import Patterns
 from hyperlabel.printable import show
 from hyperlabel.tensors import Arrays
 from hyperlabel.votes import Votes
-from hyperlabel.votes.stated import check_choice, check_number
 
 Fill = Literal["majority", "uniform"]
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_number
 from hyperlabel.kernels import Float64, softmax
 from hyperlabel.models.base import LabelModel
 from hyperlabel.models.majority import count_classes
 from hyperlabel.networks import Gold, Reduce, Sums
 from hyperlabel.patterns import Patterns
-from hyperlabel.votes.stated import check_number
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_flag, check_number
 from hyperlabel.errors import ConvergenceWarning, ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import (
@@ -51,8 +52,9 @@ from hyperlabel.models.seen import (
 from hyperlabel.models.verdict import Verdict, check_distributions
 from hyperlabel.networks import Gold, Reduce, Sums
 from hyperlabel.patterns import Patterns
+from hyperlabel.printable import show
 from hyperlabel.tensors import Arrays, write_tensors
-from hyperlabel.votes.stated import check_flag, check_number, read_balance
+from hyperlabel.votes.stated import read_balance
 
 SEEDS = 1 << 32  # that NumPy's generators take
 
@@ -471,7 +473,7 @@ class LabelModel(Fitted, Parameters, ABC):
         """The inverse of `_to_state`."""
         for name, value in (*arrays.items(), *learned.items()):
             if not name.endswith("_") or name.startswith("_") or isinstance(getattr(type(self), name, None), property):
-                raise ValueError(f"{name!r:.60} is nothing that is learned")
+                raise ValueError(f"{show(name)} is nothing that is learned")
             setattr(self, name, value)
 
     def __sklearn_tags__(self) -> Any:

@@ -21,13 +21,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_choice, check_number
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.models.base import LabelModel
 from hyperlabel.models.estimation.vote_sums import DENSE
 from hyperlabel.models.majority import vote_shares
 from hyperlabel.patterns import Patterns
-from hyperlabel.votes.stated import check_choice, check_number
 
 _DAMPING = 1e-8  # added to AdaGrad's sums of squares, as in the authors' code
 

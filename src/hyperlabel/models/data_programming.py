@@ -22,12 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import ABOVE_ZERO, check_number
 from hyperlabel.kernels import Float64, softmax
 from hyperlabel.models.base import LabelModel
 from hyperlabel.models.estimation.assumptions import numbers_by_vote
 from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.patterns import Patterns
-from hyperlabel.votes.stated import ABOVE_ZERO, check_number
 
 _START = 1.0
 _PULL = 0.1

@@ -25,6 +25,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_choice, check_number
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64, softmax
 from hyperlabel.models.base import LabelModel
@@ -32,7 +33,6 @@ from hyperlabel.models.estimation.assumptions import accurate_votes, check_looks
 from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.models.majority import vote_shares
 from hyperlabel.patterns import Patterns
-from hyperlabel.votes.stated import check_choice, check_number
 
 Abstain = Literal["one-sided", "ignore", "outcome"]
 

@@ -25,6 +25,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_choice, check_number
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.kernels import Float64, find_first, hash_rows, softmax
 from hyperlabel.models.base import SEEDS, LabelModel
@@ -32,7 +33,6 @@ from hyperlabel.models.estimation.assumptions import numbers_by_vote
 from hyperlabel.models.estimation.vote_sums import DENSE, VoteSums
 from hyperlabel.models.majority import vote_shares
 from hyperlabel.patterns import Patterns
-from hyperlabel.votes.stated import check_choice, check_number
 
 _SUBTYPE_PRIOR = 0.1  # of all subtypes of a class together
 _RIGHT_PRIOR, _WRONG_PRIOR = 4.0, 1.0

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_flag
 from hyperlabel.columns.frames import is_frame
 from hyperlabel.columns.sources import holds_columns
 from hyperlabel.errors import NotFittedError, ParameterError
@@ -14,7 +15,6 @@ from hyperlabel.patterns import Patterns, to_patterns
 from hyperlabel.shown import show_names, show_some
 from hyperlabel.votes import Votes, check_no_other_lf, to_votes
 from hyperlabel.votes.outcomes import Outcomes
-from hyperlabel.votes.stated import check_flag
 
 
 class Fitted:
@@ -75,7 +75,7 @@ class Fitted:
         return Patterns.from_votes(self._read_votes(votes))
 
     def _read_votes(self, votes: object) -> Votes:
-        if isinstance(votes, Patterns):
+        if isinstance(votes, Patterns) and votes.inverse is None:
             raise ParameterError("votes is Patterns, which know no items; give the votes themselves")
         names = self._seen.lf_names if self.is_fitted else None
         outcomes = self._seen.outcomes if self.is_fitted else None

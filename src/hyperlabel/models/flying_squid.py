@@ -27,6 +27,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_choice
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64, softmax
 from hyperlabel.models.base import LabelModel
@@ -34,7 +35,6 @@ from hyperlabel.models.estimation.assumptions import PRIOR_ACCURACY, numbers_by_
 from hyperlabel.models.estimation.overlaps import sum_products
 from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.patterns import Patterns
-from hyperlabel.votes.stated import check_choice
 
 Triplets = Literal["overlapping", "all"]
 

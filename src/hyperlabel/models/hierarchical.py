@@ -14,10 +14,10 @@ from typing import Literal
 
 import numpy as np
 
+from hyperlabel.checks import ABOVE_ZERO, check_number
 from hyperlabel.errors import require
 from hyperlabel.kernels import Float64
 from hyperlabel.models.dawid_skene import ConfusionModel
-from hyperlabel.votes.stated import ABOVE_ZERO, check_number
 
 _POPULATION_ITEMS = 2.0  # that draw the population's rows to the accuracy expected of any LF
 _WEIGHTS = 2.0 ** np.arange(-4, 11)

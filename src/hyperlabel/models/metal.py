@@ -25,6 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import ABOVE_ZERO, check_number
 from hyperlabel.errors import require
 from hyperlabel.kernels import Float64, softmax
 from hyperlabel.models.base import LabelModel
@@ -32,7 +33,6 @@ from hyperlabel.models.estimation.assumptions import PRIOR_ACCURACY, accurate_vo
 from hyperlabel.models.estimation.overlaps import sum_products
 from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.patterns import Patterns
-from hyperlabel.votes.stated import ABOVE_ZERO, check_number
 
 _SGD_LR, _SGD_MOMENTUM = 0.01, 0.9
 _SMALLEST_LIFT = 0.01  # of a vote's probability under a class, relative to its share of the items

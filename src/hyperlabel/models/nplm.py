@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_number
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64, softmax
 from hyperlabel.models.base import LabelModel
@@ -33,7 +34,6 @@ from hyperlabel.models.estimation.assumptions import PRIOR_ACCURACY, accurate_vo
 from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.optimize import Adam
 from hyperlabel.patterns import Patterns
-from hyperlabel.votes.stated import check_number
 
 _ONE_SIDED_SMOOTHING = 1.0  # imagined votes of a one-sided LF, for each of its own
 _HIGHEST_RATE = 0.99  # of voting, so that abstaining is never impossible

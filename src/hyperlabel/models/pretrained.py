@@ -21,6 +21,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_flag
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.models.base import LabelModel
@@ -31,7 +32,7 @@ from hyperlabel.networks import Gold, Network, Reduce, Sums, add_sums, is_unroll
 from hyperlabel.networks.fine_tuning import fine_tune
 from hyperlabel.patterns import Patterns
 from hyperlabel.tensors import Arrays
-from hyperlabel.votes.stated import UNIFORM, check_flag, read_accuracies
+from hyperlabel.votes.stated import UNIFORM, read_accuracies
 from hyperlabel.weights import BUNDLED, Weights, check_weights, load_weights
 
 # The paper's. Its released code in effect runs at 1e-3 and weights two classes equally; experiments/fine_tuning.py

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_number
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.kernels import Float64
 from hyperlabel.models.base import LabelModel
 from hyperlabel.patterns import Patterns
 from hyperlabel.tensors import Arrays
-from hyperlabel.votes.stated import check_number
 
 Cells = NDArray[np.int64]
 

@@ -1,11 +1,13 @@
 """Label models by their short names; a module is imported when its model is first asked for."""
 
 import importlib
+import inspect
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hyperlabel.checks import check_kind
 from hyperlabel.errors import MissingExtraError, ParameterError, WeightsError
 from hyperlabel.models.base import LabelModel
 from hyperlabel.printable import show
@@ -64,7 +66,24 @@ def label_model(name: str, **params: Any) -> LabelModel:
     found = label_model_class(name)
     if NAMES[name] == "HyperLabelModel":
         params = {"weights": name, **params}  # its short names are those of its bundled weights
+    known = inspect.signature(found).parameters
+    unknown = next((param for param in params if param not in known), None)
+    if unknown is not None:
+        raise ParameterError(f"{found.__name__} has no parameter {unknown!r}; it has {', '.join(known)}")
     return found(**params)
+
+
+def choose_model(model: object, name: str = "model") -> LabelModel:
+    """A label model that was given as such, or by its short name; the hyper label model for None.
+
+    >>> choose_model("ds"), choose_model(None)
+    (DawidSkene(), HyperLabelModel())
+    """
+    if model is None:
+        return class_of("HyperLabelModel")()
+    if isinstance(model, str):
+        return label_model(model)
+    return check_kind(model, name, LabelModel, "a label model or its short name, such as 'hlm2'")
 
 
 def label_model_class(name: str) -> type[LabelModel]:

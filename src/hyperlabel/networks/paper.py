@@ -318,6 +318,8 @@ class PaperNetwork:
 
     def _to_probabilities(self, logits: Float32, patterns: Patterns) -> Float64:
         """Those of the patterns, as sharp as they should be; uniform where nobody votes. (p, q) -> (p, k)."""
+        if patterns.n_classes == 1:
+            return np.ones((len(logits), 1))  # there is nothing to tell apart
         probabilities = sharpen(to_probabilities(logits), self.sharpness)
         probabilities[~patterns.has_votes] = 1 / probabilities.shape[1]
         return probabilities

@@ -12,6 +12,8 @@ from hyperlabel.columns.frames import Column
 from hyperlabel.columns.rule import abstain_keys, choose_columns, key_of
 from hyperlabel.columns.sources import open_table
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
+from hyperlabel.kernels import Ints
+from hyperlabel.printable import show
 from hyperlabel.shown import show_some
 from hyperlabel.tables import Table
 from hyperlabel.votes import Votes
@@ -28,8 +30,6 @@ from hyperlabel.votes.encode import check_identified, name_once, number_by_appea
 from hyperlabel.votes.items import Origin
 from hyperlabel.votes.outcomes import Outcomes
 from hyperlabel.votes.read import number_texts
-
-Ints = NDArray[np.integer]
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def _read_scores(
     if len(odd):
         value = column.values[column.codes[odd[0]]]
         what = f"column '{column.name}': {len(odd):,} of {len(score):,} judgments are no numbers and abstain"
-        warn_of_votes([f"{what}: {value!r:.40}"])
+        warn_of_votes([f"{what}: {show(value, 40)}"])
     return known, np.full(len(score), ABSTAIN), np.array([*empty, True])[column.codes], score
 
 
@@ -214,7 +214,7 @@ def _read_prices(column: Column) -> NDArray[np.float64]:
         except (TypeError, ValueError):
             price = -1.0
         if not 0 <= price < np.inf:
-            raise VotesError(f"{column.place(value)} is {value!r:.60}; expected a price, a number from 0 on")
+            raise VotesError(f"{column.place(value)} is {show(value)}; expected a price, a number from 0 on")
         prices.append(price)
     return np.asarray(np.array([*prices, 0.0])[column.codes])
 
@@ -382,5 +382,5 @@ def read_costs(price: object, judgments: Judgments) -> NDArray[np.float64] | Non
     values = [each[judge] for judge in judgments.judges]
     wrong = next((v for v in values if not isinstance(v, int | float | np.number) or not 0 <= v < np.inf), None)
     if wrong is not None:
-        raise ParameterError(f"price is {wrong!r:.60}; expected numbers from 0 on, per judgment")
+        raise ParameterError(f"price is {show(wrong)}; expected numbers from 0 on, per judgment")
     return np.array(values, float) * np.bincount(judgments.judge, minlength=m)

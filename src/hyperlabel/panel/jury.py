@@ -13,7 +13,7 @@ from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import Labels
 from hyperlabel.lf.table import Table
-from hyperlabel.models import HyperLabelModel, LabelModel, label_model
+from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.panel.agreement import Agreement, count_classes, measure_agreement
 from hyperlabel.panel.card import judge_card
 from hyperlabel.panel.judgments import (
@@ -62,7 +62,7 @@ def jury(
         item: Column of the item that is judged.
         judge: Column of the judge: a person, or a model with its prompt.
         vote: Column of the verdict. Where two answers are compared, the verdict names an answer, not its place.
-        score: Column of a score, in the place of a verdict; the higher, the more it speaks for the later classes. A
+        score: Column of a score, in place of a verdict; the higher, the more it speaks for the later classes. A
             judge's scores of an item are averaged and cut into levels, see `Votes.from_scores`.
         run: Column that tells repeated judgments of an item by a judge apart.
         position: Column of the order in which a pair was shown.
@@ -93,7 +93,7 @@ def jury(
     names = Names(
         item, judge, vote, score, run, position, *(each if isinstance(each, str) else None for each in (price, gold))
     )
-    chosen = _choose(model)
+    chosen = choose_model(model)
     if classes is None and chosen.is_fitted and score is not None:
         classes = chosen.classes_.tolist()
     judgments = read_judgments(table, names, abstain=abstain, classes=classes, delimiter=delimiter, encoding=encoding)
@@ -113,12 +113,6 @@ def jury(
     if known is not None:
         labels = labels.with_gold(known)
     return Jury(votes, labels, fitted, judgments, undecided, known, costs)
-
-
-def _choose(model: LabelModel | str | None) -> LabelModel:
-    if model is not None and not isinstance(model, LabelModel | str):
-        raise ParameterError(f"model is {model!r:.60}; expected a label model or its short name, such as 'hlm2'")
-    return HyperLabelModel() if model is None else label_model(model) if isinstance(model, str) else model
 
 
 def _fit(model: LabelModel, votes: Votes, gold: NDArray[np.int64] | None) -> LabelModel:

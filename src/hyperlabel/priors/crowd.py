@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.priors.draws import Floats, draw_balance, floor_shares, log_uniform
+from hyperlabel.kernels import Float64
+from hyperlabel.priors.draws import draw_balance, floor_shares, log_uniform
 from hyperlabel.priors.task import LabeledTask
 
 
@@ -56,10 +57,10 @@ def _assign(rng: np.random.Generator, n: int, m: int, votes_an_item: float) -> N
     return seen
 
 
-def _utilities(rng: np.random.Generator, truth: NDArray[np.int64], k: int) -> Floats:
+def _utilities(rng: np.random.Generator, truth: NDArray[np.int64], k: int) -> Float64:
     """What each class looks like on each item: confusable classes, odd items, hard items. (n, k)."""
     confused = rng.normal(0, 1, (k, k)) * rng.uniform(0, 0.6)
-    if k > 2 and rng.random() < 0.3:  # ordered classes: neighbours are confused
+    if k > 2 and rng.random() < 0.3:  # ordered classes: neighbors are confused
         distance = abs(np.arange(k)[:, None] - np.arange(k))
         confused += 0.3 - 0.3 * distance * rng.uniform(0.3, 2)
     np.fill_diagonal(confused, 0)
@@ -67,11 +68,11 @@ def _utilities(rng: np.random.Generator, truth: NDArray[np.int64], k: int) -> Fl
     hard = rng.uniform(0.1, 1.1) if rng.random() < 0.65 else 0.0
     n = len(truth)
     looks = np.eye(k)[truth] + confused[truth] + odd * rng.normal(size=(n, k))
-    utilities: Floats = looks * np.exp(hard * rng.normal(size=(n, 1)))
+    utilities: Float64 = looks * np.exp(hard * rng.normal(size=(n, 1)))
     return utilities
 
 
-def _workers(rng: np.random.Generator, m: int, k: int) -> tuple[Floats, Floats]:
+def _workers(rng: np.random.Generator, m: int, k: int) -> tuple[Float64, Float64]:
     """Ability (m,) and habit (m, k): leanings to classes, shared and of one's own; up to two in three spam."""
     mean = rng.uniform(0.5, 3.2) + rng.uniform(0.2, 1.1) * np.log(k - 1)
     ability = mean * np.exp(rng.normal(0, rng.uniform(0.1, 0.8), m))

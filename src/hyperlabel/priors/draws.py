@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from hyperlabel.kernels import Float64
 
 
 def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
@@ -33,23 +33,23 @@ class SetSizes:
         return int(min(log_uniform(rng, *self.items), self.max_cells // m)), m
 
 
-def floor_shares(shares: Floats, least: float = 0.01) -> Floats:
+def floor_shares(shares: Float64, least: float = 0.01) -> Float64:
     """Shares, none of them below a floor."""
     floored = np.maximum(shares, least)
-    raised: Floats = floored / floored.sum()
+    raised: Float64 = floored / floored.sum()
     return raised
 
 
-def draw_balance(rng: np.random.Generator) -> Floats:
+def draw_balance(rng: np.random.Generator) -> Float64:
     """Number of classes (two in three of five sets, at most 13) and their shares. (k,)."""
     k = 2 if rng.random() < 0.6 else round(log_uniform(rng, 3, 13))
     return floor_shares(rng.dirichlet(np.full(k, log_uniform(rng, 0.7, 30))))
 
 
-def draw_votes_for(rng: np.random.Generator, balance: Floats) -> Floats:
+def draw_votes_for(rng: np.random.Generator, balance: Float64) -> Float64:
     """Which classes LFs are written for: any power of the class balance, also a negative one. (k,)."""
     shares = balance ** rng.uniform(-0.3, 1.1)
-    normalized: Floats = shares / shares.sum()
+    normalized: Float64 = shares / shares.sum()
     return normalized
 
 

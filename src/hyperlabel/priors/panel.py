@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.priors.draws import Floats, floor_shares, log_uniform
+from hyperlabel.kernels import Float64
+from hyperlabel.priors.draws import floor_shares, log_uniform
 from hyperlabel.priors.task import LabeledTask
 
 _LEAST_ITEMS = 40
@@ -49,7 +50,7 @@ class PanelPrior:
 def _item_looks(rng: np.random.Generator, truth: NDArray[np.int64], k: int) -> NDArray[np.float32]:
     """What an expert sees of each class on each item: hard items show less, ordered classes more alike. (n, k)."""
     seen = np.eye(k, dtype=np.float32)
-    if k > 2 and rng.random() < 0.4:  # ordered classes: neighbours look alike
+    if k > 2 and rng.random() < 0.4:  # ordered classes: neighbors look alike
         distance = abs(np.arange(k)[:, None] - np.arange(k))
         seen = np.exp(-distance * rng.uniform(0.4, 2)).astype(np.float32)
     clear = np.exp(rng.uniform(0, 1.2) * rng.standard_normal((len(truth), 1), np.float32))
@@ -57,7 +58,7 @@ def _item_looks(rng: np.random.Generator, truth: NDArray[np.int64], k: int) -> N
     return looks
 
 
-def _skills(rng: np.random.Generator, m: int, k: int) -> tuple[Floats, Floats]:
+def _skills(rng: np.random.Generator, m: int, k: int) -> tuple[Float64, Float64]:
     """How much each judge sees of the truth (m,) and of what misleads (m,)."""
     best = rng.uniform(0.6, 3.5) + 0.3 * np.log(k - 1)
     level = rng.beta(rng.uniform(0.6, 5), rng.uniform(0.6, 5), m)  # from chance to expert

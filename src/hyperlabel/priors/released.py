@@ -13,11 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.kernels import Float32
 from hyperlabel.priors.task import Task
 from hyperlabel.priors.uniform import draw_candidates, draw_shape, to_votes
 from hyperlabel.theory.validity import margins
-
-Float32 = NDArray[np.float32]
 
 
 @dataclass(frozen=True)

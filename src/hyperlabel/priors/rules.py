@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.priors.draws import Floats, SetSizes, draw_balance, draw_votes_for, log_uniform, mislabel, normal_cdf
+from hyperlabel.kernels import Float64
+from hyperlabel.priors.draws import SetSizes, draw_balance, draw_votes_for, log_uniform, mislabel, normal_cdf
 from hyperlabel.priors.task import LabeledTask
 
 # How the reasons to fire share the variance: the item, the item's leaning to a class, a group of LFs, the LF alone.
@@ -32,7 +33,7 @@ class _Plan:
         default: (m,) whether it is a broad LF that knows little.
     """
 
-    coverage: Floats
+    coverage: Float64
     vote: NDArray[np.intp]
     several: NDArray[np.bool_]
     default: NDArray[np.bool_]
@@ -55,7 +56,7 @@ class RulesPrior(SetSizes):
         return LabeledTask(votes, mislabel(rng, truth, len(balance)), len(balance), "rules")
 
 
-def _plan(rng: np.random.Generator, m: int, votes_an_item: float, balance: Floats, mild: bool) -> _Plan:
+def _plan(rng: np.random.Generator, m: int, votes_an_item: float, balance: Float64, mild: bool) -> _Plan:
     k, one_class = len(balance), rng.random() < (0.6 if mild else 0.75)
     several = np.zeros(m, bool) if one_class else rng.random(m) < rng.uniform(0.1, 1)
     size = np.exp(rng.normal(0, rng.uniform(0.6, 2.2), m)) * np.where(several, np.exp(rng.uniform(0, 2, m)), 1)
@@ -71,7 +72,7 @@ def _plan(rng: np.random.Generator, m: int, votes_an_item: float, balance: Float
     return _Plan(coverage, vote, several, default)
 
 
-def _rates(rng: np.random.Generator, plan: _Plan, votes_an_item: float, balance: Floats) -> Floats:
+def _rates(rng: np.random.Generator, plan: _Plan, votes_an_item: float, balance: Float64) -> Float64:
     """The chance of each vote given the class of the item. (m, k votes, k classes)."""
     k, m = len(balance), len(plan.vote)
     lift = rng.uniform(0.1, 3.6) * min(1, np.sqrt(3 / votes_an_item)) + rng.uniform(0, 1) * np.log(k - 1)
@@ -95,7 +96,7 @@ def _rates(rng: np.random.Generator, plan: _Plan, votes_an_item: float, balance:
     return rates
 
 
-def _split(rng: np.random.Generator, plan: _Plan, j: int, balance: Floats) -> list[tuple[int, float]]:
+def _split(rng: np.random.Generator, plan: _Plan, j: int, balance: Float64) -> list[tuple[int, float]]:
     """The classes that an LF votes for, and how it divides its votes."""
     if not plan.several[j]:
         return [(int(plan.vote[j]), 1.0)]
@@ -108,10 +109,10 @@ def _split(rng: np.random.Generator, plan: _Plan, j: int, balance: Floats) -> li
     return list(zip(votes, shares.tolist(), strict=True))
 
 
-def _classes_hit(rng: np.random.Generator, logit: float, v: int, balance: Floats, confused: Floats) -> Floats:
+def _classes_hit(rng: np.random.Generator, logit: float, v: int, balance: Float64, confused: Float64) -> Float64:
     """The classes of the items that a vote for v falls on. (k,)."""
     precision = 1 / (1 + np.exp(-np.clip(logit, -6, 7)))
-    hit: Floats = balance * confused[v] * rng.gamma(2, 1, len(balance))
+    hit: Float64 = balance * confused[v] * rng.gamma(2, 1, len(balance))
     hit[v] = 0
     hit *= (1 - precision) / hit.sum()
     hit[v] = precision
@@ -136,7 +137,7 @@ def _levels(
     return normal_cdf(level)
 
 
-def _fire(levels: NDArray[np.float32], rates: Floats, truth: NDArray[np.int64]) -> NDArray[np.int8]:
+def _fire(levels: NDArray[np.float32], rates: Float64, truth: NDArray[np.int64]) -> NDArray[np.int8]:
     """An LF's level falls into the stretch of one vote, or past all of them: it abstains. (n, m)."""
     votes = np.full(levels.shape, -1, np.int8)
     for c in range(rates.shape[2]):

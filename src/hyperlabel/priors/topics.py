@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.priors.draws import Floats, SetSizes, draw_balance, draw_votes_for, log_uniform, mislabel, normal_cdf
+from hyperlabel.kernels import Float64
+from hyperlabel.priors.draws import SetSizes, draw_balance, draw_votes_for, log_uniform, mislabel, normal_cdf
 from hyperlabel.priors.task import LabeledTask
 
 
@@ -29,15 +30,15 @@ class TopicsPrior(SetSizes):
         return LabeledTask(votes, mislabel(rng, truth, k), k, "topics")
 
 
-def _topic_shares(rng: np.random.Generator, class_of: NDArray[np.intp], balance: Floats) -> Floats:
+def _topic_shares(rng: np.random.Generator, class_of: NDArray[np.intp], balance: Float64) -> Float64:
     shares = np.exp(rng.normal(0, rng.uniform(0.3, 1.8), len(class_of)))
     shares *= (balance / np.bincount(class_of, weights=shares, minlength=len(balance)))[class_of]
-    normalized: Floats = shares / shares.sum()
+    normalized: Float64 = shares / shares.sum()
     return normalized
 
 
 def _truth(
-    rng: np.random.Generator, topic: NDArray[np.intp], class_of: NDArray[np.intp], balance: Floats
+    rng: np.random.Generator, topic: NDArray[np.intp], class_of: NDArray[np.intp], balance: Float64
 ) -> NDArray[np.int64]:
     """The topic's class for most of its items, any class for the others. (n,)."""
     k, mean, certainty = len(balance), rng.uniform(0.6, 0.98), log_uniform(rng, 2, 30)
@@ -47,7 +48,7 @@ def _truth(
 
 
 def _keywords(
-    rng: np.random.Generator, m: int, class_of: NDArray[np.intp], balance: Floats
+    rng: np.random.Generator, m: int, class_of: NDArray[np.intp], balance: Float64
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
     """What each LF votes for (m,), and how likely it fires on each topic (m, topics).
 

@@ -6,11 +6,14 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from hyperlabel.checks import check_kind, check_text
+from hyperlabel.columns.arrays import as_list
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf import AppliedVotes
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.metrics import Metric
-from hyperlabel.models import HyperLabelModel, LabelModel
+from hyperlabel.models import LabelModel, choose_model
+from hyperlabel.printable import show
 from hyperlabel.reports.balance import find_sensitivity
 from hyperlabel.reports.items import Items
 from hyperlabel.reports.page import Beside, headline, render
@@ -55,7 +58,7 @@ def report(
     truth: object = None,
     gold: object = None,
     *,
-    model: LabelModel | None = None,
+    model: LabelModel | str | None = None,
     metric: Metric = "accuracy",
     title: str = "Labels",
     certificate: Certificate | None = None,
@@ -69,7 +72,7 @@ def report(
         truth: (n,) true classes, -1 for unknown, or a mapping from item to class: labels are compared with it.
         gold: Known classes that the model learns from, as for `LabelModel.fit`. Without truth, the labels that votes
             alone give are compared with it.
-        model: The label model; the hyper label model if not given.
+        model: The label model, or its short name; the hyper label model if not given.
         metric: What the labels should be good at, as for `LabelModel.predict`.
         title: What the page is called.
         certificate: What `certify` found, to be shown.
@@ -79,7 +82,11 @@ def report(
     >>> print(page.headline.split(";")[0])
     3 of 3 items have labels by 2 LFs
     """
-    given = HyperLabelModel() if model is None else model
+    given = choose_model(model)
+    for name, text in (("title", title), ("table", table)):
+        check_text(text, name)
+    if certificate is not None:
+        check_kind(certificate, "certificate", Certificate, "what certify returns")
     read = _read(given, votes, truth, gold)
     shown = _check_texts(texts, read)
     fitted = given if gold is None or given.is_fitted else copy.copy(given).fit(read, gold)
@@ -106,8 +113,8 @@ def _read(model: LabelModel, votes: object, truth: object, gold: object) -> Vote
 def _check_texts(texts: Any, votes: Votes) -> list[Any] | None:
     if texts is None:
         return None
-    if isinstance(texts, str) or len(texts) != votes.n_items:
-        raise ParameterError(
-            f"texts is {texts!r:.60}; expected one text for each of the {votes.n_items} items of votes"
-        )
-    return list(texts)
+    expected = f"one text for each of the {votes.n_items} items of votes"
+    listed = as_list(texts, "texts", expected)
+    if len(listed) != votes.n_items:
+        raise ParameterError(f"texts is {show(texts)}; expected {expected}")
+    return listed

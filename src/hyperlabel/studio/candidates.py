@@ -13,14 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.kernels import Float64
+from hyperlabel.kernels import Float64, Ints
 from hyperlabel.lf import keyword_lf
 from hyperlabel.studio.data import Data
 from hyperlabel.studio.standing import Effect, Standing, find_effect
 from hyperlabel.studio.words import WordIndex
 from hyperlabel.votes.classes import ABSTAIN, smallest_type
-
-Ints = NDArray[np.integer]
 
 _LEAST_ROWS = 2  # on which a rule must vote to be worth a line
 _PRIOR = 4.0  # items' worth of doubt about the precision of a rule

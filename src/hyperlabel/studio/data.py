@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hyperlabel.columns.frames import columns_of
 from hyperlabel.columns.rule import choose_columns, find_identifiers
 from hyperlabel.errors import ProjectError, VotesError
+from hyperlabel.kernels import Ints
 from hyperlabel.lf.items import Items, read_items
 from hyperlabel.lf.regex import Texts, match_texts
 from hyperlabel.shown import show_names
@@ -21,8 +22,6 @@ from hyperlabel.tables import Table
 from hyperlabel.votes import Votes
 from hyperlabel.votes.classes import Classes, encode_column, infer_classes
 from hyperlabel.votes.read import number_texts
-
-Ints = NDArray[np.integer]
 
 EXCERPT = 80  # letters of a text that gold.csv keeps
 _SEED = 0
@@ -186,7 +185,10 @@ def _check_columns(table: Table, settings: Settings) -> None:
     wanted = [*((key, name) for key, name in named.items() if name), *(("lfs", name) for name in settings.lfs)]
     for key, name in wanted:
         if name not in table.columns:
-            raise ProjectError(f"{key} is '{name}', but {table.name} has the columns {show_names(table.columns)}")
+            raise ProjectError(
+                f"{key} is '{name}', but {Path(table.name).name} has the columns {show_names(table.columns)}; "
+                f"name one of them with {key} (command line: --{key})"
+            )
 
 
 def _count(table: Table) -> int:

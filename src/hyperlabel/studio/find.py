@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_choice, check_number
 from hyperlabel.errors import ParameterError
 from hyperlabel.labels import suggest_items
 from hyperlabel.studio.candidates import hope
@@ -110,8 +111,8 @@ def next_rows(standing: Standing, index: WordIndex, by: By, most: int, seed: int
 
     `useful` weighs both: gold for the rows whose label is least certain, and a rule for rows that nobody votes on.
     """
-    if by not in get_args(By):
-        raise ParameterError(f"by is {by!r}; expected {', '.join(get_args(By))}")
+    check_choice(by, "by", get_args(By))
+    check_number(most, "most", "a whole number, at least 1", least=1, whole=True)
     free = standing.gold < 0
     if by == "random":
         rows = np.flatnonzero(free)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from hyperlabel.checks import check_path
 from hyperlabel.errors import ParameterError, ProjectError
 from hyperlabel.files import replacing
 from hyperlabel.studio.source import NAME as LFS
@@ -207,10 +208,10 @@ def choose_folder(table: str | Path | None, folder: str | Path | None) -> Path:
     'texts.studio'
     """
     if folder is not None:
-        return Path(folder)
+        return check_path(folder, "folder")
     if table is None:
         raise ParameterError("table and folder are both missing; name the table, or the folder of a project")
-    return Path(table).with_suffix(".studio")
+    return check_path(table, "table", "the path of a table").with_suffix(".studio")
 
 
 def _lock(path: Path) -> int | None:

@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_number, check_path, check_text
+from hyperlabel.columns.arrays import as_list
 from hyperlabel.errors import ParameterError, ProjectError, require
+from hyperlabel.kernels import Ints
 from hyperlabel.labels import Explanation, Labels, explain_item
 from hyperlabel.lf import LabelingFunction
 from hyperlabel.lf.fingerprint import fingerprint_lf
@@ -21,6 +24,7 @@ from hyperlabel.lf.items import Items
 from hyperlabel.lf.lazy import name_votes
 from hyperlabel.lf.run import Advance, Answer, run_all
 from hyperlabel.models import HyperLabelModel
+from hyperlabel.printable import show
 from hyperlabel.shown import html_table
 from hyperlabel.studio.candidates import Candidate, ideas_of_item, ideas_of_selection, propose
 from hyperlabel.studio.data import Data, complete
@@ -36,9 +40,9 @@ from hyperlabel.trust import AdviceList, advise
 from hyperlabel.votes.classes import Classes, encode_column, state_classes
 from hyperlabel.votes.stated import read_balance
 
-Ints = NDArray[np.integer]
 Run = Callable[[LabelingFunction, Items, Advance], Answer]
 
+_PYTHON = "Python that defines an LF"
 _MOST_KEPT = 1000  # answers of LFs, present and past
 
 
@@ -92,9 +96,14 @@ class Project:
         run: Run = run_here,
     ) -> None:
         require("polars", extra="cli")
+        for name, column in (("text", text), ("id", id), ("gold", gold), ("truth", truth)):
+            if column is not None or name == "text":
+                check_text(column, name, "the name of a column")
+        check_number(sample, "sample", "a number of rows, at least 1", least=1, whole=True)
+        columns = tuple(as_list(lfs, "lfs", "a list of columns"))
         self.folder = Folder.open(choose_folder(table, folder))
         try:
-            settings = Settings("", text, id, _check_classes(classes), (), tuple(lfs), gold, truth, sample)
+            settings = Settings("", text, id, _check_classes(classes), (), columns, gold, truth, sample)
             self._open(table, settings, run)
         except BaseException:
             self.folder.close()
@@ -114,7 +123,7 @@ class Project:
         """The state of a new project, written to its folder."""
         if table is None:
             raise ProjectError(f"'{self.folder.path}' has no {SETTINGS}; name the table to begin with")
-        path = self.folder.path_to(Path(table))
+        path = self.folder.path_to(check_path(table, "table", "the path of a table"))
         settings = complete(replace(settings, table=path), self.folder.path)
         state = State(settings, self.folder.read(LFS) or HEADER, {})
         gold = self.folder.read(GOLD)
@@ -170,8 +179,8 @@ class Project:
         """Refuse gold of an item whose text is no longer what it was: the table changed below it."""
         if known.text and known.text != self.data.excerpt(row):
             raise ProjectError(
-                f"{GOLD}: item {item!r} began with {known.text!r:.50} when its class was given, and now with "
-                f"{self.data.excerpt(row)!r:.50}; the table has changed. Correct {GOLD}, or empty its column text"
+                f"{GOLD}: item {item!r} began with {show(known.text, 50)} when its class was given, and now with "
+                f"{show(self.data.excerpt(row), 50)}; the table has changed. Correct {GOLD}, or empty its column text"
             )
 
     def _column(self, lf: LabelingFunction, text: str, classes: Classes, advance: Advance) -> Ints:
@@ -228,14 +237,13 @@ class Project:
             label: One of the classes.
             picked: How the item was picked: `random` ones measure accuracy without bias.
         """
-        if item not in self.data.row_of:
-            raise ProjectError(f"item is {item!r}; expected the identifier of a row that is explored")
-        if label is not None and label not in self.classes:
+        row = self._row_of(item)
+        if label is not None and not self._is_class(label):
             shown = ", ".join(map(repr, self.classes)) or "none yet: state them with set_classes"
-            raise ProjectError(f"label is {label!r}; expected one of the classes, {shown}")
+            raise ProjectError(f"label is {show(label)}; expected one of the classes, {shown}")
         gold = {key: known for key, known in self.state.gold.items() if key != item}
         if label is not None:
-            gold[item] = GoldLabel(label, picked, self.data.excerpt(self.data.row_of[item]))
+            gold[item] = GoldLabel(label, picked, self.data.excerpt(row))
         self._accept(replace(self.state, gold=gold), f"gold {item}: {label}", _nothing)
 
     def add(self, source: str | Candidate, *, advance: Advance | None = None) -> None:
@@ -250,7 +258,7 @@ class Project:
             LFError: The LF fails; the message names the row.
             ProjectError: The source is no LF.
         """
-        block = source.source if isinstance(source, Candidate) else source
+        block = source.source if isinstance(source, Candidate) else check_text(source, "source", _PYTHON)
         text = self.source.added(block)
         new = [name for name in self._load(text).lfs if name not in self.source.lfs]
         if not new:
@@ -261,9 +269,9 @@ class Project:
         self._accept(replace(self.state, source=text), f"added {', '.join(new)}", advance or _nothing)
 
     def edit(self, name: str, source: str, *, advance: Advance | None = None) -> None:
-        """Put another statement in the place of the one that defines an LF; see `add`."""
+        """Put another statement in place of the one that defines an LF; see `add`."""
         self._check_own(name)
-        text = self.source.replaced(name, source)
+        text = self.source.replaced(name, check_text(source, "source", _PYTHON))
         self._load(text)
         self._accept(replace(self.state, source=text), f"edited {name}", advance or _nothing)
 
@@ -318,8 +326,17 @@ class Project:
     def _load(self, text: str) -> Source:
         return Source.load(text, self.folder.path / LFS)
 
+    def _row_of(self, item: str) -> int:
+        row = self.data.row_of.get(item) if isinstance(item, str) else None
+        if row is None:
+            raise ProjectError(f"item is {show(item)}; expected the identifier of a row that is explored, as a text")
+        return row
+
+    def _is_class(self, name: object) -> bool:
+        return isinstance(name, str | int | np.generic) and name in self.classes
+
     def _check_own(self, name: str) -> None:
-        if name not in self.source.lfs:
+        if check_text(name, "name", "the name of an LF") not in self.source.lfs:
             where = "is a column of the table" if name in self.standing.columns else f"is not in {LFS}"
             raise ProjectError(f"name is {name!r}, which {where}; expected {', '.join(self.source.lfs) or 'none'}")
 
@@ -379,7 +396,9 @@ class Project:
 
     def explain(self, item: str) -> Explanation:
         """Which votes made the label of an item, and what would change it; there must be an LF."""
-        row = self.data.row_of[item]
+        row = self._row_of(item)
+        if not self.standing.columns:
+            raise ProjectError("there is no LF whose votes could explain a label; add one first")
         votes = self.standing.votes[np.array([row])]
         return replace(explain_item(self.standing.model, votes, 0), item=item)
 
@@ -392,10 +411,13 @@ class Project:
             vote: The class to vote for: the gold of the item, or else its label, if not given.
             most: How many.
         """
-        row = self.data.row_of[item]
+        row = self._row_of(item)
+        check_text(selection, "selection")
         vote = self._vote_of(row) if vote is None else vote
-        if vote not in self.classes:
-            raise ProjectError(f"vote is {vote!r}; expected one of the classes: {', '.join(map(str, self.classes))}")
+        if not self._is_class(vote):
+            raise ProjectError(
+                f"vote is {show(vote)}; expected one of the classes: {', '.join(map(str, self.classes))}"
+            )
         if selection.strip():
             ideas = list(ideas_of_selection(self.data, self.words, selection))
         else:
@@ -417,6 +439,7 @@ class Project:
             replacing: The LF whose place it would take.
             advance: As for `add`.
         """
+        check_text(source, "source", _PYTHON)
         text = self.source.added(source) if replacing is None else self.source.replaced(replacing, source)
         loaded = self._load(text)
         new = [name for name in loaded.lfs if name not in self.source.lfs]

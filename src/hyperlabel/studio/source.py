@@ -13,6 +13,7 @@ from typing import Any
 
 from hyperlabel.errors import ProjectError
 from hyperlabel.lf import LabelingFunction
+from hyperlabel.printable import show
 
 NAME = "lfs.py"
 HEADER = '"""Labeling functions. hyperlabel studio reads and writes this file; edit it as you like."""\n'
@@ -73,7 +74,7 @@ class Source:
         return f"{text.rstrip()}\n{gap}{block.strip()}\n"
 
     def replaced(self, name: str, block: str) -> str:
-        """The text with another statement in the place of an LF's."""
+        """The text with another statement in place of an LF's."""
         lines = self.text.splitlines()
         start, stop = self.spans[name]
         return _with_imports("\n".join([*lines[:start], *block.strip().splitlines(), *lines[stop:]]) + "\n", block)
@@ -110,7 +111,9 @@ def _run(text: str, path: str) -> dict[str, Any]:
     try:
         exec(compile(text, path, "exec"), namespace)
     except SyntaxError as error:
-        raise ProjectError(f"{NAME}, line {error.lineno}: {error.msg}: {(error.text or '').strip()!r:.80}") from error
+        raise ProjectError(
+            f"{NAME}, line {error.lineno}: {error.msg}: {show((error.text or '').strip(), 80)}"
+        ) from error
     except (Exception, SystemExit) as error:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path]
         raise ProjectError(f"{NAME}, line {lines[-1] if lines else 1}: {type(error).__name__}: {error}") from error

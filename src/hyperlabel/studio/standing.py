@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.kernels import Float64
+from hyperlabel.kernels import Float64, Ints
 from hyperlabel.labels import Labels
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.models import HyperLabelModel
@@ -18,8 +18,6 @@ from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
 from hyperlabel.votes.classes import ABSTAIN, Classes
 from hyperlabel.votes.rows import Rows
-
-Ints = NDArray[np.integer]
 
 _FOLDS = 5  # of the gold labels that are judged by a model which does not know them
 
@@ -211,7 +209,7 @@ class Effect:
 
 
 def find_effect(standing: Standing, name: str, column: Ints) -> Effect:
-    """What a column of votes would do: as a new LF, or in the place of the LF of that name."""
+    """What a column of votes would do: as a new LF, or in place of the LF of that name."""
     voted = column >= 0
     total = max(int(voted.sum()), 1)
     without = replace(standing, columns={n: c for n, c in standing.columns.items() if n != name}, grown=None)

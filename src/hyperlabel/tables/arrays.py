@@ -9,6 +9,7 @@ from typing import IO, Any
 import numpy as np
 
 from hyperlabel.errors import VotesError, require
+from hyperlabel.files import is_file
 from hyperlabel.printable import printable
 from hyperlabel.tables.failures import reading
 
@@ -28,7 +29,7 @@ def read_array(path: str | Path) -> Any:
     [[0, 1]]
     """
     path = Path(path)
-    if not path.is_file():
+    if not is_file(path):
         raise VotesError(f"there is no file or folder '{printable(path)}'; check the path")
     with reading(str(path), "NumPy"), path.open("rb") as file:
         if file.read(2) == b"PK":

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from hyperlabel.errors import VotesError
+from hyperlabel.files import is_folder
 from hyperlabel.printable import printable
 from hyperlabel.tables.failures import reading
 from hyperlabel.tables.formats import ENDINGS, Format, compression_of
@@ -78,7 +79,7 @@ def find_source(source: str | Path) -> Source | Query:
         return _spool_stream(name)
     if not os.path.exists(name):
         return _find_within(name) or _find_pattern(name)
-    if path.is_dir():
+    if is_folder(path):
         return _find_folder(path, name)
     if not stat.S_ISREG(path.stat().st_mode):
         return _spool_stream(name)

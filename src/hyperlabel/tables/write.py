@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from hyperlabel.errors import ParameterError, require
-from hyperlabel.files import replacing, write_all
+from hyperlabel.files import is_folder, replacing, write_all
 from hyperlabel.printable import printable, printable_lines
 from hyperlabel.tables.failures import reason_of
 from hyperlabel.tables.formats import ENDINGS, SCHEMA, Format
@@ -63,14 +63,14 @@ def check_target(target: str | Path, argument: str = "out") -> Format:
     format = Format.of_name(path.name)
     if format is None:
         raise ParameterError(f"{shown}; expected a name that ends in {ENDINGS}")
-    if path.is_dir():
+    if is_folder(path):
         raise ParameterError(f"{shown}, which is a folder; expected the name of a file")
     _check_parent(path, shown)
     return format
 
 
 def _check_parent(path: Path, shown: str) -> None:
-    if not path.parent.is_dir():
+    if not is_folder(path.parent):
         raise ParameterError(f"{shown}, but there is no folder '{printable(path.parent)}'; make it first")
 
 
@@ -78,7 +78,7 @@ def check_folder_target(target: str | Path, argument: str = "out") -> None:
     """Refuse a folder of parquet files that cannot be put in its place, before any work is done."""
     path, shown = Path(target), f"{argument} is '{printable(target)}'"
     _check_parent(path, shown)
-    others = path.is_dir() and any(
+    others = is_folder(path) and any(
         entry.suffix != ".parquet" and not entry.name.startswith(("_", ".")) for entry in path.iterdir()
     )
     if others:

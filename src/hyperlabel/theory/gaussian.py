@@ -24,13 +24,12 @@ from dataclasses import dataclass
 from math import log
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from hyperlabel.errors import ParameterError
+from hyperlabel.kernels import Float64
 from hyperlabel.theory.optimum import check_binary
 from hyperlabel.theory.validity import Assumption, quorum, to_signs
-
-Floats = NDArray[np.float64]
 
 KEPT = 0.05  # share of the draws kept at each splitting
 MOVES = 4  # moves of each draw after a splitting
@@ -49,7 +48,7 @@ class Approximation:
         largest: The largest |E[y_i]| before it is cut to 1. Above 1 the Gaussian is a poor approximation.
     """
 
-    probabilities: Floats
+    probabilities: Float64
     log_share: float
     largest: float
 
@@ -106,13 +105,13 @@ class _Region:
         needed: How many LFs must be better than random on each class.
     """
 
-    factor: Floats
-    least: Floats
-    scale: Floats
+    factor: Float64
+    least: Float64
+    scale: Float64
     needed: int
 
     @classmethod
-    def of(cls, signs: Floats, needed: int) -> "_Region":
+    def of(cls, signs: Float64, needed: int) -> "_Region":
         values, vectors = np.linalg.eigh(signs.T @ signs)
         kept = values > 1e-9 * max(1.0, values[-1])
         sums, count = signs.sum(0), np.abs(signs).sum(0)
@@ -129,7 +128,7 @@ class _Region:
         bounds = np.abs(self.least[np.isfinite(self.least)])
         return 10 * float(bounds.max())
 
-    def level(self, z: Floats) -> Floats:
+    def level(self, z: Float64) -> Float64:
         """How far each z is inside the region, in standard deviations of the LF that decides. (b, r) -> (b,)."""
         sums = z @ self.factor.T
         place = len(self.scale) - self.needed
@@ -137,7 +136,7 @@ class _Region:
         return np.minimum(*margins)
 
 
-def _mean_valid(rng: np.random.Generator, region: _Region, draws: int, least: float) -> tuple[Floats | None, float]:
+def _mean_valid(rng: np.random.Generator, region: _Region, draws: int, least: float) -> tuple[Float64 | None, float]:
     """E[z | valid] and the logarithm of the share of valid z; None if that is below `least`: there are none."""
     z = rng.standard_normal((draws, region.factor.shape[1]))
     levels, width = region.level(z), 1.0
@@ -154,8 +153,8 @@ def _mean_valid(rng: np.random.Generator, region: _Region, draws: int, least: fl
 
 
 def _split(
-    rng: np.random.Generator, region: _Region, z: Floats, levels: Floats, width: float
-) -> tuple[Floats, float] | None:
+    rng: np.random.Generator, region: _Region, z: Float64, levels: Float64, width: float
+) -> tuple[Float64, float] | None:
     """Valid z from a Gaussian of this width, and the logarithm of their share; None where there are none."""
     log_share, level, size = 0.0, -np.inf, len(z) // 8
     while level < 0:
@@ -170,7 +169,9 @@ def _split(
     return z, log_share
 
 
-def _cool(rng: np.random.Generator, region: _Region, z: Floats, log_share: float, width: float) -> tuple[Floats, float]:
+def _cool(
+    rng: np.random.Generator, region: _Region, z: Float64, log_share: float, width: float
+) -> tuple[Float64, float]:
     """From valid z of a wide Gaussian to valid z of the standard one, and the logarithm of their share.
 
     Each time as far as half of the draws stay effective: a draw weighs by how much likelier it becomes.
@@ -186,14 +187,14 @@ def _cool(rng: np.random.Generator, region: _Region, z: Floats, log_share: float
     return z, log_share
 
 
-def _reweigh(energy: Floats, width: float, narrower: float) -> tuple[Floats, float]:
+def _reweigh(energy: Float64, width: float, narrower: float) -> tuple[Float64, float]:
     """Normalized weights of draws that become narrower, and the logarithm of the mean weight."""
     exponent = -energy * (narrower**-2 - width**-2)
     weight = np.exp(exponent - exponent.max())
     return weight / weight.sum(), log(weight.mean()) + float(exponent.max())
 
 
-def _next_width(energy: Floats, width: float) -> float:
+def _next_width(energy: Float64, width: float) -> float:
     """The narrowest width, down to 1, at which half of the draws are effective."""
 
     def is_effective(narrower: float) -> bool:
@@ -209,7 +210,7 @@ def _next_width(energy: Floats, width: float) -> float:
     return high
 
 
-def _average(rng: np.random.Generator, region: _Region, z: Floats) -> Floats:
+def _average(rng: np.random.Generator, region: _Region, z: Float64) -> Float64:
     """The mean of valid draws over further moves. (b, r) -> (r,)."""
     mean = np.zeros(z.shape[1])
     for _ in range(SWEEPS):
@@ -218,7 +219,7 @@ def _average(rng: np.random.Generator, region: _Region, z: Floats) -> Floats:
     return mean
 
 
-def _move(rng: np.random.Generator, region: _Region, z: Floats, level: float, width: float) -> tuple[Floats, Floats]:
+def _move(rng: np.random.Generator, region: _Region, z: Float64, level: float, width: float) -> tuple[Float64, Float64]:
     """One step of elliptical slice sampling for each z, which stays above the level. -> (b, r), their levels (b,)."""
     other, angle = width * rng.standard_normal(z.shape), rng.uniform(0, 2 * np.pi, len(z))
     low, high = angle - 2 * np.pi, angle.copy()

@@ -1,7 +1,8 @@
 """`advise`: what to do next, most valuable first."""
 
+from hyperlabel.checks import check_text
 from hyperlabel.metrics import Metric
-from hyperlabel.models import HyperLabelModel, LabelModel
+from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.trust.advice import AdviceList
 from hyperlabel.trust.findings import FINDERS
 from hyperlabel.trust.situation import Situation
@@ -11,7 +12,7 @@ def advise(
     votes: object,
     gold: object = None,
     *,
-    model: LabelModel | None = None,
+    model: LabelModel | str | None = None,
     metric: Metric = "accuracy",
     table: str = "VOTES",
 ) -> AdviceList:
@@ -22,7 +23,8 @@ def advise(
     Args:
         votes: The votes.
         gold: What is known, as for `LabelModel.fit`; the model learns from it.
-        model: The label model, the hyper label model if not given. One that is not fitted reads these votes, as a copy.
+        model: The label model, or its short name; the hyper label model if not given. One that is not fitted reads
+            these votes, as a copy.
         metric: What the labels should be good at, as for `predict`.
         table: What the commands are to call the table of votes.
 
@@ -33,6 +35,6 @@ def advise(
     >>> copies.number, copies.call
     (2, 'votes = np.delete(votes, [1, 2], axis=1)')
     """
-    at = Situation.read(votes, gold, HyperLabelModel() if model is None else model, table, metric)
+    at = Situation.read(votes, gold, choose_model(model), check_text(table, "table"), metric)
     found = [advice for find in FINDERS if (advice := find(at)) is not None]
     return AdviceList(tuple(sorted(found, key=lambda advice: -advice.worth.gain)))

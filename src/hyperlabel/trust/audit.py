@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_number, check_seed
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.kernels import Float64
-from hyperlabel.models import HyperLabelModel, LabelModel
+from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.shown import html_table
-from hyperlabel.trust.strata import share_out, strata_of
+from hyperlabel.trust.strata import check_strata, share_out, strata_of
 from hyperlabel.votes import to_votes
 
 _SHOWN_ROWS = 10
@@ -61,7 +62,7 @@ def audit_sample(
     *,
     gold: object = None,
     strata: int = 1,
-    model: LabelModel | None = None,
+    model: LabelModel | str | None = None,
     seed: int = 0,
 ) -> AuditSample:
     """Items to label by hand for `certify` and `estimate`, drawn at random without replacement.
@@ -75,22 +76,23 @@ def audit_sample(
         gold: What the model learns from, as for `LabelModel.fit`; these items are not drawn.
         strata: In how many strata of confidence to draw. One draws every item with the same probability, and is
             best as a rule (docs/trust.md). More draw more of the surest items.
-        model: The label model that strata are by, the hyper label model if not given; `certify` must have the same.
+        model: The label model that strata are by, or its short name; the hyper label model if not given. `certify` must
+            have the same.
         seed: Another seed draws other items.
 
     >>> sample = audit_sample([[0, 1], [1, 1], [0, 0], [0, -1]], 2)
     >>> len(sample), sample.inclusion.tolist()
     (2, [0.5, 0.5])
     """
-    if not isinstance(n, int | np.integer) or n < 1:
-        raise ParameterError(f"n is {n!r}; expected a whole number, at least 1")
-    own = HyperLabelModel() if model is None else model
+    check_number(n, "n", "a whole number, at least 1", least=1, whole=True)
+    check_strata(strata)
+    own = choose_model(model)
     read = to_votes(votes, n_classes=own.n_classes, classes=own.classes)
     free = np.ones(read.n_items, bool) if gold is None else read.with_labels(gold, "gold")[1] < 0
     if n > free.sum():
         raise ParameterError(f"n is {n}; expected at most {free.sum()}, the number of items without gold")
     stratum = np.zeros(read.n_items, np.int64) if strata == 1 else _find_strata(own, votes, gold, strata)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_seed(seed))
     sizes = np.bincount(stratum[free])
     takes = share_out(n, sizes)
     drawn = [rng.permutation(np.flatnonzero(free & (stratum == h)))[:take] for h, take in enumerate(takes)]

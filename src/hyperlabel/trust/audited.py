@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.labels import Labels
 from hyperlabel.metrics import Metric
-from hyperlabel.models import LabelModel
-from hyperlabel.trust.strata import strata_of
+from hyperlabel.models import LabelModel, choose_model
+from hyperlabel.trust.strata import check_strata, strata_of
 from hyperlabel.votes import to_votes
 from hyperlabel.votes.classes import decode, encode_column, missing_classes
 from hyperlabel.votes.items import Identity
@@ -77,6 +77,8 @@ def read_audited(
         strata: How many strata of confidence the gold was sampled in.
         metric: What the labels should be good at.
     """
+    check_strata(strata)
+    model = model if isinstance(model, Labels) else choose_model(model)
     if isinstance(model, Labels):
         labels, known = model, _read_labels(model, votes, gold, learn)
         learned = np.full(len(known), -1, np.int64)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.errors import ParameterError
+from hyperlabel.checks import check_flag, check_share
 from hyperlabel.labels import Labels
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
@@ -242,11 +242,9 @@ def certify(
     >>> print(certify(HyperLabelModel(), votes, gold))
     100% of the items can be used: at most 5% of their labels are wrong (90% confidence, 100 labels by hand).
     """
-    for name, value in (("error", error), ("confidence", confidence)):
-        if not isinstance(value, int | float | np.number) or not 0 < value < 1:
-            raise ParameterError(f"{name} is {value!r}; expected a number between 0 and 1")
-    audited = read_audited(model, votes, gold, learn, strata, metric)
-    return certify_audited(audited, float(error), float(confidence), by_class=by_class)
+    allowed, sure = check_share(error, "error"), check_share(confidence, "confidence")
+    check_flag(by_class, "by_class")
+    return certify_audited(read_audited(model, votes, gold, learn, strata, metric), allowed, sure, by_class=by_class)
 
 
 def certify_audited(audited: Audited, error: float, confidence: float, *, by_class: bool = False) -> Certificate:

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.checks import check_share
+from hyperlabel.errors import VotesError
 from hyperlabel.kernels import Float64, Ints
 from hyperlabel.labels import Labels
 from hyperlabel.metrics import Metric
@@ -140,9 +141,8 @@ def estimate(
     >>> found.accuracy.interval.value, found.shares[1].narrower > 0.5
     (1.0, True)
     """
-    if not isinstance(confidence, int | float | np.number) or not 0 < confidence < 1:
-        raise ParameterError(f"confidence is {confidence!r}; expected a number between 0 and 1")
-    return estimate_audited(read_audited(model, votes, gold, learn, strata, metric), float(confidence))
+    sure = check_share(confidence, "confidence")
+    return estimate_audited(read_audited(model, votes, gold, learn, strata, metric), sure)
 
 
 def estimate_audited(audited: Audited, confidence: float) -> Estimates:

@@ -3,10 +3,15 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.errors import ParameterError
+from hyperlabel.checks import check_number
 from hyperlabel.labels import Labels
 
 MOST_STRATA = 10
+
+
+def check_strata(strata: object) -> None:
+    """Refuse a number of strata that there cannot be."""
+    check_number(strata, "strata", f"a whole number from 1 to {MOST_STRATA}", least=1, most=MOST_STRATA, whole=True)
 
 
 def strata_of(labels: Labels, strata: int) -> NDArray[np.int64]:
@@ -15,8 +20,7 @@ def strata_of(labels: Labels, strata: int) -> NDArray[np.int64]:
     Strata have about as many items each; labels of the same confidence are in the same. The same labels always give the
     same strata, so that a sample's strata need not be kept. One stratum holds all items, those without a label too.
     """
-    if not isinstance(strata, int | np.integer) or not 1 <= strata <= MOST_STRATA:
-        raise ParameterError(f"strata is {strata!r}; expected a whole number from 1 to {MOST_STRATA}")
+    check_strata(strata)
     stratum = np.zeros(len(labels), np.int64)
     if strata == 1:
         return stratum

@@ -20,6 +20,7 @@ from hyperlabel.columns.rule import (
 )
 from hyperlabel.columns.sources import GLANCE, Table, exact_array, open_table
 from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.kernels import Ints
 from hyperlabel.printable import show
 from hyperlabel.shown import show_some
 from hyperlabel.votes.classes import (
@@ -33,8 +34,6 @@ from hyperlabel.votes.classes import (
 from hyperlabel.votes.outcomes import Outcomes
 from hyperlabel.votes.partial import encode_votes, set_aside, state_outcomes
 from hyperlabel.votes.rows import Rows
-
-Ints = NDArray[np.integer]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,17 +71,7 @@ def encode_wide(
     if item is not None and not isinstance(item, str):
         raise ParameterError(f"item is {show(item)}; expected the name of a column")
     others = {*others, *([] if item is None else [item])}
-
-    def wanted(names: list[str]) -> list[str]:
-        return [*choose_columns(names, lfs, others), *find_identifiers(names), *others]
-
-    table = open_table(frame, wanted)
-    if item is not None and item not in table.names:
-        raise VotesError(
-            f"item is {item!r}, but votes has no such column; its columns are {show_some(table.names, 20)}"
-        )
-    if not table.n_rows:
-        raise VotesError(f"votes has {len(table.names)} columns and 0 rows; expected at least one LF and one item")
+    table = _open_wide(frame, lfs, item, others)
     stated = state_classes(n_classes, classes)
     read = _Reader(table, abstain_keys(abstain, None if classes is None else stated), stated)
     taken = take_votes(
@@ -101,6 +90,22 @@ def encode_wide(
     for j, column in enumerate(columns):
         cells[:, j] = encode_votes(column, known, outcomes)
     return Wide(table, taken, known, is_stated, cells, outcomes)
+
+
+def _open_wide(frame: object, lfs: Sequence[str] | None, item: str | None, others: Collection[str]) -> Table:
+    """Open a table that has rows and the column of identifiers."""
+
+    def wanted(names: list[str]) -> list[str]:
+        return [*choose_columns(names, lfs, others), *find_identifiers(names), *others]
+
+    table = open_table(frame, wanted)
+    if item is not None and item not in table.names:
+        raise VotesError(
+            f"item is {item!r}, but votes has no such column; its columns are {show_some(table.names, 20)}"
+        )
+    if not table.n_rows:
+        raise VotesError(f"votes has {len(table.names)} columns and 0 rows; expected at least one LF and one item")
+    return table
 
 
 class _Reader:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.columns.sources import exact_array, is_default
 from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.kernels import Ints
 from hyperlabel.shown import html_table, show_names, show_some
 from hyperlabel.votes.classes import ABSTAIN, Classes, decode, no_label, smallest_type
 from hyperlabel.votes.items import UNKNOWN, Identity, Origin
@@ -19,8 +20,6 @@ from hyperlabel.votes.outcomes import Outcomes, same_outcomes
 from hyperlabel.votes.parts import check_cells, check_names, check_places, find_lfs, triples
 from hyperlabel.votes.rows import Rows
 from hyperlabel.votes.written import to_pandas, to_polars, write_votes
-
-Ints = NDArray[np.integer]
 
 _MOST_CELLS = 1 << 33  # items times LFs of a dense array
 _SHOWN_ROWS, _SHOWN_LFS = 10, 12

@@ -81,7 +81,7 @@ class Identity:
             labels: (n,) classes; a pandas Series, which is matched by its index; or a mapping from item to class.
             name: What to call the labels in an error.
         """
-        if isinstance(labels, Mapping):
+        if isinstance(labels, Mapping) and not hasattr(labels, "tocsr"):  # SciPy's matrix of keys is a mapping, too
             return self._match_pairs(list(labels), list(labels.values()), name)
         listed = is_series(labels) or isinstance(labels, np.ndarray | list | tuple)
         if not listed or getattr(labels, "ndim", 1) != 1:

@@ -12,11 +12,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_number
+from hyperlabel.columns.arrays import as_list
 from hyperlabel.errors import ParameterError
+from hyperlabel.kernels import Float64
+from hyperlabel.printable import show
 from hyperlabel.shown import show_some
 from hyperlabel.votes.outcomes import Cuts, Outcomes, ladder_of_levels
 
-Float64 = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 MOST_LEVELS, LEAST_LEVELS = 10, 4
@@ -137,7 +140,8 @@ class Spread(NamedTuple):
     def _edges(self) -> Float64:
         """A bound below each score, and one above all. (v + 1,), from 2 scores on."""
         gaps, values = self.gaps, self.values
-        return np.concatenate([[2 * values[0] - gaps[0]], gaps, [2 * values[-1] - gaps[-1]]])
+        ends = values[[0, -1]] - (gaps[[0, -1]] - values[[0, -1]])
+        return np.concatenate([ends[:1], gaps, ends[1:]])
 
     def straddling(self, rank: float) -> int | None:
         """The place of the score that lies on both sides of a rank and has others on both sides; None if none does."""
@@ -229,9 +233,10 @@ def _shared_gaps(scores: Float64, most_values: int) -> tuple[float, ...] | None:
 
 
 def _steps(spread: Spread, n: int) -> tuple[float, ...]:
-    """The bounds of an LF between n levels of equal size."""
+    """The bounds of an LF between n levels of equal size; scores that are all the same are in the middle."""
     if len(spread.values) < 2:
-        return tuple(np.linspace(0, 1, n - 1).tolist())
+        only = float(spread.values[0]) if len(spread.values) else 0.0
+        return (only,) * (n // 2) + (float(np.nextafter(only, np.inf)),) * (n - 1 - n // 2)
     return tuple(spread.steps(0, len(spread.values), n).tolist())
 
 
@@ -263,7 +268,8 @@ def share_of_upper_group(pointed: Float64) -> float:
     known = ~np.isnan(pointed)
     counts = np.maximum(known.sum(0), 1)
     filled = np.where(known, pointed, 0)
-    off = np.where(known, pointed - filled.sum(0) / counts, 0)
+    filled = filled / np.maximum(np.abs(filled).max(0, initial=0), 1e-300)  # so that no sum is too large
+    off = np.where(known, filled - filled.sum(0) / counts, 0)
     spread = np.sqrt((off**2).sum(0) / counts)
     means = np.sort(((off / np.where(spread > 0, spread, 1)).sum(1) / np.maximum(known.sum(1), 1))[known.any(1)])
     if len(means) < 2 or means[0] == means[-1]:
@@ -314,8 +320,8 @@ def _ranks(scores: Float64) -> Float64:
 
 
 def _check_direction(direction: object) -> str:
-    if direction not in ("up", "down"):
-        raise ParameterError(f"direction is {direction!r:.60}; expected 'up', 'down', or a mapping from LF to these")
+    if not isinstance(direction, str) or direction not in ("up", "down"):
+        raise ParameterError(f"direction is {show(direction)}; expected 'up', 'down', or a mapping from LF to these")
     return str(direction)
 
 
@@ -326,7 +332,11 @@ def _check_levels(levels: int | np.integer) -> int:
 
 
 def _check_bounds(levels: Sequence[float]) -> tuple[float, ...]:
-    bounds = tuple(float(each) for each in levels)
+    expected = "a number of levels, or the bounds between them, each above the last"
+    given = as_list(levels, "levels", expected)
+    for bound in given:
+        check_number(bound, "levels", expected)
+    bounds = tuple(map(float, given))
     if not bounds or any(a >= b for a, b in zip(bounds, bounds[1:], strict=False)) or not np.isfinite(bounds).all():
-        raise ParameterError(f"levels is {levels!r:.80}; expected the bounds between levels, each above the last")
+        raise ParameterError(f"levels is {show(levels, 80)}; expected {expected}")
     return bounds

@@ -1,7 +1,7 @@
 """Outcomes of LFs that are not one class: "not spam", "spam or scam", "spam, at 0.7", the levels of a score.
 
 An outcome *leans* toward classes. In votes and patterns the numbers 0..k-1 stand for votes for one class, and the
-numbers from k on for the outcomes, in their order; `None` in the place of `Outcomes` says that all votes are classes.
+numbers from k on for the outcomes, in their order; `None` in place of `Outcomes` says that all votes are classes.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_kind, check_number
 from hyperlabel.errors import ParameterError, VotesError
-
-Float64 = NDArray[np.float64]
-Ints = NDArray[np.integer]
+from hyperlabel.kernels import Float64, Ints
+from hyperlabel.printable import show
 
 NO_LADDER = -1
 
@@ -234,11 +234,11 @@ def soft(shares: Mapping[Hashable, float]) -> str:
     >>> soft({"spam": 0.7}), soft({"spam": 0.5, "scam": 0.25})
     ('spam:0.7', 'spam:0.5|scam:0.25')
     """
-    total = sum(shares.values()) if isinstance(shares, Mapping) and shares else -1.0
-    if not 0 < total <= 1 + 1e-9 or min(shares.values()) < 0:
-        raise ParameterError(
-            f"shares is {shares!r:.80}; expected probabilities of classes, together above 0, at most 1"
-        )
+    expected = "probabilities of classes, together above 0, at most 1"
+    for share in check_kind(shares, "shares", Mapping, expected).values():
+        check_number(share, "a share", expected, least=0, most=1)
+    if not 0 < sum(shares.values()) <= 1 + 1e-9:
+        raise ParameterError(f"shares is {show(shares, 80)}; expected {expected}")
     return "|".join(f"{_check_writable(c)}:{share:.4g}" for c, share in shares.items())
 
 
@@ -246,7 +246,7 @@ def _check_writable(c: Hashable) -> str:
     name = str(c)
     if isinstance(c, bool) or not isinstance(c, str | int | np.integer) or not name or set(name) & set(_MARKS):
         raise ParameterError(
-            f"the class is {c!r:.60}; expected a text without ! | : or a whole number. Rename the class to use it here"
+            f"the class is {show(c)}; expected a text without ! | : or a whole number. Rename the class to use it here"
         )
     return name
 

@@ -9,14 +9,13 @@ from numpy.typing import NDArray
 from hyperlabel.columns.arrays import as_list
 from hyperlabel.columns.doubts import warn_of_classes
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
+from hyperlabel.kernels import Ints
 from hyperlabel.printable import show
 from hyperlabel.shown import show_some
 from hyperlabel.votes.classes import ABSTAIN, Classes, state_classes
 from hyperlabel.votes.items import Identity
 from hyperlabel.votes.outcomes import Outcomes
 from hyperlabel.votes.rows import Rows
-
-Ints = NDArray[np.integer]
 
 
 def match_lfs(present: Sequence[str], wanted: Sequence[str]) -> NDArray[np.intp]:

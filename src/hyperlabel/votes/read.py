@@ -5,9 +5,12 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from hyperlabel.columns.arrays import as_list
 from hyperlabel.columns.frames import plain
 from hyperlabel.columns.rule import choose_columns
 from hyperlabel.errors import ParameterError
+from hyperlabel.files import is_folder
+from hyperlabel.printable import show
 from hyperlabel.tables import Table
 from hyperlabel.tables.arrays import ARRAYS, read_array
 from hyperlabel.votes.votes import Votes, to_votes
@@ -53,9 +56,9 @@ def read_votes(
     [[1, -1], [0, 1]]
     """
     path = Path(source) if isinstance(source, str | Path) else None
-    if path is not None and (path.suffix.lower() in ARRAYS or (path.is_dir() and is_wrench(path))):
+    if path is not None and (path.suffix.lower() in ARRAYS or (is_folder(path) and is_wrench(path))):
         if long is not None:
-            raise ParameterError(f"long is {long!r}, but '{path}' is not a table; leave it out")
+            raise ParameterError(f"long is {show(long)}, but '{path}' is not a table; leave it out")
         return _read_without_columns(path, lfs, n_classes, classes)
     table = Table.open(source, delimiter=delimiter, encoding=encoding)
     header = None if path is None or lfs is not None or long is not None else read_header(path)
@@ -74,7 +77,7 @@ def read_votes(
 def _read_without_columns(
     path: Path, lfs: Sequence[str] | None, n_classes: int | None, classes: Sequence[Hashable] | None
 ) -> Votes:
-    if path.is_dir():
+    if is_folder(path):
         return read_wrench(path, lfs=lfs, n_classes=n_classes, classes=classes).votes
     data = read_array(path)
     read = Votes.from_sparse if hasattr(data, "tocoo") else Votes.from_array
@@ -89,13 +92,14 @@ def _read_long(
     *,
     written: bool,
 ) -> Votes:
-    if isinstance(long, str) or len(long) != 3:
-        raise ParameterError(f"long is {long!r}; expected three columns: (item, lf, vote)")
+    names = as_list(long, "long", "three columns: (item, lf, vote)")
+    if len(names) != 3:
+        raise ParameterError(f"long is {show(long)}; expected three columns: (item, lf, vote)")
     if lfs is not None:
         raise ParameterError(
-            f"lfs is {list(lfs)} and long is {long!r}; a long table names its LFs itself, leave out lfs"
+            f"lfs is {show(lfs)} and long is {show(long)}; a long table names its LFs itself, leave out lfs"
         )
-    item, lf, vote = long
+    item, lf, vote = names
     votes = number_texts(frame.lazy(), [vote]).collect() if written else frame
     return Votes.from_long(votes, item=item, lf=lf, vote=vote, **options)
 

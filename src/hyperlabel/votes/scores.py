@@ -7,15 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_number
+from hyperlabel.columns.arrays import as_list
 from hyperlabel.columns.frames import Column, library_of
 from hyperlabel.columns.rule import VoteColumns, choose_columns
 from hyperlabel.columns.sources import GLANCE, open_table
 from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.kernels import Float64
+from hyperlabel.printable import show
 from hyperlabel.shown import show_some
 from hyperlabel.votes.items import Origin, identify
 from hyperlabel.votes.outcomes import Outcomes
 
-Float64 = NDArray[np.float64]
+LARGEST = 1e300
+"""No score is larger, so that distances between scores are finite."""
 
 
 def read_scores(frame: Any, names: Sequence[str]) -> Float64:
@@ -28,11 +33,13 @@ def read_scores(frame: Any, names: Sequence[str]) -> Float64:
         except (TypeError, ValueError):
             wrong = next(v for v in values if not _is_number(v))
             raise VotesError(
-                f"column {name!r} holds {wrong!r:.60}; expected scores, which are numbers, or nothing. Name the "
+                f"column {name!r} holds {show(wrong)}; expected scores, which are numbers, or nothing. Name the "
                 "columns of scores"
             ) from None
-        if np.isinf(array).any():
-            raise VotesError(f"column {name!r} holds infinity; expected finite scores, or nothing")
+        if (np.abs(array) > LARGEST).any():
+            raise VotesError(
+                f"column {name!r} holds {_largest(array):g}; expected scores up to {LARGEST:g}, or nothing"
+            )
         columns.append(array)
     return np.stack(columns, 1)
 
@@ -59,9 +66,13 @@ def _is_number(value: Any) -> bool:
     return not isinstance(value, bool)
 
 
+def _largest(scores: Float64) -> float:
+    return float(scores[np.nanargmax(np.abs(scores))])
+
+
 def check_scores(scores: NDArray[Any]) -> Float64:
     """An array of scores. -> (n, m)."""
-    if scores.ndim != 2 or not scores.size or scores.dtype.kind not in "iuf" or np.isinf(scores).any():
+    if scores.ndim != 2 or not scores.size or scores.dtype.kind not in "iuf" or (np.abs(scores) > LARGEST).any():
         raise VotesError(
             f"scores has shape {scores.shape} and type {scores.dtype}; expected finite numbers, or NaN for none, of "
             "items by LFs"
@@ -74,11 +85,15 @@ def check_scale(scale: tuple[float, float] | None, scores: Float64) -> tuple[flo
     known = scores[~np.isnan(scores)]
     if scale is None:
         return (0.0, 1.0) if len(known) and known.min() >= 0 and known.max() <= 1 else None
-    low, high = scale
+    expected = "the least and the largest score that there may be"
+    ends = as_list(scale, "scale", expected)
+    for end in ends:
+        check_number(end, "scale", expected)
+    low, high = ends if len(ends) == 2 else (0.0, 0.0)
     if not low < high or (len(known) and (known.min() < low or known.max() > high)):
         raise ParameterError(
-            f"scale is {scale!r}, but scores lie from {known.min():g} to {known.max():g}; expected the least and the "
-            "largest score that there may be"
+            f"scale is {show(scale)}, but scores lie from {known.min(initial=np.inf):g} to "
+            f"{known.max(initial=-np.inf):g}; expected {expected}"
         )
     return float(low), float(high)
 

@@ -1,20 +1,17 @@
-"""What a user states: parameters that are numbers or words, and numbers about classes and LFs, in order or by name."""
+"""What a user states about classes and LFs: numbers in order or by name."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hyperlabel.columns.frames import library_of
 from hyperlabel.columns.rule import key_of
 from hyperlabel.columns.sources import is_default
 from hyperlabel.errors import ParameterError
+from hyperlabel.kernels import Float64
 from hyperlabel.printable import show
 from hyperlabel.shown import show_some
-
-Float64 = NDArray[np.float64]
-
 
 UNIFORM = "uniform"
 """All classes are as frequent as each other."""
@@ -68,55 +65,6 @@ def read_accuracies(stated: Any, lf_names: Sequence[str] | None, m: int) -> Floa
             f"lf_accuracies has {shares[wrong[0]]} at {wrong[0]}; expected a share of right votes from 0 to 1"
         )
     return shares
-
-
-def check_number(
-    value: object,
-    name: str,
-    expected: str,
-    *,
-    least: float = -np.inf,
-    most: float = np.inf,
-    whole: bool = False,
-) -> None:
-    """Refuse a parameter that is no number from `least` to `most`; infinity is none.
-
-    >>> check_number(1.5, "max_iter", "a whole number, at least 1", least=1, whole=True)
-    Traceback (most recent call last):
-    hyperlabel.errors.ParameterError: max_iter is 1.5; expected a whole number, at least 1
-    """
-    kinds = int | np.integer if whole else int | float | np.integer | np.floating
-    number: Any = value if isinstance(value, kinds) and not isinstance(value, bool) else np.nan
-    if not (least <= number <= most and abs(number) < np.inf):
-        raise ParameterError(f"{name} is {show(value)}; expected {expected}")
-
-
-def check_choice(value: object, name: str, choices: Sequence[str]) -> None:
-    """Refuse a parameter that is none of a few words.
-
-    >>> check_choice("last", "tie_break", ["first", "random"])
-    Traceback (most recent call last):
-    hyperlabel.errors.ParameterError: tie_break is 'last'; expected 'first' or 'random'
-    """
-    if not isinstance(value, str) or value not in choices:
-        *first, last = map(repr, choices)
-        raise ParameterError(f"{name} is {show(value)}; expected {', '.join(first)} or {last}")
-
-
-def check_flag(value: object, name: str) -> bool:
-    """A parameter that is true or false; refuse any other.
-
-    >>> check_flag("no", "ordinal")
-    Traceback (most recent call last):
-    hyperlabel.errors.ParameterError: ordinal is 'no'; expected True or False
-    """
-    if not isinstance(value, bool | np.bool_):
-        raise ParameterError(f"{name} is {show(value)}; expected True or False")
-    return bool(value)
-
-
-ABOVE_ZERO = float(np.nextafter(0, 1))
-"""The least number above 0."""
 
 
 def by_name(stated: Any) -> dict[Any, Any] | None:

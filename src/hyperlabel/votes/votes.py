@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_kind
 from hyperlabel.columns.arrays import as_list, check_array, check_sparse, place
 from hyperlabel.columns.doubts import FEW_ROWS
 from hyperlabel.columns.rule import may_be_votes
@@ -48,8 +49,6 @@ from hyperlabel.votes.rows import Rows
 from hyperlabel.votes.scores import check_scale, check_scores, match_cuts, open_scores
 
 __all__ = ["ABSTAIN", "Rows", "Votes", "check_no_other_lf", "match_lfs", "to_votes"]
-
-Ints = NDArray[np.integer]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -237,6 +236,7 @@ class Votes(VoteFrame):
         else:
             ids, origin, names, values = open_scores(scores, lfs, item)
         if like is not None:
+            check_kind(like, "like", (Votes, Outcomes), "votes of scores that were cut before")
             outcomes = match_cuts(like.outcomes if isinstance(like, Votes) else like, names, len(known))
         else:
             outcomes = cut_scores(values, names, len(known), levels, check_scale(scale, values), direction)
@@ -286,6 +286,14 @@ class Votes(VoteFrame):
             votes = votes._replace(items=None)
         held = tuple(header["classes"])
         return votes._replace(named=header["named"], stated=header["stated"], classes=held, outcomes=outcomes)
+
+    @classmethod
+    def from_rows(
+        cls, rows: Rows, classes: Classes, lf_names: Sequence[str] | None, m: int, outcomes: Outcomes | None = None
+    ) -> Self:
+        """Votes from checked rows of m LFs; `lf_names` is None where the LFs have none."""
+        names, n = default_names(lf_names, m), len(rows.starts) - 1
+        return cls._trust(classes, False, names, n, _rows=rows, named=lf_names is not None, outcomes=outcomes)
 
     @classmethod
     def read_like(
@@ -425,7 +433,7 @@ def to_votes(
     classes: Sequence[Hashable] | None = None,
     lfs: Sequence[str] | None = None,
 ) -> Votes:
-    """Votes from whatever holds them: `Votes`, an array, nested lists, a wide table or a sparse matrix.
+    """Votes from whatever holds them: `Votes`, an array, lists, a wide table, a sparse matrix; `Patterns` of items.
 
     Args:
         data: The votes.
@@ -438,6 +446,8 @@ def to_votes(
     """
     if isinstance(data, np.ndarray):
         return Votes.from_array(data, n_classes=n_classes, classes=classes)
+    if hasattr(type(data), "to_votes"):  # of the type: a frame may have a column of this name
+        data = data.to_votes()  # type: ignore[attr-defined]
     if isinstance(data, Votes):
         stated = state_classes(n_classes, classes)
         if stated is None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import VotesError
-from hyperlabel.printable import printable
+from hyperlabel.printable import printable, show
 from hyperlabel.votes.classes import state_classes
 from hyperlabel.votes.votes import Votes
 
@@ -98,7 +98,7 @@ def _check_entry(where: str, entry: Any, first: Any) -> None:
         raise VotesError(f"{where} has {len(weak)} votes, the first item has {len(first['weak_labels'])}; add -1s?")
     odd = [vote for vote in weak if not (isinstance(vote, int | float) and -1 <= vote < 1 << 53 and vote == int(vote))]
     if odd:
-        raise VotesError(f"{where} votes {odd[0]!r:.60}; expected class numbers, -1 to abstain")
+        raise VotesError(f"{where} votes {show(odd[0])}; expected class numbers, -1 to abstain")
 
 
 def _read_classes(folder: Path) -> list[Hashable] | None:
@@ -108,7 +108,7 @@ def _read_classes(folder: Path) -> list[Hashable] | None:
         return None
     names = _read_json(path)
     if set(names) != set(map(str, range(len(names)))) or len(set(map(str, names.values()))) != len(names):
-        raise VotesError(f"'{path}' holds {names!r:.80}; expected a different name for each of '0', '1', ...")
+        raise VotesError(f"'{path}' holds {show(names, 80)}; expected a different name for each of '0', '1', ...")
     return [names[str(number)] for number in range(len(names))]
 
 

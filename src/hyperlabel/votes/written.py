@@ -8,6 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from hyperlabel.errors import VotesError, require
+from hyperlabel.printable import show
 from hyperlabel.tables.write import write_whole
 from hyperlabel.votes.items import Identity
 
@@ -43,7 +44,7 @@ def _series(name: str, values: Any) -> Any:
         return pl.Series(name, values)
     except (TypeError, pl.exceptions.PolarsError) as error:
         raise VotesError(
-            f"column {name!r} holds values of several kinds, which a table cannot: {values[0]!r:.60}, ...; rename "
+            f"column {name!r} holds values of several kinds, which a table cannot: {show(values[0])}, ...; rename "
             "the items"
         ) from error
 
@@ -93,4 +94,4 @@ def _check_header(path: str | Path, held: str) -> dict[str, Any]:
             return dict(header)
     except (ValueError, TypeError):
         pass
-    raise VotesError(f"'{path}' has a header of votes that cannot be read: {held!r:.60}; save the votes again")
+    raise VotesError(f"'{path}' has a header of votes that cannot be read: {show(held)}; save the votes again")

@@ -19,6 +19,7 @@ from hyperlabel.compat.snorkel.rows import CHUNK, SeriesRow, iter_rows
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.lf import define
 from hyperlabel.lf.progress import Advance, show_progress
+from hyperlabel.printable import show
 from hyperlabel.votes.classes import ABSTAIN
 
 VotesArray = NDArray[np.int_]
@@ -99,7 +100,7 @@ class Runner:
             return int(value) if value >= 0 else ABSTAIN
         except (TypeError, ValueError):
             raise TypeError(
-                f"{self._place(start, number)} returned {value!r:.60}; expected a class number, or -1 to abstain"
+                f"{self._place(start, number)} returned {show(value)}; expected a class number, or -1 to abstain"
             ) from None
 
 

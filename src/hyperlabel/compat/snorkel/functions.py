@@ -8,6 +8,7 @@ from typing import Any
 
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf import define
+from hyperlabel.printable import show
 
 
 class LabelingFunction(define.LabelingFunction):
@@ -57,7 +58,9 @@ def _preprocess(pre: Sequence[Callable[[Any], Any]], x: Any) -> Any:
     for step in pre:
         x = step(x)
         if x is None:
-            raise ParameterError(f"pre: {step!r:.80} returned None; expected the data point. Does it end with return?")
+            raise ParameterError(
+                f"pre: {show(step, 80)} returned None; expected the data point. Does it end with return?"
+            )
     return x
 
 

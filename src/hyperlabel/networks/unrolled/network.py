@@ -72,7 +72,7 @@ class UnrolledNetwork:
     """The network of hlm2.
 
     Every pass is a step; if shares are known, some more match the evidence to them. Gold items are among the items of
-    the passes, believed like all others; what is known of them is then put in the place of what was believed, from
+    the passes, believed like all others; what is known of them is then put in place of what was believed, from
     their vote rows alone.
 
     Attributes:
