@@ -250,7 +250,7 @@ def _gold_order(records: Records, sizes_of: Callable[[int], bool], judge: Callab
     verdict = HOLDS if held == len(margins) else PARTLY if held else FAILS
     repeats = min(map(len, results.curve("hlm", "wrench").values()))
     without = [model for model, means in others.items() if not means]
-    note = f" Without {', '.join(without)}, which were not run on all sets." if without else ""
+    note = f" Not run on all sets: {', '.join(without)}." if without else ""
     why = f"Distance from the best of the others: {figures}. Repeats of hlm: {repeats}.{note}"
     return Answer(f"at {held} of {len(margins)} sizes", verdict, why)
 
