@@ -10,10 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.campaign import LONG_SURFACES
+
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).parent / "results.json"
 SCRATCH = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a disk would take longer than the cases
 GRACE = 120  # seconds that a child may take beyond its time: a slow start, one case that hangs in foreign code
+LONG_GRACE = 700  # of surfaces whose cases take minutes
 
 
 @dataclass
@@ -40,7 +43,8 @@ def run_child(surface: str, seed: int, first: int, count: int, seconds: float) -
             [*command, str(report)], cwd=ROOT, env=_environment(folder), stderr=subprocess.PIPE, start_new_session=True
         )
         try:
-            _, said = child.communicate(timeout=seconds + GRACE)
+            grace = LONG_GRACE if surface in LONG_SURFACES else GRACE
+            _, said = child.communicate(timeout=seconds + grace)
             ended = f"ended with {child.returncode}"
         except subprocess.TimeoutExpired:
             os.killpg(child.pid, signal.SIGKILL)
