@@ -35,17 +35,20 @@ Out = Annotated[Path, Option(metavar="FOLDER", help=OUT_HELP)]
 Seeds = Annotated[int, Option(metavar="NUMBER", help="Repeats, for what is random.")]
 Models = Annotated[str | None, Option(metavar="A,B,...", help=MODELS_HELP)]
 Sets = Annotated[str | None, Option(metavar="A,B,...", help="Some data sets only.")]
+Limit = Annotated[
+    float | None, Option(metavar="SECONDS", help="Of processor time that a part may take; noted if it does.")
+]
 
 DATA, OUT = Path("data"), Path("experiments/results/bench")
 
 
 @contextmanager
 def _experiment(
-    name: str, data: Path, out: Path, seeds: int, models: str | None, sets: str | None
+    name: str, data: Path, out: Path, seeds: int, models: str | None, sets: str | None, limit: float | None = None
 ) -> Iterator[Options]:
     """The options of an experiment, with progress that is shown; afterwards, what was written."""
     with _show_progress(name) as progress:
-        yield Options(data, out, seeds, _names(models, "--models"), _names(sets, "--sets"), progress)
+        yield Options(data, out, seeds, _names(models, "--models"), _names(sets, "--sets"), limit, progress)
     path = out / f"{name}.jsonl"
     again = f"python -m experiments page --results {out}"
     say(f"wrote {path}: {len(read_records(path)):,} records; tables and figures: {again}")
@@ -115,10 +118,11 @@ def run_aggregate(
     seeds: Seeds = 5,
     models: Models = None,
     sets: Sets = None,
+    limit: Limit = None,
     as_released: Annotated[bool, Option("--as-released", help=RELEASED_HELP)] = False,
 ) -> None:
     """Table 2: every unsupervised label model on every data set."""
-    with _experiment("aggregate", data, out, seeds, models, sets) as options:
+    with _experiment("aggregate", data, out, seeds, models, sets, limit) as options:
         aggregate.run(options, as_released=as_released)
 
 
@@ -133,10 +137,11 @@ def run_runtime(
     lfs: Annotated[str, Option(metavar="A,B,...", help="LFs of the scaling plot.")] = _join(runtime.LFS),
     seconds: Annotated[float, Option(metavar="NUMBER", help="Most for one model at one size.")] = 30.0,
     gigabytes: Annotated[float, Option(metavar="NUMBER", help="Most memory on top of the votes.")] = 8.0,
+    limit: Limit = None,
 ) -> None:
     """Tables 3 and 5: seconds of every unsupervised label model, and how they grow."""
     sizes = {"items": _numbers(items, "--items"), "lfs": _numbers(lfs, "--lfs")}
-    with _experiment("runtime", data, out, seeds, models, sets) as options:
+    with _experiment("runtime", data, out, seeds, models, sets, limit) as options:
         runtime.run(options, budget=runtime.Budget(seconds, gigabytes), **sizes)
 
 
@@ -149,9 +154,10 @@ def run_semi(
     sets: Sets = None,
     sizes: Annotated[str, Option(metavar="A,B,...", help="Numbers of gold items.")] = _join(semi.SIZES),
     trees: Annotated[int, Option(metavar="NUMBER", help="Trees of each random forest.")] = semi.TREES,
+    limit: Limit = None,
 ) -> None:
     """Figure 2: label models that learn from gold."""
-    with _experiment("semi", data, out, seeds, models, sets) as options:
+    with _experiment("semi", data, out, seeds, models, sets, limit) as options:
         semi.run(options, sizes=_numbers(sizes, "--sizes"), trees=trees)
 
 

@@ -19,7 +19,8 @@ from experiments.datasets import DataSet, Ints, load_datasets
 from experiments.markdown import bold_best, number, spread, table
 from experiments.paper import ABLATION
 from experiments.plots import new_figure, save, style
-from experiments.protocol import score
+from experiments.protocol import make_model, score
+from experiments.references import RELEASED, RELEASED_FILE
 from experiments.store import Cell, Options, Progress, Record, Store, read_records
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.models import HyperLabelModel
@@ -155,11 +156,15 @@ def _scorer(name: str, recipe: Recipe, folder: Path, sets: Mapping[str, DataSet]
     """What scores one run on one set."""
     from hyperlabel.train.runs import summarise
 
+    others = ("mv", RELEASED) if RELEASED_FILE.exists() else ("mv",)
+    beside = {name: {each: _score_of(each, data) for each in others} for name, data in sets.items()}
+
     def work(cell: Cell) -> dict[str, Any]:
         data, summary = sets[cell["dataset"]], summarise(folder, cell["seed"])
         return {
             "family": data.family,
             "metric": data.metric,
+            "beside": beside[data.name],
             "score": score(data, _predict(name, recipe, folder, cell["seed"], data)),
             "validation": summary.mean_accuracy,
             "last_validation": summary.last_accuracy,
@@ -168,6 +173,11 @@ def _scorer(name: str, recipe: Recipe, folder: Path, sets: Mapping[str, DataSet]
         }
 
     return work
+
+
+def _score_of(model: str, data: DataSet) -> float:
+    """The score of a label model that was not trained here."""
+    return score(data, make_model(model, data).predict(data.votes))
 
 
 def _predict(name: str, recipe: Recipe, folder: Path, seed: int, data: DataSet) -> Ints:
@@ -258,6 +268,11 @@ class Results:
         """A run's mean score over the sets of a family."""
         return float(np.mean([record["score"] for record in self.of(variant, seed) if record["family"] == family]))
 
+    def mean_beside(self, model: str, family: str) -> float:
+        """The mean score over the sets of a family of a model that was not trained here."""
+        found = {r["dataset"]: r["beside"][model] for r in self.records if r["family"] == family}
+        return float(np.mean(list(found.values())))
+
     def selected(self, variant: str) -> int:
         """The run with the best mean validation accuracy, the first of equals."""
         return max(self.runs(variant), key=lambda seed: self.of(variant, seed)[0]["validation"])
@@ -311,9 +326,23 @@ def _variant_table(results: Results) -> str:
         words = f"`{name}`: {VARIANTS[name].replaced}{idle}"
         published = VARIANTS[name].published
         rows.append([words, number(ABLATION[published]) if published else "", *selected, *every])
+    for other in dict.fromkeys(other for record in results.records for other in record["beside"]):
+        means = [number(results.mean_beside(other, family), 2) for family in results.families]
+        rows.append([f"*{other}, for comparison*", "", *means, *["" for _ in means]])
     title = "Score in per cent, mean over the sets of a family; over all runs: mean ± standard deviation"
     note = "\n\nThe paper reports the better of the two architectures." if "hlm" in results.variants else ""
-    return f"**{title}**\n\n{table(head, rows)}{note}"
+    return f"**{title}**\n\n{table(head, rows)}{note}{_same_as_majority(results)}"
+
+
+def _same_as_majority(results: Results) -> str:
+    """Which variants learned nothing but majority vote."""
+    sets = list(dict.fromkeys(record["dataset"] for record in results.records))
+    same = []
+    for name in results.variants:
+        of = results.of(name, results.selected(name))
+        equal = {record["dataset"] for record in of if abs(record["score"] - record["beside"]["mv"]) < 0.05}
+        same += [f"`{name}` on {len(equal)} of {len(sets)}"] if len(equal) > len(sets) / 2 else []
+    return f" Selected runs whose score is that of majority vote on most sets: {', '.join(same)}." if same else ""
 
 
 def _set_table(results: Results) -> str:

@@ -94,7 +94,7 @@ def run(options: Options, *, as_released: bool = False) -> None:
         data, settings = sets[cell["dataset"]], _settings(cell["model"], as_released)
         return {**measure(data, cell["model"], seed=cell["seed"], **settings), "ceiling": tops[data.name]}
 
-    Store(options.out / "aggregate.jsonl").run(cells, work, options.progress)
+    Store(options.out / "aggregate.jsonl", options.limit).run(cells, work, options.progress)
 
 
 def measure(data: DataSet, model: str, **params: Any) -> dict[str, Any]:

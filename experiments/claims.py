@@ -30,6 +30,8 @@ LEARNERS = ("ds", "amcl", "rf")
 TABLE_2, GOLD = ("hlm", "cll", "mv", RELEASED), ("hlm", "rf")
 """What the claims about Table 2 and about gold are judged by at least."""
 TRAINED_ITEMS, TRAINED_LFS = (100, 2000), (2, 60)
+PARTIAL = ("spouse",)
+"""Sets of which only the rows with truth are available; 27,766 rows in the paper."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +113,13 @@ def _same_average(records: Records) -> Answer:
         f"{number(_average(b, 'hlm'), 2)} (released weights {number(_average(b, RELEASED), 2)})"
         for b in (released, ours)
     ]
-    near = abs(_average(released, "hlm") - AVERAGES["hlm"][0]) <= CLOSE
-    why = f"Within {CLOSE} points by its own protocol is the same. With every row of each set: {figures[1]}."
-    return Answer(figures[0], HOLDS if near else FAILS, why)
+    own, authors = _average(released, "hlm"), _average(released, RELEASED)
+    near = [abs(own - AVERAGES["hlm"][0]) <= CLOSE, authors - own <= CLOSE]
+    why = (
+        f"The same is: at most {CLOSE} points from the paper's figure, and at most that behind the released weights on "
+        f"the same rows, by its own protocol. With every row of each set: {figures[1]}."
+    )
+    return Answer(figures[0], HOLDS if all(near) else PARTLY if any(near) else FAILS, why)
 
 
 def _leads(records: Records) -> Answer:
@@ -145,11 +151,15 @@ def _best_sets(records: Records) -> Answer:
 
 
 def _run_spread(records: Records) -> Answer:
-    means = runs.averages(records)
-    values, chosen = list(means.values()), means[runs.selected(records)]
-    deviation = float(np.std(values, ddof=1))
-    why = f"{len(values)} runs have {min(values):.1f} to {max(values):.1f}; the one that D' selects has {chosen:.2f}."
-    return Answer(f"± {deviation:.2f}", HOLDS if deviation <= 0.2 + CLOSE else FAILS, why)
+    shown, deviations = [], []
+    for recipe, of in runs.recipes(records).items():
+        means = runs.averages(of)
+        values, chosen = list(means.values()), means[runs.selected(of)]
+        deviations.append(float(np.std(values, ddof=1)))
+        span = f"{len(values)} runs, {min(values):.1f} to {max(values):.1f}"
+        shown.append(f"`{recipe}` ± {deviations[-1]:.2f} ({span}; the one that D' selects has {chosen:.2f})")
+    why = f"By recipe, the bundled one first: {'; '.join(shown)}. Runs that collapse count."
+    return Answer(f"± {deviations[0]:.2f}", HOLDS if deviations[0] <= 0.2 + CLOSE else FAILS, why)
 
 
 def _times(records: Records) -> dict[str, dict[str, float]]:
@@ -238,7 +248,11 @@ def _gold_order(records: Records, sizes_of: Callable[[int], bool], judge: Callab
     figures = ", ".join(f"{size:,}: {margin:+.1f} ({best})" for size, (margin, best) in margins.items())
     held = sum(judge(margin) for margin, _ in margins.values())
     verdict = HOLDS if held == len(margins) else PARTLY if held else FAILS
-    return Answer(f"at {held} of {len(margins)} sizes", verdict, f"Distance from the best of the others: {figures}.")
+    repeats = min(map(len, results.curve("hlm", "wrench").values()))
+    without = [model for model, means in others.items() if not means]
+    note = f" Not run on all sets: {', '.join(without)}." if without else ""
+    why = f"Distance from the best of the others: {figures}. Repeats of hlm: {repeats}.{note}"
+    return Answer(f"at {held} of {len(margins)} sizes", verdict, why)
 
 
 def _gold_best(records: Records) -> Answer:
@@ -256,11 +270,13 @@ def _gold_fastest(records: Records) -> Answer:
     figures = ", ".join(f"{model} {value:.2f} s" for model, value in known.items())
     published = ", ".join(f"{model} {value}" for model, value in SEMI_SECONDS.items())
     first = min(known, key=known.__getitem__) == "hlm"
-    return Answer(
-        figures,
-        HOLDS if first else FAILS,
-        f"With 10,000 gold items, on a CPU, our implementations; the paper: {published} s.",
+    trees = max(record.get("trees", 0) for record in records)
+    why = (
+        f"Processor time with 10,000 gold items, our implementations; forests of {trees} trees whose shape is not "
+        f"searched (500 in the authors' code, twelve shapes tried), which makes them far quicker; the paper: "
+        f"{published} s."
     )
+    return Answer(figures, HOLDS if first else FAILS, why)
 
 
 def _ablation_order(records: Records) -> Answer:
@@ -279,23 +295,38 @@ def _ablation_order(records: Records) -> Answer:
     )
     verdict = HOLDS if order == published else PARTLY if order[0] == "hlm" else FAILS
     budget = f"{of[0]['iterations']:,} steps of {of[0]['batch']} matrices" if of else ""
-    why = f"Every variant has {budget}, far fewer than the paper's 50,000 of 50. All runs, mean ± sd: {spreads}."
+    same = [
+        name
+        for name in results.variants
+        if all(abs(r["score"] - r["beside"]["mv"]) < 0.05 for r in results.of(name, results.selected(name)))
+    ]
+    votes = f" Nothing but majority vote on all sets: {', '.join(same)}." if same else ""
+    why = f"Every variant has {budget}, far fewer than the paper's 50,000 of 50. All runs, mean ± sd: {spreads}.{votes}"
     return Answer(figures, verdict, why)
 
 
 def _end_models(records: Records) -> Answer:
-    scored = [r for r in records if "score" in r and r["dataset"] in SETS and r["model"] in END_MODELS]
-    sets = list(dict.fromkeys(record["dataset"] for record in scored))
+    scored = [r for r in records if "score" in r and r["dataset"] in SETS]
+    found = {(record["model"], record["dataset"]) for record in scored}
+    sets = [name for name in SETS if all((model, name) in found for model in END_MODELS)]
+    if not sets:
+        return Answer("–", MISSING)
     means = {
         model: float(
             np.mean([np.mean([r["score"] for r in scored if (r["model"], r["dataset"]) == (model, s)]) for s in sets])
         )
-        for model in END_MODELS
+        for model in dict.fromkeys(record["model"] for record in scored)
     }
-    order = sorted(means, key=means.__getitem__, reverse=True)
+    order = sorted(END_MODELS, key=means.__getitem__, reverse=True)
     figures = ", ".join(f"{model} {means[model]:.1f}" for model in order)
-    why = f"On the {len(sets)} sets whose texts are available ({', '.join(sets)}), by TF-IDF instead of BERT."
-    return Answer(figures, HOLDS if order[0] == "hlm" else FAILS, why)
+    others = ", ".join(f"{model} {means[model]:.1f}" for model in (RELEASED, "hlm2") if model in means)
+    missing = [name for name in SETS if name not in sets]
+    why = (
+        f"On {', '.join(sets)}, by TF-IDF instead of BERT; for {', '.join(missing)} there are no texts or features, or "
+        f"not all models were run. Beside them: {others}."
+    )
+    first = order[0] == "hlm"
+    return Answer(figures, FAILS if not first else PARTLY if missing else HOLDS, why)
 
 
 def _outside(records: Records) -> Answer:
@@ -308,12 +339,12 @@ def _outside(records: Records) -> Answer:
     ]
     outside = len(sizes) - len(inside)
     shown = ", ".join(f"{name} ({sizes[name][0]:,} x {sizes[name][1]})" for name in inside)
-    verdict = HOLDS if outside >= 13 else FAILS
-    return Answer(
-        f"{outside} of {len(sizes)}",
-        verdict,
-        f"Inside {TRAINED_ITEMS[1]:,} x {TRAINED_LFS[1]}: {shown}. Of `spouse` only rows with truth are available.",
+    whole = [name for name in inside if name not in PARTIAL]
+    why = (
+        f"Inside {TRAINED_ITEMS[1]:,} x {TRAINED_LFS[1]}: {shown}. Of {', '.join(PARTIAL)} the rows without truth, "
+        "most of the set, are not available: it would be outside, and counts so for the verdict."
     )
+    return Answer(f"{outside} of {len(sizes)}", HOLDS if len(sizes) - len(whole) >= 13 else FAILS, why)
 
 
 def _validity(records: Records) -> Answer:
@@ -333,14 +364,16 @@ def _learns_optimum(records: Records) -> Answer:
     of = [r for r in records if r["part"] == "optimum" and r["n"] >= TRAINED_ITEMS[0]]
     means = {
         model: [float(np.mean([r[field] for r in of if r["model"] == model])) for field in ("error", "correlation")]
-        for model in ("hlm", "mv")
+        for model in ("hlm", "mv", RELEASED)
     }
     half = float(np.mean([r["error_of_half"] for r in of]))
     verdict = PARTLY if means["hlm"][0] < half else FAILS
+    order = "better" if round(means["hlm"][1], 2) > round(means["mv"][1], 2) else "no better"
     why = (
-        f"Answering one half everywhere has a mean error of {half:.3f}. The order of items is no better than that of "
-        f"the plain mean of votes (rank correlation {means['mv'][1]:.2f}). On larger votes, and for the released "
-        "weights: [the optimum at any size](../experiments/results/optimum.md)."
+        f"Answering one half everywhere has a mean error of {half:.3f}. The order of items is {order} than that of the "
+        f"plain mean of votes (rank correlation {means['mv'][1]:.2f}). The released weights: mean error "
+        f"{means[RELEASED][0]:.3f}, rank correlation {means[RELEASED][1]:.2f}. On larger votes: "
+        "[the optimum at any size](../experiments/results/optimum.md)."
     )
     return Answer(f"mean error {means['hlm'][0]:.3f}, rank correlation {means['hlm'][1]:.2f}", verdict, why)
 

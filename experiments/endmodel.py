@@ -316,7 +316,8 @@ def _label_table(results: Results) -> str:
 
 def _notes(results: Results) -> list[str]:
     """What a reader must know of the numbers."""
-    seeds = 1 + max(record["seed"] for record in results.scored)
+    counts = {len(results.values(model, name)) for model in results.models for name in results.sets}
+    seeds = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
     sizes = {r["dataset"]: f"{r['dataset']} {r['n_train']:,} and {r['n_test']:,}" for r in reversed(results.scored)}
     notes = [
         f"Repeats: {seeds} (5 in the paper). A seed decides which quarter of the items chooses the hyper-parameters, "

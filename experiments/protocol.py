@@ -166,9 +166,12 @@ def fit_best_prior(data: DataSet, name: str, **params: Any) -> Fitted:
     """Fit a label model and predict, with the class balance that the paper's protocol gives it.
 
     A model that requires a class balance gets the better of the uniform one and majority vote's, judged by the truth,
-    as in the paper. Any other model is left its own; what the two would have scored is noted beside it.
+    as in the paper. Any other model is left its own; what the two would have scored is noted beside it, with the first
+    seed alone.
     """
     balances = _balances(data, name)
+    if name not in REQUIRES_BALANCE and params.get("seed", 0):
+        balances = {"own": {}}
     tried = {prior: _fit(data, name, {**params, **balance}) for prior, balance in balances.items()}
     scores = {prior: score(data, labels) for prior, (labels, _, _) in tried.items()}
     prior = max(scores, key=scores.__getitem__) if name in REQUIRES_BALANCE else "own"

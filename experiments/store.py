@@ -8,10 +8,12 @@ import functools
 import json
 import os
 import platform
+import signal
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count, takewhile
 from pathlib import Path
@@ -33,6 +35,37 @@ LARGEST_FILE = 1_000_000
 VERSIONED = ("scipy", "sklearn", "torch", "transformers")
 
 
+class OutOfTimeError(HyperlabelError):
+    """Work took longer than it may."""
+
+
+@contextmanager
+def at_most(seconds: float | None) -> Iterator[None]:
+    """Stop work after so many seconds of processor time; the main thread alone can be stopped.
+
+    Raises:
+        OutOfTimeError: It was stopped.
+
+    >>> with at_most(1):
+    ...     "done"
+    'done'
+    """
+    if seconds is None:
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise OutOfTimeError(f"stopped after {seconds:g} s of processor time")
+
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
 def silent(done: int, total: int, what: str) -> None:
     """Progress that nobody sees."""
 
@@ -47,6 +80,7 @@ class Options:
         seeds: Repeats, for what is random.
         models: Short names of label models, or files of weights; None for all that suit the experiment.
         sets: Names of data sets; None for all.
+        limit: Seconds of processor time that a cell may take; None for any.
         progress: Told of every finished cell.
     """
 
@@ -55,6 +89,7 @@ class Options:
     seeds: int = 5
     models: tuple[str, ...] | None = None
     sets: tuple[str, ...] | None = None
+    limit: float | None = None
     progress: Progress = silent
 
     def __post_init__(self) -> None:
@@ -67,6 +102,7 @@ class Store:
 
     Args:
         path: The first file; it and its folder are made when the first record is written.
+        limit: Seconds of processor time that a cell may take; None for any.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -76,8 +112,8 @@ class Store:
     [0, 10]
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, limit: float | None = None) -> None:
+        self.path, self.limit = path, limit
 
     def run(
         self, cells: Iterable[Cell], work: Callable[[Cell], Mapping[str, Any]], progress: Progress = silent
@@ -85,7 +121,7 @@ class Store:
         """Measure the cells that have no record yet; each is recorded as soon as it is done.
 
         A model that cannot be used on a data set, and raises a `HyperlabelError`, gets a record with a `note`;
-        warnings go to the record as well.
+        warnings go to the record as well. A cell above the limit gets a note too, and its other seeds are not tried.
 
         Args:
             cells: What identifies each cell; values are texts, numbers or truth values.
@@ -96,9 +132,14 @@ class Store:
         finished = _Finished(read_records(self.path) if self.path.exists() else [])
         waiting = [cell for cell in wanted if cell not in finished]
         done = len(wanted) - len(waiting)
+        stopped: dict[str, Record] = {}
         progress(done, len(wanted), "kept from before")
         for cell in waiting:
-            self._append({**cell, **_measure(cell, work), "versions": versions(), "machine": machine()})
+            repeated = _key(cell, [field for field in cell if field != "seed"])
+            measures = stopped.get(repeated) or _measure(cell, work, self.limit)
+            if measures.get("stopped"):
+                stopped[repeated] = measures
+            self._append({**cell, **measures, "versions": versions(), "machine": machine()})
             done += 1
             progress(done, len(wanted), ", ".join(str(value) for value in cell.values()))
 
@@ -164,13 +205,16 @@ def _drop_torn_line(file: Any) -> None:
     file.truncate(0)
 
 
-def _measure(cell: Cell, work: Callable[[Cell], Mapping[str, Any]]) -> Record:
+def _measure(cell: Cell, work: Callable[[Cell], Mapping[str, Any]], limit: float | None) -> Record:
     """The measures of a cell, its seconds, and what was warned of."""
     start = time.perf_counter()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            measures = dict(work(cell))
+            with at_most(limit):
+                measures = dict(work(cell))
+        except OutOfTimeError as error:
+            measures = {"note": str(error), "stopped": True, "seconds": limit}
         except (MissingExtraError, WeightsError):  # these are no facts about the cell: put right, it would run
             raise
         except HyperlabelError as error:

@@ -20,6 +20,7 @@ from experiments.existence import SECONDS, exists_valid
 from experiments.markdown import bold_best, number, table
 from experiments.plots import COLOURS, MARKERS, new_figure, save, style
 from experiments.protocol import make_model
+from experiments.references import RELEASED
 from experiments.store import Cell, Options, Record, Store
 from hyperlabel.priors import UniformPrior
 from hyperlabel.theory import is_valid, optimum, probability_of_validity, to_signs
@@ -27,7 +28,7 @@ from hyperlabel.theory.validity import quorum
 
 Floats = NDArray[np.float64]
 
-MODELS = ("hlm", "mv", "ds")
+MODELS = ("hlm", RELEASED, "mv", "ds")
 ITEMS, LFS = (6, 12, 18), (2, 3, 5, 9, 15, 25)
 MORE_ITEMS = (50, 100, 200)
 """With two LFs so many items can still be solved exactly; training has 100 to 2,000."""

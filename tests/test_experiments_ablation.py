@@ -25,7 +25,13 @@ def folder(tmp_path):
 
 
 def make_record(model, score, *, seed=0, validation=0.7, dataset="two", iterations=400, **more):
-    about = {"family": "other", "last_validation": validation, "training_seconds": 100.0, "widths": [8, 8, 8, 32]}
+    about = {
+        "family": "other",
+        "beside": {"mv": 50.0},
+        "last_validation": validation,
+        "training_seconds": 100.0,
+        "widths": [8, 8, 8, 32],
+    }
     cell = {"model": model, "seed": seed, "dataset": dataset, "iterations": iterations, "batch": 32}
     return {**cell, "score": score, "validation": validation, **about, **more}
 
@@ -135,6 +141,7 @@ def test_tables_show_the_run_with_the_best_validation():
     assert "| `hlm`: nothing is replaced | 69.0 | 70.00 | 65.0 ± 7.1 |" in text
     assert "(1 of 1 runs learned nothing)" in text
     assert "| two | **70.0** | 50.0 |" in text
+    assert "score is that of majority vote on most sets: `deepset` on 1 of 1." in text
 
 
 def test_tables_keep_budgets_apart():

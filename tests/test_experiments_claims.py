@@ -47,7 +47,15 @@ def test_claims_of_table_2_follow_from_its_records(tmp_path, hlm, cll, average, 
 @pytest.mark.parametrize(("scores", "expected"), [((69.0, 69.1), claims.HOLDS), ((69.0, 30.0), claims.FAILS)])
 def test_claim_of_the_spread_over_runs_counts_runs_that_fail(tmp_path, scores, expected):
     records = [
-        {"run": run, "dataset": name, "family": "wrench", "score": score, "selected": run == 0}
+        {
+            "recipe": "own",
+            "run": run,
+            "dataset": name,
+            "family": "wrench",
+            "score": score,
+            "selected": run == 0,
+            "bundled": run == 0,
+        }
         for run, score in enumerate(scores)
         for name in SETS
     ]

@@ -80,12 +80,12 @@ def test_draw_votes_with_many_patterns_hardly_repeats_rows():
 def test_tables_show_ratios_to_majority_vote_and_hlm():
     times = {"mv": 0.001, "hlm": 0.002, "ds": 0.05}
     text = runtime.tables([make_record(model, seconds, "sets") for model, seconds in times.items()])
-    assert "| ds | 50 ms | 50 ms | 50 | 25 | 25 to 25 | " in text
+    assert "| ds | 1 | 50 ms | 50 ms | 50 | 25 | 25 to 25 | " in text
     assert "| imdb | 100 | 30 | 2.0<br>(200) | 1.0 | 50<br>(79800) |" in text
 
 
 def test_tables_without_the_base_of_a_ratio_show_a_dash():
-    assert "| ds | 500 ms | 500 ms | – | – | – |" in runtime.tables([make_record("ds", part="sets")])
+    assert "| ds | 1 | 500 ms | 500 ms | – | – | – |" in runtime.tables([make_record("ds", part="sets")])
 
 
 def test_draw_writes_the_scaling_figure(tmp_path):

@@ -127,3 +127,31 @@ def test_tables_count_where_a_forest_took_the_place_of_amcl():
     said = ["AMCL has no solution (no labels); a random forest took its place"]
     records = [make_record(10, 60.0, model="amcl", trees=100, warnings=said), make_record(20, 60.0, model="amcl")]
     assert "took the place of amcl in 1 of 2 cells" in semi.tables(records)
+
+
+STOPPED = {"stopped": True, "note": "stopped after 3 s of processor time"}
+
+
+def stopped_record(model, **more):
+    record = make_record(10, 0.0, model=model, **STOPPED, **more)
+    return {name: value for name, value in record.items() if name != "score"} | {"seconds": 3.0}
+
+
+def test_forest_of_the_same_draw_stands_in_where_amcl_was_stopped():
+    records = [make_record(10, 60.0, model="rf", trees=20), stopped_record("amcl", trees=20)]
+    results = semi.Results(records)
+    assert results.curve("amcl", "other") == {10: [60.0]}
+    assert results.curve("amcl", "other", "seconds") == {10: [3.5]}
+    assert "in 1 of 1 cells: in 0 there was no solution" in semi.tables(records)
+    assert "; 1 were stopped after 3 s of processor time, a limit of ours." in semi.tables(records)
+
+
+def test_set_on_which_a_model_was_stopped_is_left_out_for_all():
+    records = [
+        make_record(10, 60.0),
+        make_record(10, 90.0, dataset="long", model="ds"),
+        make_record(10, 70.0, model="ds"),
+    ]
+    records.append(stopped_record("hlm", dataset="long"))
+    assert semi.Results(records).curve("ds", "other") == {10: [70.0]}
+    assert "Left out for all models: long, since hlm was stopped after 3 s" in semi.tables(records)

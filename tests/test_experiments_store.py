@@ -148,3 +148,21 @@ def test_read_records_of_no_file_says_to_run_first(tmp_path):
 def test_options_without_seeds_are_refused(tmp_path):
     with pytest.raises(ParameterError, match="seeds is 0; expected at least 1"):
         Options(tmp_path, tmp_path, seeds=0)
+
+
+def test_store_stops_a_cell_above_its_limit_and_does_not_try_its_other_seeds(tmp_path):
+    tried = []
+
+    def turn(cell):
+        tried.append(cell["seed"])
+        while cell["model"] == "slow":
+            pass
+        return square(cell)
+
+    store = Store(tmp_path / "runs.jsonl", limit=0.05)
+    store.run([{"model": model, "seed": seed} for model in ("slow", "mv") for seed in range(2)], turn)
+    slow, again, *others = read_records(store.path)
+    assert tried == [0, 0, 1]
+    assert slow["note"] == again["note"] == "stopped after 0.05 s of processor time"
+    assert (slow["stopped"], slow["seconds"], again["seed"]) == (True, 0.05, 1)
+    assert [r["score"] for r in others] == [0, 1]
