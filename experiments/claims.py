@@ -362,9 +362,12 @@ def _validity(records: Records) -> Answer:
 
 def _learns_optimum(records: Records) -> Answer:
     of = [r for r in records if r["part"] == "optimum" and r["n"] >= TRAINED_ITEMS[0]]
+    compared = {"hlm", "mv", RELEASED}
+    if not compared <= {r["model"] for r in of}:
+        return Answer("–", MISSING)
     means = {
         model: [float(np.mean([r[field] for r in of if r["model"] == model])) for field in ("error", "correlation")]
-        for model in ("hlm", "mv", RELEASED)
+        for model in compared
     }
     half = float(np.mean([r["error_of_half"] for r in of]))
     verdict = PARTLY if means["hlm"][0] < half else FAILS

@@ -19,7 +19,7 @@ from experiments.datasets import DataSet, Ints, load_datasets
 from experiments.existence import SECONDS, exists_valid
 from experiments.markdown import bold_best, number, table
 from experiments.plots import COLOURS, MARKERS, new_figure, save, style
-from experiments.protocol import make_model
+from experiments.protocol import compared_models, make_model
 from experiments.references import RELEASED
 from experiments.store import Cell, Options, Record, Store
 from hyperlabel.priors import UniformPrior
@@ -84,7 +84,7 @@ def _optimum_cells(shapes: Sequence[tuple[int, int]], options: Options, *, exact
         {"part": "optimum", "n": n, "m": m, "exact": exact, "seed": seed, "model": model}
         for n, m in shapes
         for seed in range(options.seeds)
-        for model in options.models or MODELS
+        for model in options.models or [name for name in MODELS if name in compared_models()]
     ]
 
 

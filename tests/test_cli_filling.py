@@ -121,7 +121,7 @@ def test_provenance_names_the_texts(hyperlabel):
     ],
 )
 def test_options_that_do_not_go_together_are_one_line(hyperlabel, options, message):
-    outcome = hyperlabel("label", "votes.csv", *options, "--lfs", "a,b", "-o", "out.csv")
+    outcome = hyperlabel("label", "votes.csv", *options, "--lfs", "a,b", "-o", "out.parquet")
     assert (outcome.code, outcome.err.count("\n")) == (2, 1)
     assert message in outcome.err
 

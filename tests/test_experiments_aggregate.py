@@ -55,7 +55,7 @@ def test_aggregate_repeats_only_models_that_depend_on_the_seed(run):
 
 
 def test_aggregate_without_models_runs_all_that_need_no_gold(run, monkeypatch):
-    monkeypatch.setattr(aggregate, "unsupervised_models", lambda: ["mv", "bv"])
+    monkeypatch.setattr(aggregate, "compared_models", lambda: ["mv", "bv"])
     assert {r["model"] for r in run()} == {"mv", "bv"}
 
 

@@ -21,7 +21,7 @@ def folder(tmp_path):
 def test_theory_end_to_end_measures_all_parts_and_shows_them(folder, monkeypatch):
     monkeypatch.setattr(theory, "PAIRS", 20)
     monkeypatch.setattr(theory, "CANDIDATES", theory.BLOCK)
-    options = Options(folder, folder / "out", seeds=1)
+    options = Options(folder, folder / "out", seeds=1, models=("hlm", "mv", "ds"))
     theory.run(options, items=(5, 6), lfs=(2, 3), more_items=(20,), most_lfs=4)
     records = read_records(folder / "out" / "theory.jsonl")
     parts = [r["part"] for r in records]

@@ -288,7 +288,8 @@ def test_progress_beside_a_terminal_is_told_in_lines(capsys):
 
 
 def test_progress_in_a_notebook_is_one_line_that_changes(capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+    shell = SimpleNamespace(kernel="a kernel")
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
     apply_lfs([check, song], FRAME, progress=True)
     said = capsys.readouterr().err
     assert "\n" not in said

@@ -661,7 +661,7 @@ def test_standard_output_of_a_notebook_or_test_takes_rows_as_well(capsysbinary):
 WRITER = """
 import sys, polars as pl
 from hyperlabel.tables import write_table
-frame = pl.LazyFrame({"id": range(3_000_000)}).with_columns(t=pl.col("id").hash().cast(pl.String))
+frame = pl.LazyFrame({"id": range(8_000_000)}).with_columns(t=pl.col("id").hash().cast(pl.String))
 print("begin", flush=True)
 write_table(frame, sys.argv[1])
 """

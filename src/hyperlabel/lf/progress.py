@@ -81,7 +81,7 @@ class Lines:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._start, self._end, self._width = ("\r", "", 90) if "ipykernel" in sys.modules else ("", "\n", 0)
+        self._start, self._end, self._width = ("\r", "", 90) if _in_notebook() else ("", "\n", 0)
         self._tenths, self._done, self._at = 0, 0, clock()
 
     def __call__(self, progress: Progress) -> None:
@@ -97,6 +97,12 @@ class Lines:
         line = f"labeling functions: {share}%, {_rate(rate)}{failures}{after}"
         print(f"{self._start}{line:{self._width}}", end=self._end, file=sys.stderr, flush=True)
         self._tenths, self._done, self._at = tenths, progress.done, now
+
+
+def _in_notebook() -> bool:
+    """Whether a kernel runs this process: other packages import one without running it."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
 def _rate(rate: float) -> str:
