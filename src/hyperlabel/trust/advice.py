@@ -28,14 +28,14 @@ class Worth(NamedTuple):
 
 # By `python -m experiments advice`, whose record a test compares. Unvoted and uncovered: for a tenth of the items.
 WORTH = {
-    "unvoted": Worth(9.4, 0.00, 42),
+    "unvoted": Worth(9.7, 0.00, 42),
     "uncovered": Worth(4.9, 0.00, 8),
-    "copies, many": Worth(3.9, 0.05, 43),
+    "copies, many": Worth(4.0, 0.02, 43),
     "copies, few": Worth(0.3, 0.00, 8),
     "balance": Worth(1.4, 0.11, 36),
-    "label, rules": Worth(1.8, 0.16, 19),
-    "label, people": Worth(0.4, 0.18, 22),
-    "idle": Worth(0.0, 0.00, 17),
+    "label, rules": Worth(1.2, 0.21, 19),
+    "label, people": Worth(0.6, 0.18, 22),
+    "idle": Worth(0.0, 0.00, 18),
 }
 
 
