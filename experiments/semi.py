@@ -300,7 +300,7 @@ def draw(records: Sequence[Record], folder: Path) -> list[Path]:
     entries = {
         label: handle for axes in panels[0] for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    figure.legend(entries.values(), entries, loc="outside lower center", ncols=len(entries), frameon=False)
+    figure.legend(entries.values(), entries, loc="outside lower center", ncols=3 * len(panels[0]), frameon=False)
     return [save(figure, folder / "semi.png")]
 
 
