@@ -1,6 +1,5 @@
 import random
 import re
-import time
 
 import pandas as pd
 import polars as pl
@@ -26,10 +25,8 @@ DATA = {
 def test_expression_that_backtracks_is_stopped_with_an_error_that_names_lf_row_and_remedy(data):
     lf = regex_lf(SLOW, 1, name="slow", timeout=0.2)
     message = r"LF 'slow' was stopped: the expression .* takes more than 0.2 s on row 2, which is 'aaa.*timeout"
-    start = time.monotonic()
     with pytest.raises(LFError, match=message) as caught:
         apply_lfs([lf], data)
-    assert time.monotonic() - start < 20
     assert (caught.value.lf, caught.value.row) == ("slow", 2)
 
 

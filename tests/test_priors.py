@@ -293,6 +293,17 @@ def test_released_prior_targets_are_the_mean_label_vector_of_the_authors_rule():
     assert len(seen) > 50
 
 
+def test_released_prior_with_log_items_draws_few_items_more_often():
+    def items(log_items):
+        prior = ReleasedPrior(items=(10, 160), lfs=(2, 3), candidates=0, log_items=log_items)
+        return [len(task.votes) for task in draw(prior, 400)]
+
+    assert np.median(items(False)) == pytest.approx(85, abs=10)
+    assert np.median(items(True)) == pytest.approx(40, abs=8)  # halfway between the logarithms
+    assert min(items(True)) >= 10
+    assert max(items(True)) <= 160
+
+
 def test_released_prior_draws_batches_of_one_shape():
     prior, rng = ReleasedPrior(items=(10, 40), lfs=(2, 9), max_cells=200), np.random.default_rng(0)
     batches = [{task.votes.shape for task in prior.sample_batch(rng, 4)} for _ in range(20)]

@@ -12,7 +12,7 @@ from hyperlabel.errors import ParameterError, require
 MODEL_HELP = "hlm (the paper's) or hlm2 (the default for labeling); sets the defaults of the other options."
 RECIPE_HELP = (
     "short; for hlm also paper (constant rate 0.001, up to 50,000 steps, the paper's validation sets), and released: "
-    "the same, as the authors' code does it."
+    "the same, as the authors' code does it; released-log: with few items more often."
 )
 PRIOR_HELP = (
     "Synthetic training data: uniform (the paper's), released or independent; for hlm2 mixture, rules, crowd, panel or "
@@ -110,8 +110,9 @@ PAPER: dict[str, Any] = {
     "full_every": 1000,
 }
 """The paper's recipe; fewer matrices than its 50, with averaged targets, have no more noise in the gradient."""
-RECIPES = {"paper": PAPER, "released": PAPER | {"prior": "released", "max_cells": 100_000, "masked": True}}
-"""Recipes of the paper's network: by the paper's text, and as the authors' code does it."""
+_RELEASED = PAPER | {"prior": "released", "max_cells": 100_000, "masked": True}
+RECIPES = {"paper": PAPER, "released": _RELEASED, "released-log": _RELEASED | {"log_items": True}}
+"""Recipes of the paper's network: by its text, as the authors' code does it, and as their weights seem to be made."""
 
 
 def _preset(model: str, recipe: str) -> dict[str, Any]:

@@ -28,12 +28,14 @@ class ReleasedPrior:
         lfs: Smallest and largest m.
         max_cells: n is cut so that n x m is at most this.
         candidates: Extra label vectors tried for each X, an even number at least as large.
+        log_items: Whether the logarithm of n is uniform and not n itself.
     """
 
     items: tuple[int, int] = (100, 2000)
     lfs: tuple[int, int] = (2, 60)
     max_cells: int = 100_000
     candidates: int = 64
+    log_items: bool = False
 
     def sample(self, rng: np.random.Generator) -> Task:
         """Draw one task."""
@@ -41,7 +43,7 @@ class ReleasedPrior:
 
     def sample_batch(self, rng: np.random.Generator, size: int) -> list[Task]:
         """Draw tasks of one shape."""
-        n, m = draw_shape(rng, self.items, self.lfs, self.max_cells)
+        n, m = draw_shape(rng, self.items, self.lfs, self.max_cells, log_items=self.log_items)
         return [self._draw(rng, n, m) for _ in range(size)]
 
     def _draw(self, rng: np.random.Generator, n: int, m: int) -> Task:

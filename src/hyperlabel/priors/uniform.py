@@ -53,11 +53,14 @@ class UniformPrior:
 
 
 def draw_shape(
-    rng: np.random.Generator, items: tuple[int, int], lfs: tuple[int, int], max_cells: int
+    rng: np.random.Generator, items: tuple[int, int], lfs: tuple[int, int], max_cells: int, *, log_items: bool = False
 ) -> tuple[int, int]:
-    """Numbers of items and LFs, each uniform in its range; items are cut to so many cells."""
+    """Numbers of items and LFs, each uniform in its range (on request items by their logarithm), cut to `max_cells`."""
     m = int(rng.integers(lfs[0], lfs[1], endpoint=True))
-    n = int(rng.integers(items[0], items[1], endpoint=True))
+    if log_items:
+        n = int(np.exp(rng.uniform(np.log(items[0]), np.log(items[1]))))
+    else:
+        n = int(rng.integers(items[0], items[1], endpoint=True))
     return max(items[0], min(n, max_cells // m)), m
 
 

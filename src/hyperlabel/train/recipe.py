@@ -42,6 +42,7 @@ class Recipe:
         candidates: Extra label vectors tried for each matrix of the uniform and the released prior (0: one, as in the
             paper).
         max_cells: Most cells of a matrix of these two priors; 120,000 cuts none of the paper's sizes.
+        log_items: For the released prior, whether the logarithm of the number of items is uniform.
         architecture: `gnn` is the paper's; `deepset` and `mlp` are its ablations; `unrolled` is that of hlm2.
         widths: Output width of each pooling layer; not used by the unrolled network.
         masked: For the paper's network, only items whose pooled embedding sums to more than zero teach, as in the
@@ -71,6 +72,7 @@ class Recipe:
     assumption: Assumption = "majority"
     candidates: int = 64
     max_cells: int = 40_000
+    log_items: bool = False
     architecture: Literal["gnn", "deepset", "mlp", "unrolled"] = "gnn"
     widths: tuple[int, ...] = (32, 32, 32, 32)
     masked: bool = False
@@ -122,7 +124,7 @@ class Recipe:
         if self.prior == "uniform":
             return UniformPrior(max_cells=self.max_cells, candidates=self.candidates, assumption=self.assumption)
         if self.prior == "released":
-            return ReleasedPrior(max_cells=self.max_cells, candidates=self.candidates)
+            return ReleasedPrior(max_cells=self.max_cells, candidates=self.candidates, log_items=self.log_items)
         return PRIORS[self.prior]()
 
     def make_validation_prior(self) -> Prior:
