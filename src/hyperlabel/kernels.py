@@ -87,12 +87,12 @@ def multiply(values: Float32, matrix: Float32) -> Float32:
     Threads gain little on such narrow products, and cost ten times as much where other work keeps the cores busy.
     (r, d_in), (d_out, d_in) -> (r, d_out).
     """
+    block = max(1, _BLOCK_PRODUCT // matrix.size)
+    if len(values) < block:
+        return values.dot(matrix.T)
     d_out, d_in = matrix.shape
     if d_in == 1:
         return values * matrix[:, 0]
-    block = max(1, _BLOCK_PRODUCT // matrix.size)
-    if len(values) < block:
-        return values @ matrix.T
     whole = len(values) // block * block
     product = np.empty((len(values), d_out), np.float32)
     np.matmul(values[:whole].reshape(-1, block, d_in), matrix.T, out=product[:whole].reshape(-1, block, d_out))
@@ -100,11 +100,10 @@ def multiply(values: Float32, matrix: Float32) -> Float32:
     return product
 
 
-def row_blocks(rows: int, width: int) -> Iterator[slice]:
+def row_blocks(rows: int, width: int) -> list[slice]:
     """The rows of an array of this width, block by block, so that a block stays in the cache."""
     step = max(1, _BLOCK_CELLS // max(width, 1))
-    for start in range(0, rows, step):
-        yield slice(start, min(start + step, rows))
+    return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
 def softmax(logits: NDArray[Real], out: NDArray[Real] | None = None) -> NDArray[Real]:

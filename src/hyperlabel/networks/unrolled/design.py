@@ -20,8 +20,8 @@ def find_residuals(nodes: Nodes, class_counts: Array, evidence: Array) -> Array:
         class_counts: (q, k) of the items on which a node votes, those of each class, as believed.
         evidence: (q, k) of one vote of each node for each class.
     """
-    lf = nodes.by_lf.index
-    return evidence - (nodes.by_lf.sum(class_counts * evidence) / _at_least(nodes.by_lf.sum(class_counts)))[lf]
+    by_lf = nodes.by_lf
+    return evidence - by_lf.of(by_lf.sum(class_counts * evidence) / _at_least(by_lf.sum(class_counts)))
 
 
 def find_log_effect(nodes: Nodes, residuals: Array, class_counts: Array, class_totals: Array, moments: Array) -> Array:
@@ -37,7 +37,7 @@ def find_log_effect(nodes: Nodes, residuals: Array, class_counts: Array, class_t
     """
     of_sums = (moments[:, 1] - moments[:, 0] ** 2 / _at_least(class_totals)).sum(1)
     weighted, by_lf = class_counts * residuals, nodes.by_lf
-    means = weighted * (by_lf.sum(weighted) / _at_least(by_lf.sum(class_counts)))[by_lf.index]
+    means = weighted * by_lf.of(by_lf.sum(weighted) / _at_least(by_lf.sum(class_counts)))
     of_votes = nodes.by_set.sum((weighted * residuals - means).sum(1))
     return nodes.backend.xp.log((of_sums.clip(0, None) + ONE_ITEM) / (of_votes.clip(0, None) + ONE_ITEM))
 

@@ -70,7 +70,7 @@ class Nodes(NamedTuple):
         of_lf: (q,) votes of the LF.
         share: (q,) of these, those of the node.
         spread: (m,) how far each LF votes for several classes, 0 to 1.
-        set_of_lf: (m,) the set of each LF.
+        lf_by_set: The LFs by set.
         rarity: (q,) what a vote says for its class: less for one voted for often, unless the LF votes for several and
             the set is not thin.
         trust: (q,) log-odds that confusions are to be trusted, before the learned correction.
@@ -95,7 +95,7 @@ class Nodes(NamedTuple):
     of_lf: Array
     share: Array
     spread: Array
-    set_of_lf: Array
+    lf_by_set: Groups
     rarity: Array
     trust: Array
     features: Array
@@ -188,7 +188,7 @@ def describe_nodes(
         of_lf=of_lf,
         share=share,
         spread=spread,
-        set_of_lf=by_lf.max(of_set) if sets > 1 else xp.zeros(lfs, dtype=xp.int64),
+        lf_by_set=backend.group(by_lf.max(of_set) if sets > 1 else xp.zeros(lfs, dtype=xp.int64), sets),
         rarity=_rarity(xp, raw, spread[lf], thin),
         trust=_trust(raw, spread[lf], thin),
         features=normalize(backend, raw),
