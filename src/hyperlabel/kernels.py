@@ -6,6 +6,7 @@ All are plain NumPy: a fixed number of calls, on chunks that stay in the cache w
 A compiled version could replace this file and nothing else.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
@@ -26,6 +27,7 @@ _FEW_ADDRESSES = 1 << 12  # clearing a table of so many slots costs less than a 
 _BLOCK_PRODUCT = 1 << 17  # multiplications of a matrix product; BLAS starts threads above about twice this
 _BLOCK_CELLS = 1 << 15  # numbers of a block that several operations in a row find in the cache
 _MANY_CLASSES = 32  # from here on NumPy reduces rows quickly enough
+_FEW_ROWS = 256  # up to here one operation on all columns is quicker than one on each
 _FEW_TERMS = 128  # of a sum in float32, so that it is right to about 1e-6
 _HASH_SEEDS = 1 << 24
 _LARGEST_EXPONENT = 700.0  # of e, in float64
@@ -52,7 +54,7 @@ def pack_rows(cells: Ints, k: int) -> Keys:
 
 def most_digits(k: int, limit: int) -> int:
     """How many digits of base k + 1 make numbers up to the limit; at least one."""
-    return max(1, int(np.log(limit) / np.log(k + 1)))
+    return max(1, int(math.log(limit) / math.log(k + 1)))
 
 
 def pack_digits(cells: Ints, k: int, digits: int) -> Iterator[tuple[slice, Float32]]:
@@ -116,7 +118,7 @@ def softmax(logits: NDArray[Real], out: NDArray[Real] | None = None) -> NDArray[
     shares = np.empty_like(logits) if out is None else out
     for block in row_blocks(*logits.shape):
         if logits.shape[1] == 2:
-            softmax_of_two(logits[block, 1] - logits[block, 0], shares[block])
+            softmax_of_two(logits[block, 0] - logits[block, 1], shares[block])
             continue
         part = np.subtract(logits[block], over_classes(np.maximum, logits[block])[:, None], out=shares[block])
         np.exp(part, out=part)
@@ -125,8 +127,8 @@ def softmax(logits: NDArray[Real], out: NDArray[Real] | None = None) -> NDArray[
 
 
 def softmax_of_two(lead: Floats, out: Floats) -> None:
-    """Probabilities of two classes, from the log-odds of the second, with one exponential per row. (r,) -> (r, 2)."""
-    odds = np.exp(np.minimum(-lead, _LARGEST_EXPONENT))  # of the first
+    """Probabilities of two classes, from the log-odds of the first, with one exponential per row. (r,) -> (r, 2)."""
+    odds = np.exp(np.minimum(lead, _LARGEST_EXPONENT))
     second = np.divide(1, 1 + odds, out=out[:, 1])
     np.multiply(odds, second, out=out[:, 0])
 
@@ -139,9 +141,9 @@ def over_classes(reduce_two: np.ufunc, values: NDArray[Real]) -> NDArray[Real]:
 
 
 def scale_rows(values: Floats, factors: Float64) -> None:
-    """Multiply each row by its factor, in place: column by column where they are few. (r, c), (r,)."""
+    """Multiply each row by its factor, in place: column by column where they are few and long. (r, c), (r,)."""
     factors = factors.astype(values.dtype, copy=False)
-    if values.shape[1] > _MANY_CLASSES:
+    if values.shape[1] > _MANY_CLASSES or len(values) < _FEW_ROWS:
         values *= factors[:, None]
         return
     for column in values.T:

@@ -167,8 +167,10 @@ class PackedVotes:
     @staticmethod
     def pays(rows: int, votes: int, m: int, k: int) -> bool:
         """Whether there are so many rows and votes that packing saves more than it costs."""
+        if rows < MANY_ROWS or k >= MOST_COMBINATIONS:
+            return False
         packs = -(-m // most_digits(k, MOST_COMBINATIONS))
-        return rows >= MANY_ROWS and k < MOST_COMBINATIONS and 2 * rows * packs <= votes
+        return 2 * rows * packs <= votes
 
     def sum_by_row(self, table: NDArray[Real]) -> Iterator[tuple[slice, NDArray[Real]]]:
         """What a table says of the votes of each row, added up, block by block. (m * k, c) -> rows, (rows, c)."""
