@@ -9,7 +9,7 @@ A compiled version could replace this file and nothing else.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import TypeVar
 
 import numpy as np
@@ -63,16 +63,23 @@ def pack_digits(cells: Ints, k: int, digits: int) -> Iterator[tuple[slice, Float
     (n, m) -> rows, (rows, m / digits).
     """
     n, m = cells.shape
+    weights, zeros = _digit_weights(m, k, digits)
+    step = max(1, _BLOCK_PRODUCT // weights.size)
+    for start in range(0, n, step):
+        block = slice(start, min(start + step, n))
+        with np.errstate(invalid="ignore"):  # small whole numbers; BLAS may trip over what lies beside them in memory
+            yield block, cells[block].astype(np.float32) @ weights + zeros
+
+
+@lru_cache(maxsize=16)
+def _digit_weights(m: int, k: int, digits: int) -> tuple[Float32, Float32]:
+    """What the digits of each number are multiplied by, and their sums. (m, m / digits), (m / digits,)."""
     parts = range(0, m, digits)
     weights = np.zeros((m, len(parts)), np.float32)
     for part, start in enumerate(parts):
         width = min(digits, m - start)
         weights[start : start + width, part] = float(k + 1) ** np.arange(width)
-    step, zeros = max(1, _BLOCK_PRODUCT // weights.size), weights.sum(0)
-    for start in range(0, n, step):
-        block = slice(start, min(start + step, n))
-        with np.errstate(invalid="ignore"):  # small whole numbers; BLAS may trip over what lies beside them in memory
-            yield block, cells[block].astype(np.float32) @ weights + zeros
+    return weights, weights.sum(0)
 
 
 def _join_digits(parts: Keys, base: np.uint64) -> Keys:

@@ -51,6 +51,8 @@ CENTER_AND_SCALE: Mapping[str, tuple[float, float]] = {
 """The features of a node, in the order of the learned weights: a feature less its center, over its scale, is of the
 order of one. The first eleven are known before any belief; a share of 0 to 1 goes to -1 to 1."""
 
+BEFORE_BELIEFS = 11
+
 
 class Nodes(NamedTuple):
     """The nodes that occur, and how they are grouped. Counts are scaled.
@@ -167,7 +169,8 @@ def describe_nodes(
     share, class_share = n / of_lf, _total(n, by_class) / total[of_set]
     spread = ((1 - by_lf.max(share)) / FULL_SPREAD).clip(0, 1)
     raw = _raw_features(xp, k, by_set, n, share, class_share, items, total, voting)
-    gold_raw = {"log gold items": xp.log1p(gold), "gold share": scale[of_set] * gold / n}
+    raw |= {"log gold items": xp.log1p(gold), "gold share": scale[of_set] * gold / n}
+    features = normalize(backend, raw)
     thin = _thinness(raw)
     weight = xp.sqrt(n)
     in_class, in_lf, in_set = (
@@ -191,8 +194,8 @@ def describe_nodes(
         lf_by_set=backend.group(by_lf.max(of_set) if sets > 1 else xp.zeros(lfs, dtype=xp.int64), sets),
         rarity=_rarity(xp, raw, spread[lf], thin),
         trust=_trust(raw, spread[lf], thin),
-        features=normalize(backend, raw),
-        gold_features=normalize(backend, gold_raw),
+        features=features[:, :BEFORE_BELIEFS],
+        gold_features=features[:, BEFORE_BELIEFS:],
         weight_in_class=in_class,
         weight_in_lf=in_lf,
         weight_in_set=in_set,

@@ -96,7 +96,7 @@ def _believed_features(nodes: Nodes, own: Array, right: Array, balance: Array, d
     """What beliefs say of each node, from (q,) its right votes and (m,) those of LFs, normalized. (q, 6)."""
     xp = nodes.backend.xp
     of_class = balance.reshape(-1)[nodes.by_class.index]
-    precision = (own + ONE_ITEM * of_class) / (nodes.n + ONE_ITEM)
+    precision = (own + of_class) / (nodes.n + ONE_ITEM)  # with one imagined item of the class's share
     recall = (own + HALF_ITEM) / (nodes.items[nodes.by_set.index] * of_class + HALF_ITEM)
     accuracy = right[nodes.by_lf.index] / nodes.of_lf
     logit_precision = logit(xp, precision.clip(LEAST_PRECISION, 1 - LEAST_PRECISION))
