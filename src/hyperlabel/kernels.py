@@ -67,8 +67,7 @@ def pack_digits(cells: Ints, k: int, digits: int) -> Iterator[tuple[slice, Float
     step = max(1, _BLOCK_PRODUCT // weights.size)
     for start in range(0, n, step):
         block = slice(start, min(start + step, n))
-        with np.errstate(invalid="ignore"):  # small whole numbers; BLAS may trip over what lies beside them in memory
-            yield block, cells[block].astype(np.float32) @ weights + zeros
+        yield block, cells[block].astype(np.float32).dot(weights) + zeros  # `@` warns of what BLAS reads beside them
 
 
 @lru_cache(maxsize=16)
@@ -96,9 +95,11 @@ def multiply(values: Float32, matrix: Float32) -> Float32:
     Threads gain little on such narrow products, and cost ten times as much where other work keeps the cores busy.
     (r, d_in), (d_out, d_in) -> (r, d_out).
     """
+    product: Float32
     block = max(1, _BLOCK_PRODUCT // matrix.size)
     if len(values) < block:
-        return values.dot(matrix.T)
+        product = values.dot(matrix.T)  # quicker on few rows than `@`
+        return product
     d_out, d_in = matrix.shape
     if d_in == 1:
         return values * matrix[:, 0]

@@ -63,6 +63,10 @@ class TorchBackend:
         """All arrays are in the precision of the learned layers."""
         return values
 
+    def bound(self, values: Tensor, least: float, most: float | None = None) -> Tensor:
+        """Values no smaller and no larger than this."""
+        return values.clip(least, most)
+
     def by_blocks(self, compute: Callable[[slice], Tensor], rows: int, width: int) -> Tensor:
         """What is computed of all rows at a time: gradients need all of them anyway."""
         return compute(slice(None))

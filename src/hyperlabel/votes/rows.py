@@ -170,5 +170,5 @@ def _count_starts(cells: Ints) -> Numbers:
     """Where each row's votes would begin. (n, m) -> (n + 1,)."""
     starts, ones = np.zeros(len(cells) + 1, np.int64), np.ones(cells.shape[1], np.float32)
     for block in row_blocks(*cells.shape):  # a product with ones is the quickest way to add short rows
-        starts[1:][block] = (cells[block] >= 0).astype(np.float32) @ ones
+        starts[1:][block] = (cells[block] >= 0).astype(np.float32).dot(ones)  # `@` warns of what BLAS reads beside them
     return starts.cumsum(out=starts)

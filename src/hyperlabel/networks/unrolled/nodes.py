@@ -167,11 +167,11 @@ def describe_nodes(
     n, items, total = n * scale[of_set], items * scale, votes * scale
     of_lf = _total(n, by_lf)
     share, class_share = n / of_lf, _total(n, by_class) / total[of_set]
-    spread = ((1 - by_lf.max(share)) / FULL_SPREAD).clip(0, 1)
+    spread = backend.bound((1 - by_lf.max(share)) / FULL_SPREAD, 0, 1)
     raw = _raw_features(xp, k, by_set, n, share, class_share, items, total, voting)
     raw |= {"log gold items": xp.log1p(gold), "gold share": scale[of_set] * gold / n}
     features = normalize(backend, raw)
-    thin = _thinness(raw)
+    thin = _thinness(backend, raw)
     weight = xp.sqrt(n)
     in_class, in_lf, in_set = (
         backend.to_learned(weight / _total(weight, groups))[:, None] for groups in (by_class, by_lf, by_set)
@@ -193,7 +193,7 @@ def describe_nodes(
         spread=spread,
         lf_by_set=backend.group(by_lf.max(of_set) if sets > 1 else xp.zeros(lfs, dtype=xp.int64), sets),
         rarity=_rarity(xp, raw, spread[lf], thin),
-        trust=_trust(raw, spread[lf], thin),
+        trust=_trust(backend, raw, spread[lf], thin),
         features=features[:, :BEFORE_BELIEFS],
         gold_features=features[:, BEFORE_BELIEFS:],
         weight_in_class=in_class,
@@ -202,17 +202,17 @@ def describe_nodes(
     )
 
 
-def _thinness(raw: Mapping[str, Array]) -> Array:
+def _thinness(backend: Backend, raw: Mapping[str, Array]) -> Array:
     """How far the set of a node is thin, 0 to 1. (q,)."""
     votes = (FEW_VOTES - raw["log votes per item"]) / (FEW_VOTES - THIN_VOTES)
     lfs = (ENOUGH_LFS - raw["log LFs"]) / (ENOUGH_LFS - THIN_LFS)
-    return votes.clip(0, 1) * lfs.clip(0, 1)
+    return backend.bound(votes, 0, 1) * backend.bound(lfs, 0, 1)
 
 
-def _trust(raw: Mapping[str, Array], spread: Array, thin: Array) -> Array:
+def _trust(backend: Backend, raw: Mapping[str, Array], spread: Array, thin: Array) -> Array:
     """Log-odds that confusions are to be trusted, before the learned correction. (q,)."""
     by_spread = TRUST_OF_ONE_CLASS + (TRUST_OF_SEVERAL - TRUST_OF_ONE_CLASS) * spread
-    by_size = TRUST_OF_SIZE * (raw["log votes per item"] - FEW_VOTES).clip(LEAST_SIZE, MOST_SIZE)
+    by_size = TRUST_OF_SIZE * backend.bound(raw["log votes per item"] - FEW_VOTES, LEAST_SIZE, MOST_SIZE)
     return by_spread + by_size + TRUST_OF_THIN * thin
 
 

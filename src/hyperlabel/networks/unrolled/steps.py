@@ -94,18 +94,18 @@ def advance(
 
 def _believed_features(nodes: Nodes, own: Array, right: Array, balance: Array, design: Array) -> Array:
     """What beliefs say of each node, from (q,) its right votes and (m,) those of LFs, normalized. (q, 6)."""
-    xp = nodes.backend.xp
+    xp, bound = nodes.backend.xp, nodes.backend.bound
     of_class = balance.reshape(-1)[nodes.by_class.index]
     precision = (own + of_class) / (nodes.n + ONE_ITEM)  # with one imagined item of the class's share
     recall = (own + HALF_ITEM) / (nodes.items[nodes.by_set.index] * of_class + HALF_ITEM)
     accuracy = right[nodes.by_lf.index] / nodes.of_lf
-    logit_precision = logit(xp, precision.clip(LEAST_PRECISION, 1 - LEAST_PRECISION))
+    logit_precision = logit(xp, bound(precision, LEAST_PRECISION, 1 - LEAST_PRECISION))
     logit_class = logit(xp, of_class)
     raw = {
         "log-odds of precision": logit_precision,
         "log-odds of the class": logit_class,
         "log-odds of precision over the class": logit_precision - logit_class,
-        "log recall": xp.log(recall.clip(LEAST_RECALL, MOST_RECALL)),
+        "log recall": xp.log(bound(recall, LEAST_RECALL, MOST_RECALL)),
         "accuracy of the LF": accuracy,
         "log design effect": design[nodes.by_set.index],
     }
