@@ -19,8 +19,8 @@ SOURCE = Path(__file__).parents[1] / "src"
 # A part is a file or a folder in src/hyperlabel; "hyperlabel" is the package's own __init__.py.
 # One line per level, lowest first: a part imports itself and the parts of the lines above its own.
 LEVELS = (
-    ("errors", "files", "kernels", "optimize", "printable"),
-    ("checks", "memory", "metrics", "plots", "shown", "tables", "tensors"),
+    ("errors", "files", "kernels", "optimize", "shown"),
+    ("checks", "memory", "metrics", "plots", "tables", "tensors"),
     ("columns",),
     ("votes",),
     ("patterns",),

@@ -20,7 +20,7 @@ import pyarrow.parquet
 import pytest
 
 from hyperlabel.errors import ParameterError, TableWarning, VotesError
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 from hyperlabel.tables import (
     Table,
     check_folder_target,

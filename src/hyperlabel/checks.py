@@ -7,9 +7,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 Kind = TypeVar("Kind")
+
+ABOVE_ZERO = float(np.nextafter(0, 1))
+"""The least number above 0."""
 
 
 def check_number(
@@ -77,10 +80,6 @@ def check_seed(value: object, name: str = "seed") -> int:
     """
     check_number(value, name, "a whole number, 0 or more", least=0, whole=True)
     return int(value)  # type: ignore[call-overload, no-any-return]
-
-
-ABOVE_ZERO = float(np.nextafter(0, 1))
-"""The least number above 0."""
 
 
 def check_text(value: object, name: str, expected: str = "a text") -> str:

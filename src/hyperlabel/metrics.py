@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64, Ints
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 Metric = Literal["accuracy", "f1"]
 """What labels are scored by."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hyperlabel.columns.rule import may_be_votes
 from hyperlabel.errors import VotesError, WeightsError
 from hyperlabel.kernels import Groups, Ints, group_keys, hash_rows, key_space, pack_rows
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.tensors import plain_classes, read_tensors, write_tensors
 from hyperlabel.votes import ABSTAIN, Votes, match_lfs, to_votes
 from hyperlabel.votes.classes import Classes, complete_classes, missing_from, show_some, smallest_type, state_classes

@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 
 from hyperlabel.errors import WeightsError
 from hyperlabel.files import is_folder, replacing
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 FORMAT = "hyperlabel-"
 KINDS = {

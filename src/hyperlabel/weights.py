@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.errors import WeightsError
 from hyperlabel.files import is_file
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.tensors import read_tensors, write_tensors
 
 BUNDLED = {"default": "hlm2", "hlm2": "hlm2", "hlm": "hlm"}

@@ -14,7 +14,7 @@ from hyperlabel.classify.cross import cross_fit, draw_folds
 from hyperlabel.classify.inputs import Examples, Inputs, check_examples, count_items, read_inputs
 from hyperlabel.errors import NotFittedError, ParameterError, WeightsError
 from hyperlabel.models.packing import below, with_prefix
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.tensors import Arrays, plain_classes, read_tensors, write_tensors
 from hyperlabel.votes.classes import Classes, decode
 

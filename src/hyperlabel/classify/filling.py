@@ -15,7 +15,7 @@ from hyperlabel.kernels import Float64
 from hyperlabel.labels import Labels, find_f1_rule
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel, choose_model
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.votes import to_votes
 
 VOTES, TEXT, FEATURES, GOLD = "votes", "text", "features", "gold"

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hyperlabel.columns.arrays import as_list, check_intact
 from hyperlabel.errors import ParameterError
 from hyperlabel.labels import Labels
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.votes.classes import Classes
 
 Inputs: TypeAlias = Any  # (n, q) array or sparse matrix of features, or a list of n texts

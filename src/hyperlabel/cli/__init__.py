@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from hyperlabel.errors import HyperlabelError, require
 from hyperlabel.files import discard_parts
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 from hyperlabel.tables.spool import discard_spooled
 
 INTERRUPTED, TERMINATED = 130, 143

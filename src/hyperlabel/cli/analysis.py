@@ -14,7 +14,7 @@ from hyperlabel.cli.tables import Selection, Source, open_labeled
 from hyperlabel.cli.terminal import console, log, output, say
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.metrics import check_metric
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 
 _HEADS = {  # column of the summary -> what stands over it, in as few letters as fit a terminal
     "lf": "LF",

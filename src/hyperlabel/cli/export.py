@@ -61,8 +61,8 @@ def _write_patterns(state: str, out: str, patterns: str | None) -> None:
     from hyperlabel.cli.terminal import say, say_warnings
     from hyperlabel.export import pattern_table
     from hyperlabel.models import load
-    from hyperlabel.printable import printable
     from hyperlabel.provenance import provenance
+    from hyperlabel.shown import printable
     from hyperlabel.tables import write_table
 
     check_output(out)

@@ -17,7 +17,7 @@ from hyperlabel.errors import ParameterError
 from hyperlabel.labels import Labels
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 from hyperlabel.tables import Table
 from hyperlabel.tables.arrays import read_array
 

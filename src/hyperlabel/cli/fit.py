@@ -31,7 +31,7 @@ def fit(
     from hyperlabel.cli.tables import Selection
     from hyperlabel.cli.terminal import log, progress, say, say_warnings
     from hyperlabel.metrics import check_metric
-    from hyperlabel.printable import printable
+    from hyperlabel.shown import printable
 
     summary = Summary(modeling.model)
     _check_state(out)

@@ -55,7 +55,7 @@ def label(
     from hyperlabel.cli.tables import Selection, check_output
     from hyperlabel.cli.terminal import log, say, say_warnings
     from hyperlabel.metrics import check_metric
-    from hyperlabel.printable import printable
+    from hyperlabel.shown import printable
 
     summary = Summary(modeling.model)
     if tie_break not in (None, "first", "abstain", "random"):

@@ -29,8 +29,8 @@ from hyperlabel.labels import Labels
 from hyperlabel.labels.added import add_labels
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
-from hyperlabel.printable import printable
 from hyperlabel.provenance import provenance
+from hyperlabel.shown import printable
 from hyperlabel.tables import Table, write_table
 from hyperlabel.votes.read import number_texts
 

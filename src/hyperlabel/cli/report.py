@@ -26,7 +26,7 @@ def report(
     """
     from hyperlabel.cli.reporting import make_report
     from hyperlabel.cli.terminal import say, say_warnings
-    from hyperlabel.printable import printable
+    from hyperlabel.shown import printable
     from hyperlabel.tables import write_text
 
     _check_page(out)

@@ -9,8 +9,8 @@ from hyperlabel.cli.tables import Selection, Source, open_labeled
 from hyperlabel.cli.terminal import console, log
 from hyperlabel.errors import ParameterError
 from hyperlabel.metrics import check_metric
-from hyperlabel.printable import printable
 from hyperlabel.reports import Report, report
+from hyperlabel.shown import printable
 from hyperlabel.trust import certify
 
 

@@ -14,7 +14,7 @@ from hyperlabel.columns.rule import VoteColumns, choose_columns
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.files import is_folder
 from hyperlabel.models import LabelModel
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 from hyperlabel.tables import Table, check_target, read_table
 from hyperlabel.tables.arrays import ARRAYS, read_array
 from hyperlabel.votes import Votes

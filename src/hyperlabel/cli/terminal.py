@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedColumn
 
 from hyperlabel.errors import ConvergenceWarning, TableWarning, VotesError, VotesWarning
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 
 console = Console(stderr=True, highlight=False, markup=False, emoji=False)
 """What is said about results. Without markup: class names and paths are shown as they are."""

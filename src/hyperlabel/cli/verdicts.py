@@ -14,7 +14,7 @@ from hyperlabel.cli.tables import Selection, class_column, match_classes
 from hyperlabel.cli.terminal import console, say
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.panel import Jury, jury
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 from hyperlabel.tables import Table, check_target, read_table
 from hyperlabel.votes.read import number_texts
 

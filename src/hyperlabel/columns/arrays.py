@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Ints
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 _LARGEST = 2.0**53  # whole floats from here on are not exact
 

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median_low
 from typing import Any
 
-from hyperlabel.printable import show
-from hyperlabel.shown import show_some
+from hyperlabel.shown import show, show_some
 
 Tally = Mapping[Any, int]
 Tallies = Mapping[str, Tally]

@@ -19,8 +19,7 @@ from hyperlabel.columns.arrays import looks_like_number
 from hyperlabel.columns.doubts import MOST_VALUES, kind_of
 from hyperlabel.columns.rule import DEFAULT, ColumnSummary, Key, key_of
 from hyperlabel.errors import VotesError
-from hyperlabel.printable import show
-from hyperlabel.shown import show_some
+from hyperlabel.shown import show, show_some
 from hyperlabel.tables.failures import reading
 
 Factors = tuple[Sequence[Any], NDArray[np.integer]]

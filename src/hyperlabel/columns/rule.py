@@ -18,8 +18,7 @@ from typing import Any
 from hyperlabel.columns.arrays import as_list
 from hyperlabel.columns.doubts import REMEDY, add_up, find_doubts, kind_of
 from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.printable import show
-from hyperlabel.shown import show_counts, show_names, show_some
+from hyperlabel.shown import show, show_counts, show_names, show_some
 
 Key = tuple[bool, Any]
 Tally = dict[Any, int]  # votes of each class

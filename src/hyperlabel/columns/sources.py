@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.columns.frames import Column, factorize_frame, library_of
 from hyperlabel.errors import MissingExtraError, VotesError
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 GLANCE = 1000
 """Rows that are looked at of a column that is left out by its name."""

@@ -14,7 +14,7 @@ from hyperlabel.export.formula import REMEDY, Formula, GoldRows, find_formula
 from hyperlabel.kernels import Float64
 from hyperlabel.labels.decide import TIE
 from hyperlabel.models import LabelModel
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 
 _ABSTAINS = ("", "-1.0", *dict.fromkeys(map(str, ABSTAINS)))  # texts that abstain, beside NULL; blanks do not matter
 

@@ -26,8 +26,7 @@ from hyperlabel.metrics import Metric, check_metric
 from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.patterns import Patterns
 from hyperlabel.plots import new_axes, plot_bars, plot_grid
-from hyperlabel.printable import show
-from hyperlabel.shown import html_table, show_some
+from hyperlabel.shown import html_table, show, show_some
 from hyperlabel.votes import Votes, to_votes
 from hyperlabel.votes.classes import decode
 

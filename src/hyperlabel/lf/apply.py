@@ -17,7 +17,7 @@ from hyperlabel.lf.lazy import apply_lazily, lazy_engine, name_votes
 from hyperlabel.lf.progress import Progress, show_progress
 from hyperlabel.lf.run import Advance, Answer, RunRows, run_all, run_rows
 from hyperlabel.lf.scored import score_votes
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.votes import Votes
 from hyperlabel.votes.classes import complete_classes, infer_classes, smallest_type, state_classes
 from hyperlabel.votes.partial import encode_votes, set_aside, state_outcomes

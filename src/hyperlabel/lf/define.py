@@ -15,7 +15,7 @@ import numpy as np
 from hyperlabel.checks import check_flag
 from hyperlabel.errors import HyperlabelError, ParameterError
 from hyperlabel.lf.patience import Patience, in_loop, is_async, within
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.votes.classes import ABSTAIN
 
 

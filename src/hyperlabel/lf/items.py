@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hyperlabel.columns.frames import is_frame
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.lf.regex import Texts
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 
 class Row(tuple[Any, ...]):

@@ -17,7 +17,7 @@ from hyperlabel.lf.items import Items, read_items
 from hyperlabel.lf.prompt import PromptFunction
 from hyperlabel.lf.ready import Lookup
 from hyperlabel.lf.run import Answer, run_all
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.votes.classes import Classes, show_some
 
 KINDS = {

@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 Function = Callable[[Any], Any]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hyperlabel.lf.code import UnknownError
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 
 class _Pickler(pickle.Pickler):

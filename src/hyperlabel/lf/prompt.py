@@ -8,8 +8,7 @@ from hyperlabel.errors import ParameterError
 from hyperlabel.lf.define import LabelingFunction
 from hyperlabel.lf.items import read_value
 from hyperlabel.lf.ready import is_null
-from hyperlabel.printable import show
-from hyperlabel.shown import show_some
+from hyperlabel.shown import show, show_some
 from hyperlabel.votes.classes import Classes, state_classes
 
 _AROUND = " \t\r\n\"'`*.!"  # what may stand around the name of a class

@@ -20,7 +20,7 @@ from hyperlabel.lf.items import Items, read_value
 from hyperlabel.lf.patience import check_positive
 from hyperlabel.lf.regex import match_texts
 from hyperlabel.lf.search import TIMEOUT, search_texts
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.votes.classes import ABSTAIN
 
 

@@ -15,7 +15,7 @@ from hyperlabel.lf.items import Items, PandasItems, make_rows
 from hyperlabel.lf.patience import call_patiently
 from hyperlabel.lf.ready import ValueFunction
 from hyperlabel.lf.search import SlowExpressionError
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 CHUNK = 10_000
 """Rows that are made at a time: few enough to stay small, many enough that nothing else counts."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 TIMEOUT = 10.0
 """Seconds that `re` may take for one text."""

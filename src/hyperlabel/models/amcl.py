@@ -31,7 +31,7 @@ from hyperlabel.models.majority import count_classes
 from hyperlabel.models.packing import below, with_prefix
 from hyperlabel.models.random_forest import RandomForest, usable_gold
 from hyperlabel.patterns import Patterns
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.tensors import Arrays
 from hyperlabel.votes import Votes
 

@@ -52,7 +52,7 @@ from hyperlabel.models.seen import (
 from hyperlabel.models.verdict import Verdict, check_distributions
 from hyperlabel.networks import Gold, Reduce, Sums
 from hyperlabel.patterns import Patterns
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.tensors import Arrays, write_tensors
 from hyperlabel.votes.stated import read_balance
 

@@ -14,7 +14,7 @@ from hyperlabel.labels import F1Rule
 from hyperlabel.models.seen import Seen
 from hyperlabel.networks import Gold
 from hyperlabel.patterns import Patterns
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.tensors import Arrays, plain_classes
 from hyperlabel.votes.classes import state_classes
 from hyperlabel.votes.outcomes import Outcomes

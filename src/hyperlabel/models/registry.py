@@ -10,7 +10,7 @@ import numpy as np
 from hyperlabel.checks import check_kind
 from hyperlabel.errors import MissingExtraError, ParameterError, WeightsError
 from hyperlabel.models.base import LabelModel
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.tensors import read_tensors
 
 CLASSES = {  # class: its module

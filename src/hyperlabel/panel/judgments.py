@@ -13,8 +13,7 @@ from hyperlabel.columns.rule import abstain_keys, choose_columns, key_of
 from hyperlabel.columns.sources import open_table
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.kernels import Ints
-from hyperlabel.printable import show
-from hyperlabel.shown import show_some
+from hyperlabel.shown import show, show_some
 from hyperlabel.tables import Table
 from hyperlabel.votes import Votes
 from hyperlabel.votes.classes import (

@@ -2,7 +2,7 @@
 
 from html import escape
 
-from hyperlabel.printable import printable_lines
+from hyperlabel.shown import printable_lines
 
 
 class Html(str):

@@ -13,10 +13,10 @@ from hyperlabel.lf import AppliedVotes
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel, choose_model
-from hyperlabel.printable import show
 from hyperlabel.reports.balance import find_sensitivity
 from hyperlabel.reports.items import Items
 from hyperlabel.reports.page import Beside, headline, render
+from hyperlabel.shown import show
 from hyperlabel.tables import write_text
 from hyperlabel.trust import Certificate, advise
 from hyperlabel.votes import Votes, to_votes

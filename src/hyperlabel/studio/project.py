@@ -24,8 +24,7 @@ from hyperlabel.lf.items import Items
 from hyperlabel.lf.lazy import name_votes
 from hyperlabel.lf.run import Advance, Answer, run_all
 from hyperlabel.models import HyperLabelModel
-from hyperlabel.printable import show
-from hyperlabel.shown import html_table
+from hyperlabel.shown import html_table, show
 from hyperlabel.studio.candidates import Candidate, ideas_of_item, ideas_of_selection, propose
 from hyperlabel.studio.data import Data, complete
 from hyperlabel.studio.figures import Moment, list_lfs, take_moment

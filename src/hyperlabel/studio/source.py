@@ -13,7 +13,7 @@ from typing import Any
 
 from hyperlabel.errors import ProjectError
 from hyperlabel.lf import LabelingFunction
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 NAME = "lfs.py"
 HEADER = '"""Labeling functions. hyperlabel studio reads and writes this file; edit it as you like."""\n'

@@ -10,7 +10,7 @@ import numpy as np
 
 from hyperlabel.errors import VotesError, require
 from hyperlabel.files import is_file
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 from hyperlabel.tables.failures import reading
 
 ARRAYS = (".npy", ".npz")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hyperlabel.errors import HyperlabelError, VotesError
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from hyperlabel.errors import VotesError
 from hyperlabel.files import is_folder
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 from hyperlabel.tables.failures import reading
 from hyperlabel.tables.formats import ENDINGS, Format, compression_of
 from hyperlabel.tables.spool import decompress, read_blocks, spool

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hyperlabel.errors import VotesError, require
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 from hyperlabel.tables.claims import check_arrow, check_parquet
 from hyperlabel.tables.failures import reading
 from hyperlabel.tables.formats import NAMES, SCHEMA, Kind

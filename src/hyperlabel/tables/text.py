@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hyperlabel.errors import ParameterError, TableWarning, VotesError
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 from hyperlabel.tables.failures import reading
 from hyperlabel.tables.formats import NAMES, Format
 from hyperlabel.tables.spool import BLOCK, decompress, read_blocks, spool, transcode

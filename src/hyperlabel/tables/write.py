@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.files import is_folder, replacing, write_all
-from hyperlabel.printable import printable, printable_lines
+from hyperlabel.shown import printable, printable_lines
 from hyperlabel.tables.failures import reason_of
 from hyperlabel.tables.formats import ENDINGS, SCHEMA, Format
 from hyperlabel.tables.sources import STDIN

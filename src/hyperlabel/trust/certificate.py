@@ -14,8 +14,7 @@ from hyperlabel.labels import Labels
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
 from hyperlabel.plots import new_axes
-from hyperlabel.printable import printable
-from hyperlabel.shown import html_table
+from hyperlabel.shown import html_table, printable
 from hyperlabel.trust.audited import Audited, read_audited
 from hyperlabel.trust.sequence import Ranking, Step, search
 

@@ -12,8 +12,7 @@ from hyperlabel.kernels import Float64, Ints
 from hyperlabel.labels import Labels
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
-from hyperlabel.printable import printable
-from hyperlabel.shown import html_table
+from hyperlabel.shown import html_table, printable
 from hyperlabel.trust.audited import Audited, read_audited
 from hyperlabel.trust.prediction_powered import Powered, Strata, estimate_means, spread_of
 

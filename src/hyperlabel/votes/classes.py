@@ -12,7 +12,7 @@ from hyperlabel.columns.doubts import kind_of
 from hyperlabel.columns.frames import Column
 from hyperlabel.columns.rule import DEFAULT
 from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.shown import show_some as show_some
 
 ABSTAIN = -1

@@ -21,8 +21,7 @@ from hyperlabel.columns.rule import (
 from hyperlabel.columns.sources import GLANCE, Table, exact_array, open_table
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Ints
-from hyperlabel.printable import show
-from hyperlabel.shown import show_some
+from hyperlabel.shown import show, show_some
 from hyperlabel.votes.classes import (
     Classes,
     find_classes,

@@ -14,8 +14,7 @@ from hyperlabel.columns.frames import Column, is_series, library_of
 from hyperlabel.columns.rule import VoteColumns, find_identifiers
 from hyperlabel.columns.sources import exact_array, is_default
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
-from hyperlabel.printable import show
-from hyperlabel.shown import show_some
+from hyperlabel.shown import show, show_some
 
 
 @dataclass(frozen=True, eq=False)

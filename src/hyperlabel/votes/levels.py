@@ -16,8 +16,7 @@ from hyperlabel.checks import check_number
 from hyperlabel.columns.arrays import as_list
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
-from hyperlabel.printable import show
-from hyperlabel.shown import show_some
+from hyperlabel.shown import show, show_some
 from hyperlabel.votes.outcomes import Cuts, Outcomes, ladder_of_levels
 
 Bools = NDArray[np.bool_]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hyperlabel.checks import check_kind, check_number
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Float64, Ints
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 NO_LADDER = -1
 

@@ -10,8 +10,7 @@ from hyperlabel.columns.arrays import as_list
 from hyperlabel.columns.doubts import warn_of_classes
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.kernels import Ints
-from hyperlabel.printable import show
-from hyperlabel.shown import show_some
+from hyperlabel.shown import show, show_some
 from hyperlabel.votes.classes import ABSTAIN, Classes, state_classes
 from hyperlabel.votes.items import Identity
 from hyperlabel.votes.outcomes import Outcomes

@@ -10,7 +10,7 @@ from hyperlabel.columns.frames import plain
 from hyperlabel.columns.rule import choose_columns
 from hyperlabel.errors import ParameterError
 from hyperlabel.files import is_folder
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.tables import Table
 from hyperlabel.tables.arrays import ARRAYS, read_array
 from hyperlabel.votes.votes import Votes, to_votes

@@ -14,8 +14,7 @@ from hyperlabel.columns.rule import VoteColumns, choose_columns
 from hyperlabel.columns.sources import GLANCE, open_table
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Float64
-from hyperlabel.printable import show
-from hyperlabel.shown import show_some
+from hyperlabel.shown import show, show_some
 from hyperlabel.votes.items import Origin, identify
 from hyperlabel.votes.outcomes import Outcomes
 

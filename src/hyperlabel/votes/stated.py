@@ -10,8 +10,7 @@ from hyperlabel.columns.rule import key_of
 from hyperlabel.columns.sources import is_default
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
-from hyperlabel.printable import show
-from hyperlabel.shown import show_some
+from hyperlabel.shown import show, show_some
 
 UNIFORM = "uniform"
 """All classes are as frequent as each other."""

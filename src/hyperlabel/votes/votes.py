@@ -18,7 +18,7 @@ from hyperlabel.columns.doubts import FEW_ROWS
 from hyperlabel.columns.rule import may_be_votes
 from hyperlabel.columns.sources import holds_columns
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.votes.classes import (
     ABSTAIN,
     Classes,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import VotesError
-from hyperlabel.printable import printable, show
+from hyperlabel.shown import printable, show
 from hyperlabel.votes.classes import state_classes
 from hyperlabel.votes.votes import Votes
 

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from hyperlabel.errors import VotesError, require
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.tables.write import write_whole
 from hyperlabel.votes.items import Identity
 

@@ -19,7 +19,7 @@ from hyperlabel.compat.snorkel.rows import CHUNK, SeriesRow, iter_rows
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.lf import define
 from hyperlabel.lf.progress import Advance, show_progress
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.votes.classes import ABSTAIN
 
 VotesArray = NDArray[np.int_]

@@ -8,7 +8,7 @@ from typing import Any
 
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf import define
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 
 class LabelingFunction(define.LabelingFunction):
