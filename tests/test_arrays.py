@@ -77,7 +77,7 @@ BAD_ARRAYS = {
     "infinite": (with_cell(np.inf), r"^votes\[2, 1\] is inf; expected a whole number"),
     "beyond int64": (with_cell(1e300), r"^votes\[2, 1\] is 1e\+300; expected a whole number"),
     "big integer": ([[0, 10**30]], r"^votes\[0, 1\] is 1e\+30; expected a whole number"),
-    "-2": (with_cell(-2, int), r"^votes\[2, 1\] is -2; expected -1 to abstain, or a class from 0 on"),
+    "-2": (with_cell(-2, int), r"^votes\[2, 1\] is -2; expected -1 to abstain, or a class number, 0 or more"),
     "-2 as a float": (with_cell(-2), r"^votes\[2, 1\] is -2; expected -1 to abstain"),
     "ragged": (
         [[0, 1], [1, 0], [1]],
@@ -214,10 +214,13 @@ def broken_lists(columns, values):
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [
-        (broken(indptr=np.array([0, 50_000_000, 1, 2, 3])), "broken csr matrix: indptr must rise from 0 to at most"),
-        (broken(indptr=np.array([1, 2, 3, 4, 5])), "indptr must rise from 0"),
-        (broken(indptr=np.array([0, 1])), "indptr must rise from 0 to at most .* in 5 steps"),
-        (broken(indptr=np.array([0, 1, 2, 3, 1 << 40])), "indptr must rise from 0"),
+        (
+            broken(indptr=np.array([0, 50_000_000, 1, 2, 3])),
+            "broken csr matrix: indptr must be 5 numbers that rise from 0 to at most",
+        ),
+        (broken(indptr=np.array([1, 2, 3, 4, 5])), "numbers that rise from 0"),
+        (broken(indptr=np.array([0, 1])), "indptr must be 5 numbers that rise from 0 to at most"),
+        (broken(indptr=np.array([0, 1, 2, 3, 1 << 40])), "numbers that rise from 0"),
         (broken(indptr=np.array([0.0, 1, 2, 3, 4])), "indptr and indices are float64"),
         (broken(indices=np.full(12, 10**6)), "indices must be from 0 to 2"),
         (broken(indices=np.full(12, -1)), "indices must be from 0 to 2"),

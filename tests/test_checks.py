@@ -53,7 +53,7 @@ CALLS = {
     "fill_labels: model": (lambda: hl.fill_labels(0.5, VOTES, TEXTS), "^model is 0.5; expected a label model"),
     "fill_labels: inputs": (lambda: hl.fill_labels(MODEL, VOTES, 7), "^inputs is 7; expected texts, or an array"),
     "fill_labels: classifier": (lambda: hl.fill_labels(MODEL, VOTES, TEXTS, classifier=1), "^classifier is 1; exp"),
-    "Classifier: l2": (lambda: hl.Classifier(l2=[1]), r"^l2 is \[1\]; expected 0 or a number above it"),
+    "Classifier: l2": (lambda: hl.Classifier(l2=[1]), r"^l2 is \[1\]; expected a number, 0 or more"),
     "Classifier: max_terms": (lambda: hl.Classifier(max_terms=2.5), "^max_terms is 2.5; expected a whole number"),
     "Classifier: seed": (lambda: hl.Classifier(seed=-np.inf), "^seed is -inf; expected a whole number"),
     "fit: validation": (lambda: hl.Classifier().fit(TEXTS, SOFT, 3), "^validation is 3; expected a pair"),

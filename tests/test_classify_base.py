@@ -76,7 +76,7 @@ def test_predict_on_no_items_or_other_features_gives_nothing_or_an_error(model):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Linear(l2=-1), "l2 is -1; expected 0 or a number above it"),
+        (lambda: Linear(l2=-1), "l2 is -1; expected a number, 0 or more"),
         (lambda: MLP(lr=0), "lr is 0; expected a number above 0"),
         (lambda: MLP(weight_decay=-1), "weight_decay is -1; expected 0 or"),
         (lambda: MLP(batch_size=0), "batch_size is 0; expected at least 1"),

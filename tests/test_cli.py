@@ -89,7 +89,7 @@ MISTAKES = {
     "NaN in an array": (["nan.npy"], r"votes\[0, 1\] is nan; expected .* -1 to abstain"),
     "-2 in an array": (["low.npy"], r"votes\[0, 1\] is -2; expected -1"),
     "-2 in a table": (["low.csv"], r"column 'a', row 1 is -2; expected "),
-    "a half in a table": (["half.csv"], r"column 'a' holds 0\.5, which is no whole number\. .* --lfs"),
+    "a half in a table": (["half.csv"], r"column 'a' holds 0\.5, which is not a whole number\. .* --lfs"),
     "two kinds of class": (["kinds.csv"], r"column 'a' holds 'ham', 'spam', which no other LF votes for; .* --lfs"),
     "no LF column": (["nolf.csv"], r"the table has no LF column; its columns are 'id', 'text'; .* --lfs"),
     "unmatched LF": (["votes.csv", "--lfs", "lf_*,rule_*"], r"lfs has 'rule_\*', which no column matches"),

@@ -94,7 +94,7 @@ REFUSED = {
     "clock times": ("when", [f"{i % 24}:30" for i in PLACE], "holds times"),
     "dates": ("when", pd.date_range("2026-01-01", periods=N), "holds times"),
     "spans of time": ("took", pd.to_timedelta(PLACE, unit="s"), "holds times"),
-    "decimal numbers": ("score", RNG.random(N), "holds 0.*, which is no whole number"),
+    "decimal numbers": ("score", RNG.random(N), "holds 0.*, which is not a whole number"),
     "identifiers": (
         "speaker",
         [f"user{i}" for i in PLACE],
@@ -159,7 +159,7 @@ DOUBTED = {
     ),
     "numbers from 1": (
         NUMBERS.where(NUMBERS < 0, NUMBERS + 1),
-        "class numbers begin at 1: class 0 has none of the 960 votes",
+        "class numbers start at 1: class 0 has none of the 960 votes",
     ),
     "99 for nothing": (
         NUMBERS.replace(-1, 99),

@@ -285,7 +285,7 @@ def test_label_of_categories_enums_and_decimals_takes_them_for_texts_and_numbers
 
 
 MISTAKES = {
-    "a half": ({"x": [0.5, 1.0, None]}, r"column 'x' holds 0\.5, which is no whole number"),
+    "a half": ({"x": [0.5, 1.0, None]}, r"column 'x' holds 0\.5, which is not a whole number"),
     "below -1": ({"x": [0, -2, None]}, r"is -2; expected a whole number from 0 on"),
     "lists": ({"x": [[0], [1], None]}, r"column 'x' holds values of the type .*; expected numbers, texts or booleans"),
     "identifiers": ({"x": range(20_000)}, r"column 'x' holds more than 10,000 different values, like an id"),

@@ -273,7 +273,10 @@ def test_explain_switches_a_score_to_its_other_end():
     scores, _ = draw_scores(300, 1)
     votes = hl.Votes.from_scores(scores, classes=["bad", "good"])
     explained = hl.HyperLabelModel().explain(votes, int(scores[:, 0].argmax()))
-    assert explained.flip[0].instead == "level 1 of 6"
+    bound = votes.outcomes.cuts[explained.flip[0].lf].bounds[0]
+    assert explained.flip[0].instead == f"below {bound:.4g} (level 1 of 6)"
+    assert f"{explained.flip[0].vote}" in str(explained)
+    assert explained.flip[0].vote.endswith("(level 6 of 6)")
 
 
 def test_analysis_counts_partial_votes_as_right_under_any_of_their_classes():

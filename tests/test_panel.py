@@ -344,3 +344,24 @@ def test_a_fitted_panel_of_scores_judges_new_scores_in_its_state():
     assert (tomorrow.labels.labels == np.array(["bad", "good"])[truth[200:]]).mean() > 0.85
     one = hl.jury(new[new["item"] == 299], **names, model=panel.model)
     assert one.labels.probabilities[0].tolist() == tomorrow.labels.probabilities[-1].tolist()
+
+
+@pytest.mark.parametrize("kind", ["vote", "score"])
+def test_a_fitted_model_says_which_judge_it_has_not_seen_or_misses(kind):
+    table = pd.DataFrame(
+        [
+            {"item": i, "who": judge, "vote": "AB"[i % 2], "score": float(i % 2)}
+            for i in range(8)
+            for judge in ("gpt", "claude", "llama")
+        ]
+    )
+    names = {"item": "item", "judge": "who", kind: kind}
+    model = hl.jury(table, **names, classes=["A", "B"]).model
+    known = "but model was fitted on the judges 'gpt', 'claude', 'llama'"
+    with pytest.raises(VotesError, match=f"column 'who' has the judge 'new', {known}; leave out the rows of 'new'"):
+        hl.jury(table.replace({"who": {"llama": "new"}}), **names, model=model)
+    few = table[table["who"] != "llama"]
+    with pytest.raises(VotesError, match=f"column 'who' has no judge 'llama', {known}; add a row of 'llama'"):
+        hl.jury(few, **names, model=model)
+    silent = [*few.to_dict("records"), {"item": 0, "who": "llama", kind: None}]
+    assert len(hl.jury(silent, **names, model=model)) == 8

@@ -234,7 +234,7 @@ PARQUET = "PAR1 in name only, and far too short to be whole"
             "a,b\n0,nay\nnay,1\n",
             "^column 'a', row 1 is 'nay' while column 'a', row 0 is '0'; expected class numb",
         ),
-        ("half.csv", "a,b\n0,1\n1,0.5\n", r"^column 'b' holds 0\.5, which is no whole number"),
+        ("half.csv", "a,b\n0,1\n1,0.5\n", r"^column 'b' holds 0\.5, which is not a whole number"),
         (
             "none.csv",
             "id,text\n0,x\n",

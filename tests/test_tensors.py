@@ -156,19 +156,19 @@ def test_rewritten_file_without_a_change_is_read(written):
 @pytest.mark.parametrize("header", ["", "not json", "[4, 8]", "7", '{"a": ' + "[" * 30 + "]" * 30 + "}"])
 def test_header_that_is_no_bounded_object_is_refused(written, header):
     rewrite(written, header=header)
-    with pytest.raises(WeightsError, match="has a header that is no JSON object; download or save it again"):
+    with pytest.raises(WeightsError, match="has a header that is not a JSON object; download or save it again"):
         read_tensors(written, "model")
 
 
 def test_very_deep_header_is_refused_before_it_is_parsed(written):
     rewrite(written, header="[" * 200_000)
-    with pytest.raises(WeightsError, match="has a header that is no JSON object"):
+    with pytest.raises(WeightsError, match="has a header that is not a JSON object"):
         read_tensors(written, "model")
 
 
 def test_header_that_is_too_long_is_refused(written, monkeypatch):
     monkeypatch.setattr(tensors, "MOST_HEADER", 10)
-    with pytest.raises(WeightsError, match="has a header that is no JSON object"):
+    with pytest.raises(WeightsError, match="has a header that is not a JSON object"):
         read_tensors(written, "model")
 
 
@@ -194,7 +194,7 @@ def test_file_that_cannot_be_written_raises_and_leaves_nothing(tmp_path, where):
 
 @pytest.mark.parametrize("name", [("a", 1), None, b"ham"])
 def test_classes_that_a_header_cannot_keep_are_refused(name):
-    with pytest.raises(WeightsError, match=r"classes holds .*; only texts and numbers can be saved"):
+    with pytest.raises(WeightsError, match=r"classes holds .*; only strings and numbers can be saved"):
         plain_classes(["ham", name])
 
 

@@ -344,7 +344,7 @@ def test_selected_run_of_equal_ones_is_the_first(tmp_path):
 
 def test_summary_of_a_run_is_that_of_its_log(tmp_path):
     write_log(run_folder(tmp_path, 0), [0.5, 0.7, 0.9])
-    summary = runs.summarise(tmp_path, 0)
+    summary = runs.summarize(tmp_path, 0)
     assert summary.mean_accuracy == pytest.approx(0.7)
     assert (summary.last_accuracy, summary.iterations, summary.seconds) == (0.9, 30, 6.0)
     assert summary.last_loss == pytest.approx(0.67)
@@ -356,7 +356,7 @@ def test_summary_of_a_run_with_quick_validation_looks_at_the_full_ones(tmp_path)
     records = [{"iteration": i, "loss": 0.7, "quick_accuracy": 0.1, "seconds": 1.0} for i in (1, 2, 3)]
     records[1]["validation_accuracy"], records[2]["validation_accuracy"] = 0.6, 0.8
     (folder / LOG).write_text("".join(json.dumps(record) + "\n" for record in records))
-    assert runs.summarise(tmp_path, 0).mean_accuracy == pytest.approx(0.7)
+    assert runs.summarize(tmp_path, 0).mean_accuracy == pytest.approx(0.7)
 
 
 def test_iterations_done_of_runs_not_begun_are_none(tmp_path):

@@ -248,7 +248,10 @@ def test_long_table_with_a_missing_column_is_refused():
             pl.DataFrame({"a": [0, 1], "b": ["x", "1"]}),
             "^column 'b', row 0 is 'x' .text. while column 'a' holds numbers",
         ),
-        (pd.DataFrame({"a": [0, 1.5]}), r"^column 'a' holds 1\.5, which is no whole number. .* name the LFs with lfs"),
+        (
+            pd.DataFrame({"a": [0, 1.5]}),
+            r"^column 'a' holds 1\.5, which is not a whole number. .* name the LFs with lfs",
+        ),
         (pd.DataFrame({"a": [0, -2]}), "^column 'a', row 1 is -2; expected a whole number from 0 on"),
     ],
 )
@@ -473,7 +476,7 @@ def test_texts_beyond_the_number_of_classes_that_can_be_inferred_are_refused():
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        (np.tile([1, 2, -1], (20, 1)), "^class numbers begin at 1: class 0 has none of the 40 votes"),
+        (np.tile([1, 2, -1], (20, 1)), "^class numbers start at 1: class 0 has none of the 40 votes"),
         (np.ones((30, 2), int), "^all 60 votes are for one class, 1: every label is that class"),
         (np.zeros((30, 2), int), "^all 60 votes are for one class, 0: every label is that class"),
     ],

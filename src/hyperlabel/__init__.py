@@ -114,7 +114,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split
 
 
 def __dir__() -> list[str]:
-    """The public names, and nothing else."""
+    """The public names and nothing else."""
     return sorted(__all__)
 
 

@@ -138,20 +138,34 @@ def explain_item(judge: Judge, votes: Votes, item: Hashable) -> Explanation:
     search = _Search(judge, patterns, int(patterns.inverse[votes.identity.place_of(item)]))
     added = search.contributions()
     steps, flipped = search.find_flip(added)
-    partial = () if votes.outcomes is None else votes.outcomes.names
-    said = [*votes.classes, *partial, no_label(votes.classes)]
     order = np.argsort(-np.abs(added), kind="stable")
     lfs = list(search.row)
     return Explanation(
         item=item,
-        label=said[search.label],
+        label=_name_vote(votes, 0, search.label),
         probabilities=dict(zip(votes.classes, search.probabilities.tolist(), strict=True)),
         contributions=tuple(
-            Contribution(votes.lf_names[lfs[e]], said[search.row[lfs[e]]], float(added[e])) for e in order
+            Contribution(votes.lf_names[j], _name_vote(votes, j, search.row[j]), float(added[e]))
+            for e, j in ((e, lfs[e]) for e in order)
         ),
-        flip=tuple(Change(votes.lf_names[j], said[search.row[j]], said[v]) for j, v in steps),
-        flipped=said[flipped],
+        flip=tuple(
+            Change(votes.lf_names[j], _name_vote(votes, j, search.row[j]), _name_vote(votes, j, v)) for j, v in steps
+        ),
+        flipped=_name_vote(votes, 0, flipped),
     )
+
+
+def _name_vote(votes: Votes, lf: int, vote: int) -> Hashable:
+    """What a vote of an LF is called: a class, an outcome, the scores of a level, or no label."""
+    place = vote - votes.n_classes
+    if vote == ABSTAIN:
+        return no_label(votes.classes)
+    if votes.outcomes is None or place < 0:
+        return votes.classes[vote]
+    cuts = votes.outcomes.cuts.get(votes.lf_names[lf])
+    if cuts is None or votes.outcomes.ladder[place] < 0:
+        return votes.outcomes.names[place]
+    return cuts.describe(place - votes.outcomes.names.index(cuts.first))
 
 
 class _Search:

@@ -322,5 +322,5 @@ def _no_if_null(value: Any, expected: str) -> bool:
 
 def is_null(value: Any) -> bool:
     """Whether a value is None, NaN, NaT or NA."""
-    differs = value is None or value != value  # NaN differs from itself, and pandas' NA does not say
+    differs = value is None or value != value  # NaN is not equal to itself, and comparing NA gives NA
     return bool(differs) if isinstance(differs, bool | np.bool_) else type(value).__name__ == "NAType"

@@ -56,7 +56,7 @@ def to_json(value: Any, name: str) -> Any:
         return value
     if isinstance(value, Path):
         return str(value)
-    raise WeightsError(f"{name} holds {show(value)}, a {type(value).__name__}; only texts and numbers can be saved")
+    raise WeightsError(f"{name} holds {show(value)}, a {type(value).__name__}; only strings and numbers can be saved")
 
 
 def pack_seen(seen: Seen) -> tuple[Arrays, dict[str, Any]]:
@@ -77,7 +77,7 @@ def unpack_seen(arrays: Arrays, header: dict[str, Any]) -> Seen:
     """The inverse of `pack_seen`.
 
     Raises:
-        ValueError: The parts do not fit each other.
+        ValueError: The parts do not fit together.
     """
     classes = state_classes(None, header["classes"])
     if classes is None:

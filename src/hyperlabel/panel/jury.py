@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.errors import ParameterError
+from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import Labels
 from hyperlabel.lf.table import Table
@@ -26,6 +26,7 @@ from hyperlabel.panel.judgments import (
     read_judgments,
 )
 from hyperlabel.panel.subset import judge_curve
+from hyperlabel.shown import show_some
 from hyperlabel.votes import Votes
 from hyperlabel.votes.written import to_pandas, to_polars
 
@@ -97,6 +98,8 @@ def jury(
     if classes is None and chosen.is_fitted and score is not None:
         classes = chosen.classes_.tolist()
     judgments = read_judgments(table, names, abstain=abstain, classes=classes, delimiter=delimiter, encoding=encoding)
+    if chosen.is_fitted:
+        _check_judges(judgments.judges, chosen.lf_names_, judge)
     costs = read_costs(None if isinstance(price, str) else price, judgments)
     if score is None:
         votes, undecided = collect_votes(judgments)
@@ -113,6 +116,24 @@ def jury(
     if known is not None:
         labels = labels.with_gold(known)
     return Jury(votes, labels, fitted, judgments, undecided, known, costs)
+
+
+def _check_judges(judges: Sequence[str], known: Sequence[str] | None, column: str) -> None:
+    """Refuse judges other than those of a fitted model."""
+    if known is None:
+        return
+    new = [name for name in judges if name not in known]
+    missing = [name for name in known if name not in judges]
+    if new:
+        raise VotesError(
+            f"column {column!r} has the judge {new[0]!r}, but model was fitted on the judges {show_some(known)}; leave "
+            f"out the rows of {new[0]!r}, or give a model that is not fitted"
+        )
+    if missing:
+        raise VotesError(
+            f"column {column!r} has no judge {missing[0]!r}, but model was fitted on the judges {show_some(known)}; "
+            f"add a row of {missing[0]!r} without a verdict, or give a model that is not fitted"
+        )
 
 
 def _fit(model: LabelModel, votes: Votes, gold: NDArray[np.int64] | None) -> LabelModel:

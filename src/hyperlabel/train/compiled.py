@@ -24,7 +24,7 @@ from hyperlabel.kernels import Float32
 from hyperlabel.networks.paper import LEAK
 from hyperlabel.train.net import HyperNet, PoolLayer
 
-Ints = NDArray[np.int32]
+Int32 = NDArray[np.int32]
 
 SOURCE = Path(__file__).with_name("layer.c")
 # As -ffast-math, which would also make the whole process that loads the library flush small numbers to zero.
@@ -74,8 +74,8 @@ class SignedVotes:
         column_sums: (m, 1) sum of the signs of each LF.
     """
 
-    starts: Ints
-    lf: Ints
+    starts: Int32
+    lf: Int32
     signs: Float32
     per_row: Float32
     per_column: Float32

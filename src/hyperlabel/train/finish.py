@@ -12,7 +12,7 @@ from hyperlabel.train.courses import MakeCourse, make_course
 from hyperlabel.train.curves import draw_curves
 from hyperlabel.train.loop import CHECKPOINT, run_folder
 from hyperlabel.train.recipe import Recipe
-from hyperlabel.train.runs import RunSummary, select_run, summarise
+from hyperlabel.train.runs import RunSummary, select_run, summarize
 
 WEIGHTS = "weights.safetensors"
 MODELS = {"gnn": "hlm", "deepset": "hlm-deepset", "mlp": "hlm-mlp", "unrolled": "hlm2"}
@@ -40,13 +40,13 @@ def finish(recipe: Recipe, out: Path, runs: int, make: MakeCourse = make_course)
     for run in range(runs):
         net = course.new_net()
         load_net(run_folder(out, run) / CHECKPOINT, net)
-        weights = course.to_weights(net, _header(recipe, summarise(out, run), runs, selected=run == chosen.run))
+        weights = course.to_weights(net, _header(recipe, summarize(out, run), runs, selected=run == chosen.run))
         if weights is None:
             continue
         weights.save(run_folder(out, run) / WEIGHTS)
         if run == chosen.run:
             weights.save(out / WEIGHTS)
-    summaries = [dataclasses.asdict(summarise(out, run)) for run in range(runs)]
+    summaries = [dataclasses.asdict(summarize(out, run)) for run in range(runs)]
     summary = {"recipe": dataclasses.asdict(recipe), "selected": chosen.run, "runs": summaries}
     (out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
     draw_curves(out, runs, chosen.run)

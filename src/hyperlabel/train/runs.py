@@ -45,7 +45,7 @@ class RunSummary:
     seconds: float
 
 
-def summarise(out: Path, run: int) -> RunSummary:
+def summarize(out: Path, run: int) -> RunSummary:
     """The summary of a run from its log."""
     records = read_log(run_folder(out, run))
     accuracies = [record["validation_accuracy"] for record in records if "validation_accuracy" in record]
@@ -62,7 +62,7 @@ def summarise(out: Path, run: int) -> RunSummary:
 
 def select_run(out: Path, runs: int) -> RunSummary:
     """The run whose validation accuracy, averaged over its iterations, is highest (ties: the first)."""
-    return max((summarise(out, run) for run in range(runs)), key=lambda summary: summary.mean_accuracy)
+    return max((summarize(out, run) for run in range(runs)), key=lambda summary: summary.mean_accuracy)
 
 
 def check_resumable(recipe: Recipe, out: Path, runs: int) -> None:

@@ -86,6 +86,11 @@ class Estimates:
         figures = {name: {how: each._asdict() for how, each in pair.items()} for name, pair in named.items()}
         return {"confidence": self.confidence, "gold": self.n_gold, "estimates": figures}
 
+    @property
+    def _caption(self) -> str:
+        """What the estimates rest on."""
+        return f"{self.n_gold:,} labels by hand, {100 * self.confidence:g}% confidence"
+
     def __str__(self) -> str:
         lines = [(name, str(each.interval), str(each.sample_alone)) for name, each in self.rows()]
         head = ("", "with the model", "sample alone")
@@ -93,17 +98,15 @@ class Estimates:
         table = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in [head, *lines]
         ]
-        said = f"{self.n_gold:,} labels by hand, {100 * self.confidence:g}% confidence"
         missing = "" if self.f1 is not None else "\nF1: too little gold of some class"
-        return "\n".join(line.rstrip() for line in [said, *table]) + missing
+        return "\n".join(line.rstrip() for line in [self._caption, *table]) + missing
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         """The estimates as an HTML table."""
         rows = [[name, str(each.interval), str(each.sample_alone)] for name, each in self.rows()]
-        said = f"{self.n_gold:,} labels by hand, {100 * self.confidence:g}% confidence"
-        return html_table(["", "with the model", "sample alone"], rows, said)
+        return html_table(["", "with the model", "sample alone"], rows, self._caption)
 
 
 def estimate(

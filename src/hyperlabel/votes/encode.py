@@ -134,7 +134,7 @@ class Long:
         classes: The classes.
         stated: Whether they were stated.
         rows: The votes.
-        warnings: What looks wrong but may be meant.
+        warnings: What looks wrong but may be intended.
         outcomes: Outcomes that are not one class; None if all votes are classes.
     """
 

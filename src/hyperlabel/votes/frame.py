@@ -88,7 +88,7 @@ class VoteFrame:
 
     @property
     def n_codes(self) -> int:
-        """Different votes that there may be: classes, and outcomes that are none."""
+        """Number of possible votes: the classes, and the outcomes that are not one class."""
         return self.n_classes + (0 if self.outcomes is None else len(self.outcomes))
 
     @cached_property

@@ -43,6 +43,20 @@ class Cuts(NamedTuple):
         level[np.isnan(scores)] = -1
         return level
 
+    def describe(self, level: int) -> str:
+        """The scores of a level, counted from 0.
+
+        >>> cuts = Cuts((0.2, 0.5), True, "level 1 of 3")
+        >>> [cuts.describe(level) for level in range(3)]
+        ['below 0.2 (level 1 of 3)', '0.2 to 0.5 (level 2 of 3)', '0.5 or more (level 3 of 3)']
+        """
+        last = len(self.bounds)
+        place = level if self.up else last - level
+        scores = f"{self.bounds[place - 1]:.4g} to {self.bounds[place]:.4g}" if 0 < place < last else ""
+        if not scores:
+            scores = f"below {self.bounds[0]:.4g}" if place == 0 else f"{self.bounds[-1]:.4g} or more"
+        return f"{scores} (level {level + 1} of {last + 1})"
+
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:

@@ -105,7 +105,7 @@ def _as_floats(stated: Any, argument: str, expected: str) -> Float64:
         if isinstance(stated, str | bytes | Mapping):
             raise TypeError
         return np.asarray(stated, np.float64)
-    except Exception:  # what an object does when it is asked for numbers is its own affair
+    except Exception:  # an object may raise anything when it is converted to numbers
         raise ParameterError(f"{argument} is {_show(stated)}; {expected}") from None
 
 
