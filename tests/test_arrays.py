@@ -225,7 +225,10 @@ def broken_lists(columns, values):
         (broken(indices=np.full(12, 10**6)), "indices must be from 0 to 2"),
         (broken(indices=np.full(12, -1)), "indices must be from 0 to 2"),
         (broken(data=np.ones(1, int)), "indices but 1 values"),
-        (broken("csc", indptr=np.array([0, 50_000_000, 1, 2])), "broken csc matrix: indptr must rise"),
+        (
+            broken("csc", indptr=np.array([0, 50_000_000, 1, 2])),
+            "broken csc matrix: indptr must be 4 numbers that rise",
+        ),
         (broken("bsr", indices=np.full(40, 10**6)), "broken bsr matrix: "),
         (broken("coo", row=np.full(10, 10**6)), "broken coo matrix: "),
         (broken("coo", data=np.ones(1, int)), "broken coo matrix: .* columns and 1 values"),
@@ -264,7 +267,9 @@ class Odd:
 
 
 def test_object_that_gives_no_array_is_refused():
-    with pytest.raises(VotesError, match="votes is a Odd that gives no array .no array.; expected votes"):
+    with pytest.raises(
+        VotesError, match="votes is a Odd that cannot be converted to an array .no array.; expected votes"
+    ):
         check_array(Odd())
 
 

@@ -36,7 +36,7 @@ def blobs(n=90, k=3, seed=0):
         ("one text", HALVES, "inputs is one text, 'one text'; expected a sequence of texts"),
         (FEATURES, [0, 1], r"probabilities has shape \(2,\); expected \(items, classes\) with two classes or more"),
         (FEATURES, HALVES[:, :1], r"has shape \(2, 1\); expected"),
-        (FEATURES[:1], HALVES, "has 1 inputs and 2 rows of probabilities; expected one row for each"),
+        (FEATURES[:1], HALVES, "has 1 inputs and 2 rows of probabilities; expected one row per input"),
         (FEATURES[:0], HALVES[:0], "has 0 inputs and 0 rows of probabilities; expected .* at least one"),
         (FEATURES, [[0.5, 0.5], [0.5, 0.6]], r"probabilities\[1\] is \[0.5, 0.6\]; expected .* sum to 1"),
         (FEATURES, [[1.5, -0.5], [0.5, 0.5]], r"probabilities\[0\] is \[1.5, -0.5\]; expected"),

@@ -235,7 +235,7 @@ def test_an_unfitted_or_foreign_classifier_is_not_saved_or_loaded(tmp_path):
     with pytest.raises(ParameterError, match="a Own cannot be saved; expected one of Classifier, Linear"):
         Own().fit(*blobs()[:2]).save(path)
     write_tensors(path, {}, {"class": "os.system"}, "classifier")
-    with pytest.raises(WeightsError, match=r"holds no whole classifier \(class 'os.system'\); save it again"):
+    with pytest.raises(WeightsError, match=r"does not hold a complete classifier \(class 'os.system'\); save it again"):
         Classifier.load(path)
     hl.HyperLabelModel().fit([[0, 1]]).save(path)
     with pytest.raises(WeightsError, match="holds a saved label model: read it with hyperlabel.load"):

@@ -152,7 +152,7 @@ DOUBTED = {
         r"only one LF votes for.*'yes' \('flag', 134 votes\)",
     ),
     "few more numbers": (NUMBERS.assign(stars=PLACE % 4), r"classes that only one LF votes for: 'stars' \(2, 3\)"),
-    "a typo": (with_first("SAPM"), r"a handful of times: 'SAPM' \('lf_0', 1\), meant as 'spam'\?.* state all classes"),
+    "a typo": (with_first("SAPM"), r"a handful of times: 'SAPM' \('lf_0', 1\), perhaps 'spam'.* state all classes"),
     "a mistyped number": (
         NUMBERS.assign(lf_0=np.where(PLACE == 3, 11, CELLS[:, 0])),
         r"times: 11 \('lf_0', 1\)\. If m",
@@ -258,7 +258,7 @@ LONG = pd.DataFrame(
             ("Task", "worker", "answer"),
             r"^the table looks long, one row per vote: 'worker' says who votes, 'answer' for",
         ),
-        (("question", "who", "what"), r"column 'question' holds whole numbers .* read by Votes.from_long .*--long"),
+        (("question", "who", "what"), r"column 'question' holds whole numbers .* use Votes.from_long .*--long"),
     ],
 )
 def test_long_table_is_recognized_and_the_error_names_the_remedy(names, message):

@@ -287,7 +287,10 @@ def test_label_of_categories_enums_and_decimals_takes_them_for_texts_and_numbers
 MISTAKES = {
     "a half": ({"x": [0.5, 1.0, None]}, r"column 'x' holds 0\.5, which is not a whole number"),
     "below -1": ({"x": [0, -2, None]}, r"is -2; expected a whole number from 0 on"),
-    "lists": ({"x": [[0], [1], None]}, r"column 'x' holds values of the type .*; expected numbers, texts or booleans"),
+    "lists": (
+        {"x": [[0], [1], None]},
+        r"column 'x' holds values of the type .*; expected numbers, strings or booleans",
+    ),
     "identifiers": ({"x": range(20_000)}, r"column 'x' holds more than 10,000 different values, like an id"),
     "long texts": ({"x": [f"t{i}" for i in range(20_000)]}, r"column 'x' holds more than 10,000 different values"),
     "two kinds": ({"x": ["a", "b"], "z": [0, 1]}, r"expected one kind of class"),
@@ -323,7 +326,7 @@ def test_label_with_classes_that_miss_a_vote_is_refused():
         ({"engine": "sql"}, r"engine is 'sql'; expected 'auto', 'polars', 'duckdb', 'spark' or 'dask'"),
         ({"engine": "duckdb"}, r"engine is 'duckdb', but data is a frame of polars; leave engine out"),
         ({"gold": "truth"}, r"gold is 'truth'; expected a column of votes: x, y"),
-        ({"gold": "y", "lfs": ["y"]}, r"votes has no LF column but that of gold"),
+        ({"gold": "y", "lfs": ["y"]}, r"votes has no column besides that of gold"),
         ({"lfs": ["z*"]}, r"lfs has 'z\*', which no column matches"),
         ({"max_patterns": 2, "model": "ds"}, r"about \d+ patterns, and DawidSkene\(\) learns .*; expected at most 2"),
         ({"metric": "auc"}, r"metric is 'auc'; expected 'accuracy' or 'f1'"),

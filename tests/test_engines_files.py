@@ -230,7 +230,10 @@ def test_command_takes_polars_for_parquet_and_memory_for_the_rest(hyperlabel, mo
         (["--engine", "sql"], r"--engine is 'sql'; expected auto, memory, polars, duckdb, spark, dask"),
         (["--engine", "duckdb"], r"--engine duckdb writes parquet; name a file with --out"),
         (["--engine", "polars", "--long", "id,lf0,lf1"], r"--engine polars cannot be used with --long; use --engine m"),
-        (["--engine", "polars", "--gold", "gold.csv"], r"cannot be used with --gold gold\.csv, which is no column of"),
+        (
+            ["--engine", "polars", "--gold", "gold.csv"],
+            r"cannot be used with --gold gold\.csv, which is not a column of",
+        ),
         (["--engine", "duckdb", "-o", "out.csv"], r"--out is 'out\.csv'; engine duckdb writes names that end in \.par"),
         (["--engine", "spark", "-o", "folder.parquet"], r"out is 'folder\.parquet', a folder that holds more than"),
     ],

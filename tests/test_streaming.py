@@ -177,7 +177,7 @@ def test_memory_of_reading_in_chunks_does_not_grow_with_n(weights):
             r"model is DawidSkene\(\), which needs .* Patterns\.from_chunks",
         ),
         ("hlm2", [[[0, 1]]], {}, r"n_classes and classes are not given; state one"),
-        ("hlm2", [], {"n_classes": 2}, r"chunks gives nothing; expected at least one chunk"),
+        ("hlm2", [], {"n_classes": 2}, r"chunks gives no chunk; expected at least one chunk"),
         ("hlm2", [[[0, 1]], [[0]]], {"n_classes": 2}, r"a chunk has 1 LFs, the first has 2"),
         ("hlm2", [[[0, 1]], [[2, 0]]], {"n_classes": 2}, r"votes\[0, 0\] is 2; expected a class"),
     ],

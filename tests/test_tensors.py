@@ -98,15 +98,15 @@ def test_truncated_file_is_refused(written, share):
     content = written.read_bytes()
     written.write_bytes(content[: int(share * len(content))])
     assert kind_of(written) is None
-    with pytest.raises(WeightsError, match=r"some\.safetensors is not a whole safetensors file .*save it again"):
+    with pytest.raises(WeightsError, match=r"some\.safetensors is not a complete safetensors file .*save it again"):
         read_tensors(written, "model")
 
 
 def test_random_bytes_and_missing_files_are_refused(path):
-    with pytest.raises(WeightsError, match="is not a whole safetensors file"):
+    with pytest.raises(WeightsError, match="is not a complete safetensors file"):
         read_tensors(path, "model")
     path.write_bytes(np.random.default_rng(0).bytes(4096))
-    with pytest.raises(WeightsError, match="is not a whole safetensors file"):
+    with pytest.raises(WeightsError, match="is not a complete safetensors file"):
         read_tensors(path, "model")
 
 
@@ -117,7 +117,7 @@ class Tripwire:
 
 def test_pickle_is_refused_and_unpickles_nothing(path):
     path.write_bytes(pickle.dumps({"layer0.self": Tripwire()}))
-    with pytest.raises(WeightsError, match="is not a whole safetensors file"):
+    with pytest.raises(WeightsError, match="is not a complete safetensors file"):
         read_tensors(path, "model")
 
 
@@ -187,7 +187,7 @@ def test_arrays_beyond_the_budget_are_refused_before_they_are_read(written, monk
 @pytest.mark.parametrize("where", ["missing/some.safetensors", "folder"])
 def test_file_that_cannot_be_written_raises_and_leaves_nothing(tmp_path, where):
     (tmp_path / "folder").mkdir()
-    with pytest.raises(WeightsError, match=rf"path is '.*{where}', where no file can be written"):
+    with pytest.raises(WeightsError, match=rf"path is '.*{where}', but no file can be written there"):
         write_tensors(tmp_path / where, ARRAYS, HEADER, "model")
     assert [path.name for path in tmp_path.rglob("*")] == ["folder"]
 

@@ -495,7 +495,7 @@ def test_small_or_ordinary_array_raises_no_warning(cells):
 def test_long_table_with_a_mistyped_class_is_taken_with_a_warning_or_refused_if_strict():
     votes = ["SAPM", *["SPAM", "HAM"] * 30]
     frame = pl.DataFrame({"item": range(61), "lf": ["a"] * 61, "vote": votes})
-    with pytest.warns(VotesWarning, match=r"handful of times: 'SAPM' \('a', 1\), meant as 'SPAM'\?"):
+    with pytest.warns(VotesWarning, match=r"handful of times: 'SAPM' \('a', 1\), perhaps 'SPAM'"):
         Votes.from_long(frame, item="item", lf="lf", vote="vote")
     with pytest.raises(VotesError, match="'SAPM'"):
         Votes.from_long(frame, item="item", lf="lf", vote="vote", strict=True)
@@ -522,7 +522,7 @@ def nest(depth):
         (lambda odd: Votes.from_array([[0, 1]], classes=odd, n_classes=odd), "^classes is "),
         (lambda odd: Votes.from_array([[0, 1]]).with_lfs(odd), "^names is a list; expected the names of LFs"),
         (lambda odd: Votes.from_frame(pd.DataFrame({"a": [0, 1]}), item=odd), "^item is a list; expected the name"),
-        (lambda odd: Votes.from_frame(pd.DataFrame({"a": [0, 1]}), abstain=[odd]), "^abstain is .*; expected texts"),
+        (lambda odd: Votes.from_frame(pd.DataFrame({"a": [0, 1]}), abstain=[odd]), "^abstain is .*; expected strings"),
         (lambda odd: hl.label_model(odd), "^there is no label model a list"),
         (lambda odd: hl.load(odd), "^path is a list; expected the name of a file"),
         (lambda odd: hl.Patterns.from_chunks(5), "^chunks is 5; expected a list of chunks"),

@@ -16,7 +16,7 @@ OUT_HELP = (
     "csv, tsv, JSON lines (each also .gz, .zst), parquet or Arrow file; without it, or with -, csv goes to standard "
     "output."
 )
-TIES_HELP = "Exact ties: first, abstain or random; default: as the model has it, or first."
+TIES_HELP = "Exact ties: first, abstain or random; default: the model's own choice, or first."
 SEED_HELP = "For --tie-break random."
 TEXT_HELP = "Label items without votes by their texts: a column of VOTES. Adds the column 'label_source'."
 FEATURES_HELP = (

@@ -64,16 +64,16 @@ def studio(
 
 
 def _find(table: str | None, project: Path | None) -> tuple[str | None, Path | None]:
-    """The table and the folder that were named; a folder may be named instead of a table."""
+    """The table and the folder that were named; a folder may be given instead of a table."""
     if table is None and project is None:
         raise ParameterError("TABLE is missing; name a table of texts or the folder of a project, or use --demo")
     return (None, Path(table)) if table and is_file(Path(table) / "project.toml") else (table, project)
 
 
 def _begin_demo(table: str | None, project: Path | None) -> tuple[str, Path]:
-    """The table and the folder of the demo; the table is written if it is not there."""
+    """The table and the folder of the demo; the table is written if it does not exist."""
     if table is not None:
-        raise ParameterError(f"TABLE is '{table}', but --demo brings its own; leave one of the two out")
+        raise ParameterError(f"TABLE is '{table}', but --demo has its own; leave one of the two out")
     from hyperlabel.studio.demo import write_demo
 
     folder = project or Path("studio-demo")

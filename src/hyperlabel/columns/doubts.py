@@ -299,7 +299,7 @@ def _typos(tallies: Tallies, classes: Tally) -> list[str]:
 def _meant(value: object, names: Sequence[str]) -> str:
     close = difflib.get_close_matches(value.lower(), [n.lower() for n in names]) if isinstance(value, str) else []
     meant = next((name for name in names if close and name.lower() == close[0]), None)
-    return "" if meant is None else f", a typo of {meant!r}?"
+    return "" if meant is None else f", perhaps {meant!r}"
 
 
 def warn_of_numbers(classes: Mapping[Any, int]) -> list[str]:

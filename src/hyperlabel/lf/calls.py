@@ -26,7 +26,7 @@ def run_calls(
     Args:
         lfs: The LFs.
         items: The items, from `read_items`.
-        tolerant: Whether a failure is an abstention, and counted, instead of an error.
+        tolerant: Whether a failure counts as an abstention instead of an error.
         advance: Not called: `tell` is told of each call.
         threads: Number of calls at a time.
         tell: Called after each call with 1, and with 1 if it failed or else 0.

@@ -280,14 +280,14 @@ def vote_if(name: str, vote: Hashable, function: Callable[[Any], Any], x: Any) -
 
 
 def check_lfs(lfs: Any) -> list[LabelingFunction]:
-    """Check a list of LFs: at least one, each with a name of its own; a plain function is an LF of its name."""
+    """Check a list of LFs: at least one, each with its own name; a plain function is an LF of its name."""
     if isinstance(lfs, LabelingFunction) or not isinstance(lfs, Sequence) or not lfs:
         raise ParameterError(f"lfs is {show(lfs, 80)}; expected a list of at least one labeling function")
     made = [_check_lf(j, lf) for j, lf in enumerate(lfs)]
     names = [lf.name for lf in made]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ParameterError(f"lfs has {names.count(twice)} LFs named '{twice}'; give each a name of its own")
+        raise ParameterError(f"lfs has {names.count(twice)} LFs named '{twice}'; give each its own name")
     return made
 
 

@@ -37,7 +37,7 @@ def run_jobs(
         lfs: The LFs.
         items: The items.
         jobs: Number of processes.
-        tolerant: Whether a failure is an abstention, and counted, instead of an error.
+        tolerant: Whether a failure counts as an abstention instead of an error.
         advance: Called with the number of rows done since it was last called.
 
     Returns:

@@ -111,7 +111,7 @@ def run_all(
     Args:
         lfs: The LFs.
         items: The items, from `read_items`.
-        tolerant: Whether a failure is an abstention, and counted, instead of an error.
+        tolerant: Whether a failure counts as an abstention instead of an error.
         advance: Called with the number of votes found since it was last called.
         by_row: How functions of a row are run; by `run_rows` if not given.
 
@@ -142,7 +142,7 @@ def run_rows(
     Args:
         lfs: The LFs.
         items: The items, from `read_items`.
-        tolerant: Whether a failure is an abstention, and counted, instead of an error.
+        tolerant: Whether a failure counts as an abstention instead of an error.
         advance: Called with the number of rows done since it was last called.
 
     Returns:

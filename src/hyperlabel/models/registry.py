@@ -131,7 +131,7 @@ def load(path: str | Path) -> LabelModel:
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError, RecursionError) as error:
         if isinstance(error, MissingExtraError):
             raise
-        raise WeightsError(f"{path} holds no whole label model ({error}); save it again") from error
+        raise WeightsError(f"{path} does not hold a complete label model ({error}); save it again") from error
     return model
 
 

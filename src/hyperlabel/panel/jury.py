@@ -53,8 +53,8 @@ def jury(
 ) -> "Jury":
     """Turn the judgments of a panel into labels and a report card per judge.
 
-    A judge has one vote per item: what most of its judgments say, over runs and both orders; judgments that are tied
-    are no vote. Judgments that failed (nothing, or a value that abstains) and those that are none of the stated classes
+    A judge has one vote per item: what most of its judgments say, over all runs and both orders; tied judgments are
+    no vote. Judgments that failed (empty, or a value that abstains) and those that are not one of the stated classes
     are no votes either, and are counted.
 
     Args:
@@ -63,14 +63,14 @@ def jury(
         item: Column of the item that is judged.
         judge: Column of the judge: a person, or a model with its prompt.
         vote: Column of the verdict. Where two answers are compared, the verdict names an answer, not its place.
-        score: Column of a score, in place of a verdict; the higher, the more it speaks for the later classes. A
+        score: Column of a score, instead of a verdict; the higher, the more it speaks for the later classes. A
             judge's scores of an item are averaged and cut into levels, see `Votes.from_scores`.
         run: Column that tells repeated judgments of an item by a judge apart.
         position: Column of the order in which a pair was shown.
         price: What a judgment costs: a column, a number, or a mapping from judge to number.
-        gold: Known classes, to learn from and to score judges by: a column of the table, or whatever `LabelModel.fit`
-            takes, items in the order in which they appear.
-        classes: The classes; if they are given, any other verdict is an abstention, else every verdict is a class. For
+        gold: Known classes, to learn from and to score judges by: a column of the table, or what `LabelModel.fit`
+            takes, with items in order of appearance.
+        classes: The classes; if given, any other verdict is an abstention, else every verdict is a class. For
             scores, from low to high.
         abstain: Values that abstain; see `Votes.from_frame`.
         model: The label model, or its short name; the hyper label model if not given. A fitted one judges in its state,
@@ -90,7 +90,7 @@ def jury(
     ['gpt', 'claude', 'llama']
     """
     if (vote is None) == (score is None):
-        raise ParameterError(f"vote is {vote!r} and score is {score!r}; expected the column of one of them")
+        raise ParameterError(f"vote is {vote!r} and score is {score!r}; expected one of them to name a column")
     names = Names(
         item, judge, vote, score, run, position, *(each if isinstance(each, str) else None for each in (price, gold))
     )
@@ -137,7 +137,7 @@ def _check_judges(judges: Sequence[str], known: Sequence[str] | None, column: st
 
 
 def _fit(model: LabelModel, votes: Votes, gold: NDArray[np.int64] | None) -> LabelModel:
-    """The label model, fitted unless it was given fitted."""
+    """The label model, fitted if it was not."""
     if model.is_fitted:
         return model
     classes = np.array([*votes.classes, None], object)
@@ -171,7 +171,7 @@ class Jury:
 
     @cached_property
     def cells(self) -> NDArray[np.integer]:
-        """What each judge votes for, as class numbers; of scores the class that they come nearest to. (n, m)."""
+        """What each judge votes for, as class numbers; for a score, the closest class. (n, m)."""
         return class_cells(self.votes)
 
     @cached_property
@@ -206,7 +206,7 @@ class Jury:
         interval accuracy_low and accuracy_high, gold_kappa (Cohen's); bias_<class> (the share of its votes for a class
         less the share that the panel gives the class on these items); self_consistency (how often two runs agree);
         position_flips (how often the verdict changes with the order); kappa (mean Cohen's kappa with the others);
-        copy_of (the judge whose near-copy it is); label_changes (share of labels that change without it); with gold
+        copy_of (the judge that it nearly copies); label_changes (share of labels that change without it); with gold
         gold_loss (the accuracy that the panel loses without it); with prices cost and cost_per_useful_vote (useful:
         expected to be right).
         """
@@ -214,7 +214,7 @@ class Jury:
 
     @cached_property
     def curve(self) -> Table:
-        """How many labels the best few judges keep: judges are added one by one, the most useful for its price first.
+        """How many labels the best few judges keep: judges are added one by one, the most useful for their price first.
 
         Columns: judges, added, price, kept, probability. Without prices each judge costs its number of judgments. The
         few are judged in the state of the whole panel, as when the saved model labels what they say tomorrow.
@@ -239,7 +239,7 @@ class Jury:
         return to_pandas(self.votes.identity, self._columns())
 
     def to_polars(self) -> Any:
-        """As `to_pandas`, as a Polars frame; no label is null."""
+        """Like `to_pandas`, as a Polars frame; no label is null."""
         columns = self._columns()
         del columns["dissenters"]
         frame = to_polars(self.votes.identity, columns, nulls=["label"])

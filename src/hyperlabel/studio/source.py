@@ -57,7 +57,7 @@ class Source:
                 continue
             if lf.name in lfs and lfs[lf.name] is not lf:
                 raise ProjectError(
-                    f"{NAME}, line {span[0] + 1}: there are two LFs named '{lf.name}'; give each a name of its own"
+                    f"{NAME}, line {span[0] + 1}: there are two LFs named '{lf.name}'; give each its own name"
                 )
             lfs[lf.name], spans[lf.name] = lf, span
         return cls(text, lfs, spans)

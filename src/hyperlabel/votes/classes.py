@@ -170,7 +170,9 @@ def _one_kind(columns: Sequence[Column]) -> str:
             holder.setdefault(kind, column)
     for kind in holder.keys() - {"number", "boolean", "text"}:
         value = holder[kind].first_of(kind)
-        raise VotesError(f"{holder[kind].place(value)} is {show(value)}, a {kind}; expected numbers, texts or booleans")
+        raise VotesError(
+            f"{holder[kind].place(value)} is {show(value)}, a {kind}; expected numbers, strings or booleans"
+        )
     if len(holder) > 1:
         # Text is the kind that strays: one word in a csv makes a column of numbers a column of texts.
         odd = "text" if "text" in holder else list(holder)[1]

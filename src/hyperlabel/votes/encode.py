@@ -129,7 +129,7 @@ class Long:
     """A long table, encoded.
 
     Attributes:
-        items: (n,) the identifiers of the items, in the order in which they appear.
+        items: (n,) the identifiers of the items, in order of appearance.
         lf_names: The LFs, in order.
         classes: The classes.
         stated: Whether they were stated.

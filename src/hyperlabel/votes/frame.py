@@ -38,7 +38,7 @@ class VoteFrame:
         items: (n,) identifiers of the items, where the source has them.
         cells: (n, m) class numbers, -1 abstains; None where votes are held as sparse rows only.
         named: Whether the names were given; LFs are matched by them then, and by their order otherwise.
-        origin: What the items were called where they came from, and what was taken from the table.
+        origin: How the items were named in the input, and what was taken from the table.
         outcomes: Outcomes that are not one class; None if all votes are classes.
 
     Raises:

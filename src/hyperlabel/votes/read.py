@@ -44,7 +44,7 @@ def read_votes(
         abstain: Values of a table that abstain; see `Votes.from_frame`.
         n_classes: Number of classes; inferred if not given.
         classes: The classes; inferred if not given.
-        strict: Whether what would be a warning is an error.
+        strict: Whether warnings are errors.
         delimiter: The separator of a csv; found if not given.
         encoding: The encoding of a text file; found if not given.
 

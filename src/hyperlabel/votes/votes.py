@@ -120,10 +120,10 @@ class Votes(VoteFrame):
             n_classes: Number of classes; inferred if not given.
             classes: The classes, in the order of their probabilities; inferred if not given (texts in
                 alphabetical order, at most 10,000).
-            strict: Whether what would be a warning is an error.
+            strict: Whether warnings are errors.
 
         Raises:
-            VotesError: A column cannot be votes, or a value no class.
+            VotesError: A column cannot be votes, or a value is not a class.
 
         >>> import pandas as pd
         >>> votes = Votes.from_frame(pd.DataFrame({"id": [7, 8], "a": ["spam", None], "b": ["spam", "ham"]}))
@@ -171,7 +171,7 @@ class Votes(VoteFrame):
             abstain: Values that abstain, as for `from_frame`.
             n_classes: Number of classes; inferred if not given.
             classes: The classes; inferred if not given.
-            strict: Whether what would be a warning is an error.
+            strict: Whether warnings are errors.
 
         >>> import pandas as pd
         >>> frame = pd.DataFrame({"task": [7, 7, 3], "worker": ["a", "b", "a"], "label": ["x", "y", "y"]})
