@@ -61,7 +61,7 @@ def test_predict_before_fit_or_after_a_failed_one_is_refused():
     with pytest.raises(ParameterError):
         model.fit([[np.nan]], [[0.5, 0.5]])
     for unfitted in (Linear(), model):
-        with pytest.raises(NotFittedError, match="this Linear has not learned yet; call fit"):
+        with pytest.raises(NotFittedError, match="this Linear is not fitted; call fit"):
             unfitted.predict(FEATURES)
 
 
@@ -69,7 +69,7 @@ def test_predict_before_fit_or_after_a_failed_one_is_refused():
 def test_predict_on_no_items_or_other_features_gives_nothing_or_an_error(model):
     model.fit(FEATURES, HALVES)
     assert model.predict_proba(FEATURES[:0]).shape == (0, 2)
-    with pytest.raises(ParameterError, match="inputs has 1 features; expected the 2 of fit"):
+    with pytest.raises(ParameterError, match="inputs has 1 features; expected 2, as in fit"):
         model.predict(FEATURES[:, :1])
 
 

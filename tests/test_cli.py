@@ -206,7 +206,7 @@ def test_program_whose_reader_has_gone_says_so_and_fails(repeats):
     with subprocess.Popen([*PROGRAM, "label", "votes.npy"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
         line = process.stderr.read().decode()
-    assert line == "hyperlabel: standard output was cut short: Broken pipe; its rows are not all there\n"
+    assert line == "hyperlabel: standard output was cut short: Broken pipe; some of its rows are missing\n"
     assert process.returncode == 2
 
 

@@ -155,7 +155,7 @@ DOUBTED = {
     "a typo": (with_first("SAPM"), r"a handful of times: 'SAPM' \('lf_0', 1\), perhaps 'spam'.* state all classes"),
     "a mistyped number": (
         NUMBERS.assign(lf_0=np.where(PLACE == 3, 11, CELLS[:, 0])),
-        r"times: 11 \('lf_0', 1\)\. If m",
+        r"times: 11 \('lf_0', 1\)\. If it is a typo",
     ),
     "numbers from 1": (
         NUMBERS.where(NUMBERS < 0, NUMBERS + 1),

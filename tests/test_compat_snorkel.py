@@ -379,7 +379,7 @@ def test_load_that_fails_leaves_the_model_as_it_was(tmp_path):
     model.fit(votes)
     before = model.predict_proba(votes)
     hl.HyperLabelModel(n_classes=3).save(tmp_path / "other")
-    with pytest.raises(WeightsError, match="holds no LabelModel"):
+    with pytest.raises(WeightsError, match="does not hold a LabelModel"):
         model.load(tmp_path / "other")
     assert_array_equal(model.predict_proba(votes), before)
 

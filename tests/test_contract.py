@@ -431,7 +431,7 @@ def test_predict_of_an_unfitted_model_is_fit_predict(name):
 @pytest.mark.parametrize("name", sorted(NEEDS_GOLD))
 def test_predict_of_an_unfitted_model_that_needs_gold_asks_for_fit(name):
     for predict in (make(name).predict, make(name).predict_proba):
-        with pytest.raises(NotFittedError, match=r"has not learned yet; call fit\(votes, gold\) first"):
+        with pytest.raises(NotFittedError, match=r"is not fitted; call fit\(votes, gold\) first"):
             predict(sample().votes)
 
 
@@ -603,7 +603,7 @@ def test_merged_patterns_are_fitted_like_both_sets_together(name):
 
 def test_gold_of_counted_patterns_of_a_wrong_shape_is_refused():
     patterns = hl.Patterns.from_votes(hl.Votes.from_array([[0, 1], [1, 1]]))
-    with pytest.raises(ParameterError, match=r"gold has the shape \(3,\) .*; expected the number of gold items"):
+    with pytest.raises(ParameterError, match=r"gold has shape \(3,\) .*; expected the number of gold items"):
         hl.label_model("mv").fit(patterns, np.array([0, 1, -1]))
 
 

@@ -311,7 +311,7 @@ def test_odd_arguments_are_refused():
     with pytest.raises(ParameterError, match="^lfs names 2 columns; the model learned from 3 LFs"):
         to_sql(model, "duckdb", "votes", lfs=["a", "b"])
     odd = hl.label_model("mv", classes=["a\0", "b"]).fit(pd.DataFrame({"x": ["b"]}))
-    with pytest.raises(ParameterError, match="has a null character, which no database holds"):
+    with pytest.raises(ParameterError, match="has a null character, which no database can hold"):
         to_sql(odd, "duckdb", "votes")
 
 

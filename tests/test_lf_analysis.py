@@ -68,7 +68,7 @@ def test_polarity_holds_the_classes_an_lf_votes_for():
 
 
 def test_precision_without_truth_is_refused():
-    with pytest.raises(hl.ParameterError, match=r"no truth to compare with; give it: LFAnalysis\(votes, truth\)"):
+    with pytest.raises(hl.ParameterError, match=r"there is no truth; give it: LFAnalysis\(votes, truth\)"):
         _ = LFAnalysis(draw()[0]).precision
 
 
@@ -173,7 +173,9 @@ def test_analysis_of_patterns_counted_in_chunks_is_that_of_the_votes():
 
 def test_patterns_with_truth_are_refused():
     patterns = Patterns.from_chunks([[[0, 1], [1, 1]]])
-    with pytest.raises(hl.ParameterError, match="patterns know no items that it could belong to; give the votes"):
+    with pytest.raises(
+        hl.ParameterError, match="votes is Patterns, which does not say which item has which votes; give Votes"
+    ):
         LFAnalysis(patterns, truth=[0, 1])
 
 

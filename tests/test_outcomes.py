@@ -487,7 +487,7 @@ def test_scores_cut_in_two_ways_do_not_merge():
 
 
 def test_lf_accuracies_are_refused_beside_outcomes(mixed):
-    with pytest.raises(ParameterError, match="lf_accuracies is given, but votes are not all for one class"):
+    with pytest.raises(ParameterError, match="lf_accuracies is given, but some votes are not for one class"):
         hl.HyperLabelModel(lf_accuracies={"lf0": 0.9}).fit(hl.Votes.from_frame(mixed[0]))
 
 

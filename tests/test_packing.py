@@ -98,7 +98,7 @@ def test_forged_header_names_what_is_wrong(tmp_path, place, value, message):
 def test_file_cannot_replace_what_is_not_learned(tmp_path, name):
     path = tmp_path / "m.safetensors"
     arrays, header = make_file("mv", path)
-    with pytest.raises(WeightsError, match="is nothing that is learned"):
+    with pytest.raises(WeightsError, match="is not a learned attribute"):
         load_forged(path, arrays, header | {"learned": header["learned"] | {name: 1}})
 
 

@@ -96,7 +96,7 @@ def test_accuracies_of_lfs_without_names_are_read_by_their_number():
     [
         (
             [0.5],
-            r"^lf_accuracies has the shape \(1,\); expected one share for each of the 3 LFs, None where it is not know",
+            r"^lf_accuracies has shape \(1,\); expected one share for each of the 3 LFs, None where it is not know",
         ),
         ([0.5, 2, 0.5], "^lf_accuracies has 2.0 at 1; expected a share of right votes from 0 to 1"),
         ({"d": 0.5}, "^lf_accuracies has 'd', which is no LF; expected 'a', 'b', 'c'"),

@@ -92,7 +92,7 @@ def test_labels_for_f1_of_a_set_read_in_chunks_are_those_in_memory():
     expected = model.predict(cells, metric="f1")
     assert_array_equal(fitted.predict(cells, metric="f1"), expected)
     assert (expected != model.predict(cells)).any()
-    with pytest.raises(hl.ParameterError, match="read its set for accuracy alone; .* metric='f1'"):
+    with pytest.raises(hl.ParameterError, match="read its set only for accuracy; .* metric='f1'"):
         fit_chunks(model, lambda: split(cells, 64)).predict(cells, metric="f1")
 
 

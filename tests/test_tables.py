@@ -612,7 +612,7 @@ def test_full_device_behind_standard_output_is_one_error():
     with open("/dev/full", "wb") as full:
         done = subprocess.run([sys.executable, "-c", STREAM], stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 2
-    assert done.stderr == ("standard output was cut short: No space left on device; its rows are not all there\n")
+    assert done.stderr == ("standard output was cut short: No space left on device; some of its rows are missing\n")
 
 
 def test_reader_that_goes_away_is_one_error():
@@ -622,7 +622,7 @@ def test_reader_that_goes_away_is_one_error():
     assert run.stdout.readline() == "id\n"
     run.stdout.close()
     assert run.wait() == 2
-    assert run.stderr.read() == "standard output was cut short: Broken pipe; its rows are not all there\n"
+    assert run.stderr.read() == "standard output was cut short: Broken pipe; some of its rows are missing\n"
     run.stderr.close()
 
 

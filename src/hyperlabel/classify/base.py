@@ -132,7 +132,7 @@ class BaseClassifier(ABC):
 
     def _fitted(self) -> Classes:
         if not hasattr(self, "classes_"):
-            raise NotFittedError(f"this {type(self).__name__} has not learned yet; call fit(inputs, labels)")
+            raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit(inputs, labels)")
         return self.classes_
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""Values as bytes by pickle, where pickle would name the user's own functions and classes instead of holding them."""
+"""Values as bytes by pickle, with the user's own functions and classes by content; pickle would only name them."""
 
 import io
 import pickle

@@ -25,7 +25,7 @@ from hyperlabel.patterns import Patterns
 class BalancedVote(LabelModel):
     """Labels by the number of votes, each divided by a power of how common votes for its class are.
 
-    All LFs count the same, also one that was silent in `fit`.
+    All LFs count the same, even one that was silent in `fit`.
 
     Args:
         power: How strongly common classes are held back: 0 not at all, 1 until all classes weigh the same.
@@ -58,7 +58,7 @@ class BalancedVote(LabelModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number(self.power, "power", "a number from 0 (majority vote) on", least=0)
+        check_number(self.power, "power", "a number, 0 (majority vote) or more", least=0)
 
 
 def _sum_votes(patterns: Patterns) -> Sums:

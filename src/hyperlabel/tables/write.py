@@ -192,5 +192,5 @@ def write_stdout(frame: Any, out: BinaryIO | None = None) -> None:
             write_all(out, show(batch.write_csv(include_header=False)).encode())
     except OSError as error:
         raise ParameterError(
-            f"standard output was cut short: {reason_of(error)}; its rows are not all there"
+            f"standard output was cut short: {reason_of(error)}; some of its rows are missing"
         ) from error

@@ -57,7 +57,7 @@ def read_accuracies(stated: Any, lf_names: Sequence[str] | None, m: int) -> Floa
     expected = f"expected one share for each of the {m} LFs, None where it is not known"
     shares = _as_floats(stated, "lf_accuracies", expected)
     if shares.shape != (m,):
-        raise ParameterError(f"lf_accuracies has the shape {shares.shape}; {expected}")
+        raise ParameterError(f"lf_accuracies has shape {shares.shape}; {expected}")
     wrong = np.flatnonzero((shares < 0) | (shares > 1))
     if len(wrong):
         raise ParameterError(
