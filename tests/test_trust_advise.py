@@ -61,7 +61,7 @@ def test_advice_comes_most_valuable_first():
 
 
 def test_no_advice_says_so():
-    assert str(AdviceList(())) == "Nothing to advise: no known problem was found."
+    assert str(AdviceList(())) == "No advice: no known problem was found."
 
 
 def test_copies_are_named_and_dropped_once():

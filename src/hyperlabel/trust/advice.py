@@ -94,7 +94,7 @@ class AdviceList:
 
     def __str__(self) -> str:
         if not self.items:
-            return "Nothing to advise: no known problem was found."
+            return "No advice: no known problem was found."
         return "\n".join(f"{i}. {each}" for i, each in enumerate(self.items, 1))
 
     __repr__ = __str__
