@@ -168,7 +168,7 @@ def test_label_when_writing_fails_leaves_the_old_file_and_nothing_else(hyperlabe
     monkeypatch.setattr(pl.LazyFrame, f"sink_{ending}", fail)
     outcome = hyperlabel("label", votes, "--lfs", "lf_*", "-o", f"out.{ending}")
     assert outcome.code == 2
-    assert outcome.err == f"hyperlabel: --out is 'out.{ending}', which cannot be written: No space left on device\n"
+    assert outcome.err == f"hyperlabel: --out is 'out.{ending}', but it cannot be written: No space left on device\n"
     assert files(votes.parent) == before
 
 

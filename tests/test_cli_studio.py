@@ -19,7 +19,7 @@ pytest.importorskip("nicegui")
         (
             ["t.csv", "--port", "1", "--host", "192.0.2.1"],
             ParameterError,
-            "port is 1, which cannot be used on 192.0.2.1",
+            "port is 1, but it cannot be used on 192.0.2.1",
         ),
     ],
 )

@@ -152,7 +152,9 @@ def test_pickled_array_is_refused_and_never_loaded(tmp_path, name):
         write(tmp_path, name, pickle.dumps(trap))
     else:
         write(tmp_path, name, objects if name.endswith("npy") else {"L": objects})
-    message = rf"^'.*{name}' cannot be read: it (is of another kind|holds Python objects.*)\. Is it a whole NumPy file"
+    message = (
+        rf"^'.*{name}' cannot be read: it (is of another kind|holds Python objects.*)\. Is it a complete NumPy file"
+    )
     with pytest.raises(VotesError, match=message):
         read_votes(tmp_path / name)
     assert not trap.path.exists()
@@ -171,7 +173,7 @@ def npz_bytes(tmp_path):
         (
             "cut.npy",
             lambda folder: write(folder, "whole.npy", CELLS).read_bytes()[:-3],
-            r"it claims an array of shape \(5, 3\), which is more than it has",
+            r"it claims an array of shape \(5, 3\), which is more than it holds",
         ),
         ("header.npy", lambda folder: write(folder, "whole.npy", CELLS).read_bytes()[:20], "EOF: reading array header"),
         ("foreign.npz", lambda folder: b"hello", "it is of another kind"),
@@ -182,13 +184,13 @@ def npz_bytes(tmp_path):
 )
 def test_broken_array_file_gives_one_error(tmp_path, name, content, reason):
     path = write(tmp_path, name, content(tmp_path))
-    with pytest.raises(VotesError, match=rf"^'.*{name}' cannot be read: {reason}.*Is it a whole NumPy file\?$"):
+    with pytest.raises(VotesError, match=rf"^'.*{name}' cannot be read: {reason}.*Is it a complete NumPy file\?$"):
         read_votes(path)
 
 
 def test_broken_sparse_file_gives_one_error(tmp_path):
     path = write(tmp_path, "votes.npz", {"format": np.array(b"xyz"), "shape": np.array([1, 1]), "data": np.array([1])})
-    with pytest.raises(VotesError, match=r"^'.*votes\.npz' cannot be read: .*Is it a whole NumPy file\?$"):
+    with pytest.raises(VotesError, match=r"^'.*votes\.npz' cannot be read: .*Is it a complete NumPy file\?$"):
         read_votes(path)
 
 
@@ -210,7 +212,7 @@ PARQUET = "PAR1 in name only, and far too short to be whole"
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("empty.csv", "", r"^'.*empty\.csv' cannot be read: empty CSV\. Is it a whole csv file\?"),
+        ("empty.csv", "", r"^'.*empty\.csv' cannot be read: empty CSV\. Is it a complete csv file\?"),
         (
             "long.csv",
             "a,b\n0,1\n1,0,1\n",
@@ -220,13 +222,13 @@ PARQUET = "PAR1 in name only, and far too short to be whole"
         (
             "cut.tsv",
             "a\tb\tc\n0\t1\t0\n1\t0",
-            r"cannot be read: line 3 has 2 fields, the header has 3\. Is it a whole csv",
+            r"cannot be read: line 3 has 2 fields, the header has 3\. Is it a complete csv",
         ),
         ("blank.csv", "a,b\n0,1\n\n1,0\n", r"cannot be read: line 3 has 0 fields, the header has 2"),
         ("quoted.csv", 'a,text\n0,"x,y"\n1\n', r"cannot be read: line 3 has 1 fields, the header has 2"),
         ("image.csv", b"\x89PNG\x00\xff,\x02\n\xff,\x00\n", r"^'.*image\.csv' cannot be read: it has null bytes"),
-        ("cut.parquet", PARQUET, r"^'.*cut\.parquet' cannot be read: parquet: .*Is it a whole parquet file\?"),
-        ("empty.parquet", "", r"^'.*empty\.parquet' cannot be read: parquet: .*Is it a whole parquet file\?"),
+        ("cut.parquet", PARQUET, r"^'.*cut\.parquet' cannot be read: parquet: .*Is it a complete parquet file\?"),
+        ("empty.parquet", "", r"^'.*empty\.parquet' cannot be read: parquet: .*Is it a complete parquet file\?"),
         ("head.csv", "a,b\n", "^votes has 2 columns and 0 rows; expected at least one LF and one item"),
         ("words.csv", "a,b\n0,1\n1,x\n", r"^column 'b', row 1 is 'x' while column 'a', row 0 is '0'"),
         (
@@ -436,7 +438,7 @@ def test_reading_bad_files_writes_nothing(tmp_path):
 
 
 BAD_JSON = {
-    "an item twice": ('{"0": {"weak_labels": [0]}, "0": {"weak_labels": [1]}}', "'0' is there twice"),
+    "an item twice": ('{"0": {"weak_labels": [0]}, "0": {"weak_labels": [1]}}', "'0' occurs twice"),
     "half a character": ('{"\\ud800": {"weak_labels": [0]}}', "half a character"),
     "deep": ('{"0": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deep"),
     "a huge vote": ('{"0": {"weak_labels": [1e999]}}', "votes inf"),
@@ -480,7 +482,7 @@ def npy_header(text):
 )
 def test_npy_with_a_false_header_gives_one_error(tmp_path, header):
     path = write(tmp_path, "votes.npy", npy_header(header) + bytes(72))
-    with pytest.raises(VotesError, match=r"^'.*votes\.npy' cannot be read: .*Is it a whole NumPy file\?$"):
+    with pytest.raises(VotesError, match=r"^'.*votes\.npy' cannot be read: .*Is it a complete NumPy file\?$"):
         read_votes(path)
 
 

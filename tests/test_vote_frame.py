@@ -400,5 +400,5 @@ def test_dense_and_sparse_votes_give_the_same_labels(cells):
 
 
 def test_votes_that_cannot_be_saved_give_one_error_and_leave_the_old_file(tmp_path):
-    with pytest.raises(ParameterError, match="path is '.*', which cannot be written: "):
+    with pytest.raises(ParameterError, match="path is '.*', but it cannot be written: "):
         Votes.from_array([[0, 1]]).save(tmp_path / "no" / "v.parquet")

@@ -135,5 +135,5 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise ValueError(f"'{printable(twice)}' is there twice; expected each item once")
+        raise ValueError(f"'{printable(twice)}' occurs twice; expected each item once")
     return content

@@ -1,8 +1,8 @@
 """Outcomes that are not one class, in a network that knows votes for classes.
 
 The learned part sees an LF as the class votes that are closest to its outcomes: an outcome counts as a vote for the
-class that it leans to most, and one that leans to several classes equally does not count. The evidence of each class vote
-is then split among the outcomes behind it, by how often each occurs under each class.
+class that it leans to most, and one that leans to several classes equally does not count. The evidence of each class
+vote is then split among the outcomes behind it, by how often each occurs under each class.
 """
 
 from dataclasses import dataclass, replace
