@@ -556,7 +556,7 @@ def test_votes_without_names_are_taken_by_order(name):
             "votes (lacks the LF|has no column) 'e'; (the columns are|expected the LFs) 'a', 'b', 'c', 'd'",
         ),
         ("abcd", "votes (lacks the LF|has no column) 'e'"),
-        ("abcdef", "votes has the LF 'f', which was not there when the model was fitted"),
+        ("abcdef", "votes has the LF 'f', which the model was not fitted on"),
     ],
 )
 @every_model

@@ -201,7 +201,7 @@ def test_label_by_a_fitted_model_gives_gold_items_their_class_and_learns_nothing
     ("arguments", "message"),
     [
         ({"lfs": ["lf 0", "lf 1"]}, r"votes lacks the LF 'lf 2'; expected the LFs 'lf 0', 'lf 1', 'lf 2'\. Give"),
-        ({"lfs": ["lf *", "a.b"]}, r"votes has the LF 'a\.b', which was not there when the model was fitted"),
+        ({"lfs": ["lf *", "a.b"]}, r"votes has the LF 'a\.b', which the model was not fitted on"),
         ({"classes": [1, 0]}, r"classes is \[1, 0\], but the model was fitted with 0, 1; leave it out, or fit again"),
         ({"n_classes": 3}, r"n_classes is 3, but the model was fitted with 0, 1; leave it out, or fit again"),
         ({"gold": "lf 1"}, r"votes lacks the LF 'lf 1'"),
@@ -286,7 +286,7 @@ def test_label_of_categories_enums_and_decimals_takes_them_for_texts_and_numbers
 
 MISTAKES = {
     "a half": ({"x": [0.5, 1.0, None]}, r"column 'x' holds 0\.5, which is not a whole number"),
-    "below -1": ({"x": [0, -2, None]}, r"is -2; expected a whole number from 0 on"),
+    "below -1": ({"x": [0, -2, None]}, r"is -2; expected a whole number, 0 or more"),
     "lists": (
         {"x": [[0], [1], None]},
         r"column 'x' holds values of the type .*; expected numbers, strings or booleans",

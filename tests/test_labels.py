@@ -96,7 +96,7 @@ BAD_GOLD = {
     "a frame": (THREE, pd.DataFrame({"g": [0, 1, 0]}), r"^gold is a DataFrame of shape \(3, 1\); expected"),
     "nested": (THREE, [[0], [1, 0], [1]], r"^gold\[0\] is \[0\], a list; expected a single value"),
     "a half": (THREE, [0, 0.5, 1], r"^gold\[1\] is 0\.5; expected a whole number"),
-    "-2": (THREE, [0, 1, -2], r"^gold\[2\] is -2; expected a whole number from 0 on"),
+    "-2": (THREE, [0, 1, -2], r"^gold\[2\] is -2; expected a whole number, 0 or more"),
     "an identifier": (
         THREE,
         {1: 10**9},
@@ -227,7 +227,7 @@ def test_gold_of_items_that_votes_does_not_have_is_counted_and_left_out(votes, g
         (
             Votes.from_frame(FRAME.set_axis(list("ppqr"))),
             pd.Series({"p": "spam"}),
-            "^gold is matched by an index that has v",
+            "^gold has an index with repeated values",
         ),
     ],
 )

@@ -290,9 +290,9 @@ def test_further_tries_keep_the_rate_too(quick):
     ("options", "message"),
     [
         ({"timeout": 0}, "LF 'f': timeout is 0; expected a number of seconds above 0, or None"),
-        ({"rate": -1}, "LF 'f': rate is -1; expected a number of calls a second above 0, or None"),
+        ({"rate": -1}, "LF 'f': rate is -1; expected a number of calls per second above 0, or None"),
         ({"retry": "OSError"}, "LF 'f': retry is 'OSError'; expected an exception class, or several"),
-        ({"retry": KeyboardInterrupt}, "LF 'f': retry is .*KeyboardInterrupt.*; expected a class of exceptions"),
+        ({"retry": KeyboardInterrupt}, "LF 'f': retry is .*KeyboardInterrupt.*; expected an exception class"),
         ({"tries": 0}, "LF 'f': tries is 0; expected a whole number, at least 1"),
         ({"tries": True}, "LF 'f': tries is True; expected a whole number"),
     ],

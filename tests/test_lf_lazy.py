@@ -138,7 +138,7 @@ def test_votes_of_another_kind_on_a_lazy_frame_are_an_error(lfs, classes, messag
         ({"jobs": 2}, "jobs is given, but data is a Polars frame, which runs the LFs itself"),
         ({"cache": "x"}, "cache is given, but data is a Polars frame"),
         ({"progress": True}, "progress is given, but data is a Polars frame"),
-        ({"classes": ["a", 1]}, "all whole numbers, all texts or all booleans"),
+        ({"classes": ["a", 1]}, "all whole numbers, all strings or all booleans"),
     ],
 )
 def test_arguments_for_data_in_memory_on_a_lazy_frame_are_an_error(arguments, message):

@@ -79,11 +79,11 @@ def test_forged_headers_are_refused_or_give_probabilities(name, tmp_path):
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        ("n_lfs", 10**12, "no whole label model .n_lfs is 1000000000000.; save it again"),
+        ("n_lfs", 10**12, "does not hold a complete label model .n_lfs is 1000000000000.; save it again"),
         ("n_lfs", "3", "n_lfs is '3'"),
-        ("lf_names", ["a", "a", "b"], "lf_names must be 3 different texts"),
-        ("lf_names", "abc", "lf_names must be 3 different texts"),
-        ("classes", [1, "a"], "all whole numbers, all texts or all booleans"),
+        ("lf_names", ["a", "a", "b"], "lf_names must be 3 different strings"),
+        ("lf_names", "abc", "lf_names must be 3 different strings"),
+        ("classes", [1, "a"], "all whole numbers, all strings or all booleans"),
         ("classes", None, "classes are missing"),
     ],
 )

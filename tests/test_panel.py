@@ -266,7 +266,7 @@ def test_other_mistakes_are_one_clear_error():
         hl.jury(table.assign(judge=["a", None, "a", "b"]), **NAMES)
     with pytest.raises(VotesError, match="the table has no rows; expected at least one judgment"):
         hl.jury(table[:0], **NAMES)
-    with pytest.raises(VotesError, match="has '1' as text and as number; expected one kind of name"):
+    with pytest.raises(VotesError, match="has '1' as a string and as a number; expected one kind of name"):
         hl.jury(table.assign(judge=[1, "1", 1, "1"]), **NAMES)
     with pytest.raises(ParameterError, match="model is 3; expected a label model or its short name, such as 'hlm2'"):
         hl.jury(table, **NAMES, model=3)

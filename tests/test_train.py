@@ -394,7 +394,7 @@ def test_weights_file_in_place_of_a_checkpoint_is_refused(make_weights, tmp_path
 def test_checkpoint_without_its_log_is_refused(tmp_path):
     start(TINY, run_folder(tmp_path, 0)).train(until=2)
     (run_folder(tmp_path, 0) / LOG).unlink()
-    with pytest.raises(ParameterError, match=r"run-00/log\.jsonl has no line for iteration 2, where its checkpoint"):
+    with pytest.raises(ParameterError, match=r"run-00/log\.jsonl has no line for iteration 2, that of its checkpoint"):
         runs.check_resumable(TINY, tmp_path, 1)
 
 
@@ -520,7 +520,7 @@ def one_thread(monkeypatch):
 def test_job_that_fails_ends_the_others_with_one_error(tmp_path, capfd):
     run_folder(tmp_path, 1).write_text("a file where the folder of a run should be")
     endless = replace(TINY, iterations=10**6)
-    with pytest.raises(HyperlabelError, match=r"run 1 ended with exit code 1 .* go on with --resume"):
+    with pytest.raises(HyperlabelError, match=r"run 1 ended with exit code 1 .* continue with --resume"):
         list(runs.train_runs(endless, tmp_path, 2, jobs=2, resume=False))
     assert not [job for job in multiprocessing.active_children() if job.name.startswith("run ")]
     assert "FileExistsError" in capfd.readouterr().err

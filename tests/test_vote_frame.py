@@ -81,8 +81,8 @@ def test_votes_of_some_lfs_are_theirs(votes):
         ([], r"^votes\[\[\]\] is not understood"),
         ([True, False], r"^votes\[\[True, False\]\] is not understood"),
         ([0.5], r"^votes\[\[0.5\]\] is not understood"),
-        ([4], r"^votes\[\[4\]\] has no items, or places beyond the 4 items"),
-        ([False] * 4, "has no items, or places beyond"),
+        ([4], r"^votes\[\[4\]\] has no items, or places outside the 4 items"),
+        ([False] * 4, "has no items, or places outside"),
         (slice(3, 3), r"^the slice .* of 4 items is empty"),
         (None, r"^votes\[None\] is not understood"),
     ],
@@ -95,7 +95,7 @@ def test_key_that_means_nothing_is_refused(votes, key, message):
 
 def test_last_lf_cannot_be_dropped():
     with pytest.raises(
-        ParameterError, match="^lfs is 'links', 'short', 'caps', which are all; expected at least one LF"
+        ParameterError, match="^lfs is 'links', 'short', 'caps', which is all of them; keep at least one LF"
     ):
         DENSE.drop(LFS)
 

@@ -252,7 +252,7 @@ def test_long_table_with_a_missing_column_is_refused():
             pd.DataFrame({"a": [0, 1.5]}),
             r"^column 'a' holds 1\.5, which is not a whole number. .* name the LFs with lfs",
         ),
-        (pd.DataFrame({"a": [0, -2]}), "^column 'a', row 1 is -2; expected a whole number from 0 on"),
+        (pd.DataFrame({"a": [0, -2]}), "^column 'a', row 1 is -2; expected a whole number, 0 or more"),
     ],
 )
 def test_bad_frame_gives_one_error_with_place_value_and_remedy(frame, message):
@@ -318,7 +318,7 @@ def test_unsigned_votes_of_64_bits_are_held_signed():
 def test_names_that_do_not_fit_the_lfs_are_refused(lfs):
     with pytest.raises(
         ParameterError,
-        match="^lfs is .*; expected a list with one name, each different, for each of the 3 columns of votes",
+        match="^lfs is .*; expected a list with a different name for each of the 3 columns of votes",
     ):
         Votes.from_array(CELLS, lfs=lfs)
 
@@ -503,7 +503,7 @@ def test_long_table_with_a_mistyped_class_is_taken_with_a_warning_or_refused_if_
 
 def test_long_table_with_names_that_differ_in_type_only_is_refused():
     frame = pd.DataFrame({"item": [1, 2], "lf": pd.Series([1, "1"], dtype=object), "vote": [0, 1]})
-    with pytest.raises(VotesError, match="^column 'lf' has '1' as text and as number; expected one kind of name"):
+    with pytest.raises(VotesError, match="^column 'lf' has '1' as a string and as a number; expected one kind of name"):
         Votes.from_long(frame, item="item", lf="lf", vote="vote")
 
 

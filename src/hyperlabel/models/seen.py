@@ -79,9 +79,7 @@ class Seen:
         known = () if self.outcomes is None else self.outcomes.names
         new = [] if patterns.outcomes is None else [name for name in patterns.outcomes.names if name not in known]
         if new:
-            raise VotesError(
-                f"votes has the outcome {new[0]!r}, which was not there when this {model} was fitted; fit it again"
-            )
+            raise VotesError(f"votes has the outcome {new[0]!r}, which this {model} was not fitted on; fit it again")
         if patterns.n_classes != len(self.classes):
             raise ParameterError(
                 f"votes has {patterns.n_classes} classes, but this {model} learned {len(self.classes)}; fit it again"

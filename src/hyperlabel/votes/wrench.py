@@ -19,13 +19,13 @@ SPLITS = ("train", "valid", "test")
 
 @dataclass(frozen=True, eq=False)
 class WrenchData:
-    """A WRENCH data set, its splits one after the other.
+    """A WRENCH data set, its splits one after another.
 
     Attributes:
         votes: The votes; items are named `<split>/<id>`.
         truth: (n,) class numbers, -1 where unknown.
         split: (n,) the split of each item.
-        records: (n,) the data of each item, as the files have them.
+        records: (n,) the data of each item, as in the files.
     """
 
     votes: Votes
@@ -48,7 +48,7 @@ def read_wrench(
 ) -> WrenchData:
     """Read a folder in the format of the WRENCH benchmark; missing splits are left out.
 
-    Class names come from `classes`, or from label.json if it is there.
+    Class names come from `classes`, or from label.json if it exists.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -102,7 +102,7 @@ def _check_entry(where: str, entry: Any, first: Any) -> None:
 
 
 def _read_classes(folder: Path) -> list[Hashable] | None:
-    """Class names from label.json, if it is there."""
+    """Class names from label.json, if it exists."""
     path = folder / "label.json"
     if not path.exists():
         return None
@@ -113,7 +113,7 @@ def _read_classes(folder: Path) -> list[Hashable] | None:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    """An object of a JSON file; what Python could read but nothing else can hold is refused."""
+    """An object from a JSON file; what only Python could read is refused."""
     try:
         text = path.read_text(encoding="utf-8")
         content = json.loads(text, object_pairs_hook=_each_once)

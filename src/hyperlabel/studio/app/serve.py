@@ -37,7 +37,7 @@ class Address:
         except OSError as error:
             self.socket.close()
             raise ParameterError(
-                f"port is {port}, but it cannot be used on {host}: {error.strerror}; choose another, or 0 for a free one"
+                f"port is {port}, but it cannot be used on {host}: {error.strerror}; choose another port, or 0"
             ) from error
         self.port = int(self.socket.getsockname()[1])
 
