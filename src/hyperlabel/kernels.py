@@ -117,7 +117,9 @@ def softmax(logits: NDArray[Real], out: NDArray[Real] | None = None) -> NDArray[
     shares = np.empty_like(logits) if out is None else out
     for block in row_blocks(*logits.shape):
         if logits.shape[1] == 2:
-            softmax_of_two(logits[block, 1] - logits[block, 0], shares[block])
+            lead = logits[block, 1] - logits[block, 0]
+            softmax_of_two(lead, shares[block])
+            shares[block, 1][lead < -_LARGEST_EXPONENT] = 0  # as with more classes: what is ruled out stays so
             continue
         part = np.subtract(logits[block], over_classes(np.maximum, logits[block])[:, None], out=shares[block])
         np.exp(part, out=part)
