@@ -46,7 +46,7 @@ def test_stated_classes_are_a_tuple_of_plain_values(n_classes, classes, expected
         ("3", None, "^n_classes is '3'; expected a whole number"),
         (MOST_STATED + 1, None, f"^n_classes is {MOST_STATED + 1}; expected a whole number from 1 to {MOST_STATED}$"),
         (3, ["a", "b"], "^n_classes is 3 but classes names 2; give one of the two"),
-        (None, [], r"^classes is \[\]; expected at least one class, each once"),
+        (None, [], r"^classes is \[\]; expected at least one, each once"),
         (None, [1, "a"], r"^classes is \[1, 'a'\]; expected .* all whole numbers, all strings or all booleans"),
         (None, ["a", None], r"^classes is \['a', None\]; expected .* all whole numbers, all strings or all booleans"),
         (None, [b"a", b"b"], r"^classes is \[b'a', b'b'\]; expected .* all whole numbers"),

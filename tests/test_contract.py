@@ -716,7 +716,7 @@ def test_loaded_model_learns_anew(name, tmp_path):
 
 
 def test_classes_that_could_not_be_saved_are_refused_by_fit():
-    with pytest.raises(ParameterError, match=r"^classes is \[\('a', 1\), .* all whole numbers, all texts"):
+    with pytest.raises(ParameterError, match=r"^classes is \[\('a', 1\), .* all whole numbers, all strings"):
         hl.label_model("mv", classes=[("a", 1), ("b", 2)]).fit([[0, 1]])
 
 

@@ -196,7 +196,7 @@ def test_an_lf_that_fails_changes_nothing(project, source, error, message):
         (lambda p: p.give_gold("c4", "sapm"), "label is 'sapm'; expected one of the classes, 'ham', 'spam'"),
         (lambda p: p.give_gold("zz", "spam"), "item is 'zz'; expected the identifier of a row"),
         (lambda p: p.give_gold("c4", np.zeros((2, 2))), "label is array"),
-        (lambda p: p.give_gold(4, "spam"), "item is 4; expected the identifier of a row that is explored, as a text"),
+        (lambda p: p.give_gold(4, "spam"), "item is 4; expected the identifier of a row that is explored, as a string"),
         (lambda p: p.explain("zz"), "item is 'zz'; expected the identifier of a row"),
         (lambda p: p.explain("c0"), "there is no LF, so no label can be explained"),
         (lambda p: p.candidates([]), r"item is \[\]; expected the identifier of a row"),

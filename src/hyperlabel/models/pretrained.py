@@ -176,10 +176,10 @@ class HyperLabelModel(LabelModel):
         """
         fitted = self.fitted_on(votes)
         patterns = fitted.read(votes)
-        guessed = fitted.pattern_probabilities(patterns)
+        estimated = fitted.pattern_probabilities(patterns)
         even = copy.copy(self).set_params(class_balance=UNIFORM).fit(patterns).pattern_probabilities(patterns)
         items = patterns.counts * patterns.has_votes
-        return float(items @ (guessed.argmax(1) != even.argmax(1)) / max(items.sum(), 1))
+        return float(items @ (estimated.argmax(1) != even.argmax(1)) / max(items.sum(), 1))
 
     def _check_calibrated(self) -> None:
         """Refuse a calibration that the weights do not have."""
