@@ -166,7 +166,7 @@ BAD_SPARSE = {
     "complex": (sparse((0, 0, 1j), kind=complex), "^votes has the type complex128; expected integers"),
     "1-D": (scipy.sparse.coo_array(np.array([1, 2])), r"^votes has shape \(2,\); expected 2-D \(items, LFs\)"),
     "no items": (scipy.sparse.csr_array((0, 3)), r"^votes has shape \(0, 3\); expected 2-D .* at least one of each"),
-    "dense": (CELLS, "^votes is a ndarray; expected a scipy.sparse matrix or array"),
+    "dense": (CELLS, "^votes is of type ndarray; expected a scipy.sparse matrix or array"),
 }
 
 
@@ -268,7 +268,7 @@ class Odd:
 
 def test_object_that_gives_no_array_is_refused():
     with pytest.raises(
-        VotesError, match="votes is a Odd that cannot be converted to an array .no array.; expected votes"
+        VotesError, match="votes is of type Odd and cannot be converted to an array .no array.; expected votes"
     ):
         check_array(Odd())
 

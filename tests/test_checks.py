@@ -98,7 +98,10 @@ CALLS = {
         "^votes is ragged: row 1 has no list, row 0 has",
     ),
     "label_model": (lambda: hl.label_model("bv", ordinal=True), "^BalancedVote has no parameter 'ordinal'; it has "),
-    "gold": (lambda: MODEL.score(VOTES, sp.dok_array(VOTES)), "^truth is a dok_array of shape .*; expected one class"),
+    "gold": (
+        lambda: MODEL.score(VOTES, sp.dok_array(VOTES)),
+        "^truth is of type dok_array with shape .*; expected one class",
+    ),
     "classes": (lambda: hl.HyperLabelModel(classes=broken()).fit(VOTES), "^classes is <Compressed Sparse Row"),
     "inputs": (lambda: hl.Classifier().fit(broken(), SOFT), "^training inputs is a broken csr matrix: indptr must"),
 }

@@ -113,7 +113,7 @@ def test_inferred_classes_are_numbers_sorted_texts_or_booleans(values, expected)
             {"a": ["x", "1"]},
             "^column 'a', row 0 is 'x' while column 'a', row 1 is '1'; .* state all classes with classes",
         ),
-        ({"a": [b"x"]}, "^column 'a', row 0 is b'x', a bytes; expected numbers, strings or booleans"),
+        ({"a": [b"x"]}, "^column 'a', row 0 is b'x' .bytes.; expected numbers, strings or booleans"),
     ],
 )
 def test_columns_without_one_kind_of_class_are_refused(values, message):

@@ -341,7 +341,7 @@ def test_label_with_a_wrong_argument_says_what_is_expected(arguments, message):
 
 def test_label_of_something_else_says_what_is_expected():
     with pytest.raises(
-        hl.VotesError, match=r"data is a builtins\.list; expected a Polars, DuckDB, Spark or Dask frame"
+        hl.VotesError, match=r"data is of type builtins\.list; expected a Polars, DuckDB, Spark or Dask frame"
     ):
         engines.label([[0, 1]])
 

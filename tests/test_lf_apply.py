@@ -174,7 +174,7 @@ def test_column_lf_that_fails_is_an_error_and_tolerated_on_request(function, vot
 
 @pytest.mark.parametrize("lf", [COLUMN_LFS["mask"], COLUMN_LFS["expression"]])
 def test_column_lf_on_a_list_is_an_error(lf):
-    with pytest.raises(ParameterError, match="data is a list, but LFs of whole columns read frames"):
+    with pytest.raises(ParameterError, match="data is of type list, but LFs of whole columns read frames"):
         apply_lfs([lf], TEXTS, on_error="abstain")
 
 
@@ -243,7 +243,7 @@ def test_classes_of_votes_are_stated_or_inferred(votes, stated, classes, cells):
         ([0, 1.5], {}, "the vote of LF 'f' on row 1 is 1.5; expected a whole number, 0 or more"),
         ([0, -3], {}, "the vote of LF 'f' on row 1 is -3; expected a whole number, 0 or more"),
         ([0, "a"], {}, r"the vote of LF 'f' on row 1 is 'a' \(text\).*expected one kind of class"),
-        ([0, [1]], {}, r"the vote of LF 'f' on row 1 is \[1\], a list; expected a single value"),
+        ([0, [1]], {}, r"the vote of LF 'f' on row 1 is \[1\] .list.; expected a single value"),
         (
             ["a", "c"],
             {"classes": ["a", "b"]},

@@ -138,7 +138,7 @@ def test_what_no_lf_may_raise_ends_the_run(threads):
 
 
 def test_vote_that_is_no_vote_is_named_by_its_row():
-    with pytest.raises(VotesError, match=r"the vote of LF 'f' on row 3 is \[1\], a list; expected a single value"):
+    with pytest.raises(VotesError, match=r"the vote of LF 'f' on row 3 is \[1\] .list.; expected a single value"):
         apply_lfs([LabelingFunction("f", lambda x: [1] if x == 3 else 1)], list(range(6)), threads=2)
 
 

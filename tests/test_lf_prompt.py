@@ -261,7 +261,7 @@ def test_prompt_that_cannot_be_is_an_error(arguments, message):
 
 
 def test_client_that_returns_no_text_is_a_failure():
-    with pytest.raises(LFError, match="TypeError: call returned 3, a int; expected a string"):
+    with pytest.raises(LFError, match="TypeError: call returned 3 .int.; expected a string"):
         apply_lfs([prompt_lf("{text}", len, ["a", "b"])], ["abc"])
 
 

@@ -143,7 +143,7 @@ def test_ready_made_lfs_on_a_list_of_values_read_the_values():
 @pytest.mark.parametrize(
     ("lf", "message"),
     [
-        (keyword_lf("a", 1), "LF 'keyword_a' failed on row 1 with TypeError: the value is 3, a int; expected a string"),
+        (keyword_lf("a", 1), "LF 'keyword_a' failed on row 1 with TypeError: the value is 3 .int.; expected a string"),
         (threshold_lf("text", 1, above=2), "LF 'text_above_2' failed on row 0 with TypeError: .* expected a number"),
     ],
 )

@@ -163,7 +163,7 @@ def test_fit_with_gold_on_items_without_votes_alone_learns_nothing(weights):
     [
         ([0, 1], "gold has 2 entries but votes has 5 items"),
         ({9: 1}, "gold has the item 9, .*expected an index from 0 to 4"),
-        ([[0]] * 5, r"gold\[0\] is \[0\], a list; expected a single value"),
+        ([[0]] * 5, r"gold\[0\] is \[0\] .list.; expected a single value"),
     ],
 )
 def test_fit_with_wrong_gold_says_what_is_wrong(gold, message):

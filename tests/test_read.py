@@ -382,7 +382,7 @@ BAD_FOLDERS = {
     "nothing": ({}, r"is a folder without tables"),
     "not JSON": ({"train": "{"}, r"^'.*train\.json' cannot be read as JSON: Expecting property name"),
     "not UTF-8": ({"train": "\udcff"}, r"^'.*train\.json' cannot be read as JSON: .*utf-8"),
-    "a list": ({"train": [1]}, r"^'.*train\.json' holds a list; expected an object with one entry per item"),
+    "a list": ({"train": [1]}, r"^'.*train\.json' holds JSON of type list; expected an object with one entry per item"),
     "no items": ({"train": {}}, r"has no items in train\.json; expected at least one"),
     "no votes": ({"train": {"x": {"label": 1}}}, r"^'.*train\.json', item 'x' has no list 'weak_labels'; expected one"),
     "no entry": ({"train": {"x": 3}}, r"^'.*train\.json', item 'x' has no list 'weak_labels'"),
@@ -400,7 +400,7 @@ BAD_FOLDERS = {
     ),
     "no LFs": ({"train": {"x": entry([])}}, r"^votes has shape \(1, 0\); expected at least one item and one LF"),
     "text label": ({"train": {"x": entry([0], "a")}}, r"^label\['train/x'\] is 'a'; expected one of the classes 0, 1"),
-    "list label": ({"train": {"x": entry([0], [1])}}, r"^label\['train/x'\] is \[1\], a list; expected a single value"),
+    "list label": ({"train": {"x": entry([0], [1])}}, r"^label\['train/x'\] is \[1\] .list.; expected a single value"),
     "unknown label": (
         {"train": {"x": entry([0], 3)}, "label": LABELS},
         r"^label\['train/x'\] is 3; expected one of the cl",
@@ -409,7 +409,7 @@ BAD_FOLDERS = {
         {"train": {"x": entry([3])}, "label": LABELS},
         r"^votes\[0, 0\] is 3; expected a class from 0 to 2",
     ),
-    "label list": ({"train": ENTRIES, "label": ["a"]}, r"^'.*label\.json' holds a list; expected an object"),
+    "label list": ({"train": ENTRIES, "label": ["a"]}, r"^'.*label\.json' holds JSON of type list; expected an object"),
     "label gap": (
         {"train": ENTRIES, "label": {"1": "a"}},
         r"^'.*label\.json' holds \{'1': 'a'\}; expected a different nam",

@@ -137,7 +137,7 @@ def test_dataset_of_hugging_face_is_a_table():
 
 @pytest.mark.parametrize("source", [3, None, [[0, 1]], np.zeros((2, 2))])
 def test_what_is_not_a_table_is_refused(source):
-    with pytest.raises(VotesError, match=r"^the table is a .*; expected a path, a frame of Polars, pandas"):
+    with pytest.raises(VotesError, match=r"^the table is of type .*; expected a path, a frame of Polars, pandas"):
         read_table(source)
 
 

@@ -52,7 +52,7 @@ def plain_classes(classes: Iterable[object]) -> list[Any]:
     for name in names:
         if not isinstance(name, bool | int | float | str):
             raise WeightsError(
-                f"classes holds {show(name)}, a {type(name).__name__}; only strings and numbers can be saved"
+                f"classes holds {show(name)} ({type(name).__name__}); only strings and numbers can be saved"
             )
     return names
 

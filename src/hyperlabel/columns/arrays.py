@@ -37,7 +37,7 @@ def check_array(array: object) -> Ints:
 def check_sparse(matrix: Any) -> tuple[tuple[int, int], Ints, Ints, Ints]:
     """Shape, row, column and class number of every vote that a scipy.sparse matrix stores, or a clear error."""
     if not hasattr(matrix, "tocoo"):
-        raise VotesError(f"votes is a {type(matrix).__name__}; expected a scipy.sparse matrix or array")
+        raise VotesError(f"votes is of type {type(matrix).__name__}; expected a scipy.sparse matrix or array")
     if len(matrix.shape) != 2 or 0 in matrix.shape:
         raise VotesError(f"votes has shape {matrix.shape}; expected 2-D (items, LFs) with at least one of each")
     if matrix.dtype.kind not in "iubf":
@@ -168,7 +168,7 @@ def _as_array(array: object) -> NDArray[Any]:
             ) from error
         except Exception as error:  # an object may raise anything when it is converted to an array
             raise VotesError(
-                f"votes is a {type(array).__name__} that cannot be converted to an array ({error}); expected votes"
+                f"votes is of type {type(array).__name__} and cannot be converted to an array ({error}); expected votes"
             ) from error
         if cells.ndim:
             return cells

@@ -198,7 +198,7 @@ class ListItems(Items):
     def frame(self) -> Any:
         """Not possible: there is no frame."""
         raise ParameterError(
-            f"data is a {type(self.data).__name__}, but LFs of whole columns read frames; "
+            f"data is of type {type(self.data).__name__}, but LFs of whole columns read frames; "
             "make a frame first, for instance with pandas.DataFrame(data)"
         )
 
@@ -342,7 +342,7 @@ def read_items(data: Any) -> Items:
         return ArrowItems(data)
     if isinstance(data, str | bytes | Mapping) or not hasattr(data, "__len__") or not hasattr(data, "__getitem__"):
         raise VotesError(
-            f"data is a {type(data).__name__}; expected a list of items, or a pandas, Polars, Dask or Spark frame"
+            f"data is of type {type(data).__name__}; expected a list of items, or a pandas, Polars, Dask or Spark frame"
         )
     return ListItems(data)
 

@@ -41,5 +41,5 @@ def pickle_value(value: object, replaces: Callable[[object], bool], replacement:
     except UnknownError:
         raise
     except Exception as error:
-        raise UnknownError(f"{show(value)} (a {type(value).__name__})") from error
+        raise UnknownError(f"{show(value)} ({type(value).__name__})") from error
     return out.getvalue()

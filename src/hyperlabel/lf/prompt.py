@@ -169,4 +169,4 @@ def _plain(text: str) -> str:
 def _check_answer(answer: Any) -> str | None:
     if answer is None or isinstance(answer, str):
         return answer
-    raise TypeError(f"call returned {show(answer)}, a {type(answer).__name__}; expected a string")
+    raise TypeError(f"call returned {show(answer)} ({type(answer).__name__}); expected a string")

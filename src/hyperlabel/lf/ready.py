@@ -317,7 +317,7 @@ def _no_if_null(value: Any, expected: str) -> bool:
     """False for a null; anything else is of the wrong type."""
     if is_null(value):
         return False
-    raise TypeError(f"the value is {show(value)}, a {type(value).__name__}; expected {expected}")
+    raise TypeError(f"the value is {show(value)} ({type(value).__name__}); expected {expected}")
 
 
 def is_null(value: Any) -> bool:

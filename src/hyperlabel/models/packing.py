@@ -56,7 +56,7 @@ def to_json(value: Any, name: str) -> Any:
         return value
     if isinstance(value, Path):
         return str(value)
-    raise WeightsError(f"{name} holds {show(value)}, a {type(value).__name__}; only strings and numbers can be saved")
+    raise WeightsError(f"{name} holds {show(value)} ({type(value).__name__}); only strings and numbers can be saved")
 
 
 def pack_seen(seen: Seen) -> tuple[Arrays, dict[str, Any]]:

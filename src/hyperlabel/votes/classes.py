@@ -171,7 +171,7 @@ def _one_kind(columns: Sequence[Column]) -> str:
     for kind in holder.keys() - {"number", "boolean", "text"}:
         value = holder[kind].first_of(kind)
         raise VotesError(
-            f"{holder[kind].place(value)} is {show(value)}, a {kind}; expected numbers, strings or booleans"
+            f"{holder[kind].place(value)} is {show(value)} ({kind}); expected numbers, strings or booleans"
         )
     if len(holder) > 1:
         # Text is the odd one out: one word in a csv turns a column of numbers into a column of strings.

@@ -84,9 +84,9 @@ class Identity:
             return self._match_pairs(list(labels), list(labels.values()), name)
         listed = is_series(labels) or isinstance(labels, np.ndarray | list | tuple)
         if not listed or getattr(labels, "ndim", 1) != 1:
-            shape = f" of shape {labels.shape}" if hasattr(labels, "shape") else ""
+            shape = f" with shape {labels.shape}" if hasattr(labels, "shape") else ""
             raise VotesError(
-                f"{name} is a {type(labels).__name__}{shape}; expected one class per item in one dimension, "
+                f"{name} is of type {type(labels).__name__}{shape}; expected one class per item in one dimension, "
                 "or a mapping from item to class"
             )
         if library_of(labels, "Series") == "pandas" and not self._by_place(labels.index):

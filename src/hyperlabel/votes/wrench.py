@@ -126,7 +126,9 @@ def _read_json(path: Path) -> dict[str, Any]:
     except (ValueError, OSError) as error:
         raise VotesError(f"'{path}' cannot be read as JSON: {error}") from error
     if not isinstance(content, dict):
-        raise VotesError(f"'{path}' holds a {type(content).__name__}; expected an object with one entry per item")
+        raise VotesError(
+            f"'{path}' holds JSON of type {type(content).__name__}; expected an object with one entry per item"
+        )
     return content
 
 
