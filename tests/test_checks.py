@@ -60,7 +60,10 @@ CALLS = {
     "fit: labels": (lambda: hl.Classifier().fit(TEXTS, [[[]], 1]), r"^training probabilities is \[\[\[\]\], 1\]"),
     "from_scores: scale": (lambda: hl.Votes.from_scores(SOFT, classes=[0, 1], scale=(1,)), r"^scale is \(1,\)"),
     "from_scores: levels": (lambda: hl.Votes.from_scores(SOFT, classes=[0, 1], levels=set), "^levels is <class"),
-    "from_scores: like": (lambda: hl.Votes.from_scores(SOFT, classes=[0, 1], like=5), "^like is 5; expected votes of"),
+    "from_scores: like": (
+        lambda: hl.Votes.from_scores(SOFT, classes=[0, 1], like=5),
+        "^like is 5; expected votes from",
+    ),
     "soft": (lambda: hl.soft({"a": None}), "^a share is None; expected probabilities of classes"),
     "engines: max_patterns": (lambda: hl.engines.label(FRAME, max_patterns="x"), "^max_patterns is 'x'; expected a"),
     "engines: engine": (lambda: hl.engines.label(FRAME, engine=[1]), r"^engine is \[1\]; expected 'auto'"),

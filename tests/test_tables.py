@@ -211,7 +211,7 @@ def test_hive_column_that_the_files_have_themselves_stays_theirs(tmp_path):
 def test_folder_with_mixed_partitions_is_refused(tmp_path):
     folder = write_hive(tmp_path)
     write_table(pl.DataFrame({"id": ["x"], "lf": ["spam"]}), folder / "p.parquet")
-    with pytest.raises(VotesError, match=r"stand for day, region, those of '.*p\.parquet' for others"):
+    with pytest.raises(VotesError, match=r"give day, region, those of '.*p\.parquet' give others"):
         read_table(folder)
 
 

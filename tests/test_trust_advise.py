@@ -68,7 +68,7 @@ def test_copies_are_named_and_dropped_once():
     votes = np.c_[GOOD, GOOD[:, 0], GOOD[:, 0], GOOD[:, 3]]
     advice = find("copies", votes)
     assert (advice.number, advice.examples) == (3, ("lf5", "lf6", "lf7"))
-    assert "(lf5 as lf0" in advice.reason
+    assert "(lf5 copies lf0" in advice.reason
     np.testing.assert_array_equal(run_call(advice, votes), GOOD)
     assert "--drop lf5,lf6,lf7" in advice.command
     assert advice.like == "few"

@@ -164,7 +164,7 @@ def test_join_numbers_lfs_without_names_on():
         (
             DENSE,
             Votes.from_array([[0]], classes=NAMES, lfs=["x"]),
-            "^votes has 4 items but the other votes 1; expected the same items",
+            "^votes has 4 items but the other votes have 1; expected the same items",
         ),
         (
             Votes.from_frame(frame_of(id=[7, 8, 9, 10])),

@@ -64,8 +64,8 @@ def open_table(data: Any, wanted: Callable[[list[str]], Sequence[str]] | None = 
     if opener is None:
         many = ". Choose one of its splits, such as data['train']" if library_of(data, "DatasetDict") else ""
         raise VotesError(
-            f"votes is of type {type(data).__name__}; expected a pandas or Polars DataFrame, a pyarrow Table, a Hugging Face "
-            f"Dataset, or a list of records{many}"
+            f"votes is of type {type(data).__name__}; expected a pandas or Polars DataFrame, a pyarrow Table, a "
+            f"Hugging Face Dataset, or a list of records{many}"
         )
     return opener(data, wanted or list)
 

@@ -142,7 +142,7 @@ def _check_hive(source: Source) -> Source:
         shown = ", ".join(map(printable, first)) or "no columns"
         raise VotesError(
             f"'{printable(source.name)}': the folders of '{printable(source.files[0])}' give {shown}, those of "
-            f"'{printable(odd)}' for others; expected the same columns everywhere"
+            f"'{printable(odd)}' give others; expected the same columns everywhere"
         )
     return source
 
