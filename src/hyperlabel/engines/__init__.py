@@ -190,8 +190,8 @@ def _engine_name(data: Any, engine: str) -> str:
     kind = {"pyspark": "spark", "_duckdb": "duckdb", "dask_expr": "dask"}.get(root, root)
     if kind not in ENGINES:
         raise VotesError(
-            f"data is of type {type(data).__module__}.{type(data).__name__}; expected a Polars, DuckDB, Spark or Dask frame, "
-            "or the path of a table. For arrays and pandas frames use HyperLabelModel"
+            f"data is of type {type(data).__module__}.{type(data).__name__}; expected a Polars, DuckDB, Spark or Dask "
+            "frame, or the path of a table. For arrays and pandas frames use HyperLabelModel"
         )
     if engine not in ("auto", kind):
         raise ParameterError(f"engine is '{engine}', but data is a frame of {kind}; leave engine out")
