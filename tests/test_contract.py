@@ -611,7 +611,7 @@ def test_gold_of_counted_patterns_of_a_wrong_shape_is_refused():
 def test_verbs_about_items_refuse_patterns_that_were_only_counted(verb):
     patterns = hl.Patterns.from_chunks([[[0, 1], [1, 1]]])
     with pytest.raises(
-        ParameterError, match="votes is Patterns, which does not say which item has which votes; give Votes"
+        ParameterError, match="votes is Patterns that were only counted and know no items; give the votes themselves"
     ):
         getattr(hl.label_model("mv"), verb)(patterns, 1)
 

@@ -88,7 +88,7 @@ def test_columns_with_odd_names_are_read():
     [
         (
             3,
-            "^votes is of type int; expected a pandas or Polars DataFrame, a pyarrow Table, a Hugging Face Dataset, or a lis",
+            "^votes is of type int; expected a pandas or Polars DataFrame, a pyarrow Table, a Hugging Face Dataset",
         ),
         (
             DatasetDict(train=1),

@@ -82,7 +82,7 @@ def _voted(model: LabelModel, votes: object) -> Mask:
     """Whether an item has votes. -> (n,)."""
     patterns = model.read(votes)
     if patterns.inverse is None:
-        raise ParameterError("votes is Patterns, which does not say which item has which votes; give Votes")
+        raise ParameterError("votes is Patterns that were only counted and know no items; give the votes themselves")
     voted: Mask = patterns.has_votes[patterns.inverse]
     return voted
 

@@ -76,7 +76,9 @@ class Fitted:
 
     def _read_votes(self, votes: object) -> Votes:
         if isinstance(votes, Patterns) and votes.inverse is None:
-            raise ParameterError("votes is Patterns, which does not say which item has which votes; give Votes")
+            raise ParameterError(
+                "votes is Patterns that were only counted and know no items; give the votes themselves"
+            )
         names = self._seen.lf_names if self.is_fitted else None
         outcomes = self._seen.outcomes if self.is_fitted else None
         if names is not None and outcomes is not None and outcomes.cuts and holds_columns(votes):

@@ -266,8 +266,8 @@ def _to_lazy(source: Any) -> Any:
         if library == "datasets" and hasattr(source, "to_polars"):
             return source.to_polars().lazy()
     raise VotesError(
-        f"the table is of type {type(source).__module__}.{type(source).__name__}; expected a path, a frame of Polars, pandas "
-        "or pyarrow, or a datasets.Dataset (for a DatasetDict, name one split)"
+        f"the table is of type {type(source).__module__}.{type(source).__name__}; expected a path, a frame of Polars, "
+        "pandas or pyarrow, or a datasets.Dataset (for a DatasetDict, name one split)"
     )
 
 
