@@ -119,7 +119,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """A public name, loaded when it is first asked for: the command line's help needs none of them."""
+    """A public name, loaded when it is first used: the help of the command line needs none of them."""
     if name == "engines":
         return importlib.import_module("hyperlabel.engines")
     if name not in _HOME_OF:

@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all: written in a hidden folder beside them, then put in their place.
+"""Files and folders that appear whole or not at all: written in a hidden folder next to them, then moved.
 
 This holds even if the process is killed at any time: the old result is there, or the new one. The hidden
 folder of a killed process, `.<name>.<8 random characters>.part`, is removed by the next run that writes the same name.
@@ -96,7 +96,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def _part_folder(path: Path) -> Iterator[Path]:
-    """A new folder beside `path` that nobody else can guess or enter, locked while this process lives."""
+    """A new folder next to `path` that nobody else can guess or enter, locked while this process lives."""
     folder, lock = _make_locked(path)
     try:
         yield folder
@@ -119,7 +119,7 @@ def _make_locked(path: Path) -> tuple[Path, int | None]:
             raise
         try:
             lock = _try_lock(folder)
-            if lock is not None or folder.is_dir():  # else a sweep was quicker than the lock
+            if lock is not None or folder.is_dir():  # else a sweep was faster than the lock
                 return folder, lock
         except BaseException:  # an interrupt right here
             _remove(folder, path)

@@ -69,7 +69,7 @@ def pack_digits(cells: Ints, k: int, digits: int) -> Iterator[tuple[slice, Float
     step, zeros = max(1, _BLOCK_PRODUCT // weights.size), weights.sum(0)
     for start in range(0, n, step):
         block = slice(start, min(start + step, n))
-        with np.errstate(invalid="ignore"):  # small whole numbers; BLAS may trip over what lies beside them in memory
+        with np.errstate(invalid="ignore"):  # small whole numbers; BLAS may trip over what is next to them in memory
             yield block, cells[block].astype(np.float32) @ weights + zeros
 
 

@@ -15,7 +15,7 @@ from hyperlabel.shown import show
 from hyperlabel.tensors import read_tensors, write_tensors
 
 BUNDLED = {"default": "hlm2", "hlm2": "hlm2", "hlm": "hlm"}
-"""Names that `load_weights` knows, and the file of `hyperlabel/weights` each stands for."""
+"""Names that `load_weights` knows, and the file in `hyperlabel/weights` of each."""
 
 MOST_LAYERS = 64
 MOST_WIDTH = 4096

@@ -68,7 +68,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Loop:
-    """The steps of the demo, each computed when it is asked for.
+    """The steps of the demo, each computed when it is needed.
 
     Attributes:
         frame: One row per item: id, text, truth.

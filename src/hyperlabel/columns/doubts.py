@@ -150,7 +150,7 @@ def _refuse_kinds(tallies: Tallies) -> dict[str, str]:
     }
 
 
-# What a column can be, beside the others.
+# What a column can be, compared with the others.
 
 
 def _compare(tallies: dict[str, Tally], n_rows: Mapping[str, int]) -> tuple[dict[str, str], list[str]]:
@@ -180,7 +180,7 @@ def _compare_texts(tallies: dict[str, Tally], n_rows: Mapping[str, int]) -> tupl
         f"{next(iter(tallies[name]))!r} ({name!r}, {sum(tallies[name].values()):,} votes)" for name in lone
     )
     return {}, [
-        f"classes that only one LF votes for, and no other class: {shown}; if a column holds no votes, {REMEDY}"
+        f"classes that only one LF votes for, and no other class: {shown}; if a column does not hold votes, {REMEDY}"
     ]
 
 
@@ -244,7 +244,7 @@ def _compare_numbers(tallies: dict[str, dict[int, int]], n_rows: Mapping[str, in
     if not doubts or len(doubts) > len(tallies) / 2:  # if most columns have such numbers, there are many classes
         return refused, []
     shown = ", ".join(doubts.values())
-    return refused, [f"classes that only one LF votes for: {shown}; if a column holds no votes, {REMEDY}"]
+    return refused, [f"classes that only one LF votes for: {shown}; if a column does not hold votes, {REMEDY}"]
 
 
 # What classes can be.

@@ -24,9 +24,9 @@ from hyperlabel.votes.rows import Rows
 Row = dict[int, int]  # LF -> class number
 Step = tuple[int, int]  # LF, and the class number that it votes instead
 
-_SWITCHED_VOTES = 64  # so many of the votes that add most to the label are switched to another class
-_SWITCHED_CLASSES = 4  # they are switched to so many of the most probable other classes
-_PAIRED = 32  # so many of the single changes that weaken the label most are tried in pairs
+_SWITCHED_VOTES = 64  # how many of the votes that add most to the label are switched to another class
+_SWITCHED_CLASSES = 4  # how many of the most probable other classes they are switched to
+_PAIRED = 32  # how many of the single changes that weaken the label most are tried in pairs
 _LEAST = 1e-12  # smaller probabilities count as this in log-odds
 
 

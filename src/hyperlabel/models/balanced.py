@@ -1,4 +1,4 @@
-"""Balanced vote: majority vote in which a vote weighs less the more often its class is voted for.
+"""Balanced vote: majority vote in which a vote for a class weighs less, the more votes the class has.
 
 A vote for class c counts 1 / share_c ** power, where share_c is the share of c among all votes of the set. Power
 0 is majority vote. Power 0.5 has a reason: in the mean of all labelings of independent LFs that are valid in

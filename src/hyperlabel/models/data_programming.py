@@ -7,7 +7,7 @@ probabilities of the classes' problems are normalized. Weights start at 1 and ar
 
 Snorkel learns by Gibbs sampling and stochastic gradient steps. This module follows their expected dynamics,
     dW_j/dt = mean of v_j tanh(W.v) - 2 sinh W_j / (1 + 2 cosh W_j) - 0.1 (W_j - 1),
-the mean over items of what the votes say, less what the model expects, less the pull to 1; so it is deterministic,
+the mean over items of what the votes say, minus what the model expects, minus the pull to 1; so it is deterministic,
 and as close to a run of Snorkel as runs with two seeds are to each other. By default it runs until the weights rest.
 Snorkel stops after 30 epochs of two steps of 1e-4 per item, whose length therefore grows with the number of items
 (`epochs=30`): few items learn little.

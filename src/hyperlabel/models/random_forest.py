@@ -177,7 +177,7 @@ def usable_gold(model: LabelModel, patterns: Patterns, gold: NDArray[np.int64] |
     """Gold of items with votes, for a model that needs it. (p, k) -> (p, k).
 
     Raises:
-        ParameterError: There is none.
+        ParameterError: There is no gold.
     """
     usable = None if gold is None else gold * patterns.has_votes[:, None]
     if usable is None or not usable.any():

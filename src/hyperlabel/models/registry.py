@@ -1,4 +1,4 @@
-"""Label models by their short names; a module is imported when its model is first asked for."""
+"""Label models by their short names; a module is imported when its model is first used."""
 
 import importlib
 import inspect

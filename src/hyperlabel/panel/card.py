@@ -83,7 +83,7 @@ def expected_accuracy(analysis: LFAnalysis) -> Float64:
 
 
 def class_bias(analysis: LFAnalysis) -> Float64:
-    """Share of a judge's votes for each class, less the share that the model gives it on the same items. (m, k)."""
+    """Share of a judge's votes for each class, minus the share that the model gives it on the same items. (m, k)."""
     patterns = analysis.patterns
     m, k, o, weight = patterns.n_lfs, patterns.n_classes, patterns.n_codes, patterns.counts[patterns.row]
     cast = np.bincount(patterns.lf.astype(np.int64) * o + patterns.vote, weight, m * o).reshape(m, o)

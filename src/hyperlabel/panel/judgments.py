@@ -363,7 +363,7 @@ def _pairs_within(key: NDArray[np.int64], where: NDArray[np.int64], n: int) -> N
 
 
 def read_costs(price: object, judgments: Judgments) -> NDArray[np.float64] | None:
-    """What each judge cost in all. -> (m,).
+    """What each judge cost in total. -> (m,).
 
     Args:
         price: A price per judgment: a number, or a mapping from judge to number; None for the prices in the table.

@@ -55,7 +55,7 @@ def jury(
 
     A judge has one vote per item: what most of its judgments say, over all runs and both orders; tied judgments are
     no vote. Judgments that failed (empty, or a value that abstains) and those that are not one of the stated classes
-    are no votes either, and are counted.
+    are not votes either, and are counted.
 
     Args:
         table: One row per judgment: any file that `hyperlabel.read_votes` takes, a pandas or Polars frame, an Arrow
@@ -155,7 +155,7 @@ class Jury:
         judgments: The judgments as they were read.
         undecided: (m,) items on which the judgments of a judge are tied.
         gold: (n,) gold classes, -1 for unknown; None if there are none.
-        costs: (m,) what each judge cost in all; None if prices are not known.
+        costs: (m,) what each judge cost in total; None if prices are not known.
     """
 
     votes: Votes
@@ -204,7 +204,7 @@ class Jury:
         Columns: judge; votes; failed and unparsable (judgments); undecided (items on which its own judgments are tied);
         estimated_accuracy (the mean probability of what it votes for); with gold gold_votes, accuracy with its 95%
         interval accuracy_low and accuracy_high, gold_kappa (Cohen's); bias_<class> (the share of its votes for a class
-        less the share that the panel gives the class on these items); self_consistency (how often two runs agree);
+        minus the share that the panel gives the class on these items); self_consistency (how often two runs agree);
         position_flips (how often the verdict changes with the order); kappa (mean Cohen's kappa with the others);
         copy_of (the judge that it nearly copies); label_changes (share of labels that change without it); with gold
         gold_loss (the accuracy that the panel loses without it); with prices cost and cost_per_useful_vote (useful:

@@ -28,7 +28,7 @@ def tag(name: str, *children: object, **attributes: object) -> Html:
 
 
 def join(*children: object) -> Html:
-    """Children one after the other, escaped unless they are `Html`; None is left out.
+    """Children one after another, escaped unless they are `Html`; None is left out.
 
     >>> join("a < b", tag("br"), None)
     'a &lt; b<br></br>'
