@@ -344,7 +344,7 @@ def test_selected_run_of_equal_ones_is_the_first(tmp_path):
 
 def test_summary_of_a_run_is_that_of_its_log(tmp_path):
     write_log(run_folder(tmp_path, 0), [0.5, 0.7, 0.9])
-    summary = runs.summarise(tmp_path, 0)
+    summary = runs.summarize(tmp_path, 0)
     assert summary.mean_accuracy == pytest.approx(0.7)
     assert (summary.last_accuracy, summary.iterations, summary.seconds) == (0.9, 30, 6.0)
     assert summary.last_loss == pytest.approx(0.67)
@@ -356,7 +356,7 @@ def test_summary_of_a_run_with_quick_validation_looks_at_the_full_ones(tmp_path)
     records = [{"iteration": i, "loss": 0.7, "quick_accuracy": 0.1, "seconds": 1.0} for i in (1, 2, 3)]
     records[1]["validation_accuracy"], records[2]["validation_accuracy"] = 0.6, 0.8
     (folder / LOG).write_text("".join(json.dumps(record) + "\n" for record in records))
-    assert runs.summarise(tmp_path, 0).mean_accuracy == pytest.approx(0.7)
+    assert runs.summarize(tmp_path, 0).mean_accuracy == pytest.approx(0.7)
 
 
 def test_iterations_done_of_runs_not_begun_are_none(tmp_path):
@@ -394,7 +394,7 @@ def test_weights_file_in_place_of_a_checkpoint_is_refused(make_weights, tmp_path
 def test_checkpoint_without_its_log_is_refused(tmp_path):
     start(TINY, run_folder(tmp_path, 0)).train(until=2)
     (run_folder(tmp_path, 0) / LOG).unlink()
-    with pytest.raises(ParameterError, match=r"run-00/log\.jsonl has no line for iteration 2, where its checkpoint"):
+    with pytest.raises(ParameterError, match=r"run-00/log\.jsonl has no line for iteration 2, that of its checkpoint"):
         runs.check_resumable(TINY, tmp_path, 1)
 
 
@@ -520,7 +520,7 @@ def one_thread(monkeypatch):
 def test_job_that_fails_ends_the_others_with_one_error(tmp_path, capfd):
     run_folder(tmp_path, 1).write_text("a file where the folder of a run should be")
     endless = replace(TINY, iterations=10**6)
-    with pytest.raises(HyperlabelError, match=r"run 1 ended with exit code 1 .* go on with --resume"):
+    with pytest.raises(HyperlabelError, match=r"run 1 ended with exit code 1 .* continue with --resume"):
         list(runs.train_runs(endless, tmp_path, 2, jobs=2, resume=False))
     assert not [job for job in multiprocessing.active_children() if job.name.startswith("run ")]
     assert "FileExistsError" in capfd.readouterr().err

@@ -20,14 +20,14 @@ from hyperlabel.train.recipe import Recipe
 
 @dataclass
 class Progress:
-    """How far a run is.
+    """The progress of a run.
 
     Attributes:
         iteration: Iterations done.
         best_loss: Lowest mean loss between two lines of the log.
         best_iteration: When that was.
-        seconds: Time spent, interruptions left out.
-        done: No iteration is left.
+        seconds: Time spent, without interruptions.
+        done: Whether no iteration is left.
     """
 
     iteration: int = 0
@@ -53,14 +53,14 @@ def read_progress(path: Path) -> tuple[Recipe, Progress]:
     """The recipe and the progress of a checkpoint, without its tensors.
 
     Raises:
-        WeightsError: The file is broken or no checkpoint of this version.
+        WeightsError: The file is broken, or not a checkpoint of this version.
     """
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
         return Recipe.from_json(metadata["recipe"]), Progress(**json.loads(metadata["progress"]))
     except (SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise WeightsError(f"{path} is not a checkpoint ({error}); delete it to train that run afresh") from error
+        raise WeightsError(f"{path} is not a checkpoint ({error}); delete it to train that run again") from error
 
 
 def load_net(path: Path, net: nn.Module) -> None:

@@ -26,7 +26,7 @@ def run_folder(out: Path, run: int) -> Path:
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
-    """The records of a run's log, without a last line that is not written to its end; empty if there is none."""
+    """The records of a run's log, without an incomplete last line; empty if there is no log."""
     path = folder / LOG
     lines = path.read_text().splitlines(keepends=True) if path.exists() else []
     return [json.loads(line) for line in lines if line.endswith("\n")]
@@ -47,7 +47,7 @@ class Run:
         run: Number of the run; with the recipe's seed it seeds everything.
         folder: Where the checkpoint and the log go.
         device: Where torch computes.
-        resume: Go on from the folder's checkpoint, if there is one.
+        resume: Continue from the folder's checkpoint, if there is one.
         make: Makes the course.
     """
 
@@ -131,14 +131,14 @@ class Run:
             log.write(json.dumps(record) + "\n")
 
     def _compare_loss(self) -> None:
-        """Note when the mean loss of the last lines of the log is the lowest so far."""
+        """Record when the mean loss of the last lines of the log is the lowest so far."""
         window, progress = self.recipe.loss_window, self.progress
         recent = float(np.mean(self.losses[-window:]))
         if len(self.losses) >= window and recent < progress.best_loss:
             progress.best_loss, progress.best_iteration = recent, progress.iteration
 
     def _validate(self) -> dict[str, float]:
-        """What a line of the log says of validation: all sets, or the first ones and now and then all."""
+        """What a line of the log says about validation: all sets, or the first ones and now and then all."""
         recipe, iteration, accuracy = self.recipe, self.progress.iteration, {}
         if recipe.quick_sets:
             accuracy["quick_accuracy"] = self.course.validate(self.net, recipe.quick_sets)
