@@ -347,7 +347,7 @@ def test_a_fitted_panel_of_scores_judges_new_scores_in_its_state():
 
 
 @pytest.mark.parametrize("kind", ["vote", "score"])
-def test_a_fitted_model_says_which_judge_it_has_not_seen_or_misses(kind):
+def test_a_fitted_model_refuses_a_judge_it_has_not_seen_and_lets_its_others_abstain(kind):
     table = pd.DataFrame(
         [
             {"item": i, "who": judge, "vote": "AB"[i % 2], "score": float(i % 2)}
@@ -361,7 +361,12 @@ def test_a_fitted_model_says_which_judge_it_has_not_seen_or_misses(kind):
     with pytest.raises(VotesError, match=f"column 'who' has the judge 'new', {known}; leave out the rows of 'new'"):
         hl.jury(table.replace({"who": {"llama": "new"}}), **names, model=model)
     few = table[table["who"] != "llama"]
-    with pytest.raises(VotesError, match=f"column 'who' has no judge 'llama', {known}; add a row of 'llama'"):
-        hl.jury(few, **names, model=model)
-    silent = [*few.to_dict("records"), {"item": 0, "who": "llama", kind: None}]
-    assert len(hl.jury(silent, **names, model=model)) == 8
+    verdicts = hl.jury(few, **names, model=model, price={"gpt": 2, "claude": 1})
+    assert verdicts.votes.lf_names == ("gpt", "claude", "llama")
+    assert (verdicts.costs.tolist(), len(verdicts.judges["judge"])) == ([16, 8, 0], 3)
+    silent = hl.jury([*few.to_dict("records"), {"item": 0, "who": "llama", kind: None}], **names, model=model)
+    np.testing.assert_array_equal(verdicts.labels.probabilities, silent.labels.probabilities)
+    one = hl.jury(few[few["item"] == 5], **names, model=model)
+    assert one.labels.probabilities[0].tolist() == verdicts.labels.probabilities[5].tolist()
+    with pytest.raises(ParameterError, match="price lacks the judge 'claude'; expected a price for each of 'gpt', 'cl"):
+        hl.jury(few, **names, model=model, price={"gpt": 2})

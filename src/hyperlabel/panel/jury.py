@@ -2,7 +2,7 @@
 
 import copy
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -73,8 +73,8 @@ def jury(
         classes: The classes; if given, any other verdict is an abstention, else every verdict is a class. For
             scores, from low to high.
         abstain: Values that abstain; see `Votes.from_frame`.
-        model: The label model, or its short name; the hyper label model if not given. A fitted one judges in its state,
-            and scores are cut where those of its panel were.
+        model: The label model, or its short name; the hyper label model if not given. A fitted one judges in its state:
+            judges of its panel without a row here abstain, and scores are cut where those of its panel were.
         delimiter: The separator of a csv; found if not given.
         encoding: The encoding of a text file; found if not given.
 
@@ -98,8 +98,8 @@ def jury(
     if classes is None and chosen.is_fitted and score is not None:
         classes = chosen.classes_.tolist()
     judgments = read_judgments(table, names, abstain=abstain, classes=classes, delimiter=delimiter, encoding=encoding)
-    if chosen.is_fitted:
-        _check_judges(judgments.judges, chosen.lf_names_, judge)
+    if chosen.is_fitted and chosen.lf_names_ is not None:
+        judgments = _with_silent(judgments, chosen.lf_names_, judge)
     costs = read_costs(None if isinstance(price, str) else price, judgments)
     if score is None:
         votes, undecided = collect_votes(judgments)
@@ -118,22 +118,16 @@ def jury(
     return Jury(votes, labels, fitted, judgments, undecided, known, costs)
 
 
-def _check_judges(judges: Sequence[str], known: Sequence[str] | None, column: str) -> None:
-    """Refuse judges other than those of a fitted model."""
-    if known is None:
-        return
-    new = [name for name in judges if name not in known]
-    missing = [name for name in known if name not in judges]
+def _with_silent(judgments: Judgments, known: Sequence[str], column: str) -> Judgments:
+    """The judgments of a fitted model's judges, of whom those that say nothing abstain; others are refused."""
+    new = [name for name in judgments.judges if name not in known]
     if new:
         raise VotesError(
             f"column {column!r} has the judge {new[0]!r}, but model was fitted on the judges {show_some(known)}; leave "
             f"out the rows of {new[0]!r}, or give a model that is not fitted"
         )
-    if missing:
-        raise VotesError(
-            f"column {column!r} has no judge {missing[0]!r}, but model was fitted on the judges {show_some(known)}; "
-            f"add a row of {missing[0]!r} without a verdict, or give a model that is not fitted"
-        )
+    silent = [name for name in known if name not in judgments.judges]
+    return replace(judgments, judges=(*judgments.judges, *silent))
 
 
 def _fit(model: LabelModel, votes: Votes, gold: NDArray[np.int64] | None) -> LabelModel:
