@@ -32,12 +32,13 @@ def _show(character: str) -> str:
 
 
 def show(value: object, most: int = 60) -> str:
-    """How any object looks in an error, in so many letters; also one that cannot show itself.
+    """How any object looks in an error, on one line and in so many letters; also one that cannot show itself.
 
     >>> show([1, 2]), show("spam and ham", 6)
     ('[1, 2]', "'spam ")
     """
     try:
-        return repr(value)[:most]
+        text = repr(value)
     except Exception:  # too deep, or it raises what it likes
         return f"a {type(value).__name__}"
+    return text[:most] if text.isprintable() else printable(" ".join(text.split())[:most])

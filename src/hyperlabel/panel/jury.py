@@ -26,6 +26,7 @@ from hyperlabel.panel.judgments import (
     read_judgments,
 )
 from hyperlabel.panel.subset import judge_curve
+from hyperlabel.printable import show
 from hyperlabel.votes import Votes
 from hyperlabel.votes.written import to_pandas, to_polars
 
@@ -89,7 +90,7 @@ def jury(
     ['gpt', 'claude', 'llama']
     """
     if (vote is None) == (score is None):
-        raise ParameterError(f"vote is {vote!r} and score is {score!r}; expected the column of one of them")
+        raise ParameterError(f"vote is {show(vote)} and score is {show(score)}; expected the column of one of them")
     names = Names(
         item, judge, vote, score, run, position, *(each if isinstance(each, str) else None for each in (price, gold))
     )
