@@ -270,6 +270,14 @@ def run_optimum(data: Data = DATA, out: Table = None) -> None:
     show_result(optimum.run(data), out)
 
 
+@app.command("losses")
+def run_losses(out: Table = None) -> None:
+    """The training loss of networks on fresh votes, by how the number of items is drawn."""
+    from experiments import losses
+
+    show_result(losses.run(), out)
+
+
 @app.command("fine_tuning")
 def run_fine_tuning(data: Data = DATA, out: Table = None) -> None:
     """Rates and class weights of fine-tuning on gold."""

@@ -114,14 +114,17 @@ SECTIONS = (
         "The paper's model trained ten times by each recipe; [how](../training/README.md#hlm). `hlm-paper` is the "
         "recipe of the paper's text: Adam with amsgrad at a constant rate of 0.001, 50,000 steps or until the loss has "
         "not fallen for 10,000. `hlm-decay` has a decaying rate instead, `hlm-released` does what the authors' code "
-        "does. The run with the highest accuracy on D', averaged over all iterations, stands for its recipe at its "
-        "last iteration, whatever it scores.",
+        "does, and `hlm-released-log`, with and without decay, draws few items more often. The run with the highest "
+        "accuracy on D', averaged over all iterations, stands for its recipe at its last one, whatever it scores.",
         (
             "hyperlabel train --model hlm --recipe paper --runs 10 --out training/hlm-paper",
             "hyperlabel train --model hlm --recipe paper --schedule cosine --iterations 4000 --runs 10 "
             "--out training/hlm-decay",
             "hyperlabel train --model hlm --recipe released --runs 10 --out training/hlm-released",
-            "python -m experiments runs --data DATA --sets PAPER --runs training/hlm-paper (and the other two)",
+            "hyperlabel train --model hlm --recipe released-log --runs 10 --out training/hlm-released-log",
+            "hyperlabel train --model hlm --recipe released-log --schedule cosine --iterations 4000 --runs 10 "
+            "--out training/hlm-released-log-decay",
+            "python -m experiments runs --data DATA --runs training/hlm-paper (and the other four)",
         ),
     ),
     Section(

@@ -19,6 +19,8 @@ from experiments.store import Cell, Options, Record, Store
 from hyperlabel.errors import ParameterError
 from hyperlabel.weights import load_weights
 
+MOST_COLUMNS = 3  # panels side by side in the figure
+
 
 def run(options: Options, folder: Path) -> None:
     """Score all runs of a folder of `hyperlabel train`; records go to runs.jsonl.
@@ -119,8 +121,12 @@ def _name(run: int, about: Record) -> str:
 def draw(records: Sequence[Record], folder: Path) -> list[Path]:
     """Accuracy on D' over the iterations of every run, one panel per recipe; the selected one is drawn bold."""
     found = recipes(records)
-    figure, panels = new_figure(1 + 4.5 * len(found), 4, columns=len(found), sharey=True)
-    for axes, (name, of) in zip(panels[0], found.items(), strict=True):
+    columns = min(len(found), MOST_COLUMNS)
+    rows = -(-len(found) // columns)
+    figure, panels = new_figure(1 + 4.5 * columns, 4 * rows, rows, columns, sharey=True)
+    for axes in panels.flat[len(found) :]:
+        axes.remove()
+    for axes, (name, of) in zip(panels.flat, found.items(), strict=False):
         for run, about in _by_run(of).items():
             look = {"linewidth": 2.6, "color": "black", "zorder": 3} if about["selected"] else {"linewidth": 1.0}
             axes.plot(*zip(*about["curve"], strict=True), label=f"run {run}", **look)

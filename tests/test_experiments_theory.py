@@ -1,10 +1,13 @@
+import json
+
 import numpy as np
 import pytest
 
-from experiments import theory
+from experiments import losses, theory
 from experiments.existence import exists_valid, solve_existence
 from experiments.store import Options, read_records
 from hyperlabel.theory import optimum, to_signs
+from hyperlabel.weights import load_weights
 
 
 @pytest.fixture
@@ -120,3 +123,16 @@ def test_drawn_votes_are_the_same_for_the_same_seed():
     theory.draw_solved.cache_clear()
     again = theory.draw_solved(6, 3, 0, True)
     assert all((a.votes == b.votes).all() for a, b in zip(first, again, strict=True))
+
+
+def test_losses_of_the_bundled_run_are_below_those_of_a_coin(tmp_path, monkeypatch):
+    (tmp_path / "mine" / "run-03").mkdir(parents=True)
+    load_weights("hlm").save(tmp_path / "mine" / "run-03" / "weights.safetensors")
+    record = {"recipe": "mine", "run": 3, "family": "wrench", "score": 68.0, "bundled": True}
+    (tmp_path / "runs.jsonl").write_text("".join(json.dumps(record | {"score": score}) + "\n" for score in (68, 69)))
+    monkeypatch.setattr(losses, "MATRICES", 20)
+    monkeypatch.setattr(losses, "RELEASED_FILE", tmp_path / "none")
+    row = losses.run([tmp_path / "mine"], tmp_path / "runs.jsonl").splitlines()[-1].split("|")
+    assert (row[1].strip(), row[-2].strip()) == ("mine, run-03", "68.50")
+    uniform, logarithmic = (float(cell.split("±")[0]) for cell in row[2:4])
+    assert logarithmic < uniform < np.log(2)  # few items say more of each

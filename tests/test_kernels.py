@@ -304,6 +304,14 @@ def test_softmax_in_float32_is_that_in_float64_to_a_millionth():
     np.testing.assert_allclose(found, softmax(logits), rtol=5e-6, atol=1e-12)
 
 
+@pytest.mark.parametrize("k", [2, 3])
+def test_softmax_leaves_nothing_to_a_class_that_is_ruled_out(k):
+    logits = np.zeros((2, k))
+    logits[0, 0] = logits[1, -1] = -1e4
+    shares = softmax(logits)
+    assert shares[0, 0] == shares[1, -1] == 0.0  # and not the smallest number: models divide by it
+
+
 @pytest.mark.parametrize("lead", [0.0, 1e-9, 30.0, 800.0, np.inf])
 def test_softmax_of_two_is_the_same_when_the_classes_change_places_and_never_overflows(lead):
     shares = softmax(np.array([[0.0, lead], [lead, 0.0]]))

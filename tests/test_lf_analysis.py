@@ -171,7 +171,14 @@ def test_analysis_of_patterns_counted_in_chunks_is_that_of_the_votes():
     assert_array_equal(counted.pair_conflicts, whole.pair_conflicts)
 
 
-def test_patterns_with_truth_are_refused():
+def test_patterns_that_know_their_items_take_truth_like_votes():
+    votes, truth = odd_votes()
+    of_votes, of_patterns = LFAnalysis(votes, truth), LFAnalysis(Patterns.from_votes(hl.Votes.from_array(votes)), truth)
+    assert_array_equal(of_patterns.precision, of_votes.precision)
+    assert str(of_patterns.summary()) == str(of_votes.summary())
+
+
+def test_counted_patterns_with_truth_are_refused():
     patterns = Patterns.from_chunks([[[0, 1], [1, 1]]])
     with pytest.raises(hl.ParameterError, match="patterns know no items that it could belong to; give the votes"):
         LFAnalysis(patterns, truth=[0, 1])

@@ -6,9 +6,10 @@ All are plain NumPy: a fixed number of calls, on chunks that stay in the cache w
 A compiled version could replace this file and nothing else.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import TypeVar
 
 import numpy as np
@@ -26,6 +27,7 @@ _FEW_ADDRESSES = 1 << 12  # clearing a table of so many slots costs less than a 
 _BLOCK_PRODUCT = 1 << 17  # multiplications of a matrix product; BLAS starts threads above about twice this
 _BLOCK_CELLS = 1 << 15  # numbers of a block that several operations in a row find in the cache
 _MANY_CLASSES = 32  # from here on NumPy reduces rows quickly enough
+_FEW_ROWS = 256  # up to here one operation on all columns is quicker than one on each
 _FEW_TERMS = 128  # of a sum in float32, so that it is right to about 1e-6
 _HASH_SEEDS = 1 << 24
 _LARGEST_EXPONENT = 700.0  # of e, in float64
@@ -52,7 +54,7 @@ def pack_rows(cells: Ints, k: int) -> Keys:
 
 def most_digits(k: int, limit: int) -> int:
     """How many digits of base k + 1 make numbers up to the limit; at least one."""
-    return max(1, int(np.log(limit) / np.log(k + 1)))
+    return max(1, int(math.log(limit) / math.log(k + 1)))
 
 
 def pack_digits(cells: Ints, k: int, digits: int) -> Iterator[tuple[slice, Float32]]:
@@ -61,16 +63,22 @@ def pack_digits(cells: Ints, k: int, digits: int) -> Iterator[tuple[slice, Float
     (n, m) -> rows, (rows, m / digits).
     """
     n, m = cells.shape
+    weights, zeros = _digit_weights(m, k, digits)
+    step = max(1, _BLOCK_PRODUCT // weights.size)
+    for start in range(0, n, step):
+        block = slice(start, min(start + step, n))
+        yield block, cells[block].astype(np.float32).dot(weights) + zeros  # `@` warns of what BLAS reads beside them
+
+
+@lru_cache(maxsize=16)
+def _digit_weights(m: int, k: int, digits: int) -> tuple[Float32, Float32]:
+    """What the digits of each number are multiplied by, and their sums. (m, m / digits), (m / digits,)."""
     parts = range(0, m, digits)
     weights = np.zeros((m, len(parts)), np.float32)
     for part, start in enumerate(parts):
         width = min(digits, m - start)
         weights[start : start + width, part] = float(k + 1) ** np.arange(width)
-    step, zeros = max(1, _BLOCK_PRODUCT // weights.size), weights.sum(0)
-    for start in range(0, n, step):
-        block = slice(start, min(start + step, n))
-        with np.errstate(invalid="ignore"):  # small whole numbers; BLAS may trip over what lies beside them in memory
-            yield block, cells[block].astype(np.float32) @ weights + zeros
+    return weights, weights.sum(0)
 
 
 def _join_digits(parts: Keys, base: np.uint64) -> Keys:
@@ -87,12 +95,14 @@ def multiply(values: Float32, matrix: Float32) -> Float32:
     Threads gain little on such narrow products, and cost ten times as much where other work keeps the cores busy.
     (r, d_in), (d_out, d_in) -> (r, d_out).
     """
+    product: Float32
+    block = max(1, _BLOCK_PRODUCT // matrix.size)
+    if len(values) < block:
+        product = values.dot(matrix.T)  # quicker on few rows than `@`
+        return product
     d_out, d_in = matrix.shape
     if d_in == 1:
         return values * matrix[:, 0]
-    block = max(1, _BLOCK_PRODUCT // matrix.size)
-    if len(values) < block:
-        return values @ matrix.T
     whole = len(values) // block * block
     product = np.empty((len(values), d_out), np.float32)
     np.matmul(values[:whole].reshape(-1, block, d_in), matrix.T, out=product[:whole].reshape(-1, block, d_out))
@@ -100,11 +110,10 @@ def multiply(values: Float32, matrix: Float32) -> Float32:
     return product
 
 
-def row_blocks(rows: int, width: int) -> Iterator[slice]:
+def row_blocks(rows: int, width: int) -> list[slice]:
     """The rows of an array of this width, block by block, so that a block stays in the cache."""
     step = max(1, _BLOCK_CELLS // max(width, 1))
-    for start in range(0, rows, step):
-        yield slice(start, min(start + step, rows))
+    return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
 def softmax(logits: NDArray[Real], out: NDArray[Real] | None = None) -> NDArray[Real]:
@@ -117,7 +126,9 @@ def softmax(logits: NDArray[Real], out: NDArray[Real] | None = None) -> NDArray[
     shares = np.empty_like(logits) if out is None else out
     for block in row_blocks(*logits.shape):
         if logits.shape[1] == 2:
-            softmax_of_two(logits[block, 1] - logits[block, 0], shares[block])
+            lead = logits[block, 0] - logits[block, 1]
+            softmax_of_two(lead, shares[block])
+            shares[block, 1][lead > _LARGEST_EXPONENT] = 0  # as with more classes: what is ruled out stays so
             continue
         part = np.subtract(logits[block], over_classes(np.maximum, logits[block])[:, None], out=shares[block])
         np.exp(part, out=part)
@@ -126,8 +137,8 @@ def softmax(logits: NDArray[Real], out: NDArray[Real] | None = None) -> NDArray[
 
 
 def softmax_of_two(lead: Floats, out: Floats) -> None:
-    """Probabilities of two classes, from the log-odds of the second, with one exponential per row. (r,) -> (r, 2)."""
-    odds = np.exp(np.minimum(-lead, _LARGEST_EXPONENT))  # of the first
+    """Probabilities of two classes, from the log-odds of the first, with one exponential per row. (r,) -> (r, 2)."""
+    odds = np.exp(np.minimum(lead, _LARGEST_EXPONENT))
     second = np.divide(1, 1 + odds, out=out[:, 1])
     np.multiply(odds, second, out=out[:, 0])
 
@@ -140,9 +151,9 @@ def over_classes(reduce_two: np.ufunc, values: NDArray[Real]) -> NDArray[Real]:
 
 
 def scale_rows(values: Floats, factors: Float64) -> None:
-    """Multiply each row by its factor, in place: column by column where they are few. (r, c), (r,)."""
+    """Multiply each row by its factor, in place: column by column where they are few and long. (r, c), (r,)."""
     factors = factors.astype(values.dtype, copy=False)
-    if values.shape[1] > _MANY_CLASSES:
+    if values.shape[1] > _MANY_CLASSES or len(values) < _FEW_ROWS:
         values *= factors[:, None]
         return
     for column in values.T:

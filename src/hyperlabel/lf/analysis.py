@@ -385,10 +385,10 @@ class Judged:
 
 def _read(model: LabelModel, votes: object, truth: object) -> tuple[Patterns, Judged | None]:
     """Patterns in the classes and the order of LFs of the model, and the true classes of their items."""
-    if isinstance(votes, Patterns) or truth is None:
-        if truth is not None:
-            raise ParameterError("truth is given, but patterns know no items that it could belong to; give the votes")
+    if truth is None:
         return model.read(votes), None
+    if isinstance(votes, Patterns) and votes.inverse is None:
+        raise ParameterError("truth is given, but these patterns know no items that it could belong to; give the votes")
     read, known = _read_votes(model, votes).with_labels(truth, "truth")
     # Truth may add a class, which a model that is not fitted learns about; LFs are put in the model's order.
     return model.read(read), Judged(known, read.items)

@@ -414,7 +414,8 @@ class LabelModel(Fitted, Parameters, ABC):
     def _complete(self, probabilities: Float64, patterns: Patterns) -> Float64:
         """From the active classes to all, uniform where nobody votes, gold looked up. (p, c) -> (p, k)."""
         probabilities = self._seen.expand(probabilities, patterns)
-        probabilities[~patterns.has_votes] = 1 / patterns.n_classes
+        if not patterns.has_votes.all():
+            probabilities[~patterns.has_votes] = 1 / patterns.n_classes
         return check_distributions(self._seen.add_gold(probabilities, patterns), type(self).__name__)
 
     def _to_labels(self, probabilities: Float64, patterns: Patterns, metric: Metric) -> Labels:

@@ -31,11 +31,12 @@ def find_active(cast: Float64, gold: NDArray[np.int64] | None, balance: Float64 
         active |= gold.any(0)
     if balance is not None:
         active |= balance > 0
-    if not active.any():
+    found = np.count_nonzero(active)
+    if found == 0:
         active[:_MOST_WITHOUT_VOTES] = True
-    elif active.sum() == 1 and len(active) > 1:
-        active[np.flatnonzero(~active)[0]] = True
-    return np.flatnonzero(active)
+    elif found == 1 and len(active) > 1:
+        active[active.argmin()] = True
+    return active.nonzero()[0]
 
 
 @dataclass(frozen=True, eq=False)

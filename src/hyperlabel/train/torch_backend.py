@@ -2,10 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
+
+from hyperlabel.networks.unrolled.backend import ALL
 
 
 def sum_groups(values: Tensor, index: Tensor, size: int) -> Tensor:
@@ -33,15 +35,16 @@ class TorchGroups:
         """The largest member of each group. (q,) -> (size,)."""
         return values.new_zeros(self.size).scatter_reduce_(0, self.index, values, "amax")
 
+    def of(self, values: Tensor, nodes: slice = ALL) -> Tensor:
+        """What the groups of some nodes have, or of all. (size, ...) -> (q, ...)."""
+        return values[self.index[nodes]]
+
 
 @dataclass(frozen=True)
 class TorchBackend:
     """The library torch, in float32 on the CPU."""
 
-    @property
-    def xp(self) -> Any:
-        """The module torch."""
-        return torch
+    xp: ClassVar[Any] = torch
 
     def group(self, index: Tensor, size: int) -> TorchGroups:
         """Nodes by the number of their group."""
@@ -51,13 +54,18 @@ class TorchBackend:
         """Columns side by side. (q,) each -> (q, columns)."""
         return torch.stack(list(values), 1)
 
-    def to_array(self, values: Sequence[float]) -> Tensor:
+    @staticmethod
+    def to_array(values: Sequence[float]) -> Tensor:
         """Some numbers as an array."""
         return torch.tensor(values)
 
     def to_learned(self, values: Tensor) -> Tensor:
         """All arrays are in the precision of the learned layers."""
         return values
+
+    def bound(self, values: Tensor, least: float, most: float | None = None) -> Tensor:
+        """Values no smaller and no larger than this."""
+        return values.clip(least, most)
 
     def by_blocks(self, compute: Callable[[slice], Tensor], rows: int, width: int) -> Tensor:
         """What is computed of all rows at a time: gradients need all of them anyway."""

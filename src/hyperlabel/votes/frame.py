@@ -74,7 +74,7 @@ class VoteFrame:
         vars(votes).update(fields, n_lfs=len(lf_names))
         return votes
 
-    def _replace(self, **changes: Any) -> Self:
+    def _changed(self, **changes: Any) -> Self:
         """The same votes with other parts, which fit each other."""
         votes = copy.copy(self)
         vars(votes).pop("rows", None)
@@ -187,7 +187,7 @@ class VoteFrame:
 
     def _numbered(self) -> Self:
         """The same votes as numbers: outcomes stand beside classes of any kind."""
-        return self._replace(classes=tuple(range(self.n_codes)), outcomes=None)
+        return self._changed(classes=tuple(range(self.n_codes)), outcomes=None)
 
     def __eq__(self, other: object) -> bool:
         """Whether the votes, classes, LFs and identifiers are the same."""
@@ -248,7 +248,7 @@ class VoteFrame:
         rows = None if self._rows is None else self._rows.take(index)
         cells = None if self.cells is None else self.cells[places]
         own = self.entries_of(index)
-        return self._replace(n_items=len(index), items=ids, origin=origin, cells=cells, _rows=rows, **own)
+        return self._changed(n_items=len(index), items=ids, origin=origin, cells=cells, _rows=rows, **own)
 
     def entries_of(self, index: NDArray[np.intp]) -> dict[str, Any]:
         """Attributes of a subclass that have an entry per item, for the items at some places."""
@@ -258,13 +258,13 @@ class VoteFrame:
         """Some LFs, in their order."""
         names = tuple(self.lf_names[j] for j in order)
         if self.cells is not None:
-            return self._replace(cells=self.cells[:, order], lf_names=names, n_lfs=len(names), _rows=None)
+            return self._changed(cells=self.cells[:, order], lf_names=names, n_lfs=len(names), _rows=None)
         index = np.full(self.n_lfs, ABSTAIN, np.int64)
         index[order] = np.arange(len(order))
         item, lf, vote = triples(self.rows)
         kept = index[lf] >= 0
         rows = Rows.from_triples(item[kept], index[lf[kept]], vote[kept], self.n_items)
-        return self._replace(lf_names=names, n_lfs=len(names), _rows=rows)
+        return self._changed(lf_names=names, n_lfs=len(names), _rows=rows)
 
     def _dense(self) -> Self:
-        return self._replace(cells=self.to_numpy(), _rows=None)
+        return self._changed(cells=self.to_numpy(), _rows=None)

@@ -32,10 +32,10 @@ class Rows:
     @staticmethod
     def from_cells(cells: Ints) -> "Rows":
         """From a dense array. (n, m) -> rows."""
-        starts, lfs = _count_starts(cells), np.arange(cells.shape[1])
+        starts, lfs = _count_starts(cells), np.arange(cells.shape[1])[None]
         lf, vote = np.empty(starts[-1], np.int64), np.empty(starts[-1], np.int64)
         for block in row_blocks(*cells.shape):
-            numbers, lf_of_cell = cells[block].reshape(-1), np.broadcast_to(lfs, cells[block].shape).reshape(-1)
+            numbers, lf_of_cell = cells[block].reshape(-1), lfs.repeat(block.stop - block.start, 0).reshape(-1)
             voted = (numbers >= 0).nonzero()[0]
             votes = slice(starts[block.start], starts[block.stop])
             lf[votes], vote[votes] = lf_of_cell.take(voted), numbers.take(voted)
@@ -170,5 +170,5 @@ def _count_starts(cells: Ints) -> Numbers:
     """Where each row's votes would begin. (n, m) -> (n + 1,)."""
     starts, ones = np.zeros(len(cells) + 1, np.int64), np.ones(cells.shape[1], np.float32)
     for block in row_blocks(*cells.shape):  # a product with ones is the quickest way to add short rows
-        starts[1:][block] = (cells[block] >= 0).astype(np.float32) @ ones
+        starts[1:][block] = (cells[block] >= 0).astype(np.float32).dot(ones)  # `@` warns of what BLAS reads beside them
     return starts.cumsum(out=starts)

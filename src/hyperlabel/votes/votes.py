@@ -285,9 +285,9 @@ class Votes(VoteFrame):
         classes = header["classes"] if outcomes is None else range(len(outcomes) + outcomes.n_classes)
         votes = cls.read_frame(frame, lfs=header["lfs"], item=header["item"], abstain=(), classes=list(classes))
         if header["item"] is None:
-            votes = votes._replace(items=None)
+            votes = votes._changed(items=None)
         held = tuple(header["classes"])
-        return votes._replace(named=header["named"], stated=header["stated"], classes=held, outcomes=outcomes)
+        return votes._changed(named=header["named"], stated=header["stated"], classes=held, outcomes=outcomes)
 
     @classmethod
     def from_rows(
@@ -349,8 +349,8 @@ class Votes(VoteFrame):
             self.n_items,
         )
         named = self.named or more.named
-        joined = self._replace(classes=classes, lf_names=names, n_lfs=len(names), cells=None, _rows=rows, named=named)
-        joined = joined._replace(outcomes=outcomes)
+        joined = self._changed(classes=classes, lf_names=names, n_lfs=len(names), cells=None, _rows=rows, named=named)
+        joined = joined._changed(outcomes=outcomes)
         return joined._dense() if self.cells is not None else joined
 
     def with_classes(self, classes: Sequence[Hashable]) -> Self:
@@ -364,7 +364,7 @@ class Votes(VoteFrame):
         if stated is None:
             raise ParameterError("classes is None; expected a list of classes")
         if stated[: self.n_classes] == self.classes and (self.outcomes is None or len(stated) == self.n_classes):
-            return self._replace(classes=stated, stated=True)
+            return self._changed(classes=stated, stated=True)
         number = {c: i for i, c in enumerate(stated)}
         self._check_unused([i for i, c in enumerate(self.classes) if c not in number], stated)
         numbers, outcomes = [number.get(c, ABSTAIN) for c in self.classes], self.outcomes
@@ -373,10 +373,10 @@ class Votes(VoteFrame):
             numbers += range(len(stated), len(stated) + len(outcomes))
         table = np.array([*numbers, ABSTAIN], smallest_type(max(numbers) + 1))
         if self.cells is not None:
-            moved = self._replace(cells=table[self.cells], _rows=None)
+            moved = self._changed(cells=table[self.cells], _rows=None)
         else:
-            moved = self._replace(_rows=Rows(self.rows.starts, self.rows.lf, table[self.rows.vote].astype(np.int64)))
-        return moved._replace(classes=stated, stated=True, outcomes=outcomes)
+            moved = self._changed(_rows=Rows(self.rows.starts, self.rows.lf, table[self.rows.vote].astype(np.int64)))
+        return moved._changed(classes=stated, stated=True, outcomes=outcomes)
 
     def _check_unused(self, unknown: list[int], classes: Classes) -> None:
         """Check that nobody votes for some classes, since they are not among the stated ones."""
@@ -420,7 +420,7 @@ class Votes(VoteFrame):
         """
         column = self.identity.match(labels, name)
         extra = () if self.stated else missing_classes(column, self.classes)
-        votes = self.with_classes(self.classes + extra)._replace(stated=self.stated) if extra else self
+        votes = self.with_classes(self.classes + extra)._changed(stated=self.stated) if extra else self
         numbers = encode_column(column, votes.classes).astype(np.int64)
         if extra and name == "gold":
             counts = {c: int((numbers == self.n_classes + i).sum()) for i, c in enumerate(extra)}

@@ -3,7 +3,7 @@
 All by iterative scaling: in each round evidence grows by the log of what is known over what is expected.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,11 +50,11 @@ def match_gold(evidence: Evidence, votes: VoteTable, gold: NDArray[np.int64]) ->
     votes_per_item = gold.sum(1) @ (evidence.factors(votes) * votes.size) / known.sum()
     for _ in range(GOLD_ROUNDS):
         missed = _missed(of_class, (items * evidence.beliefs(votes, np.float64)).sum(0))
-        evidence = replace(evidence, bias=evidence.bias + missed)
+        evidence = evidence._replace(bias=evidence.bias + missed)
         missed = _missed(seen, votes.layout.sum_by_node(items * evidence.beliefs(votes, np.float64)))
-        evidence = replace(evidence, table=evidence.table + missed / votes_per_item)
+        evidence = evidence._replace(table=evidence.table + missed / votes_per_item)
     caution = 1 + GOLD_CAUTION / np.sqrt(known.sum())
-    return replace(evidence, gold_weight=evidence.gold_weight * caution, gold_worth=worth)
+    return evidence._replace(gold_weight=evidence.gold_weight * caution, gold_worth=worth)
 
 
 def _missed(seen: Float64, expected: Float64) -> Float64:
@@ -102,7 +102,7 @@ class Shares:
         items = max(float(expected.sum()), LEAST_COUNT)
         if self.balance is not None:
             missed = np.log(_bound(self.balance)) - np.log(_bound(expected / items))
-            evidence = replace(evidence, bias=evidence.bias + missed)
+            evidence = evidence._replace(bias=evidence.bias + missed)
         if self.accuracies is not None:
             k = len(expected)
             cast = votes.reshape(-1, k).sum(1)
@@ -111,7 +111,7 @@ class Shares:
             missed = np.where(known, _logit(_bound(self.accuracies)) - _logit(_bound(shares)), 0)
             missed /= max(float(factors) / items, LEAST_COUNT)
             added = (missed[:, None, None] * np.eye(k)).reshape(-1, k)
-            evidence = replace(evidence, table=evidence.table + added)
+            evidence = evidence._replace(table=evidence.table + added)
         return evidence
 
 

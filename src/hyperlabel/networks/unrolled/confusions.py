@@ -6,7 +6,7 @@ the same items, by the same log-odds in each class; one of some bias votes for s
 class of the item. Both are measured with two imagined items on which the LF does as all LFs do.
 """
 
-from hyperlabel.networks.unrolled.backend import Array, logit, sigmoid
+from hyperlabel.networks.unrolled.backend import Array, odds, sigmoid
 from hyperlabel.networks.unrolled.nodes import Nodes
 
 # Where the learned corrections start from.
@@ -15,7 +15,7 @@ MIX = 1.0  # log-odds that these items are as its skill and bias say, not as its
 
 HALF_ITEM = 0.5  # imagined items of each class in the confusions of all LFs
 SKILL_ITEMS = 2.0  # imagined items on which an LF does as all LFs do
-LEAST_ACCURACY = 1e-4  # accuracies stay this far from 0 and 1, so that their log-odds are finite
+LEAST_ACCURACY, MOST_ACCURACY = 1e-4, 1 - 1e-4  # so that odds are finite and not 0
 LEAST_ITEMS = 1e-9  # of what is divided by, where an LF does not vote
 
 
@@ -25,69 +25,68 @@ class Confusions:
     Args:
         nodes: The nodes.
         class_counts: (q, k) of the items on which a node votes, those of each class.
+        right: (m,) right votes of each LF, as believed.
         shrink: (q,) learned; log of the imagined items, beyond `SHRINK`.
         mix: (q,) learned; log-odds that these are as skill and bias say, beyond `MIX`.
     """
 
-    def __init__(self, nodes: Nodes, class_counts: Array, shrink: Array, mix: Array) -> None:
+    def __init__(self, nodes: Nodes, class_counts: Array, right: Array, shrink: Array, mix: Array) -> None:
         xp, k = nodes.backend.xp, nodes.k
         self.nodes, self.class_counts, self.of_lf = nodes, class_counts, nodes.by_lf.sum(class_counts)
-        self.items, self.mix = xp.exp(shrink + SHRINK)[:, None], sigmoid(xp, mix + MIX)[:, None]
         pooled = nodes.by_class.sum(class_counts).reshape(-1, k, k)  # (t, vote, class)
         everyone = (pooled + HALF_ITEM) / (pooled.sum(1)[:, None] + HALF_ITEM * k)
-        self.skilled, self.lean, self.scale = self._expect(everyone)
+        self.skilled, lean, self.total = self._expect(everyone, right)
+        items, mix = xp.exp(shrink + SHRINK), sigmoid(xp, mix + MIX)
+        self.items = items[:, None]  # (q, 1)
+        self.leaned, self.plain = (items * (mix * lean))[:, None], (items * ((1 - mix) * nodes.share))[:, None]
 
     def of(self, block: slice) -> Array:
         """The log-likelihoods of some nodes, less their means over the classes. (q, k)."""
-        nodes, items, mix, lf = self.nodes, self.items[block], self.mix[block], self.nodes.by_lf.index[block]
-        expected = self.skilled[block] * self.lean[block, None] * self.scale[lf]
-        prior = mix * expected + (1 - mix) * nodes.share[block, None]
-        shares = (self.class_counts[block] + items * prior) / (self.of_lf[lf] + items)
-        likelihood = nodes.backend.xp.log(shares)
-        return likelihood - likelihood.sum(1)[:, None] / nodes.k
+        of, items = self.nodes.by_lf.of, self.items[block]
+        imagined = self.skilled[block] * self.leaned[block] / of(self.total, block) + self.plain[block]
+        likelihood = self.nodes.backend.xp.log((self.class_counts[block] + imagined) / (of(self.of_lf, block) + items))
+        return likelihood - likelihood.sum(1)[:, None] / self.nodes.k
 
-    def _expect(self, everyone: Array) -> tuple[Array, Array, Array]:
+    def _expect(self, everyone: Array, right: Array) -> tuple[Array, Array, Array]:
         """How often a vote is expected of an LF of this skill and bias, by the class of the item, as three factors.
 
         Votes that an LF never casts are no nodes, but have their share: they make up what the others leave.
 
         Args:
             everyone: (t, k, k) how often all LFs vote for a class, by the class of the item.
+            right: (m,) right votes of each LF.
 
         Returns:
-            (q, k) by the skill, (q,) by the bias, and (m, k) what makes the shares of an LF add up.
+            (q, k) by the skill, (q,) by the bias, and (m, k) what the product is divided by, so that it adds up.
         """
-        nodes, xp, lf = self.nodes, self.nodes.backend.xp, self.nodes.by_lf.index
-        right = everyone.diagonal(0, 1, 2)[nodes.set_of_lf]  # (m, k)
+        nodes, xp, by_lf, lf = self.nodes, self.nodes.backend.xp, self.nodes.by_lf, self.nodes.by_lf.index
+        typical = nodes.lf_by_set.of(everyone.diagonal(0, 1, 2))  # (m, k): how often all LFs are right
         votes = self.of_lf.sum(1)
-        odds = xp.exp(self._skill(right, votes))[:, None]  # (m, 1)
-        others = 1 / (1 + right * (odds - 1))  # (m, k): what makes shares add up once right votes have these odds
-        skilled = everyone.reshape(-1, nodes.k)[nodes.by_class.index]
-        skilled.reshape(-1)[nodes.own] *= odds[lf, 0]
-        items = others * self.of_lf
+        skill = self._skill(typical, right, votes)  # (m,)
+        total = 1 + typical * (skill - 1)[:, None]  # (m, k): what shares add up to once right votes have these odds
+        skilled = nodes.by_class.of(everyone.reshape(-1, nodes.k))
+        skilled.reshape(-1)[nodes.own] *= skill[lf]
+        items = self.of_lf / total
 
         def count_cast(block: slice) -> Array:
-            return xp.einsum("qk,qk->q", skilled[block], items[lf[block]])
+            return xp.einsum("qk,qk->q", skilled[block], by_lf.of(items, block))
 
         cast = nodes.backend.by_blocks(count_cast, len(lf), nodes.k)
         never = SKILL_ITEMS / (votes + SKILL_ITEMS)  # (m,): the bias to votes that are never cast
-        lean = (1 - never)[lf] * nodes.n / cast  # (q,): what votes are multiplied by beyond that
-        kept = nodes.by_lf.sum(skilled * lean[:, None])
-        return skilled, lean + never[lf], others / (others * kept + never[:, None])
+        least = never[lf]
+        lean = (1 - least) * nodes.n / cast  # (q,): what votes are multiplied by beyond that
+        kept = by_lf.sum(skilled * lean[:, None])
+        return skilled, lean + least, kept + never[:, None] * total
 
-    def _skill(self, right: Array, votes: Array) -> Array:
-        """By how much log-odds an LF is right more often than all LFs on its items; 0 for one-sided LFs. (m,).
+    def _skill(self, typical: Array, right: Array, votes: Array) -> Array:
+        """The odds that an LF is right over those of all LFs on its items; 1 for one-sided LFs. (m,).
 
         Args:
-            right: (m, k) how often all LFs are right, by the class of the item.
+            typical: (m, k) how often all LFs are right, by the class of the item.
+            right: (m,) right votes of each LF.
             votes: (m,) votes of each LF.
         """
-        nodes, xp = self.nodes, self.nodes.backend.xp
-        expected = _bound((self.of_lf * right).sum(1) / votes.clip(LEAST_ITEMS, None))
-        own = nodes.by_lf.sum(self.class_counts.reshape(-1)[nodes.own])
-        accuracy = _bound((own + SKILL_ITEMS * expected) / (votes + SKILL_ITEMS))
-        return nodes.spread * (logit(xp, accuracy) - logit(xp, expected))
-
-
-def _bound(shares: Array) -> Array:
-    return shares.clip(LEAST_ACCURACY, 1 - LEAST_ACCURACY)
+        bound = self.nodes.backend.bound
+        expected = bound((self.of_lf * typical).sum(1) / bound(votes, LEAST_ITEMS), LEAST_ACCURACY, MOST_ACCURACY)
+        accuracy = (right + SKILL_ITEMS * expected) / (votes + SKILL_ITEMS)
+        return (odds(bound(accuracy, LEAST_ACCURACY, MOST_ACCURACY)) / odds(expected)) ** self.nodes.spread

@@ -20,8 +20,8 @@ def find_residuals(nodes: Nodes, class_counts: Array, evidence: Array) -> Array:
         class_counts: (q, k) of the items on which a node votes, those of each class, as believed.
         evidence: (q, k) of one vote of each node for each class.
     """
-    lf = nodes.by_lf.index
-    return evidence - (nodes.by_lf.sum(class_counts * evidence) / _at_least(nodes.by_lf.sum(class_counts)))[lf]
+    by_lf, bound = nodes.by_lf, nodes.backend.bound
+    return evidence - by_lf.of(by_lf.sum(class_counts * evidence) / bound(by_lf.sum(class_counts), LEAST_ITEMS))
 
 
 def find_log_effect(nodes: Nodes, residuals: Array, class_counts: Array, class_totals: Array, moments: Array) -> Array:
@@ -35,12 +35,9 @@ def find_log_effect(nodes: Nodes, residuals: Array, class_counts: Array, class_t
         moments: (t, 2, k) over these items, the sum and the sum of squares of what the residuals on an item add up
             to; scaled.
     """
-    of_sums = (moments[:, 1] - moments[:, 0] ** 2 / _at_least(class_totals)).sum(1)
-    weighted, by_lf = class_counts * residuals, nodes.by_lf
-    means = weighted * (by_lf.sum(weighted) / _at_least(by_lf.sum(class_counts)))[by_lf.index]
+    by_lf, bound = nodes.by_lf, nodes.backend.bound
+    of_sums = (moments[:, 1] - moments[:, 0] ** 2 / bound(class_totals, LEAST_ITEMS)).sum(1)
+    weighted = class_counts * residuals
+    means = weighted * by_lf.of(by_lf.sum(weighted) / bound(by_lf.sum(class_counts), LEAST_ITEMS))
     of_votes = nodes.by_set.sum((weighted * residuals - means).sum(1))
-    return nodes.backend.xp.log((of_sums.clip(0, None) + ONE_ITEM) / (of_votes.clip(0, None) + ONE_ITEM))
-
-
-def _at_least(items: Array) -> Array:
-    return items.clip(LEAST_ITEMS, None)
+    return nodes.backend.xp.log((bound(of_sums, 0) + ONE_ITEM) / (bound(of_votes, 0) + ONE_ITEM))

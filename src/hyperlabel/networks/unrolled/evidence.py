@@ -1,6 +1,6 @@
 """What the network learns of a set: everything that the logits of a row need, and what rows are believed to be."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,7 @@ MANY_PAIRS = 8  # adding one number for a pair of votes takes as long as adding 
 START = 0.3  # votes that each class has before any is counted, in the first beliefs
 
 
-@dataclass(frozen=True, eq=False)
-class Evidence:
+class Evidence(NamedTuple):
     """Everything that a row's logits need, and how its belief is weighed against gold.
 
     Attributes:
@@ -43,7 +42,7 @@ class Evidence:
         """Probabilities of the classes, before gold is looked up. (r, k)."""
         beliefs, factors = np.empty((len(votes.size), len(self.bias)), dtype), self.factors(votes)
         if len(self.bias) == 2:  # only the difference matters
-            bias, table = self.bias[1] - self.bias[0], (self.table[:, 1] - self.table[:, 0])[:, None]
+            bias, table = self.bias[0] - self.bias[1], (self.table[:, 0] - self.table[:, 1])[:, None]
             for block, lead in votes.layout.sum_by_row(table):
                 softmax_of_two(lead[:, 0] * factors[block] + bias, beliefs[block])
             return beliefs

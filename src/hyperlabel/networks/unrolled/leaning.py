@@ -5,7 +5,7 @@ class that it leans to most, and one that leans to several classes alike is not 
 is then split among the outcomes behind it, by how often each occurs under each class.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -67,15 +67,15 @@ class Fold:
         own = own - own.mean(2, keepdims=True)
         counts = self._by_lf(class_counts)
         table = np.concatenate([evidence.table.reshape(-1, k, k), self._split(own, counts)], 1)
-        return replace(evidence, table=table.reshape(-1, k))
+        return evidence._replace(table=table.reshape(-1, k))
 
     def complete(self, evidence: Evidence, votes: Float64) -> Evidence:
         """As `complete`, for the class votes among the nodes: outcomes are complete already."""
         k = self.outcomes.n_classes
         table = self._by_lf(evidence.table).copy()
-        classes = replace(evidence, table=table[:, :k].reshape(-1, k))
+        classes = evidence._replace(table=table[:, :k].reshape(-1, k))
         table[:, :k] = complete(classes, votes).table.reshape(-1, k, k)
-        return replace(evidence, table=table.reshape(-1, k))
+        return evidence._replace(table=table.reshape(-1, k))
 
     def _by_lf(self, sums: Float64) -> Float64:
         return sums.reshape(self.n_lfs, -1, sums.shape[1])

@@ -1,8 +1,8 @@
 """The unrolled network behind the protocol of `hyperlabel.networks.base`: passes over a set, then its state."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,7 @@ MORE_STEPS = 2  # for levels of scores, whose worth is found in more rounds than
 MOST_NUMBERS = 1 << 26  # patterns times LFs, or times classes, that are read at once
 
 
-@dataclass(frozen=True, eq=False)
-class Reading:
+class Reading(NamedTuple):
     """What is known of a set while it is read.
 
     Attributes:
@@ -43,6 +42,7 @@ class Reading:
         gold: The vote rows of gold items.
         passes: Passes done.
         votes: (m * k,) items on which each node votes; known after the first step.
+        number: (q,) the nodes that occur, among all.
         nodes: What is known of the nodes that occur; None where there is nothing to learn, or nothing to tell apart.
         evidence: What the last pass gave.
         residuals: (m * k, k) of that evidence, before the last step alone, which asks for the design effect.
@@ -54,6 +54,7 @@ class Reading:
     gold: Gold | None
     passes: int = 0
     votes: Float64 | None = None
+    number: NDArray[np.intp] | None = None
     nodes: Nodes | None = None
     evidence: Evidence | None = None
     residuals: Float64 | None = None
@@ -130,7 +131,7 @@ class UnrolledNetwork:
             state = self._step(state, *sums)
         elif state.evidence is not None and state.votes is not None:
             evidence = Shares(self.class_balance, self.lf_accuracies).match(state.evidence, sums, state.votes)
-            state = replace(state, passes=state.passes + 1, evidence=evidence)
+            state = state._replace(passes=state.passes + 1, evidence=evidence)
         return _complete(state) if state.passes == self.n_passes else state
 
     def fits(self, patterns: Patterns) -> bool:
@@ -184,21 +185,21 @@ class UnrolledNetwork:
 
     def _step(self, state: Reading, *sums: Float64) -> Reading:
         """The state after the next step, from sums in which gold items count as believed."""
-        votes, nodes, k, fold = state.votes, state.nodes, state.n_classes, state.fold
+        votes, number, nodes, k, fold = state.votes, state.number, state.nodes, state.n_classes, state.fold
         by_code, class_totals = sums[:2]
         class_counts = by_code if fold is None else fold.to_classes(by_code)
         if votes is None:  # the beliefs in an item add up to one
             votes, items = np.rint(class_counts.sum(1)), np.rint(class_totals.sum(keepdims=True))
-            nodes = _find_nodes(state, votes, items)
-        if nodes is None:
+            number = votes.nonzero()[0]
+            nodes = _find_nodes(state, votes, number, items)
+        if nodes is None or number is None:
             nothing = Evidence(class_counts * 0, np.zeros(k), 1.0, 0.0, 1.0, np.ones(k))
             evidence = nothing if fold is None else fold.to_codes(nothing, votes, by_code)
-            return replace(state, passes=state.passes + 1, votes=votes, evidence=evidence)
+            return state._replace(passes=state.passes + 1, votes=votes, evidence=evidence)
         if state.gold is not None:
             sums = add_sums(sums, _missed_gold(state, state.gold))
             by_code, class_totals = sums[:2]
             class_counts = by_code if fold is None else fold.to_classes(by_code)
-        number = nodes.by_lf.index * k + nodes.vote
         scaled, totals = nodes.scale * _pick(class_counts, number), nodes.scale * class_totals[None]
         linear = NumpyLinear(self.weights, self.schedule[state.passes])
         last = state.passes == self.n_steps - 1
@@ -214,13 +215,13 @@ class UnrolledNetwork:
         residuals = None
         if state.passes == self.n_steps - 2 and nodes.spread.any():  # votes of one-sided LFs have none
             residuals = _put(find_residuals(nodes, scaled, step.evidence), number, votes)
-        passes = state.passes + 1
-        return replace(state, passes=passes, votes=votes, nodes=nodes, evidence=evidence, residuals=residuals)
+        start, passes = (state.n_lfs, k, state.gold), state.passes + 1
+        return Reading(*start, passes, votes, number, nodes, evidence, residuals, fold)
 
 
 def _pick(table: Float64, number: NDArray[np.intp]) -> Float64:
     """What a table of all nodes says of some, in their order; of all, the table itself. (m * k, k) -> (q, k)."""
-    return table if len(number) == len(table) else table[number]
+    return table if len(number) == len(table) else table.take(number, axis=0)
 
 
 def _put(values: Float64, number: NDArray[np.intp], votes: Float64) -> Float64:
@@ -240,7 +241,8 @@ def _moments(state: Reading, votes: VoteTable, items: Floats) -> Float64:
     for block, sums in votes.layout.sum_by_row(residuals.astype(items.dtype, copy=False)):
         weighted = items[block] * sums
         moments[0] += weighted.sum(0)
-        moments[1] += np.einsum("rk,rk->k", weighted, sums)
+        weighted *= sums
+        moments[1] += weighted.sum(0)
     return moments
 
 
@@ -260,9 +262,9 @@ def _with_votes(gold: Gold) -> Gold | None:
     return Gold(gold.patterns.take(kept), gold.counts[kept]) if len(kept) else None
 
 
-def _find_nodes(state: Reading, votes: Float64, items: Float64) -> Nodes | None:
+def _find_nodes(state: Reading, votes: Float64, number: NDArray[np.intp], items: Float64) -> Nodes | None:
     """What is known of the nodes that occur, before any belief."""
-    k, number = state.n_classes, np.flatnonzero(votes > 0)
+    k = state.n_classes
     if len(number) == 0 or k == 1:
         return None
     lf = number // k

@@ -51,6 +51,8 @@ CENTER_AND_SCALE: Mapping[str, tuple[float, float]] = {
 """The features of a node, in the order of the learned weights: a feature less its center, over its scale, is of the
 order of one. The first eleven are known before any belief; a share of 0 to 1 goes to -1 to 1."""
 
+BEFORE_BELIEFS = 11
+
 
 class Nodes(NamedTuple):
     """The nodes that occur, and how they are grouped. Counts are scaled.
@@ -70,7 +72,7 @@ class Nodes(NamedTuple):
         of_lf: (q,) votes of the LF.
         share: (q,) of these, those of the node.
         spread: (m,) how far each LF votes for several classes, 0 to 1.
-        set_of_lf: (m,) the set of each LF.
+        lf_by_set: The LFs by set.
         rarity: (q,) what a vote says for its class: less for one voted for often, unless the LF votes for several and
             the set is not thin.
         trust: (q,) log-odds that confusions are to be trusted, before the learned correction.
@@ -95,7 +97,7 @@ class Nodes(NamedTuple):
     of_lf: Array
     share: Array
     spread: Array
-    set_of_lf: Array
+    lf_by_set: Groups
     rarity: Array
     trust: Array
     features: Array
@@ -165,10 +167,11 @@ def describe_nodes(
     n, items, total = n * scale[of_set], items * scale, votes * scale
     of_lf = _total(n, by_lf)
     share, class_share = n / of_lf, _total(n, by_class) / total[of_set]
-    spread = ((1 - by_lf.max(share)) / FULL_SPREAD).clip(0, 1)
+    spread = backend.bound((1 - by_lf.max(share)) / FULL_SPREAD, 0, 1)
     raw = _raw_features(xp, k, by_set, n, share, class_share, items, total, voting)
-    gold_raw = {"log gold items": xp.log1p(gold), "gold share": scale[of_set] * gold / n}
-    thin = _thinness(raw)
+    raw |= {"log gold items": xp.log1p(gold), "gold share": scale[of_set] * gold / n}
+    features = normalize(backend, raw)
+    thin = _thinness(backend, raw)
     weight = xp.sqrt(n)
     in_class, in_lf, in_set = (
         backend.to_learned(weight / _total(weight, groups))[:, None] for groups in (by_class, by_lf, by_set)
@@ -188,28 +191,28 @@ def describe_nodes(
         of_lf=of_lf,
         share=share,
         spread=spread,
-        set_of_lf=by_lf.max(of_set) if sets > 1 else xp.zeros(lfs, dtype=xp.int64),
+        lf_by_set=backend.group(by_lf.max(of_set) if sets > 1 else xp.zeros(lfs, dtype=xp.int64), sets),
         rarity=_rarity(xp, raw, spread[lf], thin),
-        trust=_trust(raw, spread[lf], thin),
-        features=normalize(backend, raw),
-        gold_features=normalize(backend, gold_raw),
+        trust=_trust(backend, raw, spread[lf], thin),
+        features=features[:, :BEFORE_BELIEFS],
+        gold_features=features[:, BEFORE_BELIEFS:],
         weight_in_class=in_class,
         weight_in_lf=in_lf,
         weight_in_set=in_set,
     )
 
 
-def _thinness(raw: Mapping[str, Array]) -> Array:
+def _thinness(backend: Backend, raw: Mapping[str, Array]) -> Array:
     """How far the set of a node is thin, 0 to 1. (q,)."""
     votes = (FEW_VOTES - raw["log votes per item"]) / (FEW_VOTES - THIN_VOTES)
     lfs = (ENOUGH_LFS - raw["log LFs"]) / (ENOUGH_LFS - THIN_LFS)
-    return votes.clip(0, 1) * lfs.clip(0, 1)
+    return backend.bound(votes, 0, 1) * backend.bound(lfs, 0, 1)
 
 
-def _trust(raw: Mapping[str, Array], spread: Array, thin: Array) -> Array:
+def _trust(backend: Backend, raw: Mapping[str, Array], spread: Array, thin: Array) -> Array:
     """Log-odds that confusions are to be trusted, before the learned correction. (q,)."""
     by_spread = TRUST_OF_ONE_CLASS + (TRUST_OF_SEVERAL - TRUST_OF_ONE_CLASS) * spread
-    by_size = TRUST_OF_SIZE * (raw["log votes per item"] - FEW_VOTES).clip(LEAST_SIZE, MOST_SIZE)
+    by_size = TRUST_OF_SIZE * backend.bound(raw["log votes per item"] - FEW_VOTES, LEAST_SIZE, MOST_SIZE)
     return by_spread + by_size + TRUST_OF_THIN * thin
 
 

@@ -1,6 +1,6 @@
 """The complete state of a set: what a row needs to be judged, whatever it votes."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -91,12 +91,12 @@ def complete(evidence: Evidence, votes: Float64) -> Evidence:
         evidence: Of a set.
         votes: (m * k,) items on which each node votes.
     """
-    absent = np.flatnonzero(votes == 0)
+    absent = (votes == 0).nonzero()[0]
     if len(absent) == 0:
         return evidence
     table = evidence.table.copy()
     table[absent] = _average_votes(table, votes).take(absent % len(evidence.bias), axis=0)
-    return replace(evidence, table=table)
+    return evidence._replace(table=table)
 
 
 def _average_votes(table: Float64, votes: Float64) -> Float64:
@@ -105,9 +105,8 @@ def _average_votes(table: Float64, votes: Float64) -> Float64:
     by_node = votes.reshape(-1, k)
     by_class = by_node.sum(0)
     sums: Float64 = np.einsum("mv,mvc->vc", by_node, table.reshape(-1, k, k))
-    total, own = by_class.sum(), np.trace(sums)
     if not by_class.all():
-        nobody = by_class == 0
+        nobody, total, own = by_class == 0, by_class.sum(), sums.trace()
         others = (sums.sum() - own) / (max(total, 1) * max(k - 1, 1))
         sums[nobody] = np.where(np.eye(k)[nobody] > 0, own / total if total else PLAIN_VOTE, others)
     sums /= np.maximum(by_class, 1)[:, None]

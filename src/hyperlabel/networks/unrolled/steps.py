@@ -71,10 +71,12 @@ def advance(
     """
     xp, k = nodes.backend.xp, nodes.k
     balance = (class_totals + ONE_ITEM) / (class_totals.sum(1)[:, None] + ONE_ITEM * k)
-    features = [nodes.features, _believed_features(nodes, class_counts, balance, design), nodes.gold_features]
+    own = class_counts.reshape(-1)[nodes.own]  # (q,)
+    right = nodes.by_lf.sum(own)  # (m,)
+    features = [nodes.features, _believed_features(nodes, own, right, balance, design), nodes.gold_features]
     of_node, of_set = _learned(linear, nodes, xp.concatenate(features, 1))
-    shrink, mix, strength, trust = (of_node[:, i] for i in range(OF_NODE))
-    loud, power, gold_weight = (of_set[:, i] for i in range(OF_SET))
+    shrink, mix, strength, trust = of_node.T
+    loud, power, gold_weight = of_set.T
     gate = sigmoid(xp, nodes.trust + trust)
     trusted = nodes.by_set.sum(nodes.n * gate) / nodes.total  # (t,)
     loudness = 1 + (1 - trusted) * math.log(max(k - 1, 1)) if last else 1.0
@@ -82,7 +84,7 @@ def advance(
     strength = strength + STRENGTH + (TRUSTED_STRENGTH * trusted)[nodes.by_set.index]
     share = PLAIN_BALANCE + (confusion_balance(k) - PLAIN_BALANCE) * trusted
     return Step(
-        evidence=_evidence(Confusions(nodes, class_counts, shrink, mix), strength, gate),
+        evidence=_evidence(Confusions(nodes, class_counts, right, shrink, mix), strength, gate),
         bias=(loudness * share)[:, None] * xp.log(balance),
         scale=loudness * softer * xp.exp(loud),
         power=power + POWER * trusted,
@@ -90,21 +92,20 @@ def advance(
     )
 
 
-def _believed_features(nodes: Nodes, class_counts: Array, balance: Array, design: Array) -> Array:
-    """What beliefs say of each node, normalized. (q, 6)."""
-    xp = nodes.backend.xp
-    own = class_counts.reshape(-1)[nodes.own]
+def _believed_features(nodes: Nodes, own: Array, right: Array, balance: Array, design: Array) -> Array:
+    """What beliefs say of each node, from (q,) its right votes and (m,) those of LFs, normalized. (q, 6)."""
+    xp, bound = nodes.backend.xp, nodes.backend.bound
     of_class = balance.reshape(-1)[nodes.by_class.index]
-    precision = (own + ONE_ITEM * of_class) / (nodes.n + ONE_ITEM)
+    precision = (own + of_class) / (nodes.n + ONE_ITEM)  # with one imagined item of the class's share
     recall = (own + HALF_ITEM) / (nodes.items[nodes.by_set.index] * of_class + HALF_ITEM)
-    accuracy = nodes.by_lf.sum(own)[nodes.by_lf.index] / nodes.of_lf
-    logit_precision = logit(xp, precision.clip(LEAST_PRECISION, 1 - LEAST_PRECISION))
+    accuracy = right[nodes.by_lf.index] / nodes.of_lf
+    logit_precision = logit(xp, bound(precision, LEAST_PRECISION, 1 - LEAST_PRECISION))
     logit_class = logit(xp, of_class)
     raw = {
         "log-odds of precision": logit_precision,
         "log-odds of the class": logit_class,
         "log-odds of precision over the class": logit_precision - logit_class,
-        "log recall": xp.log(recall.clip(LEAST_RECALL, MOST_RECALL)),
+        "log recall": xp.log(bound(recall, LEAST_RECALL, MOST_RECALL)),
         "accuracy of the LF": accuracy,
         "log design effect": design[nodes.by_set.index],
     }
@@ -115,10 +116,10 @@ def _learned(linear: Linear, nodes: Nodes, features: Array) -> tuple[Array, Arra
     """The learned network: four numbers for each node and three for each set. (q, 19) -> (q, 4), (t, 3)."""
     xp = nodes.backend.xp
     hidden = _silu(xp, linear("node1", _silu(xp, linear("node0", features))))
-    of_class = nodes.by_class.sum(nodes.weight_in_class * hidden)[nodes.by_class.index]
-    of_lf = nodes.by_lf.sum(nodes.weight_in_lf * hidden)[nodes.by_lf.index]
+    of_class = nodes.by_class.of(nodes.by_class.sum(nodes.weight_in_class * hidden))
+    of_lf = nodes.by_lf.of(nodes.by_lf.sum(nodes.weight_in_lf * hidden))
     of_all = nodes.by_set.sum(nodes.weight_in_set * hidden)
-    context = xp.concatenate([hidden, of_class, of_lf, of_all[nodes.by_set.index]], 1)
+    context = xp.concatenate([hidden, of_class, of_lf, nodes.by_set.of(of_all)], 1)
     of_node = linear("evidence", _silu(xp, linear("pooled", context)))
     return of_node, linear("set1", _silu(xp, linear("set0", of_all)))
 
@@ -131,7 +132,7 @@ def _evidence(confusions: Confusions, strength: Array, gate: Array) -> Array:
     agrees with others: whatever was learned there from synthetic rules did worse on real ones.
     """
     nodes, xp = confusions.nodes, confusions.nodes.backend.xp
-    strength = gate * xp.logaddexp(strength, xp.zeros_like(gate))  # softplus
+    strength = gate * xp.logaddexp(strength, xp.zeros(1))  # softplus
 
     def weigh(block: slice) -> Array:
         return strength[block, None] * confusions.of(block)

@@ -23,8 +23,10 @@ from hyperlabel.kernels import (
     row_blocks,
     stable_order,
 )
+from hyperlabel.networks.unrolled.backend import NumpyGroups
 from hyperlabel.patterns import Patterns
 
+FEW_NUMBERS = 1 << 13  # of the rows of all votes: so many are added one by one sooner than they are put in order
 MANY_ROWS = 1 << 13  # from here on packing may pay
 MOST_COMBINATIONS = 1 << 10  # of votes that are packed into one number: sums of all of them stay in the cache
 
@@ -115,6 +117,9 @@ class SparseVotes:
 
     def sum_by_node(self, values: Floats) -> Float64:
         """Values of the rows on which each node votes, added up. (r, c) -> (m * k, c)."""
+        if len(self.node) * values.shape[1] <= FEW_NUMBERS and values.dtype == np.float64:
+            sums: Float64 = self._groups.sum(values.take(self._row, axis=0))
+            return sums
         voting, row, starts = self._by_node
         sums = gather_sums(values, row, starts)
         if len(voting) == self.n_nodes:
@@ -140,10 +145,19 @@ class SparseVotes:
         """The nodes that vote (q,), the rows on which they do, node after node (e,), and their starts (q + 1,)."""
         sizes = np.bincount(self.node, minlength=self.n_nodes)
         voting = np.flatnonzero(sizes)
-        row = np.arange(len(self.starts) - 1).repeat(self.starts[1:] - self.starts[:-1])
         starts = np.zeros(len(voting) + 1, np.int64)
         np.cumsum(sizes[voting], out=starts[1:])
-        return voting, row[stable_order(self.node)], starts
+        return voting, self._row[stable_order(self.node)], starts
+
+    @cached_property
+    def _row(self) -> NDArray[np.intp]:
+        """The row of each vote. (e,)."""
+        return np.arange(len(self.starts) - 1).repeat(self.starts[1:] - self.starts[:-1])
+
+    @cached_property
+    def _groups(self) -> NumpyGroups:
+        """The votes by their node."""
+        return NumpyGroups(self.node, self.n_nodes)
 
 
 class PackedVotes:
@@ -167,8 +181,10 @@ class PackedVotes:
     @staticmethod
     def pays(rows: int, votes: int, m: int, k: int) -> bool:
         """Whether there are so many rows and votes that packing saves more than it costs."""
+        if rows < MANY_ROWS or k >= MOST_COMBINATIONS:
+            return False
         packs = -(-m // most_digits(k, MOST_COMBINATIONS))
-        return rows >= MANY_ROWS and k < MOST_COMBINATIONS and 2 * rows * packs <= votes
+        return 2 * rows * packs <= votes
 
     def sum_by_row(self, table: NDArray[Real]) -> Iterator[tuple[slice, NDArray[Real]]]:
         """What a table says of the votes of each row, added up, block by block. (m * k, c) -> rows, (rows, c)."""
