@@ -13,6 +13,7 @@ import hyperlabel as hl
 from hyperlabel import ParameterError, VotesError, WeightsError
 from hyperlabel.checks import check_choice
 from hyperlabel.kernels import group_keys
+from hyperlabel.studio.source import load_lfs
 
 VOTES = [[0, 1, 1], [1, 1, 0], [0, 0, -1]]
 
@@ -208,3 +209,40 @@ def test_value_in_an_error_is_on_one_line_and_not_obeyed(value):
     with pytest.raises(ParameterError) as raised:
         check_choice(value, "tie_break", ["first", "random"])
     assert str(raised.value).isprintable()
+
+
+class PanicException(BaseException):  # noqa: N818  the name that Polars' panics have
+    """What compiled code raises."""
+
+
+class Panics:
+    """A value that cannot be shown, as frames of Polars that hold objects in lists."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __repr__(self):
+        raise self.error
+
+
+def test_value_whose_show_panics_is_shown_by_its_type():
+    with pytest.raises(ParameterError, match="tie_break is a Panics; expected"):
+        check_choice(Panics(PanicException()), "tie_break", ["first", "random"])
+    with pytest.raises(KeyboardInterrupt):
+        check_choice(Panics(KeyboardInterrupt()), "tie_break", ["first", "random"])
+
+
+@pytest.mark.parametrize("source", ["\ud800", "a = '\0'", "(" * 500, "-" * 100_000 + "1"])
+def test_source_that_python_cannot_read_is_refused_by_the_project(tmp_path, source):
+    (tmp_path / "t.csv").write_text("id,text\n1,free\n2,hello\n")
+    with hl.Project(tmp_path / "t.csv", text="text", classes=["0", "1"]) as project:
+        with pytest.raises(hl.ProjectError, match="line 1|no new LF|line"):
+            project.add(source)
+        assert project.list_lfs() is not None
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"\0"])
+def test_file_of_lfs_that_is_no_text_is_refused(tmp_path, content):
+    (tmp_path / "lfs.py").write_bytes(content)
+    with pytest.raises(hl.ProjectError):
+        load_lfs(tmp_path / "lfs.py")

@@ -39,6 +39,8 @@ def show(value: object, most: int = 60) -> str:
     """
     try:
         text = repr(value)
-    except Exception:  # too deep, or it raises what it likes
+    except BaseException as error:  # too deep, or it raises what it likes; a panic of Polars is no Exception
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         return f"a {type(value).__name__}"
     return text[:most] if text.isprintable() else printable(" ".join(text.split())[:most])

@@ -549,5 +549,5 @@ def show(value: Any) -> str:
     """A value as a note has it."""
     try:
         return f"{value!r:.200}".replace("\n", " ")
-    except Exception as error:  # of a value that cannot even be shown
+    except BaseException as error:  # of a value that cannot even be shown, by a panic at worst
         return f"({type(value).__name__}: {error!r:.60})"
