@@ -80,7 +80,7 @@ def _names(text: str | None, option: str) -> tuple[str, ...] | None:
         return None
     parts = tuple(part.strip() for part in text.split(","))
     if not all(parts):
-        raise ParameterError(f"{option} is '{text}'; expected names with a comma between each two")
+        raise ParameterError(f"{option} is '{text}'; expected names separated by commas")
     return parts
 
 
@@ -91,7 +91,7 @@ def _numbers(text: str, option: str) -> list[int]:
     except ValueError:
         values = [0.0]
     if not all(value >= 1 and value.is_integer() for value in values):
-        raise ParameterError(f"{option} is '{text}'; expected positive whole numbers with a comma between each two")
+        raise ParameterError(f"{option} is '{text}'; expected positive whole numbers separated by commas")
     return [int(value) for value in values]
 
 

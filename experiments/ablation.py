@@ -154,13 +154,13 @@ def train_variant(name: str, recipe: Recipe, folder: Path, runs: int, progress: 
 
 def _scorer(name: str, recipe: Recipe, folder: Path, sets: Mapping[str, DataSet]) -> Any:
     """What scores one run on one set."""
-    from hyperlabel.train.runs import summarise
+    from hyperlabel.train.runs import summarize
 
     others = ("mv", RELEASED) if RELEASED_FILE.exists() else ("mv",)
     beside = {name: {each: _score_of(each, data) for each in others} for name, data in sets.items()}
 
     def work(cell: Cell) -> dict[str, Any]:
-        data, summary = sets[cell["dataset"]], summarise(folder, cell["seed"])
+        data, summary = sets[cell["dataset"]], summarize(folder, cell["seed"])
         return {
             "family": data.family,
             "metric": data.metric,

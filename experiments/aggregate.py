@@ -206,7 +206,7 @@ def tables(records: Sequence[Record]) -> str:
 
 
 def _average_table(board: Board) -> str:
-    """Families and all sets; a row a model, the best in bold, with the error bar over seeds."""
+    """Families and all sets; one row per model, the best in bold, with the error bar over seeds."""
     columns = {f"{family} ({len(names)})": names for family, names in board.sets.items()}
     columns[f"all ({len(board.all_sets)})"] = board.all_sets
     by_column = []

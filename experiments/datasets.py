@@ -37,7 +37,7 @@ class DataSet:
         truth: (n,) class numbers, -1 unknown.
         split: (n,) `train`, `valid` or `test`; None where there is no split.
         rows: (n,) the row of each item in the source, where nothing has been dropped.
-        raw: A jsonl file with one line a row of the source, or a WRENCH folder; None where there are only votes.
+        raw: A jsonl file with one line per row of the source, or a WRENCH folder; None where there are only votes.
     """
 
     name: str

@@ -247,7 +247,7 @@ def _figures(value: float) -> str:
 
 
 def _set_table(real: Mapping[tuple[str, str], Record]) -> str:
-    """A row a set: its size, then the models, with the paper's seconds in brackets where it has some."""
+    """One row per set: its size, then the models, with the paper's seconds in brackets where it has some."""
     models = model_order(model for model, _ in real)
     rows = []
     for name in dict.fromkeys(name for _, name in real):

@@ -46,12 +46,12 @@ def test_stated_classes_are_a_tuple_of_plain_values(n_classes, classes, expected
         ("3", None, "^n_classes is '3'; expected a whole number"),
         (MOST_STATED + 1, None, f"^n_classes is {MOST_STATED + 1}; expected a whole number from 1 to {MOST_STATED}$"),
         (3, ["a", "b"], "^n_classes is 3 but classes names 2; give one of the two"),
-        (None, [], r"^classes is \[\]; expected at least one class, each once"),
-        (None, [1, "a"], r"^classes is \[1, 'a'\]; expected .* all whole numbers, all texts or all booleans"),
-        (None, ["a", None], r"^classes is \['a', None\]; expected .* all whole numbers, all texts or all booleans"),
+        (None, [], r"^classes is \[\]; expected at least one, each once"),
+        (None, [1, "a"], r"^classes is \[1, 'a'\]; expected .* all whole numbers, all strings or all booleans"),
+        (None, ["a", None], r"^classes is \['a', None\]; expected .* all whole numbers, all strings or all booleans"),
         (None, [b"a", b"b"], r"^classes is \[b'a', b'b'\]; expected .* all whole numbers"),
         (None, [0.5, 1.5], r"^classes is \[0.5, 1.5\]; expected .* all whole numbers"),
-        (None, [-1, 1], r"^classes is \[-1, 1\]; -1 stands for no vote and no label. Call that class something else"),
+        (None, [-1, 1], r"^classes is \[-1, 1\]; -1 means no vote and no label. Call that class something else"),
         (None, ["a", "b", "a"], r"^classes is \['a', 'b', 'a'\]; expected .* once"),
         (None, [True, 1], r"^classes is \[True, 1\]; expected .* once"),
         (None, [[0], [1]], r"^classes is \[\[0\], \[1\]\]; expected .* all whole numbers"),
@@ -88,10 +88,10 @@ def test_inferred_classes_are_numbers_sorted_texts_or_booleans(values, expected)
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"a": [0, 1], "b": [0, 0.5]}, r"^column 'b', row 1 is 0\.5; expected a whole number from 0 on, or nothing"),
+        ({"a": [0, 1], "b": [0, 0.5]}, r"^column 'b', row 1 is 0\.5; expected a whole number, 0 or more, or nothing"),
         ({"a": [0, 1], "b": [0, float("inf")]}, "^column 'b', row 1 is inf; expected a whole number"),
         ({"a": [0, 1j]}, "^column 'a', row 1 is 1j; expected a whole number"),
-        ({"a": [0, 1], "b": [-2, 0]}, "^column 'b', row 0 is -2; expected a whole number from 0 on"),
+        ({"a": [0, 1], "b": [-2, 0]}, "^column 'b', row 0 is -2; expected a whole number, 0 or more"),
         ({"a": [0, 10**12]}, r"^column 'a', row 1 is 1000000000000; expected a class from 0 to 9999\. Are these ident"),
         (
             {"a": [0, 1], "b": ["0", "x"]},
@@ -113,7 +113,7 @@ def test_inferred_classes_are_numbers_sorted_texts_or_booleans(values, expected)
             {"a": ["x", "1"]},
             "^column 'a', row 0 is 'x' while column 'a', row 1 is '1'; .* state all classes with classes",
         ),
-        ({"a": [b"x"]}, "^column 'a', row 0 is b'x', a bytes; expected numbers, texts or booleans"),
+        ({"a": [b"x"]}, "^column 'a', row 0 is b'x' .bytes.; expected numbers, strings or booleans"),
     ],
 )
 def test_columns_without_one_kind_of_class_are_refused(values, message):

@@ -36,7 +36,7 @@ def blobs(n=90, k=3, seed=0):
         ("one text", HALVES, "inputs is one text, 'one text'; expected a sequence of texts"),
         (FEATURES, [0, 1], r"probabilities has shape \(2,\); expected \(items, classes\) with two classes or more"),
         (FEATURES, HALVES[:, :1], r"has shape \(2, 1\); expected"),
-        (FEATURES[:1], HALVES, "has 1 inputs and 2 rows of probabilities; expected one row for each"),
+        (FEATURES[:1], HALVES, "has 1 inputs and 2 rows of probabilities; expected one row per input"),
         (FEATURES[:0], HALVES[:0], "has 0 inputs and 0 rows of probabilities; expected .* at least one"),
         (FEATURES, [[0.5, 0.5], [0.5, 0.6]], r"probabilities\[1\] is \[0.5, 0.6\]; expected .* sum to 1"),
         (FEATURES, [[1.5, -0.5], [0.5, 0.5]], r"probabilities\[0\] is \[1.5, -0.5\]; expected"),
@@ -61,7 +61,7 @@ def test_predict_before_fit_or_after_a_failed_one_is_refused():
     with pytest.raises(ParameterError):
         model.fit([[np.nan]], [[0.5, 0.5]])
     for unfitted in (Linear(), model):
-        with pytest.raises(NotFittedError, match="this Linear has not learned yet; call fit"):
+        with pytest.raises(NotFittedError, match="this Linear is not fitted; call fit"):
             unfitted.predict(FEATURES)
 
 
@@ -69,14 +69,14 @@ def test_predict_before_fit_or_after_a_failed_one_is_refused():
 def test_predict_on_no_items_or_other_features_gives_nothing_or_an_error(model):
     model.fit(FEATURES, HALVES)
     assert model.predict_proba(FEATURES[:0]).shape == (0, 2)
-    with pytest.raises(ParameterError, match="inputs has 1 features; expected the 2 of fit"):
+    with pytest.raises(ParameterError, match="inputs has 1 features; expected 2, as in fit"):
         model.predict(FEATURES[:, :1])
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Linear(l2=-1), "l2 is -1; expected 0 or a number above it"),
+        (lambda: Linear(l2=-1), "l2 is -1; expected a number, 0 or more"),
         (lambda: MLP(lr=0), "lr is 0; expected a number above 0"),
         (lambda: MLP(weight_decay=-1), "weight_decay is -1; expected 0 or"),
         (lambda: MLP(batch_size=0), "batch_size is 0; expected at least 1"),

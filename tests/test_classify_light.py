@@ -162,7 +162,11 @@ def test_classifier_with_the_same_seed_is_the_same():
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [({"l2": -1}, "l2 is -1; expected 0 or"), ({"min_count": 0}, "min_count is 0"), ({"max_terms": 0}, "max_terms is")],
+    [
+        ({"l2": -1}, "l2 is -1; expected a number, 0 or more"),
+        ({"min_count": 0}, "min_count is 0"),
+        ({"max_terms": 0}, "max_terms is"),
+    ],
 )
 def test_hyper_parameters_out_of_range_are_refused(changes, message):
     with pytest.raises(ParameterError, match=message):
@@ -225,7 +229,7 @@ def test_a_file_holds_terms_as_text_and_nothing_pickled(tmp_path):
 
 def test_an_unfitted_or_foreign_classifier_is_not_saved_or_loaded(tmp_path):
     path, texts, named, *_ = files_of(tmp_path)
-    with pytest.raises(NotFittedError, match="this Classifier has not learned yet"):
+    with pytest.raises(NotFittedError, match="this Classifier is not fitted"):
         Classifier().save(path)
 
     class Own(Linear):
@@ -235,7 +239,7 @@ def test_an_unfitted_or_foreign_classifier_is_not_saved_or_loaded(tmp_path):
     with pytest.raises(ParameterError, match="a Own cannot be saved; expected one of Classifier, Linear"):
         Own().fit(*blobs()[:2]).save(path)
     write_tensors(path, {}, {"class": "os.system"}, "classifier")
-    with pytest.raises(WeightsError, match=r"holds no whole classifier \(class 'os.system'\); save it again"):
+    with pytest.raises(WeightsError, match=r"does not hold a complete classifier \(class 'os.system'\); save it again"):
         Classifier.load(path)
     hl.HyperLabelModel().fit([[0, 1]]).save(path)
     with pytest.raises(WeightsError, match="holds a saved label model: read it with hyperlabel.load"):

@@ -89,21 +89,21 @@ MISTAKES = {
     "NaN in an array": (["nan.npy"], r"votes\[0, 1\] is nan; expected .* -1 to abstain"),
     "-2 in an array": (["low.npy"], r"votes\[0, 1\] is -2; expected -1"),
     "-2 in a table": (["low.csv"], r"column 'a', row 1 is -2; expected "),
-    "a half in a table": (["half.csv"], r"column 'a' holds 0\.5, which is no whole number\. .* --lfs"),
+    "a half in a table": (["half.csv"], r"column 'a' holds 0\.5, which is not a whole number\. .* --lfs"),
     "two kinds of class": (["kinds.csv"], r"column 'a' holds 'ham', 'spam', which no other LF votes for; .* --lfs"),
     "no LF column": (["nolf.csv"], r"the table has no LF column; its columns are 'id', 'text'; .* --lfs"),
     "unmatched LF": (["votes.csv", "--lfs", "lf_*,rule_*"], r"lfs has 'rule_\*', which no column matches"),
-    "columns of an array": (["cells.npy", "--lfs", "a"], r"--lfs is about columns, and 'cells\.npy' has none; leave"),
-    "long array": (["cells.npy", "--long", "a,b,c"], r"--long is about columns, and 'cells\.npy' has none; leave"),
+    "columns of an array": (["cells.npy", "--lfs", "a"], r"--lfs names columns, but 'cells\.npy' has none; leave"),
+    "long array": (["cells.npy", "--long", "a,b,c"], r"--long names columns, but 'cells\.npy' has none; leave"),
     "wide and long": ([*WIDE, "--long", "a,b,c"], r"--lfs and --long are both given"),
     "two long columns": (["long.csv", "--long", "task,who"], r"--long is 'task,who'; expected three columns"),
     "no long column": (["long.csv", "--long", "task,who,why"], r"votes has no column 'why'; the columns are"),
     "two votes": (["clash.csv", "--long", "task,who,what"], r"LF 'x' votes twice on item 'b', for 1 and 0"),
     "class not stated": ([*WIDE, "--classes", "ham,eggs"], r"is 'spam'; expected one of the classes 'ham', 'eggs'"),
     "class stated twice": ([*WIDE, "--classes", "ham,ham"], r"classes is \['ham', 'ham'\]; expected .* once"),
-    "empty class": ([*WIDE, "--classes", "ham,"], r"--classes is 'ham,'; expected names with a comma between each two"),
+    "empty class": ([*WIDE, "--classes", "ham,"], r"--classes is 'ham,'; expected names separated by commas"),
     "unknown model": ([*WIDE, "--model", "oracle"], r"--model is 'oracle'; expected one of hlm2, .*, or a file of"),
-    "model of another kind": ([*WIDE, "--model", "votes.csv"], r"votes\.csv is not a whole safetensors file"),
+    "model of another kind": ([*WIDE, "--model", "votes.csv"], r"votes\.csv is not a complete safetensors file"),
     "unknown rule": ([*WIDE, "--tie-break", "best"], r"--tie-break is 'best'; expected first, abstain or random"),
     "no gold": (
         [*WIDE, "--gold", "x"],
@@ -117,7 +117,7 @@ MISTAKES = {
     "gold too short": (["cells.npy", "--gold", "flat.npy"], r"gold has 2 entries but votes has 5 items"),
     "gold of a stranger": (
         [*WIDE, "--gold", "stranger.csv"],
-        r"'stranger\.csv', column 'id' has '4', and no other value",
+        r"'stranger\.csv', column 'id' has no id of an item in the votes: '4' is unknown",
     ),
     "gold twice": ([*WIDE, "--gold", "twice.csv"], r"'twice\.csv', column 'id' has '3' more than once"),
     "gold without id": (
@@ -168,7 +168,7 @@ def test_label_when_writing_fails_leaves_the_old_file_and_nothing_else(hyperlabe
     monkeypatch.setattr(pl.LazyFrame, f"sink_{ending}", fail)
     outcome = hyperlabel("label", votes, "--lfs", "lf_*", "-o", f"out.{ending}")
     assert outcome.code == 2
-    assert outcome.err == f"hyperlabel: --out is 'out.{ending}', which cannot be written: No space left on device\n"
+    assert outcome.err == f"hyperlabel: --out is 'out.{ending}', but it cannot be written: No space left on device\n"
     assert files(votes.parent) == before
 
 
@@ -206,7 +206,7 @@ def test_program_whose_reader_has_gone_says_so_and_fails(repeats):
     with subprocess.Popen([*PROGRAM, "label", "votes.npy"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
         line = process.stderr.read().decode()
-    assert line == "hyperlabel: standard output was not written to its end: Broken pipe; its rows are not all there\n"
+    assert line == "hyperlabel: standard output was cut short: Broken pipe; some of its rows are missing\n"
     assert process.returncode == 2
 
 
@@ -301,7 +301,7 @@ TRAIN = ["train", "--out", "out", "--widths", "4,4", "--iterations", "2", "--bat
 TRAIN_MISTAKES = {
     "no folder": (["train"], r"Missing option '--out'; see: hyperlabel train --help"),
     "no runs": ([*TRAIN, "--runs", "0"], r"--runs is 0; expected at least 1"),
-    "no jobs": ([*TRAIN, "--jobs", "-1"], r"--jobs is -1; expected a number of runs, or 0 for one for each core"),
+    "no jobs": ([*TRAIN, "--jobs", "-1"], r"--jobs is -1; expected a number of runs, or 0 for one per core"),
     "recipe": ([*TRAIN, "--recipe", "long"], r"--recipe is 'long'; expected short or paper"),
     "recipe of another model": (
         [*TRAIN, "--recipe", "paper", "--model", "hlm2"],
@@ -312,11 +312,11 @@ TRAIN_MISTAKES = {
     "assumption": ([*TRAIN, "--assumption", "none"], r"--assumption is 'none'; expected majority or every"),
     "schedule": ([*TRAIN, "--schedule", "linear"], r"--schedule is 'linear'; expected cosine or constant"),
     "widths": ([*TRAIN, "--widths", "8,x"], r"--widths is '8,x'; expected positive numbers such as 32,32,32,32"),
-    "no width": ([*TRAIN, "--widths", "8,"], r"--widths is '8,'; expected names with a comma"),
+    "no width": ([*TRAIN, "--widths", "8,"], r"--widths is '8,'; expected names separated by commas"),
     "iterations": ([*TRAIN, "--iterations", "0"], r"iterations is 0; expected at least 1"),
     "rate": ([*TRAIN, "--lr", "nan"], r"lr is nan; expected a number above 0"),
     "seed": ([*TRAIN, "--seed", "-1"], r"seed is -1; expected 0 or more"),
-    "out is a file": (["train", "--out", "file"], r"--out is 'file', where no folder can be made"),
+    "out is a file": (["train", "--out", "file"], r"--out is 'file', but the folder cannot be made"),
 }
 
 
@@ -376,7 +376,7 @@ def test_train_from_nothing_and_resumed_when_done_writes_the_same(hyperlabel, tm
     assert again.code == 2
     assert (
         again.err
-        == "hyperlabel: --out is 'out', which holds checkpoints; add --resume to go on, or name another folder\n"
+        == "hyperlabel: --out is 'out', which has checkpoints; add --resume to continue, or name another folder\n"
     )
     other = hyperlabel(*TRAIN, "--runs", "1", "--resume", "--batch", "2")
     assert other.code == 2

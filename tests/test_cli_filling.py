@@ -96,7 +96,7 @@ def test_provenance_names_the_texts(hyperlabel):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--combine"], "--combine is given, but neither --text nor --features"),
+        (["--combine"], "--combine is given without --text or --features; add one of them"),
         (["--text", "mail", "--features", "emb_0"], "--text and --features are both given; expected one of them"),
         (
             ["--text", "mail", "--engine", "duckdb"],
@@ -137,7 +137,7 @@ def test_features_that_are_no_rectangle_of_numbers_are_refused(hyperlabel, table
     assert "--text is 'emb', a column of List(Float64); expected texts" in outcome.err
     np.save("votes.npy", np.array([[0, 1], [1, 1]]))
     outcome = hyperlabel("label", "votes.npy", "--text", "mail", "-o", "out.csv")
-    assert "--text is about columns, and VOTES has none; give --features FILE.npy" in outcome.err
+    assert "--text names columns, but VOTES has none; give --features FILE.npy" in outcome.err
 
 
 def test_polars_streams_texts_and_labels_as_memory_does(hyperlabel):

@@ -42,7 +42,7 @@ def test_jury_writes_one_row_per_item_and_shows_the_card(hyperlabel):
     assert written["label"].to_list() == ["win", "loss"] * 15
     assert written.filter(question="010")["dissenters"].to_list() == ["b"]
     assert "Krippendorff's alpha" in done.err
-    assert "2 of 180 judgments are none of the classes" in done.err
+    assert "2 of 180 judgments are not one of the classes" in done.err
     assert "useful" in done.err
 
 
@@ -101,7 +101,7 @@ def test_gold_of_a_file_is_matched_by_item(hyperlabel, judgments):
         (("--gold", "nowhere.csv"), "--gold is 'nowhere.csv', which is neither a column of the table"),
         (("--model", "best"), "--model is 'best'; expected one of"),
         (("-o", "v.xyz"), "--out is 'v.xyz'; expected a name that ends in"),
-        (("--strict",), "2 of 180 judgments are none of the classes 'win', 'loss' and count as abstentions"),
+        (("--strict",), "2 of 180 judgments are not one of the classes 'win', 'loss' and count as abstentions"),
     ],
 )
 def test_mistakes_are_one_line_and_nothing_is_written(hyperlabel, tmp_path, options, message):

@@ -219,7 +219,7 @@ def test_label_for_an_unknown_metric_is_refused(hyperlabel, votes):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--class-balance", "0.5,0.5"], "--class-balance is '0.5,0.5'; expected --classes as well"),
+        (["--class-balance", "0.5,0.5"], "--class-balance is '0.5,0.5'; expected --classes too"),
         (
             ["--class-balance", "1", "--classes", "ham,spam"],
             "'1'; expected a share for each of the 2",
@@ -475,7 +475,7 @@ def test_label_with_a_saved_model_keeps_its_tie_break_unless_told(hyperlabel, vo
 def test_label_with_a_fitted_model_refuses_what_it_would_have_to_learn(hyperlabel, votes, state, options, named):
     said = hyperlabel("label", votes, "--model", state, *options)
     assert (said.code, said.out) == (2, "")
-    assert f"{named} is given, but the model in 'state.safetensors' is fitted already" in said.err
+    assert f"{named} is given, but the model in 'state.safetensors' is already fitted" in said.err
     assert f"leave {named} out, or fit again with a model such as --model hlm2" in said.err
 
 

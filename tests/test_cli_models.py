@@ -99,11 +99,11 @@ def test_names_with_commas_are_told_one_by_one(hyperlabel):
     ("options", "message"),
     [
         (["--class-balance", "spam=x,ham=0.1"], "--class-balance has 'spam=x'; expected class=share once each"),
-        (["--class-balance", "spam=0.5,eggs=0.5"], "class_balance has 'eggs', which is no class"),
+        (["--class-balance", "spam=0.5,eggs=0.5"], "class_balance has the unknown class 'eggs'"),
         (["--lf-accuracies", "0.9"], "--lf-accuracies has '0.9'; expected LF=share once each, shares from 0 to 1"),
         (["--lf-accuracies", "lf_0=1.5"], "--lf-accuracies has 'lf_0=1.5'; expected LF=share"),
-        (["--lf-accuracies", "a,b=0.9"], "lf_accuracies has 'a,b', which is no LF"),
-        (["--lf-accuracies", "lf_9=0.5"], "lf_accuracies has 'lf_9', which is no LF"),
+        (["--lf-accuracies", "a,b=0.9"], "lf_accuracies has the unknown LF 'a,b'"),
+        (["--lf-accuracies", "lf_9=0.5"], "lf_accuracies has the unknown LF 'lf_9'"),
         (["--lf-accuracies", "lf_0=0.5", "--model", "mv"], "--lf-accuracies is given, but the label model 'mv' takes"),
     ],
 )

@@ -13,13 +13,13 @@ pytest.importorskip("nicegui")
     ("arguments", "error", "message"),
     [
         ([], ParameterError, "TABLE is missing; name a table of texts or the folder of a project, or use --demo"),
-        (["t.csv", "--demo"], ParameterError, "TABLE is 't.csv', but --demo brings its own"),
+        (["t.csv", "--demo"], ParameterError, "TABLE is 't.csv', but --demo has its own"),
         (["t.csv", "--text", "body"], ProjectError, "text is 'body', but .* has the columns text"),
         (["t.csv", "--classes", "x"], ParameterError, r"classes is \['x'\]; expected at least two"),
         (
             ["t.csv", "--port", "1", "--host", "192.0.2.1"],
             ParameterError,
-            "port is 1, which cannot be used on 192.0.2.1",
+            "port is 1, but it cannot be used on 192.0.2.1",
         ),
     ],
 )

@@ -229,8 +229,11 @@ def test_export_of_a_table_that_is_read_by_a_guess_says_so(hyperlabel):
 
 
 MISTAKES = {
-    "nothing": (["s.safetensors"], "expected --sql with --from, or --table; one of the two"),
-    "both": (["s.safetensors", "--sql", "duckdb", "--from", "v", "--table", "t.csv"], "one of the two"),
+    "nothing": (["s.safetensors"], "expected either --sql with --from, or --table"),
+    "both": (
+        ["s.safetensors", "--sql", "duckdb", "--from", "v", "--table", "t.csv"],
+        "expected either --sql with --from, or --table",
+    ),
     "no table": (
         ["s.safetensors", "--sql", "duckdb"],
         "--sql is 'duckdb', but --from, the name of the table, is missing",
@@ -266,7 +269,7 @@ def test_mistakes_of_export_are_one_line(hyperlabel, mistake):
         (["-o", "no/s.safetensors"], "but there is no folder 'no'; make it first"),
         (
             ["-o", "t.safetensors", "--model", "s.safetensors"],
-            "which is fitted already; name a label model such as hlm2",
+            "which is already fitted; name a label model such as hlm2",
         ),
     ],
 )
@@ -373,7 +376,7 @@ def test_full_device_behind_standard_output_is_one_line():
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE)
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
-    assert b"standard output was not written to its end: No space left on device" in done.stderr
+    assert b"standard output was cut short: No space left on device" in done.stderr
 
 
 def test_columns_that_are_dropped_are_no_lfs(hyperlabel, tmp_path, monkeypatch):
@@ -388,4 +391,4 @@ def test_columns_that_are_dropped_are_no_lfs(hyperlabel, tmp_path, monkeypatch):
     wrong = hyperlabel("label", "votes.csv", "--drop", "lf_b", "--long", "id,lf_a,lf_b").err
     assert "--drop and --long are both given; expected --drop for a wide table" in wrong
     np.save("votes.npy", [[0, 1], [1, 1]])
-    assert "--drop is about columns, and 'votes.npy' has none" in hyperlabel("label", "votes.npy", "--drop", "a").err
+    assert "--drop names columns, but 'votes.npy' has none" in hyperlabel("label", "votes.npy", "--drop", "a").err

@@ -44,7 +44,7 @@ def test_command_warns_once_and_with_strict_refuses(hyperlabel, votes, command):
     strict = hyperlabel(command, "votes.csv", "--strict", *COMMANDS[command])
     assert (strict.code, strict.out, strict.err.count("\n")) == (2, "", 1)
     assert "SAPM" in strict.err
-    assert "(--strict takes warnings as errors)" in strict.err
+    assert "(--strict turns warnings into errors)" in strict.err
     assert {path.name for path in votes.parent.iterdir()} == before
     outcome = hyperlabel(command, "votes.csv", *COMMANDS[command])
     assert outcome.code == 0

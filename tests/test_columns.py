@@ -94,7 +94,7 @@ REFUSED = {
     "clock times": ("when", [f"{i % 24}:30" for i in PLACE], "holds times"),
     "dates": ("when", pd.date_range("2026-01-01", periods=N), "holds times"),
     "spans of time": ("took", pd.to_timedelta(PLACE, unit="s"), "holds times"),
-    "decimal numbers": ("score", RNG.random(N), "holds 0.*, which is no whole number"),
+    "decimal numbers": ("score", RNG.random(N), "holds 0.*, which is not a whole number"),
     "identifiers": (
         "speaker",
         [f"user{i}" for i in PLACE],
@@ -152,14 +152,14 @@ DOUBTED = {
         r"only one LF votes for.*'yes' \('flag', 134 votes\)",
     ),
     "few more numbers": (NUMBERS.assign(stars=PLACE % 4), r"classes that only one LF votes for: 'stars' \(2, 3\)"),
-    "a typo": (with_first("SAPM"), r"a handful of times: 'SAPM' \('lf_0', 1\), meant as 'spam'\?.* state all classes"),
+    "a typo": (with_first("SAPM"), r"a handful of times: 'SAPM' \('lf_0', 1\), perhaps 'spam'.* state all classes"),
     "a mistyped number": (
         NUMBERS.assign(lf_0=np.where(PLACE == 3, 11, CELLS[:, 0])),
-        r"times: 11 \('lf_0', 1\)\. If m",
+        r"times: 11 \('lf_0', 1\)\. If it is a typo",
     ),
     "numbers from 1": (
         NUMBERS.where(NUMBERS < 0, NUMBERS + 1),
-        "class numbers begin at 1: class 0 has none of the 960 votes",
+        "class numbers start at 1: class 0 has none of the 960 votes",
     ),
     "99 for nothing": (
         NUMBERS.replace(-1, 99),
@@ -258,7 +258,7 @@ LONG = pd.DataFrame(
             ("Task", "worker", "answer"),
             r"^the table looks long, one row per vote: 'worker' says who votes, 'answer' for",
         ),
-        (("question", "who", "what"), r"column 'question' holds whole numbers .* read by Votes.from_long .*--long"),
+        (("question", "who", "what"), r"column 'question' holds whole numbers .* use Votes.from_long .*--long"),
     ],
 )
 def test_long_table_is_recognized_and_the_error_names_the_remedy(names, message):

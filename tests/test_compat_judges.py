@@ -104,9 +104,9 @@ def test_judges_are_matched_by_order_and_all_must_be_there():
     )
     assert judge_one(model, ["yes", "yes"]).label == "yes"
     assert judge_one(model, [None, float("nan")]).label is None
-    with pytest.raises(ParameterError, match="1 judges were heard, but the model knows 2; give one value for each"):
+    with pytest.raises(ParameterError, match="values has 1 entries, but the model knows 2 judges; give one per judge"):
         judge_one(model, ["yes"])
-    with pytest.raises(NotFittedError, match="has read no judgments yet; fit it"):
+    with pytest.raises(NotFittedError, match="the model is not fitted; fit it on judgments"):
         judge_one(hl.HyperLabelModel(), ["yes"])
     with pytest.raises(ParameterError, match="good is 'maybe'; expected one of the classes"):
         trulens_aggregation(model, "maybe")

@@ -359,17 +359,17 @@ def test_saved_voters_predict_the_same(tmp_path):
 def test_load_of_a_foreign_file_is_refused(tmp_path):
     path = tmp_path / "pickled"
     path.write_bytes(pickle.dumps({"cardinality": 2}))
-    with pytest.raises(WeightsError, match="is not a whole safetensors file"):
+    with pytest.raises(WeightsError, match="is not a complete safetensors file"):
         ours.LabelModel().load(path)
     ours.MajorityLabelVoter().save(path)
     with pytest.raises(WeightsError, match=r"holds a voter of hyperlabel\.compat\.snorkel: read it with the load of"):
         ours.LabelModel().load(path)
-    with pytest.raises(WeightsError, match="holds no MajorityClassVoter; load what its save wrote"):
+    with pytest.raises(WeightsError, match="does not hold a MajorityClassVoter; load a file that its save wrote"):
         ours.MajorityClassVoter().load(path)
     hl.HyperLabelModel().save(path)
-    with pytest.raises(WeightsError, match="holds no LabelModel; load what its save wrote"):
+    with pytest.raises(WeightsError, match="does not hold a LabelModel; load a file that its save wrote"):
         ours.LabelModel().load(path)
-    with pytest.raises(WeightsError, match="where no file can be written"):
+    with pytest.raises(WeightsError, match="but no file can be written there"):
         ours.LabelModel().save(tmp_path / "nowhere" / "model")
 
 
@@ -379,7 +379,7 @@ def test_load_that_fails_leaves_the_model_as_it_was(tmp_path):
     model.fit(votes)
     before = model.predict_proba(votes)
     hl.HyperLabelModel(n_classes=3).save(tmp_path / "other")
-    with pytest.raises(WeightsError, match="holds no LabelModel"):
+    with pytest.raises(WeightsError, match="does not hold a LabelModel"):
         model.load(tmp_path / "other")
     assert_array_equal(model.predict_proba(votes), before)
 
@@ -429,7 +429,7 @@ def test_mistake_is_a_value_error(door, mistake):
 @pytest.mark.parametrize(
     ("mistake", "message"),
     {
-        "labeling_function without parentheses": "misses its parentheses; write @labeling_function()",
+        "labeling_function without parentheses": "lacks its parentheses; write @labeling_function()",
         "equal names": "lfs has 2 LFs named 'a'",
         "fewer LFs than columns": "lfs has 1 LFs, but L has 2 columns",
         "one process": "n_parallel is 1; expected at least 2",

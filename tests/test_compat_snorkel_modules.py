@@ -98,7 +98,7 @@ def test_metric_score_is_that_of_snorkel(metric):
         (lambda: get_label_instances((1,), np.array(["a"]), *Y), "bucket has 1 labels, y 2 arrays, x 1 items"),
         (lambda: metric_score(np.array([1])), "metric is 'accuracy', which needs preds; give it"),
         (lambda: metric_score(np.array([1]), np.array([1]), metric="roc_auc"), "which needs probs; give it"),
-        (lambda: nlp_labeling_function(len), "@nlp_labeling_function misses its parentheses"),
+        (lambda: nlp_labeling_function(len), "@nlp_labeling_function lacks its parentheses"),
     ],
 )
 def test_mistake_is_one_clear_error(call, message):

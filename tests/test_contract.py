@@ -431,7 +431,7 @@ def test_predict_of_an_unfitted_model_is_fit_predict(name):
 @pytest.mark.parametrize("name", sorted(NEEDS_GOLD))
 def test_predict_of_an_unfitted_model_that_needs_gold_asks_for_fit(name):
     for predict in (make(name).predict, make(name).predict_proba):
-        with pytest.raises(NotFittedError, match=r"has not learned yet; call fit\(votes, gold\) first"):
+        with pytest.raises(NotFittedError, match=r"is not fitted; call fit\(votes, gold\) first"):
             predict(sample().votes)
 
 
@@ -556,7 +556,7 @@ def test_votes_without_names_are_taken_by_order(name):
             "votes (lacks the LF|has no column) 'e'; (the columns are|expected the LFs) 'a', 'b', 'c', 'd'",
         ),
         ("abcd", "votes (lacks the LF|has no column) 'e'"),
-        ("abcdef", "votes has the LF 'f', which was not there when the model was fitted"),
+        ("abcdef", "votes has the LF 'f', which the model was not fitted on"),
     ],
 )
 @every_model
@@ -603,14 +603,16 @@ def test_merged_patterns_are_fitted_like_both_sets_together(name):
 
 def test_gold_of_counted_patterns_of_a_wrong_shape_is_refused():
     patterns = hl.Patterns.from_votes(hl.Votes.from_array([[0, 1], [1, 1]]))
-    with pytest.raises(ParameterError, match=r"gold has the shape \(3,\) .*; expected the number of gold items"):
+    with pytest.raises(ParameterError, match=r"gold has shape \(3,\) .*; expected the number of gold items"):
         hl.label_model("mv").fit(patterns, np.array([0, 1, -1]))
 
 
 @pytest.mark.parametrize("verb", ["score", "explain", "suggest"])
 def test_verbs_about_items_refuse_patterns_that_were_only_counted(verb):
     patterns = hl.Patterns.from_chunks([[[0, 1], [1, 1]]])
-    with pytest.raises(ParameterError, match="votes is Patterns, which know no items; give the votes themselves"):
+    with pytest.raises(
+        ParameterError, match="votes is Patterns that were only counted and know no items; give the votes themselves"
+    ):
         getattr(hl.label_model("mv"), verb)(patterns, 1)
 
 
@@ -714,7 +716,7 @@ def test_loaded_model_learns_anew(name, tmp_path):
 
 
 def test_classes_that_could_not_be_saved_are_refused_by_fit():
-    with pytest.raises(ParameterError, match=r"^classes is \[\('a', 1\), .* all whole numbers, all texts"):
+    with pytest.raises(ParameterError, match=r"^classes is \[\('a', 1\), .* all whole numbers, all strings"):
         hl.label_model("mv", classes=[("a", 1), ("b", 2)]).fit([[0, 1]])
 
 

@@ -207,7 +207,7 @@ def test_dawid_skene_stopped_early_warns_and_says_how_far_it_came(votes):
     ("params", "message"),
     [
         ({"abstain": "never"}, "abstain is 'never'; expected 'one-sided', 'ignore' or 'outcome'"),
-        ({"smoothing": -1}, "smoothing is -1; expected a number of items from 0 on"),
+        ({"smoothing": -1}, "smoothing is -1; expected a number of items, 0 or more"),
         ({"smoothing": np.nan}, "smoothing is nan"),
         ({"max_iter": 0}, "max_iter is 0; expected a whole number, at least 1"),
         ({"tol": -1e-3}, "tol is -0.001; expected 0 or more"),

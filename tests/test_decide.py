@@ -130,7 +130,7 @@ def test_random_ties_of_any_seed_depend_on_votes_alone(seed):
 def test_f1_of_a_set_that_was_read_for_accuracy_is_refused():
     patterns = to_patterns(9)
     model = hl.label_model("mv").fit_passes(lambda sums: sums(patterns), patterns)
-    with pytest.raises(hl.ParameterError, match="metric is 'f1', but the model read its set for accuracy alone"):
+    with pytest.raises(hl.ParameterError, match="metric is 'f1', but the model read its set only for accuracy"):
         model.predict([[0, 1, 1, -1]], metric="f1")
 
 

@@ -201,7 +201,7 @@ def test_label_by_a_fitted_model_gives_gold_items_their_class_and_learns_nothing
     ("arguments", "message"),
     [
         ({"lfs": ["lf 0", "lf 1"]}, r"votes lacks the LF 'lf 2'; expected the LFs 'lf 0', 'lf 1', 'lf 2'\. Give"),
-        ({"lfs": ["lf *", "a.b"]}, r"votes has the LF 'a\.b', which was not there when the model was fitted"),
+        ({"lfs": ["lf *", "a.b"]}, r"votes has the LF 'a\.b', which the model was not fitted on"),
         ({"classes": [1, 0]}, r"classes is \[1, 0\], but the model was fitted with 0, 1; leave it out, or fit again"),
         ({"n_classes": 3}, r"n_classes is 3, but the model was fitted with 0, 1; leave it out, or fit again"),
         ({"gold": "lf 1"}, r"votes lacks the LF 'lf 1'"),
@@ -285,9 +285,12 @@ def test_label_of_categories_enums_and_decimals_takes_them_for_texts_and_numbers
 
 
 MISTAKES = {
-    "a half": ({"x": [0.5, 1.0, None]}, r"column 'x' holds 0\.5, which is no whole number"),
-    "below -1": ({"x": [0, -2, None]}, r"is -2; expected a whole number from 0 on"),
-    "lists": ({"x": [[0], [1], None]}, r"column 'x' holds values of the type .*; expected numbers, texts or booleans"),
+    "a half": ({"x": [0.5, 1.0, None]}, r"column 'x' holds 0\.5, which is not a whole number"),
+    "below -1": ({"x": [0, -2, None]}, r"is -2; expected a whole number, 0 or more"),
+    "lists": (
+        {"x": [[0], [1], None]},
+        r"column 'x' holds values of the type .*; expected numbers, strings or booleans",
+    ),
     "identifiers": ({"x": range(20_000)}, r"column 'x' holds more than 10,000 different values, like an id"),
     "long texts": ({"x": [f"t{i}" for i in range(20_000)]}, r"column 'x' holds more than 10,000 different values"),
     "two kinds": ({"x": ["a", "b"], "z": [0, 1]}, r"expected one kind of class"),
@@ -323,7 +326,7 @@ def test_label_with_classes_that_miss_a_vote_is_refused():
         ({"engine": "sql"}, r"engine is 'sql'; expected 'auto', 'polars', 'duckdb', 'spark' or 'dask'"),
         ({"engine": "duckdb"}, r"engine is 'duckdb', but data is a frame of polars; leave engine out"),
         ({"gold": "truth"}, r"gold is 'truth'; expected a column of votes: x, y"),
-        ({"gold": "y", "lfs": ["y"]}, r"votes has no LF column but that of gold"),
+        ({"gold": "y", "lfs": ["y"]}, r"votes has no column besides that of gold"),
         ({"lfs": ["z*"]}, r"lfs has 'z\*', which no column matches"),
         ({"max_patterns": 2, "model": "ds"}, r"about \d+ patterns, and DawidSkene\(\) learns .*; expected at most 2"),
         ({"metric": "auc"}, r"metric is 'auc'; expected 'accuracy' or 'f1'"),
@@ -338,7 +341,7 @@ def test_label_with_a_wrong_argument_says_what_is_expected(arguments, message):
 
 def test_label_of_something_else_says_what_is_expected():
     with pytest.raises(
-        hl.VotesError, match=r"data is a builtins\.list; expected a Polars, DuckDB, Spark or Dask frame"
+        hl.VotesError, match=r"data is of type builtins\.list; expected a Polars, DuckDB, Spark or Dask frame"
     ):
         engines.label([[0, 1]])
 

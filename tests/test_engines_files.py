@@ -96,7 +96,7 @@ def test_label_on_a_disk_that_fills_up_is_one_error_and_leaves_the_old_file(engi
     with label_in_a_process(engine, FULL_DISK) as process:
         error = process.stderr.read().decode()
     assert process.returncode == 1
-    assert "ParameterError: out is 'out.parquet', which cannot be written: " in error.splitlines()[-1]
+    assert "ParameterError: out is 'out.parquet', but it cannot be written: " in error.splitlines()[-1]
     assert (tmp_path / "out.parquet").read_text() == "old"
     assert {p.name for p in tmp_path.iterdir()} == {"votes.parquet", "out.parquet"}
 
@@ -104,7 +104,7 @@ def test_label_on_a_disk_that_fills_up_is_one_error_and_leaves_the_old_file(engi
 def test_label_of_a_file_that_is_no_parquet_is_one_error(engine, tmp_path):
     (tmp_path / "votes.parquet").write_text("not parquet")
     with pytest.raises(
-        hl.VotesError, match=r"'votes\.parquet' cannot be read: .*Is it a whole parquet file\?"
+        hl.VotesError, match=r"'votes\.parquet' cannot be read: .*Is it a complete parquet file\?"
     ) as caught:
         engines.label("votes.parquet", engine=engine, out="out.parquet")
     assert "\n" not in str(caught.value)
@@ -230,7 +230,10 @@ def test_command_takes_polars_for_parquet_and_memory_for_the_rest(hyperlabel, mo
         (["--engine", "sql"], r"--engine is 'sql'; expected auto, memory, polars, duckdb, spark, dask"),
         (["--engine", "duckdb"], r"--engine duckdb writes parquet; name a file with --out"),
         (["--engine", "polars", "--long", "id,lf0,lf1"], r"--engine polars cannot be used with --long; use --engine m"),
-        (["--engine", "polars", "--gold", "gold.csv"], r"cannot be used with --gold gold\.csv, which is no column of"),
+        (
+            ["--engine", "polars", "--gold", "gold.csv"],
+            r"cannot be used with --gold gold\.csv, which is not a column of",
+        ),
         (["--engine", "duckdb", "-o", "out.csv"], r"--out is 'out\.csv'; engine duckdb writes names that end in \.par"),
         (["--engine", "spark", "-o", "folder.parquet"], r"out is 'folder\.parquet', a folder that holds more than"),
     ],

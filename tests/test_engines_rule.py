@@ -196,5 +196,5 @@ def test_fit_in_an_engine_is_fit_in_memory(engine, name, tmp_path):
     expected = hl.label_model(name).fit(table)
     assert (model.lf_names_, model.classes_.tolist()) == (expected.lf_names_, ["ham", "spam"])
     np.testing.assert_allclose(model.predict_proba(table), expected.predict_proba(table), atol=1e-6)
-    with pytest.raises(hl.ParameterError, match="which is fitted already; give one that is not"):
+    with pytest.raises(hl.ParameterError, match="which is already fitted; give one that is not"):
         engines.fit(tmp_path / "votes.parquet", model=model, engine=engine)

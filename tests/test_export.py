@@ -289,9 +289,9 @@ def test_query_for_bigquery_is_as_it_was_read():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: hl.HyperLabelModel(), "has not learned yet; fit it first"),
+        (lambda: hl.HyperLabelModel(), "is not fitted; fit it first"),
         (lambda: hl.HyperLabelModel(weights="hlm").fit(make_votes()), "does not judge a row by a sum over its votes"),
-        (lambda: hl.label_model("mv", tie_break="random").fit(make_votes()), "tie_break is 'random', which a query"),
+        (lambda: hl.label_model("mv", tie_break="random").fit(make_votes()), "tie_break is 'random', but SQL cannot"),
         (lambda: hl.label_model("mv").fit(np.zeros((2, 30000), int)), "the query would hold 120000 numbers"),
     ],
 )
@@ -311,14 +311,14 @@ def test_odd_arguments_are_refused():
     with pytest.raises(ParameterError, match="^lfs names 2 columns; the model learned from 3 LFs"):
         to_sql(model, "duckdb", "votes", lfs=["a", "b"])
     odd = hl.label_model("mv", classes=["a\0", "b"]).fit(pd.DataFrame({"x": ["b"]}))
-    with pytest.raises(ParameterError, match="has a null character, which no database holds"):
+    with pytest.raises(ParameterError, match="has a null character, which no database can hold"):
         to_sql(odd, "duckdb", "votes")
 
 
 def test_more_gold_than_a_query_takes_is_refused(monkeypatch):
     monkeypatch.setattr(sql_module, "MOST_GOLD", 3)
     with pytest.raises(
-        ParameterError, match=r"has gold for \d+ different vote rows; a query takes 3\. Export its patterns"
+        ParameterError, match=r"has gold for \d+ different vote rows; SQL allows 3\. Export its patterns"
     ):
         to_sql(gold_case()[0], "duckdb", "votes")
 
@@ -347,14 +347,14 @@ def test_all_patterns_are_listed_with_their_labels(case):
 def test_patterns_of_votes_are_listed_and_too_many_are_refused():
     model = hl.HyperLabelModel().fit(make_votes(m=30))
     with pytest.raises(
-        ParameterError, match=r"^30 LFs and 2 classes have 2\.1e\+14 possible patterns, and 1,000,000 can"
+        ParameterError, match=r"^30 LFs and 2 classes have 2\.1e\+14 possible patterns, but only 1,000,000"
     ):
         pattern_table(model)
     table = pattern_table(model, make_votes(m=30, n=10))
     assert len(table["label"]) == 10
     assert list(table)[:2] == ["lf0", "lf1"]
     clash = hl.label_model("mv").fit(hl.Votes.from_array([[0], [1]], lfs=["label"]))
-    with pytest.raises(ParameterError, match="an LF is named 'label', as a column that is added"):
+    with pytest.raises(ParameterError, match="an LF is named 'label', like a column that is added"):
         pattern_table(clash)
 
 

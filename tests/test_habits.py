@@ -55,7 +55,7 @@ COLUMNS = {  # a column or change beside the votes, options, and the outcome
     "columns that are refused, but the LFs are named": ({"lang": "en", "score": 0.5}, ["--lfs", "lf_*"], SAME),
     "an LF of a class of its own": ({"ads": [None, None, "ads", None] * (N // 4)}, [], is_warned("'ads' .*--lfs")),
     "an LF called url": ({"url": VOTES["lf_0"]}, [], is_warned("left out by name.*'url'.*--lfs")),
-    "a mistyped class": ({"lf_0": ["SAPM", *VOTES["lf_0"][1:]]}, [], is_warned("'SAPM' .*meant as 'spam'")),
+    "a mistyped class": ({"lf_0": ["SAPM", *VOTES["lf_0"][1:]]}, [], is_warned("'SAPM' .*perhaps 'spam'")),
     "a mistyped class, taken strictly": ({"lf_0": ["SAPM", *VOTES["lf_0"][1:]]}, ["--strict"], is_refused("SAPM")),
     "a column whose name has a comma": ({"a,b": "x"}, ["--lfs", "lf_0,lf_1", "--lfs", "lf_2"], is_refused("lf_0,lf_1")),
     "LFs between commas": ({}, ["--lfs", "lf_0,lf_1,lf_2,lf_3"], SAME),
@@ -116,7 +116,7 @@ def test_long_table_is_recognized(hyperlabel):
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({lf: CELLS[:, j] + 1 for j, lf in enumerate(LFS)}, "class numbers begin at 1"),
+        ({lf: CELLS[:, j] + 1 for j, lf in enumerate(LFS)}, "class numbers start at 1"),
         ({lf: np.where(CELLS[:, j] < 0, 99, CELLS[:, j]) for j, lf in enumerate(LFS)}, "class numbers go up to 99"),
         ({lf: np.where(CELLS[:, j] == 1, "spam", "") for j, lf in enumerate(LFS)}, "votes are for one class, 'spam'"),
     ],

@@ -19,8 +19,8 @@ SOURCE = Path(__file__).parents[1] / "src"
 # A part is a file or a folder in src/hyperlabel; "hyperlabel" is the package's own __init__.py.
 # One line per level, lowest first: a part imports itself and the parts of the lines above its own.
 LEVELS = (
-    ("errors", "files", "kernels", "optimize", "printable"),
-    ("checks", "memory", "metrics", "plots", "shown", "tables", "tensors"),
+    ("errors", "files", "kernels", "optimize", "shown"),
+    ("checks", "memory", "metrics", "plots", "tables", "tensors"),
     ("columns",),
     ("votes",),
     ("patterns",),
@@ -214,7 +214,7 @@ def test_types_of_arrays_that_all_parts_use_are_defined_once():
     again = rf"^({'|'.join(names)}) = "
     assert "Float64" in names
     defining = {module for module, source in package.items() if re.search(again, source, flags=re.MULTILINE)}
-    assert defining == {"hyperlabel.kernels", "hyperlabel.train.compiled"}  # the latter has integers as wide as C's
+    assert defining == {"hyperlabel.kernels"}
 
 
 def test_levels_name_the_parts_that_there_are():

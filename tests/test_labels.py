@@ -83,20 +83,20 @@ BAD_GOLD = {
     "2-D": (
         THREE,
         np.zeros((3, 1)),
-        r"^gold is a ndarray of shape \(3, 1\); expected one class per item in one dimension",
+        r"^gold is of type ndarray with shape \(3, 1\); expected one class per item in one dimension",
     ),
-    "0-D": (THREE, np.array(1), r"^gold is a ndarray of shape \(\)"),
-    "None": (THREE, None, "^gold is a NoneType; expected one class per item"),
+    "0-D": (THREE, np.array(1), r"^gold is of type ndarray with shape \(\)"),
+    "None": (THREE, None, "^gold is of type NoneType; expected one class per item"),
     "a set": (
         THREE,
         {0, 1},
-        "^gold is a set; expected one class per item in one dimension, or a mapping from item to class",
+        "^gold is of type set; expected one class per item in one dimension, or a mapping from item to class",
     ),
-    "a text": (NAMED, "ham", "^gold is a str; expected one class per item"),
-    "a frame": (THREE, pd.DataFrame({"g": [0, 1, 0]}), r"^gold is a DataFrame of shape \(3, 1\); expected"),
-    "nested": (THREE, [[0], [1, 0], [1]], r"^gold\[0\] is \[0\], a list; expected a single value"),
+    "a text": (NAMED, "ham", "^gold is of type str; expected one class per item"),
+    "a frame": (THREE, pd.DataFrame({"g": [0, 1, 0]}), r"^gold is of type DataFrame with shape \(3, 1\); expected"),
+    "nested": (THREE, [[0], [1, 0], [1]], r"^gold\[0\] is \[0\] .list.; expected a single value"),
     "a half": (THREE, [0, 0.5, 1], r"^gold\[1\] is 0\.5; expected a whole number"),
-    "-2": (THREE, [0, 1, -2], r"^gold\[2\] is -2; expected a whole number from 0 on"),
+    "-2": (THREE, [0, 1, -2], r"^gold\[2\] is -2; expected a whole number, 0 or more"),
     "an identifier": (
         THREE,
         {1: 10**9},
@@ -217,7 +217,7 @@ def test_gold_of_items_that_votes_does_not_have_is_counted_and_left_out(votes, g
         (
             BY_INDEX,
             pd.Series({1: "spam", 2: "ham"}),
-            r"^gold is a Series whose index \(1, 2\) has none of the items of votes \('p', .*pass gold.to_numpy\(\) to",
+            r"^gold is a Series whose index \(1, 2\) has none of the items of votes \('p', .*give gold.to_numpy\(\) to",
         ),
         (
             Votes.from_frame(FRAME.assign(id=[1, 1, 2, 3])),
@@ -227,7 +227,7 @@ def test_gold_of_items_that_votes_does_not_have_is_counted_and_left_out(votes, g
         (
             Votes.from_frame(FRAME.set_axis(list("ppqr"))),
             pd.Series({"p": "spam"}),
-            "^gold is matched by an index that has v",
+            "^gold has an index with repeated values",
         ),
     ],
 )

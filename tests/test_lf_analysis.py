@@ -68,7 +68,7 @@ def test_polarity_holds_the_classes_an_lf_votes_for():
 
 
 def test_precision_without_truth_is_refused():
-    with pytest.raises(hl.ParameterError, match=r"no truth to compare with; give it: LFAnalysis\(votes, truth\)"):
+    with pytest.raises(hl.ParameterError, match=r"there is no truth; give it: LFAnalysis\(votes, truth\)"):
         _ = LFAnalysis(draw()[0]).precision
 
 
@@ -180,7 +180,9 @@ def test_patterns_that_know_their_items_take_truth_like_votes():
 
 def test_counted_patterns_with_truth_are_refused():
     patterns = Patterns.from_chunks([[[0, 1], [1, 1]]])
-    with pytest.raises(hl.ParameterError, match="patterns know no items that it could belong to; give the votes"):
+    with pytest.raises(
+        hl.ParameterError, match="votes is Patterns that were only counted and know no items; give the votes themselves"
+    ):
         LFAnalysis(patterns, truth=[0, 1])
 
 

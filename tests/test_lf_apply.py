@@ -153,7 +153,7 @@ def test_expression_of_a_single_value_votes_alike_on_every_row():
         (lambda frame: frame["txt"], None, "LF 'bad' failed on the columns with KeyError: txt. Correct the LF"),
         (lambda frame: 3, None, "it returned 3; expected one vote per row in a series, array or list"),
         (lambda frame: frame["id"], 1, "it returned 0; expected true or false, since its vote is stated as 1"),
-        (lambda frame: frame["id"].sample(frac=1, random_state=0), None, "another index than the data's"),
+        (lambda frame: frame["id"].sample(frac=1, random_state=0), None, "another index than the data;"),
         (lambda frame: pl.col("txt"), None, "LF 'bad' failed on the columns with KeyError: txt"),
         (pl.col("text") + 1, None, "LF 'bad' failed on the columns with"),
     ],
@@ -174,7 +174,7 @@ def test_column_lf_that_fails_is_an_error_and_tolerated_on_request(function, vot
 
 @pytest.mark.parametrize("lf", [COLUMN_LFS["mask"], COLUMN_LFS["expression"]])
 def test_column_lf_on_a_list_is_an_error(lf):
-    with pytest.raises(ParameterError, match="data is a list, but LFs of whole columns read frames"):
+    with pytest.raises(ParameterError, match="data is of type list, but LFs of whole columns read frames"):
         apply_lfs([lf], TEXTS, on_error="abstain")
 
 
@@ -240,10 +240,10 @@ def test_classes_of_votes_are_stated_or_inferred(votes, stated, classes, cells):
 @pytest.mark.parametrize(
     ("votes", "stated", "message"),
     [
-        ([0, 1.5], {}, "the vote of LF 'f' on row 1 is 1.5; expected a whole number from 0 on"),
-        ([0, -3], {}, "the vote of LF 'f' on row 1 is -3; expected a whole number from 0 on"),
+        ([0, 1.5], {}, "the vote of LF 'f' on row 1 is 1.5; expected a whole number, 0 or more"),
+        ([0, -3], {}, "the vote of LF 'f' on row 1 is -3; expected a whole number, 0 or more"),
         ([0, "a"], {}, r"the vote of LF 'f' on row 1 is 'a' \(text\).*expected one kind of class"),
-        ([0, [1]], {}, r"the vote of LF 'f' on row 1 is \[1\], a list; expected a single value"),
+        ([0, [1]], {}, r"the vote of LF 'f' on row 1 is \[1\] .list.; expected a single value"),
         (
             ["a", "c"],
             {"classes": ["a", "b"]},

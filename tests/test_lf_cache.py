@@ -148,7 +148,7 @@ def test_items_that_are_not_made_of_columns_are_told_apart_whole(tmp_path, log, 
 
 def test_items_that_cannot_be_told_apart_are_an_error_and_no_failure_of_the_lf(tmp_path):
     items = [(i for i in "ab")]
-    with pytest.raises(ParameterError, match="data hold <generator .*, which the cache cannot tell from other values"):
+    with pytest.raises(ParameterError, match="data has <generator .*, which the cache cannot tell from other values"):
         apply_lfs([LabelingFunction("lf", lambda x: 1)], items, cache=tmp_path, on_error="abstain")
 
 
@@ -351,7 +351,7 @@ def test_disk_that_is_full_is_one_error_and_no_failure_of_the_lf(tmp_path, monke
 
 def test_cache_in_a_place_that_is_a_file_is_an_error(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(ParameterError, match="cache is '.*file', which cannot be made a folder: File exists"):
+    with pytest.raises(ParameterError, match="cache is '.*file', but this folder cannot be made: File exists"):
         apply_lfs(COLUMN_LFS, FRAME, cache=tmp_path / "file")
 
 

@@ -138,7 +138,7 @@ def test_what_no_lf_may_raise_ends_the_run(threads):
 
 
 def test_vote_that_is_no_vote_is_named_by_its_row():
-    with pytest.raises(VotesError, match=r"the vote of LF 'f' on row 3 is \[1\], a list; expected a single value"):
+    with pytest.raises(VotesError, match=r"the vote of LF 'f' on row 3 is \[1\] .list.; expected a single value"):
         apply_lfs([LabelingFunction("f", lambda x: [1] if x == 3 else 1)], list(range(6)), threads=2)
 
 
@@ -290,10 +290,10 @@ def test_further_tries_keep_the_rate_too(quick):
     ("options", "message"),
     [
         ({"timeout": 0}, "LF 'f': timeout is 0; expected a number of seconds above 0, or None"),
-        ({"rate": -1}, "LF 'f': rate is -1; expected a number of calls a second above 0, or None"),
-        ({"retry": "OSError"}, "LF 'f': retry is 'OSError'; expected a class of exceptions, or several"),
-        ({"retry": KeyboardInterrupt}, "LF 'f': retry is .*KeyboardInterrupt.*; expected a class of exceptions"),
-        ({"tries": 0}, "LF 'f': tries is 0; expected a whole number from 1 on"),
+        ({"rate": -1}, "LF 'f': rate is -1; expected a number of calls per second above 0, or None"),
+        ({"retry": "OSError"}, "LF 'f': retry is 'OSError'; expected an exception class, or several"),
+        ({"retry": KeyboardInterrupt}, "LF 'f': retry is .*KeyboardInterrupt.*; expected an exception class"),
+        ({"tries": 0}, "LF 'f': tries is 0; expected a whole number, at least 1"),
         ({"tries": True}, "LF 'f': tries is True; expected a whole number"),
     ],
 )
@@ -319,7 +319,7 @@ def test_function_of_whole_columns_has_no_patience():
         ({"threads": 0}, "threads is 0; expected a number of calls at a time, at least 1"),
         ({"threads": True}, "threads is True; expected a number of calls"),
         ({"threads": 2, "jobs": 2}, "jobs is 2 and threads is 2; expected one of them to be 1"),
-        ({"jobs": 2}, "LF 'f' has a rate, which 2 processes cannot keep together; use threads"),
+        ({"jobs": 2}, "LF 'f' has a rate, which 2 processes cannot share; use threads"),
     ],
 )
 def test_threads_that_cannot_be_are_an_error(arguments, message):

@@ -95,7 +95,7 @@ def test_lf_that_is_malformed_is_a_parameter_error(make, message):
         (LabelingFunction("f", len), r"lfs is LabelingFunction\('f'\); expected a list"),
         (
             [LabelingFunction("f", len), LabelingFunction("f", len)],
-            "lfs has 2 LFs named 'f'; give each a name of its own",
+            "lfs has 2 LFs named 'f'; give each its own name",
         ),
         ([LabelingFunction("f", len), "g"], r"lfs\[1\] is 'g'; expected a labeling function"),
     ],

@@ -241,7 +241,7 @@ def test_fingerprint_with_a_module_that_is_not_there_is_found():
     ],
 )
 def test_lf_whose_change_cannot_be_seen_is_refused_by_the_cache(source, shown, tmp_path):
-    message = f"LF 'lf' uses {shown}.*of which the cache cannot tell whether it changed; make it inside a function"
+    message = f"LF 'lf' uses {shown}.*and the cache cannot tell whether that changed; make it inside a function"
     with pytest.raises(ParameterError, match=message):
         apply_lfs([compile_lf(source)], ["a"], cache=tmp_path)
 

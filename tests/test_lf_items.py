@@ -82,5 +82,7 @@ def test_items_with_two_columns_of_one_name_are_an_error():
 
 
 def test_frame_of_a_list_is_an_error():
-    with pytest.raises(ParameterError, match="data is a list, but LFs of whole columns read frames; make one"):
+    with pytest.raises(
+        ParameterError, match="data is of type list, but LFs of whole columns read frames; make a frame"
+    ):
         _ = read_items([1]).frame

@@ -120,9 +120,9 @@ def test_lf_that_fails_on_a_lazy_frame_is_reported_or_abstains(engine):
         (
             [labeling_function("f")(lambda x: "a")],
             None,
-            "LF 'f' votes 'a'; expected a class number from 0 on. State all",
+            "LF 'f' votes 'a'; expected a class number, 0 or more. State all",
         ),
-        ([labeling_function("f")(lambda x: -2)], None, "LF 'f' votes -2; expected a class number from 0 on"),
+        ([labeling_function("f")(lambda x: -2)], None, "LF 'f' votes -2; expected a class number, 0 or more"),
         ([labeling_function("f")(lambda x: 1), keyword_lf("a", "b")], None, "LF 'f' votes 1; expected a class name"),
         ([labeling_function("f")(lambda x: "c")], ["a", "b"], "LF 'f' votes 'c'; expected one of the classes 'a', 'b'"),
     ],
@@ -138,7 +138,7 @@ def test_votes_of_another_kind_on_a_lazy_frame_are_an_error(lfs, classes, messag
         ({"jobs": 2}, "jobs is given, but data is a Polars frame, which runs the LFs itself"),
         ({"cache": "x"}, "cache is given, but data is a Polars frame"),
         ({"progress": True}, "progress is given, but data is a Polars frame"),
-        ({"classes": ["a", 1]}, "all whole numbers, all texts or all booleans"),
+        ({"classes": ["a", 1]}, "all whole numbers, all strings or all booleans"),
     ],
 )
 def test_arguments_for_data_in_memory_on_a_lazy_frame_are_an_error(arguments, message):
@@ -147,7 +147,7 @@ def test_arguments_for_data_in_memory_on_a_lazy_frame_are_an_error(arguments, me
 
 
 def test_lf_named_like_a_column_of_a_lazy_frame_is_an_error():
-    with pytest.raises(ParameterError, match="data has a column 'text' already, which is the name of an LF"):
+    with pytest.raises(ParameterError, match="data already has a column 'text', which is the name of an LF"):
         apply_lfs([keyword_lf("a", 1, name="text")], FRAME.lazy())
 
 

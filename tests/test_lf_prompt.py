@@ -223,7 +223,7 @@ def test_parser_with_a_bug_is_no_abstention():
 
 def test_answers_none_of_which_names_a_class_are_warned_of():
     lf = prompt_lf("{text}", lambda prompt: "I am not sure", ["ham", "spam"], name="judge")
-    with pytest.warns(VotesWarning, match="LF 'judge' votes nowhere: none of its answers names a class, such as 'I am"):
+    with pytest.warns(VotesWarning, match="LF 'judge' never votes: none of its answers names a class, such as 'I am"):
         apply_lfs([lf, hl.keyword_lf("a", "ham")], ["a"])
 
 
@@ -249,8 +249,8 @@ def test_column_that_is_missing_is_named():
         ({"template": "{a:{b}}"}, r"with \{a\}; expected names of columns"),
         ({"template": "plain"}, "with no column; expected names of columns in braces"),
         ({"template": "{a"}, "template is '{a', which cannot be read: .*; double a brace"),
-        ({"template": 3}, "template is 3; expected a text with columns in braces"),
-        ({"classes": ["Spam", "spam"]}, "classes is .*, whose names are the same but for case and quotes; give parse"),
+        ({"template": 3}, "template is 3; expected a string with columns in braces"),
+        ({"classes": ["Spam", "spam"]}, "classes is .*, whose names differ only in case or quotes; give parse"),
         ({"call": 3}, "LF 'prompt': function is 3; expected a function of a row"),
     ],
 )
@@ -261,7 +261,7 @@ def test_prompt_that_cannot_be_is_an_error(arguments, message):
 
 
 def test_client_that_returns_no_text_is_a_failure():
-    with pytest.raises(LFError, match="TypeError: call returned 3, a int; expected a text"):
+    with pytest.raises(LFError, match="TypeError: call returned 3 .int.; expected a string"):
         apply_lfs([prompt_lf("{text}", len, ["a", "b"])], ["abc"])
 
 

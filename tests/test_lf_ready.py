@@ -143,7 +143,7 @@ def test_ready_made_lfs_on_a_list_of_values_read_the_values():
 @pytest.mark.parametrize(
     ("lf", "message"),
     [
-        (keyword_lf("a", 1), "LF 'keyword_a' failed on row 1 with TypeError: the value is 3, a int; expected a text"),
+        (keyword_lf("a", 1), "LF 'keyword_a' failed on row 1 with TypeError: the value is 3 .int.; expected a string"),
         (threshold_lf("text", 1, above=2), "LF 'text_above_2' failed on row 0 with TypeError: .* expected a number"),
     ],
 )
@@ -162,10 +162,10 @@ def test_ready_made_lf_without_its_column_is_an_error():
     ("make", "message"),
     [
         (lambda: keyword_lf([], 1), r"words is \[\]; expected at least one word"),
-        (lambda: keyword_lf(["a", " "], 1), "and none that is empty"),
+        (lambda: keyword_lf(["a", " "], 1), "and no empty word"),
         (lambda: keyword_lf("a", None), "vote is None; expected the class to vote for"),
         (lambda: regex_lf("(", 1), r"pattern is '\(', which cannot be compiled: missing \)"),
-        (lambda: regex_lf(b"a", 1), "pattern is b'a'; expected a regular expression of texts"),
+        (lambda: regex_lf(b"a", 1), "pattern is b'a'; expected a regular expression for strings"),
         (lambda: regex_lf(re.compile("a"), 1, flags=re.I), "cannot be compiled: cannot process flags"),
         (lambda: threshold_lf("x", 1), "expected numbers, at least one of above, at_least, below and at_most"),
         (lambda: lookup_lf({}, column="x"), "table is {}; expected a mapping from values to votes"),

@@ -91,7 +91,7 @@ def test_what_cannot_be_ordered_is_refused():
     assert len(stated.predict(words)) == 2
     with pytest.raises(hl.ParameterError, match="ordinal is 'yes'; expected True or False"):
         hl.HyperLabelModel(ordinal="yes").fit(VOTES)
-    with pytest.raises(hl.ParameterError, match="ordinal is True, which only hlm2 can take"):
+    with pytest.raises(hl.ParameterError, match="ordinal is True, which needs hlm2"):
         hl.HyperLabelModel("hlm", ordinal=True).fit(VOTES)
     with pytest.raises(hl.ParameterError, match="without lf_accuracies; expected no lf_accuracies"):
         hl.HyperLabelModel(ordinal=True, lf_accuracies=[0.7] * 8).fit(VOTES)

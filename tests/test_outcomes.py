@@ -83,9 +83,9 @@ def test_texts_lean_as_they_say(text, leaning):
 
 
 def test_wrong_outcomes_are_refused():
-    with pytest.raises(ParameterError, match="the class is 'a|b'; expected a text without"):
+    with pytest.raises(ParameterError, match="the class is 'a|b'; expected a string without"):
         hl.NOT("a|b")
-    with pytest.raises(ParameterError, match="were given no class; expected at least one"):
+    with pytest.raises(ParameterError, match="any_of and NOT need at least one class"):
         hl.any_of()
     with pytest.raises(ParameterError, match="expected probabilities of classes, together above 0, at most 1"):
         hl.soft({"a": 0.9, "b": 0.3})
@@ -139,7 +139,7 @@ def test_an_outcome_that_was_not_there_in_fit_is_refused(mixed):
     model = hl.HyperLabelModel().fit(hl.Votes.from_frame(mixed[0]))
     new = mixed[0][:2].copy()
     new.loc[0, "lf0"] = "c0:0.9"
-    with pytest.raises(VotesError, match="has the outcome 'c0:0.9', which was not there when .* fitted; fit it again"):
+    with pytest.raises(VotesError, match="has the outcome 'c0:0.9', which this .* was not fitted on; fit it again"):
         model.predict(new)
 
 
@@ -273,7 +273,10 @@ def test_explain_switches_a_score_to_its_other_end():
     scores, _ = draw_scores(300, 1)
     votes = hl.Votes.from_scores(scores, classes=["bad", "good"])
     explained = hl.HyperLabelModel().explain(votes, int(scores[:, 0].argmax()))
-    assert explained.flip[0].instead == "level 1 of 6"
+    bound = votes.outcomes.cuts[explained.flip[0].lf].bounds[0]
+    assert explained.flip[0].instead == f"below {bound:.4g} (level 1 of 6)"
+    assert f"{explained.flip[0].vote}" in str(explained)
+    assert explained.flip[0].vote.endswith("(level 6 of 6)")
 
 
 def test_analysis_counts_partial_votes_as_right_under_any_of_their_classes():
@@ -440,7 +443,7 @@ def test_evidence_of_levels_never_falls():
         ({"levels": 1}, "levels is 1; expected a number from 2 to 100, or the bounds"),
         ({"levels": [0.5, 0.4]}, "expected a number of levels, or the bounds between them, each above the last"),
         ({"direction": "left"}, "direction is 'left'; expected 'up', 'down'"),
-        ({"direction": {"x": "up"}}, "direction has 'x', which is no LF"),
+        ({"direction": {"x": "up"}}, "direction has the unknown LF 'x'"),
         ({"scale": (0.5, 1)}, "scale is .* but scores lie from"),
         ({"like": ladder_of_levels(4, 2)}, "like lacks scores of the LF 'lf0'"),
     ],
@@ -479,12 +482,12 @@ def test_scores_that_are_all_the_same_are_in_the_middle_of_three_classes():
 def test_scores_cut_in_two_ways_do_not_merge():
     one, two = (hl.Votes.from_scores(draw_scores(200, 2, seed)[0], classes=[0, 1], lfs=["a", "b"]) for seed in (0, 1))
     model = hl.HyperLabelModel().fit(one)
-    with pytest.raises(VotesError, match="cut both alike: Votes.from_scores"):
+    with pytest.raises(VotesError, match="cut both the same way: Votes.from_scores"):
         model.predict(two)
 
 
 def test_lf_accuracies_are_refused_beside_outcomes(mixed):
-    with pytest.raises(ParameterError, match="lf_accuracies is given, but votes are not all for one class"):
+    with pytest.raises(ParameterError, match="lf_accuracies is given, but some votes are not for one class"):
         hl.HyperLabelModel(lf_accuracies={"lf0": 0.9}).fit(hl.Votes.from_frame(mixed[0]))
 
 

@@ -79,11 +79,11 @@ def test_forged_headers_are_refused_or_give_probabilities(name, tmp_path):
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        ("n_lfs", 10**12, "no whole label model .n_lfs is 1000000000000.; save it again"),
+        ("n_lfs", 10**12, "does not hold a complete label model .n_lfs is 1000000000000.; save it again"),
         ("n_lfs", "3", "n_lfs is '3'"),
-        ("lf_names", ["a", "a", "b"], "lf_names must be 3 different texts"),
-        ("lf_names", "abc", "lf_names must be 3 different texts"),
-        ("classes", [1, "a"], "all whole numbers, all texts or all booleans"),
+        ("lf_names", ["a", "a", "b"], "lf_names must be 3 different strings"),
+        ("lf_names", "abc", "lf_names must be 3 different strings"),
+        ("classes", [1, "a"], "all whole numbers, all strings or all booleans"),
         ("classes", None, "classes are missing"),
     ],
 )
@@ -98,7 +98,7 @@ def test_forged_header_names_what_is_wrong(tmp_path, place, value, message):
 def test_file_cannot_replace_what_is_not_learned(tmp_path, name):
     path = tmp_path / "m.safetensors"
     arrays, header = make_file("mv", path)
-    with pytest.raises(WeightsError, match="is nothing that is learned"):
+    with pytest.raises(WeightsError, match="is not a learned attribute"):
         load_forged(path, arrays, header | {"learned": header["learned"] | {name: 1}})
 
 

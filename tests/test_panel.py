@@ -88,7 +88,7 @@ def test_an_item_without_a_verdict_keeps_its_row_and_has_no_label():
 def test_failed_and_unparsable_judgments_abstain_and_are_counted():
     table = make_table(np.array([[0, 0, 1], [1, 1, 1], [0, 0, 0], [1, -1, 1]]))
     table.loc[table["item"].eq("q1") & table["judge"].eq("j0"), "vote"] = "Sorry"
-    with pytest.warns(VotesWarning, match=r"1 of 12 judgments are none of the classes 'A', 'B' and count .*'Sorry'"):
+    with pytest.warns(VotesWarning, match=r"1 of 12 judgments are not one of the classes 'A', 'B' and count .*'Sorry'"):
         verdicts = hl.jury(table, **NAMES, classes=["A", "B"])
     assert verdicts.judges["failed"].tolist() == [0, 1, 0]
     assert verdicts.judges["unparsable"].tolist() == [1, 0, 0]
@@ -97,7 +97,7 @@ def test_failed_and_unparsable_judgments_abstain_and_are_counted():
 
 
 def test_classes_that_no_judgment_names_are_an_error():
-    with pytest.raises(VotesError, match="and no judgment is: 'A', 'B'; correct classes"):
+    with pytest.raises(VotesError, match="so none is left: 'A', 'B'; correct classes"):
         hl.jury(make_table(np.array([[0, 1]])), **NAMES, classes=["yes", "no"])
 
 
@@ -213,9 +213,9 @@ def test_wrong_prices_are_refused():
     table = make_table(np.array([[0, 1], [1, 1]]))
     with pytest.raises(ParameterError, match="price lacks the judge 'j1'; expected a price for each of 'j0', 'j1'"):
         hl.jury(table, **NAMES, price={"j0": 1})
-    with pytest.raises(ParameterError, match="price is -1; expected numbers from 0 on, per judgment"):
+    with pytest.raises(ParameterError, match="price is -1; expected numbers, 0 or more, per judgment"):
         hl.jury(table, **NAMES, price=-1)
-    with pytest.raises(VotesError, match="row 1 is 'free'; expected a price, a number from 0 on"):
+    with pytest.raises(VotesError, match="row 1 is 'free'; expected a price, 0 or more"):
         hl.jury(table.assign(usd=["1", "free", "1", "1"]), **NAMES, price="usd")
 
 
@@ -266,7 +266,7 @@ def test_other_mistakes_are_one_clear_error():
         hl.jury(table.assign(judge=["a", None, "a", "b"]), **NAMES)
     with pytest.raises(VotesError, match="the table has no rows; expected at least one judgment"):
         hl.jury(table[:0], **NAMES)
-    with pytest.raises(VotesError, match="has '1' as text and as number; expected one kind of name"):
+    with pytest.raises(VotesError, match="has '1' as a string and as a number; expected one kind of name"):
         hl.jury(table.assign(judge=[1, "1", 1, "1"]), **NAMES)
     with pytest.raises(ParameterError, match="model is 3; expected a label model or its short name, such as 'hlm2'"):
         hl.jury(table, **NAMES, model=3)
@@ -309,7 +309,7 @@ def test_scores_that_are_no_numbers_abstain_and_are_counted():
     table, _ = score_table(50)
     table["score"] = table["score"].astype(object)
     table.loc[[0, 11], "score"] = [None, "very good"]
-    with pytest.warns(VotesWarning, match="1 of 500 judgments are no numbers and abstain: 'very good'"):
+    with pytest.warns(VotesWarning, match="1 of 500 judgments are not numbers and abstain: 'very good'"):
         card = hl.jury(table, item="item", judge="judge", score="score", run="run", classes=["bad", "good"]).judges
     assert (card["failed"].sum(), card["unparsable"].sum()) == (1, 1)
 
@@ -318,11 +318,11 @@ def test_wrong_uses_of_scores_are_refused():
     table, _ = score_table(20)
     with pytest.raises(ParameterError, match="score is given without classes; expected the classes, from low"):
         hl.jury(table, item="item", judge="judge", score="score", run="run")
-    with pytest.raises(ParameterError, match="vote is None and score is None; expected the column of one of them"):
+    with pytest.raises(ParameterError, match="vote is None and score is None; expected one of them to name a column"):
         hl.jury(table, item="item", judge="judge")
     with pytest.raises(VotesError, match="judge 'j0' gives item 0 several scores; .*: run or position"):
         hl.jury(table, item="item", judge="judge", score="score", classes=["bad", "good"])
-    with pytest.raises(VotesError, match="column 'score' holds no number; expected scores"):
+    with pytest.raises(VotesError, match="column 'score' has no numbers; expected scores"):
         hl.jury(table.assign(score="x"), item="item", judge="judge", score="score", run="run", classes=["a", "b"])
 
 
@@ -344,3 +344,24 @@ def test_a_fitted_panel_of_scores_judges_new_scores_in_its_state():
     assert (tomorrow.labels.labels == np.array(["bad", "good"])[truth[200:]]).mean() > 0.85
     one = hl.jury(new[new["item"] == 299], **names, model=panel.model)
     assert one.labels.probabilities[0].tolist() == tomorrow.labels.probabilities[-1].tolist()
+
+
+@pytest.mark.parametrize("kind", ["vote", "score"])
+def test_a_fitted_model_says_which_judge_it_has_not_seen_or_misses(kind):
+    table = pd.DataFrame(
+        [
+            {"item": i, "who": judge, "vote": "AB"[i % 2], "score": float(i % 2)}
+            for i in range(8)
+            for judge in ("gpt", "claude", "llama")
+        ]
+    )
+    names = {"item": "item", "judge": "who", kind: kind}
+    model = hl.jury(table, **names, classes=["A", "B"]).model
+    known = "but model was fitted on the judges 'gpt', 'claude', 'llama'"
+    with pytest.raises(VotesError, match=f"column 'who' has the judge 'new', {known}; leave out the rows of 'new'"):
+        hl.jury(table.replace({"who": {"llama": "new"}}), **names, model=model)
+    few = table[table["who"] != "llama"]
+    with pytest.raises(VotesError, match=f"column 'who' has no judge 'llama', {known}; add a row of 'llama'"):
+        hl.jury(few, **names, model=model)
+    silent = [*few.to_dict("records"), {"item": 0, "who": "llama", kind: None}]
+    assert len(hl.jury(silent, **names, model=model)) == 8

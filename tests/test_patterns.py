@@ -176,7 +176,7 @@ def test_merge_of_patterns_with_other_numbers_of_classes_keeps_the_larger():
 
 def test_merge_of_more_items_than_can_be_counted_is_refused():
     one = dataclasses.replace(Patterns.from_votes(Votes.from_array([[0, 1]])), counts=np.array([2**62]))
-    with pytest.raises(VotesError, match=r"^patterns of 2\^63 items and more cannot be counted; merge fewer of them"):
+    with pytest.raises(VotesError, match=r"^patterns of 2\^63 or more items cannot be counted; merge fewer of them"):
         one.merge(one)
 
 
@@ -225,49 +225,57 @@ def test_patterns_of_unnamed_lfs_and_numbers_are_loaded_as_such(tmp_path):
 
 def test_patterns_of_classes_that_json_does_not_know_are_not_saved(tmp_path):
     patterns = dataclasses.replace(Patterns.from_votes(Votes.from_array([[0, 1]])), classes=(("a", 1), ("b", 2)))
-    with pytest.raises(WeightsError, match=r"classes holds \('a', 1\), a tuple; only texts and numbers can be saved"):
+    with pytest.raises(WeightsError, match=r"classes holds \('a', 1\) .tuple.; only strings and numbers can be saved"):
         patterns.save(tmp_path / "p.safetensors")
 
 
-UNFIT = r"holds no whole patterns \(patterns whose parts do not fit each other"
+UNFIT = r"does not hold complete patterns \(its parts do not fit together"
 BROKEN = {
-    "a vote of no class": ({"vote": np.array([5, 1, 1])}, {}, r"holds no whole patterns \(vote numbers outside 0 to 1"),
-    "a vote of no LF": ({"lf": np.array([0, 2, 0])}, {}, r"holds no whole patterns \(lf numbers outside 0 to 1"),
+    "a vote of no class": (
+        {"vote": np.array([5, 1, 1])},
+        {},
+        r"does not hold complete patterns \(vote numbers outside 0 to 1",
+    ),
+    "a vote of no LF": (
+        {"lf": np.array([0, 2, 0])},
+        {},
+        r"does not hold complete patterns \(lf numbers outside 0 to 1",
+    ),
     "too few counts": (
         {"counts": np.array([1])},
         {},
-        r"holds no whole patterns \(patterns whose parts do not fit each other",
+        r"does not hold complete patterns \(its parts do not fit together",
     ),
     "falling starts": (
         {"starts": np.array([0, 5, 3])},
         {},
-        r"holds no whole patterns \(patterns whose parts do not fit each other",
+        r"does not hold complete patterns \(its parts do not fit together",
     ),
     "no starts": (
         {"starts": np.zeros(0, np.int64)},
         {},
-        r"holds no whole patterns \(patterns whose parts do not fit each other",
+        r"does not hold complete patterns \(its parts do not fit together",
     ),
     "negative counts": (
         {"counts": np.array([2, -1])},
         {},
-        r"holds no whole patterns \(patterns whose parts do not fit each other",
+        r"does not hold complete patterns \(its parts do not fit together",
     ),
     "floats": (
         {"counts": np.array([1.5, 1.5])},
         {},
-        r"holds no whole patterns \(patterns whose parts do not fit each other",
+        r"does not hold complete patterns \(its parts do not fit together",
     ),
     "names too many": (
         {},
         {"lf_names": ["a", "b", "c"]},
-        r"holds no whole patterns \(patterns whose parts do not fit each other",
+        r"does not hold complete patterns \(its parts do not fit together",
     ),
-    "an LF twice": ({"lf": np.array([0, 0, 0])}, {}, "LFs of a row that do not rise"),
-    "too many items": ({"counts": np.array([2**62, 2**62])}, {}, r"patterns of 2\^63 items and more"),
-    "half an LF": ({}, {"n_lfs": 2.5}, "holds no whole patterns"),
-    "no classes": ({}, {"classes": None}, "holds no whole patterns"),
-    "a class of a list": ({}, {"classes": [["a"], ["b"]]}, "holds no whole patterns"),
+    "an LF twice": ({"lf": np.array([0, 0, 0])}, {}, "LFs of a row are not in increasing order"),
+    "too many items": ({"counts": np.array([2**62, 2**62])}, {}, r"it counts 2\^63 items or more"),
+    "half an LF": ({}, {"n_lfs": 2.5}, "does not hold complete patterns"),
+    "no classes": ({}, {"classes": None}, "does not hold complete patterns"),
+    "a class of a list": ({}, {"classes": [["a"], ["b"]]}, "does not hold complete patterns"),
 }
 
 
@@ -283,7 +291,7 @@ def test_file_whose_patterns_do_not_fit_is_refused(tmp_path, arrays, header, mes
 
 def test_file_without_an_array_of_patterns_is_refused(tmp_path):
     write_tensors(tmp_path / "p", {"lf": np.array([0])}, {"n_lfs": 1, "lf_names": None, "classes": [0, 1]}, "patterns")
-    with pytest.raises(WeightsError, match=r"holds no whole patterns \('starts'\); save it again"):
+    with pytest.raises(WeightsError, match=r"does not hold complete patterns \('starts'\); save it again"):
         Patterns.load(tmp_path / "p")
 
 

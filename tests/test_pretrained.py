@@ -84,7 +84,7 @@ def test_network_of_the_paper_refuses_what_it_cannot_take(name, value):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ([0.8, 0.7], r"lf_accuracies has the shape \(2,\); expected one share for each of the 3 LFs, None where"),
+        ([0.8, 0.7], r"lf_accuracies has shape \(2,\); expected one share for each of the 3 LFs, None where"),
         ([0.8, 1.5, 0.7], r"lf_accuracies has 1.5 at 1; expected a share of right votes from 0 to 1"),
         ("high", r"lf_accuracies is 'high'; expected one share for each of the 3 LFs"),
     ],
@@ -163,7 +163,7 @@ def test_fit_with_gold_on_items_without_votes_alone_learns_nothing(weights):
     [
         ([0, 1], "gold has 2 entries but votes has 5 items"),
         ({9: 1}, "gold has the item 9, .*expected an index from 0 to 4"),
-        ([[0]] * 5, r"gold\[0\] is \[0\], a list; expected a single value"),
+        ([[0]] * 5, r"gold\[0\] is \[0\] .list.; expected a single value"),
     ],
 )
 def test_fit_with_wrong_gold_says_what_is_wrong(gold, message):
@@ -345,7 +345,8 @@ def test_calibration_is_refused_where_the_weights_have_none(make_weights, tmp_pa
     path = tmp_path / "own.safetensors"
     make_weights().save(path)
     with pytest.raises(
-        hl.errors.ParameterError, match="name no sharpness; fit one with python -m experiments sharpness"
+        hl.errors.ParameterError,
+        match="have no sharpness in their header; fit one with python -m experiments sharpness",
     ):
         hl.HyperLabelModel(weights=path, calibrated=True).predict(VOTES)
 

@@ -152,7 +152,9 @@ def test_pickled_array_is_refused_and_never_loaded(tmp_path, name):
         write(tmp_path, name, pickle.dumps(trap))
     else:
         write(tmp_path, name, objects if name.endswith("npy") else {"L": objects})
-    message = rf"^'.*{name}' cannot be read: it (is of another kind|holds Python objects.*)\. Is it a whole NumPy file"
+    message = (
+        rf"^'.*{name}' cannot be read: it (is of another kind|holds Python objects.*)\. Is it a complete NumPy file"
+    )
     with pytest.raises(VotesError, match=message):
         read_votes(tmp_path / name)
     assert not trap.path.exists()
@@ -171,7 +173,7 @@ def npz_bytes(tmp_path):
         (
             "cut.npy",
             lambda folder: write(folder, "whole.npy", CELLS).read_bytes()[:-3],
-            r"it claims an array of shape \(5, 3\), which is more than it has",
+            r"it claims an array of shape \(5, 3\), which is more than it holds",
         ),
         ("header.npy", lambda folder: write(folder, "whole.npy", CELLS).read_bytes()[:20], "EOF: reading array header"),
         ("foreign.npz", lambda folder: b"hello", "it is of another kind"),
@@ -182,13 +184,13 @@ def npz_bytes(tmp_path):
 )
 def test_broken_array_file_gives_one_error(tmp_path, name, content, reason):
     path = write(tmp_path, name, content(tmp_path))
-    with pytest.raises(VotesError, match=rf"^'.*{name}' cannot be read: {reason}.*Is it a whole NumPy file\?$"):
+    with pytest.raises(VotesError, match=rf"^'.*{name}' cannot be read: {reason}.*Is it a complete NumPy file\?$"):
         read_votes(path)
 
 
 def test_broken_sparse_file_gives_one_error(tmp_path):
     path = write(tmp_path, "votes.npz", {"format": np.array(b"xyz"), "shape": np.array([1, 1]), "data": np.array([1])})
-    with pytest.raises(VotesError, match=r"^'.*votes\.npz' cannot be read: .*Is it a whole NumPy file\?$"):
+    with pytest.raises(VotesError, match=r"^'.*votes\.npz' cannot be read: .*Is it a complete NumPy file\?$"):
         read_votes(path)
 
 
@@ -210,7 +212,7 @@ PARQUET = "PAR1 in name only, and far too short to be whole"
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("empty.csv", "", r"^'.*empty\.csv' cannot be read: empty CSV\. Is it a whole csv file\?"),
+        ("empty.csv", "", r"^'.*empty\.csv' cannot be read: empty CSV\. Is it a complete csv file\?"),
         (
             "long.csv",
             "a,b\n0,1\n1,0,1\n",
@@ -220,13 +222,13 @@ PARQUET = "PAR1 in name only, and far too short to be whole"
         (
             "cut.tsv",
             "a\tb\tc\n0\t1\t0\n1\t0",
-            r"cannot be read: line 3 has 2 fields, the header has 3\. Is it a whole csv",
+            r"cannot be read: line 3 has 2 fields, the header has 3\. Is it a complete csv",
         ),
         ("blank.csv", "a,b\n0,1\n\n1,0\n", r"cannot be read: line 3 has 0 fields, the header has 2"),
         ("quoted.csv", 'a,text\n0,"x,y"\n1\n', r"cannot be read: line 3 has 1 fields, the header has 2"),
         ("image.csv", b"\x89PNG\x00\xff,\x02\n\xff,\x00\n", r"^'.*image\.csv' cannot be read: it has null bytes"),
-        ("cut.parquet", PARQUET, r"^'.*cut\.parquet' cannot be read: parquet: .*Is it a whole parquet file\?"),
-        ("empty.parquet", "", r"^'.*empty\.parquet' cannot be read: parquet: .*Is it a whole parquet file\?"),
+        ("cut.parquet", PARQUET, r"^'.*cut\.parquet' cannot be read: parquet: .*Is it a complete parquet file\?"),
+        ("empty.parquet", "", r"^'.*empty\.parquet' cannot be read: parquet: .*Is it a complete parquet file\?"),
         ("head.csv", "a,b\n", "^votes has 2 columns and 0 rows; expected at least one LF and one item"),
         ("words.csv", "a,b\n0,1\n1,x\n", r"^column 'b', row 1 is 'x' while column 'a', row 0 is '0'"),
         (
@@ -234,7 +236,7 @@ PARQUET = "PAR1 in name only, and far too short to be whole"
             "a,b\n0,nay\nnay,1\n",
             "^column 'a', row 1 is 'nay' while column 'a', row 0 is '0'; expected class numb",
         ),
-        ("half.csv", "a,b\n0,1\n1,0.5\n", r"^column 'b' holds 0\.5, which is no whole number"),
+        ("half.csv", "a,b\n0,1\n1,0.5\n", r"^column 'b' holds 0\.5, which is not a whole number"),
         (
             "none.csv",
             "id,text\n0,x\n",
@@ -380,7 +382,7 @@ BAD_FOLDERS = {
     "nothing": ({}, r"is a folder without tables"),
     "not JSON": ({"train": "{"}, r"^'.*train\.json' cannot be read as JSON: Expecting property name"),
     "not UTF-8": ({"train": "\udcff"}, r"^'.*train\.json' cannot be read as JSON: .*utf-8"),
-    "a list": ({"train": [1]}, r"^'.*train\.json' holds a list; expected an object with one entry per item"),
+    "a list": ({"train": [1]}, r"^'.*train\.json' holds JSON of type list; expected an object with one entry per item"),
     "no items": ({"train": {}}, r"has no items in train\.json; expected at least one"),
     "no votes": ({"train": {"x": {"label": 1}}}, r"^'.*train\.json', item 'x' has no list 'weak_labels'; expected one"),
     "no entry": ({"train": {"x": 3}}, r"^'.*train\.json', item 'x' has no list 'weak_labels'"),
@@ -398,7 +400,7 @@ BAD_FOLDERS = {
     ),
     "no LFs": ({"train": {"x": entry([])}}, r"^votes has shape \(1, 0\); expected at least one item and one LF"),
     "text label": ({"train": {"x": entry([0], "a")}}, r"^label\['train/x'\] is 'a'; expected one of the classes 0, 1"),
-    "list label": ({"train": {"x": entry([0], [1])}}, r"^label\['train/x'\] is \[1\], a list; expected a single value"),
+    "list label": ({"train": {"x": entry([0], [1])}}, r"^label\['train/x'\] is \[1\] .list.; expected a single value"),
     "unknown label": (
         {"train": {"x": entry([0], 3)}, "label": LABELS},
         r"^label\['train/x'\] is 3; expected one of the cl",
@@ -407,7 +409,7 @@ BAD_FOLDERS = {
         {"train": {"x": entry([3])}, "label": LABELS},
         r"^votes\[0, 0\] is 3; expected a class from 0 to 2",
     ),
-    "label list": ({"train": ENTRIES, "label": ["a"]}, r"^'.*label\.json' holds a list; expected an object"),
+    "label list": ({"train": ENTRIES, "label": ["a"]}, r"^'.*label\.json' holds JSON of type list; expected an object"),
     "label gap": (
         {"train": ENTRIES, "label": {"1": "a"}},
         r"^'.*label\.json' holds \{'1': 'a'\}; expected a different nam",
@@ -436,7 +438,7 @@ def test_reading_bad_files_writes_nothing(tmp_path):
 
 
 BAD_JSON = {
-    "an item twice": ('{"0": {"weak_labels": [0]}, "0": {"weak_labels": [1]}}', "'0' is there twice"),
+    "an item twice": ('{"0": {"weak_labels": [0]}, "0": {"weak_labels": [1]}}', "'0' occurs twice"),
     "half a character": ('{"\\ud800": {"weak_labels": [0]}}', "half a character"),
     "deep": ('{"0": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deep"),
     "a huge vote": ('{"0": {"weak_labels": [1e999]}}', "votes inf"),
@@ -480,7 +482,7 @@ def npy_header(text):
 )
 def test_npy_with_a_false_header_gives_one_error(tmp_path, header):
     path = write(tmp_path, "votes.npy", npy_header(header) + bytes(72))
-    with pytest.raises(VotesError, match=r"^'.*votes\.npy' cannot be read: .*Is it a whole NumPy file\?$"):
+    with pytest.raises(VotesError, match=r"^'.*votes\.npy' cannot be read: .*Is it a complete NumPy file\?$"):
         read_votes(path)
 
 

@@ -328,7 +328,7 @@ def test_report_in_a_notebook_is_a_closed_frame_and_a_file_is_the_page(tmp_path)
     page.save(tmp_path / "r.html")
     assert (tmp_path / "r.html").read_text(encoding="utf-8") == page.html
     assert str(page) == page.headline
-    with pytest.raises(ParameterError, match="path is '.*', which cannot be written"):
+    with pytest.raises(ParameterError, match="path is '.*', but it cannot be written"):
         page.save(tmp_path / "no" / "r.html")
 
 

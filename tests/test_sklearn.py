@@ -167,7 +167,7 @@ def test_tags_say_classifier_of_votes_whose_gold_is_optional():
         (np.empty((12, 0)), None, r"shape \(12, 0\)"),
         (VOTES[0], None, r"expected 2-D .* reshape\(-1, 1\)"),
         (VOTES, TRUTH + 0.5, "gold.* is 1.5"),
-        (VOTES, TRUTH[:, None], r"gold is a ndarray of shape \(30, 1\)"),
+        (VOTES, TRUTH[:, None], r"gold is of type ndarray with shape \(30, 1\)"),
     ],
 )
 def test_input_that_scikit_learn_wants_refused_is_refused(votes, gold, message):

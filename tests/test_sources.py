@@ -88,13 +88,13 @@ def test_columns_with_odd_names_are_read():
     [
         (
             3,
-            "^votes is a int; expected a pandas or Polars DataFrame, a pyarrow Table, a Hugging Face Dataset, or a lis",
+            "^votes is of type int; expected a pandas or Polars DataFrame, a pyarrow Table, a Hugging Face Dataset",
         ),
         (
             DatasetDict(train=1),
-            r"^votes is a DatasetDict; expected .*Choose one of its splits, such as data\['train'\]",
+            r"^votes is of type DatasetDict; expected .*Choose one of its splits, such as data\['train'\]",
         ),
-        ([], "^votes is a list; expected"),
+        ([], "^votes is of type list; expected"),
     ],
 )
 def test_what_holds_no_columns_is_refused(source, message):

@@ -61,10 +61,13 @@ def test_class_balance_of_numbers_and_booleans_is_read_by_class(stated, classes)
             {"ham": 0.5, "spam": 0.5},
             "^class_balance lacks 'other'; expected a share for each class: 'ham', 'other', 'spam'",
         ),
-        ({"ham": 0.5, "eggs": 0.5}, "^class_balance has 'eggs', which is no class; expected 'ham', 'other', 'spam'"),
-        ({0: 0.2, 1: 0.3, 2: 0.5}, "^class_balance has 0, 1, 2, which is no class; expected"),
+        ({"ham": 0.5, "eggs": 0.5}, "^class_balance has the unknown class 'eggs'; expected 'ham', 'other', 'spam'"),
+        ({0: 0.2, 1: 0.3, 2: 0.5}, "^class_balance has the unknown class 0, 1, 2; expected"),
         ({}, "^class_balance lacks 'ham', 'other', 'spam'"),
-        (pd.Series([0.5, 0.5], index=["ham", "ham"]), "^the Series 'ham', 'ham' names something twice; expected once"),
+        (
+            pd.Series([0.5, 0.5], index=["ham", "ham"]),
+            "^the Series 'ham', 'ham' has a name twice; expected each name once",
+        ),
         ({"ham": "x", "other": 0.5, "spam": 0.5}, r"^class_balance is \['x', 0.5, 0.5\]; expected"),
     ],
 )
@@ -96,10 +99,10 @@ def test_accuracies_of_lfs_without_names_are_read_by_their_number():
     [
         (
             [0.5],
-            r"^lf_accuracies has the shape \(1,\); expected one share for each of the 3 LFs, None where it is not know",
+            r"^lf_accuracies has shape \(1,\); expected one share for each of the 3 LFs, None where it is not know",
         ),
         ([0.5, 2, 0.5], "^lf_accuracies has 2.0 at 1; expected a share of right votes from 0 to 1"),
-        ({"d": 0.5}, "^lf_accuracies has 'd', which is no LF; expected 'a', 'b', 'c'"),
+        ({"d": 0.5}, "^lf_accuracies has the unknown LF 'd'; expected 'a', 'b', 'c'"),
         ("high", "^lf_accuracies is 'high'; expected one share"),
         ([[0.5], 0.5, 0.5], "^lf_accuracies is .*; expected one share"),
     ],

@@ -92,7 +92,7 @@ def test_labels_for_f1_of_a_set_read_in_chunks_are_those_in_memory():
     expected = model.predict(cells, metric="f1")
     assert_array_equal(fitted.predict(cells, metric="f1"), expected)
     assert (expected != model.predict(cells)).any()
-    with pytest.raises(hl.ParameterError, match="read its set for accuracy alone; .* metric='f1'"):
+    with pytest.raises(hl.ParameterError, match="read its set only for accuracy; .* metric='f1'"):
         fit_chunks(model, lambda: split(cells, 64)).predict(cells, metric="f1")
 
 
@@ -177,7 +177,7 @@ def test_memory_of_reading_in_chunks_does_not_grow_with_n(weights):
             r"model is DawidSkene\(\), which needs .* Patterns\.from_chunks",
         ),
         ("hlm2", [[[0, 1]]], {}, r"n_classes and classes are not given; state one"),
-        ("hlm2", [], {"n_classes": 2}, r"chunks gives nothing; expected at least one chunk"),
+        ("hlm2", [], {"n_classes": 2}, r"chunks gives no chunk; expected at least one chunk"),
         ("hlm2", [[[0, 1]], [[0]]], {"n_classes": 2}, r"a chunk has 1 LFs, the first has 2"),
         ("hlm2", [[[0, 1]], [[2, 0]]], {"n_classes": 2}, r"votes\[0, 0\] is 2; expected a class"),
     ],

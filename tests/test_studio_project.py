@@ -173,14 +173,14 @@ def test_undo_says_what_it_took_back(project):
     ("source", "error", "message"),
     [
         ("@labeling_function\ndef bad(x):\n    return x.nothing", hl.LFError, "LF 'bad' failed on row 0 with Attr"),
-        ("a = 3", ProjectError, "the source defines no new LF; expected a function below @labeling_function"),
+        ("a = 3", ProjectError, "the source does not define a new LF; expected a function with @labeling_function"),
         (
             "a = keyword_lf('a', 'sapm', name='a')",
             VotesError,
             "the vote of LF 'a' on row .* is 'sapm'; expected one of",
         ),
         ("def f(:", ProjectError, "lfs.py, line 3: invalid syntax|lfs.py, line"),
-        ("likes = keyword_lf('a', 'spam', name='likes')", ProjectError, "'likes', as a column of the table is"),
+        ("likes = keyword_lf('a', 'spam', name='likes')", ProjectError, "'likes', like a column of the table"),
     ],
 )
 def test_an_lf_that_fails_changes_nothing(project, source, error, message):
@@ -196,9 +196,9 @@ def test_an_lf_that_fails_changes_nothing(project, source, error, message):
         (lambda p: p.give_gold("c4", "sapm"), "label is 'sapm'; expected one of the classes, 'ham', 'spam'"),
         (lambda p: p.give_gold("zz", "spam"), "item is 'zz'; expected the identifier of a row"),
         (lambda p: p.give_gold("c4", np.zeros((2, 2))), "label is array"),
-        (lambda p: p.give_gold(4, "spam"), "item is 4; expected the identifier of a row that is explored, as a text"),
+        (lambda p: p.give_gold(4, "spam"), "item is 4; expected the identifier of a row that is explored, as a string"),
         (lambda p: p.explain("zz"), "item is 'zz'; expected the identifier of a row"),
-        (lambda p: p.explain("c0"), "there is no LF whose votes could explain a label"),
+        (lambda p: p.explain("c0"), "there is no LF, so no label can be explained"),
         (lambda p: p.candidates([]), r"item is \[\]; expected the identifier of a row"),
         (lambda p: p.add([0.5]), r"source is \[0.5\]; expected Python that defines an LF"),
         (lambda p: p.edit({}, "a = 1"), "name is {}; expected the name of an LF"),
@@ -209,7 +209,7 @@ def test_an_lf_that_fails_changes_nothing(project, source, error, message):
         (lambda p: p.candidates("c0", vote="sapm"), "vote is 'sapm'; expected one of the classes: ham, spam"),
         (lambda p: p.save_labels("x.csv"), "there is no LF, so there are no labels"),
         (lambda p: p.save_report("x.html"), "there is no LF, so there is nothing to report"),
-        (lambda p: p.what_if("a = 1"), "the source defines no new LF"),
+        (lambda p: p.what_if("a = 1"), "the source does not define a new LF; give it another name"),
     ],
 )
 def test_a_mistake_is_refused_with_the_remedy(project, act, message):
@@ -283,13 +283,13 @@ def test_a_broken_edit_in_another_editor_is_named_and_never_overwritten(project)
     [
         ("gold.csv", "id,gold\nc0,sapm\n", "gold.csv, line 2: the class is 'sapm'; expected one of ham, spam"),
         ("gold.csv", "item,gold\nc0,spam\n", "gold.csv has no column 'id'"),
-        ("gold.csv", "id,gold\nc0,spam\nc0,ham\n", "gold.csv, line 3: item 'c0' is there twice"),
+        ("gold.csv", "id,gold\nc0,spam\nc0,ham\n", "gold.csv, line 3: item 'c0' occurs twice"),
         (
             "gold.csv",
             "id,gold,text\nc0,spam,another text\n",
-            "item 'c0' began with 'another text' .* table has changed",
+            "item 'c0' started with 'another text' .* table has changed",
         ),
-        ("project.toml", "format = 9\n", "project.toml has another format than 1"),
+        ("project.toml", "format = 9\n", "project.toml has a format other than 1"),
         ("project.toml", "format = [", "project.toml cannot be read"),
         ("project.toml", 'format = 1\ntable = "x.csv"\ntext = "text"', "names another table"),
         ("lfs.py", b"\xff\xfe", "lfs.py is not UTF-8"),
@@ -319,7 +319,7 @@ def test_a_table_that_does_not_fit_is_refused(table, given, error, message):
 def test_a_project_without_table_or_folder_is_refused(tmp_path):
     with pytest.raises(ParameterError, match="table and folder are both missing"):
         Project()
-    with pytest.raises(ProjectError, match=r"has no project.toml; name the table to begin with"):
+    with pytest.raises(ProjectError, match=r"has no project.toml; name the table to start from"):
         Project(folder=tmp_path / "empty")
 
 
@@ -443,7 +443,7 @@ def test_filters_find_rows(project):
     assert project.find(Filter(gold="wrong")).tolist() == [1]
     assert len(project.find(Filter(gold="missing"))) == 59
     for wanted, message in [
-        ({"lf": "zz"}, "there is no LF 'zz'; there are channel, song, love, my"),
+        ({"lf": "zz"}, "there is no LF 'zz'; the LFs are channel, song, love, my"),
         ({"label": "zz"}, "label is 'zz'; expected one of ham, spam"),
         ({"gold": "zz"}, "gold is 'zz'; expected any, given, missing, right, wrong"),
     ]:
@@ -477,7 +477,7 @@ def test_a_certificate_rests_on_items_that_were_picked_at_random(project, tmp_pa
     project.add("@labeling_function\ndef right(x):\n    return x.truth\n")
     for i in range(0, 60, 2):
         project.give_gold(f"c{i}", TRUTH[i], picked="useful")
-    with pytest.raises(ProjectError, match="a certificate needs LFs, and gold of items that were picked at random"):
+    with pytest.raises(ProjectError, match="a certificate needs LFs, and gold of items picked at random"):
         project.save_certificate(tmp_path / "c.txt")
     for i in range(1, 60, 2):
         project.give_gold(f"c{i}", TRUTH[i], picked="random")
@@ -505,7 +505,7 @@ def test_labels_of_all_rows_are_written_with_all_columns(project, tmp_path):
     assert "Scores against the truth" in page
     with pytest.raises(ProjectError, match=r"expected a name that ends in .html"):
         project.save_report(tmp_path / "report.txt")
-    with pytest.raises(ParameterError, match=r"^path is '.*report.html', which cannot be written: No such file"):
+    with pytest.raises(ParameterError, match=r"^path is '.*report.html', but it cannot be written: No such file"):
         project.save_report(tmp_path / "nowhere" / "report.html")
 
 

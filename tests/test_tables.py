@@ -20,7 +20,7 @@ import pyarrow.parquet
 import pytest
 
 from hyperlabel.errors import ParameterError, TableWarning, VotesError
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 from hyperlabel.tables import (
     Table,
     check_folder_target,
@@ -82,7 +82,7 @@ def test_csv_in_latin_1_is_read_with_a_warning_and_without_one_if_named(tmp_path
 
 def test_csv_in_utf_16_without_a_mark_is_refused_until_the_encoding_is_named(tmp_path):
     path = write_csv(tmp_path / "v.csv", encoding="utf-16-le")
-    with pytest.raises(VotesError, match=r"has null bytes, as UTF-16 without a mark has; if so, name the encoding"):
+    with pytest.raises(VotesError, match=r"has null bytes, like UTF-16 without a mark; if so, name the encoding"):
         read_table(path)
     assert read_table(path, encoding="utf-16-le").rows() == ROWS
 
@@ -131,13 +131,13 @@ def test_dataset_of_hugging_face_is_a_table():
     data = datasets.Dataset.from_dict(FRAME.to_dict(as_series=False))
     assert read_table(data).rows() == ROWS
     assert read_table(data.select([2, 0])).rows() == [ROWS[2], ROWS[0]]
-    with pytest.raises(VotesError, match="of a DatasetDict name one split"):
+    with pytest.raises(VotesError, match="for a DatasetDict, name one split"):
         read_table(datasets.DatasetDict(train=data))
 
 
 @pytest.mark.parametrize("source", [3, None, [[0, 1]], np.zeros((2, 2))])
 def test_what_is_not_a_table_is_refused(source):
-    with pytest.raises(VotesError, match=r"^the table is a .*; expected a path, a frame of Polars, pandas"):
+    with pytest.raises(VotesError, match=r"^the table is of type .*; expected a path, a frame of Polars, pandas"):
         read_table(source)
 
 
@@ -211,7 +211,7 @@ def test_hive_column_that_the_files_have_themselves_stays_theirs(tmp_path):
 def test_folder_with_mixed_partitions_is_refused(tmp_path):
     folder = write_hive(tmp_path)
     write_table(pl.DataFrame({"id": ["x"], "lf": ["spam"]}), folder / "p.parquet")
-    with pytest.raises(VotesError, match=r"stand for day, region, those of '.*p\.parquet' for others"):
+    with pytest.raises(VotesError, match=r"give day, region, those of '.*p\.parquet' give others"):
         read_table(folder)
 
 
@@ -253,7 +253,7 @@ def test_duckdb_file_keeps_types_and_names_its_tables(tmp_path):
     assert read_table(f'{path}::b "x').rows() == [(1,)]
     with pytest.raises(VotesError, match=r"d\.duckdb' has the tables a, b \"x; name one: '.*d\.duckdb::table'"):
         read_table(path)
-    with pytest.raises(VotesError, match=r"has no table 'c'; its tables are a, b \"x\. A query begins with SELECT"):
+    with pytest.raises(VotesError, match=r"has no table 'c'; its tables are a, b \"x\. A query starts with SELECT"):
         read_table(f"{path}::c")
     with pytest.raises(VotesError, match=r"cannot be read: Catalog Error: Table with name nowhere does not exist"):
         read_table(f"{path}::select * from nowhere")
@@ -391,7 +391,7 @@ def test_other_separators_can_be_named(tmp_path):
     for wrong in ("", "::", '"', "ä"):
         with pytest.raises(ParameterError, match="^delimiter is .*; expected one character"):
             read_table(tmp_path / "v.csv", delimiter=wrong)
-    with pytest.raises(ParameterError, match="^encoding is 'utf-99', which is not known; try"):
+    with pytest.raises(ParameterError, match="^encoding is 'utf-99', which is unknown; try"):
         read_table(tmp_path / "v.csv", encoding="utf-99")
 
 
@@ -400,7 +400,7 @@ BAD = {
     "long.csv": (b"a,b\n0,1,2\n", "line 2 has 3 fields, the header has 2"),
     "middle.csv": (b"a,b\n0,1\n\n1,0\n", "line 3 has 0 fields"),
     "open.csv": (b'a,b\n0,"1\n1,0\n', "unexpected end of data"),
-    "mac.csv": (b"a,b\r0,1\r", "its lines end in carriage returns alone; convert them"),
+    "mac.csv": (b"a,b\r0,1\r", "its lines end in carriage returns only; convert them"),
     "stray.csv": (b'a,b\n5" pipe,1\nx,0\n', "CSV malformed"),
     "empty.csv": (b"", "empty CSV"),
     "cut.csv.gz": (gzip.compress(b"a,b\n0,1\n" * 1000, mtime=0)[:-20], "end-of-stream"),
@@ -419,7 +419,7 @@ BAD = {
 def test_damaged_table_gives_one_error(tmp_path, name, content, reason):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(
-        VotesError, match=rf"^'.*{name}' cannot be read: .*({reason}).*\. Is it a whole \w+( lines)? file\?$"
+        VotesError, match=rf"^'.*{name}' cannot be read: .*({reason}).*\. Is it a complete \w+( lines)? file\?$"
     ):
         read_table(tmp_path / name)
 
@@ -544,7 +544,7 @@ def test_damage_that_shows_while_writing_is_one_error(tmp_path):
     data = bytearray((tmp_path / "v.parquet").read_bytes())
     data[400:800] = b"\xff" * 400  # within the first page, where no header tells
     (tmp_path / "v.parquet").write_bytes(data)
-    with pytest.raises(ParameterError, match=r"out is '.*out\.csv', which cannot be written: "):
+    with pytest.raises(ParameterError, match=r"out is '.*out\.csv', but it cannot be written: "):
         write_table(Table.open(tmp_path / "v.parquet").lazy(), tmp_path / "out.csv")
     assert [path.name for path in tmp_path.iterdir()] == ["v.parquet"]
 
@@ -562,7 +562,7 @@ def test_foreign_failures_of_a_writer_become_one_error(tmp_path):
     def write(part):
         raise RuntimeError("the cluster is gone\nand more")
 
-    with pytest.raises(ParameterError, match=r"^out is '.*x', which cannot be written: the cluster is gone$"):
+    with pytest.raises(ParameterError, match=r"^out is '.*x', but it cannot be written: the cluster is gone$"):
         write_whole(tmp_path / "x", write, (RuntimeError,))
     with pytest.raises(RuntimeError, match="cluster"):
         write_whole(tmp_path / "x", write)
@@ -591,7 +591,7 @@ def test_full_disk_is_one_error_and_leaves_the_old_file(tmp_path, name):
     (tmp_path / name).write_text("old")
     done = subprocess.run([sys.executable, "-c", LIMITED, tmp_path / name], capture_output=True, text=True)
     assert done.returncode == 2, done.stderr
-    assert "which cannot be written: " in done.stdout
+    assert "but it cannot be written: " in done.stdout
     assert "File too large" in done.stdout
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(name, "old")]
 
@@ -612,9 +612,7 @@ def test_full_device_behind_standard_output_is_one_error():
     with open("/dev/full", "wb") as full:
         done = subprocess.run([sys.executable, "-c", STREAM], stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 2
-    assert done.stderr == (
-        "standard output was not written to its end: No space left on device; its rows are not all there\n"
-    )
+    assert done.stderr == ("standard output was cut short: No space left on device; some of its rows are missing\n")
 
 
 def test_reader_that_goes_away_is_one_error():
@@ -624,7 +622,7 @@ def test_reader_that_goes_away_is_one_error():
     assert run.stdout.readline() == "id\n"
     run.stdout.close()
     assert run.wait() == 2
-    assert run.stderr.read() == "standard output was not written to its end: Broken pipe; its rows are not all there\n"
+    assert run.stderr.read() == "standard output was cut short: Broken pipe; some of its rows are missing\n"
     run.stderr.close()
 
 

@@ -31,10 +31,10 @@ def test_files_that_once_ended_the_process_are_refused():
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     child = subprocess.run([sys.executable, "-c", READ, *files], env=env, capture_output=True, text=True, check=True)
     saved, values, header, buffer = child.stdout.splitlines()
-    assert "the page at byte 225 claims -13 values in 22 bytes. Is it a whole parquet file?" in saved
+    assert "the page at byte 225 claims -13 values in 22 bytes. Is it a complete parquet file?" in saved
     assert "the page at byte 745 claims -13 values" in values
-    assert "a header has fields of other types" in header
-    assert "exceeds available number of buffers. Is it a whole Arrow file?" in buffer
+    assert "a header has fields of wrong types" in header
+    assert "exceeds available number of buffers. Is it a complete Arrow file?" in buffer
 
 
 FRAME = pl.DataFrame(
@@ -77,7 +77,7 @@ def test_page_longer_than_its_file_is_refused(tmp_path):
     pl.DataFrame({"a": list(range(9000))}).write_parquet(path, compression="uncompressed")
     packed = path.read_bytes().index(b"\x15", 8)  # the third number of the header: bytes of the page
     damage(path, packed + 3, 0x7F)
-    with pytest.raises(VotesError, match=r"v\.parquet' cannot be read: .* at byte 4 .*Is it a whole parquet file\?"):
+    with pytest.raises(VotesError, match=r"v\.parquet' cannot be read: .* at byte 4 .*Is it a complete parquet file\?"):
         read_table(path)
 
 
@@ -103,5 +103,5 @@ def test_arrow_batches_that_are_cut_off_are_refused(tmp_path):
         writer.write_table(table)
     whole = (tmp_path / "s.arrow").read_bytes()
     (tmp_path / "s.arrow").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(VotesError, match=r"s\.arrow' cannot be read: .*Is it a whole Arrow file\?"):
+    with pytest.raises(VotesError, match=r"s\.arrow' cannot be read: .*Is it a complete Arrow file\?"):
         read_table(tmp_path / "s.arrow")

@@ -98,15 +98,15 @@ def test_truncated_file_is_refused(written, share):
     content = written.read_bytes()
     written.write_bytes(content[: int(share * len(content))])
     assert kind_of(written) is None
-    with pytest.raises(WeightsError, match=r"some\.safetensors is not a whole safetensors file .*save it again"):
+    with pytest.raises(WeightsError, match=r"some\.safetensors is not a complete safetensors file .*save it again"):
         read_tensors(written, "model")
 
 
 def test_random_bytes_and_missing_files_are_refused(path):
-    with pytest.raises(WeightsError, match="is not a whole safetensors file"):
+    with pytest.raises(WeightsError, match="is not a complete safetensors file"):
         read_tensors(path, "model")
     path.write_bytes(np.random.default_rng(0).bytes(4096))
-    with pytest.raises(WeightsError, match="is not a whole safetensors file"):
+    with pytest.raises(WeightsError, match="is not a complete safetensors file"):
         read_tensors(path, "model")
 
 
@@ -117,7 +117,7 @@ class Tripwire:
 
 def test_pickle_is_refused_and_unpickles_nothing(path):
     path.write_bytes(pickle.dumps({"layer0.self": Tripwire()}))
-    with pytest.raises(WeightsError, match="is not a whole safetensors file"):
+    with pytest.raises(WeightsError, match="is not a complete safetensors file"):
         read_tensors(path, "model")
 
 
@@ -156,19 +156,19 @@ def test_rewritten_file_without_a_change_is_read(written):
 @pytest.mark.parametrize("header", ["", "not json", "[4, 8]", "7", '{"a": ' + "[" * 30 + "]" * 30 + "}"])
 def test_header_that_is_no_bounded_object_is_refused(written, header):
     rewrite(written, header=header)
-    with pytest.raises(WeightsError, match="has a header that is no JSON object; download or save it again"):
+    with pytest.raises(WeightsError, match="has a header that is not a JSON object; download or save it again"):
         read_tensors(written, "model")
 
 
 def test_very_deep_header_is_refused_before_it_is_parsed(written):
     rewrite(written, header="[" * 200_000)
-    with pytest.raises(WeightsError, match="has a header that is no JSON object"):
+    with pytest.raises(WeightsError, match="has a header that is not a JSON object"):
         read_tensors(written, "model")
 
 
 def test_header_that_is_too_long_is_refused(written, monkeypatch):
     monkeypatch.setattr(tensors, "MOST_HEADER", 10)
-    with pytest.raises(WeightsError, match="has a header that is no JSON object"):
+    with pytest.raises(WeightsError, match="has a header that is not a JSON object"):
         read_tensors(written, "model")
 
 
@@ -187,14 +187,14 @@ def test_arrays_beyond_the_budget_are_refused_before_they_are_read(written, monk
 @pytest.mark.parametrize("where", ["missing/some.safetensors", "folder"])
 def test_file_that_cannot_be_written_raises_and_leaves_nothing(tmp_path, where):
     (tmp_path / "folder").mkdir()
-    with pytest.raises(WeightsError, match=rf"path is '.*{where}', where no file can be written"):
+    with pytest.raises(WeightsError, match=rf"path is '.*{where}', but no file can be written there"):
         write_tensors(tmp_path / where, ARRAYS, HEADER, "model")
     assert [path.name for path in tmp_path.rglob("*")] == ["folder"]
 
 
 @pytest.mark.parametrize("name", [("a", 1), None, b"ham"])
 def test_classes_that_a_header_cannot_keep_are_refused(name):
-    with pytest.raises(WeightsError, match=r"classes holds .*; only texts and numbers can be saved"):
+    with pytest.raises(WeightsError, match=r"classes holds .*; only strings and numbers can be saved"):
         plain_classes(["ham", name])
 
 

@@ -349,7 +349,7 @@ def test_selected_run_of_equal_ones_is_the_first(tmp_path):
 
 def test_summary_of_a_run_is_that_of_its_log(tmp_path):
     write_log(run_folder(tmp_path, 0), [0.5, 0.7, 0.9])
-    summary = runs.summarise(tmp_path, 0)
+    summary = runs.summarize(tmp_path, 0)
     assert summary.mean_accuracy == pytest.approx(0.7)
     assert (summary.last_accuracy, summary.iterations, summary.seconds) == (0.9, 30, 6.0)
     assert summary.last_loss == pytest.approx(0.67)
@@ -361,7 +361,7 @@ def test_summary_of_a_run_with_quick_validation_looks_at_the_full_ones(tmp_path)
     records = [{"iteration": i, "loss": 0.7, "quick_accuracy": 0.1, "seconds": 1.0} for i in (1, 2, 3)]
     records[1]["validation_accuracy"], records[2]["validation_accuracy"] = 0.6, 0.8
     (folder / LOG).write_text("".join(json.dumps(record) + "\n" for record in records))
-    assert runs.summarise(tmp_path, 0).mean_accuracy == pytest.approx(0.7)
+    assert runs.summarize(tmp_path, 0).mean_accuracy == pytest.approx(0.7)
 
 
 def test_iterations_done_of_runs_not_begun_are_none(tmp_path):
@@ -399,7 +399,7 @@ def test_weights_file_in_place_of_a_checkpoint_is_refused(make_weights, tmp_path
 def test_checkpoint_without_its_log_is_refused(tmp_path):
     start(TINY, run_folder(tmp_path, 0)).train(until=2)
     (run_folder(tmp_path, 0) / LOG).unlink()
-    with pytest.raises(ParameterError, match=r"run-00/log\.jsonl has no line for iteration 2, where its checkpoint"):
+    with pytest.raises(ParameterError, match=r"run-00/log\.jsonl has no line for iteration 2, that of its checkpoint"):
         runs.check_resumable(TINY, tmp_path, 1)
 
 
@@ -485,7 +485,7 @@ def test_finish_where_a_file_cannot_be_written_is_one_error(monkeypatch, tmp_pat
 def test_log_that_training_did_not_write_is_refused(tmp_path, text):
     start(TINY, run_folder(tmp_path, 0)).train(until=2)
     (run_folder(tmp_path, 0) / LOG).write_text(text, encoding="latin-1")
-    with pytest.raises(WeightsError, match=r"run-00/log\.jsonl is not what training wrote .* train that run afresh"):
+    with pytest.raises(WeightsError, match=r"run-00/log\.jsonl is not what training wrote .* train that run again"):
         runs.check_resumable(TINY, tmp_path, 1)
 
 
@@ -503,7 +503,7 @@ def test_checkpoint_whose_tensors_do_not_fit_is_refused(tmp_path, forge):
     with safe_open(tmp_path / CHECKPOINT, framework="pt") as file:
         metadata = file.metadata()
     save_file(forge(load_file(tmp_path / CHECKPOINT)), tmp_path / CHECKPOINT, metadata)
-    with pytest.raises(WeightsError, match=r"checkpoint\.safetensors is not a checkpoint .* train that run afresh"):
+    with pytest.raises(WeightsError, match=r"checkpoint\.safetensors is not a checkpoint .* train that run again"):
         start(TINY, tmp_path, resume=True)
 
 
@@ -512,7 +512,7 @@ def test_checkpoint_whose_progress_is_none_is_refused(tmp_path, progress):
     start(TINY, tmp_path).train(until=2)
     tensors = load_file(tmp_path / CHECKPOINT)
     save_file(tensors, tmp_path / CHECKPOINT, {"recipe": TINY.to_json(), "progress": progress})
-    with pytest.raises(WeightsError, match=r"checkpoint\.safetensors is not a checkpoint .* train that run afresh"):
+    with pytest.raises(WeightsError, match=r"checkpoint\.safetensors is not a checkpoint .* train that run again"):
         read_progress(tmp_path / CHECKPOINT)
 
 
@@ -644,7 +644,7 @@ class NoCourse:
 @pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 def test_job_that_crashes_is_one_error_and_its_traceback_is_shown(tmp_path, capfd):
-    with pytest.raises(HyperlabelError, match=r"run 0 ended with exit code 1 .* go on with --resume"):
+    with pytest.raises(HyperlabelError, match=r"run 0 ended with exit code 1 .* continue with --resume"):
         list(runs.train_runs(TINY, tmp_path, 1, jobs=1, resume=False, make=NoCourse))
     assert "ZeroDivisionError: a mistake of its author" in capfd.readouterr().err
 

@@ -61,14 +61,14 @@ def test_advice_comes_most_valuable_first():
 
 
 def test_no_advice_says_so():
-    assert str(AdviceList(())) == "Nothing to advise: no known problem was found."
+    assert str(AdviceList(())) == "No advice: no known problem was found."
 
 
 def test_copies_are_named_and_dropped_once():
     votes = np.c_[GOOD, GOOD[:, 0], GOOD[:, 0], GOOD[:, 3]]
     advice = find("copies", votes)
     assert (advice.number, advice.examples) == (3, ("lf5", "lf6", "lf7"))
-    assert "(lf5 as lf0" in advice.reason
+    assert "(lf5 copies lf0" in advice.reason
     np.testing.assert_array_equal(run_call(advice, votes), GOOD)
     assert "--drop lf5,lf6,lf7" in advice.command
     assert advice.like == "few"
@@ -121,7 +121,7 @@ def test_items_to_label_are_those_of_suggest():
     assert advice.command == "hyperlabel suggest VOTES -n 20"
     with_gold = find("label", GOOD, {0: 1, 1: 0})
     assert not {0, 1} & set(with_gold.examples)
-    assert "beside the 2 that are known" in with_gold.reason
+    assert "in addition to the 2 known" in with_gold.reason
 
 
 def test_lf_that_decides_nothing_is_idle_and_its_loss_changes_no_label():
@@ -191,7 +191,7 @@ def test_command_prints_the_list(hyperlabel, tmp_path, monkeypatch):
     pl.DataFrame({"id": np.arange(40), "gold": TRUTH[:40]}).write_csv("gold.csv")
     outcome = hyperlabel("advise", "votes.csv", "--gold", "gold.csv")
     assert outcome.code == 0
-    assert "1 LF votes as another does (lf5 as lf0): count it once" in outcome.out
+    assert "1 LF copies another (lf5 copies lf0): drop it" in outcome.out
     assert "command: hyperlabel label votes.csv --drop lf5" in outcome.out
     found = json.loads(hyperlabel("advise", "votes.csv", "--json").out)["advice"]
     found = [each for each in found if each["kind"] == "copies"]

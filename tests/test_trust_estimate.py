@@ -100,7 +100,7 @@ def test_stratified_gold_gives_estimates_of_all_items(model):
 
 
 def test_too_little_gold_and_wrong_arguments_are_named(model):
-    with pytest.raises(hl.VotesError, match="gold has 3 items, 3 in the stratum with fewest; expected at least 10"):
+    with pytest.raises(hl.VotesError, match="gold has 3 items, 3 in the smallest stratum; expected at least 10"):
         hl.estimate(model, VOTES, draw(3))
     with pytest.raises(hl.ParameterError, match="confidence is 2; expected a number between 0 and 1"):
         hl.estimate(model, VOTES, draw(30), confidence=2)

@@ -81,8 +81,8 @@ def test_votes_of_some_lfs_are_theirs(votes):
         ([], r"^votes\[\[\]\] is not understood"),
         ([True, False], r"^votes\[\[True, False\]\] is not understood"),
         ([0.5], r"^votes\[\[0.5\]\] is not understood"),
-        ([4], r"^votes\[\[4\]\] has no items, or places beyond the 4 items"),
-        ([False] * 4, "has no items, or places beyond"),
+        ([4], r"^votes\[\[4\]\] has no items, or places outside the 4 items"),
+        ([False] * 4, "has no items, or places outside"),
         (slice(3, 3), r"^the slice .* of 4 items is empty"),
         (None, r"^votes\[None\] is not understood"),
     ],
@@ -95,7 +95,7 @@ def test_key_that_means_nothing_is_refused(votes, key, message):
 
 def test_last_lf_cannot_be_dropped():
     with pytest.raises(
-        ParameterError, match="^lfs is 'links', 'short', 'caps', which are all; expected at least one LF"
+        ParameterError, match="^lfs is 'links', 'short', 'caps', which is all of them; keep at least one LF"
     ):
         DENSE.drop(LFS)
 
@@ -164,7 +164,7 @@ def test_join_numbers_lfs_without_names_on():
         (
             DENSE,
             Votes.from_array([[0]], classes=NAMES, lfs=["x"]),
-            "^votes has 4 items but the other votes 1; expected the same items",
+            "^votes has 4 items but the other votes have 1; expected the same items",
         ),
         (
             Votes.from_frame(frame_of(id=[7, 8, 9, 10])),
@@ -400,5 +400,5 @@ def test_dense_and_sparse_votes_give_the_same_labels(cells):
 
 
 def test_votes_that_cannot_be_saved_give_one_error_and_leave_the_old_file(tmp_path):
-    with pytest.raises(ParameterError, match="path is '.*', which cannot be written: "):
+    with pytest.raises(ParameterError, match="path is '.*', but it cannot be written: "):
         Votes.from_array([[0, 1]]).save(tmp_path / "no" / "v.parquet")

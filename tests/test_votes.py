@@ -248,8 +248,11 @@ def test_long_table_with_a_missing_column_is_refused():
             pl.DataFrame({"a": [0, 1], "b": ["x", "1"]}),
             "^column 'b', row 0 is 'x' .text. while column 'a' holds numbers",
         ),
-        (pd.DataFrame({"a": [0, 1.5]}), r"^column 'a' holds 1\.5, which is no whole number. .* name the LFs with lfs"),
-        (pd.DataFrame({"a": [0, -2]}), "^column 'a', row 1 is -2; expected a whole number from 0 on"),
+        (
+            pd.DataFrame({"a": [0, 1.5]}),
+            r"^column 'a' holds 1\.5, which is not a whole number. .* name the LFs with lfs",
+        ),
+        (pd.DataFrame({"a": [0, -2]}), "^column 'a', row 1 is -2; expected a whole number, 0 or more"),
     ],
 )
 def test_bad_frame_gives_one_error_with_place_value_and_remedy(frame, message):
@@ -315,7 +318,7 @@ def test_unsigned_votes_of_64_bits_are_held_signed():
 def test_names_that_do_not_fit_the_lfs_are_refused(lfs):
     with pytest.raises(
         ParameterError,
-        match="^lfs is .*; expected a list with one name, each different, for each of the 3 columns of votes",
+        match="^lfs is .*; expected a list with a different name for each of the 3 columns of votes",
     ):
         Votes.from_array(CELLS, lfs=lfs)
 
@@ -473,7 +476,7 @@ def test_texts_beyond_the_number_of_classes_that_can_be_inferred_are_refused():
 @pytest.mark.parametrize(
     ("cells", "message"),
     [
-        (np.tile([1, 2, -1], (20, 1)), "^class numbers begin at 1: class 0 has none of the 40 votes"),
+        (np.tile([1, 2, -1], (20, 1)), "^class numbers start at 1: class 0 has none of the 40 votes"),
         (np.ones((30, 2), int), "^all 60 votes are for one class, 1: every label is that class"),
         (np.zeros((30, 2), int), "^all 60 votes are for one class, 0: every label is that class"),
     ],
@@ -492,7 +495,7 @@ def test_small_or_ordinary_array_raises_no_warning(cells):
 def test_long_table_with_a_mistyped_class_is_taken_with_a_warning_or_refused_if_strict():
     votes = ["SAPM", *["SPAM", "HAM"] * 30]
     frame = pl.DataFrame({"item": range(61), "lf": ["a"] * 61, "vote": votes})
-    with pytest.warns(VotesWarning, match=r"handful of times: 'SAPM' \('a', 1\), meant as 'SPAM'\?"):
+    with pytest.warns(VotesWarning, match=r"handful of times: 'SAPM' \('a', 1\), perhaps 'SPAM'"):
         Votes.from_long(frame, item="item", lf="lf", vote="vote")
     with pytest.raises(VotesError, match="'SAPM'"):
         Votes.from_long(frame, item="item", lf="lf", vote="vote", strict=True)
@@ -500,7 +503,7 @@ def test_long_table_with_a_mistyped_class_is_taken_with_a_warning_or_refused_if_
 
 def test_long_table_with_names_that_differ_in_type_only_is_refused():
     frame = pd.DataFrame({"item": [1, 2], "lf": pd.Series([1, "1"], dtype=object), "vote": [0, 1]})
-    with pytest.raises(VotesError, match="^column 'lf' has '1' as text and as number; expected one kind of name"):
+    with pytest.raises(VotesError, match="^column 'lf' has '1' as a string and as a number; expected one kind of name"):
         Votes.from_long(frame, item="item", lf="lf", vote="vote")
 
 
@@ -519,7 +522,7 @@ def nest(depth):
         (lambda odd: Votes.from_array([[0, 1]], classes=odd, n_classes=odd), "^classes is "),
         (lambda odd: Votes.from_array([[0, 1]]).with_lfs(odd), "^names is a list; expected the names of LFs"),
         (lambda odd: Votes.from_frame(pd.DataFrame({"a": [0, 1]}), item=odd), "^item is a list; expected the name"),
-        (lambda odd: Votes.from_frame(pd.DataFrame({"a": [0, 1]}), abstain=[odd]), "^abstain is .*; expected texts"),
+        (lambda odd: Votes.from_frame(pd.DataFrame({"a": [0, 1]}), abstain=[odd]), "^abstain is .*; expected strings"),
         (lambda odd: hl.label_model(odd), "^there is no label model a list"),
         (lambda odd: hl.load(odd), "^path is a list; expected the name of a file"),
         (lambda odd: hl.Patterns.from_chunks(5), "^chunks is 5; expected a list of chunks"),

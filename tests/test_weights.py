@@ -59,7 +59,7 @@ def test_weights_saved_over_an_old_file_replace_it_and_leave_nothing_else(weight
 @pytest.mark.parametrize("where", ["missing/some.safetensors", "folder"])
 def test_weights_saved_where_no_file_can_be_raise_and_leave_nothing(weights, tmp_path, where):
     (tmp_path / "folder").mkdir()
-    with pytest.raises(WeightsError, match=rf"path is '.*{where}', where no file can be written"):
+    with pytest.raises(WeightsError, match=rf"path is '.*{where}', but no file can be written there"):
         weights.save(tmp_path / where)
     assert [path.name for path in tmp_path.rglob("*")] == ["folder"]
 
@@ -84,7 +84,7 @@ def test_load_weights_of_an_unknown_name_lists_the_known_ones(name):
 
 def test_load_weights_of_a_broken_file_raises(path):
     path.write_bytes(b"broken")
-    with pytest.raises(WeightsError, match=r"some\.safetensors is not a whole safetensors file .*save it again"):
+    with pytest.raises(WeightsError, match=r"some\.safetensors is not a complete safetensors file .*save it again"):
         load_weights(path)
 
 
@@ -143,7 +143,7 @@ def test_load_weights_with_numbers_that_are_too_large_raises(weights, path, valu
 
 def test_model_with_a_broken_weights_file_raises_when_it_predicts(path):
     path.write_text("broken")
-    with pytest.raises(WeightsError, match="is not a whole safetensors file"):
+    with pytest.raises(WeightsError, match="is not a complete safetensors file"):
         hl.HyperLabelModel(weights=path).predict([[0, 1]])
 
 

@@ -65,4 +65,4 @@ legend = axes.legend()
 
 # %% [markdown]
 # A share that is too small costs most. One that is too large costs nothing here. If you cannot name a share, leave it
-# out: the model guesses it from the votes, and its labels are as good as with the true one.
+# out: the model estimates it from the votes, and its labels are as good as with the true one.

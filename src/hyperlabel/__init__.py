@@ -114,12 +114,12 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split
 
 
 def __dir__() -> list[str]:
-    """The public names, and nothing else."""
+    """The public names and nothing else."""
     return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:
-    """A public name, loaded when it is first asked for: the command line's help needs none of them."""
+    """A public name, loaded when it is first used: the help of the command line needs none of them."""
     if name == "engines":
         return importlib.import_module("hyperlabel.engines")
     if name not in _HOME_OF:

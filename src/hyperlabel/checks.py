@@ -1,4 +1,4 @@
-"""Arguments that are refused: each check names the argument, its value and what was expected."""
+"""Checks of arguments: each error names the argument, its value and what was expected."""
 
 import os
 from collections.abc import Sequence
@@ -8,9 +8,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 Kind = TypeVar("Kind")
+
+ABOVE_ZERO = float(np.nextafter(0, 1))
+"""The least number above 0."""
 
 
 def check_number(
@@ -22,7 +25,7 @@ def check_number(
     most: float = np.inf,
     whole: bool = False,
 ) -> None:
-    """Refuse a parameter that is no number from `least` to `most`; infinity is none.
+    """Refuse a parameter that is not a number from `least` to `most`; infinity is never accepted.
 
     >>> check_number(1.5, "max_iter", "a whole number, at least 1", least=1, whole=True)
     Traceback (most recent call last):
@@ -35,7 +38,7 @@ def check_number(
 
 
 def check_choice(value: object, name: str, choices: Sequence[str]) -> None:
-    """Refuse a parameter that is none of a few words.
+    """Refuse a parameter that is not one of a few words.
 
     >>> check_choice("last", "tie_break", ["first", "random"])
     Traceback (most recent call last):
@@ -47,7 +50,7 @@ def check_choice(value: object, name: str, choices: Sequence[str]) -> None:
 
 
 def check_flag(value: object, name: str) -> bool:
-    """A parameter that is true or false; refuse any other.
+    """The parameter, if it is true or false; refuse anything else.
 
     >>> check_flag("no", "ordinal")
     Traceback (most recent call last):
@@ -59,7 +62,7 @@ def check_flag(value: object, name: str) -> bool:
 
 
 def check_share(value: object, name: str) -> float:
-    """A parameter that is a number between 0 and 1, neither of them; refuse any other.
+    """The parameter, if it is a number above 0 and below 1; refuse anything else.
 
     >>> check_share(5, "error")
     Traceback (most recent call last):
@@ -70,7 +73,7 @@ def check_share(value: object, name: str) -> float:
 
 
 def check_seed(value: object, name: str = "seed") -> int:
-    """A parameter that NumPy's generators can start from; refuse any other.
+    """The parameter, if NumPy's generators can start from it; refuse anything else.
 
     >>> check_seed(-1)
     Traceback (most recent call last):
@@ -80,12 +83,8 @@ def check_seed(value: object, name: str = "seed") -> int:
     return int(value)  # type: ignore[call-overload, no-any-return]
 
 
-ABOVE_ZERO = float(np.nextafter(0, 1))
-"""The least number above 0."""
-
-
-def check_text(value: object, name: str, expected: str = "a text") -> str:
-    """A parameter that is a text; refuse any other.
+def check_text(value: object, name: str, expected: str = "a string") -> str:
+    """The parameter, if it is a string; refuse anything else.
 
     >>> check_text(b"spam", "column", "the name of a column")
     Traceback (most recent call last):
@@ -95,7 +94,7 @@ def check_text(value: object, name: str, expected: str = "a text") -> str:
 
 
 def check_path(value: object, name: str, expected: str = "a path") -> Path:
-    """A parameter that names a file or folder; refuse what no path can be.
+    """The parameter as a path; refuse what cannot be one.
 
     >>> check_path(None, "folder")
     Traceback (most recent call last):
@@ -116,7 +115,7 @@ def _is_encodable(path: str) -> bool:
 
 
 def check_kind(value: object, name: str, kind: type[Kind] | tuple[type[Kind], ...], expected: str) -> Kind:
-    """A parameter that is of a class, or of one of several; refuse any other.
+    """The parameter, if it is of the given class or one of several; refuse anything else.
 
     >>> check_kind(3, "table", (list, tuple), "a list of records")
     Traceback (most recent call last):

@@ -2,14 +2,14 @@
 
     HyperlabelError
     ├── VotesError (ValueError)         votes, gold or truth that cannot be used as given
-    ├── ParameterError (ValueError)     an argument outside what it may be
-    ├── WeightsError (ValueError)       a weights file that is missing, broken or foreign
+    ├── ParameterError (ValueError)     an argument outside the values it may take
+    ├── WeightsError (ValueError)       a weights file that is missing, broken or of another kind
     ├── ProjectError (ValueError)       a project of the studio that cannot be opened or changed as asked
     ├── NotFittedError (ValueError, AttributeError)   a model that must learn first was asked to predict
     └── MissingExtraError (ImportError) a feature whose optional packages are not installed
 
     ConvergenceWarning (UserWarning)    a model stopped learning before it had converged
-    VotesWarning (UserWarning)          votes, gold or truth that look like a mistake but may be meant
+    VotesWarning (UserWarning)          votes, gold or truth that look like a mistake but may be intended
     TableWarning (UserWarning)          a table was read by a guess that may be wrong
 
 A message names the argument, the value, its place, what was expected and what to do about it.
@@ -58,14 +58,14 @@ class TableWarning(UserWarning):
 
 
 class VotesWarning(UserWarning):
-    """Votes, gold or truth that look like a mistake but may be meant."""
+    """Votes, gold or truth that look like a mistake but may be intended."""
 
 
 def warn_of_votes(messages: Iterable[str], *, strict: bool = False) -> None:
     """Warn of what looks like a mistake, once per message, at the line that called the package.
 
     Raises:
-        VotesError: There is something to warn of, and warnings are to be errors.
+        VotesError: There is something to warn of, and warnings count as errors.
     """
     said = list(messages)
     if strict and said:
@@ -83,10 +83,10 @@ def _depth() -> int:
 
 
 def require(package: str, *, extra: str) -> None:
-    """Check that an optional package is there.
+    """Check that an optional package is installed.
 
     Raises:
-        MissingExtraError: It is not; the message holds the command that installs it.
+        MissingExtraError: It is not; the message has the command that installs it.
     """
     try:
         importlib.import_module(package)

@@ -1,6 +1,6 @@
-"""Files and folders that appear whole or not at all: written in a hidden folder beside them, then put in their place.
+"""Files and folders that appear whole or not at all: written in a hidden folder next to them, then moved.
 
-What is promised holds for a process that is killed at any time: the old result stands, or the new one. The hidden
+This holds even if the process is killed at any time: the old result is there, or the new one. The hidden
 folder of a killed process, `.<name>.<8 random characters>.part`, is removed by the next run that writes the same name.
 A loss of power is not covered: nothing is forced to the disk.
 """
@@ -27,11 +27,11 @@ except ImportError:  # Windows cannot lock a folder: what a killed process left 
 
 _LIVE: dict[Path, Path] = {}  # the part folders of this process, and what they will replace
 _LONGEST = 200  # bytes of a name that fit into the name of a part folder
-_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # on Linux
 
 
 def is_file(path: str | Path) -> bool:
-    """Whether a name is that of a file; one that no file can have, too long or with a null byte, is not."""
+    """Whether a name is that of a file; False for a name that no file can have, too long or with a null byte."""
     return os.path.isfile(path)  # unlike Path.is_file, it raises nothing
 
 
@@ -67,7 +67,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def sweep(path: Path) -> None:
-    """Remove what killed processes left of writing `path`; an old result that was moved away is put back.
+    """Remove what killed processes left while writing `path`; an old result that was moved away is put back.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -96,7 +96,7 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def _part_folder(path: Path) -> Iterator[Path]:
-    """A new folder beside `path` that nobody else can foresee or enter, locked while this process lives."""
+    """A new folder next to `path` that nobody else can guess or enter, locked while this process lives."""
     folder, lock = _make_locked(path)
     try:
         yield folder
@@ -119,7 +119,7 @@ def _make_locked(path: Path) -> tuple[Path, int | None]:
             raise
         try:
             lock = _try_lock(folder)
-            if lock is not None or folder.is_dir():  # else a sweep was quicker than the lock
+            if lock is not None or folder.is_dir():  # else a sweep was faster than the lock
                 return folder, lock
         except BaseException:  # an interrupt right here
             _remove(folder, path)
@@ -145,7 +145,7 @@ def _try_lock(folder: Path) -> int | None:
 
 
 def _remove(folder: Path, path: Path) -> None:
-    """Remove a part folder, after an old result in it whose place is empty was put back."""
+    """Remove a part folder; first put back an old result in it whose place is empty."""
     try:
         _clear(folder, path)
     except KeyboardInterrupt:  # Ctrl-C during Polars' work is raised twice, the second time perhaps here
@@ -168,7 +168,7 @@ def _prefix(path: Path) -> str:
 
 
 def _mode_of(path: Path, folder: Path) -> int:
-    """The permissions of a file, or those that new files get here: known by making one."""
+    """The permissions of a file, or those that new files get here, found by making one."""
     if path.is_file():
         return path.stat().st_mode & 0o7777
     probe = folder / "mode"
@@ -188,7 +188,7 @@ def _put(part: Path, path: Path, old: Path) -> None:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Let two names change places in one step; False where the system cannot."""
+    """Swap two names in one step; False where the system cannot."""
     if not sys.platform.startswith("linux"):
         return False
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
@@ -203,7 +203,7 @@ def _exchange(one: Path, other: Path) -> bool:
 
 
 def write_all(out: BinaryIO, data: bytes) -> None:
-    """Write all bytes, however many the system takes at a time; nothing stays in a buffer.
+    """Write all bytes, however many the system accepts at a time; nothing stays in a buffer.
 
     >>> import tempfile
     >>> with tempfile.TemporaryFile(buffering=0) as file:
@@ -214,7 +214,7 @@ def write_all(out: BinaryIO, data: bytes) -> None:
     out.flush()
     try:
         descriptor = out.fileno()
-    except OSError:  # not of the system: a buffer in memory, which takes everything
+    except OSError:  # not a file of the system: a buffer in memory, which takes everything
         out.write(data)
         return
     view = memoryview(data)

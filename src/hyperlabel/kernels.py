@@ -23,10 +23,10 @@ Floats = NDArray[np.floating]
 Real = TypeVar("Real", bound=np.floating)
 
 _CHUNK_KEYS = 1 << 16  # keys looked up at a time: they and their slots stay in the cache
-_FEW_ADDRESSES = 1 << 12  # clearing a table of so many slots costs less than a few rounds of hashing
+_FEW_ADDRESSES = 1 << 12  # clearing a table of this many slots costs less than a few rounds of hashing
 _BLOCK_PRODUCT = 1 << 17  # multiplications of a matrix product; BLAS starts threads above about twice this
 _BLOCK_CELLS = 1 << 15  # numbers of a block that several operations in a row find in the cache
-_MANY_CLASSES = 32  # from here on NumPy reduces rows quickly enough
+_MANY_CLASSES = 32  # from this many on, NumPy reduces rows fast enough
 _FEW_ROWS = 256  # up to here one operation on all columns is quicker than one on each
 _FEW_TERMS = 128  # of a sum in float32, so that it is right to about 1e-6
 _HASH_SEEDS = 1 << 24
@@ -58,7 +58,7 @@ def most_digits(k: int, limit: int) -> int:
 
 
 def pack_digits(cells: Ints, k: int, digits: int) -> Iterator[tuple[slice, Float32]]:
-    """So many columns at a time as numbers in base k + 1, lowest first, block by block; abstaining is the digit 0.
+    """`digits` columns at a time as numbers in base k + 1, lowest first, block by block; abstaining is the digit 0.
 
     (n, m) -> rows, (rows, m / digits).
     """
@@ -82,7 +82,7 @@ def _digit_weights(m: int, k: int, digits: int) -> tuple[Float32, Float32]:
 
 
 def _join_digits(parts: Keys, base: np.uint64) -> Keys:
-    """Numbers whose digits in `base` stand in the columns, lowest first. (n, g) -> (n,)."""
+    """Numbers whose digits in `base` are the columns, lowest first. (n, g) -> (n,)."""
     keys = parts[:, -1]
     for part in range(parts.shape[1] - 2, -1, -1):
         keys = keys * base + parts[:, part]
@@ -144,7 +144,7 @@ def softmax_of_two(lead: Floats, out: Floats) -> None:
 
 
 def over_classes(reduce_two: np.ufunc, values: NDArray[Real]) -> NDArray[Real]:
-    """A reduction over the classes: one by one where they are few, up to forty times as quick. (r, k) -> (r,)."""
+    """A reduction over the classes: one by one where they are few, up to forty times as fast. (r, k) -> (r,)."""
     if values.shape[1] > _MANY_CLASSES:
         return np.asarray(reduce_two.reduce(values, axis=1))
     return reduce(reduce_two, values.T)
@@ -166,7 +166,7 @@ def sigmoid(values: Float64) -> Float64:
 
 
 def gather_blocks(values: NDArray[Real], index: Ints, starts: Ints) -> Iterator[tuple[slice, NDArray[Real]]]:
-    """Sums of gathered rows over segments that are not empty: of `values[index[starts[s]:starts[s + 1]]]` each.
+    """Sums of gathered rows over non-empty segments, `values[index[starts[s]:starts[s + 1]]]` each.
 
     The sums come block by block, so that what is done to them next finds them in the cache, and the gathered rows are
     never all in memory. (x, c), (e,), (segments + 1,) -> segments, (segments, c).
@@ -223,8 +223,8 @@ def find_first(numbers: Ints) -> NDArray[np.bool_]:
 def hash_rows(starts: Ints, lf: Ints, vote: Ints, k: int, seed: int) -> Keys:
     """A 64-bit hash of each sparse vote row: the wrapping sum of a hash of each (LF, vote).
 
-    Two different rows collide with probability 2^-64; callers verify. Seeds may have any size and count modulo 2^24:
-    they stand above the votes in 64 bits. (p + 1,), (e,), (e,) -> (p,).
+    Two different rows collide with probability 2^-64; callers verify. Seeds of any size are taken modulo 2^24:
+    they take the bits above the votes. (p + 1,), (e,), (e,) -> (p,).
     """
     numbers, above = lf * k + vote, np.uint64((seed + 1) % _HASH_SEEDS << 40)
     top = int(numbers.max(initial=0)) + 1
@@ -290,7 +290,7 @@ def _group_by_address(keys: NDArray[np.intp], space: int) -> Groups:
 
 
 def _group_by_hash(keys: Keys) -> Groups:
-    """Rounds of: every key writes its index to a slot; who finds an equal key there joins it, others go on."""
+    """In rounds, every key writes its index to a slot; one that finds an equal key there joins it, the others go on."""
     if not len(keys):
         return _group_by_address(keys.astype(np.intp), 1)
     bits = (2 * len(keys)).bit_length()
@@ -301,7 +301,7 @@ def _group_by_hash(keys: Keys) -> Groups:
     while len(pending):
         here = keys[pending]
         slots, places = _slots(here, multiplier, bits), np.arange(len(pending), dtype=np.int32)
-        table[slots[::-1]] = places[::-1]  # of several, the first stays
+        table[slots[::-1]] = places[::-1]  # of several keys, the first stays
         leader = table[slots]
         joined = here[leader] == here
         leaders = np.flatnonzero(leader == places)
@@ -320,7 +320,7 @@ def _slots(keys: Keys, multiplier: int, bits: int) -> NDArray[np.intp]:
 
 
 class KeyTable:
-    """Numbers distinct keys in the order in which they come, chunk after chunk.
+    """Numbers distinct keys in order of appearance, chunk after chunk.
 
     Each key owns one slot of a table that is addressed by its hash. Keys that find their slot taken go to a
     sorted overflow; the table grows so that they stay few.
@@ -376,7 +376,7 @@ class KeyTable:
         self._place(self.keys, np.arange(len(self.keys), dtype=np.int32))
 
     def _place(self, keys: Keys, numbers: NDArray[np.int32]) -> None:
-        """Write new keys into free slots; of several keys with one slot the last written stays."""
+        """Write new keys into free slots; of several keys with one slot, the last one written stays."""
         slots = _slots(keys, _MULTIPLIER, self._bits)
         free = self._number[slots] < 0
         self._key[slots[free]], self._number[slots[free]] = keys[free], numbers[free]
@@ -404,13 +404,13 @@ class VoteLayout:
 
     Attributes:
         row_order: (p,) the row at each place.
-        votes_per_row: (p,) by place, at least 1 so that it can be divided by.
-        lf: (e,) the column of each vote, LFs that never vote left out.
+        votes_per_row: (p,) by place, at least 1 because it is divided by.
+        lf: (e,) the column of each vote; LFs that never vote are left out.
         vote: (e,) the class of each vote.
         weight: (e,) how often the vote's row occurs.
         n_columns: LFs that vote.
         votes_per_column: (n_columns,) counting repeated rows.
-        n_votes: All votes, counting repeated rows; at least 1 so that it can be divided by.
+        n_votes: All votes, counting repeated rows; at least 1 because it is divided by.
     """
 
     def __init__(self, starts: Ints, lf: Ints, vote: Ints, counts: Ints) -> None:

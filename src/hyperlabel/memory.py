@@ -1,11 +1,11 @@
-"""Memory that is asked for before it is taken: what does not fit is one clear error, not the end of the process."""
+"""Checks of memory before it is used: what does not fit is one clear error, not the end of the process."""
 
 import os
 from functools import cache
 
 from hyperlabel.errors import ParameterError
 
-_BYTES = 8  # of a number
+_BYTES = 8  # per number
 _UNKNOWN = 1 << 34  # bytes, where the system does not say
 
 
@@ -13,7 +13,7 @@ def check_memory(numbers: int, what: str, remedy: str) -> None:
     """Refuse arrays that take more than the memory of this machine.
 
     Args:
-        numbers: How many float64 are held at a time.
+        numbers: How many float64 numbers are held at a time.
         what: What needs them, the subject of a sentence.
         remedy: What to do about it.
 

@@ -1,8 +1,8 @@
 """How good labels and probabilities are, given the truth: every measure of the package, defined once.
 
 All take class numbers. One rule says how items count: an item whose truth is unknown (-1) is left out, and an item
-without a label (-1) is never right: it is wrong in `accuracy`, and nothing was called for it in `f1`. Where a row
-stands for several items, as a pattern does, `counts` says for how many.
+without a label (-1) is never right: it is wrong in `accuracy`, and has no predicted class in `f1`. Where a row
+stands for several items, as a pattern does, `counts` says how many.
 """
 
 from typing import Literal, get_args
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64, Ints
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 Metric = Literal["accuracy", "f1"]
 """What labels are scored by."""
@@ -28,7 +28,7 @@ def check_metric(metric: str, argument: str = "metric") -> Metric:
 
     Args:
         metric: The name.
-        argument: What it was given as, for the error.
+        argument: The name of the argument, for the error.
 
     Raises:
         ParameterError: There is no such metric.
@@ -74,7 +74,7 @@ def f1(truth: Ints, labels: Ints, n_classes: int, counts: Ints | None = None) ->
     """F1 of class 1 if there are two classes, macro F1 if there are more. (n,), (n,), k, (n,) -> F1.
 
     F1 of a class is 2 b / (t + c): t items are of the class, c have it as their label, b both; 0 if t and c are 0.
-    Macro F1 is the mean over the classes, without those that no item is of and no label names. An item without a
+    Macro F1 is the mean over the classes, without those that occur in neither truth nor labels. An item without a
     label adds to t alone.
 
     >>> f1(np.array([1, 1, 0]), np.array([1, -1, 1]), n_classes=2)

@@ -1,4 +1,4 @@
-"""The optimizer of everything that learns by gradients in NumPy."""
+"""The optimizer for everything that learns by gradients in NumPy."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
 """Patterns: the distinct vote rows and how often each occurs. Every model works on these, never on items.
 
 Flows in: `Votes`, or chunks of them. Flows out: the patterns' votes, their counts, and for each item the
-number of its pattern, so that what was computed for patterns can be handed back to items.
+number of its pattern, so that what was computed for patterns can be given back to items.
 """
 
 import operator
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hyperlabel.columns.rule import may_be_votes
 from hyperlabel.errors import VotesError, WeightsError
 from hyperlabel.kernels import Groups, Ints, group_keys, hash_rows, key_space, pack_rows
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.tensors import plain_classes, read_tensors, write_tensors
 from hyperlabel.votes import ABSTAIN, Votes, match_lfs, to_votes
 from hyperlabel.votes.classes import Classes, complete_classes, missing_from, show_some, smallest_type, state_classes
@@ -28,20 +28,20 @@ MOST_ITEMS = 2.0**63  # that can be counted
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
-_MANY_ROWS = 1 << 13  # from here on rows of a dense array stay dense
+_MANY_ROWS = 1 << 13  # from this many on, rows of a dense array stay dense
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Patterns:
     """Distinct vote rows with counts.
 
-    Patterns are accepted wherever votes are: yesterday's, merged with today's, are fitted again in milliseconds.
+    Patterns are accepted wherever votes are: merge yesterday's with today's and fit again in milliseconds.
 
     Attributes:
         rows: The distinct rows, p of them.
         counts: (p,) how many items have the pattern.
-        n_lfs: Number of LFs, those that never vote included.
-        n_classes: Number of classes, those nobody votes for included.
+        n_lfs: Number of LFs, including those that never vote.
+        n_classes: Number of classes, including those that nobody votes for.
         inverse: (n,) the pattern of each item; None where items were only counted.
         lf_names: The names of the LFs; None where they have none.
         classes: The classes; their numbers if not given.
@@ -115,9 +115,9 @@ class Patterns:
         return merged
 
     def merge(self, other: "Patterns") -> "Patterns":
-        """Patterns of both: the counts of equal rows are added. Items keep no number of their pattern.
+        """The patterns of both: counts of equal rows are added. Which item has which pattern is not kept.
 
-        LFs are matched by name where both have names, classes by what they are.
+        LFs are matched by name where both have names; classes are matched by value.
 
         >>> one = Patterns.from_votes(Votes.from_array([[0, 1], [1, 1]]))
         >>> one.merge(one).counts.tolist()
@@ -133,18 +133,18 @@ class Patterns:
         two = two.with_outcomes(one.outcomes)
         counts = np.concatenate([one.counts, two.counts])
         if counts.sum(dtype=np.float64) >= MOST_ITEMS:
-            raise VotesError("patterns of 2^63 items and more cannot be counted; merge fewer of them")
+            raise VotesError("patterns of 2^63 or more items cannot be counted; merge fewer of them")
         rows = one.rows.concatenate(two.rows)
         names = self.lf_names or other.lf_names
         joined = Patterns(rows, counts, self.n_lfs, len(classes), None, names, classes, one.outcomes)
         return joined.join_equal()[0]
 
     def with_rows(self, rows: Rows, counts: Ints) -> "Patterns":
-        """Other rows of the same LFs and classes, which know no items."""
+        """Other rows of the same LFs and classes, without items."""
         return replace(self, rows=rows, counts=counts, inverse=None)
 
     def take(self, index: NDArray[np.integer]) -> "Patterns":
-        """The patterns of an index, in its order; they know no items.
+        """The patterns of an index, in its order, without items.
 
         >>> Patterns.from_votes(Votes.from_array([[0, 1], [1, 1]])).take(np.array([1])).to_array().tolist()
         [[1, 1]]
@@ -152,7 +152,7 @@ class Patterns:
         return self.with_rows(self.rows.take(index), self.counts[index])
 
     def split(self, most: int) -> Iterator["Patterns"]:
-        """The patterns in chunks of at most so many."""
+        """The patterns in chunks of at most this many."""
         for start in range(0, self.n_patterns, most):
             stop = min(start + most, self.n_patterns)
             yield self.with_rows(self.rows.part(start, stop), self.counts[start:stop])
@@ -180,7 +180,7 @@ class Patterns:
         return replace(self, rows=rows, classes=classes, n_classes=len(classes), outcomes=outcomes)
 
     def with_outcomes(self, outcomes: Outcomes | None) -> "Patterns":
-        """The same votes with the outcomes in another order, and more of them; those they lack stay behind them."""
+        """The same votes with other outcomes, in their order; outcomes that are not listed come last."""
         if outcomes is None or same_outcomes(self.outcomes, outcomes):
             return self
         if self.outcomes is None:
@@ -193,14 +193,14 @@ class Patterns:
         """The same votes with LFs in the order of names; unchanged where one side has no names."""
         if names is None or self.lf_names is None or self.lf_names == names:
             return self
-        order = match_lfs(self.lf_names, names)  # (m,) where each name stands here
+        order = match_lfs(self.lf_names, names)  # (m,) the place of each name here
         index = np.empty(len(order), np.int64)
         index[order] = np.arange(len(order))
         rows = Rows.from_triples(self.row, index[self.lf], self.vote, self.n_patterns)
         return replace(self, rows=rows, lf_names=names)
 
     def save(self, path: str | Path) -> None:
-        """Write the patterns and their counts to a safetensors file; items keep no number of their pattern."""
+        """Write the patterns and their counts to a safetensors file; which item has which pattern is not kept."""
         arrays = {name: np.asarray(getattr(self, name), np.int64) for name in ("starts", "lf", "vote", "counts")}
         names = None if self.lf_names is None else list(self.lf_names)
         header: dict[str, Any] = {"n_lfs": self.n_lfs, "lf_names": names, "classes": plain_classes(self.classes)}
@@ -227,11 +227,11 @@ class Patterns:
             patterns = cls(rows, arrays["counts"], n_lfs, k, None, lf_names, classes, outcomes)
             check_parts(patterns)
         except (KeyError, TypeError, ValueError) as error:
-            raise WeightsError(f"{path} holds no whole patterns ({error}); save it again") from error
+            raise WeightsError(f"{path} does not hold complete patterns ({error}); save it again") from error
         return patterns
 
     def join_equal(self) -> tuple["Patterns", NDArray[np.intp]]:
-        """Equal rows as one: the patterns, and the index of each row among them. -> patterns, (p,).
+        """Join equal rows: the patterns, and the index of each row among them. -> patterns, (p,).
 
         >>> rows = Patterns(Rows.from_cells(np.array([[1, -1], [1, -1]])), np.array([3, 4]), 2, 2)
         >>> joined, index = rows.join_equal()
@@ -246,12 +246,12 @@ class Patterns:
 
     @property
     def n_codes(self) -> int:
-        """Different votes that there may be: classes, and outcomes that are none."""
+        """Number of possible votes: the classes, and the outcomes that are not one class."""
         return self.n_classes + (0 if self.outcomes is None else len(self.outcomes))
 
     @property
     def vote_names(self) -> tuple[Any, ...]:
-        """What each number of a vote is called: the classes, then the outcomes that are none. k + s of them."""
+        """The name of each vote number: the classes, then the outcomes that are not one class. k + s of them."""
         return self.classes + (() if self.outcomes is None else self.outcomes.names)
 
     @property
@@ -266,7 +266,7 @@ class Patterns:
 
     @property
     def vote(self) -> NDArray[np.int64]:
-        """The class number of each vote, or from `n_classes` on the number of its outcome. (e,)."""
+        """The class number of each vote, or `n_classes` plus the number of its outcome. (e,)."""
         return self.rows.vote
 
     @property
@@ -294,7 +294,7 @@ class Patterns:
         return self.rows.to_cells(self.n_lfs).astype(np.int64)
 
     def find(self, other: "Patterns") -> NDArray[np.intp]:
-        """Where each of these patterns stands among others, -1 where it does not. -> (p,).
+        """The place of each of these patterns among others, -1 if it is not there. -> (p,).
 
         >>> one = Patterns.from_votes(Votes.from_array([[0, 1], [1, 1]]))
         >>> one.find(Patterns.from_votes(Votes.from_array([[1, 1]]))).tolist()
@@ -309,7 +309,7 @@ class Patterns:
         found = np.flatnonzero(index >= 0)
         if len(found) == 0 or self.rows.equal_to(found, other.rows, index[found]):
             return index
-        return self._find_by_groups(other)  # rows of one hash that differ
+        return self._find_by_groups(other)  # different rows have the same hash
 
     @cached_property
     def _by_hash(self) -> tuple[NDArray[np.uint64], NDArray[np.intp]]:
@@ -339,9 +339,9 @@ class Patterns:
         return right
 
     def as_classes(self) -> "Patterns":
-        """The same with votes for one class alone: the class that an outcome leans to most, none if there are several.
+        """The same with votes for single classes: the class that an outcome leans to most, no vote if several tie.
 
-        Rows may be there twice.
+        Rows may occur twice.
         """
         if self.outcomes is None:
             return self
@@ -353,10 +353,10 @@ class Patterns:
 
     def expand(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
         """From one value per pattern to one value per item. (p, ...) -> (n, ...)."""
-        return values.take(self._inverse().astype(np.intp, copy=False), axis=0)  # which is slow on narrower integers
+        return values.take(self._inverse().astype(np.intp, copy=False), axis=0)  # `take` is slow with narrower integers
 
     def to_votes(self) -> Votes:
-        """The votes of the items, of patterns that know them.
+        """The votes of the items, if the patterns know them.
 
         >>> Patterns.from_votes(Votes.from_array([[0, 1], [1, -1], [0, 1]])).to_votes().to_numpy().tolist()
         [[0, 1], [1, -1], [0, 1]]
@@ -388,8 +388,8 @@ def _iterate(chunks: Iterable[object]) -> Iterator[object]:
         if isinstance(chunks, str | bytes | Mapping):
             raise TypeError
         return iter(chunks)
-    except Exception:  # whatever an object does when it is asked for its members
-        raise VotesError(f"chunks is {show(chunks)}; expected a list of chunks of votes, or the like") from None
+    except Exception:  # an object may raise anything when it is iterated
+        raise VotesError(f"chunks is {show(chunks)}; expected a list of chunks of votes, or another iterable") from None
 
 
 def _read_chunk(
@@ -398,7 +398,7 @@ def _read_chunk(
     n_classes: int | None,
     classes: Sequence[Hashable] | None,
 ) -> Patterns:
-    """Patterns of a chunk, which know no items; a table has the columns of the first one."""
+    """Patterns of a chunk, without items; a table must have the columns of the first one."""
     if isinstance(chunk, Patterns):
         return replace(to_patterns(chunk, n_classes=n_classes, classes=classes), inverse=None)
     votes = to_votes(chunk, n_classes=n_classes, classes=classes, lfs=names)
@@ -412,7 +412,7 @@ def check_parts(patterns: Patterns) -> None:
     """Check what a file claims before anything is indexed with it.
 
     Raises:
-        ValueError: The parts do not fit each other.
+        ValueError: The parts do not fit together.
     """
     starts, votes = patterns.starts, len(patterns.vote)
     arrays = starts, patterns.lf, patterns.vote, patterns.counts
@@ -421,26 +421,26 @@ def check_parts(patterns: Patterns) -> None:
     whole = whole and starts[0] == 0 and starts[-1] == votes and bool((np.diff(starts) >= 0).all())
     names = patterns.n_lfs if patterns.lf_names is None else len(patterns.lf_names)
     if not whole or (patterns.counts < 0).any() or names != patterns.n_lfs:
-        raise ValueError("patterns whose parts do not fit each other")
+        raise ValueError("its parts do not fit together")
     if patterns.counts.sum(dtype=np.float64) >= MOST_ITEMS:
-        raise ValueError("patterns of 2^63 items and more")
+        raise ValueError("it counts 2^63 items or more")
     for name, numbers, top in (("lf", patterns.lf, patterns.n_lfs), ("vote", patterns.vote, patterns.n_codes)):
         if votes and not 0 <= numbers.min() <= numbers.max() < top:
             raise ValueError(f"{name} numbers outside 0 to {top - 1}")
     same_row = np.diff(patterns.row) == 0
     if (np.diff(patterns.lf)[same_row] <= 0).any():
-        raise ValueError("LFs of a row that do not rise")
+        raise ValueError("LFs of a row are not in increasing order")
 
 
 def _take_rows(cells: Ints, index: Ints, k: int) -> Rows:
-    """Some rows of a dense array, a copy: dense where they are many, since sums over them may not need more."""
+    """A copy of some rows of a dense array: still dense if there are many, as sums over them may need nothing else."""
     if len(index) < _MANY_ROWS:
         return Rows.from_cells(take_cells(cells, index))
     return DenseRows.copy_cells(cells, index, smallest_type(k))
 
 
 def _group_rows(rows: Rows, k: int) -> Groups:
-    """Group equal sparse rows by a hash, verified; a collision, one in 2^64, is met with another hash."""
+    """Group equal sparse rows by a hash and verify; after a collision, one in 2^64, use another hash."""
     seed = 0
     while True:
         keys = hash_rows(rows.starts, rows.lf, rows.vote, k, seed)

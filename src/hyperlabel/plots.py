@@ -1,16 +1,16 @@
-"""Plots by matplotlib (extra `plots`), each into axes that are given or new."""
+"""Plots with matplotlib (extra `plots`), each drawn into given axes or new ones."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from hyperlabel.errors import require
 
-_MOST = 60  # bars; more could not be read
+_MOST = 60  # bars; more would be unreadable
 _NAME = 40  # letters of a name
 
 
 def new_axes(ax: Any, height: float = 4.0) -> Any:
-    """The axes that are given, or new ones of a height in inches."""
+    """The given axes, or new ones of this height in inches."""
     if ax is not None:
         return ax
     require("matplotlib", extra="plots")
@@ -20,10 +20,10 @@ def new_axes(ax: Any, height: float = 4.0) -> Any:
 
 
 def plot_bars(names: Sequence[str], values: Sequence[float], ax: Any) -> Any:
-    """Bars from left to right, the first on top; of very many the first. -> the axes.
+    """Bars from left to right, the first on top; only the first of very many. -> the axes.
 
     Args:
-        names: What stands beside each bar.
+        names: The name beside each bar.
         values: How long each is; NaN for none.
         ax: Axes to draw into; new ones if None.
     """
@@ -39,7 +39,7 @@ def plot_bars(names: Sequence[str], values: Sequence[float], ax: Any) -> Any:
 
 
 def plot_grid(names: Sequence[str], values: Any, ax: Any) -> Any:
-    """A square of shares, one row and one column per name; of very many the first. -> the axes.
+    """A square of shares, one row and one column per name; only the first of very many. -> the axes.
 
     Args:
         names: What the rows and columns are called.

@@ -16,8 +16,8 @@ def provenance(model: LabelModel, options: Mapping[str, object] | None = None) -
     """What made labels, as metadata: version, model, hash of all that it learned, LFs, classes, options; as JSON.
 
     Args:
-        model: A label model; of one that is not fitted, the hash is that of its weights, if it has some.
-        options: What else the labels depend on, by name: the metric, say. Values that JSON does not know become texts.
+        model: A label model; if it is not fitted, the hash is that of its weights, if it has any.
+        options: What else the labels depend on, by name, such as the metric. Values unknown to JSON become strings.
 
     >>> from hyperlabel import label_model
     >>> found = json.loads(provenance(label_model("mv").fit([[0, 1]]), {"metric": "f1"})[KEY])

@@ -1,17 +1,58 @@
-"""How values are shown in errors, warnings and tables: few of many, and never obeyed by a terminal or a browser."""
+"""How values are shown in errors, warnings and tables: a few of many, never obeyed by a terminal or a browser."""
 
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from hyperlabel.printable import printable, show
-
+_JOINERS = "\u200c\u200d"  # part of ordinary words in some scripts, and of emoji
 _MOST_NAMES = 20
 _LONGEST = 200  # letters of a value
 
 
+def printable(text: object) -> str:
+    r"""Text on one line, with everything that a terminal could obey written out: escapes, controls, bidi marks.
+
+    >>> print(printable("spam\x1b[2J\n\u202etxt"))
+    spam\x1b[2J\n\u202etxt
+    """
+    shown = str(text)
+    return shown if shown.isprintable() else "".join(map(_show, shown))
+
+
+def printable_lines(text: object) -> str:
+    r"""As `printable`, but lines stay lines.
+
+    >>> print(printable_lines("spam\x1b[2J\nham"))
+    spam\x1b[2J
+    ham
+    """
+    return "\n".join(map(printable, str(text).split("\n")))
+
+
+def _show(character: str) -> str:
+    if character.isprintable() or character in _JOINERS or unicodedata.category(character) == "Zs":
+        return character
+    return character.encode("unicode_escape").decode()
+
+
+def show(value: object, most: int = 60) -> str:
+    """How any object looks in an error, on one line, in at most this many letters, even if its `repr` fails.
+
+    >>> show([1, 2]), show("spam and ham", 6)
+    ('[1, 2]', "'spam ")
+    """
+    try:
+        text = repr(value)
+    except BaseException as error:  # too deep, or an error of its own; a panic of Polars is no Exception
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        return f"a {type(value).__name__}"
+    return text[:most] if text.isprintable() else printable(" ".join(text.split())[:most])
+
+
 def show_some(values: Sequence[object], most: int = 10) -> str:
-    """The first few values, for errors.
+    """The first few values, for an error.
 
     >>> show_some([1, "a"]), show_some([1, 2, 3], 2)
     ("1, 'a'", '1, 2, ...')
@@ -41,9 +82,9 @@ def show_counts(counts: Mapping[Any, int]) -> str:
 
 
 def html_table(header: Sequence[object], rows: Iterable[Sequence[object]], caption: str = "") -> str:
-    """A small HTML table; everything is escaped, and nothing stands for None.
+    """A small HTML table; everything is escaped, and None is an empty cell.
 
-    The caption is a line at the left, however wide or narrow the table is.
+    The caption is one line on the left, whatever the width of the table.
 
     >>> html_table(["<b>"], [[None]])
     '<table><tr><th>&lt;b&gt;</th></tr><tr><td></td></tr></table>'

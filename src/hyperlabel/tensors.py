@@ -1,7 +1,7 @@
-"""One kind of file for everything that is kept: named arrays and a JSON header, with a checksum. Nothing is unpickled.
+"""One kind of file for everything that is saved: named arrays and a JSON header, with a checksum. Nothing is unpickled.
 
 Weights, fitted models and counted patterns are safetensors files. The header says which of these a file is, and its
-checksum covers the header and all arrays, so that a damaged file is refused and never half believed.
+checksum covers the header and all arrays, so that a damaged file is refused and never used in part.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 
 from hyperlabel.errors import WeightsError
 from hyperlabel.files import is_folder, replacing
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 FORMAT = "hyperlabel-"
 KINDS = {
@@ -29,12 +29,12 @@ KINDS = {
     "answer": "votes of an LF in a cache: read by apply_lfs(..., cache=FOLDER)",
     "voter": "a voter of hyperlabel.compat.snorkel: read it with the load of its class",
 }
-"""What a file may hold, and what it is good for."""
+"""What a file may hold, and what it is for."""
 
-MOST_BYTES = 1 << 32  # of all arrays of a file
-MOST_HEADER = 1 << 26  # bytes of a header: names of a million LFs fit
+MOST_BYTES = 1 << 32  # in all arrays of a file
+MOST_HEADER = 1 << 26  # bytes in a header: the names of a million LFs fit
 MOST_DEPTH = 20  # of nested lists in a header
-_TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"')  # of JSON
+_TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"')  # JSON strings
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -52,7 +52,7 @@ def plain_classes(classes: Iterable[object]) -> list[Any]:
     for name in names:
         if not isinstance(name, bool | int | float | str):
             raise WeightsError(
-                f"classes holds {show(name)}, a {type(name).__name__}; only texts and numbers can be saved"
+                f"classes holds {show(name)} ({type(name).__name__}); only strings and numbers can be saved"
             )
     return names
 
@@ -61,7 +61,7 @@ def write_tensors(path: str | Path, arrays: Arrays, header: dict[str, Any], kind
     """Write a file; an old one stays until the new one is complete.
 
     Raises:
-        WeightsError: The file cannot be written there, or the header holds what JSON does not know.
+        WeightsError: The file cannot be written there, or the header holds something that JSON does not know.
     """
     _check_path(path)
     try:
@@ -71,17 +71,17 @@ def write_tensors(path: str | Path, arrays: Arrays, header: dict[str, Any], kind
     plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     metadata = {"format": FORMAT + kind, "header": text, "checksum": _checksum(plain, text)}
     if is_folder(Path(path)):  # it may hold what its owner never meant to give up
-        raise WeightsError(f"path is '{path}', where no file can be written: it is a folder")
+        raise WeightsError(f"path is '{path}', but no file can be written there: it is a folder")
     try:
         with replacing(Path(path)) as part:
             save_file(plain, part, metadata)
             _order_metadata(part)
     except (SafetensorError, OSError) as error:
-        raise WeightsError(f"path is '{path}', where no file can be written: {error}") from error
+        raise WeightsError(f"path is '{path}', but no file can be written there: {error}") from error
 
 
 def _order_metadata(path: Path) -> None:
-    """Put the metadata of a file in order, so that equal contents are equal files: safetensors has it in any order."""
+    """Sort the metadata of a file, so that equal contents give equal files: safetensors writes it in any order."""
     with path.open("r+b") as file:
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(size))
@@ -111,7 +111,7 @@ def read_tensors(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:
     except (SafetensorError, OSError, TypeError, ValueError) as error:
         if isinstance(error, WeightsError):
             raise
-        raise WeightsError(f"{path} is not a whole safetensors file ({error}); download or save it again") from error
+        raise WeightsError(f"{path} is not a complete safetensors file ({error}); download or save it again") from error
     if metadata.get("checksum") != _checksum(arrays, text):
         raise WeightsError(f"{path} is damaged: its checksum does not match what it holds; download or save it again")
     return arrays, header
@@ -123,7 +123,7 @@ def _check_path(path: str | Path) -> None:
 
 
 def kind_of(path: str | Path) -> str | None:
-    """What a file holds, one of `KINDS`; None for anything else."""
+    """What a file holds: one of `KINDS`, or None for anything else."""
     try:
         with safe_open(path, framework="np") as file:
             name = (file.metadata() or {}).get("format", "")
@@ -149,7 +149,7 @@ def _parse(path: str | Path, text: str) -> dict[str, Any]:
     except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict):
-        raise WeightsError(f"{path} has a header that is no JSON object; download or save it again")
+        raise WeightsError(f"{path} has a header that is not a JSON object; download or save it again")
     return header
 
 

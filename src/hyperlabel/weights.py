@@ -1,4 +1,4 @@
-"""Weights of a pre-trained network: a file whose header says which network they are of, and its sizes."""
+"""Weights of a pre-trained network: a file whose header names the network and its sizes."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from hyperlabel.errors import WeightsError
 from hyperlabel.files import is_file
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.tensors import read_tensors, write_tensors
 
 BUNDLED = {"default": "hlm2", "hlm2": "hlm2", "hlm": "hlm"}
-"""Names that `load_weights` knows, and the file of `hyperlabel/weights` each stands for."""
+"""Names that `load_weights` knows, and the file in `hyperlabel/weights` of each."""
 
 MOST_LAYERS = 64
 MOST_WIDTH = 4096
@@ -26,8 +26,8 @@ class Weights:
     """The arrays of a network.
 
     Attributes:
-        arrays: Names and shapes are those that the network asks for, see `hyperlabel.networks`.
-        header: What the file says of itself: model, sizes, how it was trained. The sizes are `widths` for the
+        arrays: The names and shapes that the network needs; see `hyperlabel.networks`.
+        header: What the file says about itself: model, sizes, how it was trained. The sizes are `widths` for the
             paper's network, `width` and `steps` for the unrolled one.
     """
 
@@ -54,7 +54,7 @@ def load_weights(name: str | Path | Weights) -> Weights:
     """Bundled weights by name, or a weights file by path.
 
     Raises:
-        WeightsError: No such name or file, or not a whole weights file.
+        WeightsError: No such name or file, or not a complete weights file.
 
     >>> load_weights("hlm").header["model"]
     'hlm'
@@ -111,7 +111,7 @@ MOST_WEIGHT = 1e6  # sums of products of larger ones could leave the range of fl
 
 
 def _shapes_of(header: dict[str, Any], path: str) -> tuple[str, dict[str, tuple[int, ...]]]:
-    """The sizes of a header in words, and the names and shapes of the arrays that they ask for."""
+    """The sizes of a header in words, and the names and shapes of the arrays for these sizes."""
     if "steps" in header:
         sizes = [header.get("width"), header["steps"]]
         width, steps = _check_sizes(path, sizes, "width and steps, two positive integers")

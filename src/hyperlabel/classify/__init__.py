@@ -40,7 +40,7 @@ _TORCH = {"MLP": "mlp", "Transformer": "transformer"}
 
 
 def __getattr__(name: str) -> Any:
-    """The classifiers that need torch, each imported when it is first asked for."""
+    """The classifiers that need torch, each imported when it is first used."""
     if name in _TORCH:
         require("torch", extra="text")
         return getattr(importlib.import_module(f"hyperlabel.classify.{_TORCH[name]}"), name)

@@ -14,7 +14,7 @@ from hyperlabel.classify.cross import cross_fit, draw_folds
 from hyperlabel.classify.inputs import Examples, Inputs, check_examples, count_items, read_inputs
 from hyperlabel.errors import NotFittedError, ParameterError, WeightsError
 from hyperlabel.models.packing import below, with_prefix
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.tensors import Arrays, plain_classes, read_tensors, write_tensors
 from hyperlabel.votes.classes import Classes, decode
 
@@ -63,7 +63,7 @@ class BaseClassifier(ABC):
 
         Args:
             inputs: (n, q) features, or n texts.
-            labels: `Labels`, of which those without a label are left out; or (n, k) probabilities of the classes, a
+            labels: `Labels`, where items without a label are left out; or (n, k) probabilities of the classes, a
                 label model's or a one-hot truth. Leave out the items without votes then: their probabilities are
                 uniform and teach nothing.
             validation: Inputs and labels of other items, for early stopping and the choice of hyper-parameters.
@@ -75,15 +75,15 @@ class BaseClassifier(ABC):
                 f"validation probabilities has {len(aside[1])} classes, the training probabilities "
                 f"{len(classes)}; expected the same classes"
             )
-        vars(self).pop("classes_", None)  # should learning fail, nothing half-learned is left
+        vars(self).pop("classes_", None)  # if learning fails, nothing half-learned is left
         self._fit(examples, None if aside is None else aside[0])
         self.classes_ = classes
         return self
 
     def fit_aside(self, inputs: object, labels: object) -> NDArray[np.float64]:
-        """Fit, and give the probabilities of each item by a copy that has not learned from it. -> (n, k).
+        """Fit, and return the probabilities of each item from a copy that has not learned from it. -> (n, k).
 
-        See `fit` for the arguments; rows are those of the items that have a label.
+        See `fit` for the arguments; there is one row for each item that has a label.
         """
         examples, _ = check_examples(inputs, labels, "training")
         fold = draw_folds(examples.inputs, len(examples), 0)
@@ -108,7 +108,7 @@ class BaseClassifier(ABC):
 
     @classmethod
     def load(cls, path: str | Path) -> "BaseClassifier":
-        """The classifier of a file that `save` wrote, of whichever class it is.
+        """The classifier in a file that `save` wrote, whatever its class.
 
         Raises:
             WeightsError: The file is missing, damaged, or holds something else.
@@ -117,7 +117,7 @@ class BaseClassifier(ABC):
         try:
             return from_arrays(arrays, header)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError) as error:
-            raise WeightsError(f"{path} holds no whole classifier ({error}); save it again") from error
+            raise WeightsError(f"{path} does not hold a complete classifier ({error}); save it again") from error
 
     def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
         """The fitted classifier as named arrays and a header that JSON knows."""
@@ -132,7 +132,7 @@ class BaseClassifier(ABC):
 
     def _fitted(self) -> Classes:
         if not hasattr(self, "classes_"):
-            raise NotFittedError(f"this {type(self).__name__} has not learned yet; call fit(inputs, labels)")
+            raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit(inputs, labels)")
         return self.classes_
 
     @abstractmethod
@@ -148,7 +148,7 @@ class BaseClassifier(ABC):
         return cross_entropy(examples.probabilities, self._probabilities(examples.inputs))
 
     def _state(self) -> State:
-        """What was learned, for `save`; the classes of `SAVED` have it, and its inverse, `_restore`."""
+        """What was learned, for `save`; the classes in `SAVED` have it and its inverse, `_restore`."""
         raise ParameterError(f"a {type(self).__name__} cannot be saved; expected one of {', '.join(SAVED)}")
 
 

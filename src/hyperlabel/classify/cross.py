@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hyperlabel.classify.inputs import Examples, Inputs, are_texts, take_items
 
 FOLDS = 3
-"""Parts of the items, each of which is judged by what the others teach."""
+"""Parts of the items; each is judged by what was learned from the others."""
 
 
 class Learner(Protocol):
@@ -25,7 +25,7 @@ class Learner(Protocol):
 def cross_fit(new: Callable[[], Learner], examples: Examples, fold: NDArray[np.intp]) -> NDArray[np.float64]:
     """Probabilities of each item by a classifier that has not learned from its part. -> (n, k).
 
-    Where all items are in one part there is nothing to keep aside: the classifier is asked what it has learned.
+    If all items are in one part, nothing can be held out: the classifier then judges the items it learned from.
 
     Args:
         new: Makes a classifier.
@@ -42,7 +42,7 @@ def cross_fit(new: Callable[[], Learner], examples: Examples, fold: NDArray[np.i
 
 
 def draw_folds(inputs: Inputs, n: int, seed: int) -> NDArray[np.intp]:
-    """The part of each of n items, at random; equal texts are in one part, as one would tell of the other. -> (n,)."""
+    """The part of each of n items, at random; equal texts share a part, as one would give away the other. -> (n,)."""
     group = np.arange(n)
     if are_texts(inputs):
         number: dict[str, int] = {}

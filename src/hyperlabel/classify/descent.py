@@ -19,11 +19,11 @@ class Plan:
 
     Attributes:
         lr: Learning rate, at its peak.
-        weight_decay: Of AdamW.
-        batch_size: Items a step.
+        weight_decay: Weight decay of AdamW.
+        batch_size: Items per step.
         epochs: At most this many passes over the items.
-        patience: With validation, stop after this many epochs that are no better.
-        warmup: Share of the steps in which the rate rises, to fall to zero after; None keeps it constant.
+        patience: With validation, stop after this many epochs without improvement.
+        warmup: Share of the steps in which the rate rises before it falls to zero; None keeps it constant.
     """
 
     lr: float
@@ -40,7 +40,7 @@ class Plan:
         if not 0 < self.lr < np.inf:
             raise ParameterError(f"lr is {self.lr}; expected a number above 0")
         if not 0 <= self.weight_decay < np.inf:
-            raise ParameterError(f"weight_decay is {self.weight_decay}; expected 0 or a number above it")
+            raise ParameterError(f"weight_decay is {self.weight_decay}; expected 0 or more")
 
     def factor(self, step: int, steps: int) -> float:
         """The share of `lr` in a step, counted from 0."""
@@ -51,7 +51,7 @@ class Plan:
 
 
 def find_device(name: str | None = None) -> torch.device:
-    """The named device; without a name the fastest one that torch finds: a GPU of either kind, or the CPU."""
+    """The named device; without a name, the fastest that torch finds: a GPU of either kind, or the CPU."""
     if name is None and torch.cuda.is_available():
         return torch.device("cuda")
     return torch.device(name or ("mps" if torch.backends.mps.is_available() else "cpu"))
@@ -71,7 +71,7 @@ def descend(
         logits: From the (b,) numbers of a batch's items to (b, k) logits.
         probabilities: (n, k) soft labels.
         plan: How to train.
-        judge: The loss on held-out items, looked at after each epoch; without it the last epoch is kept.
+        judge: The loss on held-out items, checked after each epoch; without it the last epoch is kept.
     """
     device = next(net.parameters()).device
     targets = torch.as_tensor(probabilities, dtype=torch.float32, device=device)
@@ -100,7 +100,7 @@ class _Best:
         self.state = deepcopy(net.state_dict())
 
     def update(self, loss: float) -> int:
-        """Look at an epoch's loss; returns how many epochs ago the best was."""
+        """Record an epoch's loss; returns how many epochs ago the best was."""
         self.stale += 1
         if loss < self.loss:
             self.loss, self.stale, self.state = loss, 0, deepcopy(self.net.state_dict())

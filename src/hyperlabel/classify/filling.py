@@ -1,4 +1,4 @@
-"""Labels for every item: those that nobody votes on get theirs from a classifier that learns from the others."""
+"""Labels for every item: items without votes get theirs from a classifier that learns from the others."""
 
 import copy
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ from hyperlabel.kernels import Float64
 from hyperlabel.labels import Labels, find_f1_rule
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel, choose_model
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.votes import to_votes
 
 VOTES, TEXT, FEATURES, GOLD = "votes", "text", "features", "gold"
@@ -39,7 +39,7 @@ def fill_labels(
     """Labels of all items: items without votes get theirs from a classifier of their texts or features.
 
     The classifier learns from the labels of the items with votes or gold. These keep their labels, unless `combine`
-    adds what their texts tell to the votes' log-odds; there every item is judged by a classifier that has not learned
+    adds what their texts say to the votes' log-odds; then every item is judged by a classifier that has not learned
     from it. An item without votes whose text is missing or blank has no label.
 
     Args:
@@ -47,8 +47,8 @@ def fill_labels(
         votes: The votes.
         inputs: n texts, None for a missing one; or (n, q) features, such as embeddings.
         gold: Known classes, as for `LabelModel.fit`; these are the labels of their items.
-        classifier: What learns; `Classifier()` if not given. It is fitted here, and can judge new texts afterwards. One
-            that is fitted already is used as it is.
+        classifier: The classifier; `Classifier()` if not given. It is fitted here, and then can judge new texts. One
+            that is already fitted is used as it is.
         combine: Whether items with votes get labels from votes and texts together.
         metric: What the labels should be good at, as for `LabelModel.predict`.
 
@@ -82,7 +82,7 @@ def _voted(model: LabelModel, votes: object) -> Mask:
     """Whether an item has votes. -> (n,)."""
     patterns = model.read(votes)
     if patterns.inverse is None:
-        raise ParameterError("votes is Patterns, which know no items that texts could belong to; give the votes")
+        raise ParameterError("votes is Patterns that were only counted and know no items; give the votes themselves")
     voted: Mask = patterns.has_votes[patterns.inverse]
     return voted
 
@@ -98,10 +98,10 @@ def _with_gold(labels: Labels, votes: object, gold: object) -> Labels:
 
 
 def _teach(classifier: BaseClassifier, items: "_Items", teachers: NDArray[np.intp], *, combine: bool) -> Float64:
-    """Teach the classifier, unless it has learned; to combine, what it says of its teachers, each kept aside.
+    """Teach the classifier, unless it is fitted; to combine, also what it says about each of its items when held out.
 
     Returns:
-        (t, k) probabilities, empty where nothing is to be combined.
+        (t, k) probabilities; empty if nothing is to be combined.
     """
     labels, inputs = items.labels.take(teachers), take_items(items.inputs, teachers)
     if hasattr(classifier, "classes_"):
@@ -115,24 +115,24 @@ def _teach(classifier: BaseClassifier, items: "_Items", teachers: NDArray[np.int
 
 
 def teach(classifier: BaseClassifier, inputs: Inputs, labels: Labels, kind: str, *, combine: bool = False) -> Float64:
-    """Teach a classifier items that all have a label; to combine, what it says of each by what the others teach.
+    """Teach a classifier items that all have a label; to combine, also what it says about each when held out.
 
     Args:
-        classifier: What learns.
+        classifier: The classifier.
         inputs: t texts or (t, q) features.
         labels: Their labels.
         kind: `text` or `features`.
-        combine: Whether the answer is wanted.
+        combine: Whether the probabilities are needed.
 
     Returns:
-        (t, k) probabilities, empty where nothing is to be combined.
+        (t, k) probabilities; empty if nothing is to be combined.
     """
     if not len(labels):
         raise ParameterError(f"no item has both a label and a {kind}; expected some to learn from")
     if len(np.unique(labels.best)) == 1:
         only = labels.classes[labels.best[0]]
         warn_of_votes(
-            [f"all labels of items with votes are {only!r}: a classifier can learn no other class, and fills in that"]
+            [f"all labels of items with votes are {only!r}: a classifier can learn no other class, so it fills in this"]
         )
     if combine:
         return classifier.fit_aside(inputs, labels)
@@ -142,7 +142,7 @@ def teach(classifier: BaseClassifier, inputs: Inputs, labels: Labels, kind: str,
 
 @dataclass(frozen=True)
 class _Items:
-    """What is known of items before they are filled.
+    """What is known about items before they are filled.
 
     Attributes:
         inputs: n texts or (n, q) features.
@@ -176,7 +176,7 @@ class _Items:
         return _put(self.labels, empty, told, self.kind)
 
     def combine(self, filled: Labels, teachers: NDArray[np.intp], aside: Float64) -> Labels:
-        """Add the log-odds of the classifier to those of the votes, without the balance that both have in them."""
+        """Add the log-odds of the classifier to those of the votes, without the class balance that both contain."""
         assert filled.source is not None
         mine = self.voted[teachers] & (filled.source[teachers] != GOLD)
         told = np.log(np.maximum(aside, _LEAST)) - np.log(np.maximum(aside.mean(0), _LEAST))
@@ -194,7 +194,7 @@ def _put(labels: Labels, index: NDArray[np.intp], probabilities: Float64, source
 
 
 def _is_missing(text: object) -> bool:
-    """Whether a value stands for no text: None, NaN."""
+    """Whether a value means that there is no text: None, NaN."""
     return text is None or (isinstance(text, float) and text != text)
 
 
@@ -207,7 +207,7 @@ class _Weights:
 
 
 def _decide_for_f1(filled: Labels, items: _Items) -> Labels:
-    """Labels for F1 of the items that the classifier had a say in, by one rule for all items."""
+    """Labels for F1 of the items that the classifier judged, by one rule for all items."""
     assert filled.source is not None
     weights = _Weights(np.ones(len(filled), np.int64), filled.best >= 0)
     rule = find_f1_rule(lambda rule: rule.sums(filled.probabilities, weights), len(filled.classes))

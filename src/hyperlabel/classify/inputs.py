@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hyperlabel.columns.arrays import as_list, check_intact
 from hyperlabel.errors import ParameterError
 from hyperlabel.labels import Labels
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.votes.classes import Classes
 
 Inputs: TypeAlias = Any  # (n, q) array or sparse matrix of features, or a list of n texts
@@ -19,7 +19,7 @@ _ROUNDING = 1e-4  # how far a row of probabilities may be from 1: label models c
 
 
 def read_inputs(inputs: Any, name: str = "inputs") -> Inputs:
-    """Texts as a list, features as they are or, of a frame, as an array.
+    """Texts as a list; features as they are, or as an array if they are a frame.
 
     >>> read_inputs(np.array(["free money", "see you"]))
     ['free money', 'see you']
@@ -67,18 +67,18 @@ class Examples:
     def split(self, seed: int) -> tuple["Examples", "Examples"]:
         """Three quarters and one quarter at random, as the paper splits training from validation."""
         if len(self) < 2:
-            raise ParameterError(f"inputs has {len(self)} item; expected at least 2 to keep some aside for validation")
+            raise ParameterError(f"inputs has {len(self)} item; expected at least 2, to hold some out for validation")
         order = np.random.default_rng(seed).permutation(len(self))
         aside = max(1, len(self) // 4)
         return self.take(order[aside:]), self.take(order[:aside])
 
 
 def check_examples(inputs: object, labels: object, name: str) -> tuple[Examples, Classes]:
-    """Inputs with their soft labels, checked against each other; `name` is said in errors.
+    """Inputs with their soft labels, checked against each other; errors use `name`.
 
     Args:
         inputs: (n, q) features, or n texts.
-        labels: `Labels`, of which those without a label are left out; or (n, k) probabilities.
+        labels: `Labels`, where items without a label are left out; or (n, k) probabilities.
         name: What the inputs are for.
     """
     read = read_inputs(inputs, f"{name} inputs")
@@ -92,7 +92,7 @@ def check_examples(inputs: object, labels: object, name: str) -> tuple[Examples,
     if count_items(read) != len(checked) or not len(checked):
         raise ParameterError(
             f"{name} has {count_items(read)} inputs and {len(checked)} rows of probabilities; "
-            "expected one row for each input, and at least one"
+            "expected one row per input, and at least one"
         )
     odd = np.flatnonzero(~((checked >= 0).all(1) & (np.abs(checked.sum(1) - 1) < _ROUNDING)))
     if odd.size:
@@ -111,7 +111,7 @@ def check_examples(inputs: object, labels: object, name: str) -> tuple[Examples,
 def _as_floats(probabilities: Any, name: str) -> NDArray[np.float64]:
     try:
         return np.asarray(probabilities, dtype=np.float64)
-    except Exception:  # what an object does when it is asked for numbers is its own affair
+    except Exception:  # an object may raise anything when it is converted to numbers
         raise ParameterError(f"{name} is {show(probabilities)}; expected (items, classes) of numbers") from None
 
 
@@ -130,14 +130,14 @@ def to_features(inputs: Inputs) -> NDArray[np.float64]:
 
 
 def to_matrix(inputs: Inputs) -> Inputs:
-    """(n, q) features, kept sparse if they are."""
+    """(n, q) features, kept sparse if they are sparse."""
     return inputs.tocsr() if hasattr(inputs, "tocsr") else to_features(inputs)
 
 
 def check_width(features: Inputs, width: int) -> None:
-    """Refuse features of another number than `fit` saw."""
+    """Refuse another number of features than `fit` saw."""
     if features.shape[1] != width:
-        raise ParameterError(f"inputs has {features.shape[1]} features; expected the {width} of fit")
+        raise ParameterError(f"inputs has {features.shape[1]} features; expected {width}, as in fit")
 
 
 def check_texts(inputs: Sequence[object]) -> list[str]:

@@ -1,4 +1,4 @@
-"""`Classifier`: the light one, logistic regression on texts or features, calibrated; nothing to download."""
+"""`Classifier`, the light one: calibrated logistic regression on texts or features; nothing to download."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from hyperlabel.classify.linear import Linear
 from hyperlabel.classify.scaled import Scaled
 from hyperlabel.classify.tfidf import Tfidf
 
-_TEMPERATURES = np.geomspace(0.25, 4, 65)  # powers of the probabilities that are tried, 1 among them
+_TEMPERATURES = np.geomspace(0.25, 4, 65)  # powers of the probabilities to try, including 1
 _LEAST = 1e-12
 
 
@@ -23,18 +23,18 @@ class Classifier(BaseClassifier):
 
     Soft labels are learned as they are: a class is as frequent as they say, and an item counts for every class by its
     probability. Probabilities are calibrated: raised to the power that fits held-out items best
-    (temperature scaling, C. Guo et al., "On calibration of modern neural networks", 2017), with their soft labels for
-    truth. Nothing is random but which items these are.
+    (temperature scaling, C. Guo et al., "On calibration of modern neural networks", 2017), with their soft labels as
+    truth. The only random part is the choice of these items.
 
     Args:
         l2: Weight of half the squared norm of the coefficients.
-        min_count: Leave out words and pairs that fewer texts have.
+        min_count: Leave out words and pairs that occur in fewer texts.
         max_terms: Keep at most this many words and pairs, the most frequent ones.
         seed: For the held-out items.
 
     Attributes:
         temperature_: After `fit`, the power.
-        cross_fitted_: After `fit`, the (n, k) probabilities of its items, each by what other items teach.
+        cross_fitted_: After `fit`, the (n, k) probabilities of its items, each learned from other items only.
 
     >>> texts = ["free money now", "win free money", "see you at home", "see you at lunch"]
     >>> probabilities = np.array([[0.1, 0.9], [0.2, 0.8], [0.9, 0.1], [0.7, 0.3]])
@@ -48,7 +48,7 @@ class Classifier(BaseClassifier):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        self._new_base(texts=True)  # what is out of range is said now
+        self._new_base(texts=True)  # raises now if something is out of range
         check_seed(self.seed)
 
     def _new_base(self, *, texts: bool) -> Tfidf | Scaled:
@@ -82,7 +82,7 @@ class Classifier(BaseClassifier):
 
 
 def _raise(probabilities: NDArray[np.float64], power: float) -> NDArray[np.float64]:
-    """Probabilities to a power, brought back to sums of 1."""
+    """Probabilities raised to a power, scaled to sums of 1."""
     logs = power * np.log(np.maximum(probabilities, _LEAST))
     raised = np.exp(logs - logs.max(1, keepdims=True))
     scaled: NDArray[np.float64] = raised / raised.sum(1, keepdims=True)

@@ -17,7 +17,7 @@ MAX_ITERATIONS = 100
 class Linear(BaseClassifier):
     """Logistic regression that minimizes the mean cross-entropy under soft labels, by L-BFGS.
 
-    Nothing in it is random. Features are taken as they are: bring them to one scale before.
+    Nothing in it is random. Features are used as they are: bring them to one scale first.
 
     Args:
         l2: Weight of half the squared norm of the coefficients, the intercepts left out.
@@ -35,7 +35,7 @@ class Linear(BaseClassifier):
     l2: float = 1e-4
 
     def __post_init__(self) -> None:
-        check_number(self.l2, "l2", "0 or a number above it", least=0)
+        check_number(self.l2, "l2", "a number, 0 or more", least=0)
 
     def _fit(self, examples: Examples, validation: Examples | None) -> None:
         require("scipy", extra="sklearn")

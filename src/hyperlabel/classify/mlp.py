@@ -19,7 +19,7 @@ class MLP(BaseClassifier):
     """A multi-layer perceptron with rectified units, trained with AdamW on standardized features.
 
     Args:
-        batch_size: Items a step.
+        batch_size: Items per step.
         lr: Learning rate.
         weight_decay: Weight decay of AdamW.
         layers: Linear layers; the paper's 2 make one hidden layer.
@@ -78,7 +78,7 @@ class MLP(BaseClassifier):
         return nn.Sequential(*parts[:-1]).to(find_device(self.device))
 
     def _scale(self, features: NDArray[np.float64]) -> Tensor:
-        """(n, q) features as the network takes them."""
+        """(n, q) features in the form that the network needs."""
         scaled = (features - self._mean) / self._spread
         return torch.as_tensor(scaled, dtype=torch.float32, device=find_device(self.device))
 

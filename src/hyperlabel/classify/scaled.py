@@ -13,7 +13,7 @@ from hyperlabel.classify.linear import Linear
 
 @dataclass
 class Scaled(BaseClassifier):
-    """Features whose rows have about the length 1, as those of TF-IDF have, given to a classifier of features.
+    """Features scaled to rows of about length 1, like those of TF-IDF, with a classifier of features on top.
 
     Dense features, such as embeddings, are standardized first. Sparse ones keep their zeros: they are divided by one
     number.
@@ -55,7 +55,7 @@ class Scaled(BaseClassifier):
 
 
 def _measure(features: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Where each feature has its middle, and what it is multiplied by. (n, q) -> (q,), (q,)."""
+    """The middle of each feature, and its factor. (n, q) -> (q,), (q,)."""
     n, q = features.shape
     if hasattr(features, "tocsr"):
         squares = float(features.multiply(features).sum()) / n  # mean squared length of a row

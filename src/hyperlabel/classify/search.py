@@ -40,14 +40,14 @@ class Search(BaseClassifier):
     the lowest cross-entropy wins. Without validation items a quarter of the items is held out, as in the paper.
 
     Args:
-        model: The model; its own hyper-parameters count where the grid has none.
+        model: The model; its own hyper-parameters are used where the grid has none.
         grid: Values to try, by hyper-parameter; `GRIDS` has the paper's.
-        metric: Share of equal labels, or F1 with the generated labels for truth.
+        metric: Share of equal labels, or F1 with the generated labels as truth.
         seed: For the held-out items.
 
     Attributes:
         best_: The best model, fitted.
-        best_params_: Its hyper-parameters out of the grid.
+        best_params_: Its hyper-parameters from the grid.
         best_score_: How well it agrees with the generated labels.
 
     >>> from hyperlabel.classify.linear import Linear
@@ -94,6 +94,6 @@ class Search(BaseClassifier):
         return self.best_.predict_proba(inputs)
 
     def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
-        """The best model: the search itself is not kept."""
+        """The best model; the search itself is not saved."""
         arrays, header = self.best_.to_arrays()
         return arrays, header | {"classes": plain_classes(self._fitted())}

@@ -15,12 +15,12 @@ from hyperlabel.errors import ParameterError, require
 
 @dataclass
 class Tfidf(BaseClassifier):
-    """Words and pairs of words, weighted by TF-IDF, given to a model of features.
+    """Words and pairs of words, weighted by TF-IDF, with a model of features on top.
 
     Args:
-        head: The model of features. `Linear` takes TF-IDF as it is; for `MLP` state `dimensions`.
+        head: The model of features. `Linear` takes TF-IDF as it is; for `MLP`, set `dimensions`.
         dimensions: Reduce TF-IDF to this many dense dimensions (truncated SVD).
-        min_count: Leave out words and pairs that fewer of the training texts have.
+        min_count: Leave out words and pairs that occur in fewer training texts.
         max_terms: Keep at most this many words and pairs, the most frequent ones.
         seed: For the SVD.
 

@@ -24,7 +24,7 @@ WEIGHT_DECAY = 0.01
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the report that the head's weights are new, as they are meant to be, and without progress bars."""
+    """Silence the report that the head's weights are new, as they should be, and the progress bars."""
     logging: Any = import_module("transformers.utils.logging")
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
@@ -41,14 +41,14 @@ def _quiet() -> Iterator[None]:
 class Transformer(BaseClassifier):
     """A transformer with a classification head, all of it fine-tuned with AdamW.
 
-    It is loaded by the `transformers` package, afresh at each `fit`: from a folder that `save_pretrained` wrote, or
+    The `transformers` package loads it again for each `fit`: from a folder that `save_pretrained` wrote, or
     from the hub (or its local cache) by name.
 
     Args:
         source: The folder or name, for instance `bert-base-cased`.
-        batch_size: Texts a step.
+        batch_size: Texts per step.
         lr: Learning rate, at its peak: it rises for a tenth of the steps and falls to zero.
-        max_tokens: Tokens of a text that are looked at, at most as many as the model can take.
+        max_tokens: Tokens of a text that are read; never more than the model can take.
         epochs: At most this many passes over the texts.
         patience: With validation, stop after this many epochs without a lower loss on it.
         seed: For the head's first weights, dropout and the order of the texts.

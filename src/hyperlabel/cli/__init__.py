@@ -11,11 +11,11 @@ from contextlib import contextmanager
 
 from hyperlabel.errors import HyperlabelError, require
 from hyperlabel.files import discard_parts
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 from hyperlabel.tables.spool import discard_spooled
 
 INTERRUPTED, TERMINATED = 130, 143
-"""Exit codes after Ctrl-C and SIGTERM, as shells have them."""
+"""Exit codes after Ctrl-C and SIGTERM, by the convention of shells."""
 LONGEST = 2_000  # letters of a complaint
 
 
@@ -29,10 +29,10 @@ def _run() -> int:
     """Run the command; returns the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # whatever letters the terminal knows
+            stream.reconfigure(errors="backslashreplace")  # for letters that the terminal does not know
     try:
         for package in ("typer", "rich", "polars"):
-            if importlib.util.find_spec(package) is None:  # found, but not loaded: help must be quick
+            if importlib.util.find_spec(package) is None:  # found, but not loaded: help must be fast
                 require(package, extra="cli")
         from hyperlabel.cli.app import run
 
@@ -47,7 +47,7 @@ def _run() -> int:
     except OSError as error:
         # Standard output is gone or full. What is left in the buffer must not raise again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        _complain(f"standard output was not written to its end: {error.strerror or error}")
+        _complain(f"standard output was cut short: {error.strerror or error}")
         return 1
     return code
 
@@ -61,9 +61,9 @@ def _complain(message: str) -> None:
 
 @contextmanager
 def ending_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the process at once and leave nothing behind, also while foreign code is at work.
+    """Let SIGTERM end the process at once and leave nothing behind, even while foreign code runs.
 
-    Python's handlers wait until foreign code, such as Polars' while it writes, returns; so a thread is woken instead.
+    Python's handlers wait until foreign code returns, such as Polars' while it writes; so a thread is woken instead.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -22,7 +22,7 @@ def advise(
     from hyperlabel.cli.tables import Selection, open_labeled
     from hyperlabel.cli.terminal import output, say, say_warnings
     from hyperlabel.metrics import check_metric
-    from hyperlabel.printable import printable
+    from hyperlabel.shown import printable
     from hyperlabel.trust import advise as find
 
     summary = Summary(modeling.model)

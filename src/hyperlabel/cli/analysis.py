@@ -14,9 +14,9 @@ from hyperlabel.cli.tables import Selection, Source, open_labeled
 from hyperlabel.cli.terminal import console, log, output, say
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.metrics import check_metric
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 
-_HEADS = {  # column of the summary -> what stands over it, in as few letters as fit a terminal
+_HEADS = {  # column of the summary -> its heading, short enough for a terminal
     "lf": "LF",
     "polarity": "votes for",
     "coverage": "cover-\nage",
@@ -27,14 +27,14 @@ _HEADS = {  # column of the summary -> what stands over it, in as few letters as
     "alone": "alone",
     "label_changes": "changed\nlabels",
 }
-_NAME_WIDTH = 28  # letters of an LF's name that stay in one line
-_PAIRS = 20  # shown; the number of all is said
+_NAME_WIDTH = 28  # letters of an LF's name that stay on one line
+_PAIRS = 20  # shown at most; the total is printed
 
 
 def read_analysis(
     votes: str, reading: TableOptions, truth: str | None, modeling: ModelOptions
 ) -> tuple[Source, LFAnalysis]:
-    """Votes by the options that commands share, analyzed by a model; with everything slow already computed."""
+    """Votes read with the options that commands share, analyzed by a model; everything slow is already computed."""
     metric, selection = check_metric(modeling.metric, "--metric"), Selection.parse(reading)
     estimator = state_model(modeling, selection.classes)
     source, known = open_labeled(votes, selection.of_model(estimator), {"truth": truth, "gold": modeling.gold})
@@ -107,11 +107,11 @@ def print_pairs(analysis: LFAnalysis) -> None:
         )
     output.print("\nLFs that say the same thing twice:\n", table, sep="\n")
     if len(pairs) > _PAIRS:
-        say(f"{_PAIRS} of {len(pairs):,} such pairs are shown, the most dependent ones")
+        say(f"these are the {_PAIRS} most dependent of {len(pairs):,} such pairs")
 
 
 def print_totals(analysis: LFAnalysis) -> None:
-    """What is true of all LFs together, and what the numbers mean."""
+    """Figures about all LFs together, and what the numbers mean."""
     patterns, n = analysis.patterns, analysis.n_items
     shares = [patterns.counts @ part / n for part in (patterns.has_votes, analysis.overlapping, analysis.conflicting)]
     say(

@@ -27,7 +27,7 @@ def analyze(
     from hyperlabel.cli.summary import Summary
     from hyperlabel.cli.tables import check_output
     from hyperlabel.cli.terminal import say, say_warnings
-    from hyperlabel.printable import printable
+    from hyperlabel.shown import printable
     from hyperlabel.tables import write_table
 
     done = Summary(modeling.model)

@@ -1,6 +1,6 @@
 """The commands, and how they are found.
 
-Their files load typer alone until a command runs, so that help and completion are quick.
+Their files load only typer until a command runs, so that help and completion are fast.
 """
 
 from typing import Annotated
@@ -55,7 +55,7 @@ def _options(
 
 
 def run(arguments: list[str]) -> int:
-    """Parse the arguments, none asking for help, and run a command; returns the exit code.
+    """Parse the arguments (help if there are none) and run a command; returns the exit code.
 
     Raises:
         ParameterError: The parser does not understand an argument.
@@ -66,7 +66,7 @@ def run(arguments: list[str]) -> int:
     except typer.Abort as error:
         raise KeyboardInterrupt from error
     except Exception as error:
-        # The exceptions of the parser, whichever parser library typer carries, have this method.
+        # The exceptions of the parser, whichever parser library typer uses, have this method.
         if not hasattr(error, "format_message"):
             raise
         context = getattr(error, "ctx", None)

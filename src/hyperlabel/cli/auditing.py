@@ -15,7 +15,7 @@ from hyperlabel.trust import Certificate, audit_sample
 
 @dataclass(frozen=True)
 class Audit:
-    """What labels are judged from.
+    """What labels are judged by.
 
     Attributes:
         source: The votes and their table.
@@ -45,7 +45,7 @@ def open_audit(votes: str, options: AuditOptions, reading: TableOptions) -> Audi
 
 
 def _share(learn: str | None) -> float | None:
-    """The number that was typed, if it is one."""
+    """The number that was typed, if it is a number."""
     try:
         return None if learn is None else float(learn)
     except ValueError:
@@ -53,7 +53,7 @@ def _share(learn: str | None) -> float | None:
 
 
 def certify_table(frame: pl.DataFrame, certificate: Certificate) -> pl.DataFrame:
-    """A table with labels, and whether each is accepted; a column in the way is kept as `*_input`."""
+    """A table with labels, and whether each is accepted; a column of the same name is kept as `*_input`."""
     table: pl.DataFrame = add_labels(frame.rename(free_names(frame.columns, ["accepted"])), certificate.labels)
     return table.with_columns(pl.Series("accepted", certificate.accepted))
 

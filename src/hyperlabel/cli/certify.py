@@ -37,7 +37,7 @@ def certify(
     from hyperlabel.cli.tables import check_output
     from hyperlabel.cli.terminal import output, say, say_warnings
     from hyperlabel.metrics import check_metric
-    from hyperlabel.printable import printable
+    from hyperlabel.shown import printable
     from hyperlabel.tables import write_table
     from hyperlabel.trust import certify as find
 

@@ -48,7 +48,7 @@ class Contest:
 
 @dataclass(frozen=True)
 class Result:
-    """What one model reached, or why it reached nothing."""
+    """The result of one model, or why it has none."""
 
     name: str
     score: float = float("nan")
@@ -58,7 +58,7 @@ class Result:
 
 
 def choose_models(names: Sequence[str] | None, *, with_gold: bool) -> list[str]:
-    """The models to compare: those that were named, else all that can learn from what is given."""
+    """The models to compare: those that were named, else all that can learn from the input."""
     usable = [name for name in label_models() if with_gold or not label_model_class(name).needs_gold]
     return usable if names is None else list(names)
 
@@ -66,10 +66,10 @@ def choose_models(names: Sequence[str] | None, *, with_gold: bool) -> list[str]:
 def make_models(
     names: Sequence[str], options: LearningOptions, classes: Sequence[Hashable] | None
 ) -> dict[str, LabelModel]:
-    """The models by name, each told what the options say as far as it takes it.
+    """The models by name, each given the options that it takes.
 
     Raises:
-        ParameterError: A name is not known, or the only model does not take what the options say.
+        ParameterError: A name is not known, or the only model does not take an option.
     """
     models = {name: make_model(name) for name in names}
     for name, model in models.items():
@@ -86,19 +86,19 @@ def read_truth(source: Source, truth: str, gold: str | None) -> Contest:
         read, hidden = read.with_labels(read_labels(gold, source, "gold"), "gold")
         known = np.where(hidden >= 0, -1, known)
     if not (known >= 0).any():
-        raise ParameterError("no item has known truth and no gold; there is nothing to compare with")
+        raise ParameterError("no item has known truth and no gold; nothing can be compared")
     return Contest(read, known, hidden)
 
 
 def compare_models(models: Mapping[str, LabelModel], contest: Contest, metric: Metric) -> list[Result]:
-    """What each model reached, with a progress bar on a terminal."""
+    """The result of each model, with a progress bar on a terminal."""
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         tracked = bar.track(models.items(), total=len(models), description="comparing")
         return [evaluate(name, contest, metric, model) for name, model in tracked]
 
 
 def evaluate(name: str, contest: Contest, metric: Metric, model: LabelModel | None = None) -> Result:
-    """Fit a model and score its labels; a model that the votes do not suit says so in its note."""
+    """Fit a model and score its labels; if the votes do not suit the model, its note says so."""
     votes, truth = contest.votes, contest.truth
     gold = None if contest.gold is None else decode(contest.gold, votes.classes)
     start = time.perf_counter()

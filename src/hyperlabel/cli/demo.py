@@ -1,4 +1,4 @@
-"""`hyperlabel demo`: a small real example end to end, with nothing to download."""
+"""`hyperlabel demo`: a small, real, complete example with nothing to download."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ def demo(out: Annotated[Path, Option(metavar="FOLDER", help=OUT_HELP)] = Path("d
     """Label sentences by eleven rules, from votes to a report.
 
     A real example with nothing to download: which package is a sentence of its documentation from? It shows the labels,
-    what each rule is worth, what twenty labels by hand bring, a certificate, and labels for items without votes. The
+    what each rule is worth, what twenty hand labels add, a certificate, and labels for items without votes. The
     truth is known, so every step says how many labels are right.
 
     Example: hyperlabel demo --out demo

@@ -26,7 +26,7 @@ def estimate(
     from hyperlabel.cli.summary import Summary
     from hyperlabel.cli.terminal import output, say, say_warnings
     from hyperlabel.metrics import check_metric
-    from hyperlabel.printable import printable
+    from hyperlabel.shown import printable
     from hyperlabel.trust import estimate as find
 
     summary = Summary(modeling.model)

@@ -12,8 +12,8 @@ DIALECTS = ("duckdb", "spark", "postgres", "bigquery")
 STATE_HELP = "A model that `hyperlabel fit` wrote."
 SQL_HELP = f"Print one SELECT: {', '.join(DIALECTS)}."
 FROM_HELP = "The table that the SELECT reads; it has a column for each LF."
-TABLE_HELP = "Write the patterns of votes with their labels to this file, in any format of tables."
-PATTERNS_HELP = "A table of votes whose patterns are written; else all that are possible, up to a million."
+TABLE_HELP = "Write the patterns of votes with their labels to this file, in any table format."
+PATTERNS_HELP = "A table of votes whose patterns to write; else all possible patterns, up to a million."
 
 
 def export(
@@ -30,7 +30,7 @@ def export(
     Example: hyperlabel export state.safetensors --sql duckdb --from votes
     """
     if (sql is None) == (table is None):
-        raise ParameterError("expected --sql with --from, or --table; one of the two")
+        raise ParameterError("expected either --sql with --from, or --table")
     if sql is not None:
         if source is None or patterns is not None:
             wrong = "--from, the name of the table, is missing" if source is None else "--patterns goes with --table"
@@ -61,8 +61,8 @@ def _write_patterns(state: str, out: str, patterns: str | None) -> None:
     from hyperlabel.cli.terminal import say, say_warnings
     from hyperlabel.export import pattern_table
     from hyperlabel.models import load
-    from hyperlabel.printable import printable
     from hyperlabel.provenance import provenance
+    from hyperlabel.shown import printable
     from hyperlabel.tables import write_table
 
     check_output(out)

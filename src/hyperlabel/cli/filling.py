@@ -17,14 +17,14 @@ from hyperlabel.errors import ParameterError
 from hyperlabel.labels import Labels
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 from hyperlabel.tables import Table
 from hyperlabel.tables.arrays import read_array
 
 
 @dataclass(frozen=True)
 class Filling:
-    """From what items without votes get labels.
+    """What items without votes get their labels from.
 
     Attributes:
         text: A column of texts.
@@ -40,14 +40,14 @@ class Filling:
     def parse(
         cls, text: str | None, features: str | None, combine: bool, engine: str, metric: Metric
     ) -> "Filling | None":
-        """From the options; None if nothing is to be filled.
+        """From the options; None if nothing is filled.
 
         Raises:
             ParameterError: The options do not go together.
         """
         if text is None and features is None:
             if combine:
-                raise ParameterError("--combine is given, but neither --text nor --features that votes could go with")
+                raise ParameterError("--combine is given without --text or --features; add one of them")
             return None
         if text is not None and features is not None:
             raise ParameterError("--text and --features are both given; expected one of them")
@@ -57,7 +57,7 @@ class Filling:
         return filling
 
     def check_engine(self, engine: str, metric: Metric) -> None:
-        """Refuse an engine that cannot do it: Polars streams texts, and no more."""
+        """Refuse an engine that cannot do it: only Polars streams, and only texts."""
         asked = "--features" if self.text is None else "--combine" if self.combine else "--text"
         if asked == "--text" and metric == "f1":
             asked = "--text with --metric f1"
@@ -69,13 +69,13 @@ class Filling:
             )
 
     def choose_engine(self, engine: str, table: Table | None, metric: Metric) -> str:
-        """Where to work: in memory, unless Polars is named or a table is large and Polars can."""
+        """Where to work: in memory, unless Polars is named, or the table is large and Polars can do it."""
         can = self.text is not None and not self.combine and metric == "accuracy"
         large = can and table is not None and size_of(table) > LARGE
         return "auto" if engine == "auto" and large else "polars" if engine == "polars" else "memory"
 
     def columns(self, table: Table | None) -> list[str]:
-        """The columns of a table that hold texts or features, which are no LFs."""
+        """The columns of a table that hold texts or features and so are not LFs."""
         if table is None or self._is_file:
             return []
         if self.features is not None:
@@ -103,7 +103,7 @@ class Filling:
             return read_array(Path(str(self.features)))
         if not columns:
             option = "--text" if self.features is None else "--features"
-            raise ParameterError(f"{option} is about columns, and VOTES has none; give --features FILE.npy")
+            raise ParameterError(f"{option} names columns, but VOTES has none; give --features FILE.npy")
         if self.features is not None:
             return _read_features(frame.select(columns))
         column = frame[columns[0]]
@@ -113,7 +113,7 @@ class Filling:
 
 
 def _read_features(frame: pl.DataFrame) -> Any:
-    """Columns of numbers, which in a csv are texts, or one of lists of numbers. -> (n, q)."""
+    """Columns of numbers (strings in a csv), or one column of lists of numbers. -> (n, q)."""
     frame = frame.with_columns(_to_numbers(column) for column in frame.iter_columns())
     for name, kind in frame.schema.items():
         nested = isinstance(kind, pl.List | pl.Array) and len(frame.columns) == 1
@@ -139,7 +139,7 @@ def _read_features(frame: pl.DataFrame) -> Any:
 
 
 def _to_numbers(column: pl.Series) -> pl.Series:
-    """A column of texts as numbers, if they are."""
+    """A column of strings as numbers, if they are."""
     if column.dtype != pl.String:
         return column
     filled = column.set(column == "", None)

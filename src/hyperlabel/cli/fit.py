@@ -31,14 +31,14 @@ def fit(
     from hyperlabel.cli.tables import Selection
     from hyperlabel.cli.terminal import log, progress, say, say_warnings
     from hyperlabel.metrics import check_metric
-    from hyperlabel.printable import printable
+    from hyperlabel.shown import printable
 
     summary = Summary(modeling.model)
     _check_state(out)
     wanted = check_metric(modeling.metric, "--metric")
     selection = Selection.parse(reading)
     if make_model(modeling.model).is_fitted:
-        raise ParameterError(f"--model is '{modeling.model}', which is fitted already; name a label model such as hlm2")
+        raise ParameterError(f"--model is '{modeling.model}', which is already fitted; name a label model such as hlm2")
     estimator = state_model(modeling, selection.classes)
     with say_warnings(strict=manner.strict) as said:
         task = Labeling.open(estimator, votes, selection, modeling.gold, engine, metric=wanted)
@@ -56,7 +56,7 @@ def fit(
 
 
 def _check_state(out: str) -> None:
-    """Refuse a state that cannot be written, before any work is done."""
+    """Refuse a path that cannot be written, before any work is done."""
     path = Path(out)
     if path.suffix.lower() != ".safetensors":
         raise ParameterError(f"--out is '{out}'; expected a name that ends in .safetensors")

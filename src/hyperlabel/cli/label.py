@@ -16,7 +16,7 @@ OUT_HELP = (
     "csv, tsv, JSON lines (each also .gz, .zst), parquet or Arrow file; without it, or with -, csv goes to standard "
     "output."
 )
-TIES_HELP = "Exact ties: first, abstain or random; default: as the model has it, or first."
+TIES_HELP = "Exact ties: first, abstain or random; default: the model's own choice, or first."
 SEED_HELP = "For --tie-break random."
 TEXT_HELP = "Label items without votes by their texts: a column of VOTES. Adds the column 'label_source'."
 FEATURES_HELP = (
@@ -55,7 +55,7 @@ def label(
     from hyperlabel.cli.tables import Selection, check_output
     from hyperlabel.cli.terminal import log, say, say_warnings
     from hyperlabel.metrics import check_metric
-    from hyperlabel.printable import printable
+    from hyperlabel.shown import printable
 
     summary = Summary(modeling.model)
     if tie_break not in (None, "first", "abstain", "random"):

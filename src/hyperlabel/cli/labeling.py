@@ -29,8 +29,8 @@ from hyperlabel.labels import Labels
 from hyperlabel.labels.added import add_labels
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
-from hyperlabel.printable import printable
 from hyperlabel.provenance import provenance
+from hyperlabel.shown import printable
 from hyperlabel.tables import Table, write_table
 from hyperlabel.votes.read import number_texts
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Labeling:
-    """What is to be labeled, and how.
+    """What to label, and how.
 
     Attributes:
         model: The label model; a fitted one labels in its state.
@@ -51,7 +51,7 @@ class Labeling:
         engine: Where to work: `memory`, or the name of an engine.
         probabilities: Whether to add the probabilities of all classes.
         metric: What labels should be good at.
-        filling: From what items without votes get labels, if they do.
+        filling: What items without votes get labels from, if they do.
     """
 
     model: LabelModel
@@ -78,7 +78,7 @@ class Labeling:
     ) -> "Labeling":
         """Open the table of votes and choose where to work; the arguments are those of the class.
 
-        An empty table, which is labeled all the same, has no votes that memory could read, and no item to have gold.
+        An empty table is labeled too, but it has no votes to read into memory and no items with gold.
         """
         table = open_table(votes, selection)
         empty = table is not None and selection.long is None and is_empty(table)
@@ -123,7 +123,7 @@ class Labeling:
         return None if self.filling is None or self.table is None or is_empty(self.table) else self.filling.text
 
     def _engine_classes(self, table: Table, names: Sequence[str]) -> Any:
-        """The classes that were typed, in the type that the votes have."""
+        """The classes that were typed, converted to the type of the votes."""
         if self.selection.classes is None or self.model.is_fitted:
             return None
         frame = number_texts(table.lazy(), names) if table.kind == "csv" else table.lazy()
@@ -140,7 +140,7 @@ class Labeling:
 
     @cached_property
     def fitted(self) -> LabelModel:
-        """The model, fitted on these votes and their gold if it was not before."""
+        """The model, fitted on these votes and their gold if it was not fitted before."""
         if self.engine != "memory":
             return self.work.model
         if not self.model.is_fitted:
@@ -148,7 +148,7 @@ class Labeling:
         return self.model
 
     def prepare(self) -> None:
-        """Do all that may fail or be warned of before anything is written."""
+        """Do everything that may fail or give a warning before anything is written."""
         with progress("reading votes"):
             if self.n_rows:
                 _ = self.fitted
@@ -194,7 +194,7 @@ class Labeling:
                 self.work.write(Path(out), self.metadata)
             return scan_labels(out)
         result = self._in_memory() if self.engine == "memory" else self.work.frame
-        if out == "-":  # rows themselves show that work goes on
+        if out == "-":  # the rows themselves show progress
             write_table(result, out, metadata=self.metadata, argument="--out")
             return result.lazy().select("label")
         with progress("labeling", self.n_rows) as advance:
@@ -208,7 +208,7 @@ class Labeling:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What results say of themselves: what the input said, and where the labels come from."""
+        """The metadata of results: that of the input, and where the labels come from."""
         own = {} if self.table is None else dict(self.table.metadata)
         options: dict[str, Any] = {"metric": self.metric, "gold": self.gold, "source": self.votes}
         if self.filling is not None:
@@ -217,7 +217,7 @@ class Labeling:
 
 
 def watched(frame: pl.LazyFrame, advance: Callable[[int], None]) -> pl.LazyFrame:
-    """The same rows, told by number whenever some have passed; as they are where nobody looks."""
+    """The same rows, with progress reported now and then; unchanged if there is no terminal."""
     if not console.is_terminal:
         return frame
 

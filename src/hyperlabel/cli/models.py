@@ -18,7 +18,7 @@ def make_model(name: str, **params: Any) -> LabelModel:
 
     Args:
         name: The short name or the path.
-        params: Parameters of the model; those that are None stay as the model has them.
+        params: Parameters of the model; None keeps the model's default.
     """
     stated = {param: value for param, value in params.items() if value is not None}
     if name in label_models():
@@ -29,12 +29,12 @@ def make_model(name: str, **params: Any) -> LabelModel:
         raise ParameterError(f"--model is '{name}'; expected one of {known}, or a file of a saved model or of weights")
     if kind_of(path) == "model":
         return load(path).set_params(**stated)
-    load_weights(path)  # whatever is wrong with the file is said now
+    load_weights(path)  # raises now if something is wrong with the file
     return HyperLabelModel(weights=name, **stated)
 
 
 def state_model(options: ModelOptions, classes: Sequence[Hashable] | None, **params: Any) -> LabelModel:
-    """The label model of a command's options, told all that is known beside the votes and gold.
+    """The label model of a command's options, with everything that is known besides votes and gold.
 
     Args:
         options: The options.
@@ -42,7 +42,7 @@ def state_model(options: ModelOptions, classes: Sequence[Hashable] | None, **par
         params: Parameters of the model, as for `make_model`.
 
     Raises:
-        ParameterError: The model cannot be told this: it is fitted, or of another kind.
+        ParameterError: The model does not take an option: it is fitted, or of another kind.
     """
     model = make_model(options.model, **params)
     given = {"gold": options.gold, "classes": classes, **_stated(options)}
@@ -50,7 +50,7 @@ def state_model(options: ModelOptions, classes: Sequence[Hashable] | None, **par
     if model.is_fitted and option is not None:
         shown = f"--{option.replace('_', '-')}"
         raise ParameterError(
-            f"{shown} is given, but the model in '{options.model}' is fitted already and learns nothing more; "
+            f"{shown} is given, but the model in '{options.model}' is already fitted and learns nothing more; "
             f"leave {shown} out, or fit again with a model such as --model hlm2"
         )
     tell_model(model, options, classes, options.model)
@@ -67,7 +67,7 @@ def tell_model(
         options: The options.
         classes: The classes that were typed, if any.
         name: What the model was called.
-        every: Whether a model that does not take one of them is refused; else it is not told.
+        every: Whether to refuse a model that does not take one of them; else it is left out.
     """
     read: dict[str, Any] = {"class_balance": read_balance(options.class_balance, classes)}
     read["ordinal"] = options.ordinal or None
@@ -102,7 +102,7 @@ def read_balance(texts: Sequence[str] | None, classes: Sequence[Hashable] | None
     text = ",".join(texts)
     if classes is None:
         raise ParameterError(
-            f"--class-balance is '{text}'; expected --classes as well, to say whose shares, or class=share,..."
+            f"--class-balance is '{text}'; expected --classes too, to say whose shares these are, or class=share,..."
         )
     try:
         shares = [float(share) for share in text.split(",")]
@@ -114,7 +114,7 @@ def read_balance(texts: Sequence[str] | None, classes: Sequence[Hashable] | None
 
 
 def read_shares(texts: Sequence[str] | None, option: str, what: str) -> dict[str, float] | None:
-    """Shares by name. A name may hold an equals sign, and a comma where the option is given once for each.
+    """Shares by name. A name may have an equals sign; it may have a comma if the option is given once for each name.
 
     >>> read_shares(["links=0.9, a=b=0.5"], "--lf-accuracies", "LF")
     {'links': 0.9, 'a=b': 0.5}

@@ -1,7 +1,7 @@
-"""Options that commands share, and how what was typed is read.
+"""Options that commands share, and how they are parsed.
 
-This file and those of the commands load typer and nothing else that takes time: help must be quick. What a command
-does is imported when it runs.
+This file and those of the commands load typer and nothing else that takes time: help must be fast. What a command
+needs is imported when it runs.
 """
 
 import inspect
@@ -31,8 +31,8 @@ LFS_HELP = (
     "Columns that are LFs: names or patterns such as 'lf_*'; else all columns except those named id, text, gold, "
     "truth, label, split and the like. Repeat the option if a name has a comma."
 )
-DROP_HELP = "Columns to leave out, by name or pattern, of those that --lfs or their names would make LFs."
-ABSTAIN_HELP = "Texts that abstain, like empty cells and -1; else NA, N/A, None, nan, null, abstain, - and the like."
+DROP_HELP = "Columns that are not LFs, by name or pattern, though --lfs or their names would make them LFs."
+ABSTAIN_HELP = "Values that abstain, besides empty and -1; else NA, N/A, None, nan, null, abstain, - and the like."
 SCORES_HELP = (
     "Columns of scores: names or patterns. High scores favor the last of --classes, or the "
     "first where the name is followed by ':down'; they are cut into levels. Name LFs that vote for classes with --lfs."
@@ -54,7 +54,7 @@ PAGE_AUDIT_HELP = "True classes of random items that no model learned from: they
 STRICT_HELP = "Turn warnings into an error: nothing is written."
 QUIET_HELP = "Print only errors."
 VERBOSE_HELP = "Print more steps, with times."
-JSON_HELP = "Print a summary as JSON on standard output; on standard error if the table goes to standard output."
+JSON_HELP = "Print a summary as JSON on standard output, or on standard error if the table goes to standard output."
 
 VotesName = Annotated[str, typer.Argument(metavar="VOTES", help=VOTES_HELP, show_default=False)]
 TruthName = Annotated[str | None, Option(metavar="COLUMN|FILE", help=f"True classes, for scores: {_FORMS}.")]
@@ -90,7 +90,7 @@ class TableOptions:
 
 @dataclass(frozen=True)
 class LearningOptions:
-    """What a label model is told, whichever it is."""
+    """What any label model may be told."""
 
     gold: GoldName = None
     class_balance: ClassShares = None
@@ -116,7 +116,7 @@ class AuditOptions(ModelOptions):
 
 @dataclass(frozen=True)
 class PageOptions:
-    """What a page shows beside votes and labels."""
+    """What a page shows besides votes and labels."""
 
     truth: TruthName = None
     text: Annotated[str | None, Option(metavar="COLUMN", help=SHOWN_TEXT_HELP)] = None
@@ -127,7 +127,7 @@ class PageOptions:
 
 @dataclass(frozen=True)
 class Manner:
-    """How a command speaks."""
+    """How much a command prints."""
 
     strict: Annotated[bool, Option("--strict", help=STRICT_HELP)] = False
     quiet: Annotated[bool, Option("--quiet", "-q", help=QUIET_HELP)] = False
@@ -136,7 +136,7 @@ class Manner:
 
 @dataclass(frozen=True)
 class JsonManner(Manner):
-    """How a command speaks that has a summary."""
+    """How much a command with a summary prints."""
 
     json: Annotated[bool, Option("--json", help=JSON_HELP)] = False
 
@@ -144,7 +144,7 @@ class JsonManner(Manner):
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """A command that takes the options of a group, such as `TableOptions`, where it has a parameter for the group.
 
-    It speaks as the options of a `Manner` ask for.
+    It prints as much as the options of a `Manner` ask for.
 
     >>> def show(votes: str, manner: Manner) -> None:
     ...     print(votes, manner)
@@ -187,5 +187,5 @@ def split_names(text: str | None, option: str) -> list[str] | None:
         return None
     names = [part.strip() for part in text.split(",")]
     if not all(names):
-        raise ParameterError(f"{option} is '{text}'; expected names with a comma between each two")
+        raise ParameterError(f"{option} is '{text}'; expected names separated by commas")
     return names

@@ -26,7 +26,7 @@ def report(
     """
     from hyperlabel.cli.reporting import make_report
     from hyperlabel.cli.terminal import say, say_warnings
-    from hyperlabel.printable import printable
+    from hyperlabel.shown import printable
     from hyperlabel.tables import write_text
 
     _check_page(out)
@@ -39,7 +39,7 @@ def report(
 
 
 def _check_page(path: Path) -> None:
-    """Refuse a page that cannot be written, before any work is done."""
+    """Refuse a path that cannot be written, before any work is done."""
     if path.suffix not in (".html", ".htm"):
         raise ParameterError(f"--out is '{path}'; expected a name that ends in .html")
     if not is_folder(path.parent):

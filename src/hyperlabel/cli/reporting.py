@@ -9,15 +9,15 @@ from hyperlabel.cli.tables import Selection, Source, open_labeled
 from hyperlabel.cli.terminal import console, log
 from hyperlabel.errors import ParameterError
 from hyperlabel.metrics import check_metric
-from hyperlabel.printable import printable
 from hyperlabel.reports import Report, report
+from hyperlabel.shown import printable
 from hyperlabel.trust import certify
 
 
 def make_report(
     votes: str, reading: TableOptions, modeling: ModelOptions, showing: PageOptions
 ) -> tuple[Source, Report]:
-    """Votes by the options that commands share, and the page about them."""
+    """Votes read with the options that commands share, and the page about them."""
     metric, selection = check_metric(modeling.metric, "--metric"), Selection.parse(reading)
     model = state_model(modeling, selection.classes)
     columns = {"truth": showing.truth, "gold": modeling.gold, "audit": showing.audit}
@@ -44,7 +44,7 @@ def make_report(
 
 
 def _texts(source: Source, column: str | None) -> list[Any] | None:
-    """The texts of the items, of the column that was named or of that called `text`."""
+    """The texts of the items: the column that was named, or the one called `text`."""
     if (column or "text") in source.frame.columns:
         return source.frame[column or "text"].to_list()
     if column is not None:

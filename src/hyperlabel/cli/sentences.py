@@ -1,11 +1,11 @@
 """The example of `hyperlabel demo`: which package is a sentence from?
 
-The items are the first sentences of the documentation of NumPy, Polars and matplotlib, as they are installed, so that
+The items are the first sentences of the documentation of the installed NumPy, Polars and matplotlib, so that
 nothing is downloaded. Eleven keyword rules vote. They are ordinary rules: most are good, two are wrong more
-than a quarter of the time, and more than a third of the items have no vote. The truth is used for the scores and in
-place of the person who labels by hand, and for nothing else.
+than a quarter of the time, and over a third of the items have no vote. The truth is used only for the scores and in
+place of the person who labels by hand.
 
-The rules were picked to make every step of the loop visible. They are not a benchmark; docs/benchmarks.md has those.
+The rules were chosen to make every step visible. They are not a benchmark; docs/benchmarks.md has those.
 """
 
 import shlex
@@ -68,7 +68,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Loop:
-    """The steps of the demo, each computed when it is asked for.
+    """The steps of the demo, each computed when it is needed.
 
     Attributes:
         frame: One row per item: id, text, truth.
@@ -181,7 +181,7 @@ def _contested(loop: Loop, most: int = 3) -> list[int]:
 
 
 def _show_gold(loop: Loop) -> None:
-    say(f"3. {N_GOLD} labels by hand, of the items that model.suggest(votes, {N_GOLD}) names. What is each rule worth?")
+    say(f"3. {N_GOLD} hand labels for the items that model.suggest(votes, {N_GOLD}) names. What is each rule worth?")
     before, after = (LFAnalysis(loop.votes, loop.truth, model=model) for model in (loop.model, loop.taught))
     table = _new_table("rule", "votes for", "estimated", f"with {N_GOLD} gold", "in truth")
     figures = (before.estimated_accuracy, after.estimated_accuracy, after.precision)

@@ -13,7 +13,7 @@ TABLE_HELP = "A table of texts, in any format that other commands read; or the f
 TEXT_HELP = "The column of the texts."
 PROJECT_HELP = "Folder of the project: lfs.py, gold.csv, project.toml. Beside the table if not given."
 ID_HELP = "The column that identifies items; else one named id or the like, or rows are counted from 0."
-LFS_HELP = "Columns of existing votes: names or patterns; else those whose names begin with lf_."
+LFS_HELP = "Columns of existing votes: names or patterns; else those whose names start with lf_."
 SAMPLE_HELP = "Rows to explore, at most; labels are written for all rows."
 HOST_HELP = "Address to listen on. If others can reach it, whoever has the token can run Python here."
 DEMO_HELP = "Start with sentences from the documentation of installed packages: which package is each from?"
@@ -64,16 +64,16 @@ def studio(
 
 
 def _find(table: str | None, project: Path | None) -> tuple[str | None, Path | None]:
-    """The table and the folder that were named; a folder may be named instead of a table."""
+    """The table and the folder that were named; a folder may be given instead of a table."""
     if table is None and project is None:
         raise ParameterError("TABLE is missing; name a table of texts or the folder of a project, or use --demo")
     return (None, Path(table)) if table and is_file(Path(table) / "project.toml") else (table, project)
 
 
 def _begin_demo(table: str | None, project: Path | None) -> tuple[str, Path]:
-    """The table and the folder of the demo; the table is written if it is not there."""
+    """The table and the folder of the demo; the table is written if it does not exist."""
     if table is not None:
-        raise ParameterError(f"TABLE is '{table}', but --demo brings its own; leave one of the two out")
+        raise ParameterError(f"TABLE is '{table}', but --demo has its own; leave one of the two out")
     from hyperlabel.studio.demo import write_demo
 
     folder = project or Path("studio-demo")

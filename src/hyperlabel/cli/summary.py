@@ -11,14 +11,14 @@ from hyperlabel.columns.rule import VoteColumns
 
 
 class Summary:
-    """What a command did, from its beginning on."""
+    """What a command did since it started."""
 
     def __init__(self, model: str | None = None) -> None:
         self.start = time.perf_counter()
         self.content: dict[str, Any] = {"version": hyperlabel.__version__, "model": model}
 
     def add_taken(self, taken: VoteColumns) -> None:
-        """What was taken from the table. An engine does not tell the classes: they are null."""
+        """What was taken from the table. Engines do not report the classes: they are null."""
         classes = [plain(c) for c in taken.classes] or None
         self.content |= {"lfs": list(taken.lfs), "ignored": list(taken.ignored), "classes": classes}
 
@@ -28,13 +28,13 @@ class Summary:
         self.content |= {"rows": sum(counts.values()), "labeled": sum(labeled.values()), "per_class": labeled}
 
     def print(self, *, aside: bool = False, **more: Any) -> None:
-        """Print it with the seconds it took; aside if standard output holds a table."""
+        """Print it with the seconds it took; on standard error if standard output holds a table."""
         seconds = round(time.perf_counter() - self.start, 6)
         print_json(plain({**self.content, **more, "seconds": seconds}), aside=aside)
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it: None for NaN, texts for what it does not know.
+    """A value that JSON can hold: None for NaN, strings for types it does not know.
 
     >>> plain({"a": [float("nan"), True]})
     {'a': [None, True]}
@@ -43,7 +43,7 @@ def plain(value: Any) -> Any:
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
-    if hasattr(value, "item"):  # of NumPy
+    if hasattr(value, "item"):  # NumPy's scalars
         value = value.item()
     if isinstance(value, float):
         return value if math.isfinite(value) else None

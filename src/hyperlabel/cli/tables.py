@@ -1,4 +1,4 @@
-"""Tables that commands read and write: votes with the columns beside them, labels, results."""
+"""Tables that commands read and write: votes and their other columns, labels, results."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from hyperlabel.columns.rule import VoteColumns, choose_columns
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.files import is_folder
 from hyperlabel.models import LabelModel
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 from hyperlabel.tables import Table, check_target, read_table
 from hyperlabel.tables.arrays import ARRAYS, read_array
 from hyperlabel.votes import Votes
@@ -23,7 +23,7 @@ from hyperlabel.votes.read import number_texts, read_votes
 from hyperlabel.votes.wrench import is_wrench
 
 LARGE = 1 << 28
-"""Bytes of a csv or JSON lines that are streamed, not read into memory."""
+"""From this many bytes on, a csv or JSON lines file is streamed, not read into memory."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class Selection:
         lfs: Columns that are LFs, as they were typed; None for all but those with another meaning. See `lfs_among`.
         long: The columns of item, LF and vote of a long table.
         classes: All classes; None to infer them.
-        as_typed: Whether classes are text that stands for whatever the votes hold.
+        as_typed: Whether classes were typed as text, to be converted to the type of the votes.
         delimiter: The separator of a csv; None to find it.
         encoding: The encoding of a text table; None to find it.
         abstain: Values that abstain; None for the usual ones.
-        drop: Columns that are no LFs, as they were typed.
+        drop: Columns that are not LFs, as they were typed.
         scores: Columns of scores, as names or patterns; None if there are none.
         like: Where the scores of a fitted model are cut.
     """
@@ -75,7 +75,7 @@ class Selection:
         return cls(options.lfs or None, long, classes, True, separator, options.encoding, abstain, drop, scores)
 
     def lfs_among(self, columns: Sequence[str]) -> list[str] | None:
-        """The LFs as names or patterns: one option is split at commas, unless a column has that very name.
+        """The LFs as names or patterns: one option is split at commas, unless a column has exactly that name.
 
         >>> selection = Selection(lfs=["a,b"])
         >>> selection.lfs_among(["a", "b"]), selection.lfs_among(["a,b"])
@@ -84,7 +84,7 @@ class Selection:
         return _split_typed(self.lfs, columns, "--lfs")
 
     def dropped_among(self, columns: Sequence[str]) -> list[str]:
-        """The columns that are no LFs, typed as `lfs_among`."""
+        """The columns that are not LFs, typed as for `lfs_among`."""
         typed = _split_typed(self.drop, columns, "--drop")
         try:
             return [] if typed is None else list(choose_columns(columns, typed))
@@ -105,14 +105,14 @@ class Selection:
 
 
 def _split_typed(typed: list[str] | None, columns: Sequence[str], option: str) -> list[str] | None:
-    """Names or patterns: one option is split at commas, unless a column has that very name."""
+    """Names or patterns: one option is split at commas, unless a column has exactly that name."""
     if typed is None or len(typed) > 1 or typed[0] in columns:
         return typed
     return split_names(typed[0], option)
 
 
 def _abstentions(texts: list[str]) -> list[Hashable]:
-    """What was typed, also as numbers; -1 abstains among numbers in any case."""
+    """What was typed, also as numbers; -1 always abstains among numbers."""
     return [-1, *texts, *(int(text) for text in texts if text.lstrip("-").isdecimal() and text != "-1")]
 
 
@@ -156,30 +156,30 @@ def open_table(votes: str, selection: Selection) -> Table | None:
 
 
 def open_source(votes: str, selection: Selection, labels: Sequence[str] = ()) -> Source:
-    """Read votes with the columns beside them. A column that is named among `labels`, gold or truth, is no LF."""
+    """Read votes and their other columns. A column named in `labels`, such as gold or truth, is not an LF."""
     return read_source(votes, open_table(votes, selection), selection, labels)
 
 
 def open_labeled(
     votes: str, selection: Selection, names: Mapping[str, str | None], others: Sequence[str | None] = ()
 ) -> tuple[Source, dict[str, object]]:
-    """Read votes and what is known of their items.
+    """Read votes and what is known about their items.
 
     Args:
         votes: What the command was given.
         selection: How it is read.
-        names: By what it is for, such as gold: a column or file, see `read_labels`; None where it is not given.
-        others: Columns that are no LFs either.
+        names: By purpose, such as gold: a column or file, see `read_labels`; None if not given.
+        others: More columns that are not LFs.
 
     Returns:
-        The votes, and by what it is for one class per item, or None.
+        The votes, and for each purpose one class per item, or None.
     """
     source = open_source(votes, selection, [name for name in (*names.values(), *others) if name is not None])
     return source, {what: None if name is None else read_labels(name, source, what) for what, name in names.items()}
 
 
 def number_rows(rows: pl.DataFrame, places: Sequence[int]) -> pl.DataFrame:
-    """Rows with their places in VOTES as first column, for items without identifiers.
+    """Rows with their places in VOTES as the first column, for items without identifiers.
 
     >>> number_rows(pl.DataFrame({"row": ["x", "y"]}), [4, 2]).columns
     ['item', 'row']
@@ -189,7 +189,7 @@ def number_rows(rows: pl.DataFrame, places: Sequence[int]) -> pl.DataFrame:
 
 
 def read_source(votes: str, table: Table | None, selection: Selection, labels: Sequence[str] = ()) -> Source:
-    """As `open_source`, of a table that was opened."""
+    """As `open_source`, for a table that is already open."""
     if table is None:
         return _open_array(Path(votes), selection)
     frame = table.collect()
@@ -206,9 +206,9 @@ def read_source(votes: str, table: Table | None, selection: Selection, labels: S
 
 
 def wide_columns(table: Table, selection: Selection, labels: Sequence[str] = ()) -> tuple[list[str] | None, list[str]]:
-    """The columns of a wide table that are LFs, None where the rule is to find them, and those that are not.
+    """The columns of a wide table that are LFs, None if the rule must find them, and those that are not.
 
-    Columns that folders stand for are LFs only if they are named; gold and truth never are.
+    Columns that come from folder names are LFs only if they are named; gold and truth never are.
     """
     named, labels = selection.lfs_among(table.columns), [*labels, *selection.dropped_among(table.columns)]
     if named is None:
@@ -223,13 +223,13 @@ def _open_array(path: Path, selection: Selection) -> Source:
     typed = {"--lfs": selection.lfs, "--drop": selection.drop, "--long": selection.long, "--abstain": selection.abstain}
     unusable = next((option for option, value in typed.items() if value), None)
     if unusable is not None:
-        raise ParameterError(f"{unusable} is about columns, and '{path}' has none; leave {unusable} out")
+        raise ParameterError(f"{unusable} names columns, but '{path}' has none; leave {unusable} out")
     items = np.arange(votes.n_items) if votes.items is None else votes.items
     return Source(votes, pl.DataFrame({"id": items}), "id")
 
 
 def read_directions(columns: Sequence[str], scores: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The columns of scores, and which way those point that say so: `toxicity:down`.
+    """The columns of scores, and the direction of those that state one: `toxicity:down`.
 
     >>> read_directions(["a_1", "a_2", "b"], ["a_*:down", "b"])
     (['a_1', 'a_2', 'b'], {'a_1': 'down', 'a_2': 'down'})
@@ -249,7 +249,7 @@ def _open_scores(frame: pl.DataFrame, selection: Selection) -> Source:
     """Votes of a table in which some LFs, or all, give scores."""
     key = "id" if "id" in frame.columns else None
     if selection.like is not None:
-        assert selection.lfs is not None  # those of the model
+        assert selection.lfs is not None  # the LFs of the model
         assert selection.classes is not None
         votes = Votes.read_like(frame, selection.lfs, selection.classes, selection.like, key)
         return Source(votes, frame, key, tuple(name for name in frame.columns if name not in votes.lf_names))
@@ -290,7 +290,7 @@ def _one_per_item(frame: pl.DataFrame, item: str, column: str) -> pl.Series:
 
 
 def match_classes(selection: Selection, votes: pl.LazyFrame) -> Sequence[Hashable] | None:
-    """The classes of a selection in the type that the columns of votes have, if they were typed as text."""
+    """The classes of a selection in the type of the columns of votes, if they were typed as text."""
     classes = selection.classes
     if classes is None or not selection.as_typed:
         return classes
@@ -301,7 +301,7 @@ def match_classes(selection: Selection, votes: pl.LazyFrame) -> Sequence[Hashabl
 
 
 def _kinds(votes: pl.LazyFrame) -> set[str]:
-    """What columns hold, those without any vote left out: `text`, `boolean` or `number`."""
+    """What columns hold, `text`, `boolean` or `number`, without the columns that have no vote."""
     texts = (pl.String, pl.Categorical, pl.Enum)
     kinds = {
         name: "text" if kind in texts else "boolean" if kind == pl.Boolean else "number"
@@ -320,10 +320,10 @@ def _numbers(classes: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
 
 
 def choose_engine(engine: str, votes: str, table: Table | None, selection: Selection, gold: str | None) -> str:
-    """The engine to work with: that of the option, if it can; else Polars where it can and gains, and memory.
+    """The engine to use: that of the option, if it can do the work; else Polars if it can and is faster, or memory.
 
-    Engines read wide tables, with gold as one of the columns. Each pass parses a csv again, so Polars gains from a size
-    on that memory may not hold.
+    Engines read wide tables, with gold as one of the columns. Each pass parses a csv again, so Polars is used for a csv
+    that may not fit in memory.
     """
     if engine not in ("auto", "memory", *ENGINES):
         raise ParameterError(f"--engine is '{engine}'; expected auto, memory, {', '.join(ENGINES)}")
@@ -337,14 +337,14 @@ def choose_engine(engine: str, votes: str, table: Table | None, selection: Selec
 
 
 def _obstacle(votes: str, table: Table | None, selection: Selection, gold: str | None) -> str | None:
-    """What engines cannot do, if it was asked for."""
+    """What was asked for that engines cannot do, if anything."""
     if table is None:
         return f"the array '{votes}'"
     if selection.scores is not None or selection.like is not None:
         return "--scores"
     if selection.long is not None:
         return "--long"
-    return None if gold is None or gold in table.columns else f"--gold {gold}, which is no column of '{votes}'"
+    return None if gold is None or gold in table.columns else f"--gold {gold}, which is not a column of '{votes}'"
 
 
 def is_empty(table: Table) -> bool:
@@ -392,7 +392,7 @@ def read_labels(name: str, source: Source, what: str) -> object:
 
 
 def _class_values(table: pl.DataFrame, column: str, source: Source) -> list[Any]:
-    """A column of classes; texts of a csv are numbers where the votes are."""
+    """A column of classes; strings of a csv become numbers if the votes are numbers."""
     numbers = all(isinstance(c, int) and not isinstance(c, bool) for c in source.votes.classes)
     frame = number_texts(table.lazy(), [column]).collect() if numbers else table
     return frame[column].to_list()
@@ -420,18 +420,18 @@ def class_column(table: pl.DataFrame, key: str, name: str) -> str:
 def _row_numbers(ids: pl.Series, source: Source, name: str) -> list[int | None]:
     """The item of each identifier; without an id column items are numbered from 0.
 
-    One file of labels may serve many slices of a set: identifiers of other items are counted and said.
+    One file of labels may serve many slices of a set: identifiers of other items are counted in a warning.
     """
     known = pl.Series(range(source.votes.n_items)) if source.key is None else source.frame[source.key]
-    if known.dtype != ids.dtype and pl.String in (known.dtype, ids.dtype):  # one of the two is of a csv
+    if known.dtype != ids.dtype and pl.String in (known.dtype, ids.dtype):  # one of the two is from a csv
         known, ids = known.cast(pl.String), ids.cast(pl.String)
     place = {value: row for row, value in enumerate(known)}
     if len(place) != source.votes.n_items:
-        raise VotesError(f"column '{source.key}' of the votes does not identify items: it holds a value twice")
+        raise VotesError(f"column '{source.key}' of the votes does not identify items: it has a value twice")
     where = f"'{name}', column '{ids.name}'"
     foreign = [value for value in ids if value not in place]
     if len(foreign) == len(ids) > 0:
-        raise VotesError(f"{where} has {foreign[0]!r}, and no other value that an item of the votes has; check the ids")
+        raise VotesError(f"{where} has no id of an item in the votes: {foreign[0]!r} is unknown; check the ids")
     if foreign:
         warn_of_votes([f"{where} has {len(foreign):,} of {len(ids):,} values that no item has, such as {foreign[0]!r}"])
     column = Column.from_values("id", ids.to_list())
@@ -442,7 +442,7 @@ def _row_numbers(ids: pl.Series, source: Source, name: str) -> list[int | None]:
 
 
 def check_output(out: str | None, engine: str = "memory") -> None:
-    """Refuse a result that cannot be written, or not by an engine, before any work is done."""
+    """Refuse a result that cannot be written, or not by this engine, before any work is done."""
     if out in (None, "-") and engine in ("duckdb", "spark", "dask"):
         raise ParameterError(f"--engine {engine} writes parquet; name a file with --out")
     if engine in ENGINES and out not in (None, "-"):
@@ -454,8 +454,8 @@ def check_output(out: str | None, engine: str = "memory") -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make the folder that results go to, if it is not there."""
+    """Make the folder for results, if it does not exist."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ParameterError(f"--out is '{path}', where no folder can be made: {error.strerror}") from error
+        raise ParameterError(f"--out is '{path}', but the folder cannot be made: {error.strerror}") from error

@@ -13,23 +13,23 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedColumn
 
 from hyperlabel.errors import ConvergenceWarning, TableWarning, VotesError, VotesWarning
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 
 console = Console(stderr=True, highlight=False, markup=False, emoji=False)
-"""What is said about results. Without markup: class names and paths are shown as they are."""
+"""Messages about results. No markup: class names and paths are shown as they are."""
 
 output = Console(highlight=False, markup=False, emoji=False)
-"""Results themselves."""
+"""The results themselves."""
 
-_PIPED_WIDTH = 100_000  # columns where nobody looks: tables are as wide as they need
+_PIPED_WIDTH = 100_000  # columns if there is no terminal: tables are as wide as needed
 
 
 log = logging.getLogger("hyperlabel")
-"""More of what is done, with `--verbose`."""
+"""More messages, with `--verbose`."""
 
 
 def set_manner(*, quiet: bool, verbose: bool) -> None:
-    """Speak as the options of the same names ask for, from now on."""
+    """Print as much as the options of these names ask for, from now on."""
     console.quiet = quiet
     if not output.is_terminal:
         output.width = _PIPED_WIDTH
@@ -40,7 +40,7 @@ def set_manner(*, quiet: bool, verbose: bool) -> None:
 
 
 class _TerminalHandler(logging.Handler):
-    """Lines on standard error with the seconds since the program began."""
+    """Lines on standard error with the seconds since the program started."""
 
     def emit(self, record: logging.LogRecord) -> None:
         say(f"{record.relativeCreated / 1000:.2f} s: {printable(record.getMessage())}")
@@ -50,7 +50,7 @@ def print_json(summary: dict[str, Any], *, aside: bool = False) -> None:
     """A summary for programs, in one line.
 
     Args:
-        summary: What it holds; what JSON has no type for is its text.
+        summary: What it holds; types that JSON does not have become strings.
         aside: Whether standard output holds a table, so that the summary goes to standard error.
     """
     line = json.dumps(summary, ensure_ascii=True, default=str)
@@ -67,11 +67,11 @@ WARNINGS = (ConvergenceWarning, TableWarning, VotesWarning)
 
 @contextmanager
 def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal while work is done, and nothing elsewhere; gives a function that moves it on.
+    """A bar while work is done, only on a terminal; gives a function that advances it.
 
     Args:
         what: What is done.
-        total: How much there is to do; None where that is not known, so that the bar only shows that work goes on.
+        total: How much there is to do; None if unknown: then the bar only shows that work goes on.
     """
     if not console.is_terminal or console.quiet:
         yield lambda done: None
@@ -84,12 +84,12 @@ def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], No
 
 @dataclass
 class Said:
-    """What is to be said when work is done.
+    """What to print when the work is done.
 
     Attributes:
-        strict: Whether warnings are an error.
-        lines: What is said first.
-        caught: What was warned of.
+        strict: Whether warnings are errors.
+        lines: What to print first.
+        caught: The warnings.
     """
 
     strict: bool
@@ -98,23 +98,23 @@ class Said:
 
     @property
     def warnings(self) -> list[str]:
-        """What was warned of, the same thing once."""
+        """The warnings, each once."""
         return list(dict.fromkeys(str(warning.message) for warning in self.caught))
 
     def settle(self) -> None:
-        """Refuse what was warned of so far, if warnings are errors; to be called before anything is written."""
+        """Raise the warnings so far as an error, if warnings are errors; call it before anything is written."""
         if self.strict and self.caught:
-            raise VotesError(f"{'; '.join(self.warnings)} (--strict takes warnings as errors)")
+            raise VotesError(f"{'; '.join(self.warnings)} (--strict turns warnings into errors)")
 
 
 @contextmanager
 def say_warnings(*, strict: bool = False) -> Iterator[Said]:
-    """What is warned of, while tables are read and models learn, is a line on standard error, the same thing once.
+    """Print each warning, while tables are read and models learn, as a line on standard error, once.
 
-    Nothing is said if the work fails: a mistake is one line.
+    Nothing is printed if the work fails: an error is one line.
 
     Args:
-        strict: Whether warnings are an error, all in one line.
+        strict: Whether warnings are errors, all in one line.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")

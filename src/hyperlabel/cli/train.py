@@ -11,7 +11,7 @@ from hyperlabel.errors import ParameterError, require
 
 MODEL_HELP = "hlm (the paper's) or hlm2 (the default for labeling); sets the defaults of the other options."
 RECIPE_HELP = (
-    "short; for hlm also paper (constant rate 0.001, up to 50,000 steps, the paper's validation sets), and released: "
+    "short; for hlm also paper (constant rate 0.001, up to 50,000 steps, the paper's validation sets) and released: "
     "the same, as the authors' code does it; released-log: with few items more often."
 )
 PRIOR_HELP = (
@@ -34,7 +34,7 @@ def train(
     recipe: Annotated[str, Option(metavar="NAME", help=RECIPE_HELP)] = "short",
     prior: Annotated[str | None, Option(metavar="NAME", help=PRIOR_HELP)] = None,
     runs: Annotated[int, Option(metavar="NUMBER", help=RUNS_HELP)] = 10,
-    jobs: Annotated[int, Option(metavar="NUMBER", help="Runs at a time; 0 is one for each core.")] = 0,
+    jobs: Annotated[int, Option(metavar="NUMBER", help="Runs at a time; 0 is one per core.")] = 0,
     resume: Annotated[bool, Option("--resume", help="Continue from the checkpoints in --out.")] = False,
     widths: Annotated[str | None, Option(metavar="A,B,...", help=WIDTHS_HELP)] = None,
     width: Annotated[int | None, Option(metavar="NUMBER", help=WIDTH_HELP)] = None,
@@ -109,10 +109,10 @@ PAPER: dict[str, Any] = {
     "quick_sets": 20,
     "full_every": 1000,
 }
-"""The paper's recipe; fewer matrices than its 50, with averaged targets, have no more noise in the gradient."""
+"""The paper's recipe; fewer matrices than its 50 give no noisier gradient, as targets are averaged."""
 _RELEASED = PAPER | {"prior": "released", "max_cells": 100_000, "masked": True}
 RECIPES = {"paper": PAPER, "released": _RELEASED, "released-log": _RELEASED | {"log_items": True}}
-"""Recipes of the paper's network: by its text, as the authors' code does it, and as their weights seem to be made."""
+"""Recipes of the paper's network: from its text, from the authors' code, and as their weights seem to be made."""
 
 
 def _preset(model: str, recipe: str) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def _preset(model: str, recipe: str) -> dict[str, Any]:
 
 
 def _check_sizes(model: str, **sizes: object) -> None:
-    """Refuse sizes of the other network."""
+    """Refuse the sizes of the other network."""
     unfit = ("widths",) if model == "hlm2" else ("width", "steps")
     for name in unfit:
         if sizes[name] is not None:
@@ -159,7 +159,7 @@ def _count_jobs(runs: int, jobs: int) -> int:
     if runs < 1:
         raise ParameterError(f"--runs is {runs}; expected at least 1")
     if jobs < 0:
-        raise ParameterError(f"--jobs is {jobs}; expected a number of runs, or 0 for one for each core")
+        raise ParameterError(f"--jobs is {jobs}; expected a number of runs, or 0 for one per core")
     return min(runs, jobs or os.cpu_count() or 1)
 
 
@@ -168,13 +168,13 @@ def _check_folder(out: Path, resume: bool) -> None:
 
     if not resume and any(out.glob("run-*/checkpoint.safetensors")):
         raise ParameterError(
-            f"--out is '{out}', which holds checkpoints; add --resume to go on, or name another folder"
+            f"--out is '{out}', which has checkpoints; add --resume to continue, or name another folder"
         )
     make_folder(out)
 
 
 def _show_progress(steps: Iterator[dict[int, int]], total: int) -> None:
-    """A bar on a terminal, a line now and then elsewhere."""
+    """A bar on a terminal; elsewhere a line now and then."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,

@@ -14,11 +14,11 @@ from hyperlabel.cli.tables import Selection, class_column, match_classes
 from hyperlabel.cli.terminal import console, say
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.panel import Jury, jury
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 from hyperlabel.tables import Table, check_target, read_table
 from hyperlabel.votes.read import number_texts
 
-# Column of the card -> what stands over it, in as few letters as let both tables fit a terminal.
+# Column of the card -> its heading, short enough that both tables fit a terminal.
 _WORTH = {
     "votes": "votes",
     "no_verdict": "no\nverdict",
@@ -126,7 +126,7 @@ def _read_price(text: str | None, columns: list[str]) -> object:
 
 
 def verdict_rows(verdicts: Jury, out: str | None) -> pl.DataFrame:
-    """One row per item; where a file has no lists, dissenters are one text."""
+    """One row per item; in a file without lists, dissenters are one string."""
     rows: pl.DataFrame = verdicts.to_polars()
     if check_target(out or "-").kind == "csv":
         return rows.with_columns(pl.col("dissenters").list.join("; "))
@@ -148,7 +148,7 @@ def print_card(verdicts: Jury) -> None:
 
 
 def _card_table(rows: list[dict[str, Any]], heads: dict[str, str]) -> RichTable:
-    """One line per judge with some columns of the card, those that it has."""
+    """One line per judge with some columns of the card, as far as it has them."""
     table = plain_table()
     table.add_column("judge", overflow="fold", min_width=min(20, max(len(row["judge"]) for row in rows)))
     shown = [name for name in heads if name in rows[0]]
@@ -177,7 +177,7 @@ def _leaning(row: dict[str, Any]) -> str:
 
 
 def summarize(verdicts: Jury, keep: float | None) -> dict[str, Any]:
-    """What `--json` says."""
+    """What `--json` prints."""
     alpha, fleiss, cohen = verdicts.agreement[:3]
     summary: dict[str, Any] = {
         "items": len(verdicts),

@@ -1,1 +1,1 @@
-"""Whatever holds columns (arrays, frames, records) as values and codes, and the one rule which of them are votes."""
+"""Columns of arrays, frames and records as values and codes, and the one rule that says which of them are votes."""

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Ints
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
-_LARGEST = 2.0**53  # whole floats from here on are not exact
+_LARGEST = 2.0**53  # larger whole floats are not exact
 
 
 def check_array(array: object) -> Ints:
@@ -30,23 +30,23 @@ def check_array(array: object) -> Ints:
     cells = _as_integers(cells)
     low = int(cells.min())
     if low < -1:
-        raise VotesError(f"votes{place(cells == low)} is {low}; expected -1 to abstain, or a class from 0 on")
+        raise VotesError(f"votes{place(cells == low)} is {low}; expected -1 to abstain, or a class number, 0 or more")
     return cells
 
 
 def check_sparse(matrix: Any) -> tuple[tuple[int, int], Ints, Ints, Ints]:
     """Shape, row, column and class number of every vote that a scipy.sparse matrix stores, or a clear error."""
     if not hasattr(matrix, "tocoo"):
-        raise VotesError(f"votes is a {type(matrix).__name__}; expected a scipy.sparse matrix or array")
+        raise VotesError(f"votes is of type {type(matrix).__name__}; expected a scipy.sparse matrix or array")
     if len(matrix.shape) != 2 or 0 in matrix.shape:
         raise VotesError(f"votes has shape {matrix.shape}; expected 2-D (items, LFs) with at least one of each")
     if matrix.dtype.kind not in "iubf":
-        raise VotesError(f"votes has the type {matrix.dtype}; expected integers: a class number plus 1 each")
+        raise VotesError(f"votes has the type {matrix.dtype}; expected integers, each a class number plus 1")
     check_intact(matrix)
     try:
         coo = matrix.tocoo()
     except (ValueError, TypeError, IndexError, OverflowError) as error:
-        raise VotesError(f"votes is a broken {matrix.format} matrix: {error}; make it again") from error
+        raise VotesError(f"votes is a broken {matrix.format} matrix: {error}; create it again") from error
     stored = np.flatnonzero(coo.data != 0)
     row, column, data = coo.row[stored], coo.col[stored], coo.data[stored]
     _check_stored_once(row, column, data)
@@ -59,12 +59,12 @@ def check_sparse(matrix: Any) -> tuple[tuple[int, int], Ints, Ints, Ints]:
 
 
 def check_intact(matrix: Any, argument: str = "votes") -> None:
-    """Refuse a matrix whose parts do not fit each other: SciPy's conversions trust them and read beyond memory."""
+    """Refuse a matrix whose parts do not fit together: SciPy's conversions trust them and read outside memory."""
     broken = _BROKEN.get(matrix.format)
     reason = None if broken is None else broken(matrix)
     if reason is not None:
         raise VotesError(
-            f"{argument} is a broken {matrix.format} matrix: {reason}; expected one that SciPy made. Make it again"
+            f"{argument} is a broken {matrix.format} matrix: {reason}; expected one that SciPy made. Create it again"
         )
 
 
@@ -77,7 +77,7 @@ def _broken_rows(matrix: Any) -> str | None:
     if starts.dtype.kind not in "iu" or index.dtype.kind not in "iu":
         return f"indptr and indices are {starts.dtype} and {index.dtype}, not integers"
     if starts.shape != (height + 1,) or starts[0] != 0 or (starts[1:] < starts[:-1]).any() or starts[-1] > len(index):
-        return f"indptr must rise from 0 to at most {len(index)} in {height + 1} steps"
+        return f"indptr must be {height + 1} numbers that rise from 0 to at most {len(index)}"
     if index.ndim != 1 or len(data) < len(index):
         return f"{len(index)} indices but {len(data)} values"
     if len(index) and not 0 <= index.min() <= index.max() < width:
@@ -132,12 +132,12 @@ def _check_stored_once(row: Ints, column: Ints, data: NDArray[Any]) -> None:
         first, second = order[np.flatnonzero(same)[0] :][:2]
         raise VotesError(
             f"votes[{row[first]}, {column[first]}] is stored twice, as {data[first]} and {data[second]}; "
-            "expected one value a cell. Keep one (scipy's sum_duplicates would add them)"
+            "expected one value per cell. Keep one (scipy's sum_duplicates would add them)"
         )
 
 
 def as_list(values: object, argument: str, expected: str) -> list[Any]:
-    """The members of an argument that must be a list or the like; a text is none.
+    """The members of an argument that must be a list or another iterable; a string is refused.
 
     >>> as_list(("a", "b"), "lfs", "a list of columns")
     ['a', 'b']
@@ -146,12 +146,12 @@ def as_list(values: object, argument: str, expected: str) -> list[Any]:
         if isinstance(values, str | bytes | Mapping | set | frozenset) or hasattr(values, "tocsr"):
             raise TypeError  # SciPy follows the indices of a broken matrix
         return list(values)  # type: ignore[call-overload, no-any-return]
-    except Exception:  # whatever an object does when it is asked for its members
+    except Exception:  # an object may raise anything when it is iterated
         raise ParameterError(f"{argument} is {show(values)}; expected {expected}") from None
 
 
 def place(wrong: NDArray[np.bool_]) -> str:
-    """Where the first wrong value stands, as an index: '[3, 1]'."""
+    """The index of the first wrong value: '[3, 1]'."""
     first = np.unravel_index(int(wrong.argmax()), wrong.shape)
     return f"[{', '.join(map(str, first))}]"
 
@@ -166,9 +166,9 @@ def _as_array(array: object) -> NDArray[Any]:
             raise VotesError(
                 f"votes is ragged{_odd_row(array)}; expected one vote per LF in every row, -1 to abstain"
             ) from error
-        except Exception as error:  # what an object does when it is asked for an array is its own affair
+        except Exception as error:  # an object may raise anything when it is converted to an array
             raise VotesError(
-                f"votes is a {type(array).__name__} that gives no array ({error}); expected votes"
+                f"votes is of type {type(array).__name__} and cannot be converted to an array ({error}); expected votes"
             ) from error
         if cells.ndim:
             return cells
@@ -191,7 +191,7 @@ def _odd_row(array: object) -> str:
 def _length(row: Any) -> int | None:
     try:
         return len(row)
-    except Exception:  # it has none, or raises what it likes
+    except Exception:  # it has no length, or raises an error of its own
         return None
 
 
@@ -201,7 +201,7 @@ def _as_integers(cells: NDArray[Any]) -> Ints:
         return cells
     if cells.dtype.kind == "b":
         return cells.astype(np.int8)
-    if cells.dtype.kind in "mM":  # fine ones would become numbers
+    if cells.dtype.kind in "mM":  # those in nanoseconds would become numbers
         raise VotesError(f"votes[0, 0] is {cells[0, 0]} in an array of type {cells.dtype}; expected integers")
     if cells.dtype.kind != "f":
         return _as_integers(_as_floats(cells))
@@ -214,12 +214,12 @@ def _as_integers(cells: NDArray[Any]) -> Ints:
 
 
 def _as_floats(cells: NDArray[Any]) -> NDArray[np.float64]:
-    """Numbers that an array holds as objects; an error names the cell that is none."""
+    """Numbers that an array holds as objects; an error names the cell that is not a number."""
     values = cells.ravel().tolist()
     odd = [i for i, value in enumerate(values) if not isinstance(value, numbers.Real | np.bool_)]
     if not odd:
         return cells.astype(np.float64)
-    # NumPy makes texts of all cells if one is: of texts the one to blame is no number.
+    # If one cell is a string, NumPy turns all into strings: the one to blame does not read like a number.
     words = [i for i in odd if not (isinstance(values[i], str) and looks_like_number(values[i]))]
     i, j = divmod((words or odd)[0], cells.shape[1])
     value = values[i * cells.shape[1] + j]
@@ -230,7 +230,7 @@ def _as_floats(cells: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def looks_like_number(text: str) -> bool:
-    """Whether a text reads like a number.
+    """Whether a string reads like a number.
 
     >>> looks_like_number("-1"), looks_like_number("0.5"), looks_like_number("spam")
     (True, True, False)

@@ -1,7 +1,7 @@
 """Doubts about votes: columns that cannot be votes, and votes that look like a mistake.
 
-All is judged on tallies, the number of votes of each class in each column. A refusal names what the column holds; a
-warning has its number and the remedy. Thresholds are such that no public set of LFs, crowds or judges raises one.
+Everything is judged on tallies, the votes of each class in each column. A refusal names what the column holds; a
+warning has its number and the remedy. Thresholds are chosen so that no public set of LFs, crowds or judges raises one.
 """
 
 import datetime
@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from statistics import median_low
 from typing import Any
 
-from hyperlabel.printable import show
-from hyperlabel.shown import show_some
+from hyperlabel.shown import show, show_some
 
 Tally = Mapping[Any, int]
 Tallies = Mapping[str, Tally]
@@ -22,19 +21,19 @@ Tallies = Mapping[str, Tally]
 REMEDY = "name the LFs with lfs (command line: --lfs)"
 
 FEW_ROWS = 20
-"""Below, a table is too small to tell an identifier from a class, or a lone class from a mistake."""
+"""With fewer, a table is too small to tell an identifier from a class, or a lone class from a mistake."""
 
 MOST_VALUES = 10_000
 """Distinct values of a column that are listed and counted; no column of votes has more."""
 
 _KINDS: dict[type, str] = {bool: "boolean", int: "number", str: "text"}
 _MANY = f"holds more than {MOST_VALUES:,} different values, like an identifier, a time or a text"
-_LONGEST_NAME = 100  # characters; what is longer is a text, not the name of a class
-_MANY_TEXTS, _MANY_NUMBERS = 0.5, 0.9  # distinct values per vote from which on a column holds no classes
-_CONSTANT = 0.95  # share of rows with one and the same value from which on a column says nothing of an item
-_LEAST_SHARED = 0.25  # share of a column's numbers that other LFs vote for, below which it holds something else
+_LONGEST_NAME = 100  # characters; anything longer is a text, not the name of a class
+_MANY_TEXTS, _MANY_NUMBERS = 0.5, 0.9  # with more distinct values per vote, a column does not hold classes
+_CONSTANT = 0.95  # if a larger share of the rows has the same value, a column says nothing about an item
+_LEAST_SHARED = 0.25  # if other LFs vote for a smaller share of a column's numbers, it is not an LF
 _SMALL_NUMBERS = 10  # in a small table lower numbers may well be classes
-_HANDFUL, _RARE = 5, 20  # a mistyped class has at most 5 votes, and 1 of 20 of its LF's
+_HANDFUL, _RARE = 5, 20  # a typo has at most 5 votes, and at most 1 in 20 of its LF's
 _TIME = re.compile(
     r"(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|\d{4}/\d{1,2}/\d{1,2})([T ].*)?|\d{1,2}:\d{2}(:\d{2}.*)?"
 )
@@ -43,13 +42,13 @@ _TIME = re.compile(
 def find_doubts(
     tallies: Tallies, n_rows: Mapping[str, int], distinct: Mapping[str, int], *, judge_columns: bool = True
 ) -> tuple[dict[str, str], list[str]]:
-    """What must be refused, and what must be said.
+    """What to refuse, and what to warn about.
 
     Args:
         tallies: For each column its votes of each class.
         n_rows: For each column its number of rows.
         distinct: For each column its number of distinct values.
-        judge_columns: Whether columns may be something else than votes; they may not if they were named.
+        judge_columns: Whether columns may be something other than votes; not if they were named.
 
     Returns:
         For each column that cannot be votes the reason, and warnings.
@@ -71,12 +70,12 @@ def find_doubts(
 
 
 def kind_of(value: object) -> str:
-    """What kind of class a value is; the name of its type if it can be none.
+    """What kind of class a value is; the name of its type if it cannot be a class.
 
     >>> kind_of(True), kind_of(1), kind_of("a"), kind_of(b"a")
     ('boolean', 'number', 'text', 'bytes')
     """
-    if type(value) in _KINDS:  # at once: tables have many values, nearly all of these types
+    if type(value) in _KINDS:  # the fast path: tables have many values, nearly all of these types
         return _KINDS[type(value)]
     if isinstance(value, numbers.Number):
         return "number"
@@ -84,7 +83,7 @@ def kind_of(value: object) -> str:
 
 
 def add_up(tallies: Iterable[Tally]) -> dict[Any, int]:
-    """The votes of each class in all tallies; a `Counter` takes longer where there are thousands of small ones.
+    """The votes of each class in all tallies; a `Counter` takes longer if there are thousands of small ones.
 
     >>> add_up([{"x": 1}, {"x": 2, "y": 1}])
     {'x': 3, 'y': 1}
@@ -126,7 +125,7 @@ def _refuse_values(tally: Tally, first: object) -> str | None:
         return f"holds times ({first!s:.30})" if not isinstance(first, str) else f"holds times ({show(first, 30)})"
     decimal = next((v for v in tally if kind_of(v) == "number" and not isinstance(v, int)), None)
     if decimal is not None:
-        return f"holds {decimal}, which is no whole number"
+        return f"holds {decimal}, which is not a whole number"
     long = next((v for v in tally if isinstance(v, str) and len(v) > _LONGEST_NAME), None)
     if long is not None:
         return f"holds texts ({long[:30]!r}...)"
@@ -138,7 +137,7 @@ def _is_time(value: object) -> bool:
 
 
 def _refuse_kinds(tallies: Tallies) -> dict[str, str]:
-    """Refuse columns of numbers or booleans among more columns of texts; other mixtures are told by their rows."""
+    """Refuse columns of numbers or booleans among more columns of texts; other mixtures are refused later, by row."""
     kinds = {name: {kind_of(value) for value in tally} for name, tally in _voting(tallies).items()}
     texts = sum(kind == {"text"} for kind in kinds.values())
     others = {name: kind for name, kind in kinds.items() if kind in ({"number"}, {"boolean"})}
@@ -151,7 +150,7 @@ def _refuse_kinds(tallies: Tallies) -> dict[str, str]:
     }
 
 
-# What a column can be, beside the others.
+# What a column can be, compared with the others.
 
 
 def _compare(tallies: dict[str, Tally], n_rows: Mapping[str, int]) -> tuple[dict[str, str], list[str]]:
@@ -166,7 +165,7 @@ def _compare(tallies: dict[str, Tally], n_rows: Mapping[str, int]) -> tuple[dict
 def _compare_texts(tallies: dict[str, Tally], n_rows: Mapping[str, int]) -> tuple[dict[str, str], list[str]]:
     """LFs share classes. Columns of several classes form groups that do; only the largest group can be the LFs.
 
-    A column of one class may be an LF of a class that no other votes for, unless it has that value everywhere.
+    A column of one class may be an LF for a class that no other LF votes for, unless it has that value everywhere.
     """
     holders = Counter(value for tally in tallies.values() for value in tally)
     alone = [name for name, tally in tallies.items() if all(holders[value] == 1 for value in tally)]
@@ -176,12 +175,12 @@ def _compare_texts(tallies: dict[str, Tally], n_rows: Mapping[str, int]) -> tupl
     constant = [name for name in lone if _fills(tallies[name], n_rows[name])]
     refused |= {name: f"{_no_company(tallies[name])}, in nearly every row" for name in constant}
     if refused or not lone or median_low(map(len, tallies.values())) == 1:
-        return refused, []  # where most LFs vote for one class each, one more is nothing special
+        return refused, []  # if most LFs vote for one class each, one more is normal
     shown = ", ".join(
         f"{next(iter(tallies[name]))!r} ({name!r}, {sum(tallies[name].values()):,} votes)" for name in lone
     )
     return {}, [
-        f"classes that only one LF votes for, and it for no other: {shown}; if a column holds no votes, {REMEDY}"
+        f"classes that only one LF votes for, and no other class: {shown}; if a column does not hold votes, {REMEDY}"
     ]
 
 
@@ -190,7 +189,7 @@ def _no_company(tally: Tally) -> str:
 
 
 def _is_told(tally: Tally, n_rows: int) -> bool:
-    """Whether there are rows enough to judge a column, or it has a value in each of the few."""
+    """Whether there are enough rows to judge a column, or it has a value in each of the few rows."""
     return n_rows >= FEW_ROWS or sum(tally.values()) == n_rows
 
 
@@ -199,7 +198,7 @@ def _fills(tally: Tally, n_rows: int) -> bool:
 
 
 def _outside_main_group(tallies: dict[str, Tally]) -> list[str]:
-    """Columns of several values that have none in common, directly or not, with the largest group of columns."""
+    """Columns of several values that share none, directly or not, with the largest group of columns."""
     if max(map(len, tallies.values())) == 1:
         return []
     group = _groups(tallies)
@@ -229,7 +228,7 @@ def _groups(tallies: dict[str, Tally]) -> dict[str, str]:
 
 
 def _compare_numbers(tallies: dict[str, dict[int, int]], n_rows: Mapping[str, int]) -> tuple[dict[str, str], list[str]]:
-    """Class numbers that only one column has. Columns of many more values than others prove nothing for each other."""
+    """Class numbers that only one column has. Columns with many more values than others do not count as company."""
     usual = median_low(map(len, tallies.values()))
     narrow = {name for name, tally in tallies.items() if len(tally) <= max(3, 2 * usual)}
     holders = Counter(value for name in narrow for value in tallies[name])
@@ -242,17 +241,17 @@ def _compare_numbers(tallies: dict[str, dict[int, int]], n_rows: Mapping[str, in
             refused[name] = f"holds the numbers {show_some(sorted(own), 5)}, which no other LF votes for"
         elif sum(tally[value] for value in own) >= FEW_ROWS:
             doubts[name] = f"{name!r} ({show_some(sorted(own), 5)})"
-    if not doubts or len(doubts) > len(tallies) / 2:  # where most columns have such numbers, there are many classes
+    if not doubts or len(doubts) > len(tallies) / 2:  # if most columns have such numbers, there are many classes
         return refused, []
     shown = ", ".join(doubts.values())
-    return refused, [f"classes that only one LF votes for: {shown}; if a column holds no votes, {REMEDY}"]
+    return refused, [f"classes that only one LF votes for: {shown}; if a column does not hold votes, {REMEDY}"]
 
 
 # What classes can be.
 
 
 def warn_of_classes(tallies: Tallies) -> list[str]:
-    """Warnings about the classes of votes: mistyped ones, numbers that begin at 1 or leave a gap, one class only.
+    """Warnings about the classes of votes: typos, numbers that start at 1 or leave a gap, one class only.
 
     >>> warn_of_classes({"a": {"SPAM": 50, "SAPM": 1}, "b": {"SPAM": 30, "HAM": 20}})[0][:58]
     "a class that one LF votes for a handful of times: 'SAPM' ("
@@ -274,7 +273,7 @@ def _one_class(value: object, votes: int) -> str:
 
 
 def _typos(tallies: Tallies, classes: Tally) -> list[str]:
-    """Classes of few votes that one LF casts, which votes for others nearly always."""
+    """Classes with a few votes from one LF that nearly always votes for others."""
     rare = {value for value, n in classes.items() if n <= _HANDFUL}
     usual = [value for value in classes if kind_of(value) == "number" and value not in rare]
     rare -= {value for value in rare if kind_of(value) == "number" and value <= max(usual, default=0) + 1}
@@ -292,7 +291,7 @@ def _typos(tallies: Tallies, classes: Tally) -> list[str]:
     )
     more = f"; and {len(found) - 5} more" if len(found) > 5 else ""
     return [
-        f"a class that one LF votes for a handful of times: {shown}{more}. If mistyped, correct it; else state all "
+        f"a class that one LF votes for a handful of times: {shown}{more}. If it is a typo, correct it; else state all "
         "classes with classes"
     ]
 
@@ -300,14 +299,14 @@ def _typos(tallies: Tallies, classes: Tally) -> list[str]:
 def _meant(value: object, names: Sequence[str]) -> str:
     close = difflib.get_close_matches(value.lower(), [n.lower() for n in names]) if isinstance(value, str) else []
     meant = next((name for name in names if close and name.lower() == close[0]), None)
-    return "" if meant is None else f", meant as {meant!r}?"
+    return "" if meant is None else f", perhaps {meant!r}"
 
 
 def warn_of_numbers(classes: Mapping[Any, int]) -> list[str]:
-    """Warnings about class numbers: those that begin at 1, and those that leave most numbers out.
+    """Warnings about class numbers: those that start at 1, and those that leave most numbers out.
 
     >>> warn_of_numbers({1: 40, 2: 30})[0][:36]
-    'class numbers begin at 1: class 0 ha'
+    'class numbers start at 1: class 0 ha'
     >>> warn_of_numbers({0: 40, 1: 30})
     []
     """
@@ -316,12 +315,12 @@ def warn_of_numbers(classes: Mapping[Any, int]) -> list[str]:
     low, high = min(classes), max(classes)
     if low == 1:
         return [
-            f"class numbers begin at 1: class 0 has none of the {sum(classes.values()):,} votes, and is a class all "
-            "the same; subtract 1, or state the classes"
+            f"class numbers start at 1: class 0 has none of the {sum(classes.values()):,} votes, but still counts as a "
+            "class; subtract 1, or state the classes"
         ]
     if high + 1 >= _SMALL_NUMBERS + 2 * len(classes):
         return [
             f"class numbers go up to {high}, but only {len(classes)} are voted for ({show_some(sorted(classes), 6)}); "
-            "list in abstain what stands for no vote, or state the classes"
+            "list in abstain the values that mean no vote, or state the classes"
         ]
     return []

@@ -1,7 +1,7 @@
-"""Columns as distinct values and codes, and their summaries, without importing the library of a frame.
+"""Columns as distinct values and codes, and their summaries, without importing the library of the frame.
 
 Whatever a column holds, it is factorized once; all checks then look at the few distinct values instead of the many
-rows. `hyperlabel.columns.sources` opens whatever holds columns.
+rows. `hyperlabel.columns.sources` opens anything that holds columns.
 """
 
 import numbers
@@ -19,15 +19,14 @@ from hyperlabel.columns.arrays import looks_like_number
 from hyperlabel.columns.doubts import MOST_VALUES, kind_of
 from hyperlabel.columns.rule import DEFAULT, ColumnSummary, Key, key_of
 from hyperlabel.errors import VotesError
-from hyperlabel.printable import show
-from hyperlabel.shown import show_some
+from hyperlabel.shown import show, show_some
 from hyperlabel.tables.failures import reading
 
 Factors = tuple[Sequence[Any], NDArray[np.integer]]
 
 _COLUMNS_AT_ONCE = 200
 _CELLS_AT_ONCE = 1 << 20
-_FEW = 64  # class numbers of most votes are smaller
+_FEW = 64  # most class numbers are smaller
 _EXACT = 2**53  # larger integers are not exact as floats
 
 
@@ -39,7 +38,7 @@ class Column:
         name: Its name, for errors.
         values: Its distinct values, as Python objects.
         codes: (n,) places in `values`, -1 where the column is empty.
-        describe: How an error calls a row; by column and row if not given.
+        describe: How an error names a row; by column and row if not given.
         abstain: The values that abstain.
     """
 
@@ -53,7 +52,7 @@ class Column:
     def from_values(
         cls, name: str, values: Sequence[Any] | NDArray[Any], describe: Callable[[int], str] | None = None
     ) -> "Column":
-        """From an array or list; None, NaN and blank texts are empty.
+        """From an array or list; None, NaN and blank strings are empty.
 
         >>> column = Column.from_values("a", ["x", None, "y", "x"])
         >>> column.values, column.codes.tolist()
@@ -77,7 +76,7 @@ class Column:
         except TypeError as error:  # not hashable
             odd = listed[len(row_codes)]
             where = cls(name, (), np.empty(0, int), describe).place_of_row(len(row_codes))
-            raise VotesError(f"{where} is {show(odd)}, a {type(odd).__name__}; expected a single value") from error
+            raise VotesError(f"{where} is {show(odd)} ({type(odd).__name__}); expected a single value") from error
         return cls(name, tuple(value for _, value in table), np.array(row_codes, np.int64), describe)
 
     @classmethod
@@ -102,7 +101,7 @@ class Column:
 
     @property
     def is_votes(self) -> bool:
-        """Whether it is a column of a table of votes; others say themselves how a row is called."""
+        """Whether it is a column of a table of votes; others have their own names for rows."""
         return self.describe is None
 
     @cached_property
@@ -123,30 +122,30 @@ class Column:
         return ColumnSummary(self.name, len(self.codes), dict(zip(self.values, counts, strict=False)), many)
 
     def abstains(self, value: object) -> bool:
-        """Whether a value that is there stands for an abstention."""
+        """Whether a value that is not empty means an abstention."""
         return key_of(value) in self.abstain
 
     @staticmethod
     def is_abstain(value: object) -> bool:
-        """Whether a value stands for an abstention, unless other values are listed."""
+        """Whether a value means an abstention by default, when no other values are listed."""
         return key_of(value) in DEFAULT
 
     def first_of(self, kind: str) -> Any:
-        """The value of a kind that stands first; of texts one that is no number, if there is one."""
+        """The first value of a kind; of strings, preferably one that is not a number."""
         return min(self.of_kind(kind), key=self._row)
 
     def of_kind(self, kind: str) -> list[Any]:
-        """The values of a kind; of texts those that are no numbers, if there are some."""
+        """The values of a kind; of strings, those that are not numbers, if there are any."""
         values = [value for value in self.voted if kind_of(value) == kind]
         words = [value for value in values if not (isinstance(value, str) and looks_like_number(value))]
         return words or values
 
     def place(self, value: object) -> str:
-        """Where a value stands first."""
+        """Where a value first occurs."""
         return self.place_of_row(self._row(value))
 
     def place_of_row(self, row: int) -> str:
-        """A row, for errors."""
+        """The name of a row, for errors."""
         return f"column '{self.name}', row {row}" if self.describe is None else self.describe(row)
 
     def _row(self, value: object) -> int:
@@ -173,7 +172,7 @@ def factorize_numbers(values: NDArray[Any]) -> Factors:
 
 
 def _factorize_whole(values: NDArray[Any]) -> Factors:
-    """Of values of a small range by counting, of others by sorting."""
+    """By counting if the range of values is small, else by sorting."""
     low, high = (values.min(), values.max()) if len(values) else (0, 0)
     if not (low >= -MOST_VALUES and high <= MOST_VALUES):
         distinct, codes = np.unique(values, return_inverse=True)
@@ -194,7 +193,7 @@ def factorize_block(cells: NDArray[Any]) -> list[Factors]:
     [([1, 3], [1, 0]), ([0], [0, 0])]
     """
     n, m = cells.shape
-    width = max(1, _CELLS_AT_ONCE // max(1, n))  # columns at a time: thousands of short ones, or one long one
+    width = max(1, _CELLS_AT_ONCE // max(1, n))  # columns at a time: thousands of short ones, or a single long one
     if width == 1 or n == 0:
         return [factorize_numbers(cells[:, j]) for j in range(m)]
     factors: list[Factors] = []
@@ -205,7 +204,7 @@ def factorize_block(cells: NDArray[Any]) -> list[Factors]:
 
 
 def _factorize_few(cells: NDArray[Any]) -> list[Factors] | None:
-    """Columns of whole numbers of a small range, by counting all of them at once; None for others."""
+    """Columns of whole numbers in a small range, by counting all of them at once; None for others."""
     known = cells == cells
     low, high = np.nanmin(cells, initial=0), np.nanmax(cells, initial=0)
     if not (low >= -_FEW and high <= _FEW):
@@ -233,11 +232,11 @@ def plain(value: Any) -> Any:
     (2, None, None)
     """
     if isinstance(value, np.datetime64 | np.timedelta64):
-        value = value.astype(f"{value.dtype.kind}8[us]")  # finer ones would become numbers
+        value = value.astype(f"{value.dtype.kind}8[us]")  # those in nanoseconds would become numbers
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, str):
         return value if value.strip() else None
-    # NaN differs from itself, and pandas' NA does not say.
+    # NaN is not equal to itself, and comparing pandas' NA gives NA.
     if value is None or (value != value) is not False:
         return None
     if not isinstance(value, numbers.Number) or isinstance(value, int):
@@ -269,12 +268,12 @@ def is_series(data: object) -> bool:
 
 
 def library_of(data: object, kind: str) -> str | None:
-    """The library that defines the class of data, or one that it inherits from, of a name such as `DataFrame`."""
+    """The library of the class, or base class, of data that has this name, such as `DataFrame`."""
     return next((cls.__module__.partition(".")[0] for cls in type(data).__mro__ if cls.__name__ == kind), None)
 
 
 def columns_of(frame: Any, names: Sequence[str] | None) -> list[Column]:
-    """Factorized columns of a frame, all of them or those that are named."""
+    """Factorized columns of a frame: all of them, or those named."""
     present = [str(name) for name in frame.columns]
     index = {name: j for j, name in enumerate(present)}
     wanted = present if names is None else [str(name) for name in names]
@@ -288,7 +287,7 @@ def columns_of(frame: Any, names: Sequence[str] | None) -> list[Column]:
 
 
 def factorize_frame(frame: Any, places: Sequence[int], names: Sequence[str]) -> list[Column]:
-    """Factorized columns of a frame at some places, called by names."""
+    """Factorized columns of a frame at some places, with these names."""
     polars = library_of(frame, "DataFrame") == "polars"
     columns: dict[int, Column] = {}
     for chosen, cells in (_polars_blocks if polars else _pandas_blocks)(frame, places):
@@ -303,7 +302,7 @@ def factorize_frame(frame: Any, places: Sequence[int], names: Sequence[str]) -> 
 
 
 Blocks = Iterator[tuple[list[int], NDArray[Any]]]
-"""Which of some columns, and their (n, m) cells: libraries take long to give out one column after the other."""
+"""Which of some columns, and their (n, m) cells: reading a frame column by column is slow."""
 
 
 def _pandas_blocks(frame: Any, places: Sequence[int]) -> Blocks:
@@ -315,7 +314,7 @@ def _pandas_blocks(frame: Any, places: Sequence[int]) -> Blocks:
 
 
 def _polars_blocks(frame: Any, places: Sequence[int]) -> Blocks:
-    """Of short columns alone: a long one is given out without a copy."""
+    """Only for short columns: a long one is read without a copy."""
     import polars as pl
 
     width, series = _CELLS_AT_ONCE // max(1, len(frame)), frame.get_columns()
@@ -331,12 +330,12 @@ def _polars_blocks(frame: Any, places: Sequence[int]) -> Blocks:
 
 
 def _is_numeric(kind: Any) -> bool:
-    """Whether a type of Polars is one of floats or of integers that NumPy has."""
+    """Whether a type of Polars is a float or integer type that NumPy has."""
     return kind.is_float() or (kind.is_integer() and kind.is_numeric() and "128" not in str(kind))
 
 
 def _factorize(named: list[tuple[str, Any]], describe: Callable[[int], str] | None = None) -> list[Column]:
-    """Columns of series of one library: of numbers by NumPy, of others by the library."""
+    """Columns from series of one library: numbers by NumPy, others by the library."""
     arrays = [_numbers(series) for _, series in named]
     rest = [series for (_, series), array in zip(named, arrays, strict=True) if array is None]
     others = iter(_factorize_polars(rest) if rest and _is_polars(rest[0]) else map(_factorize_pandas, rest))
@@ -367,14 +366,14 @@ def _numbers(series: Any) -> NDArray[Any] | None:
 
 
 def _factorize_pandas(series: Any) -> Factors | None:
-    """Distinct values in order and codes; None where pandas would take different values for one, or knows no order."""
+    """Distinct values in order, and codes; None if pandas would merge different values, or cannot order them."""
     import pandas as pd
 
     if series.dtype == object and pd.api.types.infer_dtype(series, skipna=True).startswith("mixed"):
         return None
     try:
         codes, values = pd.factorize(series)
-    except TypeError:  # not hashable; the row is told later
+    except TypeError:  # not hashable; a later error names the row
         return None
     listed = values.tolist()
     try:
@@ -387,14 +386,14 @@ def _factorize_pandas(series: Any) -> Factors | None:
 
 
 def _factorize_polars(series: list[Any]) -> list[Factors | None]:
-    """Distinct values and codes of each series; None where Polars has no order for its values.
+    """Distinct values and codes of each series; None if Polars cannot order its values.
 
-    Two queries for some columns at once: one for each would take longer than the work itself, and one for thousands
-    takes very long to plan.
+    Two queries for several columns: one per column takes longer than the work itself, and one for thousands of columns
+    is slow to plan.
     """
     factors: list[Factors | None] = []
     for start in range(0, len(series), _COLUMNS_AT_ONCE):
-        with reading("votes", "table"):  # Polars panics at times that no calendar has
+        with reading("votes", "table"):  # Polars panics on dates that no calendar has
             factors += _factorize_some(series[start : start + _COLUMNS_AT_ONCE])
     return factors
 

@@ -1,11 +1,11 @@
 """Which columns of a table are votes, and what abstains: one rule for frames, files and engines.
 
 The rule looks at names first, then at *summaries* of the columns that are left: a few distinct values with their
-counts, which every engine finds where the rows are. A column that cannot be votes is refused with the remedy; one that
-may be meant is taken with a warning. `lfs` overrides all of it.
+counts, which every engine computes where the rows are. A column that cannot be votes is refused with a remedy; one that
+may be intended is accepted with a warning. `lfs` overrides all of it.
 
 Names that are not votes are those of `IDENTIFIERS`, `TEXTS`, `ANSWERS`, `GROUPS`, `TIMES` and `SOURCES`, and all that
-begin with `p_` or end in `_id` or `_input`. Whole names are compared, in lower case: an LF `links` or `has_url` stays.
+start with `p_` or end in `_id` or `_input`. Whole names are compared, in lower case: an LF `links` or `has_url` stays.
 """
 
 import re
@@ -18,8 +18,7 @@ from typing import Any
 from hyperlabel.columns.arrays import as_list
 from hyperlabel.columns.doubts import REMEDY, add_up, find_doubts, kind_of
 from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.printable import show
-from hyperlabel.shown import show_counts, show_names, show_some
+from hyperlabel.shown import show, show_counts, show_names, show_some
 
 Key = tuple[bool, Any]
 Tally = dict[Any, int]  # votes of each class
@@ -52,7 +51,7 @@ SOURCES = (
 ABSTAINS = (
     -1, "-1", "NA", "N/A", "n/a", "<NA>", "None", "nan", "NaN", "null", "NULL", "abstain", "Abstain", "ABSTAIN", "-",
 )  # fmt: skip
-"""Values that abstain unless `abstain` lists others. Null, NaN and blank texts always do."""
+"""Values that abstain unless `abstain` lists others. Null, NaN and blank strings always do."""
 
 VOTERS = (
     "worker", "worker_id", "workerid", "annotator", "annotator_id", "rater", "rater_id", "judge", "judge_id", "coder",
@@ -65,19 +64,19 @@ CAST = ("vote", "label", "annotation", "judgment", "judgement", "answer", "respo
 """Names of the column of a long table that holds the votes."""
 
 _NOT_VOTES = frozenset({*IDENTIFIERS, *TEXTS, *ANSWERS, *GROUPS, *TIMES, *SOURCES})
-_SECOND = re.compile(r"(_duplicated_\d+|\.\d+)$")  # what Polars and pandas add to a name that is there twice
+_SECOND = re.compile(r"(_duplicated_\d+|\.\d+)$")  # what Polars and pandas add to a duplicate name
 _LONG_WIDTH = 6  # a long table has few columns
 
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """What a column holds, as far as the rule must know.
+    """What the rule must know about a column.
 
     Attributes:
         name: The name of the column.
         n_rows: Number of rows.
-        counts: How many rows have each value, nulls left out; of very many values some.
-        n_distinct: Number of distinct values, where `counts` does not list them all.
+        counts: How many rows have each value, without nulls; only some of very many values.
+        n_distinct: Number of distinct values, if `counts` does not list them all.
     """
 
     name: str
@@ -102,8 +101,8 @@ class VoteColumns:
         lfs: The columns that are LFs.
         ignored: The columns that are not.
         classes: How many votes each class has, classes in order.
-        abstained: How many cells hold each value that abstains; None stands for null, NaN and blank texts.
-        warnings: What looks wrong but may be meant, one sentence each.
+        abstained: How many cells hold each value that abstains; None means null, NaN and blank strings.
+        warnings: What looks wrong but may be intended, one sentence each.
 
     >>> columns = VoteColumns(("links", "short"), ("id",), {"ham": 3, "spam": 2}, {None: 4, "NA": 1})
     >>> print(columns.describe())
@@ -142,12 +141,12 @@ def take_votes(
 
     Args:
         names: The columns of the table.
-        summarize: Gives the summaries of columns; asked for those that may be votes, once.
-        lfs: Columns that are LFs, as names or patterns such as `lf_*`; then nothing is left out or refused.
+        summarize: Returns the summaries of columns; called once, for those that may be votes.
+        lfs: Columns that are LFs, as names or patterns such as `lf_*`; then no column is left out or refused.
         others: Columns that are known to be something else, such as gold.
         abstain: Values that abstain; `ABSTAINS` if not given.
-        stated: The classes, if they are stated: then every value must be one, and there is nothing to doubt.
-        glance: Like `summarize`, of the first rows alone; asked for columns that are left out by name.
+        stated: The classes, if they are stated: then every value must be one of them, and nothing is doubted.
+        glance: Like `summarize`, for the first rows only; called for columns that are left out by name.
 
     Raises:
         VotesError: A column cannot be votes, the table looks long, or there is no LF.
@@ -185,7 +184,7 @@ def choose_columns(
 
     Args:
         names: The columns of the table.
-        lfs: Columns that are LFs, as names or patterns; a column of that very name is never taken for a pattern.
+        lfs: Columns that are LFs, as names or patterns; a column with exactly that name is never taken for a pattern.
         others: Columns that are known to be something else.
 
     >>> choose_columns(["id", "text", "links", "p_spam", "has_url"])
@@ -227,7 +226,7 @@ def _match(names: Sequence[str], lfs: Sequence[str]) -> list[str]:
 
 
 def may_be_votes(name: str) -> bool:
-    """Whether a column may be an LF by its name.
+    """Whether the name of a column may be that of an LF.
 
     >>> [may_be_votes(name) for name in ("ID", "true label", "id.1", "user_id", "links", "label_2")]
     [False, False, False, False, True, True]
@@ -249,7 +248,7 @@ def plain_name(name: str) -> str:
 
 
 def find_identifiers(names: Sequence[str]) -> list[str]:
-    """The columns whose names are those of identifiers, the likeliest first.
+    """The columns with names of identifiers, the likeliest first.
 
     >>> find_identifiers(["a", "index", "ID"])
     ['ID', 'index']
@@ -262,7 +261,7 @@ def find_identifiers(names: Sequence[str]) -> list[str]:
 
 
 def abstain_keys(abstain: Sequence[Any] | None, stated: Collection[Any] | None = None) -> frozenset[Key]:
-    """What abstains, in a form that tells True from 1. A class that is stated is a class, whatever the list says.
+    """What abstains, in a form that tells True from 1. A stated class is always a class, whatever the list says.
 
     >>> (False, "NA") in abstain_keys(None), (False, "NA") in abstain_keys(["skip"])
     (True, False)
@@ -273,7 +272,7 @@ def abstain_keys(abstain: Sequence[Any] | None, stated: Collection[Any] | None =
     try:
         keys = DEFAULT if abstain is None else frozenset(map(key_of, values))
     except TypeError as error:  # a value that cannot be hashed
-        raise ParameterError(f"abstain is {show(abstain)}; expected texts, numbers or booleans") from error
+        raise ParameterError(f"abstain is {show(abstain)}; expected strings, numbers or booleans") from error
     return keys - {key_of(c) for c in stated or ()}
 
 
@@ -327,17 +326,17 @@ def _sortable(values: Iterable[Any]) -> bool:
 
 
 def _refusal(refused: Mapping[str, str], chosen: Sequence[str], n_columns: int) -> str:
-    """One error for all columns that were refused, with the LFs that are left."""
+    """One error for all refused columns, with the LFs that are left."""
     reasons = "; ".join(f"column {name!r} {reason}" for name, reason in list(refused.items())[:3])
     more = f"; and {len(refused) - 3} more columns" if len(refused) > 3 else ""
     rest = [name for name in chosen if name not in refused]
     example = f", for instance lfs={rest}" if 0 < len(rest) <= 8 else ""
-    long = "; a table of one row per vote is read by Votes.from_long (command line: --long)" if n_columns <= 5 else ""
+    long = "; for a table with one row per vote, use Votes.from_long (command line: --long)" if n_columns <= 5 else ""
     return f"{reasons}{more}. If not all columns are votes, {REMEDY}{example}{long}"
 
 
 def _check_wide(names: Sequence[str], summarize: Summarize) -> None:
-    """Refuse a table that has one row per vote: its names say so, and who votes is not one of the classes."""
+    """Refuse a table that has one row per vote: its names say so, and the voters are not among the classes."""
     plain = {name: plain_name(name) for name in names}
     voters = [name for name in names if plain[name] in VOTERS]
     casts = sorted((name for name in names if plain[name] in CAST), key=lambda name: CAST.index(plain[name]))
@@ -345,7 +344,7 @@ def _check_wide(names: Sequence[str], summarize: Summarize) -> None:
         return
     voter, cast = summarize([voters[0], casts[0]])
     if set(voter.counts) <= set(cast.counts):
-        return  # a wide table with an LF of that name
+        return  # a wide table that has an LF with this name
     rest = [name for name in names if name not in (voter.name, cast.name)]
     item = next(iter([*find_identifiers(rest), *rest]))
     raise VotesError(
@@ -358,8 +357,8 @@ def _check_wide(names: Sequence[str], summarize: Summarize) -> None:
 def _glance_at_ignored(
     glance: Summarize, names: Sequence[str], found: Tallies, abstain: Sequence[Any] | None
 ) -> list[str]:
-    """Warn of columns that are left out by name but hold nothing but votes."""
-    expected = (*ANSWERS, *IDENTIFIERS)  # that hold classes, or numbers that could be
+    """Warn of columns that are left out by name but hold only votes."""
+    expected = (*ANSWERS, *IDENTIFIERS)  # columns that hold classes, or numbers that could be classes
     doubtful = [n for n in names if plain_name(n) not in expected and not plain_name(n).endswith("_input")]
     held = glance(doubtful) if doubtful else ()
     keys = abstain_keys(abstain)
@@ -371,7 +370,7 @@ def _glance_at_ignored(
 
 
 def _holds_votes(summary: ColumnSummary, classes: set[Any], keys: frozenset[Key]) -> bool:
-    """Whether a column holds classes only; of numbers, which are classes easily, also a -1."""
+    """Whether a column holds only classes; numbers, which easily look like classes, must include a -1."""
     votes = [value for value in summary.counts if key_of(value) not in keys]
     named = all(isinstance(value, str | bool) for value in votes) or -1 in summary.counts
     return bool(votes) and named and set(votes) <= classes

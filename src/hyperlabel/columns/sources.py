@@ -1,6 +1,6 @@
-"""Whatever holds the columns of a table: pandas, Polars, Arrow, Hugging Face datasets, lists of records.
+"""Anything that holds the columns of a table: pandas, Polars, Arrow, Hugging Face datasets, lists of records.
 
-`open_table` gives one small interface to all of them. No library is imported unless such an object is given.
+`open_table` gives one small interface to all of them. A library is imported only if one of its objects is given.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from hyperlabel.columns.frames import Column, factorize_frame, library_of
 from hyperlabel.errors import MissingExtraError, VotesError
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.tables import reading
 
 GLANCE = 1000
-"""Rows that are looked at of a column that is left out by its name."""
+"""Rows that are checked in a column that is left out by name."""
 
 
 class Table(Protocol):
@@ -24,7 +24,7 @@ class Table(Protocol):
 
     @property
     def names(self) -> list[str]:
-        """The names of its columns; a nameless one is the empty text."""
+        """The names of its columns; empty for a nameless column."""
 
     @property
     def n_rows(self) -> int:
@@ -32,7 +32,7 @@ class Table(Protocol):
 
     @property
     def index(self) -> Any:
-        """The pandas index; None where there is none."""
+        """The pandas index, or None."""
 
     def columns(self, names: Sequence[str], rows: int | None = None) -> list[Column]:
         """Factorized columns, of the first rows if a number is given. Columns that were not read are left out."""
@@ -51,12 +51,12 @@ def holds_columns(data: object) -> bool:
 
 
 def open_table(data: Any, wanted: Callable[[list[str]], Sequence[str]] | None = None) -> Table:
-    """A table in memory from whatever holds its columns.
+    """A table in memory from anything that holds its columns.
 
     Args:
         data: A pandas or Polars frame, a Polars LazyFrame, a pyarrow Table, a Hugging Face Dataset, or a list of
             records.
-        wanted: Which of the columns are needed; a lazy frame reads no others.
+        wanted: Which columns are needed; a lazy frame reads no others.
 
     >>> open_table([{"a": 1}, {"a": 2, "b": 3}]).names
     ['a', 'b']
@@ -65,8 +65,8 @@ def open_table(data: Any, wanted: Callable[[list[str]], Sequence[str]] | None = 
     if opener is None:
         many = ". Choose one of its splits, such as data['train']" if library_of(data, "DatasetDict") else ""
         raise VotesError(
-            f"votes is a {type(data).__name__}; expected a pandas or Polars DataFrame, a pyarrow Table, a Hugging Face "
-            f"Dataset, or a list of records{many}"
+            f"votes is of type {type(data).__name__}; expected a pandas or Polars DataFrame, a pyarrow Table, a "
+            f"Hugging Face Dataset, or a list of records{many}"
         )
     return opener(data, wanted or list)
 
@@ -75,7 +75,7 @@ _Wanted = Callable[[list[str]], Sequence[str]]
 
 
 def _opener(data: object) -> Callable[[Any, _Wanted], Table] | None:
-    """What opens data, by its class."""
+    """What opens data of this class."""
     openers: dict[tuple[str, str], Callable[[Any, _Wanted], Table]] = {
         ("pandas", "DataFrame"): lambda frame, _: _Pandas.of(frame),
         ("polars", "DataFrame"): lambda frame, _: _Polars(frame, list(frame.columns)),
@@ -96,7 +96,7 @@ def _collect(frame: Any, wanted: _Wanted) -> Table:
 
 
 def _exactly(names: Sequence[str]) -> list[Any]:
-    """Columns by their very names, which Polars could take for patterns."""
+    """Columns by exact name, as Polars could take a name for a pattern."""
     import polars.selectors as cs
 
     return [cs.by_name(name) for name in dict.fromkeys(names)]
@@ -115,12 +115,12 @@ def _open_arrow(table: Any, wanted: _Wanted) -> Table:
 
 
 def _name_of(name: Any) -> str:
-    """The name of a column of pandas, which may be anything; what stands for a missing one is none."""
+    """The name of a pandas column, which may be any object; a missing value means no name."""
     if name is None or type(name).__name__ in ("NAType", "NaTType") or (isinstance(name, float) and name != name):
         return ""
     try:
         return str(name)
-    except Exception:  # whatever an object does when it is to be a text
+    except Exception:  # an object may raise anything when it is converted to a string
         return show(name)
 
 
@@ -145,13 +145,13 @@ class _Pandas:
         column = self.frame.iloc[:, self.names.index(name)]
         try:
             return exact_array(column.tolist()) if column.is_unique and not column.hasnans else None
-        except TypeError:  # lists, say, by which nothing is called
+        except TypeError:  # values such as lists, which cannot be identifiers
             return None
 
 
 @dataclass(frozen=True, eq=False)
 class _Polars:
-    frame: Any  # of a lazy frame, the columns that were read
+    frame: Any  # for a lazy frame, the columns that were read
     names: list[str]
     index: Any = None
 
@@ -203,7 +203,7 @@ def is_default(index: Any) -> bool:
 
 
 def exact_array(values: list[Any]) -> NDArray[Any]:
-    """An array of values, of objects where NumPy would round, cut or mix them. -> (n,).
+    """An array of values; of objects where NumPy would round, cut or mix them. -> (n,).
 
     >>> exact_array([1, 2]).dtype.kind, exact_array([1, "a"]).tolist()
     ('i', [1, 'a'])

@@ -65,7 +65,7 @@ class HyperLabel:
 
 
 def _keep_gold(labels: Any, shares: Any, gold: Any) -> None:
-    """Let tasks with gold have it; in place."""
+    """Give tasks with gold their gold label, in place."""
     for task, label in gold.items():
         if task in labels.index:
             labels.loc[task] = label

@@ -1,7 +1,7 @@
 """A fitted panel inside the frameworks that run judges: MLflow, Inspect, TruLens.
 
-Each of them calls several judges on one item and asks a function what they say together. Fit a label model on a table
-of past judgments, with `hyperlabel.jury` say, and give it to one of these functions; judges are matched by their order.
+Each of them calls several judges on one item and asks a function for their joint verdict. Fit a label model on a table
+of past judgments, such as with `hyperlabel.jury`, and give it to one of these functions; judges are matched by order.
 None of the frameworks is imported until its function is called.
 """
 
@@ -14,7 +14,7 @@ from hyperlabel.models import LabelModel
 
 
 class Verdict(NamedTuple):
-    """What a panel says of one item.
+    """What a panel says about one item.
 
     Attributes:
         label: The label; None if there is none.
@@ -28,7 +28,7 @@ class Verdict(NamedTuple):
 
 
 def judge_one(model: LabelModel, values: Sequence[Any]) -> Verdict:
-    """What a fitted model says of one item.
+    """What a fitted model says about one item.
 
     Args:
         model: The model.
@@ -40,10 +40,10 @@ def judge_one(model: LabelModel, values: Sequence[Any]) -> Verdict:
     1
     """
     if not model.is_fitted:
-        raise NotFittedError("the model has read no judgments yet; fit it, or take that of hyperlabel.jury(...).model")
+        raise NotFittedError("the model is not fitted; fit it on judgments, or use hyperlabel.jury(...).model")
     if len(values) != model.n_features_in_:
         raise ParameterError(
-            f"{len(values)} judges were heard, but the model knows {model.n_features_in_}; give one value for each, "
+            f"values has {len(values)} entries, but the model knows {model.n_features_in_} judges; give one per judge, "
             "None for one that failed"
         )
     names = model.lf_names_ or tuple(f"lf{j}" for j in range(len(values)))
@@ -84,7 +84,7 @@ def inspect_reducer(model: LabelModel, name: str = "hyperlabel") -> Any:
 
     Args:
         model: A fitted model, its LFs in the order of the scores.
-        name: What Inspect calls the reducer.
+        name: The name of the reducer in Inspect.
     """
     require("inspect_ai", extra="judges")
     from inspect_ai.scorer import Score, score_reducer
@@ -104,8 +104,8 @@ def inspect_reducer(model: LabelModel, name: str = "hyperlabel") -> Any:
 def trulens_aggregation(model: LabelModel, good: Hashable = None) -> Callable[[list[float]], float]:
     """A function for `trulens.feedback.Jury(aggregation=...)`: the probability of one class.
 
-    TruLens leaves out jurors that failed before it asks, and does not say which; then nobody knows whose scores are
-    left, and this is an error.
+    TruLens leaves out jurors that failed and does not say which ones; then nobody knows whose scores are
+    left, which is an error.
 
     Args:
         model: A fitted model, its LFs in the order of the jurors.

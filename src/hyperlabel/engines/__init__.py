@@ -1,7 +1,7 @@
 """Engines: labeling where the data is. Count patterns, judge the patterns, join the labels back.
 
-Polars, DuckDB, Spark and Dask behind one function. Rows stay with the engine; this process sees the patterns, or,
-where there are too many, sums over rows. How it works and what it costs: docs/scale.md.
+Polars, DuckDB, Spark and Dask behind one function. Rows stay with the engine; this process sees the patterns or,
+if there are too many, sums over rows. How it works and what it costs: docs/scale.md.
 """
 
 import importlib
@@ -27,7 +27,7 @@ ENGINES = {  # name: (packages that it needs, extra that has them)
     "spark": (("pyspark", "pandas", "pyarrow"), "spark"),
     "dask": (("dask.dataframe", "distributed"), "dask"),
 }
-"""The engines, quickest on one machine first."""
+"""The engines, fastest on one machine first."""
 
 
 def label(
@@ -57,30 +57,30 @@ def label(
         data: A Polars LazyFrame or DataFrame, a DuckDB relation, a Spark or Dask DataFrame; or a `Table`, or the
             name of one that `hyperlabel.tables.Table.open` takes. One row per item, one column per LF.
         lfs: Columns that are LFs, as names or patterns such as `lf_*`. If not given, those that the model was fitted
-            on; for a model that is not fitted, those that `Votes.from_frame` takes.
+            on; for a model that is not fitted, those that `Votes.from_frame` would take.
         abstain: Values that abstain, as for `Votes.from_frame`.
-        model: A short name, or a label model. One that is fitted judges the rows in its state, its LFs found by name
-            where it knows names; any other is fitted on these rows first, as a copy.
+        model: A short name, or a label model. A fitted one judges the rows in its state and finds its LFs by name
+            if it knows names; any other is fitted on these rows first, as a copy.
         n_classes: Number of classes; inferred if not given.
         classes: The classes, in the order of their probabilities; inferred if not given.
         gold: The column with the known classes of some items. They are the labels of these items, and a model that
             is not fitted learns from them.
         probabilities: Whether to add the probabilities of all classes.
-        text: A column of texts that rows without votes are labeled by, with Polars. A classifier learns from 200,000
+        text: With Polars, a column of texts; rows without votes are labeled by them. A classifier learns from 200,000
             labeled rows at most; `label_source` says where each label comes from.
         metric: What the labels should be good at, as for `LabelModel.predict`.
-        strict: Whether what would be a warning is an error.
+        strict: Whether warnings are errors.
         engine: `auto`, `polars`, `duckdb`, `spark` or `dask`. `auto` is the engine of the frame, and Polars for paths.
-        out: File to write, with Polars in any format of tables, else parquet, which Spark and Dask make a folder. It
-            appears whole or not at all, and carries where its labels come from, as `hyperlabel.provenance` says it.
-        max_patterns: Beyond about so many patterns they are not counted: the model reads the rows in passes.
+        out: File to write: with Polars in any table format, else parquet (a folder for Spark and Dask). It
+            appears whole or not at all, and its metadata says where its labels come from (`hyperlabel.provenance`).
+        max_patterns: With more than about this many patterns, the model reads the rows in passes instead.
 
     Returns:
-        The path of `out` if it is given. Otherwise a frame of the same kind, evaluated when it is used where the
-        engine is lazy; of a path, the engine's lazy kind of frame.
+        The path of `out` if it is given. Otherwise a frame of the same kind, evaluated when it is used if the
+        engine is lazy; for a path, the engine's lazy kind of frame.
 
     Raises:
-        VotesError: A column cannot be votes, or a value no class.
+        VotesError: A column cannot be votes, or a value is not a class.
 
     >>> import polars as pl
     >>> votes = pl.LazyFrame({"id": [7, 8, 9], "a": ["spam", "ham", None], "b": ["spam", None, None]})
@@ -119,7 +119,7 @@ def fit(data: Any, *, model: str | LabelModel = "hlm2", strict: bool = False, **
     Args:
         data: The rows, as for `label`.
         model: A short name, or a label model that is not fitted.
-        strict: Whether what would be a warning is an error.
+        strict: Whether warnings are errors.
         options: `lfs`, `abstain`, `n_classes`, `classes`, `gold`, `metric`, `engine` and `max_patterns` of `label`.
 
     >>> import polars as pl
@@ -130,7 +130,7 @@ def fit(data: Any, *, model: str | LabelModel = "hlm2", strict: bool = False, **
     check_flag(strict, "strict")
     work = start(data, model=model, **options)
     if work.job.model.is_fitted:
-        raise ParameterError(f"model is {work.job.model!r}, which is fitted already; give one that is not")
+        raise ParameterError(f"model is {work.job.model!r}, which is already fitted; give one that is not")
     warn_of_votes(work.columns.warnings, strict=strict)
     return work.model
 
@@ -146,10 +146,10 @@ def start(
     out: Path | None = None,
     **options: Any,
 ) -> Work:
-    """The work that `label` and `fit` do, step by step: what is taken, the fitted model, the labeled rows.
+    """The work of `label` and `fit`, step by step: what is taken, the fitted model, the labeled rows.
 
-    Nothing is warned of: what is to be said is in `columns.warnings` of the work. The arguments are those of `label`;
-    with `source`, `label_source` is added without texts, too.
+    It gives no warnings; they are in `columns.warnings` of the work. The arguments are those of `label`;
+    with `source`, `label_source` is added even without texts.
 
     >>> import polars as pl
     >>> votes = pl.LazyFrame({"id": [7, 8], "a": ["spam", "ham"], "b": ["spam", None]})
@@ -182,7 +182,7 @@ def _check_text(text: str | None, metric: Metric, engine: str) -> None:
 
 
 def _engine_name(data: Any, engine: str) -> str:
-    """The engine of data, which must be the one that was named, if one was."""
+    """The engine of data; if one was named, it must be the same."""
     check_choice(engine, "engine", ["auto", *ENGINES])
     if isinstance(data, str | Path | Table):
         return "polars" if engine == "auto" else engine
@@ -190,8 +190,8 @@ def _engine_name(data: Any, engine: str) -> str:
     kind = {"pyspark": "spark", "_duckdb": "duckdb", "dask_expr": "dask"}.get(root, root)
     if kind not in ENGINES:
         raise VotesError(
-            f"data is a {type(data).__module__}.{type(data).__name__}; expected a Polars, DuckDB, Spark or Dask frame, "
-            "or the path of a table. For arrays and pandas frames use HyperLabelModel"
+            f"data is of type {type(data).__module__}.{type(data).__name__}; expected a Polars, DuckDB, Spark or Dask "
+            "frame, or the path of a table. For arrays and pandas frames use HyperLabelModel"
         )
     if engine not in ("auto", kind):
         raise ParameterError(f"engine is '{engine}', but data is a frame of {kind}; leave engine out")
@@ -199,7 +199,7 @@ def _engine_name(data: Any, engine: str) -> str:
 
 
 def _engine_class(name: str) -> Any:
-    """The class of an engine, if its packages are there."""
+    """The class of an engine, if its packages are installed."""
     packages, extra = ENGINES[name]
     for package in packages:
         require(package, extra=extra)
@@ -207,7 +207,7 @@ def _engine_class(name: str) -> Any:
 
 
 def check_result(path: Path, engine: str, argument: str = "out") -> None:
-    """Refuse a result that an engine cannot write, or not there, before any work is done."""
+    """Refuse a result that an engine cannot write, or cannot write there, before any work is done."""
     kind = _engine_class(engine)
     format = Format.of_name(path.name)
     if format is None or format.kind not in kind.formats:

@@ -1,4 +1,4 @@
-"""Answers as Arrow data, which DuckDB, Spark and pandas take as they are."""
+"""Answers as Arrow data, which DuckDB, Spark and pandas read directly."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,7 +31,7 @@ def to_keys(columns: Sequence[Any]) -> RowKeys:
 
 
 def to_pandas(answers: Answers, added: Added) -> Any:
-    """The columns that are added as a pandas frame; no label is NA."""
+    """The added columns as a pandas frame; no label is NA."""
     import pandas as pd
 
     nullable = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}

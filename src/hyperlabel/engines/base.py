@@ -15,7 +15,7 @@ from hyperlabel.tables import Format
 from hyperlabel.tables.formats import Kind
 
 CHUNK_ROWS = 1 << 16
-"""Rows that are held at a time where rows pass through NumPy."""
+"""Rows that are held at a time when rows pass through NumPy."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class AnswerTable:
     Attributes:
         keys: (c, g) the keys.
         answers: One row per key.
-        index: Where a key stands.
+        index: The place of a key.
     """
 
     keys: RowKeys
@@ -58,19 +58,19 @@ class Engine(Protocol):
         """What each column holds: `integer`, `plain` for other single values, else the name of a type without order."""
 
     def ranges(self, columns: Sequence[str]) -> list[tuple[int, int]]:
-        """The least and the largest value of integer columns, nulls left out; -1, -1 where one is empty."""
+        """The least and the largest value of integer columns, without nulls; -1, -1 for an empty column."""
 
     def nulls(self, columns: Sequence[str]) -> list[int]:
         """How many rows of each column are null."""
 
     def distinct(self, column: str, most: int) -> list[Any]:
-        """The values of a column, nulls left out; more than `most` need not be told apart."""
+        """The values of a column, without nulls; values beyond `most` may be left out."""
 
     def head(self, columns: Sequence[str], n: int) -> dict[str, list[Any]]:
-        """The values of the first rows, or of some rows where they have no order."""
+        """The values of the first rows, or of some rows if they have no order."""
 
     def first_row(self, column: str, values: Sequence[Any]) -> tuple[int, Any] | None:
-        """The first row with one of some values, and its value, where rows have an order."""
+        """The first row with one of some values, and its value, if rows have an order."""
 
     def n_rows(self) -> int:
         """Number of rows."""
@@ -94,4 +94,4 @@ class Engine(Protocol):
         """The rows with answers computed from their keys."""
 
     def write(self, frame: Any, path: Path, format: Format, metadata: Mapping[str, str]) -> None:
-        """Write what `join` or `apply` gave to a file or folder that is not there yet, whatever its name ends in."""
+        """Write what `join` or `apply` returned to a new file or folder, whatever its name ends in."""

@@ -24,12 +24,12 @@ def fit_chunks(
 ) -> LabelModel:
     """A copy of a model that has read chunks as one set, with memory for one of them.
 
-    The fitted copy labels any votes, chunk by chunk say, as if all chunks had been fitted in one array.
+    The fitted copy labels any votes, for instance chunk by chunk, as if all chunks had been fitted as one array.
 
     Args:
-        model: A label model that reads in passes: a hyper label model. It stays as it is.
-        chunks: A function that gives the chunks from the start, each whatever `Votes` takes, or `Patterns`; it is
-            called once for each pass. LFs are matched by name where chunks have names.
+        model: A label model that reads in passes: a hyper label model. It is not changed.
+        chunks: A function that gives all chunks, each anything that `Votes` takes, or `Patterns`. It is
+            called once per pass. LFs are matched by name if chunks have names.
         n_classes: Number of classes; one of this and `classes` must be given, here or to the model.
         classes: The classes.
         metric: With `f1`, further passes find how items are labeled for F1.
@@ -48,7 +48,7 @@ def fit_chunks(
     if n_classes is None and classes is None:
         n_classes, classes = model.n_classes, model.classes
     if n_classes is None and classes is None:
-        raise ParameterError("n_classes and classes are not given; state one, since a chunk may miss a class")
+        raise ParameterError("n_classes and classes are not given; state one of them, since a chunk may lack a class")
 
     def read() -> Iterator[Patterns]:
         return (to_patterns(chunk, n_classes=n_classes, classes=classes) for chunk in chunks())
@@ -66,7 +66,7 @@ def _first(parts: Iterator[Part]) -> Part:
     """The first part of one pass."""
     first = next(parts, None)
     if first is None:
-        raise VotesError("chunks gives nothing; expected at least one chunk of votes each time it is called")
+        raise VotesError("chunks gives no chunk; expected at least one chunk of votes each time it is called")
     return first
 
 

@@ -1,7 +1,7 @@
-"""What the columns of votes hold, found where the rows are: a few values of each column reach this process.
+"""What the columns of votes hold, found where the rows are: only a few values of each column reach this process.
 
-A column's distinct values are its digits, abstentions included. So rows are counted first, and what the values mean is
-decided on the counts: by the same rule, the same columns and the same classes as for a table in memory.
+A column's distinct values are its digits, including abstentions. So rows are counted first, and what the values mean is
+decided on the counts: by the same rule, with the same columns and classes as for a table in memory.
 """
 
 from collections.abc import Callable, Sequence
@@ -49,7 +49,7 @@ class CountedColumn(Column):
         return isinstance(self.describe, Places) and not self.describe.gold
 
     def first_of(self, kind: str) -> Any:
-        """The value of a kind that stands first; where rows have no order, the least."""
+        """The first value of a kind; if rows have no order, the least."""
         assert isinstance(self.describe, Places)
         values = self.of_kind(kind)
         digits = [int((self.codes == self.values.index(value)).argmax()) for value in values]
@@ -59,12 +59,12 @@ class CountedColumn(Column):
 
 @dataclass(frozen=True)
 class Look:
-    """What one look at columns told.
+    """What is known about columns after a look at them.
 
     Attributes:
         digits: How the values of columns become digits.
         negative: For columns of class numbers with -1, their number of nulls: both are the digit 0.
-        many: Columns of more values than classes can be; they have no digits.
+        many: Columns with more values than there can be classes; they have no digits.
     """
 
     digits: tuple[Digit, ...]
@@ -78,14 +78,14 @@ def look_at(engine: Engine, names: Sequence[str], most: int, abstain: frozenset[
     Args:
         engine: The rows.
         names: The columns.
-        most: Different values that a column may hold.
+        most: How many different values a column may hold.
         abstain: The values that abstain.
     """
     kinds = engine.kinds()
     odd = next((name for name in names if kinds[name] not in ("integer", "plain")), None)
     if odd is not None:
         raise VotesError(
-            f"column '{odd}' holds values of the type {kinds[odd]}; expected numbers, texts or booleans. "
+            f"column '{odd}' holds values of the type {kinds[odd]}; expected numbers, strings or booleans. "
             "Leave the column out of lfs"
         )
     whole = [name for name in names if kinds[name] == "integer"]
@@ -120,7 +120,7 @@ class Tally:
         return self.of(keys, None)
 
     def of(self, keys: RowKeys, counts: NDArray[np.int64] | None) -> tuple[NDArray[np.float64], ...]:
-        """(c, g) keys that so many rows have -> for each column (base,) numbers of rows."""
+        """(c, g) keys and the rows of each -> for each column (base,) numbers of rows."""
         digits = self.packing.unpack(keys)
         bases = [digit.base for digit in self.packing.digits]
         found = (np.bincount(digits[:, j], counts, base) for j, base in enumerate(bases))
@@ -133,14 +133,14 @@ def count_column(
     """A column from the numbers of rows of its digits.
 
     Args:
-        engine: The rows, asked for the place of a value that is wrong.
-        look: What is known of the column.
+        engine: The rows, to find the place of a wrong value.
+        look: What is known about the column.
         digit: Its digits.
         tally: (base,) number of rows of each digit.
-        read: From a value as the engine has it to what it means.
+        read: From a value of the engine to what it means.
     """
     n_rows, counts = int(tally.sum()), [int(n) for n in tally]
-    if digit.values is not None and n_rows and not all(counts[1:]):  # a value that was there is not found again
+    if digit.values is not None and n_rows and not all(counts[1:]):  # a value that was there is gone
         raise VotesError(f"column '{digit.column}' changed while it was being read; label again")
     raw = range(digit.base - 1) if digit.values is None else digit.values
     pairs = [(d, read(value)) for d, value in enumerate(raw, 1) if counts[d]]
@@ -159,12 +159,12 @@ def count_column(
 
 @dataclass(frozen=True)
 class Places:
-    """How an error calls a value: by its first row, where rows have an order.
+    """How an error names a value: by its first row, if rows have an order.
 
     Attributes:
         engine: The rows.
         digit: The column.
-        gold: Whether it is that of gold.
+        gold: Whether it is the column of gold.
     """
 
     engine: Engine
@@ -180,7 +180,7 @@ class Places:
         return f"a value of column '{name}'" if found is None else f"column '{name}', row {found[0]}"
 
     def first(self, digits: Sequence[int]) -> int | None:
-        """The digit that stands first, where rows have an order."""
+        """The digit that comes first, if rows have an order."""
         found = self._find(digits)
         return None if found is None else found[1]
 
@@ -196,7 +196,7 @@ class Encoder:
     """From the keys of rows to their votes and gold; can be pickled.
 
     Attributes:
-        packing: How rows become keys: the columns of LFs, then that of gold, if there is one.
+        packing: How rows become keys: the columns of LFs, then the column of gold, if there is one.
         tables: For each column the class number of each digit.
         classes: The classes.
         n_lfs: Number of LFs.
@@ -218,7 +218,7 @@ class Encoder:
         classes: Classes,
         outcomes: Outcomes | None = None,
     ) -> "Encoder":
-        """For columns, in the order of their digits; refuses a value that is no class."""
+        """For columns, in the order of their digits; refuses a value that is not a class."""
         votes = [encode_votes(column, classes, outcomes) for column in columns[:n_lfs]]
         gold = [encode_column(column, classes) for column in columns[n_lfs:]]
         return cls(packing, (*votes, *gold), classes, n_lfs, outcomes)
@@ -235,7 +235,7 @@ class Encoder:
 
     @cached_property
     def no_items(self) -> Patterns:
-        """A pattern without votes that no item has: the LFs and classes, and nothing that could be counted."""
+        """A pattern without votes or items: it only says what the LFs and classes are."""
         patterns, _ = self.patterns(np.zeros((1, len(self.packing.keys)), np.int64))
         return replace(patterns, counts=np.zeros(1, np.int64), inverse=None)
 
@@ -248,7 +248,7 @@ class Encoder:
         return cells[:, : self.n_lfs], None if self.gold is None else cells[:, self.n_lfs]
 
     def patterns(self, keys: RowKeys) -> tuple[Patterns, ClassNumbers | None]:
-        """Patterns of rows, which know their items, and the rows' gold. (n, g) keys -> patterns, (n,) as `decode`."""
+        """Patterns of rows, with their items, and the rows' gold. (n, g) keys -> patterns, (n,) as `decode`."""
         cells, gold = self.decode(keys)
         votes = Votes(len(cells), self.n_lfs, self.classes, True, self.lf_names, cells=cells, outcomes=self.outcomes)
         return Patterns.from_votes(votes), gold

@@ -1,4 +1,4 @@
-"""Patterns and their gold, counted by an engine and put into an order that no engine decides."""
+"""Patterns and their gold, counted by an engine and put into an order that is the same for all engines."""
 
 from dataclasses import dataclass
 
@@ -37,7 +37,7 @@ def count_patterns(keys: RowKeys, counts: NDArray[np.int64], encoder: Encoder) -
     if not len(keys):
         return None
     cells, known = encoder.decode(keys)
-    order = np.lexsort(cells.T)  # the last LF counts most, as in the keys by which arrays are grouped
+    order = np.lexsort(cells.T)  # sorted by the last LF first, like the keys that group arrays
     cells, counts = cells[order], counts[order]
     first = np.append(True, (cells[1:] != cells[:-1]).any(1))
     index = np.cumsum(first) - 1
@@ -52,7 +52,7 @@ def count_patterns(keys: RowKeys, counts: NDArray[np.int64], encoder: Encoder) -
 def _count_gold(
     patterns: Patterns, known: ClassNumbers, counts: NDArray[np.int64], index: NDArray[np.intp]
 ) -> NDArray[np.int64]:
-    """(c,) class numbers, -1 for unknown, of so many rows, with their patterns -> (p, k)."""
+    """(c,) class numbers, -1 for unknown, with their patterns and numbers of rows -> (p, k)."""
     by_class = np.zeros((patterns.n_patterns, patterns.n_classes), np.int64)
     gold = known >= 0
     np.add.at(by_class, (index[gold], known[gold]), counts[gold])
@@ -60,7 +60,7 @@ def _count_gold(
 
 
 def collect_gold(engine: Engine, encoder: Encoder) -> Gold | None:
-    """The patterns of gold items alone, which are few; None if there are none."""
+    """Only the patterns of gold items, which are few; None if there are none."""
     if encoder.gold is None:
         return None
     counted = count_patterns(*engine.where(encoder.gold).count(encoder.packing), encoder)

@@ -47,10 +47,10 @@ class DaskEngine:
 
     @classmethod
     def open(cls, files: Sequence[Path], names: Sequence[str]) -> "DaskEngine":
-        """Rows of parquet files, folders in whose paths are not columns; Arrow types keep numbers with nulls."""
+        """Rows of parquet files; folders in their paths are not columns, and Arrow types keep numbers with nulls."""
         paths = [escape(str(file)) for file in files]
         frame = dd.read_parquet(paths, dtype_backend="pyarrow", dataset={"partitioning": None})
-        index = [name for name in names if name not in frame.columns]  # that pandas wrote
+        index = [name for name in names if name not in frame.columns]  # written by pandas
         if len(index) == 1:
             frame = frame.reset_index()
             frame = frame.rename(columns={frame.columns[0]: index[0]})
@@ -81,7 +81,7 @@ class DaskEngine:
         return {name: _to_list(rows[name]) for name in columns}
 
     def first_row(self, column: str, values: Sequence[Any]) -> tuple[int, Any] | None:
-        """Unknown: partitions do not know how many rows stand before them."""
+        """Unknown: partitions do not know how many rows come before them."""
         return None
 
     def n_rows(self) -> int:
@@ -123,8 +123,8 @@ class DaskEngine:
         return self.frame.map_partitions(_attach, shared, packing, added, renamed, meta=meta)
 
     def write(self, frame: Any, path: Path, format: Format, metadata: Mapping[str, str]) -> None:
-        """To a folder of parquet files, which are called so when all are there: no pattern finds what a kill leaves."""
-        texts = {key: text for key, text in metadata.items() if key != "pandas"}  # which pandas writes itself
+        """To a folder of parquet files, named only when all are complete: no pattern matches what a kill leaves."""
+        texts = {key: text for key, text in metadata.items() if key != "pandas"}  # pandas writes that itself
         frame.to_parquet(str(path), write_index=False, custom_metadata=texts or None, name_function=_unfinished)
         for part in path.iterdir():
             part.rename(part.with_suffix(".parquet"))
@@ -163,12 +163,12 @@ def _merge(merge: Callable[[Found, Found], Found], found: list[Found]) -> Found:
 
 def _whole(series: Any) -> NDArray[np.int64]:
     """A column of integers, -1 for NA. -> (n,)."""
-    values: NDArray[np.int64] = series.to_numpy(dtype=np.int64, na_value=0)  # unsigned ones have no -1
+    values: NDArray[np.int64] = series.to_numpy(dtype=np.int64, na_value=0)  # unsigned types have no -1
     return np.where(series.isna(), -1, values)
 
 
 def _ranges(frame: Any, columns: Sequence[str]) -> Ends:
-    """The least and the largest value of each column; None where it is empty."""
+    """The least and the largest value of each column; None if it is empty."""
     held = (frame[name].dropna() for name in columns)
     return [(int(values.min()), int(values.max())) if len(values) else None for values in held]
 
@@ -207,7 +207,7 @@ def _pack(frame: Any, packing: Packing) -> RowKeys:
 def _digits(series: Any, digit: Digit) -> NDArray[np.integer]:
     if digit.values is None:
         return _whole(series) + 1
-    if not all(isinstance(value, str | int | float) for value in digit.values):  # pandas does not find times of Arrow
+    if not all(isinstance(value, str | int | float) for value in digit.values):  # pandas cannot look up Arrow's times
         place = {value: d for d, value in enumerate(digit.values, 1)}
         return np.array([place.get(value, 0) for value in series.tolist()], np.int64)
     codes: NDArray[np.integer] = pd.Categorical(series, categories=list(digit.values)).codes
@@ -254,6 +254,6 @@ def _sum(frame: Any, packing: Packing, sums: Callable[[RowKeys], Sums]) -> Sums:
 
 
 def _attach(frame: Any, answer: Answerer, packing: Packing, added: Added, renamed: dict[str, str]) -> Any:
-    """A partition with the columns that are added."""
+    """A partition with the added columns."""
     answers = to_pandas(answer(_pack(frame, packing)), added).set_axis(frame.index)
     return pd.concat([frame.rename(columns=renamed), answers], axis=1)

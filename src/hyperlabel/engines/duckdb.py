@@ -29,13 +29,13 @@ _WHOLE = {f"{sign}{name}" for sign in ("", "U") for name in ("TINYINT", "SMALLIN
 class DuckdbEngine:
     """Rows of a DuckDB relation.
 
-    DuckDB takes `a` and `A` for one name and has no empty one; columns of files are told by their place and called by
-    the names that they have there. Names of our own are random, so that no table of the user's has them.
+    To DuckDB `a` and `A` are the same name, and no name is empty; so columns of files are identified by place and get
+    their names back at the end. Our own names are random, so that no table of the user has them.
 
     Args:
         rows: The rows.
-        connection: Where they are; needed only where patterns are too many to be counted.
-        names: What the columns are called; as the relation calls them if not given.
+        connection: Where they are; needed only if there are too many patterns to count.
+        names: The names of the columns; those of the relation if not given.
     """
 
     name: ClassVar[str] = "duckdb"
@@ -62,7 +62,7 @@ class DuckdbEngine:
         return {name: _kind(kind) for name, kind in self.types.items()}
 
     def ranges(self, columns: Sequence[str]) -> list[tuple[int, int]]:
-        """From the statistics of a parquet file, where it has them."""
+        """From the statistics of a parquet file, if it has them."""
         ends = [f"coalesce({end}({self._column(c)}), -1)" for c in columns for end in ("min", "max")]
         found = self._query(f"SELECT {', '.join(ends)} FROM {self.items}").fetchall()[0]
         return list(zip(found[::2], found[1::2], strict=True))
@@ -117,7 +117,7 @@ class DuckdbEngine:
         matches = [f"{answers}.{name} = {key}" for name, key in zip(packing.names, self._keys(packing), strict=True)]
         columns = [*self._passed(added), *(f"{answers}.{_name(name)}" for name in added.names)]
         query = f"SELECT {', '.join(columns)} FROM {self.items} LEFT JOIN {answers} ON {' AND '.join(matches)}"
-        globals()[answers] = to_table(table, packing, added)  # DuckDB finds it by its name, and keeps it
+        globals()[answers] = to_table(table, packing, added)  # DuckDB finds it by name and keeps it
         try:
             return self._query(query)
         finally:
@@ -128,7 +128,7 @@ class DuckdbEngine:
         if self.connection is None:
             raise ParameterError(
                 "votes is a DuckDB relation with more than max_patterns patterns; expected the path of a parquet file, "
-                "or at most so many. Write the relation to a file first, or use another engine"
+                "or fewer patterns. Write the relation to a file first, or use another engine"
             )
 
         def answer_batch(*keys: Any) -> Any:
@@ -142,7 +142,7 @@ class DuckdbEngine:
         return self._query(f"SELECT {', '.join([*self._passed(added), answers])} FROM {self.items}")
 
     def write(self, frame: Any, path: Path, format: Format, metadata: Mapping[str, str]) -> None:
-        """To one parquet file; by pyarrow where names are such that DuckDB cannot write them."""
+        """To one parquet file; by pyarrow if DuckDB cannot write the names."""
         if _can_name(self.results):
             pairs = ", ".join(f"{_literal(key)}: {_literal(text)}" for key, text in metadata.items())
             options = f"FORMAT parquet, KV_METADATA {{{pairs}}}" if pairs else "FORMAT parquet"
@@ -159,7 +159,7 @@ class DuckdbEngine:
         return self.rows.query(self.items, query)
 
     def _passed(self, added: Added) -> list[str]:
-        """The columns of the input, those with the name of an added one renamed."""
+        """The columns of the input; those with the name of an added column are renamed."""
         renamed = added.rename(self.names)
         names = [renamed.get(name, name) for name in self.names]
         self.results = [*names, *added.names]
@@ -182,10 +182,10 @@ class DuckdbEngine:
         return f"coalesce(list_position([{values}], {self._plain(digit.column)}), 0)::BIGINT"
 
     def _plain(self, column: str) -> str:
-        """A column of values that Python has, too."""
+        """A column, with values of types that Python has."""
         name, kind = self._column(column), self.types[column]
         if kind.startswith(("DECIMAL", "FLOAT", "DOUBLE")):
-            return f"nullif({name}::DOUBLE, 'nan'::DOUBLE)"  # statistics of files may leave NaN out
+            return f"nullif({name}::DOUBLE, 'nan'::DOUBLE)"  # the statistics of files may leave out NaN
         return f"{name}::VARCHAR" if kind.startswith("ENUM") else name
 
 
@@ -210,12 +210,12 @@ def _new_name(what: str) -> str:
 
 
 def _can_name(names: Sequence[str]) -> bool:
-    """Whether DuckDB can tell columns of these names."""
+    """Whether DuckDB can tell columns with these names apart."""
     return all(names) and len({name.lower() for name in names}) == len(names)
 
 
 def _literal(value: Any, kind: str = "VARCHAR") -> str:
-    """A value of a column of some type in SQL."""
+    """A value of a column in SQL, by the column's type."""
     if isinstance(value, bool | int):
         return str(value).lower()
     if isinstance(value, float):

@@ -1,7 +1,7 @@
 """Labels from texts for rows that are streamed: a classifier learns from some of them, and labels batch by batch.
 
-Rows come with the columns that labeling adds. Those with a label teach: all of them where they are not more than
-`MOST_TEACHERS`, which gives the labels that `hyperlabel.classify.fill_labels` gives in memory, else a random sample.
+Rows come with the columns that labeling adds. Rows with a label teach: all of them if there are at most
+`MOST_TEACHERS`, for the same labels as `hyperlabel.classify.fill_labels` in memory; else a random sample.
 """
 
 from collections.abc import Iterable
@@ -28,8 +28,8 @@ class Filler:
 
     Attributes:
         text: The column of texts.
-        added: The columns that labeling has added, with the source and the probabilities among them.
-        classifier: What learns and judges.
+        added: The columns that labeling has added, including the source and the probabilities.
+        classifier: The classifier.
     """
 
     text: str
@@ -68,7 +68,7 @@ class Filler:
         place = np.arange(rows.height)
         place[empty] = rows.height + np.arange(len(empty))
         filled = pl.concat([own, self.added.to_polars(self.added.answer(told))])[place]
-        sources = filled["label_source"].set(filled["label"].is_null(), None)  # a tie that stays one has no label
+        sources = filled["label_source"].set(filled["label"].is_null(), None)  # an item that is still tied has no label
         return rows.with_columns(*(sources if name == "label_source" else filled[name] for name in names))
 
     def _label(self, texts: list[str]) -> Labels:
@@ -78,7 +78,7 @@ class Filler:
 
 
 def draw_rows(batches: Iterable[pl.DataFrame], most: int = MOST_TEACHERS) -> pl.DataFrame:
-    """All rows of batches, or as many as may be, at random, in their order: those with the lowest random numbers.
+    """All rows of batches, or a random sample of the allowed size, in order: those with the lowest random numbers.
 
     >>> draw_rows([pl.DataFrame({"a": [1, 2]}), pl.DataFrame({"a": [3]})])["a"].to_list()
     [1, 2, 3]
@@ -89,7 +89,7 @@ def draw_rows(batches: Iterable[pl.DataFrame], most: int = MOST_TEACHERS) -> pl.
         kept = drawn if kept is None else pl.concat([kept, drawn])
         if kept.height > 2 * most:
             kept = _lowest(kept, most)
-    assert kept is not None  # a frame of no rows has a batch, too
+    assert kept is not None  # even a frame without rows has a batch
     return _lowest(kept, most).drop(_TICKET)
 
 

@@ -1,7 +1,7 @@
 """Rows of votes packed into whole numbers, so that engines group and join by one column without nulls.
 
-A column's value is a digit: 0 abstains, whatever form that has in the column (null, NaN, an empty text, -1), the
-others number what it votes for. The digits of a row are one key, or several where one would not fit 62 bits.
+A column's value is a digit: 0 abstains, whatever its form in the column (null, NaN, an empty string, -1), the
+others number what it votes for. The digits of a row are one key, or several if one would not fit into 62 bits.
 """
 
 from collections.abc import Sequence
@@ -16,10 +16,10 @@ from hyperlabel.errors import VotesError
 from hyperlabel.kernels import mix_bits
 
 KEY = "__hyperlabel_key"
-"""How the columns of keys begin, while they are there."""
+"""How the names of the temporary columns of keys start."""
 
 _KEY_SPACE = 1 << 62  # every engine has signed 64-bit integers
-_MOST_ADDRESSES = 1 << 24  # keys up to here are looked up by address
+_MOST_ADDRESSES = 1 << 24  # keys up to this are looked up by address
 
 RowKeys = NDArray[np.int64]
 """(n, g) the keys of n rows."""
@@ -32,7 +32,7 @@ class Digit:
     Attributes:
         column: The column.
         base: Number of digits.
-        values: The values, as the engine has them, of the digits 1, 2, ...; None where the column holds class numbers
+        values: The values, as in the engine, of the digits 1, 2, ...; None if the column holds class numbers
             and the digit is the number plus 1.
     """
 
@@ -53,7 +53,7 @@ class Packing:
 
     @cached_property
     def keys(self) -> list[list[tuple[Digit, int]]]:
-        """For each key its digits and what each is multiplied by.
+        """For each key its digits and their factors.
 
         >>> Packing((Digit("a", 3), Digit("b", 3))).keys
         [[(Digit(column='a', base=3, values=None), 1), (Digit(column='b', base=3, values=None), 3)]]
@@ -104,7 +104,7 @@ class Packing:
 
 
 class KeyIndex:
-    """Where keys stand in a table of distinct keys: by address where they are small, else by a sorted fingerprint.
+    """The places of keys in a table of distinct keys: by address if they are small, else by a sorted fingerprint.
 
     Args:
         keys: (c, g) distinct keys.
@@ -140,7 +140,7 @@ class KeyIndex:
         return index
 
     def _fingerprints(self, keys: RowKeys) -> NDArray[np.uint64]:
-        """A number for each row of keys; the key itself where there is one. (n, g) -> (n,)."""
+        """A number for each row of keys; the key itself if there is only one. (n, g) -> (n,)."""
         unsigned = keys.view(np.uint64)
         if unsigned.shape[1] == 1:
             return unsigned[:, 0]

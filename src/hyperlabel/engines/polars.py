@@ -88,7 +88,7 @@ class PolarsEngine:
         return reduce(add_sums, (sums(_to_keys(batch, packing)) for batch in batches))
 
     def join(self, packing: Packing, table: AnswerTable, added: Added) -> pl.LazyFrame:
-        """By a lookup in every batch, which is quicker than a join and keeps the order of rows."""
+        """By a lookup in every batch, which is faster than a join and keeps the order of rows."""
         return self.apply(packing, table, added)
 
     def apply(self, packing: Packing, answer: Answerer, added: Added) -> pl.LazyFrame:
@@ -124,7 +124,7 @@ class PolarsEngine:
         return self._plain(digit.column).replace_strict(digit.values, digits, default=0, return_dtype=pl.Int64)
 
     def _plain(self, name: str) -> pl.Expr:
-        """A column of values that Python has, too."""
+        """A column, with values of types that Python has."""
         column, kind = self._column(name), self.schema[name]
         if kind == pl.Categorical or kind == pl.Enum:
             return column.cast(pl.String)

@@ -1,7 +1,7 @@
-"""What is to be labeled, read where it is: which columns are votes, and what they vote for.
+"""What to label, read where it is: which columns are votes, and what they vote for.
 
 The rule is that of tables in memory, `hyperlabel.columns.rule.take_votes`, on columns that the engine counted. Counting
-the patterns tells all that the rule asks for, so it costs no pass of its own.
+the patterns gives everything that the rule needs, so the rule costs no extra pass.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -37,30 +37,30 @@ from hyperlabel.votes.partial import set_aside, state_outcomes
 from hyperlabel.votes.read import number_reader
 
 MOST_PATTERNS = 1 << 22
-"""Patterns that are counted and joined back; beyond, the model reads the rows in passes."""
+"""Up to this many patterns are counted and joined back; with more, the model reads the rows in passes."""
 
-_ESTIMATE_ERROR = 1.05  # estimates of the number of patterns may be so much too low
+_ESTIMATE_ERROR = 1.05  # estimates of the number of patterns may be too low by this factor
 
 
 @dataclass(frozen=True)
 class Job:
-    """What is asked of an engine.
+    """What an engine is asked to do.
 
     Attributes:
-        model: The label model; it stays as it is.
+        model: The label model; it is not changed.
         lfs: Columns that are LFs, as names or patterns; None for those that the model was fitted on, or else for those
             that the rule takes.
-        others: Columns that are no LFs unless they are named.
+        others: Columns that are not LFs unless they are named.
         abstain: Values that abstain; None for the usual ones.
         n_classes: Number of classes; None to infer it.
         classes: The classes; None to infer them.
         gold: The column with known classes, if there is one.
         probabilities: Whether to add the probabilities of all classes.
         source: Whether to add where each label comes from.
-        text: The column of texts that rows without votes are labeled by, if they are; it goes with `source`.
+        text: The column of texts to label rows without votes by, if any; it goes with `source`.
         metric: What the labels should be good at.
         max_patterns: Patterns that are counted and joined back.
-        written: Whether the rows come from a csv, where texts that are numbers everywhere stand for numbers.
+        written: Whether the rows come from a csv, where a column of strings that all look like numbers means numbers.
     """
 
     model: LabelModel
@@ -88,12 +88,12 @@ class Job:
 
 @dataclass(frozen=True)
 class Reading:
-    """Rows that were looked at and understood.
+    """Rows that were read and understood.
 
     Attributes:
         columns: What was taken, and what to say about it.
         encoder: From the keys of rows to their votes and gold.
-        counted: The keys of rows and how many have each; None where there are too many.
+        counted: The keys of rows and how many rows have each; None if there are too many.
         n_patterns: At most about how many keys there are.
         n_rows: Number of rows.
     """
@@ -109,7 +109,7 @@ def read_rows(engine: Engine, job: Job) -> Reading:
     """Look at the columns, count the rows, and decide what they mean.
 
     Raises:
-        VotesError: A column cannot be votes, or a value no class.
+        VotesError: A column cannot be votes, or a value is not a class.
     """
     return _Reader(engine, job).read()
 
@@ -155,7 +155,7 @@ class _Reader:
     # What the rule asks for.
 
     def _summarize(self, names: Sequence[str]) -> list[ColumnSummary]:
-        if list(names) != self.lfs:  # columns that show whether the table is long: only their values matter
+        if list(names) != self.lfs:  # columns that tell whether the table is long: only their values matter
             return [ColumnSummary(name, 0, dict.fromkeys(self._values(name), 0)) for name in names]
         found = {column.name: column.summary for column in self.lf_columns}
         n_rows = int(self.tallies[0].sum()) if self.tallies else self.engine.n_rows()
@@ -183,7 +183,7 @@ class _Reader:
 
     @cached_property
     def n_patterns(self) -> int:
-        """At most about how many keys rows have; rows are looked at only if there could be more than are counted."""
+        """At most about how many keys there are; rows are read only if there could be too many to count."""
         most = self.job.max_patterns
         if self.packing.space <= most:
             return self.packing.space
@@ -216,7 +216,7 @@ class _Reader:
         return [replace(column, abstain=self.abstain) for column in columns]
 
     def _check_many(self) -> None:
-        """Refuse what the rule does not see: columns of more values than the stated classes, and such gold."""
+        """Refuse what the rule does not see: columns of LFs or gold with more values than the stated classes."""
         for name in self.look.many:
             raise VotesError(
                 f"column '{name}' holds more than {MOST_INFERRED:,} different values; expected classes. "
@@ -226,7 +226,7 @@ class _Reader:
     def _add_gold(
         self, known: Classes, stated: bool, taken: VoteColumns
     ) -> tuple[list[CountedColumn], Classes, VoteColumns]:
-        """The columns with that of gold, and the classes with those that only gold has."""
+        """The columns including gold, and the classes including those that only gold has."""
         (gold,) = self._count([self.job.gold or ""], no_label(known) is not None)
         digit = self.look.digits[-1]
         gold = replace(gold, abstain=Column.abstain, describe=Places(self.engine, digit, gold=True))
@@ -238,7 +238,7 @@ class _Reader:
 
 
 def _find_lfs(present: list[str], job: Job) -> list[str]:
-    """The columns that are LFs, in the order that the model knows where it knows their names."""
+    """The columns that are LFs, in the order of the model if it knows their names."""
     fitted = job.model.lf_names_ if job.model.is_fitted else None
     if fitted is not None and job.lfs is None:
         chosen = [name for name in present if name in fitted]
@@ -250,12 +250,12 @@ def _find_lfs(present: list[str], job: Job) -> list[str]:
     if fitted is not None:
         return [chosen[j] for j in match_lfs(chosen, fitted)]
     if not chosen:
-        raise VotesError("votes has no LF column but that of gold; name the LFs with lfs")
+        raise VotesError("votes has no column besides that of gold; name the LFs with lfs")
     return chosen
 
 
 def _state_classes(job: Job) -> tuple[int | None, Sequence[Hashable] | None]:
-    """The number of classes, or the classes, as the fitted model knows them, or as the caller or the model states."""
+    """The number of classes, or the classes: those of the fitted model, else as the caller or the model states."""
     if not job.model.is_fitted:
         if job.n_classes is not None or job.classes is not None:
             return job.n_classes, job.classes

@@ -1,7 +1,7 @@
 """Labeling where the rows are: count patterns, judge them, join the answers back.
 
-Up to `max_patterns` patterns are counted, and the model sees them as it sees those of an array. Beyond, the model reads
-the rows in passes and then judges them where they are. A model that is fitted already only judges.
+Up to `max_patterns` patterns are counted, and the model sees them like those of an array. With more, the model reads
+the rows in passes and then judges them where they are. A model that is already fitted only judges.
 """
 
 import copy
@@ -33,12 +33,12 @@ from hyperlabel.tables import Format, reason_of, write_whole
 
 @dataclass(frozen=True, eq=False)
 class Work:
-    """Rows that are labeled where they are; each step is done when it is asked for, once.
+    """Rows that are labeled where they are; each step runs once, when it is needed.
 
     Attributes:
         engine: The rows.
-        job: What is asked.
-        metadata: What the file of the rows says of itself; results carry it on.
+        job: What to do.
+        metadata: The metadata of the file of the rows; results keep it.
     """
 
     engine: Engine
@@ -62,7 +62,7 @@ class Work:
 
     @cached_property
     def _learned(self) -> tuple[LabelModel, Labels | None]:
-        """A copy of the model that has read the rows, and its labels of the patterns, where these were counted."""
+        """A copy of the model that has read the rows, and its labels of the patterns, if these were counted."""
         if not self.n_rows:
             raise VotesError(
                 f"votes has {len(self.engine.kinds())} columns and 0 rows; expected at least one LF and one item"
@@ -108,7 +108,7 @@ class Work:
         return filled.drop(unasked).rename(back)
 
     def write(self, target: Path, metadata: Mapping[str, str]) -> None:
-        """Write the labeled rows, whole or not at all, with the input's metadata and more, where they have room."""
+        """Write the labeled rows, whole or not at all, with the input's metadata and more, if the format has room."""
         frame, engine, format = self.frame, self.engine, Format.of_name(target.name)
         assert format is not None  # others were refused
         texts = {**self.metadata, **metadata}
@@ -148,17 +148,17 @@ def _no_answers(added: Added) -> Callable[[RowKeys], Answers]:
 
 
 def _mark(labels: Labels, patterns: Patterns, added: Added) -> Labels:
-    """The labels of patterns with their source, if that is to be added: votes, where there are some."""
+    """The labels of patterns with their source, if that is to be added: votes, if there are any."""
     source = np.where(patterns.has_votes, VOTES, None).astype(object)  # type: ignore[call-overload]
     return replace(labels, source=source) if added.source else labels
 
 
-# Rows whose patterns are too many.
+# Rows with too many patterns.
 
 
 @dataclass(frozen=True)
 class RowAnswerer:
-    """Answers to rows by a fitted model, wherever they are; can be pickled."""
+    """Answers to rows from a fitted model, wherever they are; can be pickled."""
 
     model: LabelModel
     encoder: Encoder
@@ -195,7 +195,7 @@ def _reduce_rows(engine: Engine, encoder: Encoder, sums: Callable[[Patterns], Su
 
 
 def _sum_rows(encoder: Encoder, sums: Callable[[Patterns], Sums], keys: RowKeys) -> Sums:
-    """The sums of some rows, chunk by chunk; of no rows, zeros. (n, g) keys -> sums."""
+    """The sums of some rows, chunk by chunk; zeros if there are no rows. (n, g) keys -> sums."""
     if not len(keys):
         return sums(encoder.no_items)
     return reduce(add_sums, (sums(encoder.patterns(chunk)[0]) for chunk in _chunks(keys)))

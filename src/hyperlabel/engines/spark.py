@@ -1,4 +1,4 @@
-"""The engine Spark: rows stay with the executors; the driver sees patterns, or sums over rows, and nothing else."""
+"""The engine Spark: rows stay with the executors; the driver sees only patterns, or sums over rows."""
 
 import operator
 import os
@@ -61,10 +61,10 @@ class SparkEngine:
 
     @classmethod
     def open(cls, files: Sequence[Path], names: Sequence[str]) -> "SparkEngine":
-        """Rows of parquet files, in the session that is there or a local one.
+        """Rows of parquet files, in the existing session or a local one.
 
-        Spark takes brackets and the like for patterns, and folders such as `run=3` for columns, with no way to say
-        otherwise: such files get another name.
+        Spark reads brackets and the like as patterns, and folders such as `run=3` as columns, and this cannot be turned
+        off: such files get another name.
         """
         plain = [file if _PLAIN.fullmatch(str(file.resolve())) else link_spooled(file) for file in files]
         return cls(_session().read.parquet(*(Path(os.path.abspath(file)).as_uri() for file in plain)))
@@ -138,7 +138,7 @@ class SparkEngine:
         return joined.drop(*packing.names)
 
     def apply(self, packing: Packing, answer: Answerer, added: Added) -> Any:
-        """In Python workers, which see the keys alone."""
+        """In Python workers, which see only the keys."""
         fields = [T.StructField(added.names[0], _LABEL_TYPES[added.label_kind])]
         fields += [T.StructField(name, T.DoubleType()) for name in added.names[1:]]
 
@@ -153,12 +153,12 @@ class SparkEngine:
         return answered.select(*kept, *(F.col(KEY)[name].alias(name) for name in added.names))
 
     def write(self, frame: Any, path: Path, format: Format, metadata: Mapping[str, str]) -> None:
-        """To a folder of parquet files; Spark keeps metadata beside columns alone, so it goes to that of labels."""
+        """To a folder of parquet files; Spark keeps only metadata of columns, so it goes to the column of labels."""
         labeled = frame.withMetadata("label", dict(metadata)) if metadata else frame
         labeled.write.parquet(path.resolve().as_uri())
 
     def _passed(self, added: Added, *more: Any) -> Any:
-        """The columns of the input, those with the name of an added one renamed, and some more."""
+        """The columns of the input, those with the name of an added column renamed, and some more."""
         renamed = added.rename(list(self.types))
         return self.frame.select(*(_column(name).alias(renamed.get(name, name)) for name in self.types), *more)
 
@@ -176,20 +176,20 @@ class SparkEngine:
         return F.coalesce(place, F.lit(0)).cast("long")
 
     def _plain(self, column: str) -> Any:
-        """A column of values that Python has, too."""
+        """A column, with values of types that Python has."""
         kind = self.types[column]
         return _column(column).cast("double") if isinstance(kind, T.FractionalType) else _column(column)
 
 
 def _session() -> Any:
-    """The session that is there, or one that the environment configures; else a local one."""
+    """The existing session, or one that the environment configures; else a local one."""
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
     conf = SparkConf()
     if not any(name in os.environ for name in _CONFIGURED):
         conf.setAll(_LOCAL)
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # workers that have this package, too
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # so that workers have this package as well
     return SparkSession.builder.config(conf=conf).getOrCreate()
 
 

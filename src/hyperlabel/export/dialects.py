@@ -15,12 +15,12 @@ class Dialect:
     Attributes:
         name: Its name.
         quote: The quote around names.
-        backslash: Whether a backslash in a text begins an escape; names and texts are escaped by it then.
-        text: The type of texts.
-        cast: What follows a number to make it one of 64 bits.
-        row: The whole row of a table, as one value, by the table's alias.
-        columns: The columns of such a value again.
-        fail: Stops the query with a text.
+        backslash: Whether a backslash in a string starts an escape; then names and strings are escaped with it.
+        text: The type of strings.
+        cast: What follows a number to make it a 64-bit float.
+        row: The whole row of a table as one value, from the table's alias.
+        columns: The columns of such a value.
+        fail: Stops the query with a message.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Dialect:
         return f"{self.quote}{escaped}{self.quote}"
 
     def table_name(self, table: str) -> str:
-        """The name of a table, its parts divided by dots; quoted where it is not a plain word.
+        """The name of a table, its parts separated by dots; quoted where it is not a plain word.
 
         >>> DIALECTS["postgres"].table_name("public.my votes")
         '"public"."my votes"'
@@ -77,7 +77,7 @@ class Dialect:
             return str(value)
         text = str(value)
         if "\0" in text:
-            raise ParameterError(f"the class {value!r} has a null character, which no database holds; rename it")
+            raise ParameterError(f"the class {value!r} has a null character, which no database can hold; rename it")
         if self.backslash:
             escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
         else:
@@ -90,12 +90,12 @@ DIALECTS = {
     for dialect in (
         Dialect("duckdb", '"', False, "VARCHAR", "", "{}", "{}.*", "error({})".format),
         Dialect("spark", "`", True, "STRING", "", "struct({}.*)", "{}.*", "raise_error({})".format),
-        # PostgreSQL has no function that fails: a text that is no number does, and is shown.
+        # PostgreSQL has no function that fails; casting a string that is not a number does, and shows the string.
         Dialect("postgres", '"', False, "TEXT", "::FLOAT8", "{}", "({}).*", "CAST({} AS INTEGER)".format),
         Dialect("bigquery", "`", True, "STRING", "", "{}", "{}.*", "ERROR({})".format),
     )
 }
-"""The dialects, by name."""
+"""The dialects by name."""
 
 
 def find_dialect(name: str) -> Dialect:

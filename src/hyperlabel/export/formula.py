@@ -1,8 +1,8 @@
-"""How a fitted model judges a row, as sums over the row's votes: what can be said in SQL.
+"""How a fitted model judges a row, as sums over the row's votes: what SQL can express.
 
 For a row with `size` votes, `s_c` is the sum over its votes of `table[lf, vote, c]`. The probabilities of the classes
 that the model learned about are the softmax of `bias_c + scale * size ** power * s_c`, or, for models that share out
-votes, `s_c` over the sum of all. Gold items of the same votes are added, `weight` telling for how many items the
+votes, `s_c` over the sum of all. Gold items of the same votes are added; `weight` says for how many items the
 probabilities count.
 """
 
@@ -24,9 +24,9 @@ from hyperlabel.models.seen import Seen
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes.rows import Rows
 
-TOLERANCE = 1e-9  # by which a formula and its model may differ
+TOLERANCE = 1e-9  # how much a formula and its model may differ
 _LOG_ZERO = -1e4  # the logarithm of a number that rounds to exactly 0
-_TRIED = 500  # random rows on which they are compared
+_TRIED = 500  # random rows on which the two are compared
 REMEDY = "Export its patterns with their labels instead: --table, pattern_table"
 
 
@@ -37,8 +37,8 @@ class Sums:
     Attributes:
         table: (m, c, c) what a vote of each LF, for each of c classes, adds to each of them.
         bias: (c,) what is added to each class; not for shares.
-        scale: What sums are multiplied by, on a row of one vote.
-        power: How that changes with the number of votes.
+        scale: The factor of the sums, for a row with one vote.
+        power: How the factor changes with the number of votes.
         shares: Whether probabilities are shares of the sums, not their softmax.
     """
 
@@ -57,7 +57,7 @@ class GoldRows:
         patterns: The vote rows.
         added: (g, k) gold items of each row and class, weighted.
         weight: For how many gold items the probabilities count.
-        inner: Whether rows and classes are those that the model learned about alone: then gold counts before votes
+        inner: Whether rows and classes are only those that the model learned about: then gold counts before votes
             for other classes take their share.
     """
 
@@ -89,7 +89,7 @@ class Formula:
     gold: GoldRows | None = None
 
     def probabilities(self, patterns: Patterns) -> Float64:
-        """What the formula says, computed as SQL does. -> (p, k)."""
+        """The probabilities by the formula, computed as SQL does. -> (p, k)."""
         inner = self.seen.restrict(patterns)
         judged = _judge(self.sums, inner)
         if self.gold is not None and self.gold.inner:
@@ -102,7 +102,7 @@ class Formula:
 
 
 def _judge(sums: Sums, inner: Patterns) -> Float64:
-    """Probabilities of the classes that were learned about; what it gives for rows without votes does not matter."""
+    """Probabilities of the classes that were learned about; the result for rows without votes is not used."""
     size = np.maximum(np.diff(inner.starts), 1)[:, None]
     summed = np.zeros((inner.n_patterns, inner.n_classes))
     np.add.at(summed, inner.row, sums.table[inner.lf, inner.vote])
@@ -116,7 +116,7 @@ def find_formula(model: LabelModel) -> Formula:
     """The formula of a fitted model, compared with the model itself on random rows and on those with gold.
 
     Raises:
-        ParameterError: The model is of another kind, or the formula does not say exactly what it says.
+        ParameterError: The model is of another kind, or the formula does not give exactly its probabilities.
 
     >>> from hyperlabel import label_model
     >>> find_formula(label_model("mv").fit([[0, 1], [1, 1]])).sums.shares
@@ -124,7 +124,7 @@ def find_formula(model: LabelModel) -> Formula:
     """
     arrays, header = model.to_arrays()
     if "seen" not in header:
-        raise ParameterError(f"{model!r} has not learned yet; fit it first")
+        raise ParameterError(f"{model!r} is not fitted; fit it first")
     seen = unpack_seen(below(arrays, "seen"), header["seen"])
     if seen.outcomes is not None:
         raise ParameterError(
@@ -148,7 +148,7 @@ def _seen_gold(seen: Seen) -> GoldRows | None:
 
 @singledispatch
 def find_sums(model: object, seen: Seen) -> Formula | None:
-    """The sums that a model judges by; None for models that do not judge by sums."""
+    """The sums that a model judges by; None if it does not judge by sums."""
     return None
 
 
@@ -166,14 +166,14 @@ def _(model: BalancedVote, seen: Seen) -> Formula:
 
 @find_sums.register
 def _(model: ConfusionModel, seen: Seen) -> Formula:
-    """Log-probabilities of votes; an LF whose abstaining says something says it wherever it does not vote."""
+    """Log-probabilities of votes; if abstaining is informative, it counts wherever the LF does not vote."""
     voting = _log(model.confusion_.transpose(0, 2, 1))  # (m, vote, class)
     silence = _log(np.where(model.abstain_is_outcome_[:, None], 1 - model.confusion_.sum(2), 1))
     return Formula(seen, Sums(voting - silence[:, None], _log(model.class_balance_) + silence.sum(0)))
 
 
 def _log(probabilities: Float64) -> Float64:
-    """Logarithms that are finite where a probability is 0."""
+    """Logarithms that stay finite where a probability is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         logs: Float64 = np.maximum(np.log(np.maximum(probabilities, 0)), _LOG_ZERO)
     return logs
@@ -181,7 +181,7 @@ def _log(probabilities: Float64) -> Float64:
 
 @find_sums.register
 def _(model: HyperLabelModel, seen: Seen) -> Formula | None:
-    evidence = getattr(model.state_, "evidence", None)  # of hlm2; the paper's network has none
+    evidence = getattr(model.state_, "evidence", None)  # hlm2 has it; the paper's network does not
     if evidence is None:
         return None
     c = len(seen.active)
@@ -194,7 +194,7 @@ def _(model: HyperLabelModel, seen: Seen) -> Formula | None:
 
 
 def _compare(formula: Formula, model: LabelModel) -> None:
-    """Refuse a formula that does not say what the model says."""
+    """Refuse a formula that differs from the model."""
     rows = _random_rows(formula.seen)
     if formula.gold is not None:
         gold = formula.gold.patterns

@@ -13,7 +13,7 @@ from hyperlabel.votes.classes import Classes
 from hyperlabel.votes.rows import Rows
 
 MOST_PATTERNS = 1_000_000
-"""Patterns that are listed where none are given."""
+"""At most this many patterns are listed if none are given."""
 
 
 def pattern_table(model: LabelModel, patterns: object = None, *, probabilities: bool = False) -> dict[str, list[Any]]:
@@ -21,7 +21,7 @@ def pattern_table(model: LabelModel, patterns: object = None, *, probabilities: 
 
     Args:
         model: A fitted model, of any kind.
-        patterns: `Patterns`, or votes whose patterns are wanted; all that are possible if not given.
+        patterns: `Patterns`, or votes whose patterns to list; all possible patterns if not given.
         probabilities: Whether to add a column `p_<class>` for each class.
 
     Raises:
@@ -45,7 +45,7 @@ def pattern_table(model: LabelModel, patterns: object = None, *, probabilities: 
         added |= {f"p_{c}": labels.probabilities[:, number].tolist() for number, c in enumerate(rows.classes)}
     clash = next((name for name in added if name in columns), None)
     if clash is not None:
-        raise ParameterError(f"an LF is named {clash!r}, as a column that is added; rename it and fit again")
+        raise ParameterError(f"an LF is named {clash!r}, like a column that is added; rename it and fit again")
     return columns | added
 
 
@@ -55,7 +55,7 @@ def _decode(numbers: Any, classes: Classes) -> list[Any]:
 
 
 def _all_patterns(model: LabelModel) -> Patterns:
-    """Every row that the LFs could cast, the one without votes included."""
+    """Every row that the LFs could cast, including the one without votes."""
     if model.outcomes_ is not None:
         raise ParameterError(
             f"the model knows votes such as {model.outcomes_.names[0]!r}, which are not one class; give the patterns "
@@ -65,7 +65,7 @@ def _all_patterns(model: LabelModel) -> Patterns:
     n = (len(classes) + 1) ** m
     if n > MOST_PATTERNS:
         raise ParameterError(
-            f"{m} LFs and {len(classes)} classes have {n:.1e} possible patterns, and {MOST_PATTERNS:,} can be listed; "
+            f"{m} LFs and {len(classes)} classes have {n:.1e} possible patterns, but only {MOST_PATTERNS:,} fit; "
             "give those that occur: a table of votes, --patterns FILE"
         )
     cells = np.array(list(islice(product(range(-1, len(classes)), repeat=m), n)), np.int64).reshape(n, m)

@@ -14,35 +14,35 @@ from hyperlabel.export.formula import REMEDY, Formula, GoldRows, find_formula
 from hyperlabel.kernels import Float64
 from hyperlabel.labels.decide import TIE
 from hyperlabel.models import LabelModel
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 
-_ABSTAINS = ("", "-1.0", *dict.fromkeys(map(str, ABSTAINS)))  # texts that abstain, beside NULL; blanks do not matter
+_ABSTAINS = ("", "-1.0", *dict.fromkeys(map(str, ABSTAINS)))  # strings that abstain, besides NULL; blanks are ignored
 
 MOST_GOLD = 1000
-"""Vote rows with gold that a query may name."""
+"""At most this many vote rows with gold fit in a query."""
 
 MOST_NUMBERS = 100_000
-"""Numbers that a query may hold; databases refuse longer ones."""
+"""At most this many numbers fit in a query; databases refuse longer ones."""
 
-_ROW, _ITEM = "hyperlabel_row", "hyperlabel_item"  # a table hardly has columns of these names
-_LOWEST = -700.0  # its exponential is as good as 0; PostgreSQL fails at one that is smaller than numbers can be
+_ROW, _ITEM = "hyperlabel_row", "hyperlabel_item"  # unlikely names for columns of a table
+_LOWEST = -700.0  # its exponential is practically 0; PostgreSQL fails if one underflows
 
 
 def to_sql(model: LabelModel, dialect: str, table: str, *, lfs: Sequence[str] | None = None) -> str:
     """One SELECT that keeps the columns of a table and adds `label` and `confidence`, equal to the model's.
 
-    Votes may be texts, numbers or booleans, whatever column type the table has. NULL, NaN, blank and the usual null
-    texts and -1 abstain; an item without votes has no label. A vote for anything that is not a class stops the query.
-    So does a table that has a column `label` or `confidence` already: it would be ambiguous.
+    Votes may be strings, numbers or booleans, whatever the type of the columns. NULL, NaN, blank and the usual null
+    strings and -1 abstain; an item without votes has no label. A vote for anything that is not a class stops the query.
+    So does a table that already has a column `label` or `confidence`: it would be ambiguous.
 
     Args:
         model: A fitted model that judges by sums over votes: `hlm2`, `mv`, `bv`, `ds` or `hds`.
         dialect: `duckdb`, `spark`, `postgres` or `bigquery`.
-        table: The name of the table, its parts divided by dots.
+        table: The name of the table, its parts separated by dots.
         lfs: The columns of the LFs; their names in `fit` if not given.
 
     Raises:
-        ParameterError: The model cannot be said in SQL.
+        ParameterError: The model cannot be expressed in SQL.
 
     >>> from hyperlabel import label_model
     >>> query = to_sql(label_model("mv").fit([[0, 1], [1, 1]]), "duckdb", "votes")
@@ -52,7 +52,7 @@ def to_sql(model: LabelModel, dialect: str, table: str, *, lfs: Sequence[str] | 
     known = find_dialect(dialect)
     formula = find_formula(check_kind(model, "model", LabelModel, "a fitted label model"))
     if model.tie_break == "random":
-        raise ParameterError(f"tie_break is 'random', which a query cannot be; fit with 'first' or 'abstain'. {REMEDY}")
+        raise ParameterError(f"tie_break is 'random', but SQL cannot do that; fit with 'first' or 'abstain'. {REMEDY}")
     _check_size(formula)
     return _Query(known, formula, _columns(formula, lfs), known.table_name(table), model.tie_break).text()
 
@@ -69,7 +69,7 @@ def _columns(formula: Formula, lfs: Sequence[str] | None) -> list[str]:
 def _check_size(formula: Formula) -> None:
     gold = 0 if formula.gold is None else formula.gold.patterns.n_patterns
     if gold > MOST_GOLD:
-        raise ParameterError(f"the model has gold for {gold} different vote rows; a query takes {MOST_GOLD}. {REMEDY}")
+        raise ParameterError(f"the model has gold for {gold} different vote rows; SQL allows {MOST_GOLD}. {REMEDY}")
     numbers = formula.sums.table.size
     if numbers > MOST_NUMBERS:
         raise ParameterError(f"the query would hold {numbers} numbers; databases take about {MOST_NUMBERS}. {REMEDY}")
@@ -92,7 +92,7 @@ class _Query:
             f"CAST({_ROW}.{self.dialect.name_of(column)} AS {self.dialect.text}) AS x{j}"
             for j, column in enumerate(self.columns)
         ]
-        # A column of the table that is named like a new one makes this query fail, not give the old one for the new.
+        # If the table has a column with the name of a new one, this query fails instead of returning the old column.
         new = "label AS new_label, confidence AS new_confidence"
         query = f"SELECT {row} AS {_ITEM}, {new}, {_listed(texts)}\nFROM {self.table} AS {_ROW}\n"
         query += "CROSS JOIN (SELECT 0 AS label, 0 AS confidence) AS hyperlabel_new"
@@ -152,7 +152,7 @@ class _Query:
         return f"CASE x{j} {' '.join(whens)} ELSE {other} END"
 
     def _count(self) -> dict[str, str]:
-        """Votes, votes for each class that was not learned about, sums over votes; the votes as text for gold."""
+        """Votes, votes for each class that was not learned, sums over votes; the votes as a string for gold."""
         m, seen, sums = range(len(self.columns)), self.formula.seen, self.formula.sums
         counted = {"votes": _sum(f"CASE WHEN v{j} >= 0 THEN 1 ELSE 0 END" for j in m)}
         for c in self._unseen:
@@ -166,7 +166,7 @@ class _Query:
         return counted
 
     def _seen_vote(self, j: int) -> str:
-        """A vote as gold knows it, -1 for a class that the model did not learn about where it does not see such."""
+        """A vote as gold sees it: -1 for a class that was not learned, if gold does not see such classes."""
         gold, unseen = self.formula.gold, ", ".join(map(str, self._unseen))
         hidden = gold is not None and gold.inner and unseen
         return f"CASE WHEN v{j} IN ({unseen}) THEN -1 ELSE v{j} END" if hidden else f"v{j}"
@@ -202,7 +202,7 @@ class _Query:
         yield {f"e{place}": f"s{place}" for place in range(len(self.formula.seen.active))}
 
     def _expand(self, c: int) -> str:
-        """The probability of a class; classes that were learned about share what other votes leave."""
+        """The probability of a class; learned classes share what other votes leave."""
         active = self.formula.seen.active.tolist()
         if c not in active:
             return f"n{c} * {self._number(1)} / nullif(votes, 0)"
@@ -214,7 +214,7 @@ class _Query:
         return f"{share} * ({self._number(1)} - ({lost}) * {self._number(1)} / nullif(votes, 0))"
 
     def _share(self, place: int) -> str:
-        """The share of a class that was learned about among such classes."""
+        """The share of a learned class among the learned classes."""
         total = _sum(f"e{other}" for other in range(len(self.formula.seen.active)))
         return f"coalesce(e{place} / nullif({total}, {self._number(0)}), {self._number(0)})"
 
@@ -251,7 +251,7 @@ class _Query:
 
 
 def _texts_of(value: object) -> list[str]:
-    """How a class may be written where votes are cast to texts: numbers also as columns of floats write them."""
+    """How a class may look when votes are cast to strings: numbers also as in columns of floats."""
     if isinstance(value, bool):
         return [str(value).lower()]
     return [str(value), f"{value}.0"] if isinstance(value, int) else [str(value)]

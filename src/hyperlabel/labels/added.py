@@ -1,4 +1,4 @@
-"""The columns that labeling adds to a table: their names, types and values, and what becomes of columns in their way.
+"""The columns that labeling adds to a table: names, types and values, and what happens to columns of the same name.
 
 Every table that gets labels, in memory or in an engine, gets them by this one definition.
 """
@@ -23,7 +23,7 @@ class Answers:
     Attributes:
         label: (n,) codes: a class number, k for no label.
         numbers: (n, c) confidence, and the probabilities of the classes on request.
-        source: (n,) where the labels come from, if that differs.
+        source: (n,) where the labels come from, if not all from the same source.
     """
 
     label: NDArray[np.integer]
@@ -59,7 +59,7 @@ class Added:
 
     @property
     def names(self) -> list[str]:
-        """The columns: label, confidence; on request label_source, and p_<class> for each class.
+        """The columns: label and confidence; on request label_source, and p_<class> for each class.
 
         >>> Added((False, True), probabilities=True).names
         ['label', 'confidence', 'p_false', 'p_true']
@@ -98,7 +98,7 @@ class Added:
 
     @property
     def nothing(self) -> Answers:
-        """The answers of no rows."""
+        """The answers of zero rows."""
         source = np.empty(0, object) if self.source else None
         return Answers(np.empty(0, np.int64), np.empty((0, len(self.names) - 1 - self.source)), source)
 
@@ -114,7 +114,7 @@ class Added:
 
 
 def free_names(columns: Sequence[str], names: Sequence[str]) -> dict[str, str]:
-    """New names for columns that have one of the names, in any case: SQL knows no other.
+    """New names for columns that have one of the names, in upper or lower case, as SQL does not tell these apart.
 
     >>> free_names(["id", "label", "label_input", "Confidence"], ["label", "confidence"])
     {'label': 'label_input_input', 'Confidence': 'Confidence_input'}
@@ -132,7 +132,7 @@ def free_names(columns: Sequence[str], names: Sequence[str]) -> dict[str, str]:
 
 
 def add_labels(frame: Any, labels: Labels, *, probabilities: bool = False) -> Any:
-    """A Polars frame with the columns that labeling adds; a column of the frame in their way is kept as `*_input`.
+    """A Polars frame with the columns that labeling adds; a column of the frame with such a name is kept as `*_input`.
 
     Args:
         frame: A frame with one row per item.

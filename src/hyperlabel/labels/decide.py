@@ -1,4 +1,4 @@
-"""From probabilities to labels: the most probable class, ties, and labels that serve F1."""
+"""From probabilities to labels: the most probable class, ties, and labels for F1."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ TieBreak = Literal["first", "abstain", "random"]
 TIE = 1e-6  # probabilities closer than this are tied: the paper's network computes in float32
 _FEW_CLASSES = 8
 _F1_ROUNDS = 50  # far more than `find_f1_rule` ever takes
-_LEAST_ITEMS = 1e-12  # so that a class that nobody has can be divided by
+_LEAST_ITEMS = 1e-12  # avoids division by zero for a class that no item has
 
 
 def check_tie_break(tie_break: str) -> None:
-    """Refuse what is not a way to break ties."""
+    """Refuse an unknown way to break ties."""
     check_choice(tie_break, "tie_break", get_args(TieBreak))
 
 
@@ -47,7 +47,7 @@ def decide(probabilities: Float64, patterns: Patterns, tie_break: TieBreak, seed
 
 
 def _first(tied: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """The first tied class of each row: class by class where they are few, since argmax is slow on short rows."""
+    """The first tied class of each row: class by class if there are few, since argmax is slow on short rows."""
     n, k = tied.shape
     if k > _FEW_CLASSES:
         return np.asarray(tied.argmax(1), np.intp)
@@ -79,22 +79,22 @@ class Counted(Protocol):
 
 @dataclass(frozen=True)
 class F1Rule:
-    """What labels for F1 need to know of a set: found once, it decides any further item alone.
+    """What labels for F1 need to know about a set: found once, it then labels any item by itself.
 
     With two classes F1 is that of the second class. With more it is macro F1, the mean of the F1 of every class.
 
     Attributes:
-        f1: (c,) the F1 that is expected of each class that counts: the second of two, or all.
-        items: (c,) items called and items expected of it, added: what its F1 is divided by.
+        f1: (c,) the expected F1 of each class that counts: the second of two, or all.
+        items: (c,) items labeled so plus items expected to be so: the denominator of its F1.
     """
 
     f1: Float64
     items: Float64
 
     def gains(self, probabilities: Float64) -> Float64:
-        """How much calling an item a class raises its F1. (p, k) -> (p, c).
+        """How much labeling an item with a class raises the F1 of the class. (p, k) -> (p, c).
 
-        An item called c adds 2 q to the numerator of the F1 of c and 1 to its denominator.
+        An item labeled c adds 2 q to the numerator of the F1 of c and 1 to its denominator.
         """
         gains: Float64 = probabilities[:, -len(self.f1) :] * (2 / self.items)
         gains -= self.f1 / self.items
@@ -103,7 +103,7 @@ class F1Rule:
     def decide(self, probabilities: Float64, patterns: Counted) -> NDArray[np.intp]:
         """The class of each pattern's label, -1 where nobody votes. (p, k) -> (p,).
 
-        With two classes an item is called the second if that gains; with more it is called what gains most.
+        With two classes an item gets the second if that raises F1; with more it gets the class that raises F1 most.
         """
         best = self._call(probabilities)
         best[~patterns.has_votes] = ABSTAIN
@@ -114,22 +114,22 @@ class F1Rule:
         return np.asarray(gains[:, 0] >= 0 if probabilities.shape[1] == 2 else gains.argmax(1), np.intp)
 
     def sums(self, probabilities: Float64, patterns: Counted) -> tuple[Float64, Float64, Float64]:
-        """Items called each class, expected hits among them, and items expected of it: adds up over chunks. (c,)."""
+        """Items labeled with each class, expected hits among them, and expected items: adds up over chunks. (c,)."""
         weight = (patterns.counts * patterns.has_votes).astype(np.float64)
         k, best = probabilities.shape[1], self._call(probabilities)
         hits = weight * probabilities[np.arange(len(best)), best]
         called, right = (np.asarray(np.bincount(best, each, k), np.float64) for each in (weight, hits))
-        first = k - len(self.f1)  # the classes from here on count
+        first = k - len(self.f1)  # the first class that counts
         return called[first:], right[first:], (weight @ probabilities)[first:]
 
 
 def find_f1_rule(sums: Callable[[F1Rule], tuple[Float64, ...]], n_classes: int) -> F1Rule:
-    """The rule whose labels have the best F1 to be expected.
+    """The rule whose labels have the best expected F1.
 
-    If the probabilities are right, a set S of items called c has an F1 of about 2 sum_S q / (|S| + sum q). Dinkelbach's
-    algorithm finds the best S: call what gains at the present F1, take the F1 of that, and so on while it grows. For
+    If the probabilities are right, a set S of items labeled c has F1 of about 2 sum_S q / (|S| + sum q). Dinkelbach's
+    algorithm finds the best S: label what raises the current F1, compute the new F1, and repeat while it grows. For
     one ratio, two classes, that is the optimum (W. Dinkelbach, "On nonlinear fractional programming", 1967); for the
-    mean of several it begins at the most probable classes and ends at a rule that is no worse.
+    mean of several it starts at the most probable classes and ends at a rule that is no worse.
 
     Args:
         sums: What `F1Rule.sums` gives for all items of the set, for a rule.

@@ -1,7 +1,7 @@
 """Why an item has its label: what each of its votes adds, and the fewest votes whose change would change the label.
 
 Flows in: a fitted model, votes and an item. Flows out: an `Explanation`. Every changed row is judged in the model's
-state, like any new row, so what is named really happens when such a row is predicted.
+state, like any new row, so the named change really happens when such a row is predicted.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -24,14 +24,14 @@ from hyperlabel.votes.rows import Rows
 Row = dict[int, int]  # LF -> class number
 Step = tuple[int, int]  # LF, and the class number that it votes instead
 
-_SWITCHED_VOTES = 64  # votes, of those that add most to the label, that are switched to another class
-_SWITCHED_CLASSES = 4  # the most probable other classes, to which they are switched
-_PAIRED = 32  # single changes, of those that weaken the label most, that are tried in pairs
-_LEAST = 1e-12  # probabilities below count as this in log-odds
+_SWITCHED_VOTES = 64  # how many of the votes that add most to the label are switched to another class
+_SWITCHED_CLASSES = 4  # how many of the most probable other classes they are switched to
+_PAIRED = 32  # how many of the single changes that weaken the label most are tried in pairs
+_LEAST = 1e-12  # smaller probabilities count as this in log-odds
 
 
 class Judge(Protocol):
-    """The part of a fitted label model that explaining needs."""
+    """The part of a fitted label model that is needed to explain labels."""
 
     def label_patterns(self, patterns: Patterns) -> Labels:
         """Labels of patterns."""
@@ -62,12 +62,12 @@ class Explanation:
 
     Attributes:
         item: The item: its identifier if the votes have them, else its index.
-        label: Its label; none is -1 where classes are numbers, else None.
+        label: Its label; no label is -1 if classes are numbers, else None.
         probabilities: The probability of each class.
         contributions: What each vote adds to the log-odds of the label, or of the most probable class if there is
             no label; strongest first.
-        flip: The fewest changes, one or two, that give the item another label; empty if none were found.
-        flipped: The label after these changes; none if none were found.
+        flip: The fewest changes, one or two, that give the item another label; empty if none was found.
+        flipped: The label after these changes; no label if none was found.
 
     >>> from hyperlabel import HyperLabelModel
     >>> print(HyperLabelModel().explain([[1, 1, -1], [0, 0, 1], [0, 0, 0], [1, 1, 1]], 1).flip)
@@ -117,7 +117,7 @@ class Explanation:
 
     def _describe_flip(self) -> str:
         if not self.flip:
-            return "No change of one or two of these votes was found that gives another label."
+            return "No change of one or two of these votes was found to give another label."
         changes = [
             f"{c.lf} abstained" if c.instead in (ABSTAIN, None) else f"{c.lf} voted {c.instead} instead of {c.vote}"
             for c in self.flip
@@ -138,20 +138,34 @@ def explain_item(judge: Judge, votes: Votes, item: Hashable) -> Explanation:
     search = _Search(judge, patterns, int(patterns.inverse[votes.identity.place_of(item)]))
     added = search.contributions()
     steps, flipped = search.find_flip(added)
-    partial = () if votes.outcomes is None else votes.outcomes.names
-    said = [*votes.classes, *partial, no_label(votes.classes)]
     order = np.argsort(-np.abs(added), kind="stable")
     lfs = list(search.row)
     return Explanation(
         item=item,
-        label=said[search.label],
+        label=_name_vote(votes, 0, search.label),
         probabilities=dict(zip(votes.classes, search.probabilities.tolist(), strict=True)),
         contributions=tuple(
-            Contribution(votes.lf_names[lfs[e]], said[search.row[lfs[e]]], float(added[e])) for e in order
+            Contribution(votes.lf_names[j], _name_vote(votes, j, search.row[j]), float(added[e]))
+            for e, j in ((e, lfs[e]) for e in order)
         ),
-        flip=tuple(Change(votes.lf_names[j], said[search.row[j]], said[v]) for j, v in steps),
-        flipped=said[flipped],
+        flip=tuple(
+            Change(votes.lf_names[j], _name_vote(votes, j, search.row[j]), _name_vote(votes, j, v)) for j, v in steps
+        ),
+        flipped=_name_vote(votes, 0, flipped),
     )
+
+
+def _name_vote(votes: Votes, lf: int, vote: int) -> Hashable:
+    """What a vote of an LF is called: a class, an outcome, the scores of a level, or no label."""
+    place = vote - votes.n_classes
+    if vote == ABSTAIN:
+        return no_label(votes.classes)
+    if votes.outcomes is None or place < 0:
+        return votes.classes[vote]
+    cuts = votes.outcomes.cuts.get(votes.lf_names[lf])
+    if cuts is None or votes.outcomes.ladder[place] < 0:
+        return votes.outcomes.names[place]
+    return cuts.describe(place - votes.outcomes.names.index(cuts.first))
 
 
 class _Search:
@@ -201,7 +215,7 @@ class _Search:
         return self._weakest(pairs, self._judge(pairs), np.arange(len(pairs))) or ([], ABSTAIN)
 
     def _switches(self, lfs: list[int]) -> list[list[Step]]:
-        """Each LF's vote for each of the other classes; of one that gives scores, the level that speaks most for it."""
+        """Each LF's vote for each of the other classes; for an LF with scores, the level that favors the class most."""
         found = [[(lf, self._vote_for(lf, c))] for lf in lfs for c in self._others()]
         return [steps for steps in found if steps[0][1] != self.row[steps[0][0]]]
 
@@ -213,7 +227,7 @@ class _Search:
         return self.pattern.n_classes + int(rungs[outcomes.leaning[rungs, c].argmax()])
 
     def _others(self) -> list[int]:
-        """Classes other than the target, most probable first, as many as are tried."""
+        """The other classes to try, most probable first."""
         ranked = np.argsort(-self.probabilities, kind="stable").tolist()
         return [c for c in ranked if c != self.target][:_SWITCHED_CLASSES]
 
@@ -222,7 +236,7 @@ class _Search:
         return {lf: vote for lf, vote in changed.items() if vote != ABSTAIN}
 
     def _judge(self, changes: list[list[Step]]) -> Labels:
-        """The item's labels after each of some changes."""
+        """The item's label after each change."""
         rows = [self._change(steps) for steps in changes]
         starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
         lf = np.array([lf for row in rows for lf in row], np.int64)
@@ -232,7 +246,7 @@ class _Search:
     def _weakest(
         self, changes: list[list[Step]], labels: Labels, part: NDArray[np.intp]
     ) -> tuple[list[Step], int] | None:
-        """Of the changes that give another label, the one that weakens the present label most."""
+        """Of the changes that give another label, the one that weakens the current label most."""
         other = part[(labels.best[part] != self.label) & (labels.best[part] != ABSTAIN)]
         if not len(other):
             return None

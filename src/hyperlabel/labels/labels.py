@@ -1,4 +1,4 @@
-"""`Labels`: what a model says of items or of patterns."""
+"""`Labels`: what a model says about items or patterns."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,10 +25,10 @@ class Labels:
         best: (n,) the class number of each label, -1 for none.
         probabilities: (n, k) of the classes.
         classes: The classes.
-        items: (n,) identifiers of the items, where there are some.
-        origin: What the items were called where they came from.
-        source: (n,) where each label came from, such as `votes`, `text` or `gold`, None for no label; None altogether
-            where all come from votes.
+        items: (n,) identifiers of the items, if there are any.
+        origin: How the items were named in the input.
+        source: (n,) where each label comes from, such as `votes`, `text` or `gold`, None for no label; just None
+            if all come from votes.
 
     >>> labels = Labels(np.array([1, -1]), np.array([[0.2, 0.8], [0.5, 0.5]]), ("ham", "spam"))
     >>> labels.labels.tolist(), labels.confidence.tolist()
@@ -54,27 +54,27 @@ class Labels:
 
     @property
     def labels(self) -> NDArray[Any]:
-        """The class of each item; none is -1 where classes are numbers, else None. (n,)."""
+        """The class of each item; no label is -1 if classes are numbers, else None. (n,)."""
         return decode(self.best, self.classes)
 
     @property
     def confidence(self) -> Float64:
-        """The probability of each label, or of the most probable class where there is none. (n,)."""
+        """The probability of each label, or of the most probable class if there is no label. (n,)."""
         own = np.take_along_axis(self.probabilities, np.maximum(self.best, 0)[:, None], axis=1)[:, 0]
         return np.where(self.best == ABSTAIN, over_classes(np.maximum, self.probabilities), own)
 
     def take(self, index: NDArray[np.integer], items: NDArray[Any] | None = None, origin: Origin = UNKNOWN) -> "Labels":
-        """The labels of an index, for instance from patterns to the items that have them."""
-        index = index.astype(np.intp, copy=False)  # others are slow
+        """The labels at these places, for instance from patterns to their items."""
+        index = index.astype(np.intp, copy=False)  # other types are slow
         source = None if self.source is None else self.source.take(index)
         return Labels(
             self.best.take(index), self.probabilities.take(index, axis=0), self.classes, items, origin, source
         )
 
     def to_pandas(self) -> Any:
-        """A pandas frame with the index that came in: `label`, `confidence`, `label_source` if known, `p_<class>`.
+        """A pandas frame with the index of the input: `label`, `confidence`, `label_source` if known, `p_<class>`.
 
-        Identifiers that came in a column are its first column.
+        Identifiers that came in a column are the first column.
 
         >>> labels = Labels(np.array([1, -1]), np.array([[0.2, 0.8], [0.5, 0.5]]), ("ham", "spam"))
         >>> labels.to_pandas().columns.tolist()
@@ -83,7 +83,7 @@ class Labels:
         return to_pandas(self._identity, self._columns())
 
     def to_polars(self) -> Any:
-        """A Polars frame: identifiers, if there are some, `label` (null for none), `confidence` and `p_<class>`."""
+        """A Polars frame: identifiers, if there are any, `label` (null for none), `confidence` and `p_<class>`."""
         return to_polars(self._identity, self._columns(), nulls=["label"])
 
     def __repr__(self) -> str:

@@ -8,15 +8,15 @@ from numpy.typing import NDArray
 from hyperlabel.kernels import Float64
 from hyperlabel.patterns import Patterns
 
-SATED = 2.5  # how soon a pattern has gold enough; chosen on the public sets (docs/model-card.md)
+SATED = 2.5  # how soon a pattern has enough gold; chosen on the public sets (docs/model-card.md)
 
 
 def suggest_items(probabilities: Float64, patterns: Patterns, known: NDArray[np.bool_], n: int) -> NDArray[np.intp]:
     """The n items whose labels would help most, most helpful first. -> (n,), fewer if there are no more.
 
     A gold label tells most about the items of the same pattern, so a pattern's worth is the number of its items
-    times the chance that their label is wrong. What is already known of a pattern lowers what one more label can
-    tell: the worth is divided by one plus the gold labels it has, those suggested before included, to a power.
+    times the chance that their label is wrong. What is already known about a pattern lowers what one more label can
+    tell: the worth is divided by a power of one plus its gold labels, including those already suggested.
 
     Args:
         probabilities: (p, k) of the patterns.

@@ -26,8 +26,7 @@ from hyperlabel.metrics import Metric, check_metric
 from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.patterns import Patterns
 from hyperlabel.plots import new_axes, plot_bars, plot_grid
-from hyperlabel.printable import show
-from hyperlabel.shown import html_table, show_some
+from hyperlabel.shown import html_table, show, show_some
 from hyperlabel.votes import Votes, to_votes
 from hyperlabel.votes.classes import decode
 
@@ -43,7 +42,7 @@ class LFAnalysis(VoteStatistics):
         votes: The votes, in any form that `Votes` takes; or `Patterns`, counted where the data are.
         truth: (n,) true classes, -1 for unknown; or a mapping from item to class.
         lfs: Names of the LFs; those of the votes if not given.
-        model: The label model that stands in for the truth, or its short name; the hyper label model if not given.
+        model: The label model used in place of the truth, or its short name; the hyper label model if not given.
             One that is not fitted reads these votes, as a copy.
         metric: What the model's labels should be good at, as for `LabelModel.predict`.
 
@@ -83,7 +82,7 @@ class LFAnalysis(VoteStatistics):
 
     @cached_property
     def model(self) -> LabelModel:
-        """The model: as it was given if it is fitted, otherwise a copy that is fitted on these votes."""
+        """The model: as given if it is fitted, otherwise a copy that is fitted on these votes."""
         return self._given.fitted_on(self.patterns)
 
     @cached_property
@@ -102,10 +101,10 @@ class LFAnalysis(VoteStatistics):
 
     @cached_property
     def posterior(self) -> Float64:
-        """What stands in for the truth: certainty of the most probable class, shared between tied ones. (p, k).
+        """What is used in place of the truth: 1 for the most probable class, divided among ties. (p, k).
 
-        Any label model may be asked, and labels serve all alike. The paper's, for one, orders the classes well, but
-        its probabilities lie so close to even that every LF would look like a coin at face value.
+        Labels, not probabilities, so that all label models are treated alike. The paper's orders the classes well, but
+        its probabilities are so close to even that every LF would look like a coin toss.
         """
         tied = self.probabilities >= self.probabilities.max(1, keepdims=True) - TIE
         shared: Float64 = tied / tied.sum(1, keepdims=True)
@@ -115,8 +114,8 @@ class LFAnalysis(VoteStatistics):
     def estimated_accuracy(self) -> Float64:
         """Share of each LF's votes that agree with the model's labels; NaN for an LF that never votes. (m,).
 
-        An estimate of precision without truth. It says little where an LF is often the only one to vote (`alone`),
-        since its vote is the label there.
+        An estimate of precision without truth. It says little if an LF is often the only one to vote (`alone`),
+        since then its vote is the label.
         """
         right = sum_by_lf(self.patterns, self.patterns.of_votes(self.posterior))
         return share(right, self.votes)
@@ -172,7 +171,7 @@ class LFAnalysis(VoteStatistics):
     def dependent_pairs(self, dependence: float = 0.5, similarity: float = 0.9) -> Table:
         """Pairs of LFs that say the same thing twice, most dependent first.
 
-        A pair that agrees on fewer than five items is left out: that is too few to tell.
+        A pair that agrees on fewer than five items is left out: too few to tell.
 
         Args:
             dependence: The least correlation given the class of a pair that is called dependent.
@@ -238,7 +237,7 @@ class LFAnalysis(VoteStatistics):
             items: (n,) what to show of each item, such as its text.
 
         Returns:
-            Columns: item, its identifier or else its place; vote, truth, label, the model's; and what `items` holds.
+            Columns: item (its identifier, or else its place), vote, truth, label (the model's), and what `items` holds.
 
         >>> analysis = LFAnalysis([[0, 1], [1, 1], [1, 0]], truth=[0, 0, 1], lfs=["links", "short"])
         >>> print(analysis.errors("links", ["hello", "see www", "buy now"]))
@@ -252,7 +251,7 @@ class LFAnalysis(VoteStatistics):
             raise ParameterError(f"lf is {show(lf)}; expected one of the LFs {show_some(self.lf_names)}")
         if items is not None and len(items) != self.n_items:
             raise ParameterError(
-                f"items has {len(items)} entries, but there are {self.n_items} items; give one for each"
+                f"items has {len(items)} entries, but there are {self.n_items} items; give one entry per item"
             )
         votes = self.patterns.expand(self._votes_of(self.lf_names.index(lf)))
         wrong = np.flatnonzero((votes >= 0) & (judged.truth >= 0) & (votes != judged.truth))
@@ -282,7 +281,7 @@ class LFAnalysis(VoteStatistics):
         """How often labels of similar confidence are right; needs truth.
 
         Args:
-            groups: Into how many groups of about the same size to put the items, surest last.
+            groups: The number of groups of about equal size, most confident last.
 
         Returns:
             Columns: confidence, the mean of a group; right, the share of right labels; items.
@@ -308,7 +307,7 @@ class LFAnalysis(VoteStatistics):
         return Table({**shares, "items": items[filled].astype(np.int64)})
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the accuracy of each LF, by truth where it is known and else as estimated, and its coverage.
+        """Draw the accuracy of each LF, from the truth if it is known, else as estimated, and its coverage.
 
         Needs matplotlib.
 
@@ -331,7 +330,7 @@ class LFAnalysis(VoteStatistics):
         return drawn
 
     def plot_conflicts(self, ax: Any = None) -> Any:
-        """Draw which share of each LF's votes every other LF contradicts; needs matplotlib.
+        """Draw what share of each LF's votes every other LF contradicts; needs matplotlib.
 
         Args:
             ax: Axes of matplotlib to draw into; new ones if not given.
@@ -372,11 +371,11 @@ class LFAnalysis(VoteStatistics):
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Items whose truth is known for some.
+    """Items, some with known truth.
 
     Attributes:
         truth: (n,) class numbers, -1 for unknown.
-        items: (n,) identifiers; None where items are called by their place.
+        items: (n,) identifiers; None if items are identified by place.
     """
 
     truth: NDArray[np.int64]
@@ -388,7 +387,7 @@ def _read(model: LabelModel, votes: object, truth: object) -> tuple[Patterns, Ju
     if truth is None:
         return model.read(votes), None
     if isinstance(votes, Patterns) and votes.inverse is None:
-        raise ParameterError("truth is given, but these patterns know no items that it could belong to; give the votes")
+        raise ParameterError("votes is Patterns that were only counted and know no items; give the votes themselves")
     read, known = _read_votes(model, votes).with_labels(truth, "truth")
     # Truth may add a class, which a model that is not fitted learns about; LFs are put in the model's order.
     return model.read(read), Judged(known, read.items)

@@ -1,4 +1,4 @@
-"""Applying LFs to data: lists, frames in memory, and frames of engines that are lazy."""
+"""Applying LFs to data: lists, frames in memory, and lazy frames of engines."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ from hyperlabel.lf.lazy import apply_lazily, lazy_engine, name_votes
 from hyperlabel.lf.progress import Progress, show_progress
 from hyperlabel.lf.run import Advance, Answer, RunRows, run_all, run_rows
 from hyperlabel.lf.scored import score_votes
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.votes import Votes
 from hyperlabel.votes.classes import complete_classes, infer_classes, smallest_type, state_classes
 from hyperlabel.votes.partial import encode_votes, set_aside, state_outcomes
@@ -29,15 +29,15 @@ class AppliedVotes(Votes):
 
     Attributes:
         failures: For each LF, on how many items it failed and therefore abstains.
-        answers: For each LF that asks a language model, what was answered to each of the n items; None where nothing
-            was.
+        answers: For each LF that asks a language model, the answers for the n items; None where there
+            was none.
     """
 
     failures: Mapping[str, int] = field(default_factory=dict)
     answers: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
 
     def entries_of(self, index: NDArray[np.intp]) -> dict[str, Any]:
-        """The answers to some items."""
+        """The answers for some items."""
         return {"answers": {lf: [said[i] for i in index.tolist()] for lf, said in self.answers.items()}}
 
     def __repr__(self) -> str:
@@ -65,21 +65,21 @@ def apply_lfs(
         data: A list of items (mappings, objects, texts, ...), a pandas or Polars frame, or a Polars LazyFrame, Dask
             or Spark frame.
         classes: The classes, in the order of their probabilities; inferred from the votes if not given.
-            Where classes are names, an LF may also vote for a class by its number in this order.
-        n_classes: Number of classes, where classes are numbers.
-        jobs: Number of processes that run functions of a row: for functions that compute.
-        threads: Number of rows at a time that functions of a row are called on: for functions that wait, for instance
+            If classes are names, an LF may also vote for a class by its number in this order.
+        n_classes: Number of classes, if classes are numbers.
+        jobs: Number of processes that run functions of a row; for functions that compute.
+        threads: Number of rows at a time for functions of a row; for functions that wait, for instance
             for an answer over the network.
         on_error: `"raise"`: an LF that fails is an error that names the LF and the row. `"abstain"`: it abstains
             there, `failures` of the result counts such items, and a warning says so.
-        cache: Folder that keeps what each LF said, result by result: an LF is called again only for rows on which it
+        cache: Folder that keeps every result of each LF: an LF is called again only for rows on which it
             failed, or if it or what it reads changed. `LFCache` lists and clears it.
-        progress: Whether to show how much is done, at which rate, what failed, and the time left.
+        progress: Whether to show how much is done, how fast, what failed, and the time left.
         like: Votes of the same LFs on other data: scores are cut where theirs are.
 
     Returns:
         `Votes` of data in memory, with the number of `failures` of each LF. For a lazy frame: a frame of the same
-        kind, as lazy, with one column of votes for each LF added, null where it abstains; classes that are names
+        kind, still lazy, with one added column of votes per LF, null where it abstains; classes that are names
         must be stated, unless every LF has its `vote` stated.
 
     Raises:
@@ -119,7 +119,7 @@ def apply_lfs(
 
 
 def _check_eager(engine: str, wanted: Mapping[str, bool]) -> None:
-    """Check that nothing is wanted that only data in memory have."""
+    """Refuse arguments that only work with data in memory."""
     for name, given in wanted.items():
         if given:
             raise ParameterError(
@@ -129,7 +129,7 @@ def _check_eager(engine: str, wanted: Mapping[str, bool]) -> None:
 
 
 def _check_voting(engine: str, lfs: Sequence[LabelingFunction]) -> None:
-    """A lazy frame has columns of votes, whose parts do not know of each other; scores must be seen to be cut."""
+    """Refuse scores and rates: the parts of a lazy frame do not know each other, but scores are cut by all of them."""
     for lf in lfs:
         if lf.scores is not None:
             raise ParameterError(
@@ -149,7 +149,7 @@ def _check_parallel(lfs: Sequence[LabelingFunction], jobs: Any, threads: Any) ->
     paced = next((lf for lf in lfs if lf.patience.rate is not None), None)
     if jobs > 1 and paced is not None:
         raise ParameterError(
-            f"LF '{paced.name}' has a rate, which {jobs} processes cannot keep together; use threads instead of jobs"
+            f"LF '{paced.name}' has a rate, which {jobs} processes cannot share; use threads instead of jobs"
         )
 
 
@@ -161,7 +161,7 @@ def _run_cached(
     advance: Advance,
 ) -> list[Answer]:
     """The answers of LFs: from the cache, or run and put into it."""
-    from hyperlabel.lf.cache import OpenCache  # only when needed: `import hyperlabel` must be quick
+    from hyperlabel.lf.cache import OpenCache  # only when needed: `import hyperlabel` must be fast
 
     cache = OpenCache(folder, items)
     keeping = [cache.keep_rows(lf) for lf in lfs]
@@ -188,7 +188,7 @@ def _by_row(jobs: int, threads: int, one_by_one: bool, shown: Progress) -> RunRo
 
 
 def _doubts(lfs: list[LabelingFunction], answers: list[Answer], n: int) -> Iterator[str]:
-    """What users should know of LFs that abstain."""
+    """What users should know about LFs that abstain."""
     for lf, answer in zip(lfs, answers, strict=True):
         if answer.failures:
             yield (
@@ -197,7 +197,7 @@ def _doubts(lfs: list[LabelingFunction], answers: list[Answer], n: int) -> Itera
             )
         if answer.said is not None and len(answer.said.values) and (answer.codes < 0).all():
             yield (
-                f"LF '{lf.name}' votes nowhere: none of its answers names a class, such as "
+                f"LF '{lf.name}' never votes: none of its answers names a class, such as "
                 f"{show(answer.said.values[0], 100)}; look at its prompt, or give it another parse"
             )
 

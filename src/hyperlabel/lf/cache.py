@@ -1,8 +1,8 @@
 """The cache of votes: a folder with one file per LF, which may be deleted at any time.
 
-What an LF says of rows grows line by line (`hyperlabel.lf.store`). Beside it, all votes of an LF on some data are one
-file: the only one of LFs that read whole columns, and what makes it quick to apply others to the same data again. A
-file that is damaged counts as far as it is whole.
+What an LF says about rows grows line by line (`hyperlabel.lf.store`). Besides, all votes of an LF on some data are one
+file: the only one for LFs that read whole columns, and the fast path when others are applied to the same data again. Of
+a damaged file, the intact part counts.
 """
 
 import hashlib
@@ -26,9 +26,9 @@ from hyperlabel.lf.store import SUFFIX, name_of, read_lines
 from hyperlabel.tensors import read_tensors, write_tensors
 
 FORMAT = 2
-"""Of the files; part of their names, so that another format is never read."""
+"""The format of the files; part of their names, so that another format is never read."""
 
-_WHOLE = ".answer"  # of all votes on some data
+_WHOLE = ".answer"  # a file of all votes on some data
 
 
 class CacheEntry(NamedTuple):
@@ -116,7 +116,7 @@ class OpenCache:
     """A cache in use.
 
     Args:
-        folder: The folder; made if it is not there.
+        folder: The folder; made if it does not exist.
         items: The items that LFs are applied to.
     """
 
@@ -126,27 +126,27 @@ class OpenCache:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise CacheError(f"cache is '{folder}', which cannot be made a folder: {error.strerror}") from error
+            raise CacheError(f"cache is '{folder}', but this folder cannot be made: {error.strerror}") from error
 
     def keep_rows(self, lf: LabelingFunction) -> LabelingFunction:
-        """An LF that keeps what it says of rows; one that reads whole columns as it is."""
+        """An LF that keeps what it says about rows; unchanged if it reads whole columns."""
         if isinstance(lf, ColumnFunction | ValueFunction):
             return lf
         return lf.kept_in(self._name(lf, "", SUFFIX))
 
     def load(self, lf: LabelingFunction) -> Answer | None:
-        """The votes that are kept of an LF on these items; None if there are none."""
+        """The cached votes of an LF on these items; None if there are none."""
         if not lf.SAYS_VOTES:
             return None
         path = self._paths[lf.name] = self._name(lf, self._data(lf), _WHOLE)
-        try:  # now: an LF that is run may change what it holds
+        try:  # before it runs: an LF may change what it holds
             arrays, header = read_tensors(path, "answer")
             return _check(arrays["codes"], header["values"], self.items.n)
         except (WeightsError, KeyError):
-            return None  # not there, or damaged: the LF is run again
+            return None  # missing or damaged: the LF runs again
 
     def store(self, lf: LabelingFunction, answer: Answer) -> None:
-        """Keep the votes of an LF that was looked for, unless it failed or votes for what JSON does not know."""
+        """Keep the votes of an LF, unless it failed or votes for something that JSON does not know."""
         if lf.name not in self._paths or answer.failures or not all(map(_is_plain, answer.values)):
             return
         codes = answer.codes.astype(np.min_scalar_type(-max(len(answer.values), 1)))
@@ -168,7 +168,7 @@ class OpenCache:
             return self._all
         except UnknownError as error:
             raise CacheError(
-                f"data hold {error}, which the cache cannot tell from other values; leave cache out"
+                f"data has {error}, which the cache cannot tell from other values; leave cache out"
             ) from error
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Functions of a row that wait for somebody else, in threads; each result counts as soon as it is there."""
+"""Functions of a row that wait for another service, in threads; each result counts as soon as it arrives."""
 
 import threading
 from collections.abc import Callable, Sequence
@@ -26,8 +26,8 @@ def run_calls(
     Args:
         lfs: The LFs.
         items: The items, from `read_items`.
-        tolerant: Whether a failure is an abstention, and counted, instead of an error.
-        advance: Not called: `tell` is told of each call.
+        tolerant: Whether a failure counts as an abstention instead of an error.
+        advance: Not called; `tell` is called instead.
         threads: Number of calls at a time.
         tell: Called after each call with 1, and with 1 if it failed or else 0.
 
@@ -35,7 +35,7 @@ def run_calls(
         One answer per LF.
 
     Raises:
-        LFError: An LF failed and `tolerant` is false. Calls that had begun are waited for.
+        LFError: An LF failed and `tolerant` is false. Calls that have started are waited for.
 
     >>> from hyperlabel.lf.items import read_items
     >>> lf = LabelingFunction("loud", lambda x: 1 if x.isupper() else -1)
@@ -68,7 +68,7 @@ class _Calls:
         self.function, self.rows, self.tolerant, self.tell, self.stopped = function, rows, tolerant, tell, stopped
         self.said: list[Any] = [None] * len(rows)
         self.errors: dict[int, Exception] = {}
-        self.ended: BaseException | None = None  # what no LF may raise: an interrupt, or a cache that fails
+        self.ended: BaseException | None = None  # not an error of an LF: an interrupt, or a cache that fails
         self._waiting = iter(range(len(rows)))
         self._lock = threading.Lock()
 
@@ -76,7 +76,7 @@ class _Calls:
         """Call the function on all rows."""
         if threads == 1:
             return self._work()
-        # Daemons: a call that never ends does not keep Python from ending.
+        # Daemons: a call that never ends does not keep Python from exiting.
         workers = [threading.Thread(target=self._work, daemon=True) for _ in range(min(threads, len(self.rows)))]
         try:
             for worker in workers:

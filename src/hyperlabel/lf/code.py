@@ -1,4 +1,4 @@
-"""Code taken apart: what a function, method, class or module of the user's own consists of and reads."""
+"""Code taken apart: what a user's own function, method, class or module consists of and reads."""
 
 import dis
 import functools
@@ -23,9 +23,9 @@ from typing import Any
 Parts = tuple[object, ...]
 
 BLIND = {"eval", "exec", "globals", "__import__"}
-"""Ways to what is named at run time only."""
+"""Ways to look up names that are known only at run time."""
 
-# What Python makes of a class by itself: it follows from the rest, or says nothing of what the class does.
+# What Python adds to a class: it follows from the rest, or says nothing about what the class does.
 _MADE = {
     "__dict__", "__weakref__", "__module__", "__doc__", "__qualname__", "__firstlineno__", "__static_attributes__",
     "__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__abstractmethods__", "_abc_impl",
@@ -38,7 +38,7 @@ class UnknownError(Exception):
 
 
 def is_own_code(value: object) -> bool:
-    """Whether a value is a function, class or module of the user's own, which pickle only names."""
+    """Whether a value is a user's own function, class or module, which pickle stores only by name."""
     if isinstance(value, ModuleType):
         return not is_installed(value.__name__)
     if isinstance(value, FunctionType):
@@ -67,7 +67,7 @@ def take_code_apart(value: Any) -> Parts | None:
 
 
 def _is_installed_type(value: Any) -> bool:
-    """Whether a value is a class of an installed package, and not one that merely carries its name."""
+    """Whether a value is a class of an installed package, not one that only has its name."""
     return (
         isinstance(value, type)
         and is_installed(value.__module__)
@@ -88,7 +88,7 @@ def _take_wrapper_apart(value: Any) -> Parts | None:
     if isinstance(value, functools.cached_property):
         return (value.func,)
     wrapped = getattr(value, "__wrapped__", None) if is_installed(type(value).__module__) else None
-    return None if wrapped is None else (type(value).__qualname__, wrapped)  # of functools.cache
+    return None if wrapped is None else (type(value).__qualname__, wrapped)  # functools.cache
 
 
 def _take_bytecode_apart(code: CodeType) -> Parts:
@@ -98,7 +98,7 @@ def _take_bytecode_apart(code: CodeType) -> Parts:
 
 
 def _take_function_apart(function: FunctionType) -> Parts:
-    """A function of an installed package by name and version; what a call of it made, also by what it holds."""
+    """A function of an installed package by name and version; if a call made it, also by what it holds."""
     home = function.__globals__.get("__name__")
     names = _names(function)
     cells = [_narrow(_content(cell), names) for cell in function.__closure__ or ()]
@@ -140,7 +140,7 @@ def _codes(function: FunctionType) -> Iterator[CodeType]:
 
 
 def _read(function: FunctionType) -> dict[str, object]:
-    """The globals that a function may read, and the modules that it imports when it is called."""
+    """The globals that a function may read, and the modules that it imports when called."""
     steps = [step for code in _codes(function) for step in dis.get_instructions(code)]
     loaded = sorted({step.argval for step in steps if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")})
     names = _names(function)
@@ -162,7 +162,7 @@ def _names(function: FunctionType) -> set[str]:
 
 
 def _import_own(name: str, package: str | None, listed: Sequence[str]) -> object:
-    """A module of the user's own, which is imported now as it will be later; others by name and version."""
+    """A user's own module, imported now as it will be later; others by name and version."""
     try:
         full = importlib.util.resolve_name(name, package)
         top = full.partition(".")[0]
@@ -175,11 +175,11 @@ def _import_own(name: str, package: str | None, listed: Sequence[str]) -> object
                 importlib.import_module(f"{full}.{part}")
         return module
     except (ImportError, ValueError):
-        return name  # the LF says what is missing, if it ever gets there
+        return name  # the LF itself fails if it gets there
 
 
 def _narrow(value: object, names: set[str], seen: tuple[ModuleType, ...] = ()) -> object:
-    """For a module of the user's own its source and what it holds under some names; for other values themselves."""
+    """For a user's own module, its source and what it holds under some names; other values as they are."""
     if not isinstance(value, ModuleType) or is_installed(value.__name__) or value in seen:
         return value
     read = {
@@ -191,7 +191,7 @@ def _narrow(value: object, names: set[str], seen: tuple[ModuleType, ...] = ()) -
 
 
 def _take_module_apart(module: ModuleType) -> Parts:
-    """An installed module by its version, one of the user's own by its source."""
+    """An installed module by its version, a user's own by its source."""
     if is_installed(module.__name__):
         return module.__name__, version_of(module.__name__)
     path = getattr(module, "__file__", None)
@@ -204,7 +204,7 @@ def is_installed(name: str | None) -> bool:
     module = sys.modules.get(name or "")
     if module is None or name == "__main__":
         return False
-    if str(name).partition(".")[0] == "hyperlabel":  # also where it is worked on
+    if str(name).partition(".")[0] == "hyperlabel":  # even in a development checkout
         return True
     path = getattr(module, "__file__", None)
     return name in sys.builtin_module_names if path is None else _is_installed_at(path)

@@ -1,6 +1,6 @@
 """Labeling functions: what users write.
 
-An LF says for an item which class it votes for, or abstains. It is a function of one row, or of whole columns.
+An LF votes for a class of an item, or abstains. It is a function of one row, or of whole columns.
 """
 
 import copy
@@ -15,12 +15,12 @@ import numpy as np
 from hyperlabel.checks import check_flag
 from hyperlabel.errors import HyperlabelError, ParameterError
 from hyperlabel.lf.patience import Patience, in_loop, is_async, within
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.votes.classes import ABSTAIN
 
 
 class LFError(HyperlabelError, ValueError):
-    """A labeling function that failed, or returned what is no vote.
+    """A labeling function that failed, or returned something that is not a vote.
 
     Attributes:
         lf: Name of the LF.
@@ -36,7 +36,7 @@ class LFError(HyperlabelError, ValueError):
 
 
 class CacheError(ParameterError):
-    """A cache that cannot be used as it is: no failure of an LF."""
+    """A cache that cannot be used; not a failure of an LF."""
 
 
 class LabelingFunction:
@@ -49,16 +49,16 @@ class LabelingFunction:
         resources: Keyword arguments of the function: word lists, models, ...
         vote: The class voted for wherever the function says yes; then it returns true or false (or None, or what
             `re.search` returns) instead of a class.
-        scores: The least and the largest score that the function returns instead of a class: it speaks the more for
-            the later classes the higher it is. None, NaN and `ABSTAIN` are no score.
-        timeout: Seconds that a call may take, for a function that asks somebody else; a longer one fails.
-        rate: Calls that may start in a second, in all threads together.
+        scores: The least and the largest score that the function returns instead of a class: the higher it is, the more
+            it speaks for the later classes. None, NaN and `ABSTAIN` are not scores.
+        timeout: Seconds that a call may take, for a function that asks another service; a longer call fails.
+        rate: Calls that may start per second, over all threads.
         retry: The exceptions, one or several, after which a call is tried again, after a pause that doubles.
-        tries: How often a call is tried at most, if `retry` is given.
+        tries: The maximum number of tries per call, if `retry` is given.
 
     Attributes:
-        patience: How it is called, by the last four arguments.
-        kept: The file that keeps what it says of rows; None if there is none.
+        patience: How it is called, from the last four arguments.
+        kept: The file that keeps what it says about rows; None if there is none.
 
     >>> short = LabelingFunction("short", lambda x, most: len(x.text) < most, resources={"most": 10}, vote="ham")
     >>> from types import SimpleNamespace
@@ -67,10 +67,10 @@ class LabelingFunction:
     """
 
     UNSEEN: ClassVar[frozenset[str]] = frozenset({"name", "__doc__", "timeout", "patience", "kept"})
-    """Attributes that make no difference to what the function returns."""
+    """Attributes that do not change what the function returns."""
 
     SAYS_VOTES: ClassVar[bool] = True
-    """Whether what is said of a row is the vote itself, not something that `read` finds it in."""
+    """Whether what is said about a row is the vote itself, not something that `read` finds the vote in."""
 
     def __init__(
         self,
@@ -101,16 +101,16 @@ class LabelingFunction:
         return f"{type(self).__name__}({self.name!r})"
 
     def row_function(self) -> Callable[[Any], Any]:
-        """A function from a row to a vote, with nothing around it that costs time."""
+        """A function from a row to a vote, without any overhead."""
         bound = self._asking()
         return bound if self.vote is None else functools.partial(vote_if, self.name, self.vote, bound)
 
     def saying_function(self) -> Callable[[Any], Any]:
-        """A function from a row to what is kept of a call: the vote, or what `read` finds it in."""
+        """A function from a row to what is kept from a call: the vote, or what `read` finds it in."""
         return self.row_function()
 
     def read(self, said: Any) -> Any:
-        """The vote in what was said of a row."""
+        """The vote in what was said about a row."""
         return said
 
     def kept_in(self, path: Path) -> "LabelingFunction":
@@ -143,7 +143,7 @@ class ColumnFunction(LabelingFunction):
         name: Name of the LF.
         function: Takes the frame (pandas or Polars, as the data are; pandas on Dask and Spark) and the resources;
             returns a series, array or list with one vote per row (null and -1 abstain), or a Polars expression for it.
-            A Polars expression itself will do as well.
+            A Polars expression itself works too.
         resources: Keyword arguments of the function.
         vote: The class voted for wherever the function says yes; then its votes are true or false.
 
@@ -154,13 +154,13 @@ class ColumnFunction(LabelingFunction):
     """
 
     def __call__(self, x: Any) -> Any:
-        """What the function, or the expression, says of a frame."""
+        """What the function, or the expression, says about a frame."""
         if is_expression(self.function):
             return x.select(self.function).to_series()
         return self.function(x, **self.resources)
 
     def row_function(self) -> Callable[[Any], Any]:
-        """There is none: a function of whole columns cannot vote on one row."""
+        """Not possible: a function of whole columns cannot vote on one row."""
         raise ParameterError(
             f"LF '{self.name}' is a function of whole columns and cannot read single rows; "
             "give the data as a pandas or Polars frame"
@@ -168,7 +168,7 @@ class ColumnFunction(LabelingFunction):
 
     def _check_function(self, function: Any) -> Callable[..., Any]:
         if is_async(function):
-            raise ParameterError(f"LF '{self.name}' reads whole columns and cannot be async: it is called once")
+            raise ParameterError(f"LF '{self.name}' reads whole columns and cannot be async; use a plain def")
         if not callable(function) and not is_expression(function):
             raise ParameterError(
                 f"LF '{self.name}': function is {show(function)}; expected a function of a frame or a Polars expression"
@@ -203,10 +203,10 @@ def labeling_function(
         vote: The class voted for wherever the function says yes.
         columns: Whether the function takes the whole frame instead of one row.
         scores: The least and the largest score that the function returns instead of a class.
-        timeout: Seconds that a call may take; a longer one fails with TimeoutError.
-        rate: Calls that may start in a second, in all threads together.
+        timeout: Seconds that a call may take; a longer call fails with TimeoutError.
+        rate: Calls that may start per second, over all threads.
         retry: The exceptions, one or several, after which a call is tried again, after a pause that doubles.
-        tries: How often a call is tried at most, if `retry` is given.
+        tries: The maximum number of tries per call, if `retry` is given.
 
     Returns:
         The `LabelingFunction`, or a decorator that makes it.
@@ -248,7 +248,7 @@ def expression_lf(name: str, expression: Any, *, vote: Hashable = None) -> Colum
 
     Args:
         name: Name of the LF.
-        expression: One vote a row, or with `vote` true or false.
+        expression: One vote per row; with `vote`, true or false.
         vote: The class voted for wherever the expression is true.
 
     >>> import polars as pl
@@ -280,14 +280,14 @@ def vote_if(name: str, vote: Hashable, function: Callable[[Any], Any], x: Any) -
 
 
 def check_lfs(lfs: Any) -> list[LabelingFunction]:
-    """Check a list of LFs: at least one, each with a name of its own; a plain function is an LF of its name."""
+    """Check a list of LFs: at least one, each with its own name; a plain function is an LF with the function's name."""
     if isinstance(lfs, LabelingFunction) or not isinstance(lfs, Sequence) or not lfs:
         raise ParameterError(f"lfs is {show(lfs, 80)}; expected a list of at least one labeling function")
     made = [_check_lf(j, lf) for j, lf in enumerate(lfs)]
     names = [lf.name for lf in made]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ParameterError(f"lfs has {names.count(twice)} LFs named '{twice}'; give each a name of its own")
+        raise ParameterError(f"lfs has {names.count(twice)} LFs named '{twice}'; give each its own name")
     return made
 
 
@@ -301,7 +301,7 @@ def _check_lf(j: int, lf: Any) -> LabelingFunction:
 
 def _check_name(name: object) -> str:
     if not isinstance(name, str) or not name:
-        raise ParameterError(f"name is {show(name)}; expected the name of an LF as a text")
+        raise ParameterError(f"name is {show(name)}; expected the name of an LF as a string")
     return name
 
 
@@ -326,7 +326,7 @@ def _check_scores(name: str, scores: Any, vote: Hashable) -> tuple[float, float]
         or scores[0] >= scores[1]
     ):
         raise ParameterError(
-            f"LF '{name}': scores is {show(scores)}; expected the least and the largest score, and no vote with them"
+            f"LF '{name}': scores is {show(scores)}; expected the least and the largest score, without vote"
         )
     return float(scores[0]), float(scores[1])
 

@@ -13,7 +13,7 @@ from hyperlabel.votes.rows import Rows
 Counts = NDArray[np.int64]
 
 _LEAST_SPREAD = 1e-6  # an LF whose votes vary less, given the class, has no correlation
-_LEAST_CLASS = 1e-9  # items of a class, so that one without any can be divided by
+_LEAST_CLASS = 1e-9  # items of a class, to avoid division by zero
 
 
 def count_shared(patterns: Patterns) -> Counts:
@@ -64,7 +64,7 @@ def correlate(patterns: Patterns, agreements: Counts, posterior: Float64) -> Flo
 def _expect_agreements(patterns: Patterns, posterior: Float64) -> Float64:
     """On how many items two LFs would vote alike if they were independent given the class. -> (m, m)."""
     m, k = patterns.n_lfs, patterns.n_classes
-    items = patterns.counts @ posterior  # (k,) of each class
+    items = patterns.counts @ posterior  # (k,) items of each class
     total = np.zeros((m, m))
     for c in range(k):
         kept = np.flatnonzero(patterns.vote == c)

@@ -1,12 +1,12 @@
 """Fingerprints of LFs and of data: equal ones mean equal votes.
 
-A fingerprint may change without need (then an LF is run once more), but never stay when something changed that the
-LF sees. It covers an LF's code and, as deep as they go, its defaults, closures, resources and attributes, the globals
-it reads, the functions, methods and classes of the user's own that it uses with all their attributes and bases, what
-decorators wrap, and attributes of the user's own modules, also of those imported inside a function. Installed packages
-count by name and version. What is looked up by a name that only the run knows (`eval`, `globals()`, ...), and values
-that cannot be taken apart or pickled, have no fingerprint: the LF is refused. Not seen is what an LF reads from
-elsewhere: files, servers, environment variables, the clock, random numbers.
+A fingerprint may change without need (then an LF runs once more), but must change if something changed that the
+LF sees. It covers an LF's code and, at any depth, its defaults, closures, resources and attributes, the globals
+it reads, the user's own functions, methods and classes that it uses with all their attributes and bases, what
+decorators wrap, and attributes of the user's own modules, even if imported inside a function. Installed packages
+count by name and version. Names that are known only at run time (`eval`, `globals()`, ...), and values
+that cannot be taken apart or pickled, have no fingerprint: the LF is refused. Fingerprints do not see what an LF reads
+from elsewhere: files, servers, environment variables, the clock, random numbers.
 """
 
 import hashlib
@@ -28,11 +28,11 @@ from hyperlabel.lf.pickled import pickle_value
 
 PLAIN = {type(None), bool, int, float, str, bytes}
 MARSHAL = 2
-"""A version of marshal's format that writes the same object twice as it writes two equal ones."""
+"""A version of marshal's format that writes one object twice just like two equal objects."""
 
 
 def fingerprint_lf(lf: LabelingFunction) -> str:
-    """The fingerprint of an LF, whatever its name, and however patiently it is called.
+    """The fingerprint of an LF; its name and how patiently it is called do not matter.
 
     >>> one, two = (LabelingFunction("short", lambda x, most=most: len(x.text) < most) for most in (10, 20))
     >>> fingerprint_lf(one) == fingerprint_lf(one), fingerprint_lf(one) == fingerprint_lf(two)
@@ -43,7 +43,7 @@ def fingerprint_lf(lf: LabelingFunction) -> str:
         return Fingerprint().of((sys.version_info[:2], type(lf).__qualname__, parts))
     except UnknownError as error:
         raise ParameterError(
-            f"LF '{lf.name}' uses {error}, of which the cache cannot tell whether it changed; make it inside a "
+            f"LF '{lf.name}' uses {error}, and the cache cannot tell whether that changed; make it inside a "
             "function that the LF calls, for instance one with functools.cache, or leave cache out"
         ) from error
 
@@ -99,7 +99,7 @@ def _take_apart(value: Any) -> Parts | None:
 
 
 def _take_object_apart(value: Any) -> Parts | None:
-    """The class and content of an object of the user's own class, or of ours; others are pickled."""
+    """The class and content of an object of the user's own classes, or of ours; others are pickled."""
     kind = type(value)
     if is_installed(kind.__module__) and not kind.__module__.startswith("hyperlabel."):
         return None
@@ -108,7 +108,7 @@ def _take_object_apart(value: Any) -> Parts | None:
 
 
 def _base_content(value: Any) -> object:
-    """What an object holds as a list, text, number, ... that it also is."""
+    """What an object holds as the list, string, number, ... that it also is."""
     if isinstance(value, Mapping):
         return dict(value)
     kinds: tuple[Any, ...] = (list, tuple, set, frozenset, str, bytes, int, float, complex)
@@ -161,7 +161,7 @@ def _bytes_of(values: list[Any]) -> bytes:
 
 
 def _name_code(value: Any) -> str:
-    """Code that data hold is told apart by its name: what data are of is not what an LF does."""
+    """Code in data is told apart by its name: it is not what an LF does."""
     return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__qualname__)}"
 
 

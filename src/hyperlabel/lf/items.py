@@ -1,4 +1,4 @@
-"""Items: what LFs read, behind one interface, whatever holds the data.
+"""Items: what LFs read, behind one interface for all kinds of data.
 
 Flows in: a list of items, a pandas or Polars frame, or an Arrow record batch. Flows out: rows for functions of a
 row, frames for functions of whole columns, and single columns for the ready-made LFs.
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 from hyperlabel.columns.frames import is_frame
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.lf.regex import Texts
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 
 class Row(tuple[Any, ...]):
     """One item as LFs see it: `x.text` and `x["text"]` are its value in column `text`.
 
-    LFs share the row, so it cannot be changed. Each set of columns has a class of its own, from `row_class`: that is
-    what makes rows quick to make and to read.
+    LFs share the row, so it cannot be changed. Each set of columns has its own class, from `row_class`: this
+    makes rows fast to make and to read.
 
     >>> x = make_row(("id", "text"), (7, "hello"))
     >>> x.text, x["id"], x.get("date", "unknown"), "text" in x
@@ -39,7 +39,7 @@ class Row(tuple[Any, ...]):
         except KeyError:
             raise KeyError(self._missing(name)) from None
 
-    def __getattr__(self, name: str) -> Any:  # called for what is not there
+    def __getattr__(self, name: str) -> Any:  # called for missing names
         raise AttributeError(self._missing(name))
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -70,7 +70,7 @@ class Row(tuple[Any, ...]):
 def row_class(names: tuple[str, ...]) -> type[Row]:
     """The class of rows with these columns."""
     places = {name: place for place, name in enumerate(names)}
-    # Attributes of named tuples are read in C; here they get the names of the columns, whatever those are.
+    # Attributes of named tuples are read in C; here they get the names of the columns, whatever they are.
     make_reader: Any = namedtuple
     reader = make_reader("reader", [f"c{place}" for place in places.values()])
     columns = {name: getattr(reader, f"c{place}") for name, place in places.items() if not name.startswith("_")}
@@ -84,12 +84,12 @@ def names_of(kind: type[Row]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _places_of(kind: type[Row], names: tuple[str, ...]) -> tuple[int, ...]:
-    """The places of columns in a class of rows; one behind the last for those that it does not have."""
+    """The places of columns in a class of rows; one past the last for missing columns."""
     return tuple(kind._places.get(name, len(kind._places)) for name in names)
 
 
 def values_in(row: Row, names: tuple[str, ...], absent: Any) -> list[Any]:
-    """The values of a row in some columns, `absent` for those that it does not have.
+    """The values of a row in some columns, `absent` for missing columns.
 
     >>> values_in(make_row(("id", "text"), (7, "hello")), ("date", "text"), absent=None)
     [None, 'hello']
@@ -118,7 +118,7 @@ class Part(NamedTuple):
 
 
 def make_rows(part: Part) -> list[Any]:
-    """What functions of a row are called on: items of columns and mappings become rows, others stay as they are.
+    """What functions of a row are called with: items of columns and mappings become rows, others stay as they are.
 
     >>> make_rows(Part(["id", "text"], [[1, 2], ["a", "b"]], 2))
     [Row(id=1, text='a'), Row(id=2, text='b')]
@@ -156,14 +156,14 @@ class Items(ABC):
         return self._values[name]
 
     def texts(self, name: str) -> Texts | None:
-        """A column of texts and nulls; None if it holds something else, or without Polars."""
+        """A column of strings and nulls; None if it holds something else, or without Polars."""
         if name not in self._texts:
             series = self._read_texts(name)
             self._texts[name] = None if series is None else Texts(series)
         return self._texts[name]
 
     def numbers(self, name: str) -> NDArray[Any] | None:
-        """The values of a column of plain numbers, NaN where one is missing; None if it holds others. -> (n,)."""
+        """The values of a column of plain numbers, NaN for missing; None if it holds other values. -> (n,)."""
         return None
 
     def has(self, name: str) -> bool:
@@ -184,7 +184,7 @@ class Items(ABC):
         """The values of a column as Python objects. -> n."""
 
     def _read_texts(self, name: str) -> Any:
-        """A column of texts and nulls as a Polars series, or None."""
+        """A column of strings and nulls as a Polars series, or None."""
         return _polars_texts(self.values(name))
 
 
@@ -196,14 +196,14 @@ class ListItems(Items):
 
     @property
     def frame(self) -> Any:
-        """There is none."""
+        """Not possible: there is no frame."""
         raise ParameterError(
-            f"data is a {type(self.data).__name__}, but LFs of whole columns read frames; "
-            "make one of it first, for instance with pandas.DataFrame(data)"
+            f"data is of type {type(self.data).__name__}, but LFs of whole columns read frames; "
+            "make a frame first, for instance with pandas.DataFrame(data)"
         )
 
     def select(self, names: Sequence[str]) -> Any:
-        """There is no frame to select from."""
+        """Not possible: there is no frame to select from."""
         return self.frame
 
     def cut(self, start: int, stop: int) -> "Part":
@@ -214,7 +214,7 @@ class ListItems(Items):
         """Whether all items have a value in a column."""
         try:
             self.values(name)
-        except Exception:  # objects of the user's own may raise anything
+        except Exception:  # a user's own objects may raise anything
             return False
         return True
 
@@ -256,7 +256,7 @@ class PandasItems(Items):
     def _read(self, name: str) -> list[Any]:
         series = self._series(name)
         if getattr(series.dtype, "na_value", None).__class__.__name__ == "NAType":
-            return _with_none(series)  # NA itself is neither true nor false: few functions could read it
+            return _with_none(series)  # NA is neither true nor false: few functions handle it
         return series.tolist()  # type: ignore[no-any-return]
 
     def _read_texts(self, name: str) -> Any:
@@ -342,7 +342,7 @@ def read_items(data: Any) -> Items:
         return ArrowItems(data)
     if isinstance(data, str | bytes | Mapping) or not hasattr(data, "__getitem__") or not _has_length(data):
         raise VotesError(
-            f"data is a {type(data).__name__}; expected a list of items, or a pandas, Polars, Dask or Spark frame"
+            f"data is of type {type(data).__name__}; expected a list of items, or a pandas, Polars, Dask or Spark frame"
         )
     return ListItems(data)
 
@@ -356,14 +356,14 @@ def _has_length(data: Any) -> bool:
 
 
 def read_value(item: Any, name: str) -> Any:
-    """The value that an item has in a column; a text or number is its own value, in whatever column."""
+    """The value that an item has in a column; a string or number is its own value, in any column."""
     if item is None or isinstance(item, str | int | float):
         return item
     return item[name] if isinstance(item, Row | Mapping) else getattr(item, name)
 
 
 def _polars_texts(values: list[Any]) -> Any:
-    """Texts and nulls as a Polars series of texts; None if there are other values, or without Polars."""
+    """Strings and nulls as a Polars series of strings; None if there are other values, or without Polars."""
     try:
         import polars as pl
     except ImportError:

@@ -25,27 +25,27 @@ from hyperlabel.lf.items import Items, Part, make_rows
 from hyperlabel.lf.run import CHUNK, Advance, Answer, answer_each, chunks, prepare
 
 CHUNKS_A_JOB = 8
-"""So many chunks at least, so that a process that is done early finds more to do."""
+"""At least this many chunks per process, so that a process that is done early finds more to do."""
 
 
 def run_jobs(
     lfs: Sequence[LabelingFunction], items: Items, *, jobs: int, tolerant: bool, advance: Advance
 ) -> list[Answer]:
-    """Run functions of a row in parallel processes; the same as `run_rows`.
+    """Run functions of a row in parallel processes; otherwise like `run_rows`.
 
     Args:
         lfs: The LFs.
         items: The items.
         jobs: Number of processes.
-        tolerant: Whether a failure is an abstention, and counted, instead of an error.
+        tolerant: Whether a failure counts as an abstention instead of an error.
         advance: Called with the number of rows done since it was last called.
 
     Returns:
-        One answer an LF.
+        One answer per LF.
     """
     packed = pack(lfs)
     bounds = list(chunks(items.n, min(CHUNK, -(-max(items.n, 1) // (CHUNKS_A_JOB * jobs)))))
-    items.cut(0, 0)  # reads the columns once, before threads would do so side by side
+    items.cut(0, 0)  # reads the columns once, before threads would all do so
     parts = []
     with ExitStack() as stack:
         workers: SimpleQueue[Worker] = SimpleQueue()
@@ -81,7 +81,7 @@ class Worker:
 
     def __init__(self, packed: bytes, tolerant: bool) -> None:
         # The LFs' own modules are found where this process finds them. The current folder comes last, if at all, so
-        # that a file in it that has the name of a package is not taken for the package.
+        # that a file in it with the name of a package is not taken for the package.
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         last = [os.getcwd()] if "" in sys.path else []
         program = f"import sys; from hyperlabel.lf.jobs import serve; sys.path += {last!r}; serve({os.getpid()})"
@@ -100,7 +100,7 @@ class Worker:
         self.process.communicate()
 
     def run(self, start: int, part: Part) -> list[Answer]:
-        """The answers of all LFs on some items, of which the first is row `start`."""
+        """The answers of all LFs on some items; the first is row `start`."""
         try:
             if self.first is not None:
                 self._send(self.first)
@@ -110,7 +110,7 @@ class Worker:
         except (EOFError, BrokenPipeError) as error:
             raise HyperlabelError(
                 f"a process that ran LFs ended with code {self.process.wait()} on rows {start} to "
-                f"{start + part.n - 1}; run with jobs=1 to see which LF ends it"
+                f"{start + part.n - 1}; run with jobs=1 to see which LF is the cause"
             ) from error
         if isinstance(result, HyperlabelError):
             raise result
@@ -123,7 +123,7 @@ class Worker:
 
 
 def pack(lfs: Sequence[LabelingFunction]) -> bytes:
-    """LFs as bytes for another process: by cloudpickle, which takes nearly every function, or else by pickle."""
+    """LFs as bytes for another process: by cloudpickle, which handles nearly every function, or else by pickle."""
     try:
         return _dumps()(list(lfs))
     except Exception:
@@ -154,7 +154,7 @@ def _dumps() -> Callable[[object], bytes]:
 
 
 def serve(parent: int) -> None:
-    """The life of a worker: LFs first, then chunks, until there are no more or the process `parent` is gone."""
+    """The loop of a worker: LFs first, then chunks, until there are no more or the process `parent` is gone."""
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what LFs print goes to standard error, not among the answers
@@ -170,7 +170,7 @@ def serve(parent: int) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """End this process with the one that started it: an LF may run for ever, and nobody would be left to stop it."""
+    """End this process with the one that started it: an LF may run forever, and nobody would be left to stop it."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)

@@ -1,6 +1,6 @@
-"""LFs on frames that are lazy: Polars' LazyFrame, Dask, Spark.
+"""LFs on lazy frames: Polars' LazyFrame, Dask, Spark.
 
-The frame gets one column of votes for each LF, computed part by part where the data are; rows never come here.
+The frame gets one column of votes per LF, computed part by part where the data is; rows never come here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ from hyperlabel.lf.items import Items, read_items
 from hyperlabel.lf.prompt import PromptFunction
 from hyperlabel.lf.ready import Lookup
 from hyperlabel.lf.run import Answer, run_all
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.votes.classes import Classes, show_some
 
 KINDS = {
@@ -29,7 +29,7 @@ KINDS = {
 
 
 def lazy_engine(data: object) -> str | None:
-    """The engine whose lazy frame data is, if it is one.
+    """The engine of data, if it is a lazy frame.
 
     >>> import polars as pl
     >>> lazy_engine(pl.LazyFrame({"text": ["a"]})), lazy_engine(pl.DataFrame({"text": ["a"]}))
@@ -45,7 +45,7 @@ def apply_lazily(
     """The frame with one column of votes for each LF added, null where it abstains; nothing is computed yet.
 
     Args:
-        engine: Whose frame it is, from `lazy_engine`.
+        engine: The engine of the frame, from `lazy_engine`.
         lfs: The LFs.
         frame: The frame.
         classes: The classes if they are stated.
@@ -55,7 +55,7 @@ def apply_lazily(
     names = frame.collect_schema().names() if engine == "Polars" else list(frame.columns)
     taken = next((lf.name for lf in lfs if lf.name in names), None)
     if taken is not None:
-        raise ParameterError(f"data has a column {taken!r} already, which is the name of an LF; rename one of the two")
+        raise ParameterError(f"data already has a column {taken!r}, which is the name of an LF; rename one of the two")
     return {"Polars": _apply_polars, "Dask": _apply_dask, "Spark": _apply_spark}[engine](voter, frame)
 
 
@@ -66,7 +66,7 @@ class Voter:
     Attributes:
         lfs: The LFs.
         classes: The classes if they are stated.
-        texts: Whether votes are class names; class numbers otherwise.
+        texts: Whether votes are class names; otherwise they are class numbers.
         tolerant: Whether a failure is an abstention instead of an error.
     """
 
@@ -95,12 +95,12 @@ class Voter:
             )
         if isinstance(value, str) if self.texts else _is_number(value) and value >= 0:
             return value
-        expected = "a class name, as other LFs vote for" if self.texts else "a class number from 0 on"
+        expected = "a class name, like the votes of other LFs" if self.texts else "a class number, 0 or more"
         raise LFError(f"LF '{name}' votes {show(value)}; expected {expected}. State all classes with classes", name)
 
 
 def name_votes(values: Sequence[Any], classes: Classes) -> tuple[Any, ...]:
-    """Votes by class number turned into the stated classes, where those are not numbers themselves.
+    """Votes by class number turned into the stated classes, if those are not numbers themselves.
 
     >>> name_votes([1, "ham", -1], ("ham", "spam"))
     ('spam', 'ham', -1)
@@ -116,14 +116,14 @@ def _is_number(value: object) -> bool:
 
 
 def _votes_are_texts(lfs: Sequence[LabelingFunction], classes: Classes | None) -> bool:
-    """Whether columns of votes hold texts: a lazy frame must know before an LF is run."""
+    """Whether columns of votes hold strings: a lazy frame must know before an LF runs."""
     if classes is None:
         return any(isinstance(vote, str) for lf in lfs for vote in _stated_votes(lf))
     if all(isinstance(c, str) for c in classes):
         return True
     if all(_is_number(c) for c in classes):
         return False
-    raise ParameterError(f"classes is [{show_some(classes)}]; expected texts only or numbers only, for a lazy frame")
+    raise ParameterError(f"classes is [{show_some(classes)}]; expected only strings or only numbers, for a lazy frame")
 
 
 def _stated_votes(lf: LabelingFunction) -> list[Any]:

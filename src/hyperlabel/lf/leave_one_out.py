@@ -13,9 +13,9 @@ from hyperlabel.patterns import Patterns
 from hyperlabel.votes.rows import Rows
 
 MOST_VOTES = 10_000_000
-"""Votes, for each class, that all passes look at together unless a number of items is asked for."""
+"""All passes together look at no more votes than this per class, unless a number of items is given."""
 
-_LEAST_ITEMS = 100  # looked at, however many LFs there are
+_LEAST_ITEMS = 100  # the least number of items to look at, however many LFs there are
 
 
 class LeaveOneOut(NamedTuple):
@@ -61,7 +61,7 @@ def leave_one_out(model: LabelModel, patterns: Patterns, metric: Metric = "accur
 
 
 def keep_lfs(patterns: Patterns, lfs: NDArray[np.bool_]) -> tuple[Patterns, NDArray[np.intp]]:
-    """The patterns when all LFs but some abstain, and which of them each was. (m,) -> patterns, (p,)."""
+    """The patterns when all LFs but some abstain, and where each pattern went. (m,) -> patterns, (p,)."""
     kept = lfs[patterns.lf]
     sizes = np.bincount(patterns.row[kept], minlength=patterns.n_patterns)
     starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
@@ -69,7 +69,7 @@ def keep_lfs(patterns: Patterns, lfs: NDArray[np.bool_]) -> tuple[Patterns, NDAr
 
 
 def affordable_items(patterns: Patterns) -> int:
-    """How many items can be looked at in reasonable time: all, or fewer where many LFs vote on many patterns."""
+    """How many items can be looked at in reasonable time: all, or fewer if many LFs vote on many patterns."""
     n, votes = patterns.n_items, np.diff(patterns.starts)
     work = len(np.unique(patterns.lf)) * patterns.n_classes  # passes, each over all classes
     if work * len(patterns.lf) <= MOST_VOTES:
@@ -79,7 +79,7 @@ def affordable_items(patterns: Patterns) -> int:
 
 
 def sample_items(patterns: Patterns, n_items: int) -> Patterns:
-    """The patterns of so many items, drawn at random with a fixed seed."""
+    """The patterns of n items, drawn at random with a fixed seed."""
     if n_items == patterns.n_items:
         return patterns
     drawn = np.random.default_rng(0).multivariate_hypergeometric(

@@ -1,4 +1,4 @@
-"""How patiently an LF is called that may be slow or fail: a timeout, a rate, and retries with growing pauses."""
+"""How to call an LF that may be slow or fail: a timeout, a rate, and retries with growing pauses."""
 
 import asyncio
 import functools
@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 Function = Callable[[Any], Any]
 
@@ -31,10 +31,10 @@ class Patience:
     """How an LF is called.
 
     Attributes:
-        timeout: Seconds that a call may take; a longer one fails with TimeoutError. None for any time.
-        rate: Calls that may start in a second, in all threads together; None for any number.
+        timeout: Seconds that a call may take; a longer call fails with TimeoutError. None for no limit.
+        rate: Calls that may start per second, over all threads; None for no limit.
         retry: The exceptions after which a call is tried again.
-        tries: How often it is tried at most.
+        tries: The maximum number of tries.
     """
 
     timeout: float | None = None
@@ -44,18 +44,18 @@ class Patience:
 
     @classmethod
     def state(cls, name: str, timeout: Any, rate: Any, retry: Any, tries: Any) -> "Patience":
-        """What is given for an LF, checked."""
+        """The checked arguments of an LF."""
         listed = tuple(retry) if isinstance(retry, tuple | list) else (retry,)
         if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in listed):
-            raise ParameterError(f"LF '{name}': retry is {show(retry)}; expected a class of exceptions, or several")
+            raise ParameterError(f"LF '{name}': retry is {show(retry)}; expected an exception class, or several")
         if not isinstance(tries, int) or isinstance(tries, bool) or tries < 1:
-            raise ParameterError(f"LF '{name}': tries is {show(tries)}; expected a whole number from 1 on")
+            raise ParameterError(f"LF '{name}': tries is {show(tries)}; expected a whole number, at least 1")
         seconds = check_positive(name, "timeout", timeout, "a number of seconds")
-        return cls(seconds, check_positive(name, "rate", rate, "a number of calls a second"), listed, tries)
+        return cls(seconds, check_positive(name, "rate", rate, "a number of calls per second"), listed, tries)
 
 
 def check_positive(name: str, argument: str, value: Any, expected: str) -> float | None:
-    """Check an argument of an LF that is a number above 0, or None."""
+    """Check that an argument of an LF is a number above 0, or None."""
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf):
         return value
     raise ParameterError(f"LF '{name}': {argument} is {show(value)}; expected {expected} above 0, or None")
@@ -67,7 +67,7 @@ def call_patiently(function: Function, patience: Patience, stopped: threading.Ev
     Args:
         function: A function of a row.
         patience: How it is called; its timeout is kept by `within` or `in_loop`.
-        stopped: Set when nobody waits for the result any more.
+        stopped: Set when nobody waits for the result anymore.
 
     >>> answers = iter([ConnectionError(), "spam"])
     >>> def ask(x):
@@ -125,7 +125,7 @@ def within(seconds: float, function: Function) -> Function:
     >>> within(5, len)("four")
     4
     """
-    local = threading.local()  # each thread has a helper of its own, as long as that answers
+    local = threading.local()  # each thread has its own helper, as long as that answers
 
     def call(x: Any) -> Any:
         result: Future[Any] = Future()
@@ -133,8 +133,8 @@ def within(seconds: float, function: Function) -> Function:
         local.helper.tasks.put((result, function, x))
         try:
             return result.result(seconds)
-        except BaseException as error:  # an interrupt too
-            if result.done():  # the function's own
+        except BaseException as error:  # even an interrupt
+            if result.done():  # the function's own error
                 raise
             local.helper = None
             if isinstance(error, TimeoutError):
@@ -170,7 +170,7 @@ def _late(seconds: float) -> TimeoutError:
 
 
 def is_async(function: object) -> bool:
-    """Whether a function, or an object that is called as one, is `async def`."""
+    """Whether a function, or a callable object, is `async def`."""
     called = type(function).__call__ if callable(function) else None
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
 
@@ -189,7 +189,7 @@ def in_loop(function: Callable[[Any], Awaitable[Any]], seconds: float | None) ->
         running = asyncio.run_coroutine_threadsafe(asked, _event_loop(os.getpid()))
         try:
             return running.result()
-        except BaseException:  # an interrupt too
+        except BaseException:  # even an interrupt
             running.cancel()
             raise
 
@@ -208,7 +208,7 @@ async def _wait(awaitable: Awaitable[Any], seconds: float) -> Any:
 
 @functools.cache
 def _event_loop(process: int) -> asyncio.AbstractEventLoop:
-    """The one loop of a process, in a thread of its own: clients stay bound to the loop they were first used in."""
+    """The one loop of a process, in its own thread: clients stay bound to the loop they were first used in."""
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, name="hyperlabel-lfs", daemon=True).start()
     return loop

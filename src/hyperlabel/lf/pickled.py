@@ -1,4 +1,4 @@
-"""Values as bytes by pickle, where pickle would name the user's own functions and classes instead of holding them."""
+"""Values as bytes by pickle, with the user's own functions and classes by content; pickle would only name them."""
 
 import io
 import pickle
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hyperlabel.lf.code import UnknownError
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 
 class _Pickler(pickle.Pickler):
@@ -41,5 +41,5 @@ def pickle_value(value: object, replaces: Callable[[object], bool], replacement:
     except UnknownError:
         raise
     except Exception as error:
-        raise UnknownError(f"{show(value)} (a {type(value).__name__})") from error
+        raise UnknownError(f"{show(value)} ({type(value).__name__})") from error
     return out.getvalue()

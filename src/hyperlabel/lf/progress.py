@@ -14,7 +14,7 @@ _SILENCE = 30.0  # seconds after which a line is due, however little is done
 
 
 class Progress:
-    """How much is done and has failed, told to whoever shows it.
+    """Counts what is done and what failed, and tells whoever shows it.
 
     Args:
         total: What there is to do.
@@ -30,7 +30,7 @@ class Progress:
         self._show, self._lock = show, threading.Lock()
 
     def __call__(self, done: int, failed: int = 0) -> None:
-        """Take note of a further part."""
+        """Record another part."""
         with self._lock:
             self.done += done
             self.failed += failed
@@ -39,7 +39,7 @@ class Progress:
 
 @contextmanager
 def show_progress(total: int, wanted: bool) -> Iterator[Progress]:
-    """Show how much of `total` is done; gives what is told of each further part.
+    """Show how much of `total` is done; gives the function to call for each further part.
 
     >>> with show_progress(100, wanted=False) as progress:
     ...     progress(60)
@@ -74,9 +74,9 @@ def _bar(total: int) -> Iterator[Progress]:
 
 
 class Lines:
-    """One line each tenth, and after a long silence: rate and time left are those of the votes since the last.
+    """One line per tenth, and after a long silence: rate and time left are those since the last line.
 
-    A notebook overwrites the line, and keeps the last.
+    A notebook overwrites the line and keeps the last.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:

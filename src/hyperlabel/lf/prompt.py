@@ -1,4 +1,4 @@
-"""LFs that ask a language model: a prompt made of columns, any callable as the client, a class strictly read."""
+"""LFs that ask a language model: a prompt made of columns, any callable as the client, a class parsed strictly."""
 
 import string
 from collections.abc import Awaitable, Callable, Hashable, Sequence
@@ -8,19 +8,18 @@ from hyperlabel.errors import ParameterError
 from hyperlabel.lf.define import LabelingFunction
 from hyperlabel.lf.items import read_value
 from hyperlabel.lf.ready import is_null
-from hyperlabel.printable import show
-from hyperlabel.shown import show_some
+from hyperlabel.shown import show, show_some
 from hyperlabel.votes.classes import Classes, state_classes
 
-_AROUND = " \t\r\n\"'`*.!"  # what may stand around the name of a class
+_AROUND = " \t\r\n\"'`*.!"  # what may surround the name of a class
 
 
 class PromptFunction(LabelingFunction):
-    """An LF that asks a language model. What the model answered is kept, and the vote found in it.
+    """An LF that asks a language model. It keeps the model's answer and finds the vote in it.
 
     Args:
         name: Name of the LF.
-        call: Takes a prompt and returns the answer, both texts; may be async.
+        call: Takes a prompt and returns the answer, both strings; may be async.
         template: The prompt, with columns in braces.
         classes: The classes.
         parse: Takes an answer and returns a class, or None to abstain.
@@ -51,7 +50,7 @@ class PromptFunction(LabelingFunction):
         return lambda x: self.read(say(x))
 
     def saying_function(self) -> Callable[[Any], Any]:
-        """A function from a row to the answer; None where a column of the prompt is null, and nothing is asked."""
+        """A function from a row to the answer; None, without a call, if a column of the prompt is null."""
         ask, template, columns = self._asking(), self.template, self.columns
 
         def say(x: Any) -> str | None:
@@ -65,7 +64,7 @@ class PromptFunction(LabelingFunction):
         try:
             found = None if said is None else self.parse(said)
             return None if found is None else self.classes[self.classes.index(found)]
-        except (ValueError, LookupError, TypeError, AttributeError):  # of a parser that expected something else
+        except (ValueError, LookupError, TypeError, AttributeError):  # from a parser that expected something else
             return None
 
 
@@ -83,23 +82,23 @@ def prompt_lf(
 ) -> LabelingFunction:
     """An LF that asks a language model for the class of an item.
 
-    Nothing is asked of an item that has no value in a column of the prompt: the LF abstains. With
-    `apply_lfs(..., cache=folder)` answers are kept, not votes, so that another `parse` or other classes cost no calls.
+    If an item has no value in a column of the prompt, the model is not asked and the LF abstains. With
+    `apply_lfs(..., cache=folder)` keeps answers, not votes, so another `parse` or other classes cost no calls.
 
     Args:
         template: The prompt, with columns in braces: `"Is this spam? {text}"`. A brace itself is doubled.
-        call: Takes a prompt and returns the answer: any function, also an async one.
+        call: Takes a prompt and returns the answer: any function, sync or async.
         classes: The classes that may be voted for.
         parse: Takes an answer and returns one of the classes; None, another value and a ValueError abstain. If not
-            given, an answer must be the name of a class, in any case, perhaps quoted or with a period.
+            given, an answer must be the name of a class, in upper or lower case, perhaps quoted or with a period.
         name: Name of the LF.
-        timeout: Seconds that a call may take; a longer one fails with TimeoutError.
-        rate: Calls that may start in a second, in all threads together.
+        timeout: Seconds that a call may take; a longer call fails with TimeoutError.
+        rate: Calls that may start per second, over all threads.
         retry: The exceptions, one or several, after which a call is tried again, after a pause that doubles.
-        tries: How often a call is tried at most, if `retry` is given.
+        tries: The maximum number of tries per call, if `retry` is given.
 
     Returns:
-        The LF. `answers` of the votes that `apply_lfs` returns has what was answered.
+        The LF. `answers` of the votes that `apply_lfs` returns has the answers.
 
     >>> def model(prompt):
     ...     return "Spam." if "free" in prompt else "I cannot tell."
@@ -136,7 +135,7 @@ def _check_parse(name: str, parse: Any) -> Callable[[str], Hashable]:
 def _columns_of(template: Any) -> tuple[str, ...]:
     """The columns of a template."""
     if not isinstance(template, str):
-        raise ParameterError(f"template is {show(template)}; expected a text with columns in braces")
+        raise ParameterError(f"template is {show(template)}; expected a string with columns in braces")
     try:
         parsed = [(field, spec or "") for _, field, spec, _ in string.Formatter().parse(template) if field is not None]
     except ValueError as error:
@@ -149,16 +148,16 @@ def _columns_of(template: Any) -> tuple[str, ...]:
 
 
 def _is_column(field: str) -> bool:
-    """Whether a field of a template is a name alone, which reads nothing of the value."""
+    """Whether a field of a template is a plain name, which reads nothing inside the value."""
     return bool(field) and not field.isdigit() and not set(field) & set(".[")
 
 
 def _exact(classes: Classes) -> Callable[[str], Hashable]:
-    """A parser that wants the name of a class and nothing else."""
+    """A parser that accepts the name of a class and nothing else."""
     known = {_plain(str(name)): name for name in classes}
     if len(known) < len(classes) or "" in known:
         raise ParameterError(
-            f"classes is {show_some(classes)}, whose names are the same but for case and quotes; give parse as well"
+            f"classes is {show_some(classes)}, whose names differ only in case or quotes; give parse as well"
         )
     return lambda answer: known.get(_plain(answer))
 
@@ -170,4 +169,4 @@ def _plain(text: str) -> str:
 def _check_answer(answer: Any) -> str | None:
     if answer is None or isinstance(answer, str):
         return answer
-    raise TypeError(f"call returned {show(answer)}, a {type(answer).__name__}; expected a text")
+    raise TypeError(f"call returned {show(answer)} ({type(answer).__name__}); expected a string")

@@ -1,6 +1,6 @@
 """Ready-made LFs: keywords, regular expressions, thresholds and lookup tables.
 
-Each reads one column, and says the same of a value whether it is asked row by row or for a whole column.
+Each reads one column and gives a value the same vote, row by row or for a whole column.
 """
 
 import math
@@ -20,7 +20,7 @@ from hyperlabel.lf.items import Items, read_value
 from hyperlabel.lf.patience import check_positive
 from hyperlabel.lf.regex import match_texts
 from hyperlabel.lf.search import TIMEOUT, search_texts
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.votes.classes import ABSTAIN
 
 
@@ -48,11 +48,11 @@ class ValueFunction(LabelingFunction):
         return lambda x: on_value(read_value(x, column))
 
     def mask(self, items: Items) -> NDArray[np.bool_] | None:
-        """Where the function says yes, for the whole column at once; None if that must be asked value by value."""
+        """Where the function says yes, for the whole column at once; None if it must be called value by value."""
         return None
 
     def function_over(self, values: list[Any]) -> Callable[[Any], Any]:
-        """A function from a value to a vote, for a column of which all values are known."""
+        """A function from a value to a vote, for a column whose values are all known."""
         return self.value_function()
 
 
@@ -64,7 +64,7 @@ class Matches(ValueFunction):
         pattern: The expression.
         column: The column of the texts.
         vote: The class it votes for.
-        timeout: Seconds that `re` may take for one text of a column; None for any time.
+        timeout: Seconds that `re` may take for one text of a column; None for no limit.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Matches(ValueFunction):
         rows = {text: row for row, text in reversed(list(enumerate(values))) if isinstance(text, str)}
         masks = search_texts(self.pattern, list(rows), self.timeout, list(rows.values())).tolist()
         found = dict(zip(rows, masks, strict=True))
-        says = lambda value: found[value] if isinstance(value, str) else _no_if_null(value, "a text")  # noqa: E731
+        says = lambda value: found[value] if isinstance(value, str) else _no_if_null(value, "a string")  # noqa: E731
         return partial(vote_if, self.name, self.vote, says)
 
 
@@ -106,11 +106,11 @@ class Search:
         """Whether the expression is found in a value."""
         if isinstance(value, str):
             return self.pattern.search(value) is not None
-        return _no_if_null(value, "a text")
+        return _no_if_null(value, "a string")
 
 
 class Bounds:
-    """Whether a number is above, at least, below and at most what is given; a null is not."""
+    """Whether a number meets the given bounds: above, at least, below, at most; a null does not."""
 
     def __init__(self, above: Any, at_least: Any, below: Any, at_most: Any) -> None:
         self.above, self.at_least, self.below, self.at_most = above, at_least, below, at_most
@@ -136,7 +136,7 @@ class Bounds:
             return None
         values = numbers if whole else numbers.astype(np.float64, copy=False)
         within = np.ones(len(values), bool)
-        # Whole numbers are compared with whole numbers, as Python does it: exactly.
+        # Whole numbers are compared with whole numbers exactly, as in Python.
         up, down = (math.ceil, math.floor) if whole else (float, float)
         if self.above is not None:
             within &= values > down(self.above)
@@ -150,7 +150,7 @@ class Bounds:
 
 
 class Lookup:
-    """The vote that a table holds for a value; abstains where it holds none."""
+    """The vote that a table holds for a value; abstains if it holds none."""
 
     def __init__(self, table: Mapping[Any, Hashable]) -> None:
         self.table: dict[Any, Hashable] = dict(table)
@@ -176,8 +176,8 @@ def keyword_lf(
         vote: The class it votes for.
         column: The column of the texts; a null abstains.
         name: Name of the LF; made of its words if not given.
-        ignore_case: Whether upper and lower case are the same; in `regex_lf` they are not, unless its flags say so.
-        whole_words: Whether a word must stand alone: `check` is then not found in `checked`.
+        ignore_case: Whether upper and lower case are the same; in `regex_lf` they differ, unless its flags say so.
+        whole_words: Whether a word must be a whole word: then `check` is not found in `checked`.
 
     >>> lf = keyword_lf(["check out", "subscribe"], "spam")
     >>> lf, lf({"text": "Please SUBSCRIBE!"}), lf({"text": "I subscribed"})
@@ -187,7 +187,7 @@ def keyword_lf(
         check_flag(value, option)
     listed = [words] if isinstance(words, str) else as_list(words, "words", "a word, or a list of words")
     if not listed or not all(isinstance(word, str) and word.strip() for word in listed):
-        raise ParameterError(f"words is {show(words, 80)}; expected at least one word, and none that is empty")
+        raise ParameterError(f"words is {show(words, 80)}; expected at least one word, and no empty word")
     pattern = "|".join(map(_whole if whole_words else re.escape, listed))
     return regex_lf(
         re.compile(pattern, re.IGNORECASE if ignore_case else 0),
@@ -209,21 +209,21 @@ def regex_lf(
     r"""An LF that votes where a regular expression, of Python's `re`, is found in a text.
 
     Args:
-        pattern: The expression, as a text or compiled.
+        pattern: The expression, as a string or compiled.
         vote: The class it votes for.
         column: The column of the texts; a null abstains.
         name: Name of the LF; made of the expression if not given.
-        flags: Flags for an expression given as a text. Case counts, as everywhere in `re` and unlike in `keyword_lf`,
+        flags: Flags for an expression given as a string. Case matters, as always in `re` and unlike in `keyword_lf`,
             unless `re.IGNORECASE` is among them.
-        timeout: Seconds that `re` may take for one text where the LF is applied to data, so that an expression that
-            tries too many ways is an error and not endless; None for any time. Calling the LF on one row has no limit.
+        timeout: Seconds that `re` may take for one text when the LF is applied to data, so that an expression that
+            tries too many ways is an error, not endless; None for no limit. Calling the LF on one row has no limit.
 
     >>> lf = regex_lf(r"https?://", "spam", name="link")
     >>> lf({"text": "see http://x.org"}), lf({"text": "see HTTP://X.ORG"}), lf({"text": None})
     ('spam', -1, -1)
     """
     if not isinstance(pattern, str) and not (isinstance(pattern, re.Pattern) and isinstance(pattern.pattern, str)):
-        raise ParameterError(f"pattern is {show(pattern, 80)}; expected a regular expression of texts")
+        raise ParameterError(f"pattern is {show(pattern, 80)}; expected a regular expression for strings")
     try:
         compiled = re.compile(pattern, flags)
     except (re.error, ValueError, TypeError, OverflowError, RecursionError) as error:
@@ -242,7 +242,7 @@ def threshold_lf(
     at_most: float | None = None,
     name: str | None = None,
 ) -> LabelingFunction:
-    """An LF that votes where a number lies between bounds, of which at least one is given.
+    """An LF that votes where a number lies within bounds, at least one of which is given.
 
     Args:
         column: The column of the numbers; a null or NaN abstains.
@@ -271,7 +271,7 @@ def threshold_lf(
 
 
 def lookup_lf(table: Mapping[Any, Hashable], *, column: str, name: str | None = None) -> LabelingFunction:
-    """An LF that looks the value of a column up in a table; what is not there abstains.
+    """An LF that looks up the value of a column in a table; it abstains on other values.
 
     Args:
         table: The vote for each value.
@@ -289,10 +289,10 @@ def lookup_lf(table: Mapping[Any, Hashable], *, column: str, name: str | None = 
 
 
 def _is_bound(bound: Any) -> bool:
-    """Whether a bound is a number, or the like, that values can be compared with: NaN cannot."""
+    """Whether values can be compared with a bound: numbers and the like, but not NaN."""
     try:
         return (isinstance(bound, str) or not hasattr(bound, "__len__")) and bool(bound <= bound)
-    except Exception:  # whatever an object does when it is compared
+    except Exception:  # an object may raise anything when it is compared
         return False
 
 
@@ -303,13 +303,13 @@ def _stated(vote: Hashable) -> Hashable:
 
 
 def _whole(word: str) -> str:
-    """A word that stands alone; where it begins or ends with a sign there is nothing to stand apart from."""
+    """An expression for a whole word; at a sign at its start or end, nothing is required."""
     start, end = (r"\b" if re.match(r"\w", edge) else "" for edge in (word[0], word[-1]))
     return start + re.escape(word) + end
 
 
 def _name(*parts: str) -> str:
-    """A name made of texts: letters, digits and underscores, not too long."""
+    """A name made of strings: letters, digits and underscores, not too long."""
     return "_".join(filter(None, (re.sub(r"\W+", "_", part).strip("_") for part in parts)))[:60]
 
 
@@ -317,10 +317,10 @@ def _no_if_null(value: Any, expected: str) -> bool:
     """False for a null; anything else is of the wrong type."""
     if is_null(value):
         return False
-    raise TypeError(f"the value is {show(value)}, a {type(value).__name__}; expected {expected}")
+    raise TypeError(f"the value is {show(value)} ({type(value).__name__}); expected {expected}")
 
 
 def is_null(value: Any) -> bool:
     """Whether a value is None, NaN, NaT or NA."""
-    differs = value is None or value != value  # NaN differs from itself, and pandas' NA does not say
+    differs = value is None or value != value  # NaN is not equal to itself, and comparing NA gives NA
     return bool(differs) if isinstance(differs, bool | np.bool_) else type(value).__name__ == "NAType"

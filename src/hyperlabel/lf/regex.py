@@ -1,11 +1,11 @@
 r"""Regular expressions over whole columns, with exactly the results of Python's `re`.
 
-Polars' engine is much faster than `re`, and differs from it: in what is a letter, a digit, a space or a word's
-edge, in case, in `$`, and in what can be said. On ASCII texts the differences are few and known, so those go to Polars
-with the expression translated token by token. Where a token means something else beyond ASCII, Polars is asked about
-the other texts with a looser expression, found at least wherever `re` finds its own, and `re` looks at what is left.
-An expression with a token that is not known goes to `re` altogether. Polars takes time in proportion to a text; what
-`re` looks at has a time limit.
+Polars' engine is much faster than `re`, but differs from it: in what is a letter, a digit, a space or a word's
+edge, in case, in `$`, and in its syntax. On ASCII texts the differences are few and known, so those go to Polars
+with the expression translated token by token. If a token means something else outside ASCII, Polars searches
+the other texts for a looser expression that matches at least where `re` would, and `re` checks these matches.
+An expression with an unknown token goes to `re` entirely. Polars takes time in proportion to a text; what
+`re` searches has a time limit.
 """
 
 import re
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.lf.search import TIMEOUT, search_texts
 
-# Python counts the separators 1c to 1f among the spaces.
+# To Python, the separators 1c to 1f are spaces.
 SETS = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t-\r\x1c-\x20"}
 CONTROLS = {"n": r"\n", "t": r"\t", "r": r"\r", "f": r"\x0c", "v": r"\x0b", "a": r"\x07"}
 SIGN = r"[^A-Za-z0-9]"
@@ -92,7 +92,7 @@ class Translation(NamedTuple):
 
     Attributes:
         ascii: Found in an ASCII text exactly where `re` finds the expression.
-        any: Found in any text at least where `re` finds it; exactly there, if the two are the same.
+        any: Found in any text at least where `re` finds the expression; exactly there if equal to `ascii`.
     """
 
     ascii: str
@@ -100,7 +100,7 @@ class Translation(NamedTuple):
 
 
 def translate(pattern: "re.Pattern[str]") -> Translation | None:
-    r"""The translation of an expression; None if it has a token that is not known.
+    r"""The translation of an expression; None if it has an unknown token.
 
     >>> translate(re.compile(r"\bfree\d+$"))
     Translation(ascii='(?-u:\\b)free[0-9]+\\n?\\z', any='(?:)free(?s:.)+\\n?\\z')
@@ -118,7 +118,7 @@ def translate(pattern: "re.Pattern[str]") -> Translation | None:
 
 
 def _split(source: str) -> list[tuple[str, str]] | None:
-    """The tokens of an expression, each with its kind; None if one of them is not known."""
+    """The tokens of an expression, each with its kind; None if one is unknown."""
     tokens = []
     at = 0
     while at < len(source):
@@ -142,7 +142,7 @@ def _translate_token(ignore_case: bool, kind: str, token: str) -> str:
     if kind == "control":
         return CONTROLS[token]
     if ignore_case and token in ("i", "I"):
-        return r"[i\x{130}\x{131}]"  # for `re`, the Turkish letters are cases of i
+        return r"[i\x{130}\x{131}]"  # to `re`, the Turkish letters are cases of i
     return _translate_set(token) if kind == "set" else _literal(token)
 
 

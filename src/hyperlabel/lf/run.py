@@ -15,10 +15,10 @@ from hyperlabel.lf.items import Items, PandasItems, make_rows
 from hyperlabel.lf.patience import call_patiently
 from hyperlabel.lf.ready import ValueFunction
 from hyperlabel.lf.search import SlowExpressionError
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 CHUNK = 10_000
-"""Rows that are made at a time: few enough to stay small, many enough that nothing else counts."""
+"""Rows that are made at a time: few enough to stay small, many enough to make the overhead negligible."""
 
 Advance = Callable[[int], None]
 
@@ -32,7 +32,7 @@ class Answer:
         codes: (n,) places in `values`, -1 where the LF abstains.
         failures: Number of rows on which it failed and therefore abstains.
         failure: The first of them, in words.
-        said: What it said where votes had to be found in that; None where it said the votes.
+        said: What it said, if votes had to be found in that; None if it said the votes.
     """
 
     values: tuple[Any, ...]
@@ -50,7 +50,7 @@ class Answer:
 
     @classmethod
     def from_mask(cls, vote: Any, mask: NDArray[np.bool_]) -> "Answer":
-        """The answer of an LF that votes for one class, where it does."""
+        """The answer of an LF that votes for one class where a mask is true."""
         return cls((vote,), mask.astype(np.int8) - np.int8(1))
 
     @classmethod
@@ -80,7 +80,7 @@ class Answer:
         return [None if code < 0 else self.values[code] for code in self.codes.tolist()]
 
     def column(self, name: str) -> Column:
-        """The votes as a column that errors call by the LF."""
+        """The votes as a column; errors name the LF."""
         return Column(name, self.values, self.codes, lambda row: place(name, row))
 
 
@@ -95,7 +95,7 @@ class RunRows(Protocol):
     def __call__(
         self, lfs: Sequence[LabelingFunction], items: Items, *, tolerant: bool, advance: Advance
     ) -> list[Answer]:
-        """One answer an LF."""
+        """One answer per LF."""
 
 
 def run_all(
@@ -111,12 +111,12 @@ def run_all(
     Args:
         lfs: The LFs.
         items: The items, from `read_items`.
-        tolerant: Whether a failure is an abstention, and counted, instead of an error.
+        tolerant: Whether a failure counts as an abstention instead of an error.
         advance: Called with the number of votes found since it was last called.
         by_row: How functions of a row are run; by `run_rows` if not given.
 
     Returns:
-        One answer an LF.
+        One answer per LF.
     """
     answers: dict[str, Answer] = {}
     for lf in lfs:
@@ -142,11 +142,11 @@ def run_rows(
     Args:
         lfs: The LFs.
         items: The items, from `read_items`.
-        tolerant: Whether a failure is an abstention, and counted, instead of an error.
+        tolerant: Whether a failure counts as an abstention instead of an error.
         advance: Called with the number of rows done since it was last called.
 
     Returns:
-        One answer an LF.
+        One answer per LF.
 
     Raises:
         LFError: An LF failed and `tolerant` is false.
@@ -167,27 +167,27 @@ def run_rows(
 
 
 def prepare(lf: LabelingFunction, stopped: threading.Event | None = None) -> Callable[[Any], Any]:
-    """A function from a row to what an LF says of it: called patiently, and only if that is not kept.
+    """A function from a row to what an LF says about it: called patiently, and only if that is not cached.
 
     Args:
         lf: The LF.
-        stopped: Set when nobody waits for the result any more.
+        stopped: Set when nobody waits for the result anymore.
     """
     function = call_patiently(lf.saying_function(), lf.patience, stopped)
     if lf.kept is None:
         return function
-    from hyperlabel.lf.store import RowStore  # only when needed: `import hyperlabel` must be quick
+    from hyperlabel.lf.store import RowStore  # only when needed: `import hyperlabel` must be fast
 
     return RowStore(lf.kept, lf.name).around(function)
 
 
 def chunks(n: int, size: int = CHUNK) -> Iterator[tuple[int, int]]:
-    """Where chunks of rows start and stop; one that is empty if there are no rows."""
+    """Where chunks of rows start and stop; one empty chunk if there are no rows."""
     return ((start, min(start + size, n)) for start in range(0, max(n, 1), size))
 
 
 def answer_each(name: str, function: Callable[[Any], Any], items: Iterable[Any], start: int, tolerant: bool) -> Answer:
-    """Call a function on each of some items, of which the first is row `start`."""
+    """Call a function on each of some items; the first is row `start`."""
     votes: list[Any] = []
     failures, failure = 0, ""
     for item in items:
@@ -203,7 +203,7 @@ def answer_each(name: str, function: Callable[[Any], Any], items: Iterable[Any],
 
 
 def as_lf_error(name: str, row: int, item: Any, error: Exception) -> HyperlabelError:
-    """The error of an LF that failed on a row; that of a cache is not the LF's."""
+    """The error of an LF that failed on a row; an error of the cache is not the LF's."""
     if isinstance(error, CacheError):
         return error
     return LFError(
@@ -224,7 +224,7 @@ def _show(error: Exception) -> str:
     message = error.args[0] if isinstance(error, KeyError) and error.args else error
     try:
         return f"{type(error).__name__}: {message}".rstrip(": ")
-    except Exception:  # an exception of the user's may not be able to say what it is
+    except Exception:  # the user's exception may fail to show itself
         return type(error).__name__
 
 
@@ -247,7 +247,7 @@ def run_columns(lf: LabelingFunction, items: Items, *, tolerant: bool = False) -
 def _run_values(lf: ValueFunction, items: Items, tolerant: bool) -> Answer:
     if not items.has(lf.column):
         if items.names is None:
-            return run_rows([lf], items, tolerant=tolerant)[0]  # names the item that lacks it
+            return run_rows([lf], items, tolerant=tolerant)[0]  # its error names the item that lacks it
         shown = ", ".join(map(repr, items.names[:20]))
         raise ParameterError(f"LF '{lf.name}': data has no column {lf.column!r}; its columns are {shown}")
     try:
@@ -268,7 +268,7 @@ def _abstain_everywhere(items: Items, error: Exception) -> Answer:
 
 
 def _evaluate(lf: ColumnFunction, items: Items) -> Any:
-    """What an LF says of the whole columns; a Polars expression is evaluated."""
+    """What an LF says about the whole columns; a Polars expression is evaluated."""
     said: Any = lf.function if is_expression(lf.function) else lf.function(items.frame, **lf.resources)
     if not is_expression(said):
         return said
@@ -292,12 +292,12 @@ def _read_votes(lf: ColumnFunction, items: Items, votes: Any) -> Answer:
 
 def _check_index(items: Items, votes: Any) -> None:
     if not votes.index.equals(items.data.index):
-        raise ValueError("it returned votes with another index than the data's; expected the rows in their order")
+        raise ValueError("it returned votes with another index than the data; expected the rows in their order")
 
 
 def _read_mask(lf: ColumnFunction, answers: Any) -> NDArray[np.bool_]:
     kind = str(getattr(answers, "dtype", ""))
-    if kind in ("bool", "Boolean"):  # of NumPy and pandas, of Polars
+    if kind in ("bool", "Boolean"):  # in NumPy and pandas, in Polars
         return np.asarray(answers if kind == "bool" else answers.fill_null(False), bool)
     said = Answer.from_votes(lf.name, answers)
     odd = next((value for value in said.values if not isinstance(value, bool)), None)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf.define import LabelingFunction, LFError
 from hyperlabel.lf.run import Answer, place
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.votes import Votes
 from hyperlabel.votes.classes import ABSTAIN
 

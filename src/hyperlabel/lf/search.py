@@ -1,7 +1,7 @@
-"""Python's `re` with a time limit: a process of its own searches, and ends itself when a text takes too long.
+"""Python's `re` with a time limit: a separate process searches, and ends itself when a text takes too long.
 
-`re` tries one way after the other, and an expression such as `(a+)+$` has more ways through forty letters than anyone
-can wait for. Nothing in this process could stop it: `re` does not let other threads run meanwhile.
+`re` tries one way after another, and an expression such as `(a+)+$` has more ways through forty letters than anyone
+can wait for. Nothing in this process could stop it: `re` does not let other threads run in the meantime.
 """
 
 import marshal
@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 TIMEOUT = 10.0
 """Seconds that `re` may take for one text."""
 
 _CHUNK = 10_000  # texts sent at a time
 
-# The timer of faulthandler needs no Python to run: it ends the process in the middle of a search. It is set anew
+# The timer of faulthandler needs no Python to run: it ends the process in the middle of a search. It is set again
 # after a tenth of its time, so that a text gets between the limit and a tenth more.
 _PROGRAM = """
 import faulthandler, marshal, os, re, sys, time
@@ -62,7 +62,7 @@ def search_texts(
     Args:
         pattern: The expression.
         texts: n texts.
-        timeout: Seconds that one text may take; None for any time.
+        timeout: Seconds that one text may take; None for no limit.
         rows: The row of each text, for the error; counted from 0 if not given.
 
     Returns:
@@ -81,7 +81,7 @@ def search_texts(
         row = len(found) if rows is None else int(rows[len(found)])
         raise SlowExpressionError(
             f"the expression {show(pattern.pattern, 100)} takes more than {timeout:g} s on row {row}, which is "
-            f"{show(texts[len(found)], 100)}; write it without repeats of what can match in several ways, such as "
+            f"{show(texts[len(found)], 100)}; write it without repeats that can match in several ways, such as "
             "(a+)+, or give it more time with timeout",
             row,
         )
@@ -89,13 +89,13 @@ def search_texts(
 
 
 def _is_plain(pattern: "re.Pattern[str]") -> bool:
-    """Whether an expression has neither repeats nor groups, so that there is one way through a text."""
+    """Whether an expression has no repeats or groups, so that there is only one way through a text."""
     source = re.sub(r"\A\(\?i\)", "", pattern.pattern)
     return not re.search(r"[*+?{(]", re.sub(r"\\.", "", source, flags=re.DOTALL))
 
 
 def _search_elsewhere(pattern: "re.Pattern[str]", texts: Sequence[str], timeout: float) -> bytes:
-    """A sign for each text, `0` or `1`; fewer if the process ended itself on the one after."""
+    """A character for each text, `0` or `1`; fewer if the process ended itself on the next text."""
     command = [sys.executable, "-I", "-S", "-W", "ignore", "-c", _PROGRAM]
     found = b""
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

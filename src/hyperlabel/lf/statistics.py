@@ -1,4 +1,4 @@
-"""What the votes of LFs say by themselves, and against the truth where it is known. No label model is asked."""
+"""What the votes of LFs say by themselves, and against the truth where it is known. No label model is used."""
 
 from functools import cached_property
 from typing import Any
@@ -71,7 +71,7 @@ class VoteStatistics:
     def alone(self) -> Float64:
         """Share of each LF's votes on items where no other LF votes; NaN for an LF that never votes. (m,).
 
-        On these items its vote is the label, so that nothing tells whether it is right.
+        On these items its vote is the label, so nothing shows whether it is right.
         """
         return share(sum_by_lf(self.patterns, ~self.overlapping[self.patterns.row]), self.votes)
 
@@ -118,7 +118,7 @@ class VoteStatistics:
 
     def _known_truth(self) -> Counts:
         if self.truth is None:
-            raise ParameterError("there is no truth to compare with; give it: LFAnalysis(votes, truth)")
+            raise ParameterError("there is no truth; give it: LFAnalysis(votes, truth)")
         return self.truth
 
 
@@ -129,5 +129,5 @@ def sum_by_lf(patterns: Patterns, values: NDArray[Any]) -> Float64:
 
 
 def share(part: NDArray[Any], whole: NDArray[Any]) -> Float64:
-    """A part of a whole, NaN where there is none."""
+    """A part of a whole; NaN if the whole is 0."""
     return np.where(whole > 0, part / np.maximum(whole, 1), np.nan)

@@ -1,8 +1,8 @@
-"""What an LF said of rows, kept in a file that only grows: each result is on disk before the next row is asked for.
+"""What an LF said about rows, in a file that only grows: each result is on disk before the next row is processed.
 
 A line is a checksum and a JSON list: the columns that the LF read of the row, a key of their values, and what it said.
-A process that is killed may leave half a line, which is dropped, as is any line that is damaged. An LF that finds the
-same values in the columns it read would go the same way and read no others, so it need not be called: other columns
+A process that is killed may leave half a line, which is dropped, like any damaged line. An LF that finds the
+same values in the columns it read would do the same and read no others, so it need not be called: other columns
 and other rows do not matter.
 """
 
@@ -28,21 +28,21 @@ Columns = tuple[str, ...] | None  # None: all of them, or an item that is not ma
 
 SUFFIX = ".votes"
 MISSING = object()
-"""Nothing is kept."""
+"""Nothing is cached."""
 
-_ABSENT = ...  # in place of a value: there is no such column
+_ABSENT = ...  # instead of a value: there is no such column
 
 
 class RowStore:
     """The file of an LF.
 
     Args:
-        path: The file; made if it is not there.
+        path: The file; made if it does not exist.
         name: Name of the LF.
 
     Attributes:
         said: By key, what the LF said.
-        orders: The sets of columns that were read, each by some calls.
+        orders: The sets of columns that calls have read.
     """
 
     def __init__(self, path: Path, name: str) -> None:
@@ -52,19 +52,19 @@ class RowStore:
             self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         except OSError as error:
             raise self._failure(error) from error
-        # A run that was interrupted leaves calls behind that still write: the file is closed after the last of them.
+        # An interrupted run leaves calls that still write: the file is closed after the last of them.
         weakref.finalize(self, os.close, self._file)
         content = path.read_bytes()
         if not content:
             self._write(to_line(json.dumps({"lf": name})))
-        elif not content.endswith(b"\n"):  # of a process that was killed
+        elif not content.endswith(b"\n"):  # left by a process that was killed
             self._write(b"\n")
         records = read_lines(content)
         self.said: dict[str, Any] = {key: said for _, key, said in records}
         self.orders: tuple[Columns, ...] = tuple(dict.fromkeys(columns for columns, _, _ in records))
 
     def around(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """A function that calls another only for rows of which nothing is kept, and keeps what it says."""
+        """A function that calls another only for rows that are not cached, and keeps what it says."""
 
         def call(row: Any) -> Any:
             keys: dict[Columns, str] = {}
@@ -99,7 +99,7 @@ class RowStore:
                 self.orders = (*self.orders, columns)
 
     def _write(self, line: bytes) -> None:
-        """Write a line, at once where the system takes it at once."""
+        """Write a line, in one call if the system accepts it."""
         left = memoryview(line)
         try:
             while left:
@@ -112,7 +112,7 @@ class RowStore:
             return key_of(row, columns)
         except UnknownError as error:
             raise CacheError(
-                f"data hold {error}, which the cache cannot tell from other values; leave cache out"
+                f"data has {error}, which the cache cannot tell from other values; leave cache out"
             ) from error
 
     def _failure(self, error: OSError) -> CacheError:
@@ -150,7 +150,7 @@ def to_line(record: str) -> bytes:
 
 
 def read_lines(content: bytes) -> list[tuple[Columns, str, Any]]:
-    """The whole records of a file; others are left out.
+    """The complete records of a file; others are left out.
 
     >>> read_lines(to_line('[["text"], "0", "spam"]') + to_line('[null, "1", 3]')[:-4])
     [(('text',), '0', 'spam')]

@@ -1,4 +1,4 @@
-"""A table of results that needs no data frame library, and becomes a frame of one on request."""
+"""A table of results that needs no data frame library and converts to a frame on request."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Table:
     """Columns of equal length, by name.
 
     Attributes:
-        columns: The columns: texts, whole numbers or floats; NaN where there is nothing to tell.
+        columns: The columns: strings, whole numbers or floats; NaN where there is no value.
 
     >>> table = Table({"lf": np.array(["a", "b"]), "coverage": np.array([0.5, 0.25])})
     >>> table["coverage"].tolist(), len(table)

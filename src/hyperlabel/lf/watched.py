@@ -8,9 +8,9 @@ from hyperlabel.lf.items import Row, names_of
 
 
 class WatchedRow:
-    """A row that remembers which columns were asked for, whether they are there or not.
+    """A row that remembers which columns were read, whether they exist or not.
 
-    It looks like a `Row`, but is no tuple: code written in C could read one unnoticed.
+    It looks like a `Row` but is not a tuple: code written in C could read a tuple unnoticed.
 
     >>> from hyperlabel.lf.items import make_row
     >>> x = watch(make_row(("id", "text"), (7, "hello")))
@@ -30,17 +30,17 @@ class WatchedRow:
 
     @staticmethod
     def columns_of(row: "WatchedRow") -> tuple[str, ...] | None:
-        """The names that were asked for, in order; None if everything was."""
+        """The names that were read, in order; None if everything was."""
         names = [name for name in row._seen if name is not None]
         return None if len(names) < len(row._seen) else tuple(sorted(names))
 
     @property  # type: ignore[misc]
     def __class__(self) -> type[Row]:  # type: ignore[override]
-        """That of the row, for `isinstance`."""
+        """The class of the row, for `isinstance`."""
         return type(self._row)
 
     def _note(self, name: object) -> None:
-        if isinstance(name, str):  # there are no others
+        if isinstance(name, str):  # all names are strings
             self._seen.add(name)
 
     def _all(self) -> Row:
@@ -51,14 +51,14 @@ class WatchedRow:
         self._note(name)
         return self._row[name]
 
-    def __getattr__(self, name: str) -> Any:  # called for what is no column
+    def __getattr__(self, name: str) -> Any:  # called for names that are not columns
         if hasattr(tuple, name):
             return getattr(self._all(), name)
         self._note(name)
         return getattr(self._row, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(self._row, name, value)  # which refuses
+        setattr(self._row, name, value)  # the row refuses this
 
     def __contains__(self, name: object) -> bool:
         self._note(name)

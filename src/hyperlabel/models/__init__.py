@@ -50,7 +50,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """The classes of label models, each imported when it is first asked for."""
+    """The classes of label models, each imported when it is first used."""
     if name in CLASSES:
         return getattr(importlib.import_module(f"hyperlabel.models.{CLASSES[name]}"), name)
     raise AttributeError(f"module 'hyperlabel.models' has no attribute {name!r}")

@@ -8,7 +8,7 @@ which each LF's risk is within a slack of its risk on gold is possible; the weig
 worst of these labelings. The worst labeling is a linear program, the weights follow by projected subgradient
 steps, and the weights with the lowest worst loss are kept.
 
-LFs of the method do not abstain. As in appendix G of R. Wu et al., "Learning Hyper Label Model for
+In the method, LFs do not abstain. As in appendix G of R. Wu et al., "Learning Hyper Label Model for
 Programmatic Weak Supervision", ICLR 2023, an abstention is filled with the label of the majority vote, tied
 classes sharing it equally; or, with `fill="uniform"`, with the uniform distribution. Items without votes are left
 out. Items with equal votes are one item with a weight in the linear program, and many patterns become equal once
@@ -31,36 +31,36 @@ from hyperlabel.models.majority import count_classes
 from hyperlabel.models.packing import below, with_prefix
 from hyperlabel.models.random_forest import RandomForest, usable_gold
 from hyperlabel.patterns import Patterns
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.tensors import Arrays
 from hyperlabel.votes import Votes
 
 Fill = Literal["majority", "uniform"]
 
-_SLACK_SCALE, _SLACK_FAILURE = 0.1, 0.1  # of the authors' code: a scale, and a probability of failure
+_SLACK_SCALE, _SLACK_FAILURE = 0.1, 0.1  # from the authors' code: a scale, and a probability of failure
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AMCL(LabelModel):
     """Adversarial multi-class learning. Needs gold, and SciPy and scikit-learn (extra `sklearn`).
 
-    Items without gold are those whose worst labels are sought; if every item has gold, it is all items.
+    The worst labels are sought for items without gold, or for all items if every item has gold.
     The published steps are small and their number is fixed: with many LFs the weights stay near uniform. An LF that
-    was silent in `fit` was taken for what filled its abstentions, and has the weight of that.
+    was silent in `fit` has the weight of what filled its abstentions.
 
     Args:
-        fill: What takes the place of an abstention: the label of the `majority` vote or the `uniform`
+        fill: What replaces an abstention: the label of the `majority` vote or the `uniform`
             distribution.
         slack: How far an LF's risk may be from its risk on gold; if not given, from the numbers of items with
             and without gold, by the formula of the authors' code.
         max_iter: Subgradient steps, each with a linear program.
-        max_coefficients: Size of the linear program, in outputs of LFs on distinct patterns that are not 0,
+        max_coefficients: Size of the linear program, in non-zero outputs of LFs on distinct patterns,
             above which the random forest takes over.
         forest: The forest that takes over; a `RandomForest` with the seed of this model if not given.
 
     Attributes:
         weights_: (m,) the weights of the LFs, which sum to 1; None where the random forest took over.
-        worst_loss_: The largest half Brier score that possible labels give these weights; None likewise.
+        worst_loss_: The largest half Brier score of these weights under possible labels; None likewise.
         forest_: The random forest, where it took over; None otherwise. A warning gives the reason.
 
     >>> votes = [[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1], [0, -1, 1]]
@@ -114,7 +114,7 @@ class AMCL(LabelModel):
 
     def _probabilities(self, patterns: Patterns) -> Float64:
         if self.weights_ is None:
-            assert self.forest_ is not None  # one of the two is always there
+            assert self.forest_ is not None  # one of the two always exists
             return self.forest_._probabilities(patterns)
         p, k = patterns.n_patterns, patterns.n_classes
         code = patterns.row * k + patterns.vote
@@ -172,7 +172,7 @@ def _hidden(patterns: Patterns, gold: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _count_coefficients(patterns: Patterns, shares: Float64, hidden: NDArray[np.int64]) -> int:
-    """Outputs of LFs on hidden patterns that are not 0: one for a vote, each filling class for an abstention."""
+    """Non-zero outputs of LFs on hidden patterns: one per vote, one per filling class of an abstention."""
     votes = np.diff(patterns.starts)
     outputs = votes + (patterns.n_lfs - votes) * np.count_nonzero(shares, axis=1)
     return int(outputs[hidden > 0].sum())
@@ -193,7 +193,7 @@ class _Game:
         gold: (p, k) gold items of each pattern and class.
         hidden: (p,) items of each pattern whose labels the adversary picks.
         shares: (p, k) what fills abstentions.
-        slack: How far risks may lie apart; None for the formula.
+        slack: How much risks may differ; None for the formula.
     """
 
     def __init__(
@@ -219,7 +219,7 @@ class _Game:
         self._low, self._high = middle - slack, middle + slack
 
     def solve(self, steps: int) -> Solution | None:
-        """The best weights of so many subgradient steps; None if no labels are possible."""
+        """The best weights over the subgradient steps; None if no labels are possible."""
         m = len(self._low)
         possible, weights, size = self._possible_labels(), np.full(m, 1 / m), 0.3 / (4 * (m + 1))
         best: Solution | None = None
@@ -257,7 +257,7 @@ class _Game:
 
 
 def _outputs(patterns: Patterns, shares: Float64) -> Any:
-    """What each LF says of each pattern, as a sparse array. -> (m, p * k)."""
+    """What each LF says about each pattern, as a sparse array. -> (m, p * k)."""
     import scipy.sparse
 
     k = patterns.n_classes
@@ -271,7 +271,7 @@ def _outputs(patterns: Patterns, shares: Float64) -> Any:
 
 
 def _slack(n_gold: int, n_hidden: int, m: int) -> float:
-    """How far an LF's risks on items with and without gold may lie apart (Hoeffding, scaled down)."""
+    """How much an LF's risks on items with and without gold may differ (Hoeffding, scaled down)."""
     spread = (n_gold + n_hidden) * np.log(4 * m / _SLACK_FAILURE) / (2 * n_gold * n_hidden)
     return float(_SLACK_SCALE * np.sqrt(spread))
 

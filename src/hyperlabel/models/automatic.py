@@ -1,9 +1,9 @@
-"""Automatic choice: a rule that looks at the votes alone and takes the label model that suits them.
+"""Automatic choice: a rule that looks only at the votes and picks the label model that suits them.
 
 Votes come in two kinds. Rules vote for one class each: that they abstain says more than how they err, and models that
-learn how each LF errs go astray on them. People, and models asked for an answer, vote for any class: where several of
+learn how each LF errs fail on them. People, and models asked for an answer, vote for any class: where several of
 them vote on an item, how each one errs can be learned. Unless all of them vote on everything, as panels of judges do:
-panels err together, and models that take errors for independent trust the largest clique. Three numbers tell the kinds
+panels err together, and models that assume independent errors trust the largest clique. Three numbers tell the kinds
 apart: the share of votes cast by LFs that vote for more than one class, the votes per item, and these as a share of the
 LFs. The rule:
 
@@ -12,8 +12,8 @@ LFs. The rule:
     more than 0.75 of the LFs vote on an item: balanced vote;
     otherwise: hierarchical Dawid-Skene (`hds`).
 
-The models have their defaults, but that `hds` ignores all abstentions: among people, one who votes for one class only
-was asked seldom. Gold is clamped in `hds`, and whatever is chosen, the gold items of a pattern are added to its
+The models have their defaults, except that `hds` ignores all abstentions: a person who votes for one class only
+was rarely asked. Gold is clamped in `hds`, and whatever is chosen, the gold items of a pattern are added to its
 probabilities.
 """
 
@@ -34,22 +34,22 @@ from hyperlabel.tensors import Arrays
 
 Choice = Literal["hds", "mv", "bv"]
 
-_MANY_SIDED = 0.5  # share of votes above which LFs are taken for people
-_ENOUGH_VOTES = 2.5  # per item, above which people's errors can be learned
-_DENSE = 0.75  # share of the LFs that vote on an item above which they are a panel
+_MANY_SIDED = 0.5  # with a larger share of votes, LFs are considered people
+_ENOUGH_VOTES = 2.5  # with more votes per item, people's errors can be learned
+_DENSE = 0.75  # if a larger share of the LFs votes on an item, they are a panel
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AutomaticModel(LabelModel):
     """Labels by the model that a rule on the votes chooses.
 
-    An LF that was silent in `fit` has the worth that the chosen model gives it.
+    An LF that was silent in `fit` counts as in the chosen model.
 
     Attributes:
         chosen_: The short name of the chosen model: `hds`, `mv` or `bv`.
         model_: The chosen model, with what it learned.
         many_sided_share_: Share of votes cast by LFs that vote for more than one class.
-        votes_per_item_: Votes of an item, on average over items with votes.
+        votes_per_item_: Mean number of votes per item, over items with votes.
         density_: The same, as a share of the LFs that vote.
 
     >>> people, rules = [[0, 0, 1, -1, -1], [-1, -1, 1, 1, 1], [0, -1, 0, -1, 0]], [[0, -1], [-1, 1], [0, 1]]
@@ -84,7 +84,7 @@ class AutomaticModel(LabelModel):
 
 
 def choose(many_sided_share: float, votes_per_item: float, density: float) -> Choice:
-    """The short name of the model for votes of such a kind.
+    """The short name of the model for votes of this kind.
 
     >>> choose(0.9, 5.0, 0.1), choose(0.9, 1.3, 0.1), choose(0.9, 5.0, 1.0), choose(0.0, 5.0, 0.1)
     ('hds', 'mv', 'bv', 'bv')
@@ -116,7 +116,7 @@ def share_of_many_sided(patterns: Patterns) -> float:
 
 
 def votes_per_item(patterns: Patterns) -> float:
-    """Votes of an item, on average over items with votes; 0 without votes.
+    """Mean number of votes per item, over items with votes; 0 without votes.
 
     >>> from hyperlabel.votes import Votes
     >>> votes_per_item(Patterns.from_votes(Votes.from_array([[0, 1], [1, -1], [-1, -1]])))

@@ -1,4 +1,4 @@
-"""Balanced vote: majority vote in which a vote weighs less the more often its class is voted for.
+"""Balanced vote: majority vote in which a vote for a class weighs less, the more votes the class has.
 
 A vote for class c counts 1 / share_c ** power, where share_c is the share of c among all votes of the set. Power
 0 is majority vote. Power 0.5 has a reason: in the mean of all labelings of independent LFs that are valid in
@@ -25,7 +25,7 @@ from hyperlabel.patterns import Patterns
 class BalancedVote(LabelModel):
     """Labels by the number of votes, each divided by a power of how common votes for its class are.
 
-    All LFs count the same, also one that was silent in `fit`.
+    All LFs count the same, even one that was silent in `fit`.
 
     Args:
         power: How strongly common classes are held back: 0 not at all, 1 until all classes weigh the same.
@@ -58,7 +58,7 @@ class BalancedVote(LabelModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number(self.power, "power", "a number from 0 (majority vote) on", least=0)
+        check_number(self.power, "power", "a number, 0 (majority vote) or more", least=0)
 
 
 def _sum_votes(patterns: Patterns) -> Sums:

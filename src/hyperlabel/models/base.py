@@ -1,7 +1,7 @@
 """The contract of all label models.
 
 `fit` reads a set and keeps its state: the classes, the names of the LFs, and a few numbers for each LF and class, never
-rows. Every verb of a fitted model judges whatever votes it is given in that state, alone or together. `fit_predict` is
+rows. Every verb of a fitted model judges any votes in that state, alone or together. `fit_predict` is
 the transductive use, one pass over the votes it labels; `predict` of a model that is not fitted is short for it.
 
 A model sees `Patterns` and returns one row of probabilities per pattern; everything else, from reading votes to
@@ -52,11 +52,11 @@ from hyperlabel.models.seen import (
 from hyperlabel.models.verdict import Verdict, check_distributions
 from hyperlabel.networks import Gold, Reduce, Sums
 from hyperlabel.patterns import Patterns
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.tensors import Arrays, write_tensors
 from hyperlabel.votes.stated import read_balance
 
-SEEDS = 1 << 32  # that NumPy's generators take
+SEEDS = 1 << 32  # seeds of NumPy's generators are below this
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -95,8 +95,8 @@ class LabelModel(Fitted, Parameters, ABC):
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> Float64 | None:
         """Learn; (p, k) gold items of each pattern and class, or None. Sets `n_iter_` and `converged_`.
 
-        All classes of the patterns are voted for, or have gold or a stated share. What is learned is kept in
-        attributes that end in an underscore. A model that has the (p, k) probabilities of the patterns already may
+        All classes of the patterns have votes, gold or a stated share. What is learned is kept in
+        attributes that end in an underscore. A model that already has the (p, k) probabilities of the patterns may
         return them.
         """
 
@@ -109,11 +109,11 @@ class LabelModel(Fitted, Parameters, ABC):
         return None
 
     def _count_numbers(self, patterns: Patterns) -> int:
-        """About how many numbers are held at a time to learn from patterns, one per pattern and class left aside."""
+        """About how many numbers are held at a time to learn from patterns, besides one per pattern and class."""
         return 0
 
     def _check_params(self) -> None:
-        """Refuse parameters outside of what they may be."""
+        """Refuse parameters outside the values they may take."""
         check_number(self.seed, "seed", "a whole number", whole=True)
         check_tie_break(self.tie_break)
 
@@ -124,11 +124,11 @@ class LabelModel(Fitted, Parameters, ABC):
     # Learning.
 
     def fit(self, votes: object, gold: object = None) -> Self:
-        """Read a set and keep its state; what is predicted later is judged in it.
+        """Read a set and keep its state; later predictions are judged in it.
 
         Args:
             votes: The votes, or `Patterns`.
-            gold: (n,) classes, -1 for unknown; or a mapping from item to class. For patterns that know no items, (p, k)
+            gold: (n,) classes, -1 for unknown; or a mapping from item to class. For patterns without items, (p, k)
                 numbers of gold items of each pattern and class.
         """
         patterns, counts, _ = self._read_set(votes, gold)
@@ -159,7 +159,7 @@ class LabelModel(Fitted, Parameters, ABC):
         """Learn from a set that does not fit into memory, in several passes over it.
 
         Args:
-            reduce: Applies a function to every chunk of the set, as patterns like `shape`, and adds up what it gives.
+            reduce: Applies a function to every chunk of the set, as patterns like `shape`, and adds up the results.
             shape: Patterns with the LFs and classes of the set; their rows do not matter.
             gold: The vote rows of gold items, which are part of the chunks as well.
             metric: With `f1`, further passes find how items are labeled for F1.
@@ -225,15 +225,15 @@ class LabelModel(Fitted, Parameters, ABC):
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
 
     def _start(self, shape: Patterns, cast: Sums, gold: NDArray[np.int64] | None, others: int) -> tuple[Seen, Patterns]:
-        """Forget what was learned, so that nothing is half-learned should learning fail, and see what is to be learned.
+        """Forget what was learned, so that nothing is half-learned if learning fails, and find what is to be learned.
 
         Sets `_stated_balance`, (c,) the stated shares of the classes that are learned about, or None.
 
         Args:
-            shape: Patterns of the set, or like those of it.
+            shape: Patterns of the set, or patterns like them.
             cast: (k,) whether anybody votes for a class.
             gold: (g, k) gold items.
-            others: Numbers that are held beside what the model holds.
+            others: Numbers that are held besides those of the model.
 
         Returns:
             What is seen, and the patterns as the model sees them.
@@ -310,7 +310,7 @@ class LabelModel(Fitted, Parameters, ABC):
     def predict_proba(self, votes: object) -> Float64:
         """Probabilities of the classes for each item, judged in the state of `fit`. -> (n, k), rows sum to 1.
 
-        Of a model that is not fitted this is short for `fit_predict_proba`. An item without votes has the same
+        For a model that is not fitted, this is short for `fit_predict_proba`. An item without votes has the same
         probability for every class.
         """
         return self._verdict(votes, "accuracy").probabilities
@@ -318,13 +318,13 @@ class LabelModel(Fitted, Parameters, ABC):
     def predict(self, votes: object, metric: Metric = "accuracy") -> NDArray[Any]:
         """The label of each item, judged in the state of `fit`. -> (n,); -1 for items without votes.
 
-        Of a model that is not fitted this is short for `fit_predict`.
+        For a model that is not fitted, this is short for `fit_predict`.
 
         Args:
             votes: The votes.
             metric: What the labels should be good at. `accuracy` takes the most probable class. `f1` takes the labels
                 with the best expected F1: of the second of two classes, macro F1 for more. They are only as good as
-                the probabilities: on public sets `f1` pays with a known class balance, and otherwise the most probable
+                the probabilities: on public sets `f1` helps with a known class balance, and otherwise the most probable
                 class of the default model has the better F1 (docs/model-card.md).
         """
         return self._verdict(votes, metric).labels
@@ -348,12 +348,12 @@ class LabelModel(Fitted, Parameters, ABC):
     def suggest(self, votes: object, n: int, gold: object = None) -> NDArray[Any]:
         """The items whose gold labels would help most, most helpful first: their identifiers, or else places. -> (n,).
 
-        Fewer are returned if there are no more that a label could help.
+        Fewer are returned if a label could help no others.
 
         Args:
             votes: The votes.
             n: How many items.
-            gold: What is known already, as for `fit`; these items are not suggested.
+            gold: What is already known, as for `fit`; these items are not suggested.
 
         >>> from hyperlabel import label_model
         >>> label_model("mv").suggest([[0, 1], [0, 1], [1, 1], [0, 0]], 1).tolist()
@@ -367,7 +367,7 @@ class LabelModel(Fitted, Parameters, ABC):
             known = classes >= 0
         fitted = self.fitted_on(read)
         if gold is not None:
-            fitted = copy.copy(fitted)  # what is given here counts once: gold that was looked up is left out
+            fitted = copy.copy(fitted)  # gold given here counts once: gold that was looked up is left out
             fitted._seen = replace(fitted._fitted(), gold=None)
         patterns = fitted.read(read)
         places = suggest_items(fitted.pattern_probabilities(patterns), patterns, known, n)
@@ -404,11 +404,11 @@ class LabelModel(Fitted, Parameters, ABC):
 
     @property
     def _seed(self) -> int:
-        """The seed, of any size, as random generators take it."""
+        """The seed, of any size, in the range of random generators."""
         return int(self.seed) % SEEDS
 
     def _judge(self, inner: Patterns) -> Float64:
-        """As `_probabilities`; one class leaves nothing to judge."""
+        """Like `_probabilities`; with one class there is nothing to judge."""
         return np.ones((inner.n_patterns, 1)) if inner.n_classes == 1 else self._probabilities(inner)
 
     def _complete(self, probabilities: Float64, patterns: Patterns) -> Float64:
@@ -424,7 +424,7 @@ class LabelModel(Fitted, Parameters, ABC):
             rule = self._seen.f1
             if rule is None:
                 raise ParameterError(
-                    "metric is 'f1', but the model read its set for accuracy alone; call fit(votes), or read it with "
+                    "metric is 'f1', but the model read its set only for accuracy; call fit(votes), or read it with "
                     "metric='f1'"
                 )
             best = rule.decide(probabilities, patterns)
@@ -452,10 +452,10 @@ class LabelModel(Fitted, Parameters, ABC):
         return with_prefix(seen, "seen") | with_prefix(state, "state"), header
 
     def restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
-        """Take back what `to_arrays` gave, parameters left aside; a state that cannot judge is refused at once.
+        """Restore what `to_arrays` returned, without parameters; a state that cannot judge is refused at once.
 
         Raises:
-            ValueError: Or another error that wrong shapes, types and numbers lead to.
+            ValueError: Or another error caused by wrong shapes, types or numbers.
         """
         if "seen" in header:
             self._seen = unpack_seen(below(arrays, "seen"), header["seen"])
@@ -474,17 +474,17 @@ class LabelModel(Fitted, Parameters, ABC):
         """The inverse of `_to_state`."""
         for name, value in (*arrays.items(), *learned.items()):
             if not name.endswith("_") or name.startswith("_") or isinstance(getattr(type(self), name, None), property):
-                raise ValueError(f"{show(name)} is nothing that is learned")
+                raise ValueError(f"{show(name)} is not a learned attribute")
             setattr(self, name, value)
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn asks of an estimator: a classifier of integer votes; gold is the target, -1 unknown."""
+        """What scikit-learn requires of an estimator: a classifier of integer votes; gold is the target, -1 unknown."""
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 
         return Tags(
             estimator_type="classifier",
             target_tags=TargetTags(required=self.needs_gold),
-            classifier_tags=ClassifierTags(poor_score=True),  # features of other tasks are no votes
+            classifier_tags=ClassifierTags(poor_score=True),  # features of other tasks are not votes
             input_tags=InputTags(categorical=True, sparse=True),
             requires_fit=self.needs_gold,
         )

@@ -4,15 +4,15 @@ C. Arachie and B. Huang, "Constrained Labeling for Weakly Supervised Learning", 
 votes of LF j are a yes-or-no signal, and its expected error under labels y in [0, 1]^(n x k) is
 e_jc(y) = mean over the items i it votes on of A_ijc (1 - y_ic) + (1 - A_ijc) y_ic, where A_ijc says whether it
 votes for c. The labels minimize the sum over j and c of (e_jc(y) - bound)^2 by projected AdaGrad. Abstentions
-enter nowhere: an LF's error is a mean over the items it votes on.
+play no role: an LF's error is a mean over the items it votes on.
 
 The method estimates the labels of the given items and nothing else, so there are no parameters to carry to
 other votes. What carries over is the course of the optimization, the error of every LF at every step: from it an
-item gets the labels that it would have got in `fit` had it come along with no weight.
+item gets the labels that it would have gotten in `fit` as an extra item with no weight.
 
 Items with equal votes have equal gradients. If they also start equal they stay equal, so the labels of patterns
-are enough. The authors' code starts every item at a random point of [0, 1]^k, stops after 300 steps whatever
-happens and leaves rows unnormalized; `start="random", max_iter=300, tol=0` reproduces its labels.
+are enough. The authors' code starts every item at a random point of [0, 1]^k, always stops after 300 steps
+and leaves rows unnormalized; `start="random", max_iter=300, tol=0` reproduces its labels.
 """
 
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class CLL(LabelModel):
         start: Where labels start: at one half (`even`), or each item at a `random` point of [0, 1]^k. With
             `random`, `fit_predict` gives a pattern the mean labels of its items, while `predict`, which knows no
             items, starts at one half.
-        max_iter: Most AdaGrad steps.
+        max_iter: Maximum number of AdaGrad steps.
         tol: Stop when a step moves the labels of an item, summed over classes, by less than this on average.
 
     Attributes:
@@ -133,7 +133,7 @@ def learn_labels(
         start: (r, k) where the labels start.
         member: (r,) the pattern of each row of `start`; the rows are the patterns themselves if not given.
         error_bound: The error that every LF is held to on every class.
-        max_iter: Most steps.
+        max_iter: Maximum number of steps.
         tol: Mean movement of an item's labels in one step, summed over classes, below which to stop.
 
     >>> from hyperlabel.votes import Votes
@@ -176,7 +176,7 @@ def _fill_silent(residuals: Float64, n_votes: Float64) -> Float64:
 class _Errors:
     """The LFs' errors under labels of the patterns, and the gradient of their squared residuals.
 
-    A vote for c says yes to c and no to every other class. Few patterns are held as a table of what every LF says to
+    A vote for c says yes to c and no to every other class. Few patterns are held as a table of what every LF says about
     every class, and both are matrix products. Else sums over all votes of an LF or a pattern, minus twice the sums
     over its votes for c, give both.
 

@@ -1,14 +1,14 @@
 """Data programming: one accuracy weight per LF in a factor graph, fitted to the votes.
 
 A. Ratner et al., "Data Programming: Creating Large Training Sets, Quickly", NeurIPS 2016, as in Snorkel up to 0.7.
-Each class against the rest is a problem of its own, in which the votes v_j and the truth Y are +1 or -1 and
+Each class against the rest is a separate problem, in which the votes v_j and the truth Y are +1 or -1 and
 abstaining is 0: P(v, Y) is proportional to exp(sum over j of W_j v_j Y), so that P(Y = 1 | v) = sigmoid(2 W.v). The
 probabilities of the classes' problems are normalized. Weights start at 1 and are drawn to 1.
 
 Snorkel learns by Gibbs sampling and stochastic gradient steps. This module follows their expected dynamics,
     dW_j/dt = mean of v_j tanh(W.v) - 2 sinh W_j / (1 + 2 cosh W_j) - 0.1 (W_j - 1),
-the mean over items of what the votes say, less what the model expects, less the pull to 1; so it is deterministic,
-and as close to a run of Snorkel as runs with two seeds are to each other. By default it is followed until it rests.
+the mean over items of what the votes say, minus what the model expects, minus the pull to 1; so it is deterministic,
+and as close to a run of Snorkel as runs with two seeds are to each other. By default it runs until the weights rest.
 Snorkel stops after 30 epochs of two steps of 1e-4 per item, whose length therefore grows with the number of items
 (`epochs=30`): few items learn little.
 
@@ -31,7 +31,7 @@ from hyperlabel.patterns import Patterns
 
 _START = 1.0
 _PULL = 0.1
-_TIME_PER_EPOCH = 2e-4  # for each item: two steps of 1e-4
+_TIME_PER_EPOCH = 2e-4  # per item: two steps of 1e-4
 _STEP = np.array([2, 3, 4]) / 9  # slopes in a step of Bogacki and Shampine, and in its error
 _ERROR = np.array([-5 / 72, 1 / 12, 1 / 9, -1 / 8])
 _STEP_ERROR = 1e-5
@@ -46,9 +46,9 @@ class DataProgramming(LabelModel):
     An LF that was silent in `fit` has weight 1, to which all weights are drawn.
 
     Args:
-        epochs: How long to learn, in epochs of Snorkel (30 there), in which items without votes count; if not
+        epochs: How long to learn, in epochs of Snorkel (30 there), where items without votes count; if not
             given, until the weights rest.
-        max_iter: Most steps of the integration.
+        max_iter: Maximum number of steps of the integration.
         tol: Weights rest when none moves faster than this.
 
     Attributes:
@@ -128,7 +128,7 @@ class Course:
     """Where an integration ended.
 
     Attributes:
-        values: Those at the end.
+        values: The values at the end.
         n_steps: Steps taken.
         arrived: Whether the end or a rest was reached in them.
     """
@@ -149,7 +149,7 @@ def follow(slope: Callable[[Float64], Float64], values: Float64, end: float, max
     [1.0]
     """
     time, length, n_steps = 0.0, 0.1, 0
-    slopes = np.empty((4, *values.shape))  # at the start of a step, a half on, three quarters on, at its end
+    slopes = np.empty((4, *values.shape))  # at the start of a step, half way, at three quarters, at its end
     flat, slopes[0] = slopes.reshape(4, -1), slope(values)
     while not (arrived := bool(time >= end or np.abs(slopes[0]).max() <= rest)) and n_steps < max_steps:
         length = min(length, end - time)

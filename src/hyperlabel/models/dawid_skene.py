@@ -10,8 +10,8 @@ How abstentions enter is the `abstain` parameter. Crowdsourcing ignores them: a 
 nothing. But an LF that only ever votes for one class says nothing either once its abstentions are ignored, since
 its vote has probability 1 under every class; with such LFs alone the model collapses to the largest class. All
 its information is in when it votes, so the default counts abstaining as an outcome for the LFs that vote for one
-class only, and ignores the abstentions of the others. To count them for all LFs is no remedy: people abstain on
-almost every item, and which ones is chance.
+class only, and ignores the abstentions of the others. Counting them for all LFs is no remedy: people abstain on
+almost every item, and which ones is random.
 
 A confusion that was never seen is not impossible, so each row gets `smoothing` items more, on which the LF votes
 as often as on the others and is right with probability 0.7. `smoothing=0` is maximum likelihood.
@@ -37,7 +37,7 @@ from hyperlabel.patterns import Patterns
 Abstain = Literal["one-sided", "ignore", "outcome"]
 
 MOST_CONFUSIONS = 1 << 25
-"""Numbers in all confusion matrices; more would take minutes to learn."""
+"""The most numbers in all confusion matrices; more would take minutes to learn."""
 
 _TINY = np.finfo(np.float64).tiny
 _LOG_ZERO = -1e4  # can be added and subtracted, and is the logarithm of a number that rounds to exactly 0
@@ -45,15 +45,15 @@ _LOG_ZERO = -1e4  # can be added and subtracted, and is the logarithm of a numbe
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ConfusionModel(LabelModel):
-    """EM over confusion matrices, one per LF; what is imagined beside the votes is left open.
+    """EM over confusion matrices, one per LF; subclasses say which votes are imagined besides the real ones.
 
     Args:
         class_balance: (k,) the probabilities of the classes; learned if not given.
         abstain: Whether abstaining is an outcome of an LF like any vote: for LFs that vote for one class only
             (`one-sided`), for none (`ignore`), or for all (`outcome`).
-        max_iter: Most steps of EM.
+        max_iter: Maximum number of EM steps.
         tol: Stop when a step moves less than this part of an item's probability on average.
-        ordinal: Whether the classes have an order: beliefs begin with votes that lean on neighbors, and so do votes
+        ordinal: Whether the classes have an order: beliefs start with votes that lean on neighbors, and so do votes
             that are imagined; `confusion_` then has the votes in its last k columns.
 
     Attributes:
@@ -74,7 +74,7 @@ class ConfusionModel(LabelModel):
 
     @abstractmethod
     def _imagine(self, votes: Float64, accurate: Float64) -> tuple[float, Float64]:
-        """How many items each row of a confusion matrix gets beside its own, and the votes on them.
+        """How many items each row of a confusion matrix gets besides its own, and the votes on them.
 
         Args:
             votes: (m, k, k) votes that were counted, by LF, vote and class.
@@ -134,7 +134,7 @@ class ConfusionModel(LabelModel):
         return np.repeat(free, patterns.n_classes, axis=1), known
 
     def _find_outcomes(self, patterns: Patterns) -> NDArray[np.bool_]:
-        """Whether abstaining is an outcome of each LF, which of one that never votes it is not. -> (m,)."""
+        """Whether abstaining is an outcome of each LF; not if it never votes. -> (m,)."""
         votes_for = np.zeros((patterns.n_lfs, patterns.n_codes), bool)
         votes_for[patterns.lf, patterns.vote] = True
         sides = votes_for.sum(1)
@@ -154,7 +154,7 @@ class ConfusionModel(LabelModel):
         if numbers > MOST_CONFUSIONS:
             raise ParameterError(
                 f"votes has {patterns.n_lfs:,} LFs and {patterns.n_classes:,} classes; {type(self).__name__} learns "
-                f"{numbers:,} numbers from them, one per LF, vote and class, and takes at most {MOST_CONFUSIONS:,}. "
+                f"{numbers:,} numbers from them, one per LF, vote and class; the most is {MOST_CONFUSIONS:,}. "
                 "Use 'hlm2' or 'mv', or fewer classes"
             )
         check_looks(patterns, type(self).__name__)
@@ -190,7 +190,7 @@ class DawidSkene(ConfusionModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number(self.smoothing, "smoothing", "a number of items from 0 on", least=0)
+        check_number(self.smoothing, "smoothing", "a number of items, 0 or more", least=0)
 
     def _learns_from_empty(self) -> bool:
         return self.learn_from_empty
@@ -200,7 +200,7 @@ class DawidSkene(ConfusionModel):
 
 
 def _usual_votes(patterns: Patterns) -> Float64 | None:
-    """1 for the votes that are imagined of an LF: those that it casts, and classes. (m, o, 1); None for classes alone.
+    """1 for the votes that are imagined for an LF: those that it casts, and classes. (m, o, 1); None for only classes.
 
     An LF that gives scores has no votes for classes.
     """
@@ -226,7 +226,7 @@ class _Confusion(NamedTuple):
 
 
 class _Abstentions(NamedTuple):
-    """What is known of abstaining before learning.
+    """What is known about abstaining before learning.
 
     Attributes:
         outcome: (m, 1) 1 where abstaining is an outcome and 0 elsewhere; None if it never is.
@@ -250,7 +250,7 @@ def _estimate(
         abstentions: Which of these items an LF abstains on.
     """
     voted = votes + abstentions.coverage * (smoothing * imagined)
-    spoken = np.einsum("jvc->jc", voted)  # over short axes faster than sum
+    spoken = np.einsum("jvc->jc", voted)  # faster than sum over short axes
     if abstentions.outcome is None:
         return _Confusion(voted / np.maximum(spoken, _TINY)[:, None], None)
     total = np.maximum(spoken, abstentions.outcome * (sizes + smoothing) + _TINY)
@@ -258,7 +258,7 @@ def _estimate(
 
 
 def _infer(sums: VoteSums, confusion: _Confusion, sizes: Float64) -> Float64:
-    """Probabilities of the classes by Bayes' rule, from confusions and what classes are proportional to. -> (p, k)."""
+    """Probabilities of the classes by Bayes' rule, from confusions and unnormalized class weights. -> (p, k)."""
     evidence, nobody_votes = _log(confusion.voting), np.log(sizes)
     if confusion.abstaining is not None:
         silence = _log(confusion.abstaining)
@@ -267,5 +267,5 @@ def _infer(sums: VoteSums, confusion: _Confusion, sizes: Float64) -> Float64:
 
 
 def _log(probabilities: Float64) -> Float64:
-    """Logarithms, finite also where a probability is 0, of which callers keep NumPy from warning."""
+    """Logarithms, finite even where a probability is 0; callers silence NumPy's warning."""
     return np.maximum(np.log(probabilities), _LOG_ZERO)

@@ -3,7 +3,7 @@
 Y. Li, B. I. P. Rubinstein and T. Cohn, "Exploiting Worker Correlation for Label Aggregation in Crowdsourcing",
 ICML 2019. An item of class c belongs to one of G subtypes of c; given the subtype, LFs vote independently, each
 with its own probabilities of votes. Items that mislead LFs in the same way share a subtype. Dirichlet priors: on
-the class balance, worth as many items as there are, in the classes that vote shares or `class_balance` say; on
+the class balance, worth as many items as there are, split by vote shares or `class_balance`; on
 the subtypes of a class, 0.1 / G each; on the votes of an LF in a subtype, 4 for the right one and 1 for each
 other. Mean-field variational inference alternates between the Dirichlet posteriors and the probabilities rho of
 an item's class c and subtype g,
@@ -34,26 +34,26 @@ from hyperlabel.models.estimation.vote_sums import DENSE, VoteSums
 from hyperlabel.models.majority import vote_shares
 from hyperlabel.patterns import Patterns
 
-_SUBTYPE_PRIOR = 0.1  # of all subtypes of a class together
+_SUBTYPE_PRIOR = 0.1  # for all subtypes of a class together
 _RIGHT_PRIOR, _WRONG_PRIOR = 4.0, 1.0
 _TINY = np.finfo(np.float64).tiny
 _EMPTY = 1e-12  # a subtype with fewer items is empty
-_RELATIVE_TOL = 1e-5  # movement of a probability, for each unit of it, that is none
+_RELATIVE_TOL = 1e-5  # a smaller relative change of a probability counts as none
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class EBCC(LabelModel):
     """Labels by confusion matrices of subtypes of classes.
 
-    An LF that was silent in `fit` votes as the prior expects of any: 4 parts for the right class, 1 for each other.
+    An LF that was silent in `fit` votes as the prior expects: 4 parts for the right class, 1 for each other.
 
     Args:
         subtypes: Number of subtypes of each class, G.
         restarts: Number of random starts; the one that reaches the highest bound is kept.
-        class_balance: (k,) the class balance that is expected in advance; the shares of votes if not given.
+        class_balance: (k,) the prior class balance; the shares of votes if not given.
         draw: A start splits the classes of each pattern at random among their subtypes (`patterns`), or those
             of each item (`items`), drawn as in the authors' code: start r of seed s is its seed s + r.
-        max_iter: Most steps of each run.
+        max_iter: Maximum number of steps of each run.
         tol: Stop when a step moves no item's probability of any class by more than this.
 
     Attributes:
@@ -99,13 +99,13 @@ class EBCC(LabelModel):
         check_number(self.tol, "tol", "0 or more", least=0)
 
     def _expect_sizes(self, patterns: Patterns) -> Float64:
-        """Number of items of each class that is expected in advance. -> (k,)."""
+        """The prior number of items of each class. -> (k,)."""
         sizes, stated = patterns.counts @ vote_shares(patterns), self._stated_balance
         expected: Float64 = sizes if stated is None else sizes.sum() * stated
         return expected
 
     def _keep(self, inference: "_Inference", posterior: "_Posterior") -> None:
-        """Keep what was learned, for reading and for predicting."""
+        """Keep what was learned, to read and to predict with."""
         votes = inference.all_votes(posterior)  # (m, vote, class, subtype)
         self.class_balance_ = posterior.sizes / posterior.sizes.sum()
         self.subtype_shares_ = posterior.subtypes / posterior.subtypes.sum(1, keepdims=True)
@@ -156,8 +156,8 @@ class _Run(NamedTuple):
 class _Inference:
     """Variational inference for one set of patterns.
 
-    Most subtypes run empty, at once and for good, since the prior is against many; an empty one costs nothing
-    from then on. Nor does an (LF, vote) pair that never occurs.
+    Most subtypes become empty at once and stay so, since the prior is against many; an empty one costs nothing
+    from then on. Neither does an (LF, vote) pair that never occurs.
 
     Args:
         patterns: The votes. Patterns without votes have no influence.

@@ -1,4 +1,4 @@
-"""What a model knows of the set that it has read, and how it reads other votes: by the names of LFs and classes."""
+"""What a model knows about the set that it has read, and how it reads other votes: by the names of LFs and classes."""
 
 from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar
@@ -45,7 +45,7 @@ class Fitted:
         """The classes, in the order of their probabilities; known after `fit`."""
         classes = self._fitted().classes
         kinds = {type(c) for c in classes}
-        return np.array(classes, dtype=None if len(kinds) == 1 else object)  # NumPy would make texts of 1 and "a"
+        return np.array(classes, dtype=None if len(kinds) == 1 else object)  # NumPy would turn 1 and "a" into strings
 
     @property
     def n_features_in_(self) -> int:
@@ -59,7 +59,7 @@ class Fitted:
 
     @property
     def lf_names_(self) -> tuple[str, ...] | None:
-        """The names of the LFs that `fit` saw; None where they have none."""
+        """The names of the LFs that `fit` saw; None if they have none."""
         return self._fitted().lf_names
 
     @property
@@ -76,7 +76,9 @@ class Fitted:
 
     def _read_votes(self, votes: object) -> Votes:
         if isinstance(votes, Patterns) and votes.inverse is None:
-            raise ParameterError("votes is Patterns, which know no items; give the votes themselves")
+            raise ParameterError(
+                "votes is Patterns that were only counted and know no items; give the votes themselves"
+            )
         names = self._seen.lf_names if self.is_fitted else None
         outcomes = self._seen.outcomes if self.is_fitted else None
         if names is not None and outcomes is not None and outcomes.cuts and holds_columns(votes):
@@ -120,5 +122,5 @@ class Fitted:
     def _fitted(self) -> Seen:
         if not self.is_fitted:
             arguments = "votes, gold" if self.needs_gold else "votes"
-            raise NotFittedError(f"this {type(self).__name__} has not learned yet; call fit({arguments}) first")
+            raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit({arguments}) first")
         return self._seen

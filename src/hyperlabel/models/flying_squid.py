@@ -1,10 +1,10 @@
 """FlyingSquid: accuracies in closed form, from how triplets of LFs agree.
 
 D. Fu et al., "Fast and Three-rious: Speeding Up Weak Supervision with Triplet Methods", ICML 2020. Each class
-against the rest is a problem of its own, in which votes and truth Y are +1 or -1. If LFs are right independently
+against the rest is a separate problem, in which votes and truth Y are +1 or -1. If LFs are right independently
 of each other, E[v_i v_j] = E[v_i Y] E[v_j Y], so that any two others j, l tell how accurate i is (their Algorithm 1):
     |E[v_i Y]| = sqrt |E[v_i v_j] E[v_i v_l] / E[v_j v_l]|.
-The estimate is a mean over such pairs; LFs are taken to be better than random. The probabilities of the classes'
+The estimate is a mean over such pairs; LFs are assumed to be better than random. The probabilities of the classes'
 problems are normalized.
 
 How abstentions enter is the `triplets` parameter. By default moments are taken over the items on which both LFs
@@ -14,9 +14,9 @@ accuracy exceeds 0.99. Among LFs that only ever vote for one class all overlaps 
 all weigh the same, as in a majority vote.
 
 `triplets="all"` is the closed form of the released code: moments over all items, in which abstaining is 0; the
-mean over all pairs, those that never overlap included, as 0; accuracies that can exceed 1, and a table of
+mean over all pairs, including those that never overlap, as 0; accuracies that can exceed 1, and a table of
 P(vote, Y) made of them whose negative entries count by their absolute value. It also weighs the class balance
-wrongly: the junction tree's separators have the power m - 2, and not m - 1, so that the prior odds are squared
+wrongly: the junction tree's separators have the power m - 2 instead of m - 1, so that the prior odds are squared
 (which shows only where `class_balance` is not even).
 """
 
@@ -50,10 +50,10 @@ class FlyingSquid(LabelModel):
     An LF that was silent in `fit` is as accurate as the others are on average; 0.7 with `triplets="all"`.
 
     Args:
-        class_balance: (k,) the probabilities of the classes; if not given, each class is taken to be as probable
-            as the rest together.
+        class_balance: (k,) the probabilities of the classes; if not given, each class is assumed to be as probable
+            as all others together.
         triplets: Over which pairs of other LFs an accuracy is a mean: those that overlap (`overlapping`), or
-            `all` and in all else as the released code.
+            `all`, with everything else as in the released code.
 
     Attributes:
         accuracies_: (m, k) the probability that an LF, when it votes, is right about whether it is the class.
@@ -156,7 +156,7 @@ def average_triplets(signed: Float64, shared: Float64) -> Float64:
         shared: (m, m) how many items both LFs vote on.
 
     Returns:
-        (m,) the expected product of vote and truth, if the LF votes; NaN where no pair tells.
+        (m,) the expected product of vote and truth, if the LF votes; NaN where no pair overlaps.
 
     >>> average_triplets(np.array([[9, 4, 4], [4, 9, 1], [4, 1, 9]]), np.full((3, 3), 9.0)).round(2).tolist()
     [1.33, 0.33, 0.33]
@@ -195,7 +195,7 @@ def _solve_all_triplets(patterns: Patterns, balance: Float64) -> tuple[Float64, 
 
 
 def _average_all(moments: Float64) -> Float64:
-    """The mean of sqrt |M_ij M_il / M_jl| over all pairs of others, terms without a value being 0. (m, m) -> (m,)."""
+    """The mean of sqrt |M_ij M_il / M_jl| over all pairs of others; undefined terms are 0. (m, m) -> (m,)."""
     m = len(moments)
     roots = np.sqrt(np.abs(moments)) * ~np.eye(m, dtype=bool)
     inverse = np.divide(1, roots, out=np.zeros_like(roots), where=roots > 0)
@@ -204,5 +204,5 @@ def _average_all(moments: Float64) -> Float64:
 
 
 def _log(numbers: Float64) -> Float64:
-    """Logarithms of absolute values, finite also at 0."""
+    """Logarithms of absolute values, finite even at 0."""
     return np.log(np.maximum(np.abs(numbers), _TINY))

@@ -2,8 +2,8 @@
 
 Where people vote on a handful of items each, their own confusion matrices are guesses. Here the rows of an LF's
 matrix have a Dirichlet prior: its mean is the row of all votes together, the population's, and it weighs as much
-as `smoothing` items. The population's rows in turn are drawn to accuracy 0.7 by 2 items. All else, how
-abstentions enter included, is as in `hyperlabel.models.dawid_skene`.
+as `smoothing` items. The population's rows in turn are drawn to accuracy 0.7 by 2 items. Everything else, including
+how abstentions count, is as in `hyperlabel.models.dawid_skene`.
 
 The weight can be learned (empirical Bayes): `smoothing="learned"` takes, in each step of EM, the power of 2 from
 1/16 to 1024 under which the counted votes of all LFs, which are Dirichlet-multinomial, are likeliest.
@@ -19,7 +19,7 @@ from hyperlabel.errors import require
 from hyperlabel.kernels import Float64
 from hyperlabel.models.dawid_skene import ConfusionModel
 
-_POPULATION_ITEMS = 2.0  # that draw the population's rows to the accuracy expected of any LF
+_POPULATION_ITEMS = 2.0  # items that draw the population's rows to the prior accuracy
 _WEIGHTS = 2.0 ** np.arange(-4, 11)
 
 

@@ -7,8 +7,8 @@ shares O of items on which two votes occur together, for pairs of different LFs,
     || O - mu P mu^T ||^2 over pairs of different LFs + || mu P 1 - o ||^2 (their matrix completion, in Snorkel's form).
 P(y | votes) is proportional to P_y times the product over the votes of mu; an LF that abstains takes no part.
 
-The class balance cannot be learned this way and is even if not stated. Nor do the overlaps of rarely voting LFs say
-much: minimized as it stands, the loss gives away accuracy that it had at its start. So it is minimized together with
+The class balance cannot be learned this way and is uniform if not stated. The overlaps of rarely voting LFs do not say
+much: minimized alone, the loss loses accuracy that it had at the start. So it is minimized together with
     prior_weight * || (mu - mu_0) / sqrt(o) ||^2,
 where in mu_0 each vote multiplies the odds of its class as one that is right with probability 0.7 does. Rare votes
 stay close to that, frequent ones follow the overlaps. Items without votes are left out, and a vote that was never
@@ -36,10 +36,10 @@ from hyperlabel.patterns import Patterns
 
 _SGD_LR, _SGD_MOMENTUM = 0.01, 0.9
 _SMALLEST_LIFT = 0.01  # of a vote's probability under a class, relative to its share of the items
-_DENSE_PER_VOTE = 16  # entries of the matrix of overlaps whose product takes as long as summing one vote
+_DENSE_PER_VOTE = 16  # products of this many entries of the overlaps take as long as summing one vote
 _DENSE_ANYWAY = 1 << 12
-_MEMORY = 10  # steps above whose values none may rise
-_FLAT = 1e-3  # of the tolerance: change of the loss, relative, in so many steps
+_MEMORY = 10  # no step may rise above the values of this many steps before it
+_FLAT = 1e-3  # of the tolerance: the relative change of the loss in that many steps
 _ROUNDING = 1e-14  # of losses, relative
 _TINY = np.finfo(np.float64).tiny
 
@@ -51,17 +51,17 @@ class MeTaL(LabelModel):
     A vote of an LF that was silent in `fit` counts as right with probability 0.7.
 
     Args:
-        class_balance: (k,) the probabilities of the classes; all the same if not given.
+        class_balance: (k,) the probabilities of the classes; all equal if not given.
         prior_weight: How strongly vote probabilities are drawn to those of LFs with accuracy 0.7.
-        sgd_steps: Learn as Snorkel does, by so many steps of momentum descent without a prior (100 there); if not
+        sgd_steps: Learn as Snorkel does, by this many steps of momentum descent without a prior (100 there); if not
             given, minimize until convergence.
-        max_iter: Most steps of the minimization.
+        max_iter: Maximum number of steps of the minimization.
         tol: Stop when the largest entry of the projected gradient, per share of items, is at most this, or when ten
             steps changed the loss by less than a thousandth of this.
 
     Attributes:
         class_balance_: (k,) the probabilities of the classes.
-        confusion_: (m, k, k) the probability of each vote, by LF and class; what is missing to 1 is abstaining.
+        confusion_: (m, k, k) the probability of each vote, by LF and class; the rest up to 1 is abstaining.
         evidence_: (m, k, k) what each vote adds to the log-probabilities of the classes, by LF, vote and class.
 
     >>> votes = [[0, 0, 1], [1, 1, 1], [0, 0, 0], [1, 1, 0], [0, -1, 1], [1, -1, 0]]
@@ -86,7 +86,7 @@ class MeTaL(LabelModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number(self.prior_weight, "prior_weight", "a number from 0 on", least=0)
+        check_number(self.prior_weight, "prior_weight", "a number, 0 or more", least=0)
         if self.sgd_steps is not None:
             check_number(self.sgd_steps, "sgd_steps", "a whole number, 0 or more, or None", least=0, whole=True)
         check_number(self.max_iter, "max_iter", "a whole number, at least 1", least=1, whole=True)
@@ -138,7 +138,7 @@ class MeTaL(LabelModel):
 
 
 def _assign_classes(mu: Float64, balance: Float64) -> Float64:
-    """Exchange classes that are equally probable so that LFs are right as often as they can be. (m, k, k)."""
+    """Swap classes that are equally probable so that LFs are right as often as possible. (m, k, k)."""
     require("scipy", extra="sklearn")
     from scipy.optimize import linear_sum_assignment
 
@@ -155,7 +155,7 @@ class _Overlaps:
 
     Args:
         patterns: The votes.
-        items: What they are shares of.
+        items: The number of items that they are shares of.
 
     Attributes:
         share: (m, k) share of items that have each vote.
@@ -181,7 +181,7 @@ class _Overlaps:
 
 @dataclass(frozen=True)
 class _Loss:
-    """The distance of overlaps from those that vote probabilities imply, less a constant.
+    """The distance of overlaps from those that vote probabilities imply, minus a constant.
 
     Attributes:
         overlaps: What is found in the votes.
@@ -244,7 +244,7 @@ class _Minimum:
 
 
 def _minimize(objective: _Objective, max_steps: int, tol: float) -> _Minimum:
-    """Minimise over probabilities, from the prior on, with steps in units of each vote's share of the items.
+    """Minimize over probabilities, starting at the prior, with steps in units of each vote's share of the items.
 
     Spectral projected gradient (E. G. Birgin, J. M. Martinez and M. Raydan, SIAM J. Optim. 10(4), 2000): the length
     of a step is the inverse of the curvature along the last, and the value may rise, but not above recent ones.
@@ -267,7 +267,7 @@ def _minimize(objective: _Objective, max_steps: int, tol: float) -> _Minimum:
 
 
 def _is_still(mu: Float64, gradient: Float64, scale: Float64, recent: deque[float], tol: float) -> bool:
-    """Whether no slope is left inside [0, 1], or recent steps led nowhere."""
+    """Whether no slope is left inside [0, 1], or recent steps changed almost nothing."""
     step = np.clip(mu - scale * gradient, 0, 1) - mu
     spread = max(recent) - min(recent) if len(recent) == _MEMORY else np.inf
     return bool(np.abs(step / scale).max() <= tol or spread <= _FLAT * tol * abs(recent[-1]))

@@ -7,8 +7,8 @@ with equal probability. P(y | votes) is proportional to balance_y times the prod
 over the votes of these probabilities.
 
 An LF that votes for several classes splits them into single classes, and its abstaining says nothing. An LF that only
-ever votes for one class c is partial: it tells c from the rest, and since it never names the rest, its abstaining is
-that vote. Read otherwise, it would always name the same group, which says nothing about any item; with such LFs alone
+ever votes for one class c is partial: it tells c from the rest, and as it never names the rest, its abstaining is
+that vote. Otherwise it would always name the same group, which says nothing about any item; with such LFs alone
 the model collapses to the largest class, as the released code does.
 
 The likelihood of the votes of all items with votes is maximized by EM, on patterns. `smoothing` adds imagined votes
@@ -35,7 +35,7 @@ from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.optimize import Adam
 from hyperlabel.patterns import Patterns
 
-_ONE_SIDED_SMOOTHING = 1.0  # imagined votes of a one-sided LF, for each of its own
+_ONE_SIDED_SMOOTHING = 1.0  # imagined votes of a one-sided LF, per vote of its own
 _HIGHEST_RATE = 0.99  # of voting, so that abstaining is never impossible
 _EPOCHS, _EPOCHS_PER_RATE, _RATE, _RATE_DECAY = 30, 5, 0.1, 0.01
 _STILL = 1e-7  # sum of changes in an epoch, over all accuracies' logits, at which the released code stops
@@ -50,17 +50,17 @@ class NPLM(LabelModel):
 
     Args:
         class_balance: (k,) the probabilities of the classes; learned if not given.
-        smoothing: Imagined votes with accuracy 0.7 that each LF gets, for each of its own.
-        batch_size: Learn as the released code, from batches of so many items (512 there); if not given, by EM
+        smoothing: Imagined votes with accuracy 0.7 that each LF gets per vote of its own.
+        batch_size: Learn like the released code, from batches of this many items (512 there); if not given, by EM
             from all items at once.
-        max_iter: Most steps of EM.
+        max_iter: Maximum number of EM steps.
         tol: Stop when a step moves less than this part of an item's probability on average.
 
     Attributes:
         class_balance_: (k,) the probabilities of the classes.
         accuracies_: (m, k) the probability that an LF is right, by class: that it votes for the class if it votes;
-            or, of a one-sided LF, that it votes under its own class and abstains under another.
-        one_sided_: (m,) whether abstaining is taken for a vote for the other classes.
+            or, for a one-sided LF, that it votes under its own class and abstains under another.
+        one_sided_: (m,) whether abstaining counts as a vote for the other classes.
         prior_: (k,) log-probabilities of the classes, of an item on which all one-sided LFs abstain.
         evidence_: (m, k, k) what each vote adds to them, by LF, vote and class.
 
@@ -89,7 +89,7 @@ class NPLM(LabelModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number(self.smoothing, "smoothing", "a number from 0 on", least=0)
+        check_number(self.smoothing, "smoothing", "a number, 0 or more", least=0)
         if self.batch_size is not None:
             check_number(self.batch_size, "batch_size", "at least 1, or None for EM on all items", least=1, whole=True)
         check_number(self.max_iter, "max_iter", "a whole number, at least 1", least=1, whole=True)
@@ -188,7 +188,7 @@ class _Estimator:
     Args:
         sums: The votes.
         items: Number of items.
-        smoothing: Imagined votes for each vote.
+        smoothing: Imagined votes per vote.
 
     Attributes:
         one_sided: (m,) whether each LF votes for one class only.
@@ -206,7 +206,7 @@ class _Estimator:
 
     def find_rates(self, class_counts: Float64, balance: Float64) -> _Rates:
         """Rates, given (m, k, k) sums of class probabilities over items, by LF, vote and class."""
-        voted = np.einsum("jvc->jc", class_counts)  # over short axes faster than sum
+        voted = np.einsum("jvc->jc", class_counts)  # faster than sum over short axes
         right = votes = voted[:0]
         if len(self._others):
             own = class_counts.diagonal(axis1=1, axis2=2)[self._others]
@@ -249,7 +249,7 @@ class _Estimator:
 
 
 def _tabulate(log_right: Float64, log_wrong: Float64) -> Float64:
-    """Evidence of each vote for each class, errors being equally probable. (m, k), (m, k) -> (m, k, k)."""
+    """Evidence of each vote for each class, if all errors are equally probable. (m, k), (m, k) -> (m, k, k)."""
     k = log_right.shape[1]
     return np.where(np.eye(k, dtype=bool), log_right[:, None], log_wrong[:, None] - np.log(max(1, k - 1)))
 
@@ -262,7 +262,7 @@ def _read_logits(values: Float64) -> tuple[Float64, Float64]:
 
 
 def _find_gradient(sums: VoteSums, counts: NDArray[np.intp], values: Float64) -> Float64:
-    """Gradient of the mean negative log-likelihood of a batch with so many items per pattern. -> (m + 1, k)."""
+    """Gradient of the mean negative log-likelihood of a batch, given its items per pattern. -> (m + 1, k)."""
     prior, evidence = _read_logits(values)
     posterior = softmax(prior + sums.add_evidence(evidence))
     class_counts = sums.count_votes(posterior * (counts / sums.counts)[:, None])
@@ -274,5 +274,5 @@ def _find_gradient(sums: VoteSums, counts: NDArray[np.intp], values: Float64) ->
 
 
 def _log(probabilities: Float64) -> Float64:
-    """Logarithms, finite also at 0."""
+    """Logarithms, finite even at 0."""
     return np.log(np.maximum(probabilities, _TINY))

@@ -1,8 +1,8 @@
-"""Classes that have an order: a vote for one of them leans on its neighbors, too.
+"""Classes that have an order: a vote for one of them also leans on its neighbors.
 
-Who says 4 of 5 stars may well mean 3 or 5, and hardly 1. So a vote speaks for its class and, by a fifth each, for the
-classes beside it: where models begin, and where they imagine votes that they have not seen. What votes are worth is
-then learned from the set as ever.
+A person who says 4 of 5 stars may well mean 3 or 5, but hardly 1. So a vote speaks for its class and, by a fifth each,
+for the classes next to it: this is where models start, and how they imagine votes that they have not seen. What votes
+are worth is then learned from the set as usual.
 """
 
 from dataclasses import replace
@@ -14,11 +14,11 @@ from hyperlabel.votes.outcomes import NO_LADDER, Outcomes
 from hyperlabel.votes.rows import Rows
 
 NEIGHBOR = 0.2
-"""What a vote leans on each neighbor of its class."""
+"""How much a vote leans on each neighbor of its class."""
 
 
 def order_votes(patterns: Patterns) -> Patterns:
-    """The patterns with votes for one class as outcomes that lean on neighbors; two classes have no more order.
+    """The patterns with votes for one class as outcomes that lean on neighbors; two classes have no order to use.
 
     >>> from hyperlabel.votes import Votes
     >>> ordered = order_votes(Patterns.from_votes(Votes.from_array([[0, 1, 2]])))

@@ -1,4 +1,4 @@
-"""What a file of a label model holds: its parameters, and the frame of what it learned, as arrays and JSON."""
+"""What the file of a label model holds: its parameters and what it learned, as arrays and JSON."""
 
 import operator
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from hyperlabel.labels import F1Rule
 from hyperlabel.models.seen import Seen
 from hyperlabel.networks import Gold
 from hyperlabel.patterns import Patterns
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.tensors import Arrays, plain_classes
 from hyperlabel.votes.classes import state_classes
 from hyperlabel.votes.outcomes import Outcomes
@@ -26,18 +26,18 @@ _PROBED = 1000  # LFs at each end
 
 
 def pack_params(model: Any) -> dict[str, Any]:
-    """The parameters of a model that differ from their defaults, as JSON knows them."""
+    """The parameters of a model that differ from their defaults, as JSON values."""
     changed = model.changed_params()
     return {n: plain_classes(_to_list(v)) if n == "classes" else to_json(v, n) for n, v in changed.items()}
 
 
 def _to_list(values: Any) -> Any:
-    """A plain list of what may be an array."""
+    """A plain list, also from an array."""
     return values.tolist() if hasattr(values, "tolist") else values
 
 
 def to_json(value: Any, name: str) -> Any:
-    """A value as JSON knows it: NaN is null, a label model is its class and parameters.
+    """A JSON value: NaN is null, a label model is its class and parameters.
 
     >>> to_json(np.array([0.5, np.nan]), "class_balance")
     [0.5, None]
@@ -56,7 +56,7 @@ def to_json(value: Any, name: str) -> Any:
         return value
     if isinstance(value, Path):
         return str(value)
-    raise WeightsError(f"{name} holds {show(value)}, a {type(value).__name__}; only texts and numbers can be saved")
+    raise WeightsError(f"{name} holds {show(value)} ({type(value).__name__}); only strings and numbers can be saved")
 
 
 def pack_seen(seen: Seen) -> tuple[Arrays, dict[str, Any]]:
@@ -77,7 +77,7 @@ def unpack_seen(arrays: Arrays, header: dict[str, Any]) -> Seen:
     """The inverse of `pack_seen`.
 
     Raises:
-        ValueError: The parts do not fit each other.
+        ValueError: The parts do not fit together.
     """
     classes = state_classes(None, header["classes"])
     if classes is None:
@@ -98,7 +98,7 @@ def _read_names(names: Any, n_lfs: Any) -> tuple[tuple[str, ...] | None, int]:
     if names is None:
         return None, n_lfs
     if not isinstance(names, list) or len(set(names)) != n_lfs or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"lf_names must be {n_lfs} different texts")
+        raise ValueError(f"lf_names must be {n_lfs} different strings")
     return tuple(names), n_lfs
 
 
@@ -114,14 +114,14 @@ def _read_f1(arrays: Arrays, k: int) -> F1Rule:
     f1, items = arrays["f1"], arrays["f1_items"]
     size = 1 if k == 2 else k
     if f1.shape != (size,) or items.shape != (size,) or not (f1 >= 0).all() or not (items > 0).all():
-        raise ValueError(f"f1 and f1_items must be {size} numbers each, from 0 on")
+        raise ValueError(f"f1 and f1_items must be {size} numbers each, 0 or more")
     return F1Rule(f1, items)
 
 
 def probes(seen: Seen) -> tuple[Patterns, Patterns]:
     """Patterns on which all LFs have each vote in turn: every number of a state is looked at once.
 
-    There is one pattern more than votes, and the first one alone, so that no wrong shape happens to fit.
+    There is one more pattern than votes, and the first one alone, so that no wrong shape fits by accident.
     """
     m, k = min(seen.n_lfs, _PROBED), len(seen.classes)
     codes = k + (0 if seen.outcomes is None else len(seen.outcomes))
@@ -134,11 +134,11 @@ def probes(seen: Seen) -> tuple[Patterns, Patterns]:
 
 
 def with_prefix(arrays: Arrays, prefix: str) -> Arrays:
-    """The same arrays, their names under a prefix."""
+    """The same arrays, with a prefix before their names."""
     return {f"{prefix}/{name}": array for name, array in arrays.items()}
 
 
 def below(arrays: Arrays, prefix: str) -> Arrays:
-    """The arrays whose names are under a prefix, without it."""
+    """The arrays whose names have a prefix, without it."""
     start = f"{prefix}/"
     return {name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)}

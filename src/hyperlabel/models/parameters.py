@@ -8,10 +8,10 @@ from hyperlabel.shown import html_table
 
 
 class Parameters:
-    """Reads and changes the arguments that an object was made with; each is an attribute of the same name."""
+    """Reads and changes the arguments that an object was created with; each is an attribute of the same name."""
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The arguments this model was made with."""
+        """The arguments this model was created with."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def set_params(self, **params: Any) -> Self:
@@ -24,7 +24,7 @@ class Parameters:
         return self
 
     def changed_params(self) -> dict[str, Any]:
-        """The arguments that are not what they are by default."""
+        """The arguments that differ from their defaults."""
         defaults = inspect.signature(type(self)).parameters
         return {n: v for n, v in self.get_params().items() if repr(v) != repr(defaults[n].default)}
 

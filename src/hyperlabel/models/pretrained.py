@@ -7,8 +7,8 @@ than two classes are one-vs-rest problems whose probabilities are normalized. Go
 pre-trained weights.
 
 `hlm2` is this project's: an unrolled, learned EM (`hyperlabel.networks.unrolled`, docs/model-card.md) for any number of
-classes. Abstentions are no evidence. Gold labels are inputs of the same pass, and what votes are worth is then matched
-to them, as it is to a known class balance and to known accuracies of LFs: the weights stay as they are.
+classes. Abstentions are not evidence. Gold labels are inputs of the same pass, and what votes are worth is then matched
+to them, and also to a known class balance and to known accuracies of LFs: the weights do not change.
 """
 
 import copy
@@ -35,11 +35,11 @@ from hyperlabel.tensors import Arrays
 from hyperlabel.votes.stated import UNIFORM, read_accuracies
 from hyperlabel.weights import BUNDLED, Weights, check_weights, load_weights
 
-# The paper's. Its released code in effect runs at 1e-3 and weights two classes equally; experiments/fine_tuning.py
-# compares the two, and this one never falls below the model that is not fine-tuned.
+# The paper's value. Its released code actually runs at 1e-3 and weights two classes equally; experiments/fine_tuning.py
+# compares the two, and this one is never worse than the model that is not fine-tuned.
 FINE_TUNING_LR = 1e-4
 
-_CHUNK = 1 << 16  # patterns of a set that does not fit, read at a time
+_CHUNK = 1 << 16  # patterns that are read at a time if a set does not fit
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -54,7 +54,7 @@ class HyperLabelModel(LabelModel):
         weights: `default`, which is `hlm2`; `hlm`, the paper's model trained by this project; or the path of a
             weights file.
         class_balance: (k,) known shares of the classes among the items with votes, in their order or by class, or
-            `uniform`; guessed from the votes if not given; `hlm2` only.
+            `uniform`; estimated from the votes if not given; `hlm2` only.
         lf_accuracies: (m,) known shares of the right votes of each LF, None or NaN where not known, in their order
             or by name; `hlm2` only.
         calibrated: Whether the probabilities of `hlm` are calibrated, each item alone: raised to a power that was
@@ -104,9 +104,9 @@ class HyperLabelModel(LabelModel):
         return 0
 
     def _fine_tune(self, patterns: Patterns, gold: NDArray[np.int64]) -> Network:
-        """The paper's network, fine-tuned on gold of items with votes: the others teach nothing."""
+        """The paper's network, fine-tuned on gold of items with votes; other gold teaches nothing."""
         if patterns.n_classes == 1:
-            return load_network(self.weights_)  # there is nothing to tell apart
+            return load_network(self.weights_)  # there is only one class
         usable = gold * patterns.has_votes[:, None]
         self.n_iter_ = int(np.sqrt(usable.sum()))
         self.weights_ = fine_tune(self.weights_, patterns, usable, lr=FINE_TUNING_LR, steps=self.n_iter_)
@@ -128,9 +128,9 @@ class HyperLabelModel(LabelModel):
         return np.concatenate([network.probabilities(chunk, self.state_) for chunk in patterns.split(_CHUNK)])
 
     def _contributions(self, patterns: Patterns) -> Float64 | None:
-        """Of the unrolled network, what each vote adds to a class's logit, less what it adds to others on average."""
+        """For the unrolled network, what each vote adds to a class's logit, minus the mean of what it adds to all."""
         if patterns.n_classes == 1:
-            return np.zeros((len(patterns.lf), 1))  # there is no other class to decide against
+            return np.zeros((len(patterns.lf), 1))  # there is no other class
         added = self._judging_network().contributions(patterns, self.state_)
         if added is None:
             return None
@@ -142,7 +142,7 @@ class HyperLabelModel(LabelModel):
         return load_network(self.weights_, calibrated=self.calibrated)
 
     def _network(self, patterns: Patterns) -> Network:
-        """The network with what the user knows of the classes and LFs, checked."""
+        """The network with what the user knows about the classes and LFs, checked."""
         for name in ("class_balance", "lf_accuracies"):
             if getattr(self, name) is not None and not is_unrolled(self.weights_):
                 raise ParameterError(
@@ -151,12 +151,12 @@ class HyperLabelModel(LabelModel):
                 )
         if self.ordinal and (not is_unrolled(self.weights_) or self.lf_accuracies is not None):
             other = "weights='hlm2'" if self.lf_accuracies is None else "no lf_accuracies"
-            raise ParameterError(f"ordinal is True, which only hlm2 can take, without lf_accuracies; expected {other}")
+            raise ParameterError(f"ordinal is True, which needs hlm2 without lf_accuracies; expected {other}")
         if patterns.outcomes is not None and not is_unrolled(self.weights_):
             refuse_outcomes(patterns.outcomes, f"the weights {str(self.weights)!r}")
         if patterns.outcomes is not None and self.lf_accuracies is not None:
             raise ParameterError(
-                "lf_accuracies is given, but votes are not all for one class, so that no share of them is right; leave "
+                "lf_accuracies is given, but some votes are not for one class, so they are not right or wrong; leave "
                 "it out"
             )
         self._check_calibrated()
@@ -166,9 +166,9 @@ class HyperLabelModel(LabelModel):
         return load_network(self.weights_, balance, accuracies, patterns.outcomes, calibrated=self.calibrated)
 
     def balance_sensitivity(self, votes: object) -> float:
-        """Share of the items with votes whose label would be another one if all classes were equally frequent.
+        """Share of the items with votes whose label would change if all classes were equally frequent.
 
-        Without a stated class balance it is guessed from the votes. Where this share is large, the guess decides much:
+        Without a stated class balance it is estimated from the votes. If this share is large, the estimate matters:
         state the balance, or label some random items. `hlm2` only.
 
         >>> HyperLabelModel().balance_sensitivity([[0, 1], [0, 0], [1, 1], [1, -1]])
@@ -176,10 +176,10 @@ class HyperLabelModel(LabelModel):
         """
         fitted = self.fitted_on(votes)
         patterns = fitted.read(votes)
-        guessed = fitted.pattern_probabilities(patterns)
+        estimated = fitted.pattern_probabilities(patterns)
         even = copy.copy(self).set_params(class_balance=UNIFORM).fit(patterns).pattern_probabilities(patterns)
         items = patterns.counts * patterns.has_votes
-        return float(items @ (guessed.argmax(1) != even.argmax(1)) / max(items.sum(), 1))
+        return float(items @ (estimated.argmax(1) != even.argmax(1)) / max(items.sum(), 1))
 
     def _check_calibrated(self) -> None:
         """Refuse a calibration that the weights do not have."""
@@ -188,16 +188,16 @@ class HyperLabelModel(LabelModel):
         if is_unrolled(self.weights_):
             raise ParameterError(
                 f"calibrated is True, but the weights {str(self.weights)!r} are of the unrolled network, whose "
-                "probabilities always are calibrated; leave it out, or use weights='hlm'"
+                "probabilities are always calibrated; leave it out, or use weights='hlm'"
             )
         if "sharpness" not in self.weights_.header:
             raise ParameterError(
-                f"calibrated is True, but the weights {str(self.weights)!r} name no sharpness; "
+                f"calibrated is True, but the weights {str(self.weights)!r} have no sharpness in their header; "
                 "fit one with python -m experiments sharpness --weights FILE, or leave it out"
             )
 
     def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
-        """As for all label models, and the weights: a file is complete without those of the package."""
+        """As for all label models, plus the weights, so that a file does not need those of the package."""
         own = not (isinstance(self.weights, str) and self.weights in BUNDLED)
         named = copy.copy(self).set_params(weights="default") if own else self
         arrays, header = super(HyperLabelModel, named).to_arrays()
@@ -206,7 +206,7 @@ class HyperLabelModel(LabelModel):
         return arrays | with_prefix(dict(weights.arrays), "weights"), header
 
     def restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
-        """Take back what `to_arrays` gave. Other weights than those of the package are a parameter again."""
+        """Restore what `to_arrays` returned. Weights other than those of the package become a parameter again."""
         weights = Weights(below(arrays, "weights"), header["weights"])
         check_weights(weights.arrays, weights.header, "the file")
         if header["own_weights"]:
@@ -225,5 +225,5 @@ class HyperLabelModel(LabelModel):
 
 
 def _reduce_chunks(patterns: Patterns, sums: Callable[[Patterns], Sums]) -> Sums:
-    """The sums of patterns in memory, chunk by chunk: the network's numbers for all of them would be many."""
+    """The sums of patterns in memory, chunk by chunk: the network's numbers for all of them would be too many."""
     return reduce(add_sums, map(sums, patterns.split(_CHUNK)))

@@ -5,7 +5,7 @@ appendix G; L. Breiman, "Random Forests", Machine Learning 45, 2001. A vote is a
 abstention the number -1, so trees split by order of classes and are not indifferent to how classes are numbered.
 Classes are weighted so that each has the same total weight. Depth and split size are chosen by cross-validation.
 
-Only gold items are learned from; votes without gold are not looked at.
+The forest learns only from gold items; votes without gold are not used.
 """
 
 import warnings
@@ -25,7 +25,7 @@ from hyperlabel.tensors import Arrays
 
 Cells = NDArray[np.int64]
 
-_WALKS = 1 << 18  # of rows down trees, at a time
+_WALKS = 1 << 18  # walks of rows down trees at a time
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -38,8 +38,8 @@ class RandomForest(LabelModel):
     Args:
         n_trees: Trees of the forest, and of each forest of the grid search.
         max_depth: Depths that the grid search tries; None does not limit the depth.
-        min_samples_split: Fewest gold items of a node to split, values that the grid search tries.
-        n_folds: Folds of the cross-validation. Where no class has that many gold items there is none, and the
+        min_samples_split: Fewest gold items of a node to split; values that the grid search tries.
+        n_folds: Folds of the cross-validation. If no class has that many gold items there is none, and the
             forest has unlimited depth and splits down to 2.
 
     Attributes:
@@ -169,15 +169,15 @@ class Trees:
         trees = cls(**{field.name: arrays[field.name] for field in fields(cls)})
         nodes = np.arange(len(trees.children))[:, None]
         if (trees.children < nodes).any() or (trees.children >= len(nodes)).any() or (trees.feature < 0).any():
-            raise ValueError("its trees lead nowhere")
+            raise ValueError("its trees are broken")
         return trees
 
 
 def usable_gold(model: LabelModel, patterns: Patterns, gold: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """Gold of items with votes, for a model that cannot do without. (p, k) -> (p, k).
+    """Gold of items with votes, for a model that needs it. (p, k) -> (p, k).
 
     Raises:
-        ParameterError: There is none.
+        ParameterError: There is no gold.
     """
     usable = None if gold is None else gold * patterns.has_votes[:, None]
     if usable is None or not usable.any():
@@ -212,7 +212,7 @@ def gold_rows(patterns: Patterns, gold: NDArray[np.int64]) -> tuple[Cells, Cells
 
 
 def _shuffle(rows: Cells, labels: Cells, seed: int) -> tuple[Cells, Cells]:
-    """Folds are runs of rows, so rows that are alike must not stand together."""
+    """Folds are runs of rows, so rows that are alike must not be next to each other."""
     order = np.random.default_rng(seed).permutation(len(rows))
     return rows[order], labels[order]
 
@@ -238,7 +238,7 @@ def grow_forest(
         max_depth: Depths to try.
         min_samples_split: Split sizes to try.
         n_folds: Folds, stratified, runs of rows.
-        seed: Of each forest.
+        seed: The seed of each forest.
     """
     from sklearn.ensemble import RandomForestClassifier
 
@@ -258,7 +258,7 @@ def _grid_scores(forest: Any, grid: list[dict[str, Any]], rows: Cells, labels: C
     """Cross-validated accuracy of each point of the grid.
 
     A forest whose trees all end above a limit is the same forest under any larger limit. So limits are tried
-    from the largest on, and one that the trees grown before did not reach is not tried again.
+    from the largest down, and one that earlier trees did not reach is not tried again.
     """
     folds = _folds(rows, labels, n_folds)
     scores, grown = [0.0] * len(grid), dict[int, tuple[int, float]]()  # split size -> depth reached, score
@@ -281,6 +281,6 @@ def _folds(rows: Cells, labels: Cells, n_folds: int) -> list[tuple[NDArray[np.in
     from sklearn.model_selection import StratifiedKFold
 
     with warnings.catch_warnings():
-        # Rare classes are missing from some folds, which scikit-learn warns of and which does no harm here.
+        # Rare classes are missing from some folds; scikit-learn warns of it, but it does no harm here.
         warnings.filterwarnings("ignore", message="The least populated class", category=UserWarning)
         return list(StratifiedKFold(n_folds).split(rows, labels))

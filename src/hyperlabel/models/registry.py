@@ -1,4 +1,4 @@
-"""Label models by their short names; a module is imported when its model is first asked for."""
+"""Label models by their short names; a module is imported when its model is first used."""
 
 import importlib
 import inspect
@@ -10,7 +10,7 @@ import numpy as np
 from hyperlabel.checks import check_kind
 from hyperlabel.errors import MissingExtraError, ParameterError, WeightsError
 from hyperlabel.models.base import LabelModel
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.tensors import read_tensors
 
 CLASSES = {  # class: its module
@@ -65,7 +65,7 @@ def label_model(name: str, **params: Any) -> LabelModel:
     """
     found = label_model_class(name)
     if NAMES[name] == "HyperLabelModel":
-        params = {"weights": name, **params}  # its short names are those of its bundled weights
+        params = {"weights": name, **params}  # its short names are the names of its bundled weights
     known = inspect.signature(found).parameters
     unknown = next((param for param in params if param not in known), None)
     if unknown is not None:
@@ -74,7 +74,7 @@ def label_model(name: str, **params: Any) -> LabelModel:
 
 
 def choose_model(model: object, name: str = "model") -> LabelModel:
-    """A label model that was given as such, or by its short name; the hyper label model for None.
+    """A label model that was given itself or by its short name; the hyper label model for None.
 
     >>> choose_model("ds"), choose_model(None)
     (DawidSkene(), HyperLabelModel())
@@ -124,19 +124,19 @@ def load(path: str | Path) -> LabelModel:
     arrays, header = read_tensors(path, "model")
     for name, array in arrays.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise WeightsError(f"{path} holds numbers in '{name}' that are not finite; save it again")
+            raise WeightsError(f"{path} has numbers in '{name}' that are not finite; save it again")
     try:
         model = _from_json(header)
         model.restore(arrays, header)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError, RecursionError) as error:
         if isinstance(error, MissingExtraError):
             raise
-        raise WeightsError(f"{path} holds no whole label model ({error}); save it again") from error
+        raise WeightsError(f"{path} does not hold a complete label model ({error}); save it again") from error
     return model
 
 
 def _from_json(header: dict[str, Any]) -> LabelModel:
-    """A model of a class and parameters that are not defaults; a parameter may be a model itself."""
+    """A model from its class and the parameters that are not defaults; a parameter may be a model itself."""
 
     def value_of(value: Any) -> Any:
         return _from_json(value) if isinstance(value, dict) and value.keys() == {"model", "params"} else value

@@ -17,14 +17,14 @@ from hyperlabel.votes.classes import Classes
 from hyperlabel.votes.outcomes import Outcomes
 from hyperlabel.votes.rows import Rows
 
-_MOST_WITHOUT_VOTES = 100  # classes that are learned about where nobody votes: there is nothing to learn
+_MOST_WITHOUT_VOTES = 100  # classes to learn about if nobody votes: there is nothing to learn
 
 
 def find_active(cast: Float64, gold: NDArray[np.int64] | None, balance: Float64 | None) -> NDArray[np.intp]:
     """The classes that a model learns about: those with votes, gold or a stated share. (k,), (g, k), (k,) -> (c,).
 
     A class that is only stated gets no probability: a model that learned about it would have to invent it. One class
-    alone leaves nothing to decide, so there the first other one is kept.
+    alone leaves nothing to decide, so then the first other class is kept as well.
     """
     active = cast > 0
     if gold is not None:
@@ -46,10 +46,10 @@ class Seen:
     Attributes:
         classes: All classes.
         active: (c,) the numbers of those that the model learned about.
-        lf_names: The names of the LFs; None where they have none.
+        lf_names: The names of the LFs; None if they have none.
         n_lfs: Number of LFs.
         gold: Vote rows of gold items, for models that look gold up; None for others.
-        f1: How items are labeled for F1; None where it was not found.
+        f1: How items are labeled for F1; None if it was not computed.
         outcomes: Outcomes that are not one class; None if all votes are classes.
         n_gold: Gold items that were learned from.
         ordinal: Whether the classes have an order, so that votes lean on neighbors.
@@ -80,9 +80,7 @@ class Seen:
         known = () if self.outcomes is None else self.outcomes.names
         new = [] if patterns.outcomes is None else [name for name in patterns.outcomes.names if name not in known]
         if new:
-            raise VotesError(
-                f"votes has the outcome {new[0]!r}, which was not there when this {model} was fitted; fit it again"
-            )
+            raise VotesError(f"votes has the outcome {new[0]!r}, which this {model} was not fitted on; fit it again")
         if patterns.n_classes != len(self.classes):
             raise ParameterError(
                 f"votes has {patterns.n_classes} classes, but this {model} learned {len(self.classes)}; fit it again"
@@ -103,7 +101,7 @@ class Seen:
         return order_outcomes(outcomes, k) if self.ordinal else outcomes
 
     def restrict(self, patterns: Patterns) -> Patterns:
-        """The patterns as the model sees them: active classes only, votes for others left out, in order if they are."""
+        """The patterns as the model sees them: active classes only, without votes for others, in order if ordinal."""
         patterns = patterns.with_outcomes(self.outcomes)
         active = patterns if self.all_active else self._keep_active(patterns)
         return order_votes(active) if self.ordinal else active
@@ -173,7 +171,7 @@ def vote_for(patterns: Patterns) -> Sums:
 
 
 def refuse_outcomes(outcomes: Outcomes, model: str) -> None:
-    """Say that a model takes votes for one class only."""
+    """Refuse outcomes for a model that only takes votes for one class."""
     raise ParameterError(
         f"votes has the outcome {outcomes.names[0]!r}, which is not one class, and {model} takes votes for one class "
         "only; use hlm2, mv, bv, ds, hds or auto"
@@ -181,7 +179,7 @@ def refuse_outcomes(outcomes: Outcomes, model: str) -> None:
 
 
 def reduce_restricted(reduce: Reduce, seen: Seen, sums: Callable[[Patterns], Sums]) -> Sums:
-    """As `reduce`, on chunks as the model sees them."""
+    """Like `reduce`, on chunks as the model sees them."""
     return reduce(partial(_sum_restricted, seen, sums))
 
 
@@ -195,7 +193,7 @@ def check_gold_counts(gold: object, patterns: Patterns) -> NDArray[np.int64]:
     shape = patterns.n_patterns, patterns.n_classes
     if counts.shape != shape or counts.dtype.kind not in "iu" or (counts < 0).any():
         raise ParameterError(
-            f"gold has the shape {counts.shape} and holds {counts.dtype}; expected the number of gold items of each "
+            f"gold has shape {counts.shape} and type {counts.dtype}; expected the number of gold items of each "
             f"pattern and class, {shape} whole numbers"
         )
     return counts.astype(np.int64)

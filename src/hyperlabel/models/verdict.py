@@ -12,16 +12,16 @@ from hyperlabel.labels import Labels
 from hyperlabel.memory import check_memory
 from hyperlabel.patterns import Patterns
 
-_ROUNDING = 1e-5  # by which rows of float32 may miss one
+_ROUNDING = 1e-5  # how much the sum of a row of float32 may differ from 1
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Labels of patterns on their way to the items, of which only what is asked for is given to each item.
+    """Labels of patterns on their way to the items; items get only what is asked for.
 
     Attributes:
         of_patterns: One row per pattern.
-        patterns: The patterns; those that know no items keep one row each.
+        patterns: The patterns; patterns without items keep one row each.
         gold: (n,) gold classes of the items, which overrule; -1 for unknown.
     """
 
@@ -54,7 +54,7 @@ class Verdict:
     def _check_memory(self) -> None:
         """Refuse a table of all items and classes that does not fit into memory."""
         n, k = 0 if self.patterns.inverse is None else len(self.patterns.inverse), self.patterns.n_classes
-        remedy = "label fewer items at a time, or ask for labels alone: predict(votes)"
+        remedy = "label fewer items at a time, or get only the labels: predict(votes)"
         check_memory(n * k, f"the probabilities of {n:,} items and {k:,} classes", remedy)
 
     def _to_items(self, values: NDArray[Any]) -> NDArray[Any]:
@@ -62,14 +62,14 @@ class Verdict:
 
 
 def check_distributions(probabilities: Float64, model: str) -> Float64:
-    """Refuse what is no probability before it becomes a label: numbers that left their range while they were computed.
+    """Refuse numbers that are not probabilities before they become labels: they left their range in a computation.
 
     A sum over everything finds NaN, infinity and rows that do not add up to one; it costs next to nothing.
     """
     n = len(probabilities)
     if n and (not abs(probabilities.sum() - n) <= _ROUNDING * n or probabilities.min() < 0):
         raise ParameterError(
-            f"this {model} gives no probabilities for these votes: its numbers are out of range. If it comes from a "
+            f"this {model} fails on these votes: its numbers are out of range. If it comes from a "
             "file, fit and save it again"
         )
     return probabilities

@@ -1,4 +1,4 @@
-"""Pre-trained networks: each reads a set in passes into a small state, and judges patterns in it.
+"""Pre-trained networks: each reads a set in passes into a small state and judges patterns in it.
 
 `paper` is the network of the hyper label model paper (`hlm`), `unrolled` is this project's (`hlm2`); `base` says what
 both can do.
@@ -34,7 +34,7 @@ def load_network(
         balance: (k,) known shares of the classes; unrolled network only.
         accuracies: (m,) known accuracies of LFs, NaN where not known; unrolled network only.
         outcomes: Outcomes that are not one class; unrolled network only.
-        calibrated: Whether probabilities have the sharpness that the weights name, or are raw; paper's network only.
+        calibrated: Whether probabilities have the sharpness stated in the weights, or are raw; paper's network only.
     """
     if is_unrolled(weights):
         return UnrolledNetwork(weights, balance, accuracies, outcomes)

@@ -18,14 +18,14 @@ from hyperlabel.votes.outcomes import Outcomes
 from hyperlabel.votes.rows import Rows
 
 Sums = tuple[NDArray[np.float64], ...]
-"""What one pass needs of a chunk. The arrays of two chunks of the same set have the same shapes and are added."""
+"""What one pass needs from a chunk. The arrays of two chunks of the same set have the same shapes and are added."""
 
 Reduce = Callable[[Callable[[Patterns], Sums]], Sums]
-"""Applies a function to every chunk of a set and adds up what it gives."""
+"""Applies a function to every chunk of a set and adds up the results."""
 
 
 _ROWS = ("starts", "lf", "vote")
-_MOST_ITEMS = 2.0**53  # that floats count exactly
+_MOST_ITEMS = 2.0**53  # floats count exactly up to this
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class Gold:
     counts: NDArray[np.int64]
 
     def to_arrays(self) -> dict[str, NDArray[np.int64]]:
-        """As a file keeps it."""
+        """The arrays for a file."""
         rows = {f"gold.{name}": getattr(self.patterns, name) for name in _ROWS}
         return rows | {"gold.counts": self.counts}
 
@@ -49,10 +49,10 @@ class Gold:
     def from_arrays(
         cls, arrays: dict[str, NDArray[Any]], n_lfs: int, n_classes: int, outcomes: Outcomes | None = None
     ) -> "Gold | None":
-        """The inverse of `to_arrays`; None where a file keeps no gold.
+        """The inverse of `to_arrays`; None if a file has no gold.
 
         Raises:
-            ValueError: The arrays do not fit each other.
+            ValueError: The arrays do not fit together.
         """
         counts = arrays.get("gold.counts")
         if counts is None:
@@ -77,13 +77,13 @@ class Network(Protocol):
         """The state before the first pass."""
 
     def sums(self, patterns: Patterns, state: Any) -> Sums:
-        """What the next pass needs of a chunk. Gold items are part of the patterns and count like all others."""
+        """What the next pass needs from a chunk. Gold items are part of the patterns and count like all others."""
 
     def advance(self, state: Any, sums: Sums) -> Any:
         """The state after a pass, given the sums over all chunks."""
 
     def fits(self, patterns: Patterns) -> bool:
-        """Whether patterns are few enough to be read and judged at once; more are taken in chunks."""
+        """Whether there are few enough patterns to read and judge at once; more are taken in chunks."""
 
     def read_at_once(self, patterns: Patterns, gold: Gold | None) -> tuple[Any, NDArray[np.float64]]:
         """The complete state of patterns that fit into memory, and their probabilities. -> state, (p, k)."""
@@ -92,7 +92,7 @@ class Network(Protocol):
         """Probabilities of patterns in a complete state; rows without votes are uniform. -> (p, k)."""
 
     def contributions(self, patterns: Patterns, state: Any) -> NDArray[np.float64] | None:
-        """What each vote adds to the logit of each class; None where logits are no sum over votes. -> (e, k)."""
+        """What each vote adds to the logit of each class; None if logits are not sums over votes. -> (e, k)."""
 
     def to_arrays(self, state: Any) -> dict[str, NDArray[Any]]:
         """A complete state as named arrays."""

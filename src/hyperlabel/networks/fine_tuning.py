@@ -16,8 +16,8 @@ def fine_tune(
     """Fine-tune a copy of the weights: full-batch Adam on the cross-entropy of the gold items.
 
     Args:
-        weights: Where to start; they stay as they are.
-        patterns: All patterns, those without gold included: they are part of the input.
+        weights: Where to start; they are not changed.
+        patterns: All patterns, including those without gold: they are part of the input.
         gold: (p, k) gold items of each pattern and class, or weights of them.
         lr: Learning rate.
         steps: Number of steps.

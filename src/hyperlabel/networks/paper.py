@@ -20,7 +20,7 @@ from hyperlabel.weights import Weights
 
 LEAK = np.float32(0.01)  # slope of the activation below zero
 HEAD_DEPTH = 3  # linear layers after pooling
-LEAST_PROBABILITY = 1e-300  # so that its logarithm is finite
+LEAST_PROBABILITY = 1e-300  # keeps logarithms finite
 MOST_CELLS = 1 << 22  # patterns times LFs times one-vs-rest problems that are read at once
 
 
@@ -43,12 +43,12 @@ class LayerInput:
 
 @dataclass(frozen=True)
 class Trace:
-    """What the backward pass needs of a forward pass.
+    """What the backward pass needs from a forward pass.
 
     Attributes:
         layout: Where the votes are.
         layers: What each pooling layer saw.
-        last: (e, q * d) what the last pooling layer gave.
+        last: (e, q * d) the output of the last pooling layer.
         head: What each linear layer of the head saw, (p * q, d) each.
     """
 
@@ -133,7 +133,7 @@ def _leaky(values: Float32) -> Float32:
 
 
 def _leaky_slope(activated: Float32) -> Float32:
-    """The derivative of the activation where it gave `activated`."""
+    """The derivative of the activation, from its output `activated`."""
     return np.where(activated > 0, np.float32(1), LEAK)
 
 
@@ -148,7 +148,7 @@ def _head(weights: Weights, rows: Float32, q: int) -> tuple[Float32, list[Float3
 
 
 def backward(weights: Weights, trace: Trace, grad: Float32) -> dict[str, Float32]:
-    """Gradients of all weights, given the gradient of the logits. (p, q) -> one array a weight."""
+    """Gradients of all weights, given the gradient of the logits. (p, q) -> one array per weight."""
     grads: dict[str, Float32] = {}
     rows = _head_backward(weights, trace, grad, grads)
     layout, activated = trace.layout, trace.last
@@ -220,11 +220,11 @@ def sharpen(probabilities: Float64, sharpness: float) -> Float64:
 
 @dataclass(frozen=True)
 class LayerMeans:
-    """What a pooling layer must know of all data.
+    """What a pooling layer must know about all data.
 
     Attributes:
-        columns: (m, q * d) means over each LF's votes; those of an LF that never votes are the mean over all votes,
-            so that a vote it casts later counts like one of an average LF.
+        columns: (m, q * d) means over each LF's votes; for an LF that never votes, the mean over all votes,
+            so that a later vote counts like one of an average LF.
         total: (1, q * d) mean over all votes.
     """
 
@@ -242,7 +242,7 @@ class PaperNetwork:
 
     Attributes:
         weights: The weights.
-        sharpness: The power of the raw probabilities that is given: 1 for the raw ones.
+        sharpness: The power of the raw probabilities; 1 for the raw ones.
     """
 
     weights: Weights
@@ -254,14 +254,14 @@ class PaperNetwork:
         return depth(self.weights)
 
     def start(self, n_lfs: int, n_classes: int, gold: Gold | None) -> State:
-        """No layer's means are known. Gold is not an input of this network: it fine-tunes the weights."""
+        """The means of no layer are known yet. Gold is not an input of this network: it fine-tunes the weights."""
         return ()
 
     def sums(self, patterns: Patterns, state: State) -> Sums:
         """Sums over each LF's votes of what the next layer sees, and how many votes. -> (m, q * d), (m,)."""
         layout = _layout(patterns)
         cells = self._cells(layout, patterns, state)
-        voting = np.unique(patterns.lf)  # the layout knows these only
+        voting = np.unique(patterns.lf)  # the layout knows only these
         sums, votes = np.zeros((patterns.n_lfs, cells.shape[1])), np.zeros(patterns.n_lfs)
         if len(voting):
             sums[voting], votes[voting] = layout.sum_columns(cells), layout.votes_per_column
@@ -297,7 +297,7 @@ class PaperNetwork:
         return self._to_probabilities(_by_pattern(layout, logits), patterns)
 
     def contributions(self, patterns: Patterns, state: State) -> None:
-        """Its logits are no sum over votes."""
+        """None: its logits are not sums over votes."""
 
     def to_arrays(self, state: State) -> dict[str, NDArray[Any]]:
         """`layer<i>.columns` and `layer<i>.total`."""
@@ -309,7 +309,7 @@ class PaperNetwork:
         return tuple(LayerMeans(*(arrays[f"layer{i}.{name}"] for name in _MEANS)) for i in layers)
 
     def _cells(self, layout: VoteLayout, patterns: Patterns, state: State) -> Float32:
-        """What the layers whose means are known give. -> (e, q * d)."""
+        """The output of the layers whose means are known. -> (e, q * d)."""
         cells, voting = _signs(layout.vote, patterns.n_classes), np.unique(patterns.lf)
         for i, means in enumerate(state):
             seen = LayerInput(cells, _row_means(layout, cells), means.columns[voting], means.total)
@@ -317,9 +317,9 @@ class PaperNetwork:
         return cells
 
     def _to_probabilities(self, logits: Float32, patterns: Patterns) -> Float64:
-        """Those of the patterns, as sharp as they should be; uniform where nobody votes. (p, q) -> (p, k)."""
+        """Probabilities of the patterns with the right sharpness; uniform where nobody votes. (p, q) -> (p, k)."""
         if patterns.n_classes == 1:
-            return np.ones((len(logits), 1))  # there is nothing to tell apart
+            return np.ones((len(logits), 1))  # there is only one class
         probabilities = sharpen(to_probabilities(logits), self.sharpness)
         probabilities[~patterns.has_votes] = 1 / probabilities.shape[1]
         return probabilities

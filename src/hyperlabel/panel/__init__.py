@@ -1,6 +1,6 @@
 """Panels of judges, people or language models: one label per item, and what each judge is worth.
 
-The package is not called `jury`, since `hyperlabel.jury` is the function.
+The package is not called `jury` because `hyperlabel.jury` is the function.
 """
 
 from hyperlabel.panel.agreement import Agreement, cohen_kappa, fleiss_kappa, krippendorff_alpha, pairwise_kappa

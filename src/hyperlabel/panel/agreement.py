@@ -1,7 +1,7 @@
 """How far judges agree beyond chance: Cohen's and Fleiss' kappa, Krippendorff's alpha.
 
 Flows in: (n, m) class numbers of n items and m judges, -1 for no vote. Flows out: 1 for judges who always agree, 0 for
-judges who agree as often as chance has it, less for those who agree less; NaN where nothing can be told.
+judges who agree as often as by chance, less for those who agree less; NaN if nothing can be said.
 """
 
 from typing import NamedTuple
@@ -81,7 +81,7 @@ def pairwise_kappa(cells: Cells, k: int) -> tuple[Float64, Float64]:
 def fleiss_kappa(cells: Cells, k: int) -> float:
     """Fleiss' kappa of all judges.
 
-    Items with fewer than two votes are left out. Where items have different numbers of votes, each item counts once in
+    Items with fewer than two votes are left out. If items have different numbers of votes, each item counts once in
     the agreement and each vote once in the shares of the classes.
 
     >>> round(fleiss_kappa(np.array([[0, 0], [1, 1], [0, 1]]), 2), 3)
@@ -119,6 +119,6 @@ def count_classes(cells: Cells, k: int) -> Float64:
 
 
 def _beyond(agreed: Float64 | float, chance: Float64 | float) -> Float64:
-    """Agreement beyond chance, NaN where chance explains all."""
+    """Agreement beyond chance; NaN if chance explains everything."""
     room = np.where(np.asarray(chance) < 1, 1 - np.asarray(chance), np.nan)
     return np.asarray((agreed - chance) / room)

@@ -19,7 +19,7 @@ from hyperlabel.votes import Votes
 from hyperlabel.votes.outcomes import speak
 
 COPY = 0.7
-"""Correlation of two judges' votes given the class from which on one is called a near-copy of the other."""
+"""If two judges' votes, given the class, correlate at least this much, one is a near-copy of the other."""
 
 _FEW = 5  # items that two judges must agree on before they are called copies
 _Z = 1.959964  # normal quantile of a two-sided 95% interval
@@ -76,14 +76,14 @@ def judge_card(
 
 
 def expected_accuracy(analysis: LFAnalysis) -> Float64:
-    """The mean probability that the model gives to what a judge votes for; NaN for one that never votes. (m,)."""
+    """The mean probability that the model gives to a judge's votes; NaN if it never votes. (m,)."""
     patterns = analysis.patterns
     right = patterns.of_votes(analysis.probabilities) * patterns.counts[patterns.row]
     return share(np.bincount(patterns.lf, right, patterns.n_lfs), analysis.votes)
 
 
 def class_bias(analysis: LFAnalysis) -> Float64:
-    """Share of a judge's votes for each class, less the share that the model gives it on the same items. (m, k)."""
+    """Share of a judge's votes for each class, minus the share that the model gives it on the same items. (m, k)."""
     patterns = analysis.patterns
     m, k, o, weight = patterns.n_lfs, patterns.n_classes, patterns.n_codes, patterns.counts[patterns.row]
     cast = np.bincount(patterns.lf.astype(np.int64) * o + patterns.vote, weight, m * o).reshape(m, o)
@@ -93,11 +93,11 @@ def class_bias(analysis: LFAnalysis) -> Float64:
 
 
 def find_copies(analysis: LFAnalysis) -> list[int]:
-    """For each judge the one whose near-copy it is, -1 for none.
+    """For each judge the judge that it nearly copies, -1 for none.
 
     A near-copy votes as the other does beyond what the class of an item explains: their votes correlate given the
-    class, or are all the same. The class is as probable as the model has it: certainty of labels that two copies made
-    would hide that they are copies.
+    class, or are all the same. Classes have the model's probabilities: taking labels that two copies made as certain
+    would hide the copying.
     """
     dependence = correlate(analysis.patterns.as_classes(), analysis.agreements, analysis.probabilities)
     alike = np.where(analysis.similarity == 1, 1.0, np.nan_to_num(dependence))
@@ -118,7 +118,7 @@ def _against_gold(votes: Votes, gold: NDArray[np.int64]) -> dict[str, NDArray[An
 
 
 def wilson_interval(right: NDArray[Any], n: NDArray[Any]) -> tuple[Float64, Float64]:
-    """Wilson's 95% interval of a share, NaN where nothing was counted. (m,), (m,) -> (m,), (m,).
+    """Wilson's 95% interval of a share; NaN if nothing was counted. (m,), (m,) -> (m,), (m,).
 
     >>> [round(float(end), 3) for end in wilson_interval(np.array(8), np.array(10))]
     [0.49, 0.943]
@@ -131,7 +131,7 @@ def wilson_interval(right: NDArray[Any], n: NDArray[Any]) -> tuple[Float64, Floa
 
 
 def _without_gold(model: LabelModel, votes: Votes) -> LabelModel:
-    """The same model, fitted on the votes alone: gold that it has learned from says nothing about a judge."""
+    """The same model, fitted on the votes alone: gold that it has learned from cannot test a judge."""
     return type(model)(**model.get_params()).fit(votes)
 
 

@@ -13,8 +13,7 @@ from hyperlabel.columns.rule import abstain_keys, choose_columns, key_of
 from hyperlabel.columns.sources import open_table
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.kernels import Ints
-from hyperlabel.printable import show
-from hyperlabel.shown import show_some
+from hyperlabel.shown import show, show_some
 from hyperlabel.tables import Table
 from hyperlabel.votes import Votes
 from hyperlabel.votes.classes import (
@@ -47,7 +46,7 @@ class Names:
 
     @property
     def given(self) -> list[str]:
-        """The columns that are there."""
+        """The columns that exist."""
         return [name for name in vars(self).values() if name is not None]
 
     def check(self, present: Sequence[str]) -> None:
@@ -62,20 +61,20 @@ class Judgments:
     """What judges said, one entry per judgment.
 
     Attributes:
-        items: (n,) identifiers of the items, in the order in which they appear.
-        judges: The m judges, in the order in which they appear.
+        items: (n,) identifiers of the items, in order of appearance.
+        judges: The m judges, in order of appearance.
         classes: The classes.
         stated: Whether they were stated.
         item: (r,) the item of each judgment, as a place.
         judge: (r,) its judge, as a place.
-        verdict: (r,) its class number, -1 for none. Of a score, the class that its level leans to.
+        verdict: (r,) its class number, -1 for none. For a score, the class that its level leans to.
         failed: (r,) whether the judgment holds nothing, or a value that abstains.
-        run: (r,) which of several runs it is; None where there is one.
-        position: (r,) which order was shown; None where there is one.
-        price: (r,) what it cost; None where that is not in the table.
-        gold: (n,) the gold classes in the table, None for unknown; None where there is no such column.
-        item_name: What the column of items is called.
-        score: (r,) its score, NaN for none; None where judgments are verdicts.
+        run: (r,) which run it belongs to; None if there is only one.
+        position: (r,) which order was shown; None if there is only one.
+        price: (r,) what it cost; None if the table does not say.
+        gold: (n,) the gold classes in the table, None for unknown; just None if there is no such column.
+        item_name: The name of the column of items.
+        score: (r,) its score, NaN for none; None if judgments are verdicts.
     """
 
     items: NDArray[Any]
@@ -95,7 +94,7 @@ class Judgments:
 
     @property
     def unparsable(self) -> NDArray[np.bool_]:
-        """Whether a judgment says something that is none of the classes. (r,)."""
+        """Whether a judgment says something that is not one of the classes. (r,)."""
         if self.score is not None:
             return np.isnan(self.score) & ~self.failed
         return (self.verdict < 0) & ~self.failed
@@ -173,11 +172,11 @@ def _read_scores(
         scores.append(number if np.isfinite(number) else np.nan)
     score = np.array([*scores, np.nan])[column.codes]
     if np.isnan(score).all():
-        raise VotesError(f"column '{column.name}' holds no number; expected scores")
+        raise VotesError(f"column '{column.name}' has no numbers; expected scores")
     odd = np.flatnonzero(np.isnan(score) & ~np.array([*empty, True])[column.codes])
     if len(odd):
         value = column.values[column.codes[odd[0]]]
-        what = f"column '{column.name}': {len(odd):,} of {len(score):,} judgments are no numbers and abstain"
+        what = f"column '{column.name}': {len(odd):,} of {len(score):,} judgments are not numbers and abstain"
         warn_of_votes([f"{what}: {show(value, 40)}"])
     return known, np.full(len(score), ABSTAIN), np.array([*empty, True])[column.codes], score
 
@@ -206,14 +205,14 @@ def _tell_unparsable(column: Column, verdict: Ints, failed: NDArray[np.bool_], c
     if not len(odd):
         return
     values = show_some([str(column.values[code])[:40] for code in dict.fromkeys(column.codes[odd].tolist())], 3)
-    what = f"column '{column.name}': {len(odd):,} of {len(verdict):,} judgments are none of the classes"
+    what = f"column '{column.name}': {len(odd):,} of {len(verdict):,} judgments are not one of the classes"
     if not (verdict >= 0).any():
-        raise VotesError(f"{what} {show_some(classes)}, and no judgment is: {values}; correct classes")
+        raise VotesError(f"{what} {show_some(classes)}, so none is left: {values}; correct classes")
     warn_of_votes([f"{what} {show_some(classes)} and count as abstentions: {values}"])
 
 
 def _read_prices(column: Column) -> NDArray[np.float64]:
-    """What each judgment cost, 0 where nothing is said. -> (r,)."""
+    """What each judgment cost, 0 if there is no price. -> (r,)."""
     prices = []
     for value in column.values:
         try:
@@ -221,7 +220,7 @@ def _read_prices(column: Column) -> NDArray[np.float64]:
         except (TypeError, ValueError):
             price = -1.0
         if not 0 <= price < np.inf:
-            raise VotesError(f"{column.place(value)} is {show(value)}; expected a price, a number from 0 on")
+            raise VotesError(f"{column.place(value)} is {show(value)}; expected a price, 0 or more")
         prices.append(price)
     return np.asarray(np.array([*prices, 0.0])[column.codes])
 
@@ -240,7 +239,7 @@ def _one_per_item(column: Column, item: Ints, items: list[Any]) -> list[Any]:
 
 
 def collect_votes(judgments: Judgments) -> tuple[Votes, NDArray[np.int64]]:
-    """One vote per item and judge: what most of its judgments say; none if they are tied.
+    """One vote per item and judge: what most of its judgments say; no vote if they are tied.
 
     Returns:
         The votes, and (m,) on how many items the judgments of each judge are tied.
@@ -270,7 +269,7 @@ def collect_scores(judgments: Judgments, like: Outcomes | None) -> tuple[Votes, 
         like: Where to cut the scores; found if not given.
 
     Returns:
-        The votes, and the judgments with the verdicts that their scores come nearest to.
+        The votes, and the judgments with the verdicts that are closest to their scores.
     """
     assert judgments.score is not None
     n, m = len(judgments.items), len(judgments.judges)
@@ -307,7 +306,7 @@ def _refuse_scored_twice(judgments: Judgments, cell: Ints, kept: Ints, means: ND
         item, judge = divmod(int(cell[wrong[0]]), len(judgments.judges))
         raise VotesError(
             f"judge {judgments.judges[judge]!r} gives item {judgments.items.tolist()[item]!r} several scores; expected "
-            "one judgment of each item, or the column that tells them apart: run or position"
+            "one judgment per item, or the column that tells them apart: run or position"
         )
 
 
@@ -319,17 +318,17 @@ def _refuse_repeated(judgments: Judgments, counts: NDArray[np.int64], pair: NDAr
         said = [judgments.classes[c] for c in np.flatnonzero(counts[clash[0]])]
         raise VotesError(
             f"judge {judgments.judges[judge]!r} says {show_some(said)} of item {judgments.items.tolist()[item]!r}; "
-            "expected one judgment of each item, or the column that tells them apart: run or position"
+            "expected one judgment per item, or the column that tells them apart: run or position"
         )
 
 
 def self_consistency(judgments: Judgments) -> NDArray[np.float64]:
-    """How often two runs of a judge on the same item, shown in the same order, say the same. -> (m,), NaN for never."""
+    """How often two runs of a judge on the same item, shown in the same order, agree. -> (m,), NaN for no such pair."""
     return _repeat_agreement(judgments, judgments.run, judgments.position)
 
 
 def flip_rate(judgments: Judgments) -> NDArray[np.float64]:
-    """How often a judge's verdict on an item changes with the order that it is shown. -> (m,), NaN for never shown."""
+    """How often a judge's verdict on an item changes with the order shown. -> (m,), NaN for no such pair."""
     return 1 - _repeat_agreement(judgments, judgments.position, judgments.run)
 
 
@@ -339,7 +338,7 @@ def _repeat_agreement(judgments: Judgments, repeated: Ints | None, fixed: Ints |
     Each item counts the same, however often it was judged.
     """
     m, k = len(judgments.judges), len(judgments.classes)
-    assert repeated is not None  # asked only where the column is there
+    assert repeated is not None  # called only if the column exists
     kept = np.flatnonzero((judgments.verdict >= 0) & (repeated >= 0))
     key = judgments.item[kept].astype(np.int64) * m + judgments.judge[kept]
     if fixed is not None:
@@ -371,10 +370,10 @@ def _pairs_within(key: NDArray[np.int64], where: NDArray[np.int64], n: int) -> N
 
 
 def read_costs(price: object, judgments: Judgments) -> NDArray[np.float64] | None:
-    """What each judge cost in all. -> (m,).
+    """What each judge cost in total. -> (m,).
 
     Args:
-        price: A price per judgment: a number, or a mapping from judge to number; or None, for the prices in the table.
+        price: A price per judgment: a number, or a mapping from judge to number; None for the prices in the table.
         judgments: The judgments; failed ones cost as well.
     """
     m = len(judgments.judges)
@@ -389,5 +388,5 @@ def read_costs(price: object, judgments: Judgments) -> NDArray[np.float64] | Non
     values = [each[judge] for judge in judgments.judges]
     wrong = next((v for v in values if not isinstance(v, int | float | np.number) or not 0 <= v < np.inf), None)
     if wrong is not None:
-        raise ParameterError(f"price is {show(wrong)}; expected numbers from 0 on, per judgment")
+        raise ParameterError(f"price is {show(wrong)}; expected numbers, 0 or more, per judgment")
     return np.array(values, float) * np.bincount(judgments.judge, minlength=m)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.errors import ParameterError
+from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import Labels
 from hyperlabel.lf.table import Table
@@ -26,7 +26,7 @@ from hyperlabel.panel.judgments import (
     read_judgments,
 )
 from hyperlabel.panel.subset import judge_curve
-from hyperlabel.printable import show
+from hyperlabel.shown import show, show_some
 from hyperlabel.votes import Votes
 from hyperlabel.votes.written import to_pandas, to_polars
 
@@ -53,9 +53,9 @@ def jury(
 ) -> "Jury":
     """Turn the judgments of a panel into labels and a report card per judge.
 
-    A judge has one vote per item: what most of its judgments say, over runs and both orders; judgments that are tied
-    are no vote. Judgments that failed (nothing, or a value that abstains) and those that are none of the stated classes
-    are no votes either, and are counted.
+    A judge has one vote per item: what most of its judgments say, over all runs and both orders; tied judgments are
+    no vote. Judgments that failed (empty, or a value that abstains) and those that are not one of the stated classes
+    are not votes either, and are counted.
 
     Args:
         table: One row per judgment: any file that `hyperlabel.read_votes` takes, a pandas or Polars frame, an Arrow
@@ -63,14 +63,14 @@ def jury(
         item: Column of the item that is judged.
         judge: Column of the judge: a person, or a model with its prompt.
         vote: Column of the verdict. Where two answers are compared, the verdict names an answer, not its place.
-        score: Column of a score, in place of a verdict; the higher, the more it speaks for the later classes. A
+        score: Column of a score, instead of a verdict; the higher, the more it speaks for the later classes. A
             judge's scores of an item are averaged and cut into levels, see `Votes.from_scores`.
         run: Column that tells repeated judgments of an item by a judge apart.
         position: Column of the order in which a pair was shown.
         price: What a judgment costs: a column, a number, or a mapping from judge to number.
-        gold: Known classes, to learn from and to score judges by: a column of the table, or whatever `LabelModel.fit`
-            takes, items in the order in which they appear.
-        classes: The classes; if they are given, any other verdict is an abstention, else every verdict is a class. For
+        gold: Known classes, to learn from and to score judges by: a column of the table, or what `LabelModel.fit`
+            takes, with items in order of appearance.
+        classes: The classes; if given, any other verdict is an abstention, else every verdict is a class. For
             scores, from low to high.
         abstain: Values that abstain; see `Votes.from_frame`.
         model: The label model, or its short name; the hyper label model if not given. A fitted one judges in its state,
@@ -90,7 +90,7 @@ def jury(
     ['gpt', 'claude', 'llama']
     """
     if (vote is None) == (score is None):
-        raise ParameterError(f"vote is {show(vote)} and score is {show(score)}; expected the column of one of them")
+        raise ParameterError(f"vote is {show(vote)} and score is {show(score)}; expected one of them to name a column")
     names = Names(
         item, judge, vote, score, run, position, *(each if isinstance(each, str) else None for each in (price, gold))
     )
@@ -98,6 +98,8 @@ def jury(
     if classes is None and chosen.is_fitted and score is not None:
         classes = chosen.classes_.tolist()
     judgments = read_judgments(table, names, abstain=abstain, classes=classes, delimiter=delimiter, encoding=encoding)
+    if chosen.is_fitted:
+        _check_judges(judgments.judges, chosen.lf_names_, judge)
     costs = read_costs(None if isinstance(price, str) else price, judgments)
     if score is None:
         votes, undecided = collect_votes(judgments)
@@ -116,8 +118,26 @@ def jury(
     return Jury(votes, labels, fitted, judgments, undecided, known, costs)
 
 
+def _check_judges(judges: Sequence[str], known: Sequence[str] | None, column: str) -> None:
+    """Refuse judges other than those of a fitted model."""
+    if known is None:
+        return
+    new = [name for name in judges if name not in known]
+    missing = [name for name in known if name not in judges]
+    if new:
+        raise VotesError(
+            f"column {column!r} has the judge {new[0]!r}, but model was fitted on the judges {show_some(known)}; leave "
+            f"out the rows of {new[0]!r}, or give a model that is not fitted"
+        )
+    if missing:
+        raise VotesError(
+            f"column {column!r} has no judge {missing[0]!r}, but model was fitted on the judges {show_some(known)}; "
+            f"add a row of {missing[0]!r} without a verdict, or give a model that is not fitted"
+        )
+
+
 def _fit(model: LabelModel, votes: Votes, gold: NDArray[np.int64] | None) -> LabelModel:
-    """The label model, fitted unless it was given fitted."""
+    """The label model, fitted if it was not."""
     if model.is_fitted:
         return model
     classes = np.array([*votes.classes, None], object)
@@ -135,7 +155,7 @@ class Jury:
         judgments: The judgments as they were read.
         undecided: (m,) items on which the judgments of a judge are tied.
         gold: (n,) gold classes, -1 for unknown; None if there are none.
-        costs: (m,) what each judge cost in all; None if prices are not known.
+        costs: (m,) what each judge cost in total; None if prices are not known.
     """
 
     votes: Votes
@@ -151,7 +171,7 @@ class Jury:
 
     @cached_property
     def cells(self) -> NDArray[np.integer]:
-        """What each judge votes for, as class numbers; of scores the class that they come nearest to. (n, m)."""
+        """What each judge votes for, as class numbers; for a score, the closest class. (n, m)."""
         return class_cells(self.votes)
 
     @cached_property
@@ -184,9 +204,9 @@ class Jury:
         Columns: judge; votes; failed and unparsable (judgments); undecided (items on which its own judgments are tied);
         estimated_accuracy (the mean probability of what it votes for); with gold gold_votes, accuracy with its 95%
         interval accuracy_low and accuracy_high, gold_kappa (Cohen's); bias_<class> (the share of its votes for a class
-        less the share that the panel gives the class on these items); self_consistency (how often two runs agree);
+        minus the share that the panel gives the class on these items); self_consistency (how often two runs agree);
         position_flips (how often the verdict changes with the order); kappa (mean Cohen's kappa with the others);
-        copy_of (the judge whose near-copy it is); label_changes (share of labels that change without it); with gold
+        copy_of (the judge that it nearly copies); label_changes (share of labels that change without it); with gold
         gold_loss (the accuracy that the panel loses without it); with prices cost and cost_per_useful_vote (useful:
         expected to be right).
         """
@@ -194,7 +214,7 @@ class Jury:
 
     @cached_property
     def curve(self) -> Table:
-        """How many labels the best few judges keep: judges are added one by one, the most useful for its price first.
+        """How many labels the best few judges keep: judges are added one by one, the most useful for their price first.
 
         Columns: judges, added, price, kept, probability. Without prices each judge costs its number of judgments. The
         few are judged in the state of the whole panel, as when the saved model labels what they say tomorrow.
@@ -219,7 +239,7 @@ class Jury:
         return to_pandas(self.votes.identity, self._columns())
 
     def to_polars(self) -> Any:
-        """As `to_pandas`, as a Polars frame; no label is null."""
+        """Like `to_pandas`, as a Polars frame; no label is null."""
         columns = self._columns()
         del columns["dissenters"]
         frame = to_polars(self.votes.identity, columns, nulls=["label"])

@@ -12,10 +12,10 @@ from hyperlabel.models import LabelModel
 from hyperlabel.patterns import Patterns
 
 MOST_VOTES = 20_000_000
-"""Votes, for each class, that all passes look at together; beyond it items are drawn at random."""
+"""All passes together look at no more votes than this per class; for larger panels, items are drawn at random."""
 
 TRIED = 20
-"""Judges of a large panel that are tried at each step: those that gained most when they were last tried."""
+"""How many judges of a large panel are tried at each step: those that gained most when last tried."""
 
 _LEAST_ITEMS = 200
 
@@ -24,7 +24,7 @@ def judge_curve(model: LabelModel, patterns: Patterns, names: tuple[str, ...], p
     """Add judges one by one, each time the one that gains most for its price, until the labels are all kept.
 
     What is gained is the mean probability of the whole panel's label, judged by the model in its state; of equal
-    gains the first judge's counts. All judges are tried at the first step, then the `TRIED` most promising ones.
+    gains the first judge wins. All judges are tried at the first step, then the `TRIED` most promising ones.
 
     Args:
         model: The label model, fitted on the whole panel.

@@ -1,6 +1,6 @@
 """Generators of synthetic votes with known truth: what models are trained and validated on.
 
-A prior turns a `numpy.random.Generator` into a task. Nothing real enters here.
+A prior turns a `numpy.random.Generator` into a task. No real data is used.
 """
 
 from hyperlabel.priors.crowd import CrowdPrior

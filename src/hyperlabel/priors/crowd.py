@@ -17,7 +17,7 @@ class CrowdPrior:
     Attributes:
         items: Smallest and largest n.
         workers: Smallest and largest m.
-        max_votes: Votes in all, at most.
+        max_votes: The maximum number of votes in total.
         max_cells: n x m is at most this.
     """
 
@@ -73,7 +73,7 @@ def _utilities(rng: np.random.Generator, truth: NDArray[np.int64], k: int) -> Fl
 
 
 def _workers(rng: np.random.Generator, m: int, k: int) -> tuple[Float64, Float64]:
-    """Ability (m,) and habit (m, k): leanings to classes, shared and of one's own; up to two in three spam."""
+    """Ability (m,) and habit (m, k): leanings to classes, shared and individual; up to two in three are spammers."""
     mean = rng.uniform(0.5, 3.2) + rng.uniform(0.2, 1.1) * np.log(k - 1)
     ability = mean * np.exp(rng.normal(0, rng.uniform(0.1, 0.8), m))
     shared, own = rng.normal(0, rng.uniform(0, 0.7), k), rng.normal(0, 1, (m, k)) * rng.uniform(0, 1)

@@ -15,7 +15,7 @@ def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
 
 @dataclass(frozen=True)
 class SetSizes:
-    """How large the sets of LFs are that a prior draws.
+    """The sizes of the sets that a prior draws.
 
     Attributes:
         items: Smallest and largest n.
@@ -34,7 +34,7 @@ class SetSizes:
 
 
 def floor_shares(shares: Float64, least: float = 0.01) -> Float64:
-    """Shares, none of them below a floor."""
+    """Shares, none below a floor."""
     floored = np.maximum(shares, least)
     raised: Float64 = floored / floored.sum()
     return raised
@@ -47,7 +47,7 @@ def draw_balance(rng: np.random.Generator) -> Float64:
 
 
 def draw_votes_for(rng: np.random.Generator, balance: Float64) -> Float64:
-    """Which classes LFs are written for: any power of the class balance, also a negative one. (k,)."""
+    """Which classes LFs are written for: any power of the class balance, even a negative one. (k,)."""
     shares = balance ** rng.uniform(-0.3, 1.1)
     normalized: Float64 = shares / shares.sum()
     return normalized

@@ -1,4 +1,4 @@
-"""The training prior of hlm2: rules, crowds, panels and topics, without most of the sets that nobody would keep."""
+"""The training prior of hlm2: rules, crowds, panels and topics, without most of the sets that nobody would use."""
 
 from dataclasses import dataclass, field
 
@@ -17,11 +17,11 @@ _POOR_OTHERWISE = 0.45
 
 @dataclass(frozen=True)
 class MixturePrior:
-    """A prior drawn by its share, then a task of it.
+    """Draws a prior by its share, then a task from it.
 
     Attributes:
         shares: Priors and their shares.
-        rejected: Chance to draw again where majority vote is poor: people fix such LFs before they use them.
+        rejected: Chance to draw again if majority vote is poor: people fix such LFs before they use them.
     """
 
     shares: tuple[tuple[LabeledPrior, float], ...] = field(
@@ -35,7 +35,7 @@ class MixturePrior:
     rejected: float = 0.85
 
     def sample(self, rng: np.random.Generator) -> LabeledTask:
-        """Draw one task, without the items nobody votes on and the LFs that never vote."""
+        """Draw one task, without items that nobody votes on and LFs that never vote."""
         chances = np.array([share for _, share in self.shares])
         while True:
             prior, _ = self.shares[int(rng.choice(len(chances), p=chances / chances.sum()))]

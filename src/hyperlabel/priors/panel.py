@@ -1,4 +1,4 @@
-"""Panels: judges, models or raters who all vote on everything, and who err together."""
+"""Panels: judges, models or raters who all vote on everything and err together."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ class PanelPrior:
     Attributes:
         items: Smallest and largest n.
         judges: Smallest and largest m.
-        max_votes: Votes in all, at most.
+        max_votes: The maximum number of votes in total.
     """
 
     items: tuple[int, int] = (60, 8000)
@@ -67,7 +67,7 @@ def _skills(rng: np.random.Generator, m: int, k: int) -> tuple[Float64, Float64]
 
 
 def _biases(rng: np.random.Generator, m: int, k: int) -> NDArray[np.float32]:
-    """Leanings to classes and positions, shared and of one's own; those of some judges are strong. (m, k)."""
+    """Leanings to classes and positions, shared and individual; strong for some judges. (m, k)."""
     shared, own = rng.normal(0, rng.uniform(0, 0.5), k), rng.normal(0, 1, (m, k)) * rng.uniform(0, 0.8)
     strong = rng.random(m) < rng.uniform(0, 0.3)
     own[strong] *= rng.uniform(1, 4)
@@ -75,9 +75,9 @@ def _biases(rng: np.random.Generator, m: int, k: int) -> NDArray[np.float32]:
 
 
 def _noise(rng: np.random.Generator, n: int, m: int, k: int) -> NDArray[np.float32]:
-    """What each judge sees in an item besides; judges of one group share most of it. (n, m, k)."""
+    """What else each judge sees in an item; judges of one group share most of it. (n, m, k)."""
     groups = round(log_uniform(rng, 1, m))
-    group, size = rng.integers(0, groups, m), rng.dirichlet(np.full(3, 1.0))  # of all, of the group, of one's own
+    group, size = rng.integers(0, groups, m), rng.dirichlet(np.full(3, 1.0))  # shared by all, by the group, individual
     if rng.random() < 0.3:
         size = np.array([0.0, 0.0, 1.0])  # independent
     common, copied, own = np.sqrt(size).astype(np.float32)

@@ -1,6 +1,6 @@
-"""The paper's training prior as the authors' code draws it, where that differs from the paper's text.
+"""The paper's training prior as the authors' code draws it, which differs from the paper's text.
 
-A class's votes are inverted when at least half of the LFs are worse than random on it; ties are not worse, and nothing
+A class's votes are inverted if at least half of the LFs are worse than random on it; ties are not worse, and nothing
 is checked again. So with an even number of LFs pairs remain in which only half of the LFs are better than random. All
 matrices of a batch have one shape.
 
@@ -27,8 +27,8 @@ class ReleasedPrior:
         items: Smallest and largest n.
         lfs: Smallest and largest m.
         max_cells: n is cut so that n x m is at most this.
-        candidates: Extra label vectors tried for each X, an even number at least as large.
-        log_items: Whether the logarithm of n is uniform and not n itself.
+        candidates: Extra label vectors tried for each X, rounded up to an even number.
+        log_items: Whether the logarithm of n is uniform instead of n itself.
     """
 
     items: tuple[int, int] = (100, 2000)

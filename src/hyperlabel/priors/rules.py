@@ -1,4 +1,4 @@
-"""Labeling functions as people write them: mostly of one class, rare ones precise, broad ones little better than luck.
+"""Labeling functions as people write them: mostly for one class, rare ones precise, broad ones barely better than luck.
 
 The shape follows statistics of public sets (docs/model-card.md names them): how the lift of an LF over its class's
 share falls with its coverage, how LFs fire together on the same items, how often unanimous votes are wrong, and the
@@ -14,7 +14,7 @@ from hyperlabel.kernels import Float64
 from hyperlabel.priors.draws import SetSizes, draw_balance, draw_votes_for, log_uniform, mislabel, normal_cdf
 from hyperlabel.priors.task import LabeledTask
 
-# How the reasons to fire share the variance: the item, the item's leaning to a class, a group of LFs, the LF alone.
+# How the reasons to fire share the variance: the item, its leaning to a class, a group of LFs, the LF alone.
 _REASONS = {
     "together": ((3, 0.5, 1, 1.5), (1, 0.3, 3, 1)),
     "mild": ((1, 1, 0.7, 3),),
@@ -30,7 +30,7 @@ class _Plan:
         coverage: (m,) share of items.
         vote: (m,) the class an LF votes for, or votes for most.
         several: (m,) whether it votes for other classes too.
-        default: (m,) whether it is a broad LF that knows little.
+        default: (m,) whether it is a broad LF with little information.
     """
 
     coverage: Float64

@@ -1,4 +1,4 @@
-"""Two plain generators that hlm2 never trains on: its validation, beside the families it trains on."""
+"""Two plain generators that hlm2 never trains on: for its validation, besides the families it trains on."""
 
 from dataclasses import dataclass
 

@@ -50,9 +50,9 @@ def _truth(
 def _keywords(
     rng: np.random.Generator, m: int, class_of: NDArray[np.intp], balance: Float64
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """What each LF votes for (m,), and how likely it fires on each topic (m, topics).
+    """What each LF votes for (m,), and how likely it is to fire on each topic (m, topics).
 
-    The more topics an LF covers the fewer of them are of its own class.
+    The more topics an LF covers, the fewer of them are of its own class.
     """
     k, topics = len(balance), len(class_of)
     vote = rng.choice(k, m, p=draw_votes_for(rng, balance))

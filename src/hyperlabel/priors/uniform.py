@@ -6,8 +6,8 @@ Two savings over drawing until a pair is valid, both exact:
   votes on that class's items are inverted (the paper's Lemma 1). Every valid pair is reached from exactly
   four pairs that way (itself and the inversions of either or both classes), so the result is still uniform
   among valid pairs; two draws in three are kept instead of one in six.
-- *Average.* For the X so obtained, further label vectors are drawn uniformly and the valid ones averaged
-  into the target. Cross-entropy is linear in its target, so the expected loss, and with it its minimum
+- *Average.* For this X, more label vectors are drawn uniformly and the valid ones averaged
+  into the target. Cross-entropy is linear in its target, so the expected loss, and so its minimum
   h*(X), stays the same, while the noise of the gradient falls with the number of label vectors: about 14 for
   the default of 64 candidates, for one small matrix product. Candidates come in pairs, a vector and its inverse,
   which swaps the classes and negates the margins: the product is needed once, and as no two majorities are
@@ -31,7 +31,7 @@ class UniformPrior:
         items: Smallest and largest n.
         lfs: Smallest and largest m.
         max_cells: n is cut so that n x m is at most this, to bound the cost of a step.
-        candidates: Extra label vectors tried for each X, an even number at least as large; their valid ones are
+        candidates: Extra label vectors tried for each X, rounded up to an even number; their valid ones are
             averaged. 0 trains on one drawn y, as the paper does.
         assumption: Which label vectors are valid.
     """
@@ -84,8 +84,8 @@ def _draw_pair(
     """A uniform pair, inverted per class where that makes it valid; None if it stays invalid.
 
     The ablation's assumption (every LF better than random) is almost never met by chance, so there each LF
-    is inverted on its own; the argument of the module docstring then holds LF by LF. A tied LF still makes
-    the pair invalid, which is likelier with few items and many LFs: kept shapes lean the other way.
+    is inverted by itself; the argument of the module docstring then holds LF by LF. A tied LF still makes
+    the pair invalid, which is more likely with few items and many LFs: the kept shapes lean the other way.
     """
     signs = rng.integers(-1, 2, (n, m), dtype=np.int8).astype(np.float32)
     labels = rng.integers(0, 2, n, dtype=np.int8).astype(np.float32)

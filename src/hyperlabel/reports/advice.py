@@ -8,7 +8,7 @@ from hyperlabel.trust.advice import Advice, AdviceList
 def show_advice(advice: AdviceList) -> Html:
     """What to do next, most valuable first."""
     if not len(advice):
-        return section("What to do next", note("Nothing to advise: no known problem was found."), name="advice")
+        return section("What to do next", note("No advice: no known problem was found."), name="advice")
     meaning = "Worth: what following this kind of advice changed on public sets, in points of accuracy or F1."
     steps = tag("ol", *map(_show, advice), class_="advice")
     return section("What to do next", steps, note(meaning), name="advice")

@@ -15,10 +15,10 @@ from hyperlabel.reports.charts import Line, line_chart
 from hyperlabel.reports.elements import class_tag, hue, note, section
 from hyperlabel.reports.html import Html, shorten, tag
 
-_SHARES = np.round(np.linspace(0.05, 0.95, 19), 2)  # that are tried of one of two classes
-_FEW_SHARES = np.round(np.linspace(0.1, 0.8, 8), 2)  # and of one of more
-_CLASSES = 6  # of more classes, looked at
-_MOST_WORK = 5_000_000  # votes, for each class, that all passes look at together
+_SHARES = np.round(np.linspace(0.05, 0.95, 19), 2)  # shares to try for one of two classes
+_FEW_SHARES = np.round(np.linspace(0.1, 0.8, 8), 2)  # and for one of more classes
+_CLASSES = 6  # how many classes to look at, if there are more
+_MOST_WORK = 5_000_000  # all passes together look at no more votes than this per class
 _LEAST_ITEMS = 300
 
 
@@ -31,7 +31,7 @@ class Sensitivity:
         shares: (g,) the shares.
         labeled: (c, g) share of the labeled items that have the class as their label.
         changes: (c, g - 1) share of the labeled items whose label changes from one share to the next.
-        own: (c,) share of the labels of the class as they are.
+        own: (c,) share of the class among the labels as they are.
         accuracy: (g,) accuracy of the labels, with two classes and truth.
     """
 
@@ -44,7 +44,7 @@ class Sensitivity:
 
 
 def find_sensitivity(model: LabelModel, analysis: LFAnalysis) -> Sensitivity | None:
-    """State other balances, and label again; None for a model that takes none, or has learned already.
+    """State other balances and label again; None for a model that takes none, or is already fitted.
 
     Args:
         model: The label model, not fitted.
@@ -67,7 +67,7 @@ def find_sensitivity(model: LabelModel, analysis: LFAnalysis) -> Sensitivity | N
 
 
 def _affordable(analysis: LFAnalysis, runs: int) -> Any:
-    """The patterns, or those of a sample of the items where all would take long."""
+    """The patterns, or those of a sample of the items if all would take too long."""
     patterns = replace(analysis.patterns, inverse=None)
     work = len(patterns.lf) * patterns.n_classes * runs
     if work <= _MOST_WORK:
@@ -76,7 +76,7 @@ def _affordable(analysis: LFAnalysis, runs: int) -> Any:
 
 
 def _balance(own: Float64, chosen: int, stated: float) -> list[float]:
-    """The share of one class, and the others in the ratio they have, none of them empty. -> (k,)."""
+    """The share of one class, and the others in their ratio, none of them empty. -> (k,)."""
     rest = np.maximum(own, 0.01)
     rest[chosen] = 0
     balance = rest / rest.sum() * (1 - stated)
@@ -100,14 +100,14 @@ def _accuracy(analysis: LFAnalysis, found: list[NDArray[np.intp]]) -> Float64 | 
 
 
 def show_sensitivity(found: Sensitivity, classes: tuple[Any, ...]) -> Html:
-    """The picture, and its steepest step in words."""
+    """The chart, and its steepest step in words."""
     lines = []
     for row, code in enumerate(found.classes.tolist()):
         told = f"share of labels {shorten(str(classes[code]), 40)}"
         lines.append(Line(found.shares, found.labeled[row], told, f"--hue:{hue(code)}", "class-line"))
     if found.accuracy is not None:
         lines.append(Line(found.shares, found.accuracy, "accuracy where votes and truth are known", None, "truth-line"))
-    drawing = line_chart(lines, "stated share of the class", "share", "Labels by the class balance that is stated")
+    drawing = line_chart(lines, "stated share of the class", "share", "Labels by stated class balance")
     steepest = np.unravel_index(found.changes.argmax(), found.changes.shape)
     code = int(found.classes[steepest[0]])
     low, high = found.shares[steepest[1]], found.shares[steepest[1] + 1]
@@ -122,7 +122,7 @@ def show_sensitivity(found: Sensitivity, classes: tuple[Any, ...]) -> Html:
         legend += [tag("i", class_="dashed"), "accuracy, where votes and truth are known"]
     meaning = (
         "Each line: the share of items that get the class as their label if its share among all items is stated "
-        "(class_balance). A line that stays flat needs no statement; where it jumps, state what you know."
+        "(class_balance). If a line is flat, the balance does not matter; if it jumps, state what you know."
     )
     figure = tag("figure", drawing, tag("figcaption", *legend))
     return section("What depends on the class balance", said, figure, note(meaning), name="balance")

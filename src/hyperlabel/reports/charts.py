@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 from hyperlabel.kernels import Float64
 from hyperlabel.reports.html import Html, join, shorten, tag
 
-_CELL, _NAMES, _TOP = 26, 190, 26  # of the heat map: side of a cell, room for the names, room for the numbers
-_WRITTEN = 16  # LFs up to which the figures are written into the cells
+_CELL, _NAMES, _TOP = 26, 190, 26  # in the heat map: side of a cell, room for the names, room for the numbers
+_WRITTEN = 16  # up to this many LFs, the figures are written into the cells
 
 
 def heat_map(names: list[str], shares: Float64, label: str) -> Html:
-    """Shares of all pairs by color, the diagonal in a color of its own.
+    """Shares of all pairs by color, the diagonal in its own color.
 
     Args:
         names: (m,) names of rows and columns.
         shares: (m, m) from 0 to 1; NaN for an empty cell.
-        label: What the drawing shows, for those who cannot see it.
+        label: What the drawing shows, for people who cannot see it.
     """
     cells = [_cell(names, shares, i, j) for i in range(len(names)) for j in range(len(names))]
     marks = []
@@ -59,7 +59,7 @@ def histogram(counts: NDArray[np.int64], low: float, high: float, label: str) ->
         counts: (b,) items in each bin.
         low: Where the first bin begins.
         high: Where the last bin ends.
-        label: What the drawing shows, for those who cannot see it.
+        label: What the drawing shows, for people who cannot see it.
     """
     width, height, left, bottom, right = 480, 220, 60, 34, 24
     step, most = (width - left - right) / len(counts), max(1, int(counts.max()))
@@ -78,7 +78,7 @@ def histogram(counts: NDArray[np.int64], low: float, high: float, label: str) ->
 
 
 def _grid(most: int, left: int, right: int, floor: int) -> list[Html]:
-    """Lines and figures at none, half and all of the highest bar."""
+    """Lines and figures at zero, half and all of the highest bar."""
     parts = []
     for share in (0, 0.5, 1):
         y = floor - (floor - 12) * share
@@ -94,7 +94,7 @@ def reliability(confidence: Float64, right: Float64, items: NDArray[np.int64], l
         confidence: (b,) mean confidence of each group.
         right: (b,) share of right labels in each group.
         items: (b,) items in each group.
-        label: What the drawing shows, for those who cannot see it.
+        label: What the drawing shows, for people who cannot see it.
     """
     side, edge, room = 340, 58, 262
     parts = [tag("line", x1=edge, y1=10 + room, x2=edge + room, y2=10, class_="ideal")]
@@ -130,9 +130,9 @@ def line_chart(lines: Sequence[Line], across: str, up: str, label: str) -> Html:
 
     Args:
         lines: The lines.
-        across: What stands below.
-        up: What stands at the left.
-        label: What the drawing shows, for those who cannot see it.
+        across: The label below.
+        up: The label at the left.
+        label: What the drawing shows, for people who cannot see it.
     """
     left, top, width, height = 72, 10, 520, 240
     parts = [tag("line", x1=left, y1=top + height, x2=left + width, y2=top, class_="ideal")]

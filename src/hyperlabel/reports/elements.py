@@ -7,13 +7,13 @@ import numpy as np
 
 from hyperlabel.reports.html import Html, shorten, tag
 
-NAME, TEXT = 60, 300  # letters of a name and of a text, at most
+NAME, TEXT = 60, 300  # the most letters of a name and of a text
 _HUES = (170, 25, 285, 340, 95, 55, 195, 310, 135, 255)  # far from each other, and from the page's own blue
 _GOLDEN = 137.5  # degrees between further hues
 
 
 def hue(number: int) -> float:
-    """The color of a class as degrees, the same on all of the page.
+    """The color of a class in degrees, the same everywhere on the page.
 
     >>> hue(0), hue(1)
     (170, 25)
@@ -34,7 +34,7 @@ def table(caption: str, heads: Sequence[tuple[str, bool]], rows: Sequence[Html],
 
 
 def scroll(content: Html, caption: str) -> Html:
-    """A box that scrolls where its content is too large; the page's script says so below it."""
+    """A box that scrolls if its content is too large; the page's script says so below it."""
     return tag("div", content, class_="scroll", role="region", aria_label=caption, tabindex=0)
 
 
@@ -48,7 +48,7 @@ def named(name: object, *more: object, link: str | None = None) -> Html:
 
 
 def number(value: object, sort: float | None = None) -> Html:
-    """A cell with a number; `sort` is what it is sorted by, where the text does not tell."""
+    """A cell with a number; `sort` is its sort key, if the text is not."""
     return tag("td", value, class_="number", data_sort=sort)
 
 
@@ -66,7 +66,7 @@ def text_cell(value: object) -> Html:
 
 
 def class_tag(classes: Sequence[Any], code: int, what: str | None = None) -> Html:
-    """A class in its color; `what` stands before it. A code of -1 is no label."""
+    """A class in its color; `what` comes before it. A code of -1 is no label."""
     before = None if what is None else f"{shorten(what, NAME)}: "
     if code < 0:
         return tag("span", before, "no label", class_="class none")
@@ -75,7 +75,7 @@ def class_tag(classes: Sequence[Any], code: int, what: str | None = None) -> Htm
 
 
 def vote_tag(names: Sequence[Any], code: int, n_classes: int, what: str | None = None) -> Html:
-    """A vote: a class in its color; what is not one class, such as a score, has none."""
+    """A vote: a class in its color; a vote that is not one class, such as a score, has no color."""
     if code < n_classes:
         return class_tag(names, code, what)
     before = None if what is None else f"{shorten(what, NAME)}: "

@@ -11,7 +11,7 @@ from hyperlabel.labels import Labels
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.models import LabelModel, label_model
 
-_BINS = 24  # of the histogram
+_BINS = 24  # in the histogram
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Scores:
 
 
 def score(analysis: LFAnalysis) -> tuple[Scores, Scores] | None:
-    """Scores of the model and of majority vote; None where no truth is known."""
+    """Scores of the model and of majority vote; None if no truth is known."""
     truth = analysis.truth
     if truth is None or not truth.any():
         return None
@@ -65,7 +65,7 @@ def count_confidence(analysis: LFAnalysis) -> tuple[NDArray[np.int64], float, fl
 
 
 def rank_contested(analysis: LFAnalysis, most: int) -> NDArray[np.intp]:
-    """Patterns with votes that conflict, least distance between the best two classes first. -> (at most `most`,)."""
+    """Patterns with votes that conflict, closest best two classes first. -> (at most `most`,)."""
     contested = np.flatnonzero(analysis.conflicting)
     if not len(contested):
         return contested

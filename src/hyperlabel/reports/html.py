@@ -1,22 +1,22 @@
-"""HTML that is escaped by construction: every text is escaped unless it was made by `tag`, and obeys nobody."""
+"""HTML that is escaped by construction: every text is escaped unless `tag` made it, and no text can run."""
 
 from html import escape
 
-from hyperlabel.printable import printable_lines
+from hyperlabel.shown import printable_lines
 
 
 class Html(str):
-    """Text that is HTML already."""
+    """Text that is already HTML."""
 
     __slots__ = ()
 
 
 def tag(name: str, *children: object, **attributes: object) -> Html:
-    """An element; children and attributes that are no `Html` are escaped.
+    """An element; children and attributes that are not `Html` are escaped.
 
     Args:
         name: Name of the element.
-        children: What stands inside; None is left out.
+        children: The content; None is left out.
         attributes: Attributes; `class_` is class, `_` in other names is `-`, None is left out.
 
     >>> tag("td", "<b>x</b>", class_="name", title='"')
@@ -28,7 +28,7 @@ def tag(name: str, *children: object, **attributes: object) -> Html:
 
 
 def join(*children: object) -> Html:
-    """Children one after the other, escaped unless they are `Html`; None is left out.
+    """Children one after another, escaped unless they are `Html`; None is left out.
 
     >>> join("a < b", tag("br"), None)
     'a &lt; b<br></br>'
@@ -37,7 +37,7 @@ def join(*children: object) -> Html:
 
 
 def shorten(text: str, most: int) -> str:
-    """A text cut to so many characters.
+    """A text cut to at most this many characters.
 
     >>> shorten("labeling", 6)
     'label…'

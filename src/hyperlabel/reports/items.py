@@ -13,8 +13,8 @@ from hyperlabel.reports.elements import class_tag, cut, named, note, number, sec
 from hyperlabel.reports.figures import example_items, rank_contested
 from hyperlabel.reports.html import Html, tag
 
-_CONTESTED, _UNCOVERED = 25, 15  # items shown, at most
-_CHIPS = 24  # votes of an item, at most
+_CONTESTED, _UNCOVERED = 25, 15  # the most items shown
+_CHIPS = 24  # the most votes shown per item
 
 
 class Values(Protocol):
@@ -25,13 +25,13 @@ class Values(Protocol):
 
 @dataclass(frozen=True)
 class Items:
-    """What is shown of single items.
+    """What is shown about single items.
 
     Attributes:
         ids: (n,) identifiers.
         texts: (n,) texts, if there are any.
         truth: (n,) true classes as numbers, -1 for unknown; if there is truth.
-        answers: For LFs that ask a language model, (n,) what was answered.
+        answers: For LFs that ask a language model, their (n,) answers.
     """
 
     ids: Values
@@ -53,7 +53,7 @@ class Items:
 
 
 def show_contested(analysis: LFAnalysis, items: Items) -> Html | None:
-    """The items whose best two classes are closest, one for each pattern."""
+    """The items whose best two classes are closest, one per pattern."""
     inverse = analysis.patterns.inverse
     chosen = rank_contested(analysis, _CONTESTED)
     if not len(chosen) or inverse is None:
@@ -64,8 +64,8 @@ def show_contested(analysis: LFAnalysis, items: Items) -> Html | None:
     ]
     heads = [*items.heads, ("label", False), ("confidence", True), ("items alike", True), ("votes", False)]
     told = (
-        "Items whose best two classes are closest, one for each pattern of votes; items alike have the same votes. "
-        "These are worth a look by hand."
+        "Items whose best two classes are closest, one per pattern of votes; items alike have the same votes. "
+        "They are worth checking by hand."
     )
     shown = cut(len(chosen), int(analysis.conflicting.sum()), "patterns with votes that conflict", "the most contested")
     return section(
@@ -114,7 +114,7 @@ def show_uncovered(analysis: LFAnalysis, items: Items) -> Html | None:
 
 @dataclass(frozen=True)
 class Examples:
-    """Finds items on which an LF votes, by what became of its vote.
+    """Finds items on which an LF votes, by what happened to its vote.
 
     Attributes:
         analysis: The votes.
@@ -135,7 +135,7 @@ class Examples:
         return order, starts
 
     def of(self, lf: int, most: int) -> dict[str, list[int]]:
-        """Up to so many items of each kind: right, wrong, alone; without truth: with the label, against it, alone."""
+        """A few items of each kind: right, wrong, alone; without truth: with the label, against it, alone."""
         patterns = self.analysis.patterns
         cast = np.flatnonzero((patterns.lf == lf) & (patterns.vote < patterns.n_classes))
         row, vote = patterns.row[cast], patterns.vote[cast]
@@ -149,7 +149,7 @@ class Examples:
         return {**found, "alone": self._first(row[alone], vote[alone], None, most)}
 
     def _first(self, rows: NDArray[Any], votes: NDArray[Any], right: bool | None, most: int) -> list[int]:
-        """Items of patterns, one of each first; those that are right or wrong, if that is asked."""
+        """Items of patterns, one of each first; on request only those that are right or wrong."""
         order, starts = self._order
         shuffled = np.random.default_rng(1).permutation(len(rows))
         found: list[int] = []

@@ -22,9 +22,9 @@ from hyperlabel.reports.figures import conflict_shares
 from hyperlabel.reports.html import Html, join, shorten, tag
 from hyperlabel.reports.items import Examples, Items
 
-_LFS, _MAP, _PAIRS = 200, 30, 30  # shown, at most
-_CLASSES = 4  # that an LF votes for, shown
-_LONG = 25  # LFs from which on their examples are in a box that scrolls
+_LFS, _MAP, _PAIRS = 200, 30, 30  # the most that are shown
+_CLASSES = 4  # the most classes shown per LF
+_LONG = 25  # with more LFs, their examples are in a box that scrolls
 _SENTENCE = 160  # letters of an example
 
 
@@ -119,10 +119,10 @@ def _sentence(text: object) -> str:
 
 
 def show_heat_map(analysis: LFAnalysis) -> Html:
-    """Coverage of each LF, and conflicts of any two."""
+    """Coverage of each LF, and conflicts of each pair."""
     chosen = most_votes(analysis, _MAP)
     names = [shorten(str(analysis.lf_names[i]), NAME) for i in chosen]
-    title = "Heat map: coverage of each LF, and conflicts of any two"
+    title = "Heat map: coverage of each LF, and conflicts of each pair"
     drawing = heat_map(names, conflict_shares(analysis, chosen), title)
     told = (
         "Blue, on the diagonal: share of the items that the LF votes on. Violet: share of the LF's votes on which "
@@ -147,8 +147,8 @@ def show_pairs(analysis: LFAnalysis) -> Html | None:
     heads += [(name, True) for name in ("agree on", "conflict on", "same votes", "dependence")]
     meaning = (
         "Same votes: votes that both cast, of all votes that either casts. Dependence: correlation of their votes "
-        "given the class, 0 for LFs that are independent. Two LFs that depend on each other count twice what is one "
-        "opinion; keep one of them, or make them differ."
+        "given the class, 0 for LFs that are independent. Two LFs that depend on each other count one opinion "
+        "twice; keep one of them, or make them differ."
     )
     body = table("Dependent pairs of LFs", heads, rows)
     few = cut(len(rows), len(pairs), "pairs", "the most dependent ones")

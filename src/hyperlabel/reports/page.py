@@ -1,7 +1,7 @@
-"""The page: what is known about votes, LFs and labels, as one HTML text.
+"""The page: what is known about votes, LFs and labels, as one HTML document.
 
-What would make the page large is cut, with a plain statement: the page of a thousand LFs and a million items is no
-larger than a megabyte. The one script is the page's own, and the policy lets no other run.
+What would make the page large is cut, and the page says so: the page of a thousand LFs and a million items is no
+larger than a megabyte. The one script is the page's own, and the policy allows no other.
 """
 
 import base64
@@ -28,7 +28,7 @@ from hyperlabel.trust.advice import AdviceList
 
 @dataclass(frozen=True)
 class Beside:
-    """What a page may show beside the analysis.
+    """What a page may show besides the analysis.
 
     Attributes:
         scored: Labels that gold is compared with, which have not learned from it.
@@ -49,7 +49,7 @@ def render(analysis: LFAnalysis, items: Items, *, title: str, beside: Beside | N
     Args:
         analysis: The votes and what is known about them, with truth or without.
         items: The items that the votes are about.
-        title: What the page is called, such as the name of a file.
+        title: The title of the page, such as the name of a file.
         beside: What else it shows.
 
     >>> analysis = LFAnalysis([[0, 1], [1, 1], [0, -1]])
@@ -92,7 +92,7 @@ def _head(title: str) -> Html:
 
 
 def headline(analysis: LFAnalysis, beside: Beside) -> str:
-    """How many items, how good as far as known, what to do next; in one sentence or two."""
+    """How many items, how good as far as known, what to do next; in one or two sentences."""
     n, counts = analysis.n_items, analysis.patterns.counts
     labeled = int(counts @ (analysis.labels >= 0))
     lfs = f"{analysis.n_lfs:,} LF{'s' * (analysis.n_lfs != 1)}"
@@ -110,7 +110,7 @@ def _quality(analysis: LFAnalysis, beside: Beside) -> str:
         return said[:1].lower() + said[1:]
     scored = analysis if beside.scored is None else beside.scored
     if scored.truth is None or not scored.truth[scored.labels >= 0].sum():
-        return "how many are right is not known, since there is no truth to compare with"
+        return "how many are right is not known, since there is no truth"
     known = scored.truth[scored.labels >= 0]
     right = known[np.arange(len(known)), scored.labels[scored.labels >= 0]].sum()
     whose = "gold" if beside.scored is not None else "truth"
@@ -140,7 +140,7 @@ def _facts(analysis: LFAnalysis) -> Html:
 
 def _labels(analysis: LFAnalysis) -> Html:
     counts, low, high = count_confidence(analysis)
-    drawing = histogram(counts, low, high, "Histogram: how many items have which confidence")
+    drawing = histogram(counts, low, high, "Histogram: how many items have each confidence")
     told = f"Confidence is the probability of the label; at {low:.3g} all classes are equally probable."
     figure = tag("figure", drawing, tag("figcaption", told))
     k = analysis.patterns.n_classes

@@ -1,4 +1,4 @@
-"""How good the labels are, where truth or gold tells: scores, classes, confusion, reliability; and the certificate."""
+"""How good the labels are, by truth or gold: scores, classes, confusion, reliability; and the certificate."""
 
 from dataclasses import dataclass
 
@@ -13,11 +13,11 @@ from hyperlabel.reports.figures import Scores, score
 from hyperlabel.reports.html import Html, join, shorten, tag
 from hyperlabel.trust import Certificate
 
-CLASSES = 50  # shown, at most
+CLASSES = 50  # the most that are shown
 
 
 def show_scores(analysis: LFAnalysis, *, gold: bool) -> Html | None:
-    """Scores, the classes one by one, and reliability; None where no truth is known.
+    """Scores, the classes one by one, and reliability; None if no truth is known.
 
     Args:
         analysis: The labels that are scored, with their truth.
@@ -33,13 +33,13 @@ def show_scores(analysis: LFAnalysis, *, gold: bool) -> Html | None:
     title = "Reliability plot: the share of right labels against their confidence"
     plot = reliability(groups["confidence"], groups["right"], groups["items"], title)
     told = "Each point is a tenth of the items, by confidence. On the dashed line confidence and share are equal."
-    whose = "gold is known; the labels scored here are those of votes alone" if gold else "truth is known"
+    whose = "gold is known; the labels scored here come from votes alone" if gold else "truth is known"
     counted = (
         f"Over the {found[0].items:,} items whose {whose}; an item without a label counts as wrong. "
         "A lower Brier score is better."
     )
     if gold:
-        counted += " Gold that was not drawn at random, such as suggested items, shows harder items than most are."
+        counted += " If gold was not drawn at random, as with suggested items, its items are harder than most."
     left = tag("div", table("Scores", heads, rows), note(counted))
     pair = tag("div", left, tag("figure", plot, tag("figcaption", told)), class_="pair-of-figures")
     return section(
@@ -68,7 +68,7 @@ class Confusion:
 
     @classmethod
     def of(cls, analysis: LFAnalysis) -> "Confusion":
-        """Of labels whose truth is known."""
+        """From labels whose truth is known."""
         assert analysis.truth is not None
         k = len(analysis.classes)
         labels = np.where(analysis.labels < 0, k, analysis.labels)
@@ -77,17 +77,17 @@ class Confusion:
 
     @property
     def precision(self) -> Float64:
-        """Share of the labels of each class that are right; NaN where there is none. (k,)."""
+        """Share of the labels of each class that are right; NaN if there are none. (k,)."""
         return _ratio(self.counts.diagonal(), self.counts[:, :-1].sum(0))
 
     @property
     def recall(self) -> Float64:
-        """Share of the items of each class that have its label; NaN where there is none. (k,)."""
+        """Share of the items of each class that have its label; NaN if there are none. (k,)."""
         return _ratio(self.counts.diagonal(), self.counts.sum(1))
 
     @property
     def f1(self) -> Float64:
-        """Of each class. (k,)."""
+        """The F1 of each class. (k,)."""
         return _ratio(2 * self.counts.diagonal(), self.counts[:, :-1].sum(0) + self.counts.sum(1))
 
     def most_frequent(self, most: int) -> NDArray[np.intp]:

@@ -13,10 +13,10 @@ from hyperlabel.lf import AppliedVotes
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel, choose_model
-from hyperlabel.printable import show
 from hyperlabel.reports.balance import find_sensitivity
 from hyperlabel.reports.items import Items
 from hyperlabel.reports.page import Beside, headline, render
+from hyperlabel.shown import show
 from hyperlabel.tables import write_text
 from hyperlabel.trust import Certificate, advise
 from hyperlabel.votes import Votes, to_votes
@@ -30,7 +30,7 @@ class Report:
 
     Attributes:
         headline: What it says, in a sentence or two.
-        html: The page, one HTML text that loads nothing.
+        html: The page, one HTML document that loads nothing.
     """
 
     headline: str
@@ -47,7 +47,7 @@ class Report:
         return f"Report({self.headline!r}, {len(self.html) // 1024:,} kB; save it with .save('report.html'))"
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, so that neither its style nor its script touch the notebook."""
+        """The page in its own frame, so that its style and script do not affect the notebook."""
         frame = f'srcdoc="{escape(self.html)}" sandbox="allow-scripts" width="100%" height="{_HEIGHT}" frameborder="0"'
         return f"<iframe {frame}></iframe>"
 
@@ -68,15 +68,15 @@ def report(
 
     Args:
         votes: The votes.
-        texts: (n,) texts of the items, which are shown where single items are.
+        texts: (n,) texts of the items, shown with single items.
         truth: (n,) true classes, -1 for unknown, or a mapping from item to class: labels are compared with it.
-        gold: Known classes that the model learns from, as for `LabelModel.fit`. Without truth, the labels that votes
-            alone give are compared with it.
+        gold: Known classes that the model learns from, as for `LabelModel.fit`. Without truth, it is compared with the
+            labels from votes alone.
         model: The label model, or its short name; the hyper label model if not given.
         metric: What the labels should be good at, as for `LabelModel.predict`.
-        title: What the page is called.
-        certificate: What `certify` found, to be shown.
-        table: What commands are to call the table of votes.
+        title: The title of the page.
+        certificate: The result of `certify`, to show.
+        table: The name of the table of votes in commands.
 
     >>> page = report([[0, 1], [1, 1], [0, -1]], truth=[0, 1, 0], title="Three items")
     >>> print(page.headline.split(";")[0])

@@ -1,6 +1,6 @@
-"""The studio: writing labeling functions for texts and watching the labels move.
+"""The studio: write labeling functions for texts and watch the labels change.
 
-`Project` carries everything and knows no web; `app` shows it in the browser (extra `studio`).
+`Project` does everything without a browser; `app` shows it in the browser (extra `studio`).
 """
 
 from hyperlabel.studio.candidates import Candidate

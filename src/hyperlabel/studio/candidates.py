@@ -1,7 +1,7 @@
 """Candidate rules for an item: keywords, phrases, expressions, lengths, numbers and other columns, the best first.
 
-A candidate is a line of Python for `lfs.py`. How promising it is follows from what is known already: the gold and the
-labels of the other rows on which it would vote, and how many rows that are.
+A candidate is a line of Python for `lfs.py`. How promising it is follows from what is already known: the gold and the
+labels of the other rows on which it would vote, and the number of these rows.
 """
 
 import keyword
@@ -20,13 +20,13 @@ from hyperlabel.studio.standing import Effect, Standing, find_effect
 from hyperlabel.studio.words import WordIndex
 from hyperlabel.votes.classes import ABSTAIN, smallest_type
 
-_LEAST_ROWS = 2  # on which a rule must vote to be worth a line
-_PRIOR = 4.0  # items' worth of doubt about the precision of a rule
+_LEAST_ROWS = 2  # a rule must vote on this many rows to be worth a line
+_PRIOR = 4.0  # doubt about the precision of a rule, in items
 _GOLD, _LABEL = 1.0, 0.1  # weights of a gold label, and of a label, which may be wrong together with others
-_HOPE = 0.1  # gain over chance that a rule is given before anything is known about it
-_COMMON = 0.05  # share of the rows at which there is a third of that hope
-_LONG = 4  # letters beyond the first that a word needs for all of it
-_WORDS = 40  # words of an item that are looked at
+_HOPE = 0.1  # gain over chance that is assumed before anything is known about a rule
+_COMMON = 0.05  # at this share of the rows, a third of that gain is assumed
+_LONG = 4  # letters after the first that a word needs for the full gain
+_WORDS = 40  # words of an item that are tried
 
 
 class Idea(NamedTuple):
@@ -55,7 +55,7 @@ class Candidate:
         source: The statement that defines it.
         vote: The class it votes for.
         effect: What it would do.
-        precision: Share of its votes that are right, as far as gold and labels tell.
+        precision: Share of its votes that are right, according to gold and labels.
         score: How promising it is.
     """
 
@@ -72,7 +72,7 @@ Scored = tuple[float, Idea]
 
 
 class Evidence:
-    """What is known of the classes of rows: gold, and the labels where somebody votes.
+    """What is known about the classes of rows: gold, and the labels where somebody votes.
 
     Args:
         standing: Votes and gold.
@@ -87,14 +87,14 @@ class Evidence:
         self.covered = known
 
     def precision(self, rows: Ints, vote: int) -> tuple[float, float]:
-        """Share of the rows that are of a class, as far as is known, and its standard deviation."""
+        """Share of the rows that are of a class, as far as known, and its standard deviation."""
         weight = self.weight[rows]
         total = float(weight.sum()) + _PRIOR
         share = (_PRIOR * self.prior[vote] + float(weight @ self.probabilities[rows, vote])) / total
         return share, float(np.sqrt(share * (1 - share) / (total + 1)))
 
     def score(self, rows: Ints, vote: int, hope: float) -> float:
-        """How promising a rule is that votes for a class on some rows: what is known of them, and else hope."""
+        """How promising a rule is that votes for a class on some rows: by what is known about them, else assumed."""
         n_new = len(rows) - self.covered[rows].sum() / 2  # rows that nobody votes on count twice
         share, deviation = self.precision(rows, vote)
         gain = share - self.prior[vote]
@@ -102,7 +102,7 @@ class Evidence:
 
 
 def hope(rows: Ints, letters: Ints, n: int) -> Float64:
-    """The gain over chance that words are given before anything is known: little for common and for short ones.
+    """The assumed gain over chance of words before anything is known: little for common and short ones.
 
     Args:
         rows: Number of rows that have each word.
@@ -145,7 +145,7 @@ def propose(
 
 
 def _distinct(scored: list[Scored]) -> list[Scored]:
-    """The first of those that vote on the same rows."""
+    """The ideas without those that vote on the same rows as an earlier one."""
     first: dict[bytes, Scored] = {}
     for each in scored:
         first.setdefault(each[1].rows.tobytes(), each)
@@ -153,10 +153,10 @@ def _distinct(scored: list[Scored]) -> list[Scored]:
 
 
 def ideas_of_selection(data: Data, index: WordIndex, selection: str) -> Iterator[Idea]:
-    """Rules from what was selected in a text: all of it, its words and neighbors among them, and expressions."""
+    """Rules from what was selected in a text: all of it, its words and pairs of neighbors, and expressions."""
     text = " ".join(selection.split())
     words = _words(text)
-    yield from _idea_of_phrase(data, index, text.lower())  # keyword LFs take upper and lower case alike
+    yield from _idea_of_phrase(data, index, text.lower())  # keyword LFs ignore case
     if len(words) > 1:
         yield from _ideas_of_words(data, index, words)
     for word in dict.fromkeys(words):
@@ -168,7 +168,7 @@ def ideas_of_selection(data: Data, index: WordIndex, selection: str) -> Iterator
 
 
 def ideas_of_item(data: Data, index: WordIndex, row: int) -> Iterator[Idea]:
-    """Rules from a whole item: its words and neighbors among them, its length, its values in other columns."""
+    """Rules from a whole item: its words and pairs of neighbors, its length, its values in other columns."""
     text = data.text(row)
     yield from _ideas_of_words(data, index, _words(text)[:_WORDS])
     yield from _ideas_of_signs(data, text)
@@ -206,7 +206,7 @@ _SIGNS = {  # name: expression, as Python and Polars read it
 
 
 def _ideas_of_signs(data: Data, text: str) -> Iterator[Idea]:
-    """Links, numbers and shouting, where a text has them."""
+    """Links, numbers and shouting, if a text has them."""
     for name, pattern in _SIGNS.items():
         if re.search(pattern, text):
             escaped = pattern.replace("{", "{{").replace("}", "}}")
@@ -240,12 +240,12 @@ def _ideas_of_column(data: Data, name: str, value: Any) -> Iterator[Idea]:
 
 
 def _rows(mask: Any) -> NDArray[np.intp]:
-    """The rows of a Polars mask; a null is not among them."""
+    """The rows of a Polars mask, without nulls."""
     return np.flatnonzero(mask.fill_null(False).to_numpy())
 
 
 def to_source(idea: Idea, vote: Hashable, taken: Sequence[str]) -> tuple[str, str]:
-    r"""The name and the statement of an idea, for a class; names that are taken are not used again.
+    r"""The name and the statement of an idea, for a class; the name is not one that is taken.
 
     >>> idea = Idea("keyword", "check out", "keyword_lf('check out', {vote})", np.array([0, 1]))
     >>> to_source(idea, "spam", [])
@@ -259,7 +259,7 @@ def to_source(idea: Idea, vote: Hashable, taken: Sequence[str]) -> tuple[str, st
 
 
 def free_name(wanted: str, vote: Hashable, taken: Sequence[str]) -> str:
-    """A name for an LF: letters, digits and underscores, and no other LF has it.
+    """A name for an LF: letters, digits and underscores, not used by another LF.
 
     >>> free_name("Check out!", "spam", []), free_name("in", "spam", []), free_name("a", 1, ["a", "a_1"])
     ('check_out', 'in_spam', 'a_1_2')
@@ -282,6 +282,6 @@ def _words(text: str) -> list[str]:
 
 
 def _column(data: Data) -> str:
-    """The argument that names the column of the texts, where it is not the one that LFs read anyway."""
+    """The argument that names the column of the texts, if it is not the default."""
     name = data.settings.text
     return "" if name == "text" else f", column={name!r}"

@@ -23,9 +23,9 @@ from hyperlabel.votes import Votes
 from hyperlabel.votes.classes import Classes, encode_column, infer_classes
 from hyperlabel.votes.read import number_texts
 
-EXCERPT = 80  # letters of a text that gold.csv keeps
+EXCERPT = 80  # letters of a text in gold.csv
 _SEED = 0
-_MOST_CLASSES = 100  # that a column may imply
+_MOST_CLASSES = 100  # the most classes that a column may imply
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Data:
             folder: The project folder, to which the path of the table is relative.
 
         Raises:
-            ProjectError: A column is missing, or cannot be what it is stated to be.
+            ProjectError: A column is missing, or is not what it is stated to be.
         """
         table = Table.open(str(folder / settings.table))
         _check_columns(table, settings)
@@ -85,7 +85,7 @@ class Data:
 
     @cached_property
     def ids(self) -> list[str]:
-        """The identifiers of the rows, as texts. -> n."""
+        """The identifiers of the rows, as strings. -> n."""
         if self.settings.id is None:
             return [str(row) for row in self.rows.tolist()]
         return [str(value) for value in self.frame[self.settings.id].to_list()]
@@ -110,7 +110,7 @@ class Data:
         return {}
 
     def rows_matching(self, pattern: str, among: Ints | None = None) -> Ints:
-        """The rows in whose text a regular expression is found, all or among some; of all it is kept."""
+        """The rows whose text matches a regular expression, all or among some; the result for all is cached."""
         if among is not None:
             return among[match_texts(re.compile(pattern), Texts(self.texts.gather(among)))]
         if pattern not in self._matches:
@@ -120,7 +120,7 @@ class Data:
 
     @property
     def metadata(self) -> list[str]:
-        """The columns that are neither text, identifier, votes, gold nor truth."""
+        """The columns that are not text, identifier, votes, gold or truth."""
         own = self.settings
         taken = {own.text, own.id, own.gold, own.truth, *own.lfs}
         return [name for name in self.frame.columns if name not in taken]
@@ -130,11 +130,11 @@ class Data:
         return str(self.texts[row])
 
     def excerpt(self, row: int) -> str:
-        """How the text of a row begins, in one line."""
+        """How the text of a row starts, on one line."""
         return " ".join(self.text(row)[: 2 * EXCERPT].split())[:EXCERPT]
 
     def encode(self, column: str | None, classes: Classes) -> NDArray[np.int64]:
-        """The classes of a column, -1 where there is none; all -1 without a column. -> (n,)."""
+        """The classes of a column, -1 for none; all -1 without a column. -> (n,)."""
         if column is None or not classes:
             return np.full(self.n, -1, np.int64)
         (read,) = columns_of(self.frame, [column])
@@ -151,7 +151,7 @@ class Data:
 
 
 def complete(settings: Settings, folder: Path) -> Settings:
-    """Settings of a new project with what the table says itself: identifiers, gold, truth, and the classes of these."""
+    """Settings of a new project, completed from the table: identifiers, gold, truth, and the classes of these."""
     table = Table.open(str(folder / settings.table))
     names = table.columns
     if settings.lfs:
@@ -217,7 +217,7 @@ def _take(frame: Any, rows: NDArray[np.int64]) -> Any:
 
 
 def _find_id(table: Table) -> str | None:
-    """A column that is named like an identifier and identifies rows."""
+    """A column that has the name of an identifier and identifies rows."""
     import polars as pl
 
     for name in find_identifiers(table.columns):
@@ -234,7 +234,7 @@ def _find_id(table: Table) -> str | None:
 
 
 def number_columns(table: Table, settings: Settings, frame: Any) -> Any:
-    """A csv has texts alone: in its lazy frame columns of numbers become numbers, those of classes all alike."""
+    """A csv has only strings: in its lazy frame, columns of numbers become numbers, those of classes all alike."""
     if table.kind != "csv":
         return frame
     classes = [name for name in (settings.gold, settings.truth, *settings.lfs) if name]
@@ -252,4 +252,4 @@ def _check_texts(data: Data) -> None:
     if kind != pl.String:
         raise ProjectError(f"text is '{own.text}', a column of {kind}; expected texts")
     if len(data.row_of) < data.n:
-        raise ProjectError(f"id is '{own.id}', which has a value twice; expected another value in every row")
+        raise ProjectError(f"id is '{own.id}', which has a value twice; expected a different value in every row")

@@ -1,8 +1,8 @@
 """The data of `hyperlabel studio --demo`: sentences from the documentation of packages that the studio itself needs.
 
 Each row is the first sentence of the documentation of a function, method or class of NumPy, Polars or NiceGUI, and the
-truth is which of the three it is from. Nothing is downloaded and nothing is made up: the texts are read from the
-packages that are installed.
+truth is which of the three it is from. Nothing is downloaded or invented: the texts are read from the
+installed packages.
 """
 
 import importlib
@@ -44,7 +44,7 @@ def sentence_table(modules: Mapping[str, Sequence[str]]) -> Any:
     rows: dict[str, str | None] = {}
     for truth, names in modules.items():
         for text in dict.fromkeys(text for name in names for text in _sentences(importlib.import_module(name))):
-            rows[text] = truth if text not in rows else None  # a sentence of two packages has no single truth
+            rows[text] = truth if text not in rows else None  # a sentence in two packages has no single truth
     kept = sorted((text, truth) for text, truth in rows.items() if truth is not None)
     texts, truths = zip(*kept, strict=True)
     return pl.DataFrame({"id": [f"s{i}" for i in range(len(kept))], "text": texts, "truth": truths})
@@ -62,7 +62,7 @@ def _sentences(module: Any) -> Iterator[str]:
 
 
 def _first_sentence(found: Any) -> Iterator[str]:
-    """The first sentence of a documentation, where it has some words."""
+    """The first sentence of a docstring, if it has enough words."""
     found = getattr(found, "__func__", found)
     text = found.__doc__ if callable(found) or isinstance(found, property) else None
     if not isinstance(text, str):

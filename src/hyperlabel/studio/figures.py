@@ -1,4 +1,4 @@
-"""The numbers of a project: one row per LF, and how good the labels are as far as gold tells."""
+"""The numbers of a project: one row per LF, and how good the labels are according to gold."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 from hyperlabel.studio.standing import Standing
 
-_Z = 1.959964  # of an interval that holds the truth 95 times of 100
+_Z = 1.959964  # of a 95% interval
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Share:
 
     @property
     def value(self) -> float:
-        """The share; NaN of nothing."""
+        """The share; NaN if there are no items."""
         return self.part / self.whole if self.whole else float("nan")
 
     @property
@@ -62,7 +62,7 @@ class Moment:
         confidence: Mean probability of the labels.
         balance: Share of each class among the labels.
         gold: Labels that agree with gold, by a model that does not know the gold of the row.
-        truth: Labels that agree with the truth, where the table has it.
+        truth: Labels that agree with the truth, if the table has it.
     """
 
     action: str
@@ -95,7 +95,7 @@ def take_moment(standing: Standing, truth: Any, action: str) -> Moment:
 
 
 def list_lfs(standing: Standing) -> list[dict[str, Any]]:
-    """One row per LF: what it votes for, how often, and how well; None where there is nothing to tell."""
+    """One row per LF: what it votes for, how often, and how well; None if there is nothing to show."""
     if not standing.columns:
         return []
     analysis = standing.analysis

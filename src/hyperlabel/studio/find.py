@@ -1,4 +1,4 @@
-"""Finding rows: by LF, vote, conflict, label, confidence, gold and text, and the next ones worth a look."""
+"""Finding rows: by LF, vote, conflict, label, confidence, gold and text, and the next ones to look at."""
 
 import re
 from dataclasses import dataclass
@@ -20,23 +20,23 @@ Rows = NDArray[np.intp]
 By = Literal["useful", "uncertain", "contested", "uncovered", "random"]
 GoldIs = Literal["any", "given", "missing", "right", "wrong"]
 
-_LEAST = 1e-9  # worth of a row none of whose words would make a rule
+_LEAST = 1e-9  # worth of a row with no word that would make a rule
 
 
 @dataclass(frozen=True)
 class Filter:
-    """Which rows to find; what is not given does not matter.
+    """Which rows to find; conditions that are not given do not matter.
 
     Attributes:
         lf: An LF that votes.
-        vote: The class that it votes for; without an LF, that any votes for.
+        vote: The class that it votes for; without an LF, that any LF votes for.
         against: Another LF, which votes for another class than `lf`.
         conflict: Whether LFs vote for different classes.
         covered: Whether any LF votes.
         label: The label; "" for rows without one.
         confidence: The least and the greatest confidence.
         gold: `given` or `missing`; or, where it is given, whether the votes alone get it `right` or `wrong`.
-        search: A text that is found in the text, in any case.
+        search: A string to find in the text, in upper or lower case.
     """
 
     lf: str | None = None
@@ -51,7 +51,7 @@ class Filter:
 
 
 def find_rows(standing: Standing, data: Data, wanted: Filter) -> Rows:
-    """The rows that a filter lets through, in their order."""
+    """The rows that match a filter, in their order."""
     mask = np.ones(standing.n, bool)
     if wanted.lf is not None or wanted.vote is not None or wanted.against is not None:
         mask &= _voted(standing, wanted)
@@ -96,7 +96,7 @@ def _gold(standing: Standing, gold: str) -> Mask:
 
 def _column(standing: Standing, name: str) -> NDArray[np.integer]:
     if name not in standing.columns:
-        raise ParameterError(f"there is no LF {name!r}; there are {', '.join(standing.lf_names) or 'none'}")
+        raise ParameterError(f"there is no LF {name!r}; the LFs are {', '.join(standing.lf_names) or 'none'}")
     return standing.columns[name]
 
 
@@ -129,7 +129,7 @@ def next_rows(standing: Standing, index: WordIndex, by: By, most: int, seed: int
 
 
 def _useful(standing: Standing, index: WordIndex, most: int) -> Rows:
-    """Rows by what a look at them may correct: uncertain patterns, and among them that of no votes at all."""
+    """Rows by what looking at them may correct: uncertain patterns, including the one without votes."""
     bare = np.flatnonzero((standing.n_votes == 0) & (standing.gold < 0))
     probabilities = standing.model.pattern_probabilities(standing.patterns)
     doubtful = suggest_items(probabilities, standing.patterns, standing.gold >= 0, most)

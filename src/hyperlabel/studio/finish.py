@@ -1,4 +1,4 @@
-"""Leaving with files: labels of all rows, and the report."""
+"""Saving results: labels of all rows, the report, and the certificate."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,7 +33,7 @@ def write_labels(
 ) -> int:
     """Write the table with labels; returns how many rows have one.
 
-    A table that was read whole has the labels that are shown. Of a larger one all rows vote, are counted and labeled
+    A table that was read completely gets the labels that are shown. In a larger one, all rows get votes and are labeled
     by an engine, with the same LFs and all gold.
     """
     check_target(path)
@@ -60,7 +60,7 @@ def label_all(
 
 
 def _with_gold(data: Data, frame: Any, gold: Mapping[str, GoldLabel]) -> Any:
-    """A lazy frame with a column of gold: that of gold.csv, and else that of the table."""
+    """A lazy frame with a column of gold: from gold.csv, else from the table."""
     import polars as pl
 
     own, kind = data.settings, _kind(data.settings.classes)
@@ -91,7 +91,7 @@ def _count_labels(path: Path) -> int:
 
 
 def write_report(data: Data, standing: Standing, truth: NDArray[np.int64], path: Path) -> None:
-    """Write the report about the rows that are explored, with scores where the table has the truth."""
+    """Write the report about the rows that are explored, with scores if the table has the truth."""
     if not standing.columns:
         raise ProjectError("there is no LF, so there is nothing to report; add one first")
     if path.suffix not in (".html", ".htm"):
@@ -106,7 +106,7 @@ def write_report(data: Data, standing: Standing, truth: NDArray[np.int64], path:
 def write_certificate(
     standing: Standing, picked: NDArray[np.bool_], path: Path, error: float, confidence: float
 ) -> str:
-    """Write which labels you can rely on, by the gold of items that were picked at random; returns the sentence.
+    """Write which labels you can rely on, by the gold of items picked at random; returns the sentence.
 
     Args:
         standing: Votes and gold.
@@ -117,14 +117,14 @@ def write_certificate(
     """
     if not standing.columns or not picked.any():
         raise ProjectError(
-            "a certificate needs LFs, and gold of items that were picked at random; pick the next items by 'random' "
-            "and give them their class"
+            "a certificate needs LFs, and gold of items picked at random; pick the next items by 'random' "
+            "and give each its class"
         )
     classes = np.array([*standing.classes, None], object)
     gold, learn = (classes[np.where(part, standing.gold, -1)] for part in (picked, ~picked))
     model = HyperLabelModel(classes=standing.classes, class_balance=standing.balance or None)
     learns = (standing.gold[~picked] >= 0).any()
     found = certify(model, standing.votes, gold, error, confidence, learn=learn if learns else None)
-    note = "It holds for rules that were written before these items were looked at, or without regard to them."
+    note = "It holds for rules that were written before these items were looked at, or independently of them."
     write_text(path, f"{found}\n{note}\n")
     return str(found)

@@ -1,6 +1,6 @@
 """The folder of a project: `project.toml`, `lfs.py` and `gold.csv`, each replaced as a whole, and a lock.
 
-Whatever was accepted is in these files, which are made for version control. Files that another program changed are
+Everything accepted is in these files, which are made for version control. Files that another program changed are
 noticed by their content.
 """
 
@@ -30,12 +30,12 @@ FORMAT = 1
 
 
 class GoldLabel(NamedTuple):
-    """What is known of an item.
+    """What is known about an item.
 
     Attributes:
         label: Its class.
         picked: How the item was picked: `random` ones measure accuracy without bias.
-        text: How its text begins, to read, and to notice that a table was changed.
+        text: How its text starts, to read it, and to notice that a table was changed.
     """
 
     label: Any
@@ -45,18 +45,18 @@ class GoldLabel(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """What a project states, beside LFs and gold.
+    """What a project states, besides LFs and gold.
 
     Attributes:
-        table: The path of the table; relative to the folder where that is possible.
+        table: The path of the table; relative to the folder if possible.
         text: The column of the texts.
         id: The column that identifies items; None if rows are counted from 0.
         classes: The classes, in order.
         class_balance: Known shares of the classes, in their order; none if empty.
         lfs: Columns of the table that are votes.
         gold: The column of the table with known classes, if any.
-        truth: The column with classes for evaluation alone, if any.
-        sample: Rows to explore, at most.
+        truth: The column with classes for evaluation only, if any.
+        sample: The most rows to explore.
     """
 
     table: str
@@ -76,7 +76,7 @@ class Settings:
         classes = ["ham", "spam"]
         """
         kept = {key: value for key, value in vars(self).items() if value not in (None, ())}
-        # What JSON writes of texts, numbers and lists of these is TOML too.
+        # JSON's form of strings, numbers and lists of these is TOML too.
         lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in kept.items()]
         return "\n".join(["# A project of hyperlabel studio.", f"format = {FORMAT}", *lines]) + "\n"
 
@@ -90,7 +90,7 @@ class Settings:
         try:
             read: dict[str, Any] = tomllib.loads(text)
             if read.pop("format", None) != FORMAT:
-                raise ProjectError(f"{SETTINGS} has another format than {FORMAT}; open it with a newer hyperlabel")
+                raise ProjectError(f"{SETTINGS} has a format other than {FORMAT}; open it with a newer hyperlabel")
             plain: dict[str, Any] = {
                 key: tuple(value) if isinstance(value, list) else value for key, value in read.items()
             }
@@ -132,7 +132,7 @@ class Folder:
         """Make or open a folder, and lock it for this process.
 
         Raises:
-            ProjectError: Another process has it open, or it cannot be made.
+            ProjectError: Another process has it open, or it cannot be created.
         """
         folder = cls(Path(path))
         try:
@@ -143,19 +143,19 @@ class Folder:
         return folder
 
     def close(self) -> None:
-        """Let others open it."""
+        """Unlock it for others."""
         if self.lock is not None:
             os.close(self.lock)
             self.lock = None
 
     def read(self, name: str) -> str | None:
-        """The text of a file; None if it is not there."""
+        """The text of a file; None if it does not exist."""
         self.seen[name] = self._content(name)
         content = self.seen[name]
         try:
             return None if content is None else content.decode("utf-8").replace("\r\n", "\n")
         except UnicodeDecodeError as error:
-            raise ProjectError(f"{name} is not UTF-8: byte {error.start} is {error.reason}; save it so") from error
+            raise ProjectError(f"{name} is not UTF-8: byte {error.start}, {error.reason}; save it as UTF-8") from error
 
     def write(self, name: str, text: str) -> None:
         """Replace a file as a whole."""
@@ -190,7 +190,7 @@ class Folder:
             self.write(GOLD, write_gold(state.gold))
 
     def path_to(self, table: Path) -> str:
-        """The path of a table as the project keeps it: relative where both are near, so that both can be moved."""
+        """The path of a table as the project keeps it: relative if both are near, so that both can be moved."""
         path, folder = table.resolve(), self.path.resolve()
         return os.path.relpath(path, folder) if path.is_relative_to(folder.parent) else str(path)
 
@@ -202,7 +202,7 @@ class Folder:
 
 
 def choose_folder(table: str | Path | None, folder: str | Path | None) -> Path:
-    """The folder of a project: the given one, or that beside the table.
+    """The folder of a project: the given one, or the one next to the table.
 
     >>> choose_folder("texts.csv", None).name
     'texts.studio'
@@ -215,7 +215,7 @@ def choose_folder(table: str | Path | None, folder: str | Path | None) -> Path:
 
 
 def _lock(path: Path) -> int | None:
-    """A descriptor that locks a folder while this process lives; refuses one that is locked."""
+    """A descriptor that locks a folder while this process lives; a locked folder is refused."""
     if fcntl is None:
         return None
     lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
@@ -250,7 +250,7 @@ def read_gold(text: str, classes: Classes) -> dict[str, GoldLabel]:
     r"""Gold from a csv file that has `id` and `gold`, and perhaps `picked` and `text`.
 
     Raises:
-        ProjectError: A column is missing, a class is not known, or an item is there twice.
+        ProjectError: A column is missing, a class is unknown, or an item occurs twice.
 
     >>> read_gold("id,gold\n7,1\n", (0, 1))
     {'7': GoldLabel(label=1, picked='', text='')}
@@ -266,6 +266,6 @@ def read_gold(text: str, classes: Classes) -> dict[str, GoldLabel]:
         if row["gold"] not in known:
             raise ProjectError(f"{where}: the class is {row['gold']!r}; expected one of {', '.join(known) or 'none'}")
         if row["id"] in gold:
-            raise ProjectError(f"{where}: item {row['id']!r} is there twice; keep one of the lines")
+            raise ProjectError(f"{where}: item {row['id']!r} occurs twice; keep one of the lines")
         gold[row["id"]] = GoldLabel(known[row["gold"]], row.get("picked") or "", row.get("text") or "")
     return gold

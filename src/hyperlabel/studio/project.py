@@ -1,6 +1,6 @@
 """`Project`: labeling functions, gold and the labels that follow, in a folder that is the state.
 
-Every accepted change is on disk before the call returns. Only an LF that is new or changed is run.
+Every accepted change is on disk before the call returns. Only new or changed LFs are run.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -24,8 +24,7 @@ from hyperlabel.lf.items import Items
 from hyperlabel.lf.lazy import name_votes
 from hyperlabel.lf.run import Advance, Answer, run_all
 from hyperlabel.models import HyperLabelModel
-from hyperlabel.printable import show
-from hyperlabel.shown import html_table
+from hyperlabel.shown import html_table, show
 from hyperlabel.studio.candidates import Candidate, ideas_of_item, ideas_of_selection, propose
 from hyperlabel.studio.data import Data, complete
 from hyperlabel.studio.figures import Moment, list_lfs, take_moment
@@ -43,7 +42,7 @@ from hyperlabel.votes.stated import read_balance
 Run = Callable[[LabelingFunction, Items, Advance], Answer]
 
 _PYTHON = "Python that defines an LF"
-_MOST_KEPT = 1000  # answers of LFs, present and past
+_MOST_KEPT = 1000  # answers of LFs, current and past
 
 
 def run_here(lf: LabelingFunction, items: Items, advance: Advance) -> Answer:
@@ -59,13 +58,13 @@ class Project:
     Args:
         table: Any table that hyperlabel reads; not needed for a folder that has a project.
         text: The column of the texts.
-        folder: The folder; beside the table, with `.studio` for its ending, if not given.
+        folder: The folder; if not given, next to the table, with the ending `.studio`.
         classes: The classes, in order; those of the columns of gold, truth and votes if not given.
         id: The column that identifies items; one named `id` or the like if not given, or else rows are counted from 0.
-        lfs: Columns that are votes; those whose names begin with `lf_` if not given.
-        gold: The column with known classes; `gold`, where there is one.
-        truth: The column with classes that are used for evaluation alone; `truth`, where there is one.
-        sample: Rows to explore, at most; labels are written for all rows.
+        lfs: Columns that are votes; those whose names start with `lf_` if not given.
+        gold: The column with known classes; `gold` if there is one.
+        truth: The column with classes that are only used for evaluation; `truth` if there is one.
+        sample: The most rows to explore; labels are written for all rows.
         run: How an LF is run.
 
     >>> import tempfile
@@ -122,7 +121,7 @@ class Project:
     def _begin(self, table: str | Path | None, settings: Settings) -> State:
         """The state of a new project, written to its folder."""
         if table is None:
-            raise ProjectError(f"'{self.folder.path}' has no {SETTINGS}; name the table to begin with")
+            raise ProjectError(f"'{self.folder.path}' has no {SETTINGS}; name the table to start from")
         path = self.folder.path_to(check_path(table, "table", "the path of a table"))
         settings = complete(replace(settings, table=path), self.folder.path)
         state = State(settings, self.folder.read(LFS) or HEADER, {})
@@ -146,7 +145,7 @@ class Project:
     # Files and memory.
 
     def _prepare(self, state: State, advance: Advance) -> tuple[Source, Standing]:
-        """Run what must be run of a state; nothing changes if that fails."""
+        """Run the LFs of a state that must be run; nothing changes if that fails."""
         settings = state.settings
         if self._has_votes_of(state):
             gold = self._gold_of(state)
@@ -155,12 +154,12 @@ class Project:
         columns = dict(self.data.votes(settings.classes))
         for name, lf in source.lfs.items():
             if name in self.data.frame.columns:
-                raise ProjectError(f"{LFS} has an LF named '{name}', as a column of the table is; rename it")
+                raise ProjectError(f"{LFS} has an LF named '{name}', like a column of the table; rename it")
             columns[name] = self._column(lf, state.source, settings.classes, advance)
         return source, Standing(self.data.n, settings.classes, columns, self._gold_of(state), settings.class_balance)
 
     def _has_votes_of(self, state: State) -> bool:
-        """Whether the votes of a state are the present ones: only gold or the class balance differ."""
+        """Whether the votes of a state are the current ones: only gold or the class balance differ."""
         own: State | None = getattr(self, "state", None)
         return own is not None and own.source == state.source and own.settings.classes == state.settings.classes
 
@@ -176,18 +175,18 @@ class Project:
         return gold
 
     def _check_text(self, item: str, row: int, known: GoldLabel) -> None:
-        """Refuse gold of an item whose text is no longer what it was: the table changed below it."""
+        """Refuse gold of an item whose text has changed: the table is not the same."""
         if known.text and known.text != self.data.excerpt(row):
             raise ProjectError(
-                f"{GOLD}: item {item!r} began with {show(known.text, 50)} when its class was given, and now with "
+                f"{GOLD}: item {item!r} started with {show(known.text, 50)} when its class was given, and now with "
                 f"{show(self.data.excerpt(row), 50)}; the table has changed. Correct {GOLD}, or empty its column text"
             )
 
     def _column(self, lf: LabelingFunction, text: str, classes: Classes, advance: Advance) -> Ints:
-        """The votes of an LF as class numbers; it is run only if it was not run before. -> (n,)."""
+        """The votes of an LF as class numbers; it runs only if it has not run before. -> (n,)."""
         try:
             key = f"{fingerprint_lf(lf)} {lf.name}"
-        except ParameterError:  # it uses what has no fingerprint: it is run again when the file changes
+        except ParameterError:  # it uses something without a fingerprint: it runs again when the file changes
             key = f"{lf.name} {text}"
         if key not in self._answers:
             if len(self._answers) >= _MOST_KEPT:
@@ -196,12 +195,12 @@ class Project:
         return _encode(self._answers[key], lf.name, classes)
 
     def _take(self, state: State, source: Source, standing: Standing, action: str) -> None:
-        """Make a state the present one, once it is on disk."""
+        """Make a state the current one, once it is on disk."""
         self.state, self.source, self.standing = state, source, standing
         self.moment = take_moment(standing, self.truth, action)
 
     def _accept(self, state: State, action: str, advance: Advance) -> None:
-        """Prepare a change, write it, and take it."""
+        """Prepare a change, write it, and apply it."""
         self.refresh()
         prepared = self._prepare(state, advance)
         self.folder.write_state(state, self.state)
@@ -216,7 +215,7 @@ class Project:
         stated = _check_classes(classes)
         used = {known.label for known in self.state.gold.values()} - set(stated)
         if used:
-            raise ProjectError(f"classes is {list(stated)}, but gold has {min(map(str, used))!r}; take that back first")
+            raise ProjectError(f"classes is {list(stated)}, but gold has {min(map(str, used))!r}; remove it first")
         self._accept(
             replace(self.state, settings=replace(self.state.settings, classes=stated, class_balance=())),
             f"classes {', '.join(map(str, stated))}",
@@ -224,13 +223,13 @@ class Project:
         )
 
     def set_balance(self, shares: object) -> None:
-        """State the class balance, in order or by class; None takes it back."""
+        """State the class balance, in order or by class; None removes it."""
         balance = () if shares is None else tuple(read_balance(shares, self.classes).tolist())
         settings = replace(self.state.settings, class_balance=balance)
         self._accept(replace(self.state, settings=settings), "class balance", _nothing)
 
     def give_gold(self, item: str, label: Hashable, *, picked: str = "") -> None:
-        """Say what class an item has; None takes it back.
+        """Say what class an item has; None removes it.
 
         Args:
             item: Its identifier.
@@ -256,20 +255,20 @@ class Project:
 
         Raises:
             LFError: The LF fails; the message names the row.
-            ProjectError: The source is no LF.
+            ProjectError: The source does not define an LF.
         """
         block = source.source if isinstance(source, Candidate) else check_text(source, "source", _PYTHON)
         text = self.source.added(block)
         new = [name for name in self._load(text).lfs if name not in self.source.lfs]
         if not new:
             raise ProjectError(
-                "the source defines no new LF; expected a function below @labeling_function, or an assignment such as "
+                "the source does not define a new LF; expected a function with @labeling_function, or a line such as "
                 "free = keyword_lf('free', 'spam')"
             )
         self._accept(replace(self.state, source=text), f"added {', '.join(new)}", advance or _nothing)
 
     def edit(self, name: str, source: str, *, advance: Advance | None = None) -> None:
-        """Put another statement in place of the one that defines an LF; see `add`."""
+        """Replace the statement that defines an LF; see `add`."""
         self._check_own(name)
         text = self.source.replaced(name, check_text(source, "source", _PYTHON))
         self._load(text)
@@ -281,10 +280,10 @@ class Project:
         self._accept(replace(self.state, source=self.source.removed(name)), f"removed {name}", _nothing)
 
     def undo(self) -> str:
-        """Take the last accepted change back; returns what it was.
+        """Undo the last accepted change; returns what it was.
 
         Raises:
-            ProjectError: There is nothing to take back.
+            ProjectError: There is nothing to undo.
         """
         self.refresh()
         if not self.past:
@@ -299,7 +298,7 @@ class Project:
         return undone
 
     def refresh(self) -> bool:
-        """Take what another program changed in the folder; returns whether there was something.
+        """Load what another program changed in the folder; returns whether anything changed.
 
         Raises:
             ProjectError: It cannot be used. The last good state is kept, and nothing is overwritten.
@@ -311,12 +310,12 @@ class Project:
         try:
             state = self.folder.read_state()
             if state is None:
-                raise ProjectError(f"{SETTINGS} is gone from '{self.folder.path}'; put it back")
+                raise ProjectError(f"{SETTINGS} is missing from '{self.folder.path}'; put it back")
             if _source_of(state.settings) != _source_of(self.state.settings):
                 raise ProjectError(f"{SETTINGS} names another table or other columns; open the project again")
             prepared = self._prepare(state, _nothing)
         except BaseException:
-            self.folder.seen = seen  # so that it is looked at again
+            self.folder.seen = seen  # so that it is checked again
             raise
         self.past.append(self.state)
         self._take(state, *prepared, f"{', '.join(changed)} changed outside")
@@ -329,7 +328,7 @@ class Project:
     def _row_of(self, item: str) -> int:
         row = self.data.row_of.get(item) if isinstance(item, str) else None
         if row is None:
-            raise ProjectError(f"item is {show(item)}; expected the identifier of a row that is explored, as a text")
+            raise ProjectError(f"item is {show(item)}; expected the identifier of a row that is explored, as a string")
         return row
 
     def _is_class(self, name: object) -> bool:
@@ -347,7 +346,7 @@ class Project:
         return f"Project({str(self.folder.path)!r}: {shown})"
 
     def _repr_html_(self) -> str:
-        """Items, LFs and how the labels stand, as an HTML table."""
+        """Items, LFs and the state of the labels, as an HTML table."""
         now = self.moment
         shares = zip(self.classes, now.balance, strict=True)
         rows = [
@@ -377,7 +376,7 @@ class Project:
 
     @cached_property
     def words(self) -> WordIndex:
-        """Which rows have which words; made when it is first asked for."""
+        """Which rows have which words; made when first needed."""
         return WordIndex.of(self.data.texts)
 
     def next_items(self, by: By = "useful", most: int = 1) -> list[str]:
@@ -398,7 +397,7 @@ class Project:
         """Which votes made the label of an item, and what would change it; there must be an LF."""
         row = self._row_of(item)
         if not self.standing.columns:
-            raise ProjectError("there is no LF whose votes could explain a label; add one first")
+            raise ProjectError("there is no LF, so no label can be explained; add one first")
         votes = self.standing.votes[np.array([row])]
         return replace(explain_item(self.standing.model, votes, 0), item=item)
 
@@ -436,7 +435,7 @@ class Project:
 
         Args:
             source: Python that defines the LF, as for `add`.
-            replacing: The LF whose place it would take.
+            replacing: The LF that it would replace.
             advance: As for `add`.
         """
         check_text(source, "source", _PYTHON)
@@ -445,7 +444,7 @@ class Project:
         new = [name for name in loaded.lfs if name not in self.source.lfs]
         name = replacing if replacing in loaded.lfs else new[0] if new else None
         if name is None:
-            raise ProjectError("the source defines no new LF")
+            raise ProjectError("the source does not define a new LF; give it another name")
         column = self._column(loaded.lfs[name], text, self.classes, advance or _nothing)
         return find_effect(self.standing, replacing or name, column)
 
@@ -454,7 +453,7 @@ class Project:
         return list_lfs(self.standing)
 
     def advise(self) -> AdviceList:
-        """What to do next, most valuable first; items are rows. Nothing before there is an LF."""
+        """What to do next, most valuable first; items are rows. Empty until there is an LF."""
         if not self.standing.columns:
             return AdviceList(())
         known = np.flatnonzero(self.standing.gold >= 0)
@@ -462,13 +461,13 @@ class Project:
         model = HyperLabelModel(classes=self.classes, class_balance=self.standing.balance or None)
         return advise(self.standing.votes, gold or None, model=model)
 
-    # Leaving.
+    # Saving.
 
     def save_labels(self, path: str | Path) -> int:
         """Write the labels of all rows of the table, whatever their number; returns how many have one.
 
         Args:
-            path: A name that ends in .parquet, .csv or another ending of tables. All columns of the table are kept;
+            path: A name that ends in .parquet, .csv or another table format. All columns of the table are kept;
                 `label` and `confidence` are added.
         """
         own = self.state
@@ -499,7 +498,7 @@ def _encode(answer: Answer, name: str, classes: Classes) -> Ints:
 
 
 def _nothing(rows: int) -> None:
-    """No one is told of progress."""
+    """Ignore progress."""
 
 
 def _check_classes(classes: Sequence[Hashable] | None) -> Classes:

@@ -1,7 +1,7 @@
 """The text of `lfs.py`: which LFs it defines, where, and how one is added, replaced or removed.
 
-Flows in: Python source. Flows out: LFs by name, and the source with one statement more, less or changed; whatever
-else people wrote there, helpers and comments included, stays as it is.
+Flows in: Python source. Flows out: LFs by name, and the source with one statement added, removed or changed; everything
+else that people wrote there, including helpers and comments, stays as it is.
 """
 
 import ast
@@ -13,7 +13,7 @@ from typing import Any
 
 from hyperlabel.errors import ProjectError
 from hyperlabel.lf import LabelingFunction
-from hyperlabel.printable import printable, show
+from hyperlabel.shown import printable, show
 from hyperlabel.tables import reason_of
 
 NAME = "lfs.py"
@@ -26,12 +26,12 @@ _IMPORTS = _MODULES | {name: f"from hyperlabel import {name}" for name in _NAMES
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A text of Python that defines LFs, which was run.
+    """Python source that defines LFs and was run.
 
     Attributes:
         text: The text.
         lfs: The LFs, by name, in the order of the text.
-        spans: For each LF the first line of its statement, and the line behind it; lines count from 0.
+        spans: For each LF the first line of its statement, and the line after it; lines count from 0.
     """
 
     text: str
@@ -58,7 +58,7 @@ class Source:
                 continue
             if lf.name in lfs and lfs[lf.name] is not lf:
                 raise ProjectError(
-                    f"{NAME}, line {span[0] + 1}: there are two LFs named '{lf.name}'; give each a name of its own"
+                    f"{NAME}, line {span[0] + 1}: there are two LFs named '{lf.name}'; give each its own name"
                 )
             lfs[lf.name], spans[lf.name] = lf, span
         return cls(text, lfs, spans)
@@ -69,13 +69,13 @@ class Source:
         return "\n".join(self.text.splitlines()[start:stop]) + "\n"
 
     def added(self, block: str) -> str:
-        """The text with a statement more, at its end."""
+        """The text with another statement at its end."""
         text = _with_imports(self.text or HEADER, block)
         gap = "\n\n" if _is_tall(block) else "" if _ends_flat(text) else "\n"
         return f"{text.rstrip()}\n{gap}{block.strip()}\n"
 
     def replaced(self, name: str, block: str) -> str:
-        """The text with another statement in place of an LF's."""
+        """The text with the statement of an LF replaced."""
         lines = self.text.splitlines()
         start, stop = self.spans[name]
         return _with_imports("\n".join([*lines[:start], *block.strip().splitlines(), *lines[stop:]]) + "\n", block)
@@ -107,7 +107,7 @@ def load_lfs(path: str | Path) -> list[LabelingFunction]:
 
 
 def _run(text: str, path: str) -> dict[str, Any]:
-    """Run a text; -> its variables."""
+    """Run a text. -> its variables."""
     namespace: dict[str, Any] = {"__name__": "lfs", "__file__": path}
     try:
         exec(compile(text, path, "exec"), namespace)
@@ -122,7 +122,7 @@ def _run(text: str, path: str) -> dict[str, Any]:
 
 
 def _statements(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """The variables that statements at the top level set, and the lines of each, comments right above included."""
+    """The variables that statements at the top level set, and the lines of each, including comments right above."""
     lines = text.splitlines()
     for node in ast.parse(text).body:
         start = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))]) - 1
@@ -142,7 +142,7 @@ def _bound(node: ast.stmt) -> list[str]:
 
 
 def _with_imports(text: str, block: str) -> str:
-    """A text with the imports that a block needs, below those it has; one that cannot be parsed stays as it is."""
+    """A text with the imports that a block needs, below those it has; unchanged if it cannot be parsed."""
     try:
         used = {node.id for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Name)}
         body = ast.parse(text).body
@@ -167,7 +167,7 @@ def _below_docstring(body: list[ast.stmt]) -> int:
 
 
 def _is_tall(block: str) -> bool:
-    """Whether a statement is a function or class, which stands apart."""
+    """Whether a statement is a function or class, which needs empty lines around it."""
     return block.lstrip().startswith(("@", "def ", "class ", "#"))
 
 

@@ -1,4 +1,4 @@
-"""Where a project stands: votes and gold of all rows, and the labels that follow; what one more column would change.
+"""The state of a project: votes and gold of all rows, and the labels that follow; what one more column would change.
 
 Everything is computed on patterns. A `Standing` never changes: an accepted change makes a new one.
 """
@@ -19,7 +19,7 @@ from hyperlabel.votes import Votes
 from hyperlabel.votes.classes import ABSTAIN, Classes
 from hyperlabel.votes.rows import Rows
 
-_FOLDS = 5  # of the gold labels that are judged by a model which does not know them
+_FOLDS = 5  # parts of the gold; each is judged by a model that does not know it
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +123,7 @@ class Standing:
     def judged_gold(self) -> NDArray[np.intp]:
         """The labels of rows with gold, by a model that does not know the gold of the row; -1 elsewhere. (n,).
 
-        Gold is set aside in five parts in turn: a label that gold states itself would always be right.
+        Gold is held out in five parts in turn: a label that gold itself states would always be right.
         """
         judged = np.full(self.n, ABSTAIN, np.intp)
         known = np.flatnonzero(self.gold >= 0)
@@ -143,7 +143,7 @@ class Standing:
         return replace(self, gold=gold, balance=balance, grown=self.patterns if self.columns else None)
 
     def with_column(self, name: str, column: Ints) -> "Standing":
-        """The standing with one LF more, or with other votes of one."""
+        """The standing with one more LF, or with other votes of one."""
         grown = None
         if self.columns and name not in self.columns:
             grown = add_column(self.patterns, name, column)
@@ -151,7 +151,7 @@ class Standing:
 
 
 def add_column(patterns: Patterns, name: str, column: Ints) -> Patterns:
-    """The patterns when one LF more votes; only the rows on which it votes are looked at.
+    """The patterns when one more LF votes; only the rows on which it votes are processed.
 
     >>> one = Patterns.from_votes(Votes.from_array([[0], [0], [1]], lfs=["a"]))
     >>> two = add_column(one, "b", np.array([-1, 1, -1]))
@@ -188,11 +188,11 @@ class Effect:
     Attributes:
         votes: Items on which it votes.
         coverage: Share of the items.
-        overlap: Share of its votes on items on which another LF votes, too.
+        overlap: Share of its votes on items on which another LF also votes.
         conflicts: Share of its votes on items on which another LF votes for another class.
         right: Votes that agree with gold.
         wrong: Votes that do not.
-        changed: (c,) the rows whose label would change, or come, or go.
+        changed: (c,) the rows whose label would change, appear or disappear.
         before: (c,) their labels now, as class numbers; -1 for none.
         after: (c,) their labels then.
     """
@@ -209,7 +209,7 @@ class Effect:
 
 
 def find_effect(standing: Standing, name: str, column: Ints) -> Effect:
-    """What a column of votes would do: as a new LF, or in place of the LF of that name."""
+    """What a column of votes would do, as a new LF or instead of the LF with that name."""
     voted = column >= 0
     total = max(int(voted.sum()), 1)
     without = replace(standing, columns={n: c for n, c in standing.columns.items() if n != name}, grown=None)

@@ -63,7 +63,7 @@ class WordIndex:
         return self.rows[:0] if i is None else self.rows[self.starts[i] : self.starts[i + 1]]
 
     def rows_of_stem(self, stem: str) -> Rows:
-        """The rows that have a word which begins so."""
+        """The rows that have a word with this prefix."""
         first = bisect_left(self.words, stem.lower())
         last = first
         while last < len(self.words) and self.words[last].startswith(stem.lower()):
@@ -101,5 +101,5 @@ def _split_ascii(texts: Any) -> Any:
 
 
 def _split(texts: Any) -> list[list[str]]:
-    """The words of any texts, as `re` sees them."""
+    """The words of any texts, by `re`."""
     return [re.findall(r"\w+", text.lower()) for text in texts]

@@ -1,6 +1,6 @@
 """Tables: one reader and one writer for Python, the command line and the engines.
 
-`Table.open` takes whatever holds rows and gives a Polars frame that is read when needed; `read_table` reads it at once;
+`Table.open` takes anything that holds rows and gives a Polars frame that is read when needed; `read_table` reads now;
 `write_table` writes by the ending of a name, whole or not at all.
 """
 

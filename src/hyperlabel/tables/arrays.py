@@ -1,4 +1,4 @@
-"""Arrays and sparse matrices of .npy and .npz files; nothing is ever unpickled, no claim of a file is believed."""
+"""Arrays and sparse matrices of .npy and .npz files; nothing is unpickled, and no claim of a file is trusted."""
 
 import math
 import zipfile
@@ -10,13 +10,13 @@ import numpy as np
 
 from hyperlabel.errors import VotesError, require
 from hyperlabel.files import is_file
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 from hyperlabel.tables.failures import reading
 
 ARRAYS = (".npy", ".npz")
-"""What names of arrays end in."""
+"""The endings of files of arrays."""
 
-_DEFLATED = 1032  # bytes that one compressed byte can stand for, at most
+_DEFLATED = 1032  # the most bytes that one compressed byte can hold
 
 
 def read_array(path: str | Path) -> Any:
@@ -41,7 +41,7 @@ def read_array(path: str | Path) -> Any:
 
 
 def _read_zip(path: Path) -> Any:
-    """The one array of an archive, or the one named as votes are; or the sparse matrix that it holds."""
+    """The only array of an archive, or the one named like votes; or the sparse matrix that it holds."""
     with zipfile.ZipFile(path) as archive:
         for entry in archive.infolist():
             if entry.file_size > _DEFLATED * entry.compress_size:
@@ -60,7 +60,7 @@ def _read_zip(path: Path) -> Any:
 
 
 def _check_claim(file: IO[bytes], size: int) -> None:
-    """Refuse an array whose header claims more than the file has, before memory is taken for it."""
+    """Refuse an array whose header claims more than the file has, before memory is allocated for it."""
     try:
         version = np.lib.format.read_magic(file)
     except ValueError:
@@ -70,7 +70,7 @@ def _check_claim(file: IO[bytes], size: int) -> None:
     if dtype.hasobject:
         raise ValueError("it holds Python objects, which are never loaded")
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > size - file.tell():
-        raise ValueError(f"it claims an array of shape {shape}, which is more than it has")
+        raise ValueError(f"it claims an array of shape {shape}, which is more than it holds")
 
 
 def _array_name(names: Sequence[str]) -> str | None:
@@ -79,7 +79,7 @@ def _array_name(names: Sequence[str]) -> str | None:
 
 
 def _read_sparse(path: Path) -> Any:
-    """A sparse matrix whose every index is checked: SciPy would follow wrong ones to foreign memory."""
+    """A sparse matrix, every index checked: SciPy would follow wrong ones outside its memory."""
     require("scipy", extra="sklearn")
     import scipy.sparse
 
@@ -89,5 +89,5 @@ def _read_sparse(path: Path) -> Any:
     elif hasattr(matrix, "coords"):
         for index, size in zip(matrix.coords, matrix.shape, strict=True):
             if len(index) and not 0 <= index.min() <= index.max() < size:
-                raise ValueError(f"it stores votes outside of its shape {matrix.shape}")
+                raise ValueError(f"it stores votes outside its shape {matrix.shape}")
     return matrix

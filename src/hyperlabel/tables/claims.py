@@ -1,7 +1,7 @@
-"""What parquet and Arrow files claim, looked at before Polars believes it.
+"""What parquet and Arrow files claim, checked before Polars trusts it.
 
-Polars takes the memory that a damaged file asks for, and ends the process where there is not so much: nothing in Python
-could catch that. Only headers are read here, never rows.
+Polars allocates the memory that a damaged file asks for, and ends the process if there is not enough: nothing in Python
+can catch that. Only headers are read here, never rows.
 """
 
 import importlib.util
@@ -13,9 +13,9 @@ from typing import Any
 _MARK = b"PAR1"
 _TAIL = 8  # bytes at the end: the length of the footer, and the mark
 _DEEPEST = 16  # structs within structs; parquet has 6
-# Numbers of fields, as the format gives them: of the footer, of a row group, of a column,
+# Numbers of fields in the format: of the footer, of a row group, of a column,
 _ROW_GROUPS, _COLUMNS, _META = 4, 1, 3
-# of what is known of a column in a row group,
+# of the metadata of a column in a row group,
 _VALUES, _BYTES, _DATA, _DICTIONARY = 5, 7, 9, 11
 # and of a page: bytes unpacked and packed, then the headers of its kinds, with the number of values first.
 _UNPACKED, _PACKED, _PAGE, _PAGE_OF_DICTIONARY, _PAGE_V2, _CLAIM = 2, 3, 5, 7, 8, 1
@@ -27,7 +27,7 @@ def check_parquet(file: Path) -> None:
     """Compare what the pages of a parquet file claim with what their columns hold.
 
     Raises:
-        ValueError: A header is damaged. What else is wrong with a file is left to its reader.
+        ValueError: A header is damaged. Other damage is left to the reader of the file.
     """
     size = file.stat().st_size
     if size < _TAIL + len(_MARK):
@@ -41,7 +41,7 @@ def check_parquet(file: Path) -> None:
 
 
 def _chunks(footer: Fields) -> Iterator[Fields]:
-    """What is known of each column of each row group."""
+    """The metadata of each column of each row group."""
     for group in _structs(footer.get(_ROW_GROUPS)):
         yield from _structs([column.get(_META) for column in _structs(group.get(_COLUMNS))])
 
@@ -53,7 +53,7 @@ def _structs(value: object) -> list[Fields]:
 def _whole(fields: Fields, number: int) -> int:
     value = fields.get(number, 0)
     if not isinstance(value, int):
-        raise ValueError("a header has fields of other types")
+        raise ValueError("a header has fields of wrong types")
     return value
 
 
@@ -81,7 +81,7 @@ def _read(data: mmap.mmap, at: int, what: str) -> tuple[Fields, int]:
         raise ValueError(f"the header of {what} at byte {at} is damaged") from error
 
 
-# Thrift's compact protocol, as far as parquet uses it.
+# The part of Thrift's compact protocol that parquet uses.
 
 
 def _varint(data: mmap.mmap, at: int) -> tuple[int, int]:
@@ -109,7 +109,7 @@ def _struct(data: mmap.mmap, at: int, depth: int) -> tuple[Fields, int]:
             raw, at = _varint(data, at)
             number = (raw >> 1) ^ -(raw & 1)
         kind = head & 15
-        if kind in (1, 2):  # a boolean has no bytes of its own
+        if kind in (1, 2):  # a boolean has no bytes
             fields[number] = kind == 1
         else:
             fields[number], at = _value(data, at, kind, depth)
@@ -129,7 +129,7 @@ def _value(data: mmap.mmap, at: int, kind: int, depth: int) -> tuple[Any, int]:
         return _list(data, at, depth - 1)
     if kind in (3, 7):  # a byte, a float
         return None, _within(data, at + (1 if kind == 3 else 8))
-    raise ValueError("a field of no known type")
+    raise ValueError("a field has an unknown type")
 
 
 def _list(data: mmap.mmap, at: int, depth: int) -> tuple[list[Any], int]:
@@ -148,7 +148,7 @@ def _list(data: mmap.mmap, at: int, depth: int) -> tuple[list[Any], int]:
 
 def _within(data: mmap.mmap, at: int) -> int:
     if at > len(data):
-        raise ValueError("it ends beyond the file")
+        raise ValueError("it ends after the end of the file")
     return at
 
 
@@ -156,7 +156,7 @@ def _within(data: mmap.mmap, at: int) -> int:
 
 
 def check_arrow(file: Path) -> None:
-    """Let pyarrow, which raises where Polars ends the process, look at all batches; nothing where it is missing."""
+    """Let pyarrow check all batches, as it raises where Polars would end the process; nothing if it is missing."""
     if importlib.util.find_spec("pyarrow") is None:
         return
     import pyarrow as pa

@@ -1,18 +1,18 @@
-"""What goes wrong while foreign bytes are read, as one clear error."""
+"""What goes wrong while files of others are read, as one clear error."""
 
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hyperlabel.errors import HyperlabelError, VotesError
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 
 
 @contextmanager
 def reading(name: str, what: str) -> Iterator[None]:
-    """Turn whatever damaged bytes raise in a reader into a `VotesError`.
+    """Turn any error of a reader about damaged bytes into a `VotesError`.
 
-    Readers of foreign libraries raise almost anything at damage, and Polars' panics are not even an `Exception`.
+    Other libraries raise almost anything on damage, and Polars' panics are not even an `Exception`.
 
     Args:
         name: What is read.
@@ -21,7 +21,7 @@ def reading(name: str, what: str) -> Iterator[None]:
     >>> with reading("v.csv", "csv"):
     ...     raise OSError("it is gone")
     Traceback (most recent call last):
-    hyperlabel.errors.VotesError: 'v.csv' cannot be read: it is gone. Is it a whole csv file?
+    hyperlabel.errors.VotesError: 'v.csv' cannot be read: it is gone. Is it a complete csv file?
     """
     try:
         yield
@@ -31,18 +31,18 @@ def reading(name: str, what: str) -> Iterator[None]:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         raise VotesError(
-            f"'{printable(name)}' cannot be read: {reason_of(error)}. Is it a whole {what} file?"
+            f"'{printable(name)}' cannot be read: {reason_of(error)}. Is it a complete {what} file?"
         ) from error
 
 
 def reason_of(error: BaseException) -> str:
-    """The line of an error that says most: the last one of a worker's traceback, else the first.
+    """The most useful line of an error: the last one of a worker's traceback, else the first.
 
     >>> reason_of(OSError(28, "No space left on device"))
     'No space left on device'
     """
     if isinstance(error, MemoryError):
-        return "it needs more memory than there is"
+        return "it needs more memory than is available"
     text = (error.strerror if isinstance(error, OSError) else None) or str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]

@@ -1,4 +1,4 @@
-"""The formats of tables: by the ending of a name, in any case, or by the first bytes."""
+"""The formats of tables: by the ending of a name, in upper or lower case, or by the first bytes."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -22,14 +22,14 @@ _MAGIC: tuple[tuple[bytes, Kind], ...] = ((b"PAR1", "parquet"), (b"ARROW1", "arr
 _COMPRESSED: tuple[tuple[bytes, Compression], ...] = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"))
 
 ENDINGS = ", ".join([*_ENDINGS, *(text + packed for text in (".csv", ".tsv", ".jsonl") for packed in _COMPRESSIONS)])
-"""What names of tables end in, for messages."""
+"""The endings of tables, for messages."""
 
 NAMES: dict[Kind, str] = {"csv": "csv", "json": "JSON lines", "parquet": "parquet", "arrow": "Arrow"}
-"""What formats are called in messages."""
+"""The names of formats in messages."""
 
 
 SCHEMA = "ARROW:schema"
-"""The key under which a parquet file keeps its Arrow schema, which every writer writes again."""
+"""The key of the Arrow schema in a parquet file; every writer writes its own."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,8 @@ class Format:
 
     Attributes:
         kind: What the table is.
-        separator: Of a csv; the one that its ending lets expect, or that was found.
-        compression: Of text.
+        separator: The separator of a csv: the usual one for its ending, or the one that was found.
+        compression: The compression of a text format.
 
     >>> Format.of_name("votes.TSV.gz")
     Format(kind='csv', separator='\t', compression='gzip')
@@ -51,7 +51,7 @@ class Format:
 
     @classmethod
     def of_name(cls, name: str) -> "Format | None":
-        """The format that a name's ending stands for; None for other endings.
+        """The format of a name's ending; None for other endings.
 
         >>> Format.of_name("votes.xlsx") is None
         True
@@ -88,5 +88,5 @@ def compression_of(head: bytes) -> Compression | None:
 
 
 def _as_ascii(head: bytes) -> bytes:
-    """What is ASCII in the first bytes of a text, whatever its encoding."""
+    """The ASCII in the first bytes of a text, whatever its encoding."""
     return head.removeprefix(b"\xef\xbb\xbf").removeprefix(b"\xff\xfe").removeprefix(b"\xfe\xff").replace(b"\0", b"")

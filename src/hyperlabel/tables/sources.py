@@ -1,4 +1,4 @@
-"""Where a table is: what users name, as files."""
+"""Where a table is: from the name that users give to files."""
 
 import os
 import stat
@@ -11,14 +11,14 @@ from urllib.parse import unquote
 
 from hyperlabel.errors import VotesError
 from hyperlabel.files import is_folder
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 from hyperlabel.tables.failures import reading
 from hyperlabel.tables.formats import ENDINGS, Format, compression_of
 from hyperlabel.tables.spool import decompress, read_blocks, spool
 
 STDIN = "-"
 _NULL = "__HIVE_DEFAULT_PARTITION__"  # what Hive writes for a null
-_WITHIN = "::"  # between a DuckDB file and a table or query of it
+_WITHIN = "::"  # between a DuckDB file and a table or query in it
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Source:
         name: What the user called it.
         files: The files, in the order of their rows.
         format: Their format.
-        root: The folder below which parts of a path such as `day=1` are columns; None where they are not.
+        root: The folder below which parts of a path such as `day=1` are columns; None if they are not.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Source:
     root: Path | None = None
 
     def hive(self, file: Path) -> dict[str, str | None]:
-        """The columns that the path of a file holds, with their values."""
+        """The columns in the path of a file, with their values."""
         if self.root is None:
             return {}
         pairs = (part.partition("=") for part in file.relative_to(self.root).parent.parts if "=" in part)
@@ -61,9 +61,9 @@ class Query:
 
 
 def find_source(source: str | Path) -> Source | Query:
-    """The files that a name stands for.
+    """The files that a name means.
 
-    A name that exists is that file or folder, whatever characters it has; only another one is taken for a pattern.
+    A name that exists is that file or folder, whatever characters it has; any other name is a pattern.
     `-`, a pipe and a device are read to their end. After a DuckDB file, `::` names a table or a query of it.
 
     >>> import tempfile
@@ -95,7 +95,7 @@ def is_duckdb(path: Path) -> bool:
 
 
 def _find_within(name: str) -> Query | None:
-    """A table or query of a DuckDB file; None if the name is of another form."""
+    """A table or query of a DuckDB file; None if the name has another form."""
     file, within, what = name.partition(_WITHIN)
     if not within or not os.path.isfile(file):
         return None
@@ -117,13 +117,13 @@ def _find_pattern(name: str) -> Source:
 
 
 def _until(parts: Sequence[str]) -> list[str]:
-    """The parts of a path before the first that is a pattern."""
+    """The parts of a path before the first pattern."""
     magic = next((place for place, part in enumerate(parts) if has_magic(part)), len(parts))
     return list(parts[:magic])
 
 
 def _find_folder(folder: Path, name: str) -> Source:
-    """All tables below a folder; hidden files and folders, and those that begin with _, are none of its data."""
+    """All tables below a folder; files and folders that are hidden or start with _ are not data."""
     files = []
     for root, folders, names in os.walk(folder):
         folders[:] = sorted(part for part in folders if not part.startswith((".", "_")))
@@ -135,14 +135,14 @@ def _find_folder(folder: Path, name: str) -> Source:
 
 
 def _check_hive(source: Source) -> Source:
-    """Refuse files in folders that stand for other columns than those of the first."""
+    """Refuse files whose folders give other columns than those of the first file."""
     first = list(source.hive(source.files[0]))
     odd = next((file for file in source.files if list(source.hive(file)) != first), None)
     if odd is not None:
         shown = ", ".join(map(printable, first)) or "no columns"
         raise VotesError(
-            f"'{printable(source.name)}': the folders of '{printable(source.files[0])}' stand for {shown}, those of "
-            f"'{printable(odd)}' for others; expected the same columns everywhere"
+            f"'{printable(source.name)}': the folders of '{printable(source.files[0])}' give {shown}, those of "
+            f"'{printable(odd)}' give others; expected the same columns everywhere"
         )
     return source
 
@@ -167,7 +167,7 @@ def _format_of(path: Path) -> Format:
 
 
 def _spool_stream(name: str) -> Source:
-    """What can be read only once, as a temporary file whose format its content shows."""
+    """A stream that can be read only once, as a temporary file; its content shows the format."""
     with reading(name, "table"):
         if name == STDIN:
             file = spool(read_blocks(sys.stdin.buffer))

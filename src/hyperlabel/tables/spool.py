@@ -1,4 +1,4 @@
-"""Streams kept in temporary files, so that what can be read only once, or only as bytes, becomes an ordinary file."""
+"""Streams kept in temporary files: what can be read only once, or only as bytes, becomes an ordinary file."""
 
 import atexit
 import codecs
@@ -34,7 +34,7 @@ def spool_path() -> Path:
 
 
 def link_spooled(file: Path) -> Path:
-    """Another name of a file, of letters alone, that keeps its ending; it is removed when the process ends."""
+    """Another name for a file, made of letters only, with the same ending; removed when the process ends."""
     path = spool_path()
     link = path.with_suffix(file.suffix)
     link.symlink_to(file.resolve())

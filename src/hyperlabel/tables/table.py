@@ -1,7 +1,7 @@
-"""`Table`: whatever holds rows, as a Polars frame that is read when needed. All reading of tables happens here.
+"""`Table`: anything that holds rows, as a Polars frame that is read when needed. All reading of tables happens here.
 
-Polars, DuckDB and pyarrow parse. Cells of csv files stay texts, exactly as they are written, so that columns that pass
-through do not change; what votes in texts mean is decided where votes are read.
+Polars, DuckDB and pyarrow parse. Cells of csv files stay strings, exactly as written, so that columns that pass
+through do not change; what strings mean as votes is decided where votes are read.
 """
 
 import glob
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hyperlabel.errors import VotesError, require
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 from hyperlabel.tables.claims import check_arrow, check_parquet
 from hyperlabel.tables.failures import reading
 from hyperlabel.tables.formats import NAMES, SCHEMA, Kind
@@ -32,11 +32,11 @@ class Table:
     Attributes:
         name: What to call it in messages.
         kind: Its format; `frame` if it is in memory.
-        files: The files that hold its rows, in order; none if it is in memory. Where the source is compressed,
+        files: The files that hold its rows, in order; none if it is in memory. If the source is compressed,
             a stream, a query, or not UTF-8, these are temporary files, which are removed when the process ends.
-        hive: Columns that folders such as `day=1` stand for: texts, and never LFs unless they are named as such.
-        root: The folder below which folders stand for columns.
-        metadata: What a parquet or Arrow file says of itself; results carry it on.
+        hive: Columns from folders such as `day=1`: strings, and never LFs unless they are named as such.
+        root: The folder below which folders are columns.
+        metadata: The metadata of a parquet or Arrow file; results keep it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -55,15 +55,15 @@ class Table:
 
     @classmethod
     def open(cls, source: object, *, delimiter: str | None = None, encoding: str | None = None) -> "Table":
-        """A table from whatever holds one.
+        """A table from anything that holds one.
 
         Args:
             source: A path: of a csv or tsv file, of JSON lines (both also .gz and .zst), parquet or Arrow; of a folder
-                of such files, hive partitions included; a pattern such as `day=*/*.parquet`, if no file has that very
+                of such files, or hive partitions; a pattern such as `day=*/*.parquet`, if no file has exactly that
                 name; `-` for standard input; any pipe; `d.duckdb`, `d.duckdb::table` or `d.duckdb::SELECT ...`.
                 Or a Polars, pandas or pyarrow table, or a `datasets.Dataset`.
             delimiter: The separator of a csv; `,` `;` `|` and tabs are found.
-            encoding: The encoding of a text file; UTF-8 and UTF-16 with a mark are found, and all else is Latin-1.
+            encoding: The encoding of a text file; UTF-8 and UTF-16 with a mark are found, anything else is Latin-1.
 
         Raises:
             VotesError: There is no such table, or it is damaged.
@@ -88,7 +88,7 @@ class Table:
             return self.frame.collect()
 
     def parquet_files(self) -> tuple[Path, ...]:
-        """The rows as parquet files, for engines that read nothing else; a temporary one if they are not parquet."""
+        """The rows as parquet files, for engines that read only parquet; a temporary file if they are not parquet."""
         if self.kind == "parquet" and not self.hive:
             return self.files
         path = spool_path()
@@ -98,7 +98,7 @@ class Table:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Turn what damage raises, wherever the rows are really read, into a `VotesError`."""
+        """Turn errors from damage, wherever the rows are actually read, into a `VotesError`."""
         with reading(self.name, "table" if self.kind == "frame" else NAMES[self.kind]):
             yield
 
@@ -181,7 +181,7 @@ def _scan_arrow(file: Path) -> Any:
 
 
 def _arrow_metadata(file: Path) -> dict[str, str]:
-    """What an Arrow file says of itself; nothing where pyarrow, which alone can tell, is not installed."""
+    """The metadata of an Arrow file; empty without pyarrow, the only library that can read it."""
     if importlib.util.find_spec("pyarrow") is None:
         return {}
     import pyarrow as pa
@@ -194,9 +194,9 @@ def _arrow_metadata(file: Path) -> dict[str, str]:
 
 
 def _join(frames: list[tuple[dict[str, str | None], Any]]) -> tuple[Any, tuple[str, ...]]:
-    """Frames one below the other, with the columns that their paths hold, and the names of these.
+    """Frames one below the other, with the columns from their paths, and the names of these.
 
-    A column that the files have themselves stays theirs.
+    A column that the files already have is not replaced.
     """
     import polars as pl
 
@@ -206,7 +206,7 @@ def _join(frames: list[tuple[dict[str, str | None], Any]]) -> tuple[Any, tuple[s
         frame.with_columns(pl.lit(values[name], pl.String).alias(name) for name in hive) for values, frame in frames
     ]
     frame = with_hive[0] if len(with_hive) == 1 else pl.concat(with_hive)
-    frame.collect_schema()  # files that do not fit each other are refused here
+    frame.collect_schema()  # files that do not fit together are refused here
     return frame, hive
 
 
@@ -243,13 +243,13 @@ def _select(query: Query, connection: Any) -> str:
     if query.what.split(None, 1)[0].lower() not in ("select", "from", "with"):
         raise VotesError(
             f"'{printable(query.file)}' has no table '{printable(query.what)}'; its tables are {shown}. "
-            "A query begins with SELECT, FROM or WITH"
+            "A query starts with SELECT, FROM or WITH"
         )
     return query.what
 
 
 def _to_lazy(source: Any) -> Any:
-    """A LazyFrame of what other libraries hold."""
+    """A LazyFrame from a table of another library."""
     import polars as pl
 
     library = type(source).__module__.partition(".")[0]
@@ -266,8 +266,8 @@ def _to_lazy(source: Any) -> Any:
         if library == "datasets" and hasattr(source, "to_polars"):
             return source.to_polars().lazy()
     raise VotesError(
-        f"the table is a {type(source).__module__}.{type(source).__name__}; expected a path, a frame of Polars, pandas "
-        "or pyarrow, or a datasets.Dataset (of a DatasetDict name one split)"
+        f"the table is of type {type(source).__module__}.{type(source).__name__}; expected a path, a frame of Polars, "
+        "pandas or pyarrow, or a datasets.Dataset (for a DatasetDict, name one split)"
     )
 
 

@@ -1,7 +1,7 @@
 """csv and JSON lines as plain UTF-8 files: compression, encoding and separator found, damage refused.
 
-Polars parses; here a file is only looked at: its first lines, and once all its bytes, since Polars fills up lines that
-are too short, so that a file that was cut off would lose votes.
+Polars parses; here a file is only checked: its first lines, and once all its bytes, since Polars pads lines that
+are too short, so that a truncated file would lose votes.
 """
 
 import codecs
@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hyperlabel.errors import ParameterError, TableWarning, VotesError
-from hyperlabel.printable import printable
+from hyperlabel.shown import printable
 from hyperlabel.tables.failures import reading
 from hyperlabel.tables.formats import NAMES, Format
 from hyperlabel.tables.spool import BLOCK, decompress, read_blocks, spool, transcode
@@ -23,7 +23,7 @@ from hyperlabel.tables.spool import BLOCK, decompress, read_blocks, spool, trans
 SEPARATORS = (",", ";", "\t", "|")
 """Separators that are looked for; others must be named."""
 
-_HEAD = 1 << 16  # bytes that a separator is looked for in
+_HEAD = 1 << 16  # bytes in which a separator is looked for
 _LINES = 50
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
@@ -35,7 +35,7 @@ class Text:
     Attributes:
         path: A plain file in UTF-8.
         format: Its format, with the separator that it really has.
-        rows: Number of rows of a csv that ends in blank lines, which are none; None for all.
+        rows: Number of rows of a csv that ends in blank lines, without these; None for all.
         names: The columns of a csv.
     """
 
@@ -46,7 +46,7 @@ class Text:
 
 
 def open_text(path: Path, format: Format, name: str, delimiter: str | None, encoding: str | None) -> Text:
-    """Look at a csv or JSON lines file, and copy it to a temporary file where it is compressed or encoded otherwise.
+    """Check a csv or JSON lines file, and copy it to a temporary file if it is compressed or not UTF-8.
 
     Args:
         path: The file.
@@ -83,7 +83,7 @@ def _check_options(delimiter: str | None, encoding: str | None) -> None:
         try:
             codecs.lookup(encoding)
         except LookupError:
-            raise ParameterError(f"encoding is {encoding!r}, which is not known; try 'utf-16' or 'cp1252'") from None
+            raise ParameterError(f"encoding is {encoding!r}, which is unknown; try 'utf-16' or 'cp1252'") from None
 
 
 def _marked_encoding(path: Path) -> str:
@@ -101,10 +101,10 @@ def _to_utf8(path: Path, encoding: str) -> Path:
 
 
 def _find_separator(path: Path, usual: str) -> str:
-    """The separator that gives all of the first lines the same number of fields, the usual one before others."""
+    """The separator that gives all of the first lines the same number of fields; the usual one is tried first."""
     with path.open("rb") as file:
         head = file.read(_HEAD)
-    text = head.decode("latin-1")  # separators and quotes are ASCII in every encoding that comes here
+    text = head.decode("latin-1")  # separators and quotes are ASCII in every encoding here
     whole = text if len(head) < _HEAD else text[: text.rfind("\n") + 1] or text
     widths = {separator: _widths(whole, separator) for separator in dict.fromkeys((usual, *SEPARATORS))}
     several = [separator for separator, found in widths.items() if found and found[0] > 1]
@@ -130,11 +130,11 @@ def _widths(text: str, separator: str) -> list[int]:
 
 @dataclass(frozen=True)
 class _Look:
-    """What all bytes of a file show.
+    """What the bytes of a file show.
 
     Attributes:
         is_utf8: Whether they are UTF-8.
-        separators: Separators beyond those that the lines have if each has as many as the first.
+        separators: Extra separators, compared with the first line's number in each line.
         quotes: Number of quotes, which hide separators.
     """
 
@@ -152,13 +152,13 @@ def _look_at(path: Path, separator: str) -> _Look:
         file.seek(0)
         for block in iter(lambda: file.read(BLOCK), b""):
             if b"\0" in block:
-                raise ValueError("it has null bytes, as UTF-16 without a mark has; if so, name the encoding: utf-16-le")
+                raise ValueError("it has null bytes, like UTF-16 without a mark; if so, name the encoding: utf-16-le")
             if is_utf8 and not (block.isascii() and not decoder.getstate()[0]):
                 is_utf8 = _decodes(decoder, block)
             separators, quotes = separators + block.count(mark), quotes + block.count(b'"')
             lines, returns, last = lines + block.count(b"\n"), returns + block.count(b"\r"), block[-1:]
     if returns and not lines:
-        raise ValueError("its lines end in carriage returns alone; convert them, for instance by: tr '\\r' '\\n'")
+        raise ValueError("its lines end in carriage returns only; convert them, for instance with: tr '\\r' '\\n'")
     is_utf8 = is_utf8 and not decoder.getstate()[0]
     return _Look(is_utf8, separators - width * (lines + (last != b"\n")), quotes)
 
@@ -172,7 +172,7 @@ def _decodes(decoder: codecs.IncrementalDecoder, block: bytes) -> bool:
 
 
 def _check_lines(path: Path, separator: str, look: _Look, name: str) -> tuple[tuple[str, ...], int | None]:
-    """Refuse columns of one name, and lines with another number of fields than the header.
+    """Refuse columns with the same name, and lines whose number of fields differs from the header.
 
     Returns:
         The names of the columns, and the number of rows before blank lines at the end, if there are such lines.
@@ -190,7 +190,7 @@ def _check_lines(path: Path, separator: str, look: _Look, name: str) -> tuple[tu
                     return tuple(header), row
                 raise VotesError(
                     f"'{printable(name)}' cannot be read: line {where} has {len(fields)} fields, the header has "
-                    f"{len(header)}. Is it a whole csv file?"
+                    f"{len(header)}. Is it a complete csv file?"
                 )
     return tuple(header), None
 
@@ -218,7 +218,7 @@ def _ordinal(place: int) -> str:
 
 @contextmanager
 def _long_fields() -> Iterator[None]:
-    """Let Python's csv reader, whose limit holds for the whole process, take fields of any length."""
+    """Let Python's csv reader, whose limit is global, read fields of any length."""
     limit = csv.field_size_limit(min(sys.maxsize, (1 << 31) - 1))
     try:
         yield

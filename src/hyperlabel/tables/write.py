@@ -1,4 +1,4 @@
-"""Writing tables, in one writer for all formats, and texts; whole or not at all."""
+"""One writer of tables, for all formats, and of text files; whole or not at all."""
 
 import base64
 import importlib.util
@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.files import is_folder, replacing, write_all
-from hyperlabel.printable import printable, printable_lines
+from hyperlabel.shown import printable, printable_lines
 from hyperlabel.tables.failures import reason_of
 from hyperlabel.tables.formats import ENDINGS, SCHEMA, Format
 from hyperlabel.tables.sources import STDIN
@@ -28,11 +28,11 @@ def write_table(
         frame: A Polars DataFrame or LazyFrame; a lazy one is streamed.
         target: A name that ends in .csv, .tsv, .jsonl (each also .gz and .zst), .parquet or .arrow, in any case;
             `-` for csv to standard output.
-        metadata: Texts that a parquet or Arrow file carries; other formats have no room for them.
+        metadata: Strings that a parquet or Arrow file keeps; other formats have no room for them.
         argument: What to call the target in errors.
 
     Raises:
-        ParameterError: It cannot be written: nothing is left but what was there before.
+        ParameterError: It cannot be written: only what was there before remains.
 
     >>> import polars as pl, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -75,7 +75,7 @@ def _check_parent(path: Path, shown: str) -> None:
 
 
 def check_folder_target(target: str | Path, argument: str = "out") -> None:
-    """Refuse a folder of parquet files that cannot be put in its place, before any work is done."""
+    """Refuse a folder of parquet files that cannot be written there, before any work is done."""
     path, shown = Path(target), f"{argument} is '{printable(target)}'"
     _check_parent(path, shown)
     others = is_folder(path) and any(
@@ -91,16 +91,16 @@ def write_whole(
     failures: tuple[type[BaseException], ...] = (),
     argument: str = "out",
 ) -> None:
-    """Let `write` write a file or folder beside `path`, then put it in its place.
+    """Let `write` write a file or folder next to `path`, then move it there.
 
     Args:
         path: Where it goes.
-        write: Writes to the path that it is given, where nothing is.
-        failures: What it raises, beside the system's own errors, where it cannot.
+        write: Writes to the given path, which does not exist.
+        failures: What it raises if it fails, besides the system's own errors.
         argument: What to call the path in errors.
 
     Raises:
-        ParameterError: One of the failures, or the disk's; nothing is left but what was at `path` before.
+        ParameterError: One of the failures, or the disk's; only what was at `path` before remains.
     """
     try:
         with replacing(path) as part:
@@ -109,7 +109,7 @@ def write_whole(
         if not isinstance(error, (*failures, OSError)):
             raise
         raise ParameterError(
-            f"{argument} is '{printable(path)}', which cannot be written: {reason_of(error)}"
+            f"{argument} is '{printable(path)}', but it cannot be written: {reason_of(error)}"
         ) from error
 
 
@@ -145,7 +145,7 @@ def sink_table(frame: Any, part: Path, format: Format, metadata: Mapping[str, st
 
 
 def _parquet_metadata(frame: Any, metadata: dict[str, str]) -> dict[str, str]:
-    """The metadata as all readers find it: pandas and pyarrow look into the Arrow schema of a file alone."""
+    """The metadata where all readers find it: pandas and pyarrow look only into the Arrow schema of a file."""
     if not metadata or importlib.util.find_spec("pyarrow") is None:
         return metadata
     import pyarrow as pa
@@ -165,7 +165,7 @@ def _to_arrow(batch: Any) -> Any:
 
 
 def _sink_arrow(frame: Any, part: Path, metadata: dict[str, str]) -> None:
-    """By pyarrow, which alone can write metadata."""
+    """By pyarrow, the only library that can write metadata."""
     require("pyarrow", extra="duckdb")
     import pyarrow as pa
 
@@ -179,18 +179,18 @@ def write_stdout(frame: Any, out: BinaryIO | None = None) -> None:
     """Stream a table to standard output as csv, in constant memory; nothing is cut off silently.
 
     Raises:
-        ParameterError: The reader has gone, or the disk is full.
+        ParameterError: The reader is gone, or the disk is full.
     """
     if out is None:
         sys.stdout.flush()
         out = sys.stdout.buffer
     lazy = frame.lazy()
-    show = printable_lines if out.isatty() else str  # a terminal would obey what a program only reads
+    show = printable_lines if out.isatty() else str  # a terminal would obey control characters
     try:
         write_all(out, show(lazy.collect_schema().to_frame().write_csv()).encode())
         for batch in lazy.collect_batches(chunk_size=_BATCH):
             write_all(out, show(batch.write_csv(include_header=False)).encode())
     except OSError as error:
         raise ParameterError(
-            f"standard output was not written to its end: {reason_of(error)}; its rows are not all there"
+            f"standard output was cut short: {reason_of(error)}; some of its rows are missing"
         ) from error

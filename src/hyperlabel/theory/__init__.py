@@ -1,6 +1,6 @@
 """The theory behind the hyper label model: which label vectors are valid, and the mean of them all.
 
-Binary votes flow in; out come the predicate sigma(X, y), its probability, and the exact optimum h*(X) that
+Flows in: binary votes. Flows out: the predicate sigma(X, y), its probability, and the exact optimum h*(X) that
 the network approximates. Everything is NumPy.
 """
 

@@ -11,13 +11,13 @@ A_j, so the Gaussian is compared with the middle between two points, A_j + 1. LF
 singular: B = F z with standard normal z in the space that X'X spans, and nothing else changes.
 
 Where valid label vectors are frequent, plain draws suffice. Where they are rare, z is drawn from a Gaussian so wide
-that they are not, and cooled: draws are weighted by how much likelier a narrower Gaussian makes them, drawn again by
+that they are not, and cooled: draws are weighted by how much more likely a narrower Gaussian makes them, drawn again by
 weight, and moved within the valid region by elliptical slice sampling, until the Gaussian is the standard one. The
 product of the mean weights is the share of valid label vectors, however small. Where width alone does not help
 (every LF must be better than random), splitting comes first: the draws nearest to validity are kept and moved.
 
 The Gaussian does not know that |y| is at most 1. Where valid label vectors are so far out that an item's mean
-exceeds 1, it overstates their share, and it may find some where there are none: `Approximation.largest` tells.
+exceeds 1, it overstates their share, and may find some where there are none: `Approximation.largest` shows this.
 """
 
 from dataclasses import dataclass
@@ -58,13 +58,13 @@ def approximate_optimum(
 ) -> Approximation:
     """h*(X) and the share of valid label vectors, for any number of items.
 
-    Takes milliseconds where one label vector in a hundred is valid or more, seconds where hardly any is.
+    Takes milliseconds if at least one label vector in a hundred is valid, seconds if hardly any is.
 
     Args:
         votes: (n, m) integers; -1 abstains, 0 and 1 are the classes.
         assumption: How many LFs must be better than random on each class.
         draws: Gaussian draws; the error falls with the square root of their number.
-        seed: Seeds the draws.
+        seed: The seed of the draws.
 
     Raises:
         VotesError: `votes` are not binary votes.
@@ -124,7 +124,7 @@ class _Region:
         return bool((np.isfinite(self.least).sum(1) >= self.needed).all())
 
     def widest(self) -> float:
-        """A width of z at which the bounds hardly matter any more, only the signs of B."""
+        """A width of z at which the bounds hardly matter anymore, only the signs of B."""
         bounds = np.abs(self.least[np.isfinite(self.least)])
         return 10 * float(bounds.max())
 
@@ -174,7 +174,7 @@ def _cool(
 ) -> tuple[Float64, float]:
     """From valid z of a wide Gaussian to valid z of the standard one, and the logarithm of their share.
 
-    Each time as far as half of the draws stay effective: a draw weighs by how much likelier it becomes.
+    Each step goes as far as half of the draws stay effective: a draw weighs by how much more likely it becomes.
     """
     while width > 1:
         energy = (z**2).sum(1) / 2

@@ -28,10 +28,10 @@ from hyperlabel.errors import VotesError
 from hyperlabel.theory.validity import Assumption, quorum, to_signs
 
 MAX_COMPOSITIONS = 2**24
-"""Largest search: 25 items without a repeated pattern, say. It takes minutes; 20 items take seconds."""
+"""The largest search, such as 25 items without a repeated pattern. It takes minutes; 20 items take seconds."""
 
 MAX_ITEMS = 2**14
-"""Most items with votes: the binomials of a pattern are integers of up to so many bits."""
+"""The most items with votes: the binomials of a pattern are integers of up to this many bits."""
 
 _BLOCK_CELLS = 2**18  # compositions x turns worked on at once: a few MB
 _INT64_ITEMS = 56  # n * 2^n < 2^63: counts and sums of labels fit
@@ -57,7 +57,7 @@ class _Groups:
     """Items by pattern up to inversion; the largest group is the last.
 
     Attributes:
-        signs: (g, c) float64; a group's votes on each distinct LF, its first vote being +1.
+        signs: (g, c) float64; a group's votes on each distinct LF; its first vote is +1.
         lfs: (c,) how many LFs vote alike on all items.
         sizes: (g,) number of items.
         mirrored: (g,) how many of them hold the inverted votes.
@@ -72,8 +72,8 @@ class _Groups:
 def optimum(votes: ArrayLike, assumption: Assumption = "majority") -> Optimum:
     """h*(X): the probability of class 1 when every valid label vector is equally likely.
 
-    The optimum is undefined when no label vector is valid. So it is for LFs that vote for one class only:
-    each is better than random on that class at best, so they cannot be a majority on both.
+    The optimum is undefined when no label vector is valid. This is always so for LFs that vote for one class only:
+    each is better than random on at most that class, so they cannot be a majority on both.
 
     Args:
         votes: (n, m) integers; -1 abstains, 0 and 1 are the classes.
@@ -121,7 +121,7 @@ def check_binary(votes: ArrayLike) -> NDArray[np.integer]:
         i, j = foreign[0]
         raise VotesError(
             f"votes[{i}, {j}] is {array[i, j]}; expected -1 (abstain), 0 or 1, as the optimum is defined for "
-            "two classes. Pass one class against the rest?"
+            "two classes. Give one class against the rest?"
         )
     return array
 
@@ -144,13 +144,13 @@ def _check_size(sizes: NDArray[np.int64]) -> None:
     n, compositions = int(sizes.sum()), prod(int(c) + 1 for c in sizes[:-1])
     if n > MAX_ITEMS:
         raise VotesError(
-            f"votes hold {n} items with votes; the exact optimum takes at most {MAX_ITEMS}. Pass a sample of the items"
+            f"votes has {n} items with votes; the exact optimum takes at most {MAX_ITEMS}. Give a sample of the items"
         )
     if compositions > MAX_COMPOSITIONS:
         raise VotesError(
-            f"votes hold {n} items in {len(sizes)} patterns (mirror images merged): the exact optimum "
+            f"votes has {n} items in {len(sizes)} patterns (mirror images merged): the exact optimum "
             f"would search 2^{log2(compositions):.1f} compositions, above the limit of "
-            f"2^{log2(MAX_COMPOSITIONS):.0f}. Pass fewer items (25 always fit), or items with fewer distinct patterns"
+            f"2^{log2(MAX_COMPOSITIONS):.0f}. Give fewer items (25 always fit), or items with fewer distinct patterns"
         )
 
 
@@ -207,7 +207,7 @@ def _runs(
     size: int,
     needed: int,
 ) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int8]]:
-    """Where, as u goes from 0 to `size`, label vectors become valid and cease to be.
+    """Where label vectors become valid and stop being valid, as u goes from 0 to `size`.
 
     Args:
         margins: (2, b, c) margins on class 1 and class 0, at u = 0.
@@ -217,7 +217,7 @@ def _runs(
         needed: How many LFs must be better than random on each class.
 
     Returns:
-        Three (r,) arrays: the row of `margins`, the u, and +1 for becoming valid from u on or -1 for ceasing.
+        Three (r,) arrays: the row of `margins`, the u, and +1 if valid from u on, -1 if no longer valid.
     """
     turning = slope != 0
     before = (margins[..., ~turning] > 0) @ lfs[~turning] + lfs[slope < 0].sum()  # (2, b)

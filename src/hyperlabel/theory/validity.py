@@ -1,6 +1,6 @@
 """The better-than-random predicate sigma(X, y) of the hyper label model paper (Eq. 1 and 2).
 
-Signs, not classes, are the language of the theory: a vote is +1 (class 1), -1 (class 0) or 0 (abstain), and
+The theory uses signs, not classes: a vote is +1 (class 1), -1 (class 0) or 0 (abstain), and
 a label vector is 0/1. An LF is better than random on a class when, among the items of that class, it votes
 for the class more often than for the other one. A label vector is *valid* for X when, for each of the two
 classes, enough LFs are better than random.
@@ -45,7 +45,7 @@ def margins(signs: Signs, labels: NDArray[np.floating]) -> tuple[Signs, Signs]:
 
 
 def quorum(m: int, assumption: Assumption) -> int:
-    """How many of m LFs must be better than random on each class, at least.
+    """The least number of m LFs that must be better than random on each class.
 
     >>> quorum(4, "majority"), quorum(4, "every")
     (3, 4)
@@ -77,12 +77,12 @@ def is_valid(signs: Signs, labels: NDArray[np.floating], assumption: Assumption 
 
 
 def probability_of_validity(m: int, n: int | None = None, assumption: Assumption = "majority") -> float:
-    """How likely a uniform pair (X, y) of n items and m LFs is valid; without n, the limit of many items.
+    """The chance that a uniform pair (X, y) of n items and m LFs is valid; without n, the limit of many items.
 
     Given y, votes on the two classes are independent, and so are LFs: on a class of c items each LF is
     better than random with probability (1 - t) / 2, where t is the chance that its votes tie.
 
-    The paper's appendix gives (1 - s) / 4 in the limit, s being the chance that half of an even m are
+    The paper's appendix gives (1 - s) / 4 in the limit, where s is the chance that half of an even m are
     better: it counts s for one class. The limit is (1 - s)^2 / 4. Averaged over m in 2..60 that is 0.210 (the
     paper: 0.232), and with n in 100..2000 ties lower it to 0.165.
 
@@ -107,7 +107,7 @@ def _tie_probabilities(n: int) -> NDArray[np.float64]:
 
 
 def _tail(m: int, least: int, rate: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The chance of at least so many successes in m trials, for each rate. (r,) -> (r,)."""
+    """The chance of at least this many successes in m trials, for each rate. (r,) -> (r,)."""
     successes = np.arange(least, m + 1)
     ways = np.array([float(comb(m, int(j))) for j in successes])
     chance: NDArray[np.float64] = rate[:, None] ** successes * (1 - rate[:, None]) ** (m - successes) @ ways

@@ -20,7 +20,7 @@ class Example:
     """A validation set, ready for the network.
 
     Attributes:
-        votes: Signs (n, m), or the votes alone where the compiled network takes them.
+        votes: Signs (n, m), or only the votes for the compiled network.
         truth: (n,) whether an item with a vote is of class 1.
     """
 
@@ -68,7 +68,7 @@ def backward_tasks(net: nn.Module, tasks: Sequence[Task], device: torch.device, 
 
 
 def _summed_loss(net: nn.Module, task: Task, device: torch.device, masked: bool) -> tuple[torch.Tensor, int]:
-    """The summed loss of the items that teach, and how many they are."""
+    """The summed loss of the items that teach, and their number."""
     teaches = torch.from_numpy((task.votes >= 0).any(axis=1)).to(device)
     signs, target = torch.from_numpy(to_signs(task.votes)).to(device), torch.from_numpy(task.target).to(device)
     if masked and isinstance(net, HyperNet):

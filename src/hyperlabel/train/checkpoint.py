@@ -17,21 +17,21 @@ from torch import nn
 
 from hyperlabel.errors import WeightsError
 from hyperlabel.files import replacing
-from hyperlabel.printable import printable, show
+from hyperlabel.shown import printable, show
 from hyperlabel.tables import reason_of
 from hyperlabel.train.recipe import Recipe
 
 
 @dataclass
 class Progress:
-    """How far a run is.
+    """The progress of a run.
 
     Attributes:
         iteration: Iterations done.
         best_loss: Lowest mean loss between two lines of the log.
         best_iteration: When that was.
-        seconds: Time spent, interruptions left out.
-        done: No iteration is left.
+        seconds: Time spent, without interruptions.
+        done: Whether no iteration is left.
     """
 
     iteration: int = 0
@@ -55,7 +55,7 @@ def writing(path: Path) -> Iterator[None]:
     except (SafetensorError, OSError) as error:
         raise WeightsError(
             f"{printable(path)} cannot be written: {reason_of(error)}; what is there stays as it was: make room, or "
-            "let that folder be written, then go on with --resume"
+            "let that folder be written, then continue with --resume"
         ) from error
 
 
@@ -82,7 +82,7 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except (SafetensorError, OSError, KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise WeightsError(
-            f"{printable(path)} is not a checkpoint ({reason_of(error)}); delete it to train that run afresh"
+            f"{printable(path)} is not a checkpoint ({reason_of(error)}); delete it to train that run again"
         ) from error
 
 
@@ -90,7 +90,7 @@ def read_progress(path: Path) -> tuple[Recipe, Progress]:
     """The recipe and the progress of a checkpoint, without its tensors.
 
     Raises:
-        WeightsError: The file is broken or no checkpoint of this version.
+        WeightsError: The file is broken, or not a checkpoint of this version.
     """
     with reading(path):
         with safe_open(path, framework="pt") as file:

@@ -1,9 +1,9 @@
-"""The paper's network over votes, each pooling layer one compiled loop: what makes long training affordable on a CPU.
+"""The paper's network over votes, with one compiled loop per pooling layer: this makes long training feasible on a CPU.
 
-`HyperNet.forward` goes over the dense matrix a dozen times per layer, and memory is what it waits for. Here a
+`HyperNet.forward` goes over the dense matrix a dozen times per layer, and waits for memory. Here a
 layer visits each vote once forward and once backward (`layer.c`, with the widths known to the compiler), and the
 small products in between are NumPy's. The results are those of `HyperNet.forward` and torch's gradients up to
-rounding. It needs a C compiler, `cc` or what the variable CC names.
+rounding. It needs a C compiler, `cc` or the one in the variable CC.
 """
 
 import ctypes
@@ -24,10 +24,10 @@ from hyperlabel.kernels import Float32
 from hyperlabel.networks.paper import LEAK
 from hyperlabel.train.net import HyperNet, PoolLayer
 
-Ints = NDArray[np.int32]
+Int32 = NDArray[np.int32]
 
 SOURCE = Path(__file__).with_name("layer.c")
-# As -ffast-math, which would also make the whole process that loads the library flush small numbers to zero.
+# Like -ffast-math, which would also make the whole process that loads the library flush small numbers to zero.
 _MATH = ("associative-math", "reciprocal-math", "finite-math-only", "no-signed-zeros", "no-trapping-math")
 _FAST = (*(f"-f{name}" for name in _MATH), "-fno-math-errno")
 FLAGS = ("-O3", "-march=native", *_FAST, "-shared", "-fPIC", f"-DLEAK={LEAK}f")
@@ -74,8 +74,8 @@ class SignedVotes:
         column_sums: (m, 1) sum of the signs of each LF.
     """
 
-    starts: Ints
-    lf: Ints
+    starts: Int32
+    lf: Int32
     signs: Float32
     per_row: Float32
     per_column: Float32
@@ -109,7 +109,7 @@ class _Seen:
 
 
 class CompiledNet:
-    """The weights of a network at this moment, and the gradients that accumulate for them.
+    """The current weights of a network, and the gradients that accumulate for them.
 
     Args:
         net: The network; its weights are read once, so that all matrices of a batch share the work.
@@ -159,7 +159,7 @@ class CompiledNet:
         return loss
 
     def send_back(self, scale: float) -> None:
-        """Hand the accumulated gradients, times `scale`, to the parameters of the network."""
+        """Give the accumulated gradients, times `scale`, to the parameters of the network."""
         tensors, grads = [], []
         for (matrices, bias), layer in zip(self._fused, self._grads, strict=True):
             tensors += [*(matrices[term] for term in TERMS), bias]

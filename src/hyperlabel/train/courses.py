@@ -1,4 +1,4 @@
-"""Courses: what a network is trained on and how. The loop knows nothing else of a network.
+"""Courses: what a network is trained on and how. The loop knows nothing else about a network.
 
 Task is what a course draws: a matrix of votes and its target for the paper's network, a lesson for the unrolled one.
 """
@@ -30,7 +30,7 @@ class Course(Protocol[Net, Drawn]):
     """What a network is trained on and how."""
 
     def new_net(self) -> Net:
-        """An untrained network, where it is to be trained; torch's seed decides its weights."""
+        """An untrained network, on its device; torch's seed decides its weights."""
 
     def sample_batch(self, rng: np.random.Generator, size: int) -> list[Drawn]:
         """Draw the tasks of one step."""
@@ -42,7 +42,7 @@ class Course(Protocol[Net, Drawn]):
         """Accuracy averaged over the first synthetic validation sets, which come from other priors than training."""
 
     def to_weights(self, net: Net, header: dict[str, Any]) -> Weights | None:
-        """The network as a weights file has it; None if NumPy does not run it."""
+        """The network in the form of a weights file; None if NumPy does not run it."""
 
 
 class PaperCourse:
@@ -84,7 +84,7 @@ class PaperCourse:
         return float(np.mean(accuracies(net, self._examples[:sets], self.device)))
 
     def to_weights(self, net: nn.Module, header: dict[str, Any]) -> Weights | None:
-        """The weights; none of the flat MLP."""
+        """The weights; None for the flat MLP."""
         return to_weights(net, header) if isinstance(net, HyperNet) else None
 
 

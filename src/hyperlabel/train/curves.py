@@ -1,4 +1,4 @@
-"""The curves of training: loss and validation accuracy of every run, the selected one in front."""
+"""Training curves: loss and validation accuracy of every run, the selected one in front."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from hyperlabel.errors import require
 from hyperlabel.tables import write_whole
 from hyperlabel.train.loop import read_log, run_folder
 
-CHANCE = 0.6945  # a little above ln 2, the loss of knowing nothing: what lies above is warm-up
+CHANCE = 0.6945  # a little above ln 2, the loss of knowing nothing: anything higher is warm-up
 PANELS = {"loss": "training loss (mean of each stretch)", "validation_accuracy": "validation accuracy"}
 
 

@@ -24,7 +24,7 @@ TOLERANCE = 1e-5  # largest difference of a probability
 
 @torch.no_grad()
 def to_weights(net: HyperNet, header: dict[str, Any]) -> Weights:
-    """The network's weights, each layer's maps fused into one matrix a term."""
+    """The network's weights, each layer's maps fused into one matrix per term."""
     arrays: dict[str, NDArray[np.float32]] = {}
     for i, layer in enumerate(net.layers):
         matrices, bias = cast(PoolLayer, layer).fused()
@@ -83,7 +83,7 @@ def check_agreement(net: HyperNet, weights: Weights) -> None:
 
 def _check_distance(ours: NDArray[np.float64], theirs: NDArray[Any]) -> None:
     worst = float(np.abs(ours - theirs).max())
-    if not worst <= TOLERANCE:  # also where it is NaN
+    if not worst <= TOLERANCE:  # also if it is NaN
         raise WeightsError(
             f"the exported weights give probabilities that differ by {worst:.1e} from the trained network's "
             f"(at most {TOLERANCE} is allowed); nothing was written"

@@ -13,11 +13,11 @@ from hyperlabel.train.courses import MakeCourse, make_course
 from hyperlabel.train.curves import draw_curves
 from hyperlabel.train.loop import CHECKPOINT, run_folder
 from hyperlabel.train.recipe import Recipe
-from hyperlabel.train.runs import RunSummary, select_run, summarise
+from hyperlabel.train.runs import RunSummary, select_run, summarize
 
 WEIGHTS = "weights.safetensors"
 MODELS = {"gnn": "hlm", "deepset": "hlm-deepset", "mlp": "hlm-mlp", "unrolled": "hlm2"}
-"""What a weights file calls the architectures; the second and the third are the paper's ablations."""
+"""The names of the architectures in a weights file; the second and the third are the paper's ablations."""
 DESCRIPTIONS = {
     "hlm": "Hyper label model (Wu et al., ICLR 2023), trained by hyperlabel on synthetic votes only.",
     "hlm-deepset": "Ablation of the hyper label model (Wu et al., ICLR 2023), trained on synthetic votes only.",
@@ -29,7 +29,7 @@ DESCRIPTIONS = {
 def finish(recipe: Recipe, out: Path, runs: int, make: MakeCourse = make_course) -> RunSummary:
     """Export every run, copy the selected one to `weights.safetensors`, write `summary.json` and `curves.png`.
 
-    Networks that NumPy does not run, which are ablations, have no exported form; they stay checkpoints.
+    Networks that NumPy does not run are ablations and are not exported; they stay checkpoints.
 
     Args:
         recipe: How the runs were trained.
@@ -44,13 +44,13 @@ def finish(recipe: Recipe, out: Path, runs: int, make: MakeCourse = make_course)
     for run in range(runs):
         net = course.new_net()
         load_net(run_folder(out, run) / CHECKPOINT, net)
-        weights = course.to_weights(net, _header(recipe, summarise(out, run), runs, selected=run == chosen.run))
+        weights = course.to_weights(net, _header(recipe, summarize(out, run), runs, selected=run == chosen.run))
         if weights is None:
             continue
         weights.save(run_folder(out, run) / WEIGHTS)
         if run == chosen.run:
             weights.save(out / WEIGHTS)
-    summaries = [dataclasses.asdict(summarise(out, run)) for run in range(runs)]
+    summaries = [dataclasses.asdict(summarize(out, run)) for run in range(runs)]
     summary = {"recipe": dataclasses.asdict(recipe), "selected": chosen.run, "runs": summaries}
     write_text(out / "summary.json", json.dumps(summary, indent=1) + "\n", "--out")
     draw_curves(out, runs, chosen.run)
@@ -58,7 +58,7 @@ def finish(recipe: Recipe, out: Path, runs: int, make: MakeCourse = make_course)
 
 
 def _header(recipe: Recipe, summary: RunSummary, runs: int, *, selected: bool) -> dict[str, Any]:
-    """What a weights file says of itself."""
+    """What a weights file says about itself."""
     model = MODELS[recipe.architecture]
     return {
         "model": model,

@@ -44,7 +44,7 @@ class LessonPrior:
     Attributes:
         prior: Where tasks come from.
         gold_chance: How often some of the truth is gold.
-        balance_power: See `Lesson`; crowds and panels are left as they are, since there F1 is hardly asked for.
+        balance_power: See `Lesson`; crowds and panels are left as they are, since F1 is rarely used there.
     """
 
     prior: LabeledPrior
@@ -78,7 +78,7 @@ def _draw_gold(rng: np.random.Generator, task: LabeledTask, patterns: Patterns) 
 
 
 def validation_lessons(rng: np.random.Generator, count: int) -> list[Lesson]:
-    """Lessons of several priors in turn, two of them foreign to training; there is no gold."""
+    """Lessons of several priors in turn, two of them never used in training; without gold."""
     lessons: list[Lesson] = []
     while len(lessons) < count:
         task = drop_silent(VALIDATION_PRIORS[len(lessons) % len(VALIDATION_PRIORS)].sample(rng))

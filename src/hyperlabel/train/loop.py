@@ -13,7 +13,7 @@ from torch import nn
 
 from hyperlabel.errors import WeightsError
 from hyperlabel.files import replacing
-from hyperlabel.printable import printable, show
+from hyperlabel.shown import printable, show
 from hyperlabel.tables import reason_of
 from hyperlabel.train.checkpoint import Progress, load_net, load_optimizer, read_progress, save_checkpoint, writing
 from hyperlabel.train.courses import MakeCourse, make_course
@@ -29,7 +29,7 @@ def run_folder(out: Path, run: int) -> Path:
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
-    """The records of a run's log, without a last line that is not written to its end; empty if there is none.
+    """The records of a run's log, without an incomplete last line; empty if there is no log.
 
     Raises:
         WeightsError: A line of it is none that training wrote.
@@ -41,7 +41,7 @@ def read_log(folder: Path) -> list[dict[str, Any]]:
     except (OSError, ValueError, RecursionError) as error:
         raise WeightsError(
             f"{printable(path)} is not what training wrote ({reason_of(error)}); delete {printable(folder)} to train "
-            "that run afresh"
+            "that run again"
         ) from error
 
 
@@ -70,7 +70,7 @@ class Run:
         run: Number of the run; with the recipe's seed it seeds everything.
         folder: Where the checkpoint and the log go.
         device: Where torch computes.
-        resume: Go on from the folder's checkpoint, if there is one.
+        resume: Continue from the folder's checkpoint, if there is one.
         make: Makes the course.
     """
 
@@ -155,14 +155,14 @@ class Run:
             log.write(json.dumps(record) + "\n")
 
     def _compare_loss(self) -> None:
-        """Note when the mean loss of the last lines of the log is the lowest so far."""
+        """Record when the mean loss of the last lines of the log is the lowest so far."""
         window, progress = self.recipe.loss_window, self.progress
         recent = float(np.mean(self.losses[-window:]))
         if len(self.losses) >= window and recent < progress.best_loss:
             progress.best_loss, progress.best_iteration = recent, progress.iteration
 
     def _validate(self) -> dict[str, float]:
-        """What a line of the log says of validation: all sets, or the first ones and now and then all."""
+        """What a line of the log says about validation: all sets, or the first ones and now and then all."""
         recipe, iteration, accuracy = self.recipe, self.progress.iteration, {}
         if recipe.quick_sets:
             accuracy["quick_accuracy"] = self.course.validate(self.net, recipe.quick_sets)

@@ -45,8 +45,8 @@ class _Cells(torch.autograd.Function):
 class PoolLayer(nn.Module):
     """One message-passing layer: the cell itself and the means over its row, its column and everything.
 
-    Each term has a linear map of its own; the four results are concatenated and mapped to the output width
-    (Eq. 6 of the paper). Without an activation in between that is one matrix a term, see `fused`.
+    Each term has its own linear map; the four results are concatenated and mapped to the output width
+    (Eq. 6 of the paper). Without an activation in between this is one matrix per term, see `fused`.
     """
 
     def __init__(self, d_in: int, d_out: int, terms: Sequence[str]) -> None:
@@ -67,7 +67,7 @@ class PoolLayer(nn.Module):
         return matrices, bias
 
     def forward(self, cells: Tensor, voted: Tensor, counts: tuple[Tensor, Tensor, Tensor]) -> Tensor:
-        """(d_in, n * m) -> (d_out, n * m); `counts` are the votes of each row, each column and in all."""
+        """(d_in, n * m) -> (d_out, n * m); `counts` are the votes of each row, of each column and in total."""
         per_row, per_column, total = counts
         matrices, bias = self.fused()
         view = cells.view(len(cells), len(per_row), len(per_column))
@@ -83,8 +83,8 @@ class HyperNet(nn.Module):
 
     Args:
         widths: Output width of each pooling layer; the head keeps the last one.
-        terms: What a layer sees. The paper's sees all four terms; `("self", "row")` makes every item a set
-            of its own, the DeepSet of the ablation.
+        terms: What a layer sees. The paper's sees all four terms; with `("self", "row")` every item is a separate
+            set, the DeepSet of the ablation.
     """
 
     def __init__(self, widths: Sequence[int] = (32, 32, 32, 32), terms: Sequence[str] = TERMS) -> None:
@@ -118,7 +118,7 @@ class HyperNet(nn.Module):
 class FlatNet(nn.Module):
     """The ablation's MLP: the matrix padded with zeros or cut to a fixed size, flattened, ten linear layers.
 
-    It knows nothing of items and LFs, and cannot label more than `items` items.
+    It knows nothing about items and LFs, and cannot label more than `items` items.
     """
 
     def __init__(self, items: int = 2000, lfs: int = 50, width: int = 32, depth: int = 10) -> None:
@@ -140,7 +140,7 @@ class FlatNet(nn.Module):
 
 
 def make_net(architecture: str, widths: Sequence[int]) -> nn.Module:
-    """The paper's network or one it is compared with, by the name `hyperlabel train --architecture` knows it by."""
+    """The paper's network or one it is compared with, by its name in `hyperlabel train --architecture`."""
     if architecture == "mlp":
         return FlatNet(width=widths[-1])
     return HyperNet(widths, TERMS if architecture == "gnn" else ("self", "row"))

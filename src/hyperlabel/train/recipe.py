@@ -1,4 +1,4 @@
-"""What a training run is made of: one frozen record, stored beside everything the run writes."""
+"""What a training run is made of: one frozen record, stored with everything the run writes."""
 
 import dataclasses
 import json
@@ -36,19 +36,19 @@ class Recipe:
     """Everything that decides the outcome of a run, except its number.
 
     Attributes:
-        prior: Where training data comes from: of `PRIORS` for the paper's network and its ablations, of
+        prior: Where training data comes from: one of `PRIORS` for the paper's network and its ablations, of
             `LABELED_PRIORS` for the unrolled one.
-        assumption: Which label vectors the uniform prior holds for valid.
+        assumption: Which label vectors are valid in the uniform prior.
         candidates: Extra label vectors tried for each matrix of the uniform and the released prior (0: one, as in the
             paper).
-        max_cells: Most cells of a matrix of these two priors; 120,000 cuts none of the paper's sizes.
+        max_cells: The most cells of a matrix of these two priors; 120,000 cuts none of the paper's sizes.
         log_items: For the released prior, whether the logarithm of the number of items is uniform.
-        architecture: `gnn` is the paper's; `deepset` and `mlp` are its ablations; `unrolled` is that of hlm2.
+        architecture: `gnn` is the paper's; `deepset` and `mlp` are its ablations; `unrolled` is for hlm2.
         widths: Output width of each pooling layer; not used by the unrolled network.
         masked: For the paper's network, only items whose pooled embedding sums to more than zero teach, as in the
             authors' code; otherwise all that have a vote.
-        width: Of the hidden layers of the unrolled network.
-        steps: Of the unrolled network, each with weights of its own.
+        width: Width of the hidden layers of the unrolled network.
+        steps: Steps of the unrolled network, each with its own weights.
         iterations: Budget; one iteration is one step of the optimizer.
         batch: Matrices per iteration.
         schedule: `cosine` warms up and decays to zero; `constant` is the paper's, and stops early.
@@ -61,7 +61,7 @@ class Recipe:
         log_every: Iterations between two lines of the log; each line holds a validation.
         validation: Where the validation sets of the paper's network come from; `paper` are those of its authors.
         validation_sets: Number of synthetic validation sets.
-        quick_sets: How many of them are validated at each line of the log where all of them would take too long;
+        quick_sets: How many of them are validated at each line of the log if all of them would take too long;
             0 is all.
         full_every: With `quick_sets`, iterations between two validations on all sets.
         gold_chance: How often the unrolled network knows some of the truth as gold.
@@ -111,12 +111,12 @@ class Recipe:
 
     @property
     def sizes(self) -> dict[str, Any]:
-        """The sizes of the network, as the header of a weights file has them."""
+        """The sizes of the network, as in the header of a weights file."""
         return {"width": self.width, "steps": self.steps} if self.is_unrolled else {"widths": list(self.widths)}
 
     @property
     def is_unrolled(self) -> bool:
-        """Whether the network is that of hlm2."""
+        """Whether it is the network of hlm2."""
         return self.architecture == "unrolled"
 
     def make_prior(self) -> Prior:
@@ -154,7 +154,7 @@ class Recipe:
 
     @classmethod
     def from_json(cls, text: str) -> "Recipe":
-        """The inverse of `to_json`; also of what earlier versions wrote, where it was no ablation."""
+        """The inverse of `to_json`; also of what earlier versions wrote, unless it was an ablation."""
         fields: dict[str, Any] = json.loads(text)
         for name, usual in _RETIRED.items():
             if fields.get(name) == usual:

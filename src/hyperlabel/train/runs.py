@@ -1,4 +1,4 @@
-"""Several runs side by side, each in a process of its own, and the choice among them."""
+"""Several runs side by side, each in its own process, and the choice among them."""
 
 import multiprocessing
 import os
@@ -23,7 +23,7 @@ from hyperlabel.train.recipe import Recipe
 
 POLL_SECONDS = 1.0
 FAILED = 2  # exit code of a job that said what went wrong
-TURN = 5_000  # iterations of every run before any run goes further: unfinished runs can be compared
+TURN = 5_000  # iterations of every run before any run goes on: unfinished runs can be compared
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class RunSummary:
     seconds: float
 
 
-def summarise(out: Path, run: int) -> RunSummary:
+def summarize(out: Path, run: int) -> RunSummary:
     """The summary of a run from its log."""
     records = read_log(run_folder(out, run))
     accuracies = [record["validation_accuracy"] for record in records if "validation_accuracy" in record]
@@ -64,11 +64,11 @@ def summarise(out: Path, run: int) -> RunSummary:
 
 def select_run(out: Path, runs: int) -> RunSummary:
     """The run whose validation accuracy, averaged over its iterations, is highest (ties: the first)."""
-    return max((summarise(out, run) for run in range(runs)), key=lambda summary: summary.mean_accuracy)
+    return max((summarize(out, run) for run in range(runs)), key=lambda summary: summary.mean_accuracy)
 
 
 def check_resumable(recipe: Recipe, out: Path, runs: int) -> None:
-    """Refuse to go on from checkpoints of another recipe, or without the log that belongs to them."""
+    """Refuse to continue from checkpoints of another recipe, or without their log."""
     for folder in (run_folder(out, run) for run in range(runs)):
         path = folder / CHECKPOINT
         if not path.exists():
@@ -79,13 +79,13 @@ def check_resumable(recipe: Recipe, out: Path, runs: int) -> None:
             raise ParameterError(f"{path} was made with {differs}; use the same options, or another --out")
         if progress.iteration not in {record["iteration"] for record in read_log(folder)}:
             raise ParameterError(
-                f"{folder / LOG} has no line for iteration {progress.iteration}, where its checkpoint stands; "
-                f"delete {folder} to train that run afresh"
+                f"{folder / LOG} has no line for iteration {progress.iteration}, that of its checkpoint; "
+                f"delete {folder} to train that run again"
             )
 
 
 def _exit_with_parent() -> None:
-    """A killed command must not leave jobs behind that go on writing."""
+    """A killed command must not leave jobs behind that keep writing."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -122,14 +122,14 @@ def train_runs(
     """Train all runs, `jobs` at a time; yields, about once a second, the iterations each run has done.
 
     The threads of a job are fixed before it starts, for torch and for NumPy's BLAS: two libraries that both
-    take all cores for two jobs make data generation three times slower. However this ends, no job is left.
+    take all cores for two jobs make data generation three times slower. No job is left at the end, whatever happens.
 
     Args:
         recipe: How to train.
         out: Where the runs keep their files.
         runs: Number of runs.
         jobs: Runs at a time.
-        resume: Go on from checkpoints.
+        resume: Continue from checkpoints.
         make: Makes the course in each job; a function that jobs can import.
 
     Raises:
@@ -186,7 +186,7 @@ def _has_ended(job: _Job) -> bool:
     if code:
         raise HyperlabelError(
             f"{name} ended with exit code {code} (negative: the signal that ended it); "
-            "correct the cause and go on with --resume"
+            "correct the cause and continue with --resume"
         )
     return code is not None
 

@@ -68,5 +68,5 @@ class TorchBackend:
         return values.clip(least, most)
 
     def by_blocks(self, compute: Callable[[slice], Tensor], rows: int, width: int) -> Tensor:
-        """What is computed of all rows at a time: gradients need all of them anyway."""
+        """Compute something for all rows at once: gradients need all of them anyway."""
         return compute(slice(None))

@@ -1,4 +1,4 @@
-"""The torch side of the unrolled network: sets laid out side by side, the layers that learn, and the loss.
+"""The torch side of the unrolled network: sets side by side, the layers that learn, and the loss.
 
 What a step computes is written once, in `hyperlabel.networks.unrolled`. Sets of the same number of classes are laid
 side by side, so that one step of the optimizer is one pass.
@@ -22,7 +22,7 @@ from hyperlabel.patterns import Patterns
 from hyperlabel.train.torch_backend import TorchBackend, sum_groups
 
 EARLY = 0.3  # weight of the loss of each step before the last
-LEAST_PROBABILITY = 1e-7  # so that the loss of a row that is wrong for certain is finite
+LEAST_PROBABILITY = 1e-7  # keeps the loss of a row that is certainly wrong finite
 
 
 @dataclass(frozen=True)
@@ -137,12 +137,12 @@ class Layers(nn.Module):
 
 @dataclass(frozen=True)
 class Opinion:
-    """What is thought of every row, and what each vote adds to it.
+    """The logits of every row, and what each vote adds to them.
 
     Attributes:
         total: (r, k) what the votes of each row add up to.
         added: (e, k) what each vote adds.
-        to_belief: Makes beliefs of such sums. (x, k) -> (x, k).
+        to_belief: Turns such sums into beliefs. (x, k) -> (x, k).
     """
 
     total: Tensor
@@ -154,8 +154,8 @@ class UnrolledNet(nn.Module):
     """The whole network.
 
     Args:
-        width: Of the hidden layers.
-        steps: Number of steps, each with weights of its own.
+        width: Width of the hidden layers.
+        steps: Number of steps, each with its own weights.
     """
 
     def __init__(self, width: int, steps: int) -> None:
@@ -183,12 +183,12 @@ class UnrolledNet(nn.Module):
         return outputs
 
     def judge(self, batch: Batch, opinion: Opinion) -> Tensor:
-        """What each vote is judged by: the belief in its row. (e, k)."""
+        """What each vote is judged by: the belief about its row. (e, k)."""
         return opinion.to_belief(opinion.total)[batch.row]
 
 
 def _count_votes(batch: Batch) -> Opinion:
-    """What is thought before the first step: shares of the votes."""
+    """The beliefs before the first step: shares of the votes."""
     own_class = functional.one_hot(batch.nodes.vote, batch.k).float()
     added = own_class[batch.node]
     return Opinion(sum_groups(added, batch.row, batch.rows), added, _to_shares)
@@ -207,7 +207,7 @@ def _to_shares(votes: Tensor) -> Tensor:
 
 
 def _weigh(batch: Batch, step: Step) -> Opinion:
-    """What is thought after a step: logits."""
+    """The logits after a step."""
     factor = step.scale[batch.of_set] * batch.size ** step.power[batch.of_set]
     added = factor[batch.row, None] * step.evidence[batch.node]
     logits = step.bias[batch.of_set] + sum_groups(added, batch.row, batch.rows)

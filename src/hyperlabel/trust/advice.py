@@ -5,17 +5,16 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hyperlabel.plots import plot_bars
-from hyperlabel.printable import printable
-from hyperlabel.shown import html_table
+from hyperlabel.shown import html_table, printable
 
 
 class Worth(NamedTuple):
     """What a kind of advice has been worth on public sets (docs/trust.md).
 
     Attributes:
-        gain: Points by which scores rose where it was followed, in the mean.
-        hurt: Share of the sets on which they fell, by more than a tenth of a point.
-        sets: On how many sets it was followed.
+        gain: Mean gain in points where it was followed.
+        hurt: Share of the sets with a loss of more than a tenth of a point.
+        sets: The number of sets on which it was followed.
     """
 
     gain: float
@@ -23,10 +22,10 @@ class Worth(NamedTuple):
     sets: int
 
     def __str__(self) -> str:
-        return f"about {self.gain:+.1f} points by {self.sets} public sets, a loss on {self.hurt:.0%} of them"
+        return f"about {self.gain:+.1f} points on {self.sets} public sets, a loss on {self.hurt:.0%} of them"
 
 
-# By `python -m experiments advice`, whose record a test compares. Unvoted and uncovered: for a tenth of the items.
+# From `python -m experiments advice`; a test compares its record. Unvoted and uncovered: per tenth of the items.
 WORTH = {
     "unvoted": Worth(9.7, 0.00, 42),
     "uncovered": Worth(4.9, 0.00, 8),
@@ -49,9 +48,9 @@ class Advice:
         reason: Why, in a sentence.
         call: The Python call that does it; `votes` are the votes.
         command: The command that does it.
-        examples: Items or LFs that it is about, 20 at most.
-        like: What its worth depends on: votes of `rules` or of `people`, `few` copies or `many`.
-        scale: How many tenths of the items it is about, where its worth is known for one tenth.
+        examples: Items or LFs that it is about, at most 20.
+        like: What its worth depends on: votes by `rules` or by `people`, `few` copies or `many`.
+        scale: How many tenths of the items it is about, if its worth is known per tenth.
     """
 
     kind: str
@@ -95,7 +94,7 @@ class AdviceList:
 
     def __str__(self) -> str:
         if not self.items:
-            return "Nothing to advise: no known problem was found."
+            return "No advice: no known problem was found."
         return "\n".join(f"{i}. {each}" for i, each in enumerate(self.items, 1))
 
     __repr__ = __str__

@@ -18,7 +18,7 @@ def advise(
 ) -> AdviceList:
     """What to do next to get better labels, most valuable first.
 
-    Every kind of advice was followed on public sets, and is given because it helped there (docs/trust.md).
+    Every kind of advice was tested on public sets, and is given because it helped there (docs/trust.md).
 
     Args:
         votes: The votes.
@@ -26,7 +26,7 @@ def advise(
         model: The label model, or its short name; the hyper label model if not given. One that is not fitted reads
             these votes, as a copy.
         metric: What the labels should be good at, as for `predict`.
-        table: What the commands are to call the table of votes.
+        table: The name of the table of votes in commands.
 
     >>> import numpy as np
     >>> truth = np.arange(40) % 2

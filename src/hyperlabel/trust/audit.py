@@ -1,4 +1,4 @@
-"""`audit_sample`: which items to label by hand in order to judge labels, drawn at random."""
+"""`audit_sample`: which items to label by hand to judge labels, drawn at random."""
 
 import copy
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class AuditSample:
         items: (s,) their identifiers, or else places.
         places: (s,) their places among the items of the votes.
         stratum: (s,) the stratum of each, see `hyperlabel.trust.strata`.
-        inclusion: (s,) how probable it was that each would be drawn.
+        inclusion: (s,) the probability that each was drawn.
         strata: How many strata were asked for; `certify` and `estimate` must be told.
     """
 
@@ -67,17 +67,17 @@ def audit_sample(
 ) -> AuditSample:
     """Items to label by hand for `certify` and `estimate`, drawn at random without replacement.
 
-    These judge labels; give them to no model to learn from. Items that teach are named by `suggest`, and must not
-    judge. A longer sample of the same seed begins with the shorter one, if there is one stratum.
+    These judge labels; no model may learn from them. Items that teach come from `suggest`, and must not
+    judge. A longer sample with the same seed starts with the shorter one, if there is one stratum.
 
     Args:
         votes: The votes.
         n: How many items.
         gold: What the model learns from, as for `LabelModel.fit`; these items are not drawn.
-        strata: In how many strata of confidence to draw. One draws every item with the same probability, and is
-            best as a rule (docs/trust.md). More draw more of the surest items.
-        model: The label model that strata are by, or its short name; the hyper label model if not given. `certify` must
-            have the same.
+        strata: The number of strata of confidence. One draws every item with the same probability, and is
+            usually best (docs/trust.md). More strata draw more of the surest items.
+        model: The label model for the strata, or its short name; the hyper label model if not given. `certify` must
+            use the same.
         seed: Another seed draws other items.
 
     >>> sample = audit_sample([[0, 1], [1, 1], [0, 0], [0, -1]], 2)

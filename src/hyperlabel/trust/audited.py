@@ -1,4 +1,4 @@
-"""Labels of items beside gold that had no part in making them: what certificates and estimates are made from."""
+"""Labels of items, and gold that had no part in making them: what certificates and estimates are made from."""
 
 import copy
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from hyperlabel.votes import to_votes
 from hyperlabel.votes.classes import decode, encode_column, missing_classes
 from hyperlabel.votes.items import Identity
 
-_UNLIKELY = 4.0  # standard errors by which a random sample all but never differs
+_UNLIKELY = 4.0  # a random sample almost never differs by this many standard errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Audited:
 
     @property
     def wrong(self) -> NDArray[np.bool_]:
-        """Whether the labels of the items with gold are wrong; no label is. (g,)."""
+        """Whether the labels of the items with gold are wrong; no label counts as wrong. (g,)."""
         return np.asarray(self.gold[self.known] != self.labels.best[self.known])
 
     @property
@@ -109,13 +109,13 @@ def _read_labels(labels: Labels, votes: object, gold: object, learn: object) -> 
     n = len(labels) if votes is None else to_votes(votes).n_items
     if n != len(labels):
         raise VotesError(
-            f"model is labels of {len(labels):,} items, but votes has {n:,} items; give those of the same items"
+            f"model is labels of {len(labels):,} items, but votes has {n:,} items; give both for the same items"
         )
     return _read_gold(labels, gold)
 
 
 def _read_gold(labels: Labels, gold: object, name: str = "gold") -> NDArray[np.int64]:
-    """Gold as class numbers, of classes that labels cannot have as well. -> (n,)."""
+    """Gold as class numbers, including classes that labels cannot have. -> (n,)."""
     column = Identity(len(labels), labels.items, labels.origin).match(gold, name)
     return encode_column(column, labels.classes + missing_classes(column, labels.classes)).astype(np.int64)
 
@@ -165,13 +165,13 @@ def _warn_of_learned(model: LabelModel, n: int) -> None:
     if model.n_gold_:
         message = (
             f"the model learned from {model.n_gold_:,} gold labels; if some of the {n:,} given here are among them, "
-            "the result is too good. Give a model that is not fitted, and the gold to learn from as learn"
+            "the result is too optimistic. Give a model that is not fitted, and the gold to learn from as learn"
         )
         warn_of_votes([message])
 
 
 def _warn_of_choice(audited: Audited) -> None:
-    """Warn of gold that was chosen, not drawn: its confidence is another one than that of all items."""
+    """Warn of gold that was chosen, not drawn: its confidence differs from that of all items."""
     labels = audited.labels
     ranked = audited.free & (labels.best >= 0)
     sample, n = ranked & (audited.gold >= 0), int(ranked.sum())
@@ -184,6 +184,6 @@ def _warn_of_choice(audited: Audited) -> None:
     if abs(drawn - all_items) > _UNLIKELY * deviation + 1e-9:
         message = (
             f"gold does not look like a random sample: its labels have a mean confidence of {drawn:.3f}, all labels "
-            f"{all_items:.3f}. The result holds for random samples only; draw one by audit_sample"
+            f"{all_items:.3f}. The result holds only for random samples; draw one with audit_sample"
         )
         warn_of_votes([message])

@@ -1,10 +1,10 @@
-"""Exact bounds on how many of some items are wrong, by a random sample of them drawn without replacement.
+"""Exact bounds on how many of some items are wrong, from a random sample drawn without replacement.
 
-Of N items B are wrong; of n that are drawn at random, X are. X has the hypergeometric distribution, whatever made the
+Of N items, B are wrong; of n items drawn at random, X are. X has the hypergeometric distribution, whatever made the
 items wrong. As N grows it becomes the binomial, and `most_wrong` the bound of Clopper and Pearson (Biometrika, 1934).
 
-Where a sample was drawn from several strata, each gives its own p-value, and Fisher's method joins them: the p-value of
-a total is the largest of all ways to share the total out among the strata (Ottoboni et al., "Risk-limiting audits by
+If a sample was drawn from several strata, each gives its own p-value, and Fisher's method joins them: the p-value of
+a total is the largest over all ways to divide the total among the strata (Ottoboni et al., "Risk-limiting audits by
 stratified union-intersection tests of elections", 2018).
 """
 
@@ -16,12 +16,12 @@ import numpy as np
 
 from hyperlabel.kernels import Float64
 
-_UNITS = 512  # in which a total is shared out among strata; coarser than items is safe, only less sharp
-_NOTHING = 1e-17  # terms that are so small beside their sum do not change it
+_UNITS = 512  # a total is divided among strata in this many units; coarser than items is safe, only less sharp
+_NOTHING = 1e-17  # terms that are this small relative to their sum do not change it
 
 
 class Sample(NamedTuple):
-    """What is known of some items by a random sample of them.
+    """What is known about some items from a random sample of them.
 
     Attributes:
         items: How many there are.
@@ -35,7 +35,7 @@ class Sample(NamedTuple):
 
 
 def p_value(samples: Sequence[Sample], total: int) -> float:
-    """The largest chance to see so few wrong items, or fewer, if `total` items or more are wrong in all.
+    """The largest chance to see this few wrong items, if `total` or more items are wrong.
 
     Args:
         samples: One sample for each stratum.
@@ -45,13 +45,13 @@ def p_value(samples: Sequence[Sample], total: int) -> float:
     0.0994
     """
     if total > sum(each.items - each.gold + each.wrong for each in samples):
-        return 0.0  # so many cannot be wrong: too many were seen to be right
+        return 0.0  # this many cannot be wrong: too many were seen to be right
     if len(samples) == 1:
         return exp(_log_chance(samples[0], total))
     step = -(-total // _UNITS)
     units = max(0, -(-(total - len(samples) * (step - 1)) // step))  # what is lost by rounding down is not counted
     falls = np.concatenate([_falls(each, step, units) for each in samples])
-    joint = float(np.sort(falls)[::-1][:units].sum())  # no way to share out has a larger product
+    joint = float(np.sort(falls)[::-1][:units].sum())  # no way to divide has a larger product
     return _fisher(joint, len(samples))
 
 
@@ -69,7 +69,7 @@ def most_wrong(samples: Sequence[Sample], level: float) -> int:
 
 
 def least_wrong(sample: Sample, level: float) -> int:
-    """Lower bound on the wrong items, as `most_wrong`: at most so many others are right.
+    """Lower bound on the wrong items, like `most_wrong`, from a bound on the right ones.
 
     >>> least_wrong(Sample(items=1000, gold=100, wrong=2), level=0.1)
     6
@@ -84,20 +84,20 @@ def _falls(sample: Sample, step: int, units: int) -> Float64:
 
 
 def _most(sample: Sample) -> int:
-    """Wrong items if all that were not drawn are."""
+    """The wrong items if all that were not drawn are wrong."""
     return sample.items - sample.gold + sample.wrong
 
 
 def _fisher(log_product: float, strata: int) -> float:
-    """The chance that independent p-values have a product so small: the tail of chi squared, 2 degrees each."""
+    """The chance that independent p-values have a product this small: the tail of chi squared, 2 degrees each."""
     terms = ((-log_product) ** i / factorial(i) for i in range(strata))
     return min(1.0, exp(log_product) * sum(terms))
 
 
 def _log_chance(sample: Sample, amount: int) -> float:
-    """Logarithm of the chance to draw at most so many wrong items as the sample has, if `amount` are wrong.
+    """Logarithm of the chance to draw at most as many wrong items as the sample has, if `amount` are wrong.
 
-    The terms are added from the last one down, each by its ratio to the one before.
+    The terms are added from the last one down, each from its ratio to the one before.
     """
     items, gold, wrong = sample
     if amount <= wrong:
@@ -114,5 +114,5 @@ def _log_chance(sample: Sample, amount: int) -> float:
 
 
 def _log_ways(n: int, r: int) -> float:
-    """Logarithm of n over r."""
+    """Logarithm of n choose r."""
     return lgamma(n + 1) - lgamma(r + 1) - lgamma(n - r + 1)

@@ -1,4 +1,4 @@
-"""`certify`: which labels you can rely on, by a random sample of gold and without any assumption on the votes."""
+"""`certify`: which labels you can rely on, by a random sample of gold, without assumptions about the votes."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -14,12 +14,11 @@ from hyperlabel.labels import Labels
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
 from hyperlabel.plots import new_axes
-from hyperlabel.printable import printable
-from hyperlabel.shown import html_table
+from hyperlabel.shown import html_table, printable
 from hyperlabel.trust.audited import Audited, read_audited
 from hyperlabel.trust.sequence import Ranking, Step, search
 
-_POWER = 0.8  # chance that as many labels as are said to be needed suffice
+_POWER = 0.8  # chance that the stated number of needed labels suffices
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +46,7 @@ class Part:
 
     @property
     def bound(self) -> float | None:
-        """Upper bound on the share of wrong labels among those accepted, taken for this threshold alone."""
+        """Upper bound on the share of wrong labels among those accepted, for this threshold alone."""
         return None if self.accepted is None else self.accepted.bound(self.level)
 
     @property
@@ -66,7 +65,7 @@ class Certificate:
 
     Attributes:
         error: The largest share of wrong labels among those accepted.
-        confidence: The probability, over the draw of the sample, that there are no more.
+        confidence: The probability, over the draw of the sample, that there are not more.
         accepted: (n,) whether each item's label is accepted.
         labels: The labels of the items; gold items have their gold class.
         parts: One part for all labels, or one for each class.
@@ -104,14 +103,14 @@ class Certificate:
 
     @property
     def needed(self) -> int | None:
-        """About how many labels by hand would certify something, if nothing is; None where no number would."""
+        """About how many labels by hand would certify something, if nothing is certified; None if no number would."""
         if self.accepted.any():
             return self.n_gold
         found = [n for part in self.parts for step in part.steps if (n := self._needed_for(part, step)) is not None]
         return min(found, default=None)
 
     def _needed_for(self, part: Part, step: Step) -> int | None:
-        """Gold items, most of which lie elsewhere, that let a set pass as often as not, if its error is as it looks."""
+        """The gold items, most of them elsewhere, with which a set would likely pass, if its error is as it looks."""
         items, gold, wrong = step.total
         rate, normal = _rate(step), NormalDist()
         if rate >= self.error:
@@ -127,7 +126,7 @@ class Certificate:
         sure = f"{_percent(self.confidence)} confidence, {self.n_gold:,} labels by hand"
         if not self.accepted.any():
             most = f"at most {_percent(self.error)} wrong labels"
-            return f"Nothing can be certified to have {most} ({sure}); {self._hint()}."
+            return f"No labels can be certified to have {most} ({sure}); {self._hint()}."
         whose = "the labels of each class" if self.by_class else "their labels"
         used, most = _whole_percent(self.share), _percent(self.error)
         what = f"{used} of the items can be used: at most {most} of {whose} are wrong ({sure})."
@@ -163,7 +162,7 @@ class Certificate:
         }
 
     def to_pandas(self) -> Any:
-        """A pandas frame of the labels, as `Labels.to_pandas`, with a column `accepted`."""
+        """A pandas frame of the labels, like `Labels.to_pandas`, with a column `accepted`."""
         frame = self.labels.to_pandas()
         frame.insert(frame.columns.get_loc("confidence") + 1, "accepted", self.accepted)
         return frame
@@ -217,7 +216,7 @@ def certify(
     """The largest set of items, surest first, whose labels are wrong at most as often as stated.
 
     The statement holds for any votes and any model, with the stated probability over the draw of the sample: exact
-    hypergeometric tests (`hyperlabel.trust.bounds`) of sets that grow (`hyperlabel.trust.sequence`). It holds only if
+    hypergeometric tests (`hyperlabel.trust.bounds`) of growing sets (`hyperlabel.trust.sequence`). It holds only if
     the items with gold were drawn at random, as by `audit_sample`, and had no part in making the labels: those that
     `suggest` names teach, and must not certify.
 
@@ -248,7 +247,7 @@ def certify(
 
 
 def certify_audited(audited: Audited, error: float, confidence: float, *, by_class: bool = False) -> Certificate:
-    """As `certify`, of labels and gold that were read already."""
+    """Like `certify`, for labels and gold that are already read."""
     labels = audited.labels
     numbers: list[Any] = np.unique(labels.best[labels.best >= 0]).tolist() if by_class else []
     numbers = numbers or [None]
@@ -268,7 +267,7 @@ def certify_audited(audited: Audited, error: float, confidence: float, *, by_cla
 
 
 def _rate(step: Step) -> float:
-    """The share of wrong labels of a set as it looks by its gold; a little more where there is little gold."""
+    """The share of wrong labels of a set according to its gold; a little more if there is little gold."""
     return (step.total.wrong + 0.5) / (step.total.gold + 1)
 
 
@@ -282,7 +281,7 @@ def _percent(share: float) -> str:
 
 
 def _whole_percent(share: float) -> str:
-    """A share in whole percent, rounded down, so that not more is said than holds.
+    """A share in whole percent, rounded down, so that it never claims too much.
 
     >>> _whole_percent(0.829), _whole_percent(0.0042)
     ('82%', '0.4%')
@@ -291,7 +290,7 @@ def _whole_percent(share: float) -> str:
 
 
 def _round_up(number: float) -> int:
-    """Up to two digits that count: what is an estimate is to look like one.
+    """Rounded up to two significant digits: an estimate should look like one.
 
     >>> _round_up(1234), _round_up(7)
     (1300, 7)

@@ -1,4 +1,4 @@
-"""`estimate`: how good labels are and how large classes are, by a random sample of gold and by the model together."""
+"""`estimate`: how good labels are and how large classes are, from a random sample of gold and the model together."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,13 @@ from hyperlabel.kernels import Float64, Ints
 from hyperlabel.labels import Labels
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
-from hyperlabel.printable import printable
-from hyperlabel.shown import html_table
+from hyperlabel.shown import html_table, printable
 from hyperlabel.trust.audited import Audited, read_audited
 from hyperlabel.trust.prediction_powered import Powered, Strata, estimate_means, spread_of
 
 LEAST_GOLD = 10
 LEAST_OF_CLASS = 20
-"""Gold items that are of a class, or labeled so, from which on its F1 is estimated; see docs/trust.md."""
+"""With at least this many gold items that are of a class or labeled so, its F1 is estimated; see docs/trust.md."""
 
 
 class Interval(NamedTuple):
@@ -42,8 +41,8 @@ class Estimate(NamedTuple):
     """One quantity.
 
     Attributes:
-        interval: By the sample and the model together.
-        sample_alone: By the sample alone.
+        interval: From the sample and the model together.
+        sample_alone: From the sample alone.
     """
 
     interval: Interval
@@ -51,7 +50,7 @@ class Estimate(NamedTuple):
 
     @property
     def narrower(self) -> float:
-        """By which share the interval is narrower than that of the sample alone."""
+        """How much narrower the interval is than that of the sample alone, as a share."""
         return 1 - self.interval.width / self.sample_alone.width if self.sample_alone.width > 0 else 0.0
 
 
@@ -61,9 +60,9 @@ class Estimates:
 
     Attributes:
         accuracy: Share of the items whose label is right; an item without a label is wrong.
-        f1: F1 of the second of two classes, macro F1 of more; None where there is too little gold of some class.
+        f1: F1 of the second of two classes, macro F1 of more; None if there is too little gold of some class.
         shares: The share of the items that are of each class.
-        confidence: How sure each interval is to hold the truth.
+        confidence: The probability that each interval holds the truth.
         n_gold: Gold items.
     """
 
@@ -82,10 +81,15 @@ class Estimates:
             yield f"share of {printable(name)}", share
 
     def to_dict(self) -> dict[str, Any]:
-        """What is said, for programs."""
+        """The estimates, for programs."""
         named = {name: each._asdict() for name, each in self.rows()}
         figures = {name: {how: each._asdict() for how, each in pair.items()} for name, pair in named.items()}
         return {"confidence": self.confidence, "gold": self.n_gold, "estimates": figures}
+
+    @property
+    def _caption(self) -> str:
+        """What the estimates rest on."""
+        return f"{self.n_gold:,} labels by hand, {100 * self.confidence:g}% confidence"
 
     def __str__(self) -> str:
         lines = [(name, str(each.interval), str(each.sample_alone)) for name, each in self.rows()]
@@ -94,17 +98,15 @@ class Estimates:
         table = [
             "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in [head, *lines]
         ]
-        said = f"{self.n_gold:,} labels by hand, {100 * self.confidence:g}% confidence"
         missing = "" if self.f1 is not None else "\nF1: too little gold of some class"
-        return "\n".join(line.rstrip() for line in [said, *table]) + missing
+        return "\n".join(line.rstrip() for line in [self._caption, *table]) + missing
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         """The estimates as an HTML table."""
         rows = [[name, str(each.interval), str(each.sample_alone)] for name, each in self.rows()]
-        said = f"{self.n_gold:,} labels by hand, {100 * self.confidence:g}% confidence"
-        return html_table(["", "with the model", "sample alone"], rows, said)
+        return html_table(["", "with the model", "sample alone"], rows, self._caption)
 
 
 def estimate(
@@ -119,16 +121,16 @@ def estimate(
 ) -> Estimates:
     """Accuracy and F1 of the labels and the shares of the classes, with confidence intervals.
 
-    What the model says about all items is corrected by the sample (`hyperlabel.trust.prediction_powered`), which
-    leaves intervals that hold whatever the model is worth, and that are narrower the more it is. They are asymptotic:
-    on public sets they hold from 100 gold items on (docs/trust.md).
+    What the model says about all items is corrected by the sample (`hyperlabel.trust.prediction_powered`). The
+    intervals hold however good the model is, and the better it is, the narrower they are. They are asymptotic:
+    on public sets they hold with 100 or more gold items (docs/trust.md).
 
     Args:
         model: The label model. One that is not fitted reads these votes, as a copy. Or labels that were made without
             this gold, such as those of `fill_labels`.
         votes: The votes; None if `model` is labels.
         gold: True classes of items that were drawn at random, as for `certify`; at least 10.
-        confidence: How sure each interval is to hold the truth.
+        confidence: The probability that each interval holds the truth.
         learn: What a model that is not fitted may learn from, as for `certify`.
         strata: The strata of `audit_sample`, if the items were drawn in several.
         metric: What the labels should be good at, as for `predict`.
@@ -146,13 +148,13 @@ def estimate(
 
 
 def estimate_audited(audited: Audited, confidence: float) -> Estimates:
-    """As `estimate`, of labels and gold that were read already."""
+    """Like `estimate`, for labels and gold that are already read."""
     labels, places = audited.labels, audited.known
     strata = _read_strata(audited)
     k = max(len(labels.classes), int(audited.gold.max()) + 1)
     predicted = predict_quantities(labels, k)
     overall = predicted[audited.free].mean(0)
-    called = np.eye(k + 1)[labels.best][:, :k]  # (n, k); a label of -1 takes the last row, which is cut
+    called = np.eye(k + 1)[labels.best][:, :k]  # (n, k); a label of -1 takes the last row, which is cut off
     sample = GoldSample(observe(audited.gold[places], labels.best[places], k), called[places], strata)
     names = [*labels.classes, *(f"class {c}" for c in range(len(labels.classes), k))]
     return estimate_sample(sample, predicted[places], overall, called[audited.free].mean(0), names, confidence)
@@ -173,7 +175,7 @@ class GoldSample(NamedTuple):
 
 
 def observe(gold: Ints, labels: Ints, k: int) -> Float64:
-    """Quantities whose means are wanted: label right; item of each class; of it and labeled so. (g,) -> (g, 1 + 2k)."""
+    """Quantities to average: label right; item of each class; of the class and labeled so. (g,) -> (g, 1 + 2k)."""
     of_class = np.eye(k)[gold]
     right = (gold == labels)[:, None]
     return np.concatenate([right, of_class, of_class * right], axis=1)
@@ -195,7 +197,7 @@ def estimate_sample(
     names: Sequence[Hashable],
     confidence: float,
 ) -> Estimates:
-    """Estimates by a sample and by what is predicted.
+    """Estimates from a sample and from predictions.
 
     Args:
         sample: What gold says.
@@ -203,7 +205,7 @@ def estimate_sample(
         overall: (q,) their means over all items.
         called: (k,) the shares of the labels among all items.
         names: The classes.
-        confidence: How sure each interval is to hold the truth.
+        confidence: The probability that each interval holds the truth.
     """
     k = len(names)
     powered = estimate_means(sample.truth, predicted, overall, sample.strata)
@@ -238,9 +240,9 @@ def _f1(powered: Powered, called: Float64, corrections: Float64, strata: Strata,
     Args:
         powered: The means of the quantities, and their corrections.
         called: (k,) the shares of the labels.
-        corrections: (g, k) what the shares of the labels vary by, where they come from the sample.
+        corrections: (g, k) how the shares of the labels vary, if they come from the sample.
         strata: How the gold items were drawn.
-        confidence: How sure the interval is to hold the truth.
+        confidence: The probability that the interval holds the truth.
     """
     k = len(called)
     size, both = powered.means[1 : k + 1] + called, powered.means[k + 1 :]
@@ -261,14 +263,14 @@ def _pad(values: Float64, kept: Any, k: int) -> Float64:
 
 
 def _read_strata(audited: Audited) -> Strata:
-    """How the gold was drawn, without strata that no item is in."""
+    """How the gold was drawn, without empty strata."""
     numbers, inverse = np.unique(audited.stratum[audited.free], return_inverse=True)
     items = np.bincount(inverse)
     of_gold = np.searchsorted(numbers, audited.stratum[audited.known])
     drawn = np.bincount(of_gold, minlength=len(items))
     if len(of_gold) < LEAST_GOLD or (drawn < np.minimum(2, items)).any():
         raise VotesError(
-            f"gold has {len(of_gold):,} items, {drawn.min():,} in the stratum with fewest; expected at least "
+            f"gold has {len(of_gold):,} items, {drawn.min():,} in the smallest stratum; expected at least "
             f"{LEAST_GOLD}, and 2 in each stratum"
         )
     return Strata(items, of_gold)

@@ -1,4 +1,4 @@
-"""What can be advised about votes: each function looks for one thing, and gives an `Advice` where it finds it."""
+"""What can be advised about votes: each function looks for one thing and gives an `Advice` if it finds it."""
 
 from dataclasses import replace
 
@@ -15,20 +15,20 @@ from hyperlabel.trust.situation import Situation, quote
 from hyperlabel.votes.outcomes import speak
 
 TILT = 0.3
-"""The log-odds by which a share of a class may well be other than the model takes it."""
+"""The log-odds by which the share of a class may well differ from the model's estimate."""
 
-_LEAST_SHARE = 0.05  # of the items that a finding must be about
+_LEAST_SHARE = 0.05  # a finding must be about at least this share of the items
 _SUGGESTED = 20
-_TILTED_CLASSES = 5  # the largest ones
-_MOST_WORK = 3_000_000  # votes times classes that one tilt looks at
+_TILTED_CLASSES = 5  # the number of largest classes to try
+_MOST_WORK = 3_000_000  # one tilt looks at no more votes times classes than this
 _ALIKE = 0.98  # Jaccard index of LFs that copy each other
 _FEW = 5  # votes
 _MANY = 4  # copies of one LF
-_UNIT = 0.1  # of the items, for which the worth of votes for them is known
+_UNIT = 0.1  # the worth of votes is known per this share of the items
 
 
 def find_balance(at: Situation) -> Advice | None:
-    """Labels that depend on the class balance, where that is not stated and can be."""
+    """Labels that depend on the class balance, if it can be stated but is not."""
     if at.model.get_params().get("class_balance", 0) is not None or at.model.is_fitted:
         return None
     patterns = _affordable(at.patterns)
@@ -44,7 +44,7 @@ def find_balance(at: Situation) -> Advice | None:
     name, low, high = at.votes.classes[largest], *_tilted(own, largest)
     reason = (
         f"{number:,} labels ({number / at.votes.n_items:.0%}) depend on the class balance: they change if, say, "
-        f"the share of {name} is {low:.2f} or {high:.2f}, not {own[largest]:.2f} as the model guesses. State it"
+        f"the share of {name} is {low:.2f} or {high:.2f}, not {own[largest]:.2f} as the model estimates. State it"
     )
     for_f1 = ", metric='f1'" if at.metric == "f1" else ""
     return Advice(
@@ -58,13 +58,13 @@ def find_balance(at: Situation) -> Advice | None:
 
 
 def _affordable(patterns: Patterns) -> Patterns:
-    """The patterns, or those of a random sample of the items where there are many votes."""
+    """The patterns, or those of a random sample of the items if there are many votes."""
     work = len(patterns.lf) * patterns.n_classes
     return patterns if work <= _MOST_WORK else sample_items(patterns, max(100, patterns.n_items * _MOST_WORK // work))
 
 
 def _tilt_classes(at: Situation, patterns: Patterns) -> tuple[Float64, NDArray[np.bool_]]:
-    """The shares that the model gives the classes, and which patterns change their label with others. (k,), (p,)."""
+    """The model's shares of the classes, and which patterns change their label with other shares. (k,), (p,)."""
     gold = at.gold_counts if patterns is at.patterns else None
 
     def label(**stated: object) -> Labels:
@@ -100,7 +100,7 @@ def find_labels_worth_giving(at: Situation) -> Advice | None:
     items = tuple(at.fitted.suggest(at.votes, _SUGGESTED, gold).tolist())
     if not items:
         return None
-    known = "" if gold is None else f" beside the {int((at.gold >= 0).sum()):,} that are known"
+    known = "" if gold is None else f" in addition to the {int((at.gold >= 0).sum()):,} known"
     named = ", ".join(map(str, items[:3]))
     return Advice(
         "label",
@@ -114,7 +114,7 @@ def find_labels_worth_giving(at: Situation) -> Advice | None:
 
 
 def of_rules(patterns: Patterns) -> bool:
-    """Whether votes are like those of rules: at least half of those who vote do so for one class only."""
+    """Whether votes are like those of rules: at least half of the LFs that vote do so for one class only."""
     k = patterns.n_codes
     cast = np.bincount(patterns.lf * k + patterns.vote, minlength=patterns.n_lfs * k).reshape(-1, k) > 0
     classes = cast.sum(1)[cast.any(1)]
@@ -137,8 +137,8 @@ def find_copies(at: Situation) -> Advice | None:
     return Advice(
         "copies",
         len(lfs),
-        f"{_lfs(lfs, 'votes as another does', 'vote as others do')} ({names[lfs[0]]} as {names[first]}{more}): "
-        f"count {_them(lfs)} once",
+        f"{_lfs(lfs, 'copies another', 'copy others')} ({names[lfs[0]]} copies {names[first]}{more}): "
+        f"drop {_them(lfs)}",
         at.drop_call(lfs),
         at.command("label", at.drop_option(lfs)),
         tuple(names[j] for j in lfs[:20]),
@@ -147,7 +147,7 @@ def find_copies(at: Situation) -> Advice | None:
 
 
 def find_idle(at: Situation) -> Advice | None:
-    """LFs without which no label changes, together."""
+    """LFs that can be dropped together without changing a label."""
     left_out = at.analysis.leave_one_out()
     idle = np.flatnonzero((left_out.label_changes == 0) & (at.analysis.votes > 0))
     idle = idle[np.argsort(at.analysis.votes[idle], kind="stable")]
@@ -159,7 +159,7 @@ def find_idle(at: Situation) -> Advice | None:
     return Advice(
         "idle",
         len(lfs),
-        f"{_lfs(lfs, 'decides', 'decide')} nothing: without {_them(lfs)} every item has the same label",
+        f"{_lfs(lfs, 'changes', 'change')} nothing: without {_them(lfs)} every item keeps its label",
         at.drop_call(lfs),
         at.command("label", at.drop_option(lfs)),
         tuple(at.votes.lf_names[j] for j in lfs[:20]),
@@ -167,7 +167,7 @@ def find_idle(at: Situation) -> Advice | None:
 
 
 def _labels_that_change(at: Situation, lfs: NDArray[np.intp]) -> int:
-    """Items whose label is another one without some LFs."""
+    """Items whose label changes without some LFs."""
     names = [name for j, name in enumerate(at.votes.lf_names) if j not in set(lfs.tolist())]
     if not names:
         return at.votes.n_items

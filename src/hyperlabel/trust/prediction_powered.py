@@ -1,14 +1,14 @@
-"""Means of items by a random sample, corrected by what a model predicts for all: prediction-powered inference.
+"""Means over items from a random sample, corrected by what a model predicts for all: prediction-powered inference.
 
 The mean over all items is that of the predictions plus the mean of (truth - prediction) over the sample, where each
 prediction counts by a power that the sample chooses; with power 0 it is the mean of the sample. See Angelopoulos et
 al., "Prediction-powered inference" (Science, 2023), and Angelopoulos, Duchi and Zrnic, "PPI++" (2023). Items are
-finitely many and the predictions of all are known, so that only the correction is uncertain, and less so the larger a
-part of the items was drawn: the regression estimator of survey sampling.
+finitely many and the predictions of all are known, so only the correction is uncertain, and the less so the larger the
+drawn part of the items: the regression estimator of survey sampling.
 
 Intervals are those of Student's t on the corrections and four imagined ones, two at each end of their range (Agresti
 and Coull, "Approximate is better than exact", 1998): with few gold items, or none of a rare class, those that were
-drawn vary less than those that were not. Where corrections are skewed, as those of a rare class are, their mean is too,
+drawn vary less than those that were not. If corrections are skewed, like those of a rare class, so is their mean,
 and the interval moves toward the long end (Hall, "On the removal of skewness by transformation", 1992; Johnson,
 "Modified t tests", 1978). Half a step is added, since gold items are counted (Yates).
 """
@@ -41,7 +41,7 @@ class Powered(NamedTuple):
     Attributes:
         means: (q,) the estimates.
         corrections: (g, q) truth minus prediction times power, of each gold item.
-        low: (q,) the correction of an item that is not so, but of which nothing more is predicted than of others.
+        low: (q,) the correction of a negative item with an average prediction.
     """
 
     means: Float64
@@ -65,7 +65,7 @@ def estimate_means(truth: Float64, predicted: Float64, overall: Float64, strata:
 
 
 def _power(truth: Float64, predicted: Float64, weights: Float64) -> Float64:
-    """How far predictions are to be believed, from 0 to 1: the slope of the truth on them. (q,)."""
+    """How much predictions count, from 0 to 1: the slope of the truth on them. (q,)."""
     center_t, center_p = (weights * truth).sum(0), (weights * predicted).sum(0)
     together = (weights * (truth - center_t) * (predicted - center_p)).sum(0)
     alone = (weights * (predicted - center_p) ** 2).sum(0)
@@ -77,7 +77,7 @@ class Spread(NamedTuple):
     """How uncertain means of corrections are.
 
     Attributes:
-        shift: (q,) what to add to the means for the center of the intervals, where corrections are skewed.
+        shift: (q,) what to add to the means for the center of the intervals, if corrections are skewed.
         half: (q,) half the width of intervals around them.
     """
 
@@ -93,14 +93,14 @@ def spread_of(corrections: Float64, low: Float64, reach: Float64, strata: Strata
         low: (q,) the imagined corrections at the lower end.
         reach: (q,) how much higher those at the upper end are.
         strata: How the gold items were drawn.
-        confidence: How sure an interval is to hold the truth.
+        confidence: The probability that an interval holds the truth.
     """
     variance, skew = np.zeros(corrections.shape[1]), np.zeros(corrections.shape[1])
     for number, items in enumerate(strata.items.tolist()):
         own, share = corrections[strata.of_gold == number], items / strata.items.sum()
         drawn = len(own) / items
         if drawn == 1:
-            continue  # known whole
+            continue  # fully known
         second, third, many = _moments(own, low, reach, IMAGINED * share)
         variance += share**2 * (1 - drawn) * second / max(1 - 2 / many, 1 / many) / many
         skew += share**3 * (1 - drawn) * (1 - 2 * drawn) * third / many**2
@@ -111,7 +111,7 @@ def spread_of(corrections: Float64, low: Float64, reach: Float64, strata: Strata
 
 
 def _moments(own: Float64, low: Float64, reach: Float64, imagined: float) -> tuple[Float64, Float64, float]:
-    """Second and third central moments of corrections and imagined ones, and how many these are. (q,), (q,)."""
+    """Second and third central moments of corrections and imagined ones, and their number. (q,), (q,)."""
     many = len(own) + imagined
     mean = (own.sum(0) + imagined * (low + reach / 2)) / many
     left, up, down = own - mean, low + reach - mean, low - mean

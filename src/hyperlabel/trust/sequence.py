@@ -1,8 +1,8 @@
-"""Which items can be accepted: sets that grow from the surest item on, tested one after the other.
+"""Which items can be accepted: sets that grow from the surest item, tested one after another.
 
 The sets are fixed by the confidences and by which items have gold, not by what the gold says. Each test that the error
-of a set is not too large has its full level, since testing ends at the first set that fails: if an accepted set were
-wrong too often, so would be the first such set, and its own test must have failed to see it (fixed-sequence testing;
+of a set is not too large has its full level, since testing ends at the first set that fails: if an accepted set is
+wrong too often, so is the first such set, and its own test must have missed it (fixed-sequence testing;
 Maurer, Hothorn and Lehmacher, 1995; for the risk of predictions Angelopoulos et al., "Learn then Test", 2021).
 """
 
@@ -18,7 +18,7 @@ from hyperlabel.kernels import Float64, Ints
 from hyperlabel.trust.bounds import Sample, most_wrong, p_value
 
 FIRST = 3
-"""The first set has one of so many gold items; chosen on the public sets (docs/trust.md), as is `GROWTH`."""
+"""The first set has one in this many gold items; chosen on the public sets (docs/trust.md), like `GROWTH`."""
 GROWTH = 1.05
 
 _ROUNDING = 1e-9  # of a share times a number of items
@@ -43,7 +43,7 @@ class Step(NamedTuple):
         return Sample(*(sum(part) for part in zip(*self.samples, strict=True)))
 
     def p_value(self, error: float) -> float:
-        """The chance to see so few wrong labels if more than this share of the set were wrong."""
+        """The chance to see this few wrong labels if more than this share of the set were wrong."""
         return p_value(self.samples, _too_many(error, self.total.items))
 
     def bound(self, level: float) -> float:
@@ -119,7 +119,7 @@ def search(steps: Sequence[Step], error: float, level: float) -> Step | None:
     accepted = None
     for step in steps:
         if accepted is None and not step.can_pass(error, level):
-            continue  # too little gold to begin with: known before anything is tested
+            continue  # too little gold for a test: known before anything is tested
         if step.p_value(error) > level:
             break
         accepted = step
@@ -127,11 +127,11 @@ def search(steps: Sequence[Step], error: float, level: float) -> Step | None:
 
 
 def _sizes(gold: int) -> NDArray[np.int64]:
-    """How many gold items the sets are to have. -> (s,), increasing to all."""
+    """How many gold items the sets should have. -> (s,), increasing to all."""
     powers = np.arange(ceil(log(FIRST) / log(GROWTH)) + 1)
     return np.unique(np.maximum(np.ceil(gold / GROWTH**powers), 1).astype(np.int64))
 
 
 def _too_many(error: float, items: int) -> int:
-    """The smallest number of wrong items that is more than a share of all."""
+    """The smallest number of wrong items that exceeds a share of all."""
     return floor(error * items + _ROUNDING) + 1

@@ -1,4 +1,4 @@
-"""What advice is found from: votes, what is known, and the labels of a model that has read them."""
+"""What advice is based on: votes, what is known, and the labels of a model that has read them."""
 
 import shlex
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Situation:
         votes: The votes.
         gold: (n,) class numbers, -1 for unknown.
         model: The label model, as it was given.
-        table: What commands call the table of votes.
+        table: The name of the table of votes in commands.
         metric: What the labels should be good at.
     """
 
@@ -82,7 +82,7 @@ class Situation:
         return type(self.model)(**{**self.model.get_params(), **stated})
 
     def identify(self, places: NDArray[np.intp], most: int = 20) -> tuple[Any, ...]:
-        """The first items of some places, as their identifiers where there are some."""
+        """The first items of some places, by identifier if there are any."""
         some = places[:most]
         return tuple((some if self.votes.items is None else self.votes.items[some]).tolist())
 
@@ -109,7 +109,7 @@ class Situation:
         return "hlm" if getattr(self.model, "weights", None) == "hlm" else names[0]
 
     def drop_call(self, lfs: NDArray[np.intp]) -> str:
-        """The call that drops LFs from the votes, as these were given."""
+        """The call that drops LFs from the votes, in the form in which they were given."""
         names = [self.votes.lf_names[j] for j in lfs]
         if isinstance(self.data, Votes):
             return f"votes = votes.drop({names!r})"
@@ -127,7 +127,7 @@ class Situation:
 
 
 def quote(text: str) -> str:
-    r"""A text as a shell takes it.
+    r"""A string quoted for a shell.
 
     >>> quote("a,b"), quote("it's")
     ('a,b', '\'it\'"\'"\'s\'')

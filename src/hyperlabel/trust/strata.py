@@ -10,15 +10,15 @@ MOST_STRATA = 10
 
 
 def check_strata(strata: object) -> None:
-    """Refuse a number of strata that there cannot be."""
+    """Refuse an impossible number of strata."""
     check_number(strata, "strata", f"a whole number from 1 to {MOST_STRATA}", least=1, most=MOST_STRATA, whole=True)
 
 
 def strata_of(labels: Labels, strata: int) -> NDArray[np.int64]:
     """The stratum of each item: 0 for the surest labels, and so on; items without a label come last. -> (n,).
 
-    Strata have about as many items each; labels of the same confidence are in the same. The same labels always give the
-    same strata, so that a sample's strata need not be kept. One stratum holds all items, those without a label too.
+    Strata have about the same size; labels of the same confidence are in the same. The same labels always give the
+    same strata, so that a sample's strata need not be kept. One stratum holds all items, even those without a label.
     """
     check_strata(strata)
     stratum = np.zeros(len(labels), np.int64)
@@ -29,14 +29,14 @@ def strata_of(labels: Labels, strata: int) -> NDArray[np.int64]:
     middle = np.cumsum(counts) - counts / 2  # where a level's items are, among all
     stratum[labeled] = np.minimum(middle * strata / max(1, labeled.sum()), strata - 1).astype(np.int64)[level]
     stratum[~labeled] = strata
-    return np.unique(stratum, return_inverse=True)[1]  # without those that no item is in
+    return np.unique(stratum, return_inverse=True)[1]  # without empty strata
 
 
 def share_out(n: int, sizes: NDArray[np.integer]) -> NDArray[np.int64]:
     """How many items each stratum gives: two, and half as many per item as the stratum before. (h,) -> (h,)."""
     takes: NDArray[np.int64] = np.minimum(sizes, 2 if 2 * len(sizes) <= n else 0).astype(np.int64)
     weights = sizes * 0.5 ** np.arange(len(sizes))
-    while takes.sum() < n:  # a stratum that is drawn whole gives the rest to the others
+    while takes.sum() < n:  # a stratum that is drawn completely leaves the rest to the others
         left = sizes - takes
         wanted = (n - takes.sum()) * weights * (left > 0) / (weights * (left > 0)).sum()
         more = np.minimum(np.floor(wanted).astype(np.int64), left)

@@ -1,4 +1,4 @@
-"""Votes: the one door, which checks and encodes whatever people hand over. Code behind it trusts what it gets."""
+"""Votes: the only place that checks and encodes input. All other code trusts it."""
 
 from hyperlabel.votes.classes import ABSTAIN
 from hyperlabel.votes.parts import describe_gold, match_lfs

@@ -12,14 +12,14 @@ from hyperlabel.columns.doubts import kind_of
 from hyperlabel.columns.frames import Column
 from hyperlabel.columns.rule import DEFAULT
 from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.shown import show_some as show_some
 
 ABSTAIN = -1
 """The vote of an LF that does not vote, and the label of an item that gets none."""
 
 MOST_INFERRED = 10_000
-"""Class numbers from here on are more often identifiers than classes: that many must be stated."""
+"""Class numbers this large are more often identifiers than classes: that many classes must be stated."""
 
 MOST_STATED = 1 << 20
 
@@ -43,16 +43,16 @@ def state_classes(n_classes: int | None, classes: Sequence[Hashable] | None) -> 
 
 
 def _check_stated(names: tuple[Any, ...]) -> None:
-    """Refuse classes that could not be told from each other, from no label, or after they were saved."""
+    """Refuse classes that could not be told from each other or from no label, even after they are saved."""
     kinds = {kind_of(c) if isinstance(c, int | str) else "" for c in names}
     if len(kinds) != 1 or "" in kinds or len(set(names)) != len(names):
         raise ParameterError(
-            f"classes is [{show_some(names)}]; expected at least one class, each once, all whole numbers, all texts or "
+            f"classes is [{show_some(names)}]; expected at least one, each once, all whole numbers, all strings or "
             "all booleans"
         )
     if ABSTAIN in names:
         raise ParameterError(
-            f"classes is [{show_some(names)}]; -1 stands for no vote and no label. Call that class something "
+            f"classes is [{show_some(names)}]; -1 means no vote and no label. Call that class something "
             "else, such as 'negative'"
         )
     if len(names) > MOST_STATED:
@@ -66,14 +66,14 @@ def _check_number(n_classes: int) -> int:
 
 
 def limit_numbers(n_classes: int | None) -> tuple[int, str]:
-    """Number of classes that numbers may have, and what to do about one beyond it."""
+    """The most classes that numbers may mean, and what to do about more."""
     if n_classes is not None:
         return _check_number(n_classes), "Raise n_classes?"
     return MOST_INFERRED, "Are these identifiers? More classes must be stated with n_classes"
 
 
 def complete_classes(inferred: Classes, n_classes: int | None) -> Classes:
-    """Inferred classes when their number is stated: numbers are filled up, names must be as many."""
+    """Inferred classes when their number is stated: numbers are filled up; the number of names must match."""
     if n_classes is None:
         return inferred
     if are_numbers(inferred):
@@ -125,9 +125,9 @@ def find_classes(
 
 
 def unify_numbers(columns: Sequence[Column]) -> list[Column]:
-    """The columns with whole numbers for the texts that are such, where some column was made texts by a word.
+    """The columns with strings of whole numbers as numbers, if some column became strings because of a word.
 
-    One `NA` in a csv makes texts of all numbers of its column. Texts that are numbers everywhere stay texts.
+    One `NA` in a csv turns all numbers of its column into strings. Strings that are numbers everywhere stay strings.
 
     >>> one, two = unify_numbers([Column.from_values("a", ["0", "NA", "1"]), Column.from_values("b", [1, 1, 0])])
     >>> one.voted, two.voted
@@ -145,7 +145,7 @@ def unify_numbers(columns: Sequence[Column]) -> list[Column]:
 
 
 def _is_whole(value: object) -> bool:
-    """Whether a value is a class number, or the text of one as it would be written."""
+    """Whether a value is a class number, or the usual string of one."""
     return kind_of(value) == "number" or (isinstance(value, str) and value.isdecimal() and str(int(value)) == value)
 
 
@@ -170,9 +170,11 @@ def _one_kind(columns: Sequence[Column]) -> str:
             holder.setdefault(kind, column)
     for kind in holder.keys() - {"number", "boolean", "text"}:
         value = holder[kind].first_of(kind)
-        raise VotesError(f"{holder[kind].place(value)} is {show(value)}, a {kind}; expected numbers, texts or booleans")
+        raise VotesError(
+            f"{holder[kind].place(value)} is {show(value)} ({kind}); expected numbers, strings or booleans"
+        )
     if len(holder) > 1:
-        # Text is the kind that strays: one word in a csv makes a column of numbers a column of texts.
+        # Text is the odd one out: one word in a csv turns a column of numbers into a column of strings.
         odd = "text" if "text" in holder else list(holder)[1]
         other = next(kind for kind in holder if kind != odd)
         value = holder[odd].first_of(odd)
@@ -184,7 +186,7 @@ def _one_kind(columns: Sequence[Column]) -> str:
 
 
 def _check_texts(columns: Sequence[Column]) -> None:
-    """Check that no word stands among numbers: in a csv it makes texts of all numbers of its column."""
+    """Check that there is no word among numbers: in a csv it turns all numbers of its column into strings."""
     words = next((column for column in columns if any(not looks_like_number(v) for v in column.voted)), None)
     digits = next((column for column in columns if any(looks_like_number(v) for v in column.voted)), None)
     if words is not None and digits is not None:
@@ -201,8 +203,8 @@ def check_numbers(column: Column, n_classes: int | None = None) -> None:
     for value in column.voted:
         if not isinstance(value, int) or value < 0:
             raise VotesError(
-                f"{column.place(value)} is {value}; expected a whole number from 0 on, or nothing (or -1) to abstain. "
-                "If the column holds no votes, name the LFs with lfs"
+                f"{column.place(value)} is {value}; expected a whole number, 0 or more, or nothing (or -1) to abstain. "
+                "If the column does not hold votes, name the LFs with lfs"
             )
         if value >= top:
             raise VotesError(f"{column.place(value)} is {value}; expected a class from 0 to {top - 1}. {remedy}")
@@ -221,7 +223,7 @@ def encode_column(column: Column, classes: Classes) -> NDArray[np.signedinteger]
             table.append(ABSTAIN)
             continue
         if value not in number:
-            other = ". If the column holds no votes, name the LFs with lfs" if column.is_votes else ""
+            other = ". If the column does not hold votes, name the LFs with lfs" if column.is_votes else ""
             raise VotesError(
                 f"{column.place(value)} is {show(value)}; expected one of the classes {show_some(classes)}. "
                 f"Correct it, or state it in classes{other}"
@@ -231,7 +233,7 @@ def encode_column(column: Column, classes: Classes) -> NDArray[np.signedinteger]
 
 
 def no_label(classes: Classes) -> int | None:
-    """What stands for no class beside these: -1 beside whole numbers, else None.
+    """What means no class next to these: -1 for whole numbers, else None.
 
     >>> no_label((0, 1)), no_label(("ham", "spam")), no_label((False, True))
     (-1, None, None)
@@ -240,7 +242,7 @@ def no_label(classes: Classes) -> int | None:
 
 
 def decode(numbers: NDArray[np.integer], classes: Classes) -> NDArray[Any]:
-    """Classes of class numbers; for -1 nothing: -1 beside whole numbers, None beside texts and booleans. (n,) -> (n,).
+    """Classes of class numbers; -1 stays -1 if classes are whole numbers, else it is None. (n,) -> (n,).
 
     >>> decode(np.array([1, -1, 0]), ("ham", "spam")).tolist()
     ['spam', None, 'ham']
@@ -262,7 +264,7 @@ def smallest_type(k: int) -> np.dtype[np.signedinteger]:
 
 
 def missing_from(classes: Classes, others: Classes) -> Classes:
-    """The other classes that are not among some; True is not 1.
+    """Those of the other classes that are not among the first; True is not 1.
 
     >>> missing_from((0, 1), (1, 2))
     (2,)

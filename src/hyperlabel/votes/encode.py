@@ -21,8 +21,7 @@ from hyperlabel.columns.rule import (
 from hyperlabel.columns.sources import GLANCE, Table, exact_array, open_table
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Ints
-from hyperlabel.printable import show
-from hyperlabel.shown import show_some
+from hyperlabel.shown import show, show_some
 from hyperlabel.votes.classes import (
     Classes,
     find_classes,
@@ -130,12 +129,12 @@ class Long:
     """A long table, encoded.
 
     Attributes:
-        items: (n,) the identifiers of the items, in the order in which they appear.
+        items: (n,) the identifiers of the items, in order of appearance.
         lf_names: The LFs, in order.
         classes: The classes.
         stated: Whether they were stated.
         rows: The votes.
-        warnings: What looks wrong but may be meant.
+        warnings: What looks wrong but may be intended.
         outcomes: Outcomes that are not one class; None if all votes are classes.
     """
 
@@ -189,7 +188,7 @@ def _tallies(rows: Rows, names: tuple[str, ...], classes: Classes) -> dict[str, 
 
 
 def name_once(column: str, values: Iterable[Any]) -> tuple[str, ...]:
-    """The distinct values of a column of LFs as names; refuses values that are one name.
+    """The distinct values of a column of LFs as names; refuses values that give the same name.
 
     >>> name_once("judge", ["a", 7])
     ('a', '7')
@@ -197,12 +196,12 @@ def name_once(column: str, values: Iterable[Any]) -> tuple[str, ...]:
     names = tuple(map(str, values))
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise VotesError(f"column '{column}' has {twice!r} as text and as number; expected one kind of name")
+        raise VotesError(f"column '{column}' has {twice!r} as a string and as a number; expected one kind of name")
     return names
 
 
 def number_by_appearance(column: Column) -> tuple[Ints, NDArray[Any]]:
-    """Numbers of a column's values in the order in which they first appear, and those values."""
+    """Numbers of a column's values in order of first appearance, and those values."""
     _, first = np.unique(column.codes, return_index=True)
     order = np.argsort(first)
     number = np.empty(len(order), np.int64)
@@ -211,7 +210,7 @@ def number_by_appearance(column: Column) -> tuple[Ints, NDArray[Any]]:
 
 
 def check_identified(column: Column) -> None:
-    """Refuse a column of identifiers that has none in some row."""
+    """Refuse a column of identifiers that is empty in some row."""
     empty = np.flatnonzero(column.codes < 0)
     if len(empty):
         raise VotesError(f"{column.place_of_row(int(empty[0]))} is empty; expected an identifier in every row")

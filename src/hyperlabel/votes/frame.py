@@ -1,4 +1,4 @@
-"""`VoteFrame`: votes as they are held, checked when they are made, and used like a frame."""
+"""`VoteFrame`: votes, checked when they are made, and used like a frame."""
 
 import copy
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ from hyperlabel.votes.parts import check_cells, check_names, check_places, find_
 from hyperlabel.votes.rows import Rows
 from hyperlabel.votes.written import to_pandas, to_polars, write_votes
 
-_MOST_CELLS = 1 << 33  # items times LFs of a dense array
+_MOST_CELLS = 1 << 33  # the most items times LFs of a dense array
 _SHOWN_ROWS, _SHOWN_LFS = 10, 12
 
 
@@ -35,14 +35,14 @@ class VoteFrame:
         classes: The classes; a vote is a place in this tuple.
         stated: Whether the classes were stated, not inferred; then no class can be added.
         lf_names: One name per LF.
-        items: (n,) identifiers of the items, where the source has them.
-        cells: (n, m) class numbers, -1 abstains; None where votes are held as sparse rows only.
-        named: Whether the names were given; LFs are matched by them then, and by their order otherwise.
-        origin: What the items were called where they came from, and what was taken from the table.
+        items: (n,) identifiers of the items, if the source has them.
+        cells: (n, m) class numbers, -1 abstains; None if votes are held only as sparse rows.
+        named: Whether the names were given; if so, LFs are matched by name, otherwise by order.
+        origin: How the items were named in the input, and what was taken from the table.
         outcomes: Outcomes that are not one class; None if all votes are classes.
 
     Raises:
-        VotesError: Parts do not fit each other.
+        VotesError: The parts do not fit together.
     """
 
     n_items: int
@@ -63,19 +63,19 @@ class VoteFrame:
         check_cells(self.shape, self.n_codes, self.cells, self._rows)
         if self.items is not None and len(self.items) != self.n_items:
             raise VotesError(
-                f"items has {len(self.items)} entries but votes has {self.n_items} items; expected one each"
+                f"items has {len(self.items)} entries but votes has {self.n_items} items; expected one entry per item"
             )
 
     @classmethod
     def _trust(cls, classes: Classes, stated: bool, lf_names: tuple[str, ...], n_items: int, **more: Any) -> Self:
-        """Votes whose parts were checked already."""
+        """Votes whose parts are already checked."""
         votes = object.__new__(cls)
         fields = {"classes": classes, "stated": stated, "lf_names": lf_names, "n_items": n_items, **more}
         vars(votes).update(fields, n_lfs=len(lf_names))
         return votes
 
     def _changed(self, **changes: Any) -> Self:
-        """The same votes with other parts, which fit each other."""
+        """The same votes with other parts, which fit together."""
         votes = copy.copy(self)
         vars(votes).pop("rows", None)
         vars(votes).update(changes)
@@ -88,7 +88,7 @@ class VoteFrame:
 
     @property
     def n_codes(self) -> int:
-        """Different votes that there may be: classes, and outcomes that are none."""
+        """Number of possible votes: the classes, and the outcomes that are not one class."""
         return self.n_classes + (0 if self.outcomes is None else len(self.outcomes))
 
     @cached_property
@@ -96,7 +96,7 @@ class VoteFrame:
         """The votes as sparse rows."""
         if self._rows is not None:
             return self._rows
-        assert self.cells is not None  # one of the two is always there
+        assert self.cells is not None  # one of the two always exists
         return Rows.from_cells(self.cells)
 
     @property
@@ -106,7 +106,7 @@ class VoteFrame:
 
     @property
     def identity(self) -> Identity:
-        """How the items are called."""
+        """How the items are identified."""
         return Identity(self.n_items, self.items, self.origin)
 
     def __len__(self) -> int:
@@ -136,7 +136,7 @@ class VoteFrame:
         names = [name for each in lfs for name in ([each] if isinstance(each, str) else each)]
         gone = set(find_lfs(self.lf_names, names).tolist())
         if len(gone) == self.n_lfs:
-            raise ParameterError(f"lfs is {show_some(names)}, which are all; expected at least one LF to be left")
+            raise ParameterError(f"lfs is {show_some(names)}, which is all of them; keep at least one LF")
         return self._take_lfs(np.array([j for j in range(self.n_lfs) if j not in gone], np.intp))
 
     def to_numpy(self) -> NDArray[np.signedinteger]:
@@ -162,18 +162,18 @@ class VoteFrame:
         return cells if dtype is None else cells.astype(dtype, copy=False)
 
     def to_pandas(self) -> Any:
-        """A pandas frame with the index that came in: identifiers that came in a column, then one column per LF.
+        """A pandas frame with the index of the input: identifiers that came in a column, then one column per LF.
 
-        Abstentions are None beside texts and booleans, -1 beside numbers.
+        Abstentions are None if classes are strings or booleans, -1 if they are numbers.
         """
         return to_pandas(self.identity, {name: self[name] for name in self.lf_names})
 
     def to_polars(self) -> Any:
-        """A Polars frame: the identifiers, if there are some, then one column per LF, null where it abstains."""
+        """A Polars frame: the identifiers, if there are any, then one column per LF, null where it abstains."""
         return to_polars(self.identity, {name: self[name] for name in self.lf_names}, nulls=self.lf_names)
 
     def save(self, path: str | Path) -> None:
-        """Write the votes to a parquet file that `hyperlabel.read_votes` reads back equal, class order included.
+        """Write the votes to a parquet file; `hyperlabel.read_votes` reads back equal votes, even the order of classes.
 
         Needs Polars (extra `cli`).
         """
@@ -186,7 +186,7 @@ class VoteFrame:
         write_votes(path, frame, header)
 
     def _numbered(self) -> Self:
-        """The same votes as numbers: outcomes stand beside classes of any kind."""
+        """The same votes as numbers: outcomes can be next to classes of any kind."""
         return self._changed(classes=tuple(range(self.n_codes)), outcomes=None)
 
     def __eq__(self, other: object) -> bool:

@@ -1,6 +1,6 @@
-"""How items are called: by identifiers where there are some, by their place otherwise.
+"""How items are identified: by identifiers if there are any, otherwise by place.
 
-Gold and truth are matched to items here, and so is the item that is to be explained: all speak the same identifiers.
+Gold, truth and the item to explain are matched to items here: all use the same identifiers.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -14,18 +14,17 @@ from hyperlabel.columns.frames import Column, is_series, library_of
 from hyperlabel.columns.rule import VoteColumns, find_identifiers
 from hyperlabel.columns.sources import exact_array, is_default
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
-from hyperlabel.printable import show
-from hyperlabel.shown import show_some
+from hyperlabel.shown import show, show_some
 
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """What items were called where they came from.
+    """How items were named in the input.
 
     Attributes:
         name: The column of the identifiers, if they came in a column.
         index: The index of the pandas frame, if they came in one.
-        repeated: A column that should identify the items, but has a value twice or none.
+        repeated: A column that should identify the items, but has repeated or missing values.
         columns: What was taken from the table.
     """
 
@@ -40,7 +39,7 @@ class Origin:
 
 
 UNKNOWN = Origin()
-"""Of items that came in an array."""
+"""The origin of items in an array."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +48,8 @@ class Identity:
 
     Attributes:
         n: Number of items.
-        ids: (n,) identifiers; None where items are called by their place.
-        origin: What they were called where they came from.
+        ids: (n,) identifiers; None if items are identified by place.
+        origin: How they were named in the input.
     """
 
     n: int
@@ -65,7 +64,7 @@ class Identity:
             return int(item)
         try:
             place = self._places().get(_plain(item))
-        except TypeError:  # a list, say, which nothing is called by
+        except TypeError:  # not hashable, such as a list
             place = None
         if place is None:
             some = show_some(self.ids[:5].tolist())
@@ -75,19 +74,19 @@ class Identity:
         return place
 
     def match(self, labels: Any, name: str) -> Column:
-        """Gold or truth, one entry per item, nothing where it is not known.
+        """Gold or truth, one entry per item, empty where it is not known.
 
         Args:
             labels: (n,) classes; a pandas Series, which is matched by its index; or a mapping from item to class.
             name: What to call the labels in an error.
         """
-        if isinstance(labels, Mapping) and not hasattr(labels, "tocsr"):  # SciPy's matrix of keys is a mapping, too
+        if isinstance(labels, Mapping) and not hasattr(labels, "tocsr"):  # SciPy's dok matrix is also a mapping
             return self._match_pairs(list(labels), list(labels.values()), name)
         listed = is_series(labels) or isinstance(labels, np.ndarray | list | tuple)
         if not listed or getattr(labels, "ndim", 1) != 1:
-            shape = f" of shape {labels.shape}" if hasattr(labels, "shape") else ""
+            shape = f" with shape {labels.shape}" if hasattr(labels, "shape") else ""
             raise VotesError(
-                f"{name} is a {type(labels).__name__}{shape}; expected one class per item in one dimension, "
+                f"{name} is of type {type(labels).__name__}{shape}; expected one class per item in one dimension, "
                 "or a mapping from item to class"
             )
         if library_of(labels, "Series") == "pandas" and not self._by_place(labels.index):
@@ -101,13 +100,13 @@ class Identity:
         return read(name, labels, lambda row: f"{name}[{row}]")
 
     def _by_place(self, index: Any) -> bool:
-        """Whether a Series of labels goes by place: its index only counts, or the votes have nothing to match."""
+        """Whether a Series of labels is matched by place: its index only counts, or the votes have nothing to match."""
         same = len(index) == self.n
         nothing = self.ids is None and self.origin.index is None
         return same and (is_default(index) or nothing or _equal(index, self.origin.index))
 
     def _match_series(self, labels: Any, name: str) -> Column:
-        """By the index of the frame that the votes came from, or by their identifiers, whichever has its entries."""
+        """By the index of the frame that the votes came from, or by their identifiers, whichever has the entries."""
         keys = labels.index.tolist()
         known = [way.tolist() for way in (self.origin.index, self.ids) if way is not None] or [list(range(self.n))]
         held = set(keys)
@@ -116,7 +115,7 @@ class Identity:
             expected = show_some(best[:5])
             raise VotesError(
                 f"{name} is a Series whose index ({show_some(keys, 5)}) has none of the items of votes ({expected}); "
-                f"give it the index of the votes, or pass {name}.to_numpy() to match by place"
+                f"give it the index of the votes, or give {name}.to_numpy() to match by place"
             )
         return self._fill(keys, labels.tolist(), name, best)
 
@@ -140,7 +139,7 @@ class Identity:
         """Entries at the places of their items; those of other items are counted and left out."""
         places = {item: i for i, item in enumerate(ids)}
         if len(places) < len(ids):
-            raise VotesError(f"{name} is matched by an index that has values twice; give one class per item instead")
+            raise VotesError(f"{name} has an index with repeated values; give one class per item instead")
         filled: list[Any] = [None] * self.n
         unknown = []
         for key, value in zip(map(_plain, keys), values, strict=True):
@@ -175,7 +174,7 @@ def _equal(one: Any, other: Any) -> bool:
 def identify(table: Any, item: str | None, columns: VoteColumns) -> tuple[NDArray[Any] | None, Origin]:
     """The identifiers of the items of a table, and where they came from.
 
-    A column that is named as an identifier comes first, then the pandas index; only unique values identify.
+    A column with the name of an identifier comes first, then the pandas index; only unique values identify.
 
     Args:
         table: The table, as `open_table` gives it.

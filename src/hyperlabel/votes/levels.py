@@ -1,7 +1,7 @@
 """Scores to levels: where the numbers of each LF are cut, and which way they point.
 
-A score is worth what its level tells: patterns count levels, and a label model finds how often each occurs under each
-class. LFs use scales in their own ways, and may have scales of their own: one judge is generous, one counts from 0 to
+A score counts by its level: patterns count levels, and a label model finds how often each occurs under each
+class. LFs use scales in their own ways, and may have their own scales: one judge is generous, one counts from 0 to
 100. So each LF is cut by itself. With two classes the same share of the items lies above the middle of every LF, as far
 as equal scores allow; that share is found first, from all LFs together.
 """
@@ -16,26 +16,25 @@ from hyperlabel.checks import check_number
 from hyperlabel.columns.arrays import as_list
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
-from hyperlabel.printable import show
-from hyperlabel.shown import show_some
+from hyperlabel.shown import show, show_some
 from hyperlabel.votes.outcomes import Cuts, Outcomes, ladder_of_levels
 
 Bools = NDArray[np.bool_]
 
 MOST_LEVELS, LEAST_LEVELS = 10, 4
 ITEMS_A_LEVEL = 50
-"""Scores that each level of an LF is to have, if there are so many."""
+"""Scores that each level of an LF should have, if there are enough."""
 
 SAMPLED = 10_000
 """Items of a large set whose scores decide where all are cut."""
 
 MOST_VALUES = 12
-"""Different scores of an LF up to which they are levels themselves."""
+"""Up to this many different scores of an LF are levels themselves."""
 
 LEAST_SHARE = 0.1
-"""The least share of the items that lies on either side of the middle: it is only where a label model starts from."""
+"""The least share of the items on either side of the middle: it is only where a label model starts."""
 
-_STRADDLES = 0.1  # part of equal scores that must lie on either side of the middle for them to be between the sides
+_STRADDLES = 0.1  # equal scores are between the sides if at least this part of them is on either side of the middle
 
 
 def number_of_levels(n: int) -> int:
@@ -48,7 +47,7 @@ def number_of_levels(n: int) -> int:
 
 
 def sample_rows(scores: Float64) -> Float64:
-    """Scores of so many items that quantiles are known well, drawn with a fixed seed; all of fewer items."""
+    """Scores of enough items to know quantiles well, drawn with a fixed seed; of all if there are fewer."""
     if len(scores) <= SAMPLED:
         return scores
     return scores[np.sort(np.random.default_rng(0).choice(len(scores), SAMPLED, replace=False))]
@@ -69,7 +68,7 @@ def cut_scores(
         names: The m LFs.
         k: Number of classes.
         levels: How many levels; or their bounds, the same for all LFs; by `number_of_levels` if not given.
-        scale: The least and the largest score that there may be, if that is known.
+        scale: The least and the largest possible score, if known.
         direction: `up`, `down`, a mapping from LF to one of these, or None to estimate it.
     """
     some = sample_rows(scores)
@@ -138,7 +137,7 @@ class Spread(NamedTuple):
 
     @property
     def _edges(self) -> Float64:
-        """A bound below each score, and one above all. (v + 1,), from 2 scores on."""
+        """A bound below each score, and one above all. (v + 1,), for 2 or more scores."""
         gaps, values = self.gaps, self.values
         ends = values[[0, -1]] - (gaps[[0, -1]] - values[[0, -1]])
         return np.concatenate([ends[:1], gaps, ends[1:]])
@@ -167,7 +166,7 @@ class Parted(NamedTuple):
     high: Float64
 
     def bounds(self, below: int, between: int, above: int) -> tuple[float, ...]:
-        """The bounds on a ladder of so many levels; levels next to the middle stay empty if there are too many."""
+        """The bounds on a ladder of this many levels; levels next to the middle stay empty if there are too many."""
         empty_low, empty_high = below - 1 - len(self.low), above - 1 - len(self.high)
         low, high = [self.middle[0]] * (1 + empty_low), [self.middle[1]] * (between + empty_high)
         return (*map(float, self.low), *low, *high, *map(float, self.high))
@@ -196,9 +195,9 @@ def _part(spread: Spread, wanted: int, most_values: int, rank: float, middle: fl
     Args:
         spread: Its scores.
         wanted: How many levels there should be.
-        most_values: So many different scores are levels themselves.
+        most_values: Up to this many different scores are levels themselves.
         rank: The share of the items below the middle.
-        middle: Where to cut an LF whose scores are all the same; None if these are to lean to neither class.
+        middle: Where to cut an LF whose scores are all the same; None if these should lean to neither class.
     """
     if len(spread.values) < 2:
         return _part_one(spread, middle)
@@ -243,7 +242,7 @@ def _steps(spread: Spread, n: int) -> tuple[float, ...]:
 def find_share(pointed: Float64, middles: Float64) -> float:
     """The share of the items that lies above the middle of every LF. -> from 0.1 to 0.9.
 
-    That of the upper of two groups; but if by the scale nearly all items lie on one side, they do.
+    It is the upper one of two groups; but if nearly all items lie on one side of the scale, they stay there.
 
     Args:
         pointed: (n, m) scores that point up, NaN where there is none.
@@ -268,7 +267,7 @@ def share_of_upper_group(pointed: Float64) -> float:
     known = ~np.isnan(pointed)
     counts = np.maximum(known.sum(0), 1)
     filled = np.where(known, pointed, 0)
-    filled = filled / np.maximum(np.abs(filled).max(0, initial=0), 1e-300)  # so that no sum is too large
+    filled = filled / np.maximum(np.abs(filled).max(0, initial=0), 1e-300)  # keeps sums finite
     off = np.where(known, filled - filled.sum(0) / counts, 0)
     spread = np.sqrt((off**2).sum(0) / counts)
     means = np.sort(((off / np.where(spread > 0, spread, 1)).sum(1) / np.maximum(known.sum(1), 1))[known.any(1)])
@@ -282,13 +281,13 @@ def share_of_upper_group(pointed: Float64) -> float:
 def find_directions(scores: Float64, names: Sequence[str], direction: object) -> Bools:
     """Whether high scores of each LF speak for the later classes. -> (m,).
 
-    Estimated, an LF points down if its ranks run against those of the others; most LFs point up.
+    If it is estimated, an LF points down if its ranks run against those of the others; most LFs point up.
     """
     if isinstance(direction, Mapping):
         unknown = [name for name in direction if not isinstance(name, str) or name not in names]
         if unknown:
             raise ParameterError(
-                f"direction has {show(unknown[0])}, which is no LF; expected some of {show_some(names)}"
+                f"direction has the unknown LF {show(unknown[0])}; expected some of {show_some(names)}"
             )
         estimated = find_directions(scores, names, None)
         stated = [direction.get(name) for name in names]
@@ -312,7 +311,7 @@ def find_directions(scores: Float64, names: Sequence[str], direction: object) ->
 
 
 def _ranks(scores: Float64) -> Float64:
-    """Ranks of scores from -1 to 1, equal ones alike; 0 where there is none. (n,) -> (n,)."""
+    """Ranks of scores from -1 to 1, the same for equal scores; 0 where there is none. (n,) -> (n,)."""
     known = ~np.isnan(scores)
     ranks = np.zeros(len(scores))
     _, where, counts = np.unique(scores[known], return_inverse=True, return_counts=True)

@@ -1,7 +1,7 @@
 """Outcomes of LFs that are not one class: "not spam", "spam or scam", "spam, at 0.7", the levels of a score.
 
-An outcome *leans* toward classes. In votes and patterns the numbers 0..k-1 stand for votes for one class, and the
-numbers from k on for the outcomes, in their order; `None` in place of `Outcomes` says that all votes are classes.
+An outcome *leans* toward classes. In votes and patterns the numbers 0..k-1 mean votes for one class, and the
+numbers from k on mean the outcomes, in order; `None` instead of `Outcomes` means that all votes are classes.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from hyperlabel.checks import check_kind, check_number
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Float64, Ints
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 NO_LADDER = -1
 
@@ -36,23 +36,37 @@ class Cuts(NamedTuple):
     def levels_of(self, scores: Float64) -> NDArray[np.int8]:
         """The level of each score, the last one speaks most for the last class; -1 where there is no score. (n,)."""
         level = np.zeros(len(scores), np.int8)
-        for bound in self.bounds:  # few: quicker than a search in them
+        for bound in self.bounds:  # few: faster than a search
             level += scores >= bound
         if not self.up:
             level = np.int8(len(self.bounds)) - level
         level[np.isnan(scores)] = -1
         return level
 
+    def describe(self, level: int) -> str:
+        """The scores of a level, counted from 0.
+
+        >>> cuts = Cuts((0.2, 0.5), True, "level 1 of 3")
+        >>> [cuts.describe(level) for level in range(3)]
+        ['below 0.2 (level 1 of 3)', '0.2 to 0.5 (level 2 of 3)', '0.5 or more (level 3 of 3)']
+        """
+        last = len(self.bounds)
+        place = level if self.up else last - level
+        scores = f"{self.bounds[place - 1]:.4g} to {self.bounds[place]:.4g}" if 0 < place < last else ""
+        if not scores:
+            scores = f"below {self.bounds[0]:.4g}" if place == 0 else f"{self.bounds[-1]:.4g} or more"
+        return f"{scores} (level {level + 1} of {last + 1})"
+
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """The outcomes that LFs may have beside votes for one class.
+    """The outcomes that LFs may have besides votes for one class.
 
     Attributes:
-        names: What each of the s outcomes is called.
+        names: The names of the s outcomes.
         leaning: (s, k) how much it speaks for each class; rows sum to 1, or to 0 where no class is left.
         ladder: (s,) for a level of scores the number of its ladder, -1 for others; levels of a ladder are in order.
-        cuts: For LFs that give scores, where these are cut.
+        cuts: Where the scores of LFs are cut.
 
     >>> outcomes = Outcomes(("!spam",), np.array([[0.5, 0.0, 0.5]]), np.array([-1]))
     >>> outcomes.table.tolist()[3], outcomes.main.tolist()
@@ -74,7 +88,7 @@ class Outcomes:
 
     @cached_property
     def table(self) -> Float64:
-        """What each number speaks for: those of classes for themselves, then the outcomes. (k + s, k)."""
+        """What each number speaks for: classes for themselves, then the outcomes. (k + s, k)."""
         return np.concatenate([np.eye(self.n_classes), self.leaning])
 
     @cached_property
@@ -90,7 +104,7 @@ class Outcomes:
         return np.asarray((self.table > 0) & (self.table >= self.table.max(1, keepdims=True) - 1e-9))
 
     def with_classes(self, numbers: Ints, k: int) -> "Outcomes":
-        """For other classes: (k,) the number of each class among k new ones, -1 for those that go."""
+        """For other classes: (k,) the number of each class among k new ones, -1 for those that are dropped."""
         leaning = np.zeros((len(self), k))
         kept = np.flatnonzero(numbers >= 0)
         leaning[:, numbers[kept]] = self.leaning[:, kept]
@@ -107,7 +121,7 @@ class Outcomes:
             if self.cuts[lf] != other.cuts[lf]:
                 raise VotesError(
                     f"the scores of LF {lf!r} are cut at {self.cuts[lf].bounds[:3]}... and at "
-                    f"{other.cuts[lf].bounds[:3]}...; cut both alike: Votes.from_scores(..., like=votes)"
+                    f"{other.cuts[lf].bounds[:3]}...; cut both the same way: Votes.from_scores(..., like=votes)"
                 )
         place = {name: i for i, name in enumerate(self.names)}
         new = [i for i, name in enumerate(other.names) if name not in place]
@@ -131,7 +145,7 @@ class Outcomes:
         )
 
     def to_header(self) -> dict[str, Any]:
-        """As JSON knows it."""
+        """A header that JSON knows."""
         cuts = {lf: [list(each.bounds), each.up, each.first] for lf, each in self.cuts.items()}
         return {
             "names": list(self.names),
@@ -200,13 +214,13 @@ def stack_outcomes(parts: Sequence[tuple[str, Float64]], k: int) -> Outcomes | N
     return Outcomes(tuple(name for name, _ in parts), leaning, np.full(len(parts), NO_LADDER))
 
 
-# Votes that are not one class, as texts: in tables, and as what LFs return.
+# Votes that are not one class, as strings: in tables, and as what LFs return.
 
 _MARKS = "!|:"
 
 
 def NOT(*classes: Hashable) -> str:  # noqa: N802
-    """The vote of an LF that rules classes out: any other one may be right.
+    """The vote of an LF that rules out classes: any other class may be right.
 
     >>> NOT("spam"), NOT("spam", "scam")
     ('!spam', '!spam|scam')
@@ -221,12 +235,12 @@ def any_of(*classes: Hashable) -> str:
     'spam|scam'
     """
     if not classes:
-        raise ParameterError("any_of and NOT were given no class; expected at least one")
+        raise ParameterError("any_of and NOT need at least one class; none was given")
     return "|".join(_check_writable(c) for c in classes)
 
 
 def soft(shares: Mapping[Hashable, float]) -> str:
-    """The vote of an LF that is sure of no class: how probable it holds some of them. The rest is shared by the others.
+    """The vote of an LF that is not sure: the probabilities of some classes. The other classes share the rest.
 
     Args:
         shares: From class to probability; together at most 1.
@@ -246,18 +260,18 @@ def _check_writable(c: Hashable) -> str:
     name = str(c)
     if isinstance(c, bool) or not isinstance(c, str | int | np.integer) or not name or set(name) & set(_MARKS):
         raise ParameterError(
-            f"the class is {show(c)}; expected a text without ! | : or a whole number. Rename the class to use it here"
+            f"the class is {show(c)}; expected a string without ! | : or a whole number. Rename the class"
         )
     return name
 
 
 def may_lean(text: object) -> bool:
-    """Whether a text may be a vote that is not one class, by its letters."""
+    """Whether a string may be a vote that is not one class, by its characters."""
     return isinstance(text, str) and (text.startswith("!") or "|" in text or ":" in text)
 
 
 def read_leaning(text: str, names: Sequence[str]) -> Float64 | None:
-    """What a text leans to: `!a`, `a|b`, `!a|b`, `a:0.7`, `a:0.5|b:0.2`; None if it is none of these. -> (k,).
+    """What a string leans to: `!a`, `a|b`, `!a|b`, `a:0.7`, `a:0.5|b:0.2`; None if it is none of these. -> (k,).
 
     >>> read_leaning("a|c", ["a", "b", "c"]).tolist(), read_leaning("!a", ["a", "b"]).tolist()
     ([0.5, 0.0, 0.5], [0.0, 1.0])

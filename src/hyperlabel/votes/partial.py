@@ -1,7 +1,7 @@
 """Columns in which some votes are not one class: `!spam`, `spam|scam`, `spam:0.7`.
 
-Such a text is a partial vote if it is no class itself and all classes in it are stated, or voted for by themselves
-somewhere. Any other text stays a class.
+Such a string is a partial vote if it is not a class itself and all classes in it are stated, or get votes themselves
+somewhere. Any other string stays a class.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ def state_outcomes(found: Sequence[str], classes: Classes) -> Outcomes | None:
 
 
 def encode_votes(column: Column, classes: Classes, outcomes: Outcomes | None) -> NDArray[np.signedinteger]:
-    """As `encode_column`, with the numbers of partial votes behind those of the classes. -> (n,).
+    """Like `encode_column`, with the numbers of partial votes after those of the classes. -> (n,).
 
     >>> (column,), found = set_aside([Column.from_values("a", ["ham", "!spam", None, "spam"])], None)
     >>> encode_votes(column, ("ham", "spam"), state_outcomes(found, ("ham", "spam"))).tolist()

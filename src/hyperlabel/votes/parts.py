@@ -10,8 +10,7 @@ from hyperlabel.columns.arrays import as_list
 from hyperlabel.columns.doubts import warn_of_classes
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.kernels import Ints
-from hyperlabel.printable import show
-from hyperlabel.shown import show_some
+from hyperlabel.shown import show, show_some
 from hyperlabel.votes.classes import ABSTAIN, Classes, state_classes
 from hyperlabel.votes.items import Identity
 from hyperlabel.votes.outcomes import Outcomes
@@ -19,10 +18,10 @@ from hyperlabel.votes.rows import Rows
 
 
 def match_lfs(present: Sequence[str], wanted: Sequence[str]) -> NDArray[np.intp]:
-    """Where each wanted LF stands among those present. -> (m,).
+    """The place of each wanted LF among those present. -> (m,).
 
     Raises:
-        VotesError: An LF is missing, unknown or there twice.
+        VotesError: An LF is missing, unknown or repeated.
 
     >>> match_lfs(("a", "b"), ("b", "a")).tolist()
     [1, 0]
@@ -32,9 +31,9 @@ def match_lfs(present: Sequence[str], wanted: Sequence[str]) -> NDArray[np.intp]
     known = set(wanted)
     unknown = [name for name in present if name not in known]
     if missing or unknown or len(index) != len(present):
-        what = f"lacks the LF {missing[0]!r}" if missing else "has two LFs of one name"
+        what = f"lacks the LF {missing[0]!r}" if missing else "has two LFs with the same name"
         if unknown and not missing:
-            what = f"has the LF {unknown[0]!r}, which was not there when the model was fitted"
+            what = f"has the LF {unknown[0]!r}, which the model was not fitted on"
         raise VotesError(f"votes {what}; expected the LFs {show_some(wanted)}. Give the same columns, or fit again")
     return np.array([index[name] for name in wanted], np.intp)
 
@@ -80,7 +79,7 @@ def check_places(key: Any, n: int) -> slice | NDArray[np.intp]:
         )
     places = np.flatnonzero(places) if places.dtype.kind == "b" else places.astype(np.intp)
     if not len(places) or places.min() < -n or places.max() >= n:
-        raise ParameterError(f"votes[{show(key)}] has no items, or places beyond the {n} items; expected some of them")
+        raise ParameterError(f"votes[{show(key)}] has no items, or places outside the {n} items; expected some of them")
     return places
 
 
@@ -93,7 +92,7 @@ def find_lfs(present: tuple[str, ...], names: Sequence[str]) -> NDArray[np.intp]
 
 
 def join_names(one: tuple[str, ...], more: tuple[str, ...], *, renumber: bool) -> tuple[str, ...]:
-    """The names of LFs and of more LFs; those that were only numbered are numbered on."""
+    """The names of LFs and of more LFs; numbering continues for those without names."""
     names = tuple(f"lf{len(one) + j}" for j in range(len(more))) if renumber else more
     twice = sorted(set(one) & set(names))
     if twice:
@@ -109,11 +108,11 @@ def join_outcomes(
     Args:
         one: Votes.
         more: Other votes.
-        table: The number of each class of the other votes, -1 for one that is not there.
+        table: The number of each class of the other votes, -1 if it is missing.
         k: Number of classes of both.
 
     Returns:
-        The outcomes, the numbers of the first votes (None if they stay), those of the others.
+        The outcomes, the numbers of the first votes (None if they do not change), and those of the others.
     """
     if one.outcomes is None and more.outcomes is None:
         return None, None, table
@@ -133,7 +132,7 @@ def match_rows(one: Identity, more: Identity, rows: Rows) -> Rows:
     """The rows of more votes in the order of the first ones' items, empty where they have none."""
     if one.ids is None or more.ids is None:
         if one.n != more.n:
-            raise VotesError(f"votes has {one.n} items but the other votes {more.n}; expected the same items")
+            raise VotesError(f"votes has {one.n} items but the other votes have {more.n}; expected the same items")
         return rows
     index = {item: i for i, item in enumerate(more.ids.tolist())}
     found = [index.pop(item, ABSTAIN) for item in one.ids.tolist()]
@@ -153,14 +152,14 @@ def triples(rows: Rows) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np
 
 
 def warn_of_missing_zero(cells: Ints) -> None:
-    """Warn of class numbers that begin at 1, and of votes that are all of one class."""
+    """Warn of class numbers that start at 1, and of votes that are all for one class."""
     if not (cells == 0).any() or int(cells.max()) == 0:
         counts = np.bincount(cells[cells >= 0])
         warn_of_votes(warn_of_classes({"votes": {int(c): int(counts[c]) for c in np.flatnonzero(counts)}}))
 
 
 def describe_gold(counts: Mapping[Any, int]) -> str:
-    """What is to be said of classes that only gold has, with their numbers of items.
+    """A warning about classes that only gold has, with their numbers of items.
 
     >>> describe_gold({"x": 2})[:54]
     "gold has classes that no LF votes for: 'x' (2 items); "
@@ -173,7 +172,7 @@ def default_names(lfs: Sequence[str] | None, m: int) -> tuple[str, ...]:
     """The names of m LFs, `lf0`, `lf1` and so on if none are given."""
     if lfs is None:
         return tuple(f"lf{j}" for j in range(m))
-    expected = f"a list with one name, each different, for each of the {m} columns of votes"
+    expected = f"a list with a different name for each of the {m} columns of votes"
     names = tuple(each if isinstance(each, str) else show(each) for each in as_list(lfs, "lfs", expected))
     if len(names) != m or len(set(names)) != m:
         raise ParameterError(f"lfs is {show(lfs, 80)}; expected {expected}")

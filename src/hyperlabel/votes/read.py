@@ -11,7 +11,7 @@ from hyperlabel.columns.frames import plain
 from hyperlabel.columns.rule import choose_columns
 from hyperlabel.errors import ParameterError
 from hyperlabel.files import is_folder
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.tables import Table
 from hyperlabel.tables.arrays import ARRAYS, read_array
 from hyperlabel.votes.votes import Votes, to_votes
@@ -45,7 +45,7 @@ def read_votes(
         abstain: Values of a table that abstain; see `Votes.from_frame`.
         n_classes: Number of classes; inferred if not given.
         classes: The classes; inferred if not given.
-        strict: Whether what would be a warning is an error.
+        strict: Whether warnings are errors.
         delimiter: The separator of a csv; found if not given.
         encoding: The encoding of a text file; found if not given.
 
@@ -99,7 +99,7 @@ def _read_long(
         raise ParameterError(f"long is {show(long)}; expected three columns: (item, lf, vote)")
     if lfs is not None:
         raise ParameterError(
-            f"lfs is {show(lfs)} and long is {show(long)}; a long table names its LFs itself, leave out lfs"
+            f"lfs is {show(lfs)} and long is {show(long)}; a long table names its own LFs; leave out lfs"
         )
     item, lf, vote = names
     votes = number_texts(frame.lazy(), [vote]).collect() if written else frame
@@ -107,9 +107,9 @@ def _read_long(
 
 
 def number_texts(frame: Any, columns: Sequence[str]) -> Any:
-    """A lazy frame in which texts that are all numbers, in all of some columns, are numbers: a csv has texts alone.
+    """A lazy frame in which columns of strings become numbers if all of them hold only numbers: a csv has only strings.
 
-    Numbers such as 007 are names, and stay texts.
+    Numbers such as 007 are names and stay strings.
 
     >>> import polars as pl
     >>> number_texts(pl.LazyFrame({"a": ["1", ""], "b": ["0", "-1"]}), ["a", "b"]).collect().rows()
@@ -132,7 +132,7 @@ def number_texts(frame: Any, columns: Sequence[str]) -> Any:
 
 
 def number_reader(texts: Iterable[str]) -> Callable[[Any], Any]:
-    """How values of columns are read that hold these texts, by the rule of `number_texts`.
+    """How to read values of columns that hold these strings, by the rule of `number_texts`.
 
     >>> number_reader(["1", " 0"])(" 0"), number_reader(["1", "x"])("1")
     (0, '1')

@@ -1,7 +1,7 @@
 """Rows: votes without the abstentions, the form in which sparse votes and patterns are held.
 
-All numbers are int64, whatever narrow type they came in: code behind may compute with them. Rows of a dense array make
-them when they are first asked for; what works on dense rows as well never asks.
+All numbers are int64, even if they came in a narrower type, so code can compute with them. Rows of a dense array make
+them when first needed; code that works on dense rows never needs them.
 """
 
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Rows:
 
     @classmethod
     def from_triples(cls, item: Ints, lf: Ints, vote: Ints, n: int) -> "Rows":
-        """From one (item, LF, vote) a vote, in any order. (e,) each -> n rows."""
+        """From one (item, LF, vote) per vote, in any order. (e,) each -> n rows."""
         order = np.lexsort((lf, item))
         starts = np.zeros(n + 1, np.int64)
         np.cumsum(np.bincount(item, minlength=n), out=starts[1:])
@@ -98,7 +98,7 @@ class Rows:
 
 
 class DenseRows(Rows):
-    """Rows of a dense array; their votes one by one are made when they are first asked for.
+    """Rows of a dense array; their single votes are made when first needed.
 
     Args:
         cells: (n, m) class numbers, -1 abstains; not to be changed.
@@ -141,7 +141,7 @@ class DenseRows(Rows):
         return self.cells
 
     def voted_classes(self, k: int) -> NDArray[np.bool_]:
-        """Whether anybody votes for each class; few rows tell if all are voted for. -> (k,)."""
+        """Whether anybody votes for each class; a few rows are enough if all classes have votes. -> (k,)."""
         found = np.zeros(k + 1, bool)  # the last is for abstaining
         for block in row_blocks(*self.cells.shape):
             found[self.cells[block]] = True
@@ -161,7 +161,7 @@ class DenseRows(Rows):
 def take_cells(cells: Ints, index: Ints) -> Ints:
     """Some rows of a dense array, a copy. (n, m), (p,) -> (p, m).
 
-    NumPy's `take` is quicker, but copies an array of columns, such as one from a frame, whole before it takes any row.
+    NumPy's `take` is faster, but copies all of an array of columns, such as one from a frame, before it takes any row.
     """
     return cells.take(index, axis=0) if cells.flags.c_contiguous else cells[index]
 
@@ -169,6 +169,6 @@ def take_cells(cells: Ints, index: Ints) -> Ints:
 def _count_starts(cells: Ints) -> Numbers:
     """Where each row's votes would begin. (n, m) -> (n + 1,)."""
     starts, ones = np.zeros(len(cells) + 1, np.int64), np.ones(cells.shape[1], np.float32)
-    for block in row_blocks(*cells.shape):  # a product with ones is the quickest way to add short rows
+    for block in row_blocks(*cells.shape):  # a product with ones is the fastest way to add short rows
         starts[1:][block] = (cells[block] >= 0).astype(np.float32).dot(ones)  # `@` warns of what BLAS reads beside them
     return starts.cumsum(out=starts)

@@ -1,4 +1,4 @@
-"""Scores as people hand them over: numbers, or nothing, in an array or in the columns of a frame."""
+"""Scores as users give them: numbers, or nothing, in an array or in the columns of a frame."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,13 +14,12 @@ from hyperlabel.columns.rule import VoteColumns, choose_columns
 from hyperlabel.columns.sources import GLANCE, open_table
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Float64
-from hyperlabel.printable import show
-from hyperlabel.shown import show_some
+from hyperlabel.shown import show, show_some
 from hyperlabel.votes.items import Origin, identify
 from hyperlabel.votes.outcomes import Outcomes
 
 LARGEST = 1e300
-"""No score is larger, so that distances between scores are finite."""
+"""The largest score, so that distances between scores are finite."""
 
 
 def read_scores(frame: Any, names: Sequence[str]) -> Float64:
@@ -74,18 +73,18 @@ def check_scores(scores: NDArray[Any]) -> Float64:
     """An array of scores. -> (n, m)."""
     if scores.ndim != 2 or not scores.size or scores.dtype.kind not in "iuf" or (np.abs(scores) > LARGEST).any():
         raise VotesError(
-            f"scores has shape {scores.shape} and type {scores.dtype}; expected finite numbers, or NaN for none, of "
-            "items by LFs"
+            f"scores has shape {scores.shape} and type {scores.dtype}; expected finite numbers, or NaN for none, "
+            "with shape (items, LFs)"
         )
     return scores.astype(np.float64)
 
 
 def check_scale(scale: tuple[float, float] | None, scores: Float64) -> tuple[float, float] | None:
-    """The least and the largest score that there may be; from 0 to 1 if all scores are."""
+    """The least and the largest possible score; 0 and 1 if all scores are in between."""
     known = scores[~np.isnan(scores)]
     if scale is None:
         return (0.0, 1.0) if len(known) and known.min() >= 0 and known.max() <= 1 else None
-    expected = "the least and the largest score that there may be"
+    expected = "the least and the largest possible score"
     ends = as_list(scale, "scale", expected)
     for end in ends:
         check_number(end, "scale", expected)

@@ -10,11 +10,10 @@ from hyperlabel.columns.rule import key_of
 from hyperlabel.columns.sources import is_default
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
-from hyperlabel.printable import show
-from hyperlabel.shown import show_some
+from hyperlabel.shown import show, show_some
 
 UNIFORM = "uniform"
-"""All classes are as frequent as each other."""
+"""All classes are equally frequent."""
 
 
 def read_balance(stated: Any, classes: Sequence[Any]) -> Float64:
@@ -58,7 +57,7 @@ def read_accuracies(stated: Any, lf_names: Sequence[str] | None, m: int) -> Floa
     expected = f"expected one share for each of the {m} LFs, None where it is not known"
     shares = _as_floats(stated, "lf_accuracies", expected)
     if shares.shape != (m,):
-        raise ParameterError(f"lf_accuracies has the shape {shares.shape}; {expected}")
+        raise ParameterError(f"lf_accuracies has shape {shares.shape}; {expected}")
     wrong = np.flatnonzero((shares < 0) | (shares > 1))
     if len(wrong):
         raise ParameterError(
@@ -68,13 +67,13 @@ def read_accuracies(stated: Any, lf_names: Sequence[str] | None, m: int) -> Floa
 
 
 def by_name(stated: Any) -> dict[Any, Any] | None:
-    """What is stated by name; None if it is stated in order, as by a Series whose index only counts."""
+    """What is stated by name; None if it is stated in order, as in a Series whose index only counts."""
     if isinstance(stated, Mapping):
         return dict(stated)
     if library_of(stated, "Series") == "pandas" and not is_default(stated.index):
         if not stated.index.is_unique:
             raise ParameterError(
-                f"the Series {show_some(stated.index.tolist(), 5)} names something twice; expected once"
+                f"the Series {show_some(stated.index.tolist(), 5)} has a name twice; expected each name once"
             )
         return dict(zip(stated.index.tolist(), stated.tolist(), strict=True))
     return None
@@ -86,12 +85,12 @@ def _in_order(
     """Values by name, in the order of the names."""
     held = {key_of(_plain(key)): value for key, value in named.items()}
     if all(isinstance(key, str) for _, key in held) and not any(isinstance(name, str) for name in names):
-        names = list(map(str, names))  # as JSON writes numbers and booleans as keys
+        names = list(map(str, names))  # JSON writes numbers and booleans as keys this way
     keys = [key_of(name) for name in names]
     unknown = [key for _, key in held.keys() - set(keys)]
     if unknown:
         raise ParameterError(
-            f"{argument} has {show_some(sorted(unknown, key=str))}, which is no {what}; expected {show_some(names)}"
+            f"{argument} has the unknown {what} {show_some(sorted(unknown, key=str))}; expected {show_some(names)}"
         )
     absent = [name for key, name in zip(keys, names, strict=True) if key not in held]
     if absent and missing is None:
@@ -106,7 +105,7 @@ def _as_floats(stated: Any, argument: str, expected: str) -> Float64:
         if isinstance(stated, str | bytes | Mapping):
             raise TypeError
         return np.asarray(stated, np.float64)
-    except Exception:  # what an object does when it is asked for numbers is its own affair
+    except Exception:  # an object may raise anything when it is converted to numbers
         raise ParameterError(f"{argument} is {_show(stated)}; {expected}") from None
 
 

@@ -1,8 +1,8 @@
-"""Votes: the only place that checks and encodes what users hand in.
+"""Votes: the only place that checks and encodes what users give.
 
 Flows in: arrays, nested lists, frames, records, scipy.sparse matrices, wide or long. Flows out: class numbers 0..k-1
-for n items and m LFs, dense or sparse, with the names of classes, LFs and items beside them. Code behind this door
-trusts what it gets.
+for n items and m LFs, dense or sparse, with the names of classes, LFs and items. All other code
+trusts them.
 """
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
@@ -18,7 +18,7 @@ from hyperlabel.columns.doubts import FEW_ROWS
 from hyperlabel.columns.rule import may_be_votes
 from hyperlabel.columns.sources import holds_columns
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.votes.classes import (
     ABSTAIN,
     Classes,
@@ -109,21 +109,21 @@ class Votes(VoteFrame):
 
         Args:
             frame: A pandas or Polars frame, a pyarrow Table, a Hugging Face Dataset, or a list of records. Whole
-                numbers are class numbers; texts and booleans are class names.
-            lfs: Columns that are LFs, as names or patterns such as `lf_*`. Without it all are but those whose names say
+                numbers are class numbers; strings and booleans are class names.
+            lfs: Columns that are LFs, as names or patterns such as `lf_*`. By default all except those whose names say
                 otherwise (`hyperlabel.columns.rule`); a column that cannot be votes is refused.
             item: The column of the items' identifiers; one named `id`, `item` or the like if not given, or else the
                 index of a pandas frame.
             others: Columns that are known to be something else, such as gold.
-            abstain: Values that abstain, beside null, NaN and blank texts; -1 and texts such as NA, None, null, abstain
+            abstain: Values that abstain, besides null, NaN and blank; -1 and strings such as NA, None, null, abstain
                 and - if not given.
             n_classes: Number of classes; inferred if not given.
-            classes: The classes, in the order of their probabilities; inferred if not given (texts in
+            classes: The classes, in the order of their probabilities; inferred if not given (strings in
                 alphabetical order, at most 10,000).
-            strict: Whether what would be a warning is an error.
+            strict: Whether warnings are errors.
 
         Raises:
-            VotesError: A column cannot be votes, or a value no class.
+            VotesError: A column cannot be votes, or a value is not a class.
 
         >>> import pandas as pd
         >>> votes = Votes.from_frame(pd.DataFrame({"id": [7, 8], "a": ["spam", None], "b": ["spam", "ham"]}))
@@ -140,7 +140,7 @@ class Votes(VoteFrame):
 
     @classmethod
     def read_frame(cls, frame: object, *, item: str | None = None, **options: Any) -> Self:
-        """As `from_frame`, but silently: what is to be said is in `origin.columns.warnings`."""
+        """Like `from_frame`, but without warnings: they are in `origin.columns.warnings`."""
         wide = encode_wide(frame, item=item, **options)
         ids, origin = identify(wide.table, item, wide.columns)
         parts = {"items": ids, "cells": wide.cells, "origin": origin, "outcomes": wide.outcomes}
@@ -161,7 +161,7 @@ class Votes(VoteFrame):
     ) -> Self:
         """Votes from a long table: one row per vote, as crowdsourcing tools write them.
 
-        Items keep the order in which they first appear; `items` holds their identifiers. A row without a
+        Items are in order of first appearance; `items` holds their identifiers. A row without a
         vote keeps its item and adds nothing.
 
         Args:
@@ -172,7 +172,7 @@ class Votes(VoteFrame):
             abstain: Values that abstain, as for `from_frame`.
             n_classes: Number of classes; inferred if not given.
             classes: The classes; inferred if not given.
-            strict: Whether what would be a warning is an error.
+            strict: Whether warnings are errors.
 
         >>> import pandas as pd
         >>> frame = pd.DataFrame({"task": [7, 7, 3], "worker": ["a", "b", "a"], "label": ["x", "y", "y"]})
@@ -207,7 +207,7 @@ class Votes(VoteFrame):
         direction: str | Mapping[str, str] | None = None,
         like: "Votes | Outcomes | None" = None,
     ) -> Self:
-        """Votes from scores: numbers that speak the more for later classes the higher they are.
+        """Votes from scores: the higher a number, the more it speaks for later classes.
 
         The scores of each LF are cut into levels, see `hyperlabel.votes.levels`. A cell without a number abstains.
 
@@ -217,12 +217,12 @@ class Votes(VoteFrame):
             lfs: The columns of a frame that hold scores, as names or patterns; else all numeric ones that are not
                 named as identifiers, gold and the like. For an array, the names of the LFs.
             item: Column of the identifiers.
-            levels: How many levels, or the bounds between them, the same for all LFs. If not given, up to 12 different
+            levels: Number of levels, or the bounds between them, the same for all LFs. By default, up to 12 different
                 scores of an LF are levels themselves; otherwise there are from 4 to 10, with 50 scores or more each.
             scale: The least and the largest score that any LF may give, if it is the same for all; found if all lie
                 from 0 to 1.
             direction: `up` or `down`, for all LFs or by LF; estimated if not given, most LFs point up.
-            like: Votes of scores that were cut before: the same levels and classes.
+            like: Votes from scores that were cut before: the same levels and classes are used.
 
         >>> votes = Votes.from_scores(np.array([[0.1, 0.3], [0.9, np.nan], [0.8, 0.6]]), classes=["bad", "good"])
         >>> votes["lf1"].tolist()
@@ -238,7 +238,7 @@ class Votes(VoteFrame):
         else:
             ids, origin, names, values = open_scores(scores, lfs, item)
         if like is not None:
-            check_kind(like, "like", (Votes, Outcomes), "votes of scores that were cut before")
+            check_kind(like, "like", (Votes, Outcomes), "votes from scores that were cut before")
             outcomes = match_cuts(like.outcomes if isinstance(like, Votes) else like, names, len(known))
         else:
             outcomes = cut_scores(values, names, len(known), levels, check_scale(scale, values), direction)
@@ -293,7 +293,7 @@ class Votes(VoteFrame):
     def from_rows(
         cls, rows: Rows, classes: Classes, lf_names: Sequence[str] | None, m: int, outcomes: Outcomes | None = None
     ) -> Self:
-        """Votes from checked rows of m LFs; `lf_names` is None where the LFs have none."""
+        """Votes from checked rows of m LFs; `lf_names` is None if the LFs have none."""
         names, n = default_names(lf_names, m), len(rows.starts) - 1
         return cls._trust(classes, False, names, n, _rows=rows, named=lf_names is not None, outcomes=outcomes)
 
@@ -301,7 +301,7 @@ class Votes(VoteFrame):
     def read_like(
         cls, frame: Any, names: Sequence[str], classes: Sequence[Hashable], outcomes: Outcomes, item: str | None = None
     ) -> "Votes":
-        """Votes of LFs by name, of which some give scores that were cut before.
+        """Votes of LFs by name, some of which give scores that were cut before.
 
         Args:
             frame: A frame with a column for each LF.
@@ -322,8 +322,8 @@ class Votes(VoteFrame):
     def join(self, other: object) -> "Votes":
         """These votes and those of more LFs on the same items.
 
-        Items are matched by their identifiers where both have them, and by their place otherwise. An item that only
-        these votes have keeps its place, and the new LFs abstain on it.
+        Items are matched by identifier if both have them, otherwise by place. An item that only
+        these votes have keeps its place; the new LFs abstain on it.
 
         >>> one = Votes.from_array([[0], [1]], lfs=["a"])
         >>> one.join(Votes.from_array([[1], [-1]], lfs=["b"])).to_numpy().tolist()
@@ -400,7 +400,7 @@ class Votes(VoteFrame):
         """
         wanted = tuple(as_list(names, "names", "a list of LFs"))
         if not all(isinstance(name, str) for name in wanted):
-            raise ParameterError(f"names is {show(names)}; expected the names of LFs, texts")
+            raise ParameterError(f"names is {show(names)}; expected the names of LFs, as strings")
         return self if self.lf_names == wanted else self._take_lfs(match_lfs(self.lf_names, wanted))
 
     def with_labels(self, labels: object, name: str) -> tuple[Self, NDArray[np.int64]]:
@@ -435,20 +435,20 @@ def to_votes(
     classes: Sequence[Hashable] | None = None,
     lfs: Sequence[str] | None = None,
 ) -> Votes:
-    """Votes from whatever holds them: `Votes`, an array, lists, a wide table, a sparse matrix; `Patterns` of items.
+    """Votes from anything that holds them: `Votes`, an array, lists, a wide table, a sparse matrix, `Patterns`.
 
     Args:
         data: The votes.
         n_classes: Number of classes; inferred if not given.
         classes: The classes; inferred if not given.
-        lfs: The columns of a table that are LFs, where it is known; see `Votes.from_frame`.
+        lfs: The columns of a table that are LFs, if known; see `Votes.from_frame`.
 
     >>> to_votes([[0, -1], [1, 1]], classes=["ham", "spam"]).classes
     ('ham', 'spam')
     """
     if isinstance(data, np.ndarray):
         return Votes.from_array(data, n_classes=n_classes, classes=classes)
-    if hasattr(type(data), "to_votes"):  # of the type: a frame may have a column of this name
+    if hasattr(type(data), "to_votes"):  # on the type: a frame may have a column with this name
         data = data.to_votes()  # type: ignore[attr-defined]
     if isinstance(data, Votes):
         stated = state_classes(n_classes, classes)
@@ -462,7 +462,7 @@ def to_votes(
 
 
 def check_no_other_lf(frame: Any, lfs: Sequence[str], classes: Classes) -> None:
-    """Refuse a frame with a column that votes for the classes but was not there when a model was fitted.
+    """Refuse a frame with a column that votes for the classes but that the model was not fitted on.
 
     Columns whose name or values say that they are something else may be there.
     """
@@ -475,6 +475,6 @@ def check_no_other_lf(frame: Any, lfs: Sequence[str], classes: Classes) -> None:
             continue  # it holds something else
         if len(other.rows.vote):
             raise VotesError(
-                f"votes has the LF {str(name)!r}, which was not there when the model was fitted; "
-                "give the LFs of fit alone, frame[list(model.lf_names_)], or fit again"
+                f"votes has the LF {str(name)!r}, which the model was not fitted on; "
+                "give only the LFs of fit, frame[list(model.lf_names_)], or fit again"
             )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import VotesError
-from hyperlabel.printable import printable, show
+from hyperlabel.shown import printable, show
 from hyperlabel.votes.classes import state_classes
 from hyperlabel.votes.votes import Votes
 
@@ -19,13 +19,13 @@ SPLITS = ("train", "valid", "test")
 
 @dataclass(frozen=True, eq=False)
 class WrenchData:
-    """A WRENCH data set, its splits one after the other.
+    """A WRENCH data set, its splits one after another.
 
     Attributes:
         votes: The votes; items are named `<split>/<id>`.
         truth: (n,) class numbers, -1 where unknown.
         split: (n,) the split of each item.
-        records: (n,) the data of each item, as the files have them.
+        records: (n,) the data of each item, as in the files.
     """
 
     votes: Votes
@@ -48,7 +48,7 @@ def read_wrench(
 ) -> WrenchData:
     """Read a folder in the format of the WRENCH benchmark; missing splits are left out.
 
-    Class names come from `classes`, or from label.json if it is there.
+    Class names come from `classes`, or from label.json if it exists.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -102,7 +102,7 @@ def _check_entry(where: str, entry: Any, first: Any) -> None:
 
 
 def _read_classes(folder: Path) -> list[Hashable] | None:
-    """Class names from label.json, if it is there."""
+    """Class names from label.json, if it exists."""
     path = folder / "label.json"
     if not path.exists():
         return None
@@ -113,7 +113,7 @@ def _read_classes(folder: Path) -> list[Hashable] | None:
 
 
 def _read_json(path: Path) -> dict[str, Any]:
-    """An object of a JSON file; what Python could read but nothing else can hold is refused."""
+    """An object from a JSON file; what only Python could read is refused."""
     try:
         text = path.read_text(encoding="utf-8")
         content = json.loads(text, object_pairs_hook=_each_once)
@@ -126,7 +126,9 @@ def _read_json(path: Path) -> dict[str, Any]:
     except (ValueError, OSError) as error:
         raise VotesError(f"'{path}' cannot be read as JSON: {error}") from error
     if not isinstance(content, dict):
-        raise VotesError(f"'{path}' holds a {type(content).__name__}; expected an object with one entry per item")
+        raise VotesError(
+            f"'{path}' holds JSON of type {type(content).__name__}; expected an object with one entry per item"
+        )
     return content
 
 
@@ -135,5 +137,5 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(content) != len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise ValueError(f"'{printable(twice)}' is there twice; expected each item once")
+        raise ValueError(f"'{printable(twice)}' occurs twice; expected each item once")
     return content

@@ -1,4 +1,4 @@
-"""Items with columns beside them, as pandas and Polars frames and as files that can be read back."""
+"""Items with their columns, as pandas and Polars frames and as files that can be read back."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from hyperlabel.errors import VotesError, require
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.tables.write import write_whole
 from hyperlabel.votes.items import Identity
 
@@ -26,7 +26,7 @@ def to_pandas(items: Identity, columns: Mapping[str, NDArray[Any]]) -> Any:
 
 
 def to_polars(items: Identity, columns: Mapping[str, NDArray[Any]], *, nulls: Sequence[str]) -> Any:
-    """A Polars frame, identifiers first if there are some; in the columns of `nulls` -1 and None are null."""
+    """A Polars frame, identifiers first if there are any; in the columns of `nulls`, -1 and None are null."""
     require("polars", extra="cli")
     import polars as pl
 
@@ -44,13 +44,13 @@ def _series(name: str, values: Any) -> Any:
         return pl.Series(name, values)
     except (TypeError, pl.exceptions.PolarsError) as error:
         raise VotesError(
-            f"column {name!r} holds values of several kinds, which a table cannot: {show(values[0])}, ...; rename "
+            f"column {name!r} holds values of several kinds, which a table cannot hold: {show(values[0])}, ...; rename "
             "the items"
         ) from error
 
 
 def id_name(items: Identity, columns: Mapping[str, Any]) -> str:
-    """What to call the column of identifiers: as it was called, or as the index was, or `item`."""
+    """The name of the column of identifiers: its old name, or that of the index, or `item`."""
     index = getattr(items.origin.index, "name", None)
     return free_name(items.origin.name or (index if isinstance(index, str) else "item"), columns)
 
@@ -76,14 +76,14 @@ def write_votes(path: str | Path, frame: Any, header: Mapping[str, Any]) -> None
 
 
 def read_header(path: str | Path) -> dict[str, Any] | None:
-    """What `write_votes` wrote beside the votes; None for other parquet files."""
+    """What `write_votes` wrote besides the votes; None for other parquet files."""
     require("polars", extra="cli")
     import polars as pl
 
     try:
         held = pl.read_parquet_metadata(path).get(HEADER)
     except (pl.exceptions.PolarsError, OSError):
-        return None  # the table's reader says what is wrong
+        return None  # the reader of the table says what is wrong
     return None if held is None else _check_header(path, held)
 
 

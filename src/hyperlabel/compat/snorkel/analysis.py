@@ -18,7 +18,7 @@ def get_label_buckets(*y: NDArray[Any]) -> dict[tuple[int, ...], NDArray[np.int_
     """The places of items with the same labels, by their labels.
 
     Args:
-        y: (n,) or (n, 1) labels, any number of times: the truth and an LF's votes, say.
+        y: Any number of (n,) or (n, 1) arrays of labels, such as the truth and an LF's votes.
 
     >>> buckets = get_label_buckets(np.array([1, 1, 0]), np.array([1, -1, 1]))
     >>> buckets[1, -1].tolist(), (0, 0) in buckets

@@ -1,6 +1,6 @@
-"""Appliers with Snorkel's signatures: lists, pandas, Dask and Spark, in; an (n, m) array of votes, out.
+"""Appliers with Snorkel's signatures: lists, pandas, Dask or Spark in, an (n, m) array of votes out.
 
-As Snorkel's, they go row by row through all LFs, and an LF's own exception reaches the caller; a note says which LF
+Like Snorkel's, they call all LFs row by row, and an LF's own exception reaches the caller; a note says which LF
 failed on which row.
 """
 
@@ -19,17 +19,17 @@ from hyperlabel.compat.snorkel.rows import CHUNK, SeriesRow, iter_rows
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.lf import define
 from hyperlabel.lf.progress import Advance, show_progress
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 from hyperlabel.votes.classes import ABSTAIN
 
 VotesArray = NDArray[np.int_]
 
 
 class ApplierMetadata(NamedTuple):
-    """What `apply` tells beside the votes.
+    """What `apply` returns besides the votes.
 
     Attributes:
-        faults: How often each LF failed; LFs that never did are not in it.
+        faults: How often each LF failed; LFs that never failed are left out.
     """
 
     faults: dict[str, int]
@@ -41,7 +41,7 @@ class Runner:
 
     Attributes:
         lfs: The LFs: anything that has a name and can be called.
-        tolerant: Whether a failure is an abstention, and counted, instead of an error.
+        tolerant: Whether a failure counts as an abstention instead of an error.
         faults: How often each LF failed.
     """
 
@@ -77,7 +77,7 @@ class Runner:
         try:
             for x in rows:
                 for call in calls:
-                    said.append(call(x))  # its length tells where an LF failed
+                    said.append(call(x))  # its length shows where an LF failed
         except Exception as error:
             if hasattr(error, "add_note"):  # Python 3.11
                 error.add_note(self._place(start, len(said)))
@@ -105,7 +105,7 @@ class Runner:
 
 
 def _call_on_series(lf: Callable[[Any], Any], x: Any) -> Any:
-    """Call what may look for a real Series."""
+    """Call a function that may need a real Series."""
     return lf(x.to_series() if isinstance(x, SeriesRow) else x)
 
 
@@ -113,7 +113,7 @@ class BaseLFApplier:
     """What all appliers share.
 
     Args:
-        lfs: The LFs, each with a name of its own.
+        lfs: The LFs, each with its own name.
     """
 
     def __init__(self, lfs: Sequence[Any]) -> None:
@@ -122,7 +122,7 @@ class BaseLFApplier:
             raise ParameterError("lfs is empty; expected at least one labeling function")
         name, times = Counter(names).most_common(1)[0]
         if times > 1:
-            raise ParameterError(f"lfs has {times} LFs named '{name}'; give each a name of its own")
+            raise ParameterError(f"lfs has {times} LFs named '{name}'; give each its own name")
         self._lfs, self._lf_names = lfs, names
 
     def __repr__(self) -> str:
@@ -130,7 +130,7 @@ class BaseLFApplier:
 
     def _run(self, rows: Iterable[Any], n: int, progress_bar: bool, fault_tolerant: bool, return_meta: bool) -> Any:
         runner = Runner(self._lfs, fault_tolerant)
-        shown = progress_bar and importlib.util.find_spec("rich") is not None  # a default, so it insists on nothing
+        shown = progress_bar and importlib.util.find_spec("rich") is not None  # on by default: needs no package
         with show_progress(n, shown) as advance:
             votes = runner.vote(rows, advance)
         return (votes, ApplierMetadata(runner.faults)) if return_meta else votes
@@ -160,7 +160,7 @@ class LFApplier(BaseLFApplier):
             data_points: The data points.
             progress_bar: Whether to show a progress bar.
             fault_tolerant: Whether an LF that fails abstains.
-            return_meta: Whether to return how often each LF failed, too.
+            return_meta: Whether to return how often each LF failed as well.
         """
         points = data_points if isinstance(data_points, Sized) else list(data_points)
         return self._run(points, len(points), progress_bar, fault_tolerant, return_meta)
@@ -185,7 +185,7 @@ class PandasLFApplier(BaseLFApplier):
             df: The frame.
             progress_bar: Whether to show a progress bar.
             fault_tolerant: Whether an LF that fails abstains.
-            return_meta: Whether to return how often each LF failed, too.
+            return_meta: Whether to return how often each LF failed as well.
         """
         return self._run(iter_rows(df), len(df), progress_bar, fault_tolerant, return_meta)
 

@@ -85,7 +85,7 @@ def filter_labels(
 
     Args:
         label_dict: (n, ...) arrays by name; None stays None.
-        filter_dict: For some of the names the labels whose items are left out.
+        filter_dict: For some of the names, the labels whose items are left out.
 
     >>> found = filter_labels({"golds": np.array([-1, 0, 1]), "preds": np.array([0, 0, -1])}, {"golds": [-1]})
     >>> found["preds"].tolist()

@@ -1,4 +1,4 @@
-"""Labeling functions and preprocessors as Snorkel's users define them."""
+"""Labeling functions and preprocessors as Snorkel users define them."""
 
 import copy
 import functools
@@ -8,7 +8,7 @@ from typing import Any
 
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf import define
-from hyperlabel.printable import show
+from hyperlabel.shown import show
 
 
 class LabelingFunction(define.LabelingFunction):
@@ -43,7 +43,7 @@ class LabelingFunction(define.LabelingFunction):
 
     @property
     def needs_series(self) -> bool:
-        """Whether a preprocessor comes from elsewhere, and may look for a real pandas Series."""
+        """Whether a preprocessor comes from elsewhere and may need a real pandas Series."""
         return not all(isinstance(step, FunctionType | Preprocessor) for step in self.pre)
 
     def __repr__(self) -> str:
@@ -89,15 +89,15 @@ def labeling_function(
 def check_parentheses(decorator: str, name: object) -> None:
     """Refuse a decorator that was given the function itself."""
     if callable(name):
-        raise ParameterError(f"name is a function: @{decorator} misses its parentheses; write @{decorator}()")
+        raise ParameterError(f"name is a function: @{decorator} lacks its parentheses; write @{decorator}()")
 
 
 class Preprocessor:
-    """A change of a data point before LFs see it; the data point itself stays as it is.
+    """A change to a data point before LFs see it; the original data point is not changed.
 
     Args:
         name: Name of the preprocessor.
-        f: Takes a copy of the data point, which it may change, and returns the data point to go on with.
+        f: Takes a copy of the data point, which it may change, and returns the data point for the next step.
         pre: Preprocessors to apply first.
         memoize: Whether to remember results.
         memoize_key: What results are remembered by: takes the data point, returns something hashable. The values of
@@ -121,7 +121,7 @@ class Preprocessor:
         self._results: dict[Hashable, Any] = {}
 
     def __call__(self, x: Any) -> Any:
-        """The data point to go on with."""
+        """The data point for the next step."""
         if not self.memoize:
             return self.f(_preprocess(self.pre, copy.deepcopy(x)))
         key = self.memoize_key(x)
@@ -158,7 +158,7 @@ def _values(x: Any) -> Hashable:
     """The values of a data point, as something hashable."""
     if hasattr(x, "asDict"):  # a row of Spark
         x = x.asDict()
-    elif hasattr(x, "to_dict"):  # of pandas
+    elif hasattr(x, "to_dict"):  # a row of pandas
         x = x.to_dict()
     elif hasattr(x, "__dict__"):
         x = vars(x)

@@ -31,9 +31,9 @@ TRAINING = (
     "log_freq",
     "mu_eps",
 )
-"""Arguments of Snorkel's training, of which the hyper label model has none."""
+"""Arguments of Snorkel's training; the hyper label model has no training."""
 
-_LEARNED = ("balance", "accuracies", "conditionals")  # what is kept beside the model
+_LEARNED = ("balance", "accuracies", "conditionals")  # what is saved besides the model
 
 
 class LabelModel(BaseLabeler):
@@ -42,14 +42,14 @@ class LabelModel(BaseLabeler):
     An item is judged in the state of the votes that `fit` saw: its probabilities do not depend on the other items that
     are predicted with it. Before `fit`, the items that are predicted are read together.
 
-    The class balance is guessed from the votes unless `fit` is told. Snorkel takes it for uniform; to have that, say
-    `fit(L_train, class_balance="uniform")`. On 44 public sets the guess is right for 73% of the items and the uniform
-    balance for 71% (docs/model-card.md).
+    The class balance is estimated from the votes unless `fit` is told. Snorkel assumes a uniform one; for that, call
+    `fit(L_train, class_balance="uniform")`. On 44 public sets the estimate gets 73% of the items right and the uniform
+    balance 71% (docs/model-card.md).
 
     Args:
         cardinality: Number of classes.
-        verbose: For Snorkel's signature; nothing is printed.
-        device: For Snorkel's signature; the model runs on the CPU.
+        verbose: Part of Snorkel's signature; nothing is printed.
+        device: Part of Snorkel's signature; the model runs on the CPU.
 
     >>> L = np.array([[0, 0, -1], [1, 1, 0], [0, 0, 1], [-1, -1, -1]])
     >>> model = LabelModel(cardinality=2, verbose=False)
@@ -58,7 +58,7 @@ class LabelModel(BaseLabeler):
     [0, 1, 0, -1]
     """
 
-    kind = "model"  # the file is that of the hyper label model, which hyperlabel.load reads
+    kind = "model"  # the file is one of the hyper label model, which hyperlabel.load reads
 
     _balance: Float64 | None = None
     _accuracies: Float64 | None = None
@@ -77,14 +77,14 @@ class LabelModel(BaseLabeler):
         progress_bar: bool = True,
         **kwargs: Any,
     ) -> None:
-        """Read the votes in whose state items are judged.
+        """Read votes; items are then judged in their state.
 
         Args:
             L_train: (n, m) votes, -1 abstains; any number of LFs.
             Y_dev: True classes of other items, whose shares are the class balance if that is not given.
-            class_balance: Share of each class among the items with votes; items without have these probabilities. All
-                shares are the same for `uniform`.
-            progress_bar: For Snorkel's signature; there is nothing to wait for.
+            class_balance: Share of each class among the items with votes; items without votes get these shares. All
+                shares are equal for `uniform`.
+            progress_bar: Part of Snorkel's signature; there is nothing to wait for.
             **kwargs: Arguments of Snorkel's training, which are ignored with a warning.
         """
         _ignore_training(kwargs)
@@ -98,7 +98,7 @@ class LabelModel(BaseLabeler):
     def predict_proba(self, L: NDArray[np.integer]) -> Float64:
         """Probabilities of the classes. (n, m) -> (n, k).
 
-        An item without votes has those of the class balance, uniform if that is not given.
+        An item without votes has those of the class balance, or uniform ones if it is not given.
         """
         patterns = self._patterns(L)
         if self._model.is_fitted and patterns.n_lfs != self._model.n_features_in_:
@@ -109,13 +109,13 @@ class LabelModel(BaseLabeler):
         return probs
 
     def get_weights(self) -> Float64:
-        """The estimated accuracy of each LF where it votes; NaN for one that never does. (m,)."""
+        """The estimated accuracy of each LF where it votes; NaN if it never votes. (m,)."""
         return np.clip(_learned(self._accuracies), 1e-6, 1.0)
 
     def get_conditional_probs(self) -> Float64:
         """How often each LF abstains (0) and votes for each class (1..k), by the class of the item. (m, k + 1, k).
 
-        A class that no item seems to have says nothing, so there it is as often as on all items.
+        For a class that no item seems to have, these are the shares over all items.
         """
         return _learned(self._conditionals).copy()
 
@@ -161,7 +161,7 @@ def _ignore_training(kwargs: dict[str, Any]) -> None:
 def _read_balance(
     balance: Sequence[float] | Literal["uniform"] | None, Y_dev: NDArray[Any] | None, k: int
 ) -> Float64 | None:
-    """The share of each class, or None if nothing was said. -> (k,)."""
+    """The share of each class, or None if it was not given. -> (k,)."""
     if isinstance(balance, str) and balance == UNIFORM:
         return np.full(k, 1 / k)
     name, shares = "class_balance", None if balance is None else np.asarray(balance, np.float64)

@@ -31,7 +31,7 @@ class LFAnalysis:
         self._votes = Votes.from_array(self.L)
         self._analysis = analysis.LFAnalysis(self._votes)
         if lfs is not None and len(lfs) != self._votes.n_lfs:
-            raise ParameterError(f"lfs has {len(lfs)} LFs, but L has {self._votes.n_lfs} columns; expected as many")
+            raise ParameterError(f"lfs has {len(lfs)} LFs, but L has {self._votes.n_lfs} columns; expected as many LFs")
         self._lf_names = None if lfs is None else [lf.name for lf in lfs]
 
     def label_coverage(self) -> float:
@@ -58,12 +58,12 @@ class LFAnalysis:
         return self._analysis.coverage
 
     def lf_overlaps(self, normalize_by_coverage: bool = False) -> Float64:
-        """Share of the items, or of the LF's own, on which each LF and at least one other vote. (m,)."""
+        """Share of the items, or of the LF's own items, on which it and at least one other LF vote. (m,)."""
         overlaps = self._analysis.overlaps
         return _divide(overlaps, self.lf_coverages()) if normalize_by_coverage else overlaps
 
     def lf_conflicts(self, normalize_by_overlaps: bool = False) -> Float64:
-        """Share of the items, or of the LF's overlaps, on which each LF and another disagree. (m,)."""
+        """Share of the items, or of the LF's overlaps, on which it and another LF disagree. (m,)."""
         conflicts = self._analysis.conflicts
         return _divide(conflicts, self.lf_overlaps()) if normalize_by_overlaps else conflicts
 
@@ -76,7 +76,7 @@ class LFAnalysis:
         return np.where(votes > 0, 0.5 * (_divide(2 * right - votes, votes) + 1), 0.0)
 
     def lf_empirical_probs(self, Y: NDArray[Any], k: int) -> Float64:
-        """How often each LF votes what, for each true class; NaN for a class without items. (n,) -> (m, k + 1, k).
+        """How often each LF casts each vote, for each true class; NaN for a class without items. (n,) -> (m, k + 1, k).
 
         Args:
             Y: (n,) true classes.
@@ -121,5 +121,5 @@ class LFAnalysis:
 
 
 def _divide(part: NDArray[Any], whole: NDArray[Any]) -> Float64:
-    """A part of a whole, 0 where there is none."""
+    """A part of a whole; 0 if the whole is 0."""
     return np.where(whole > 0, part / np.where(whole > 0, whole, 1), 0.0)

@@ -1,4 +1,4 @@
-"""LFs that read texts as spaCy understands them. spaCy and its language models are for the user to install."""
+"""LFs that read texts parsed by spaCy. The user installs spaCy and its language models."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
@@ -11,11 +11,11 @@ ENGLISH = "en_core_web_sm"
 
 
 class SpacyPreprocessor(Preprocessor):
-    """Adds what spaCy finds in a text, a `Doc`, to the data point.
+    """Adds spaCy's `Doc` of a text to the data point.
 
     Args:
         text_field: The field of the text.
-        doc_field: The field that the document goes to.
+        doc_field: The field for the document.
         language: The model that spaCy loads.
         disable: Components of the model to leave out.
         pre: Preprocessors to apply first.
@@ -103,7 +103,7 @@ def nlp_labeling_function(
         resources: Keyword arguments of the function.
         pre: Preprocessors, applied before spaCy.
         text_field: The field of the text.
-        doc_field: The field that the document goes to.
+        doc_field: The field for the document.
         language: The model that spaCy loads.
         disable: Components of the model to leave out.
         memoize: Whether to remember documents; LFs with the same settings then share them.

@@ -1,7 +1,7 @@
 """Rows of a pandas frame that behave like the Series that `DataFrame.apply(axis=1)` gives, at a fraction of the cost.
 
 Making a Series for each row is what makes row-by-row LFs slow. A `SeriesRow` answers `x.text` and `x["text"]` from a
-dictionary; for all else that a Series can do it makes the Series.
+dictionary; for everything else that a Series can do, it makes the Series.
 """
 
 import copy
@@ -15,8 +15,8 @@ class SeriesRow:
     """One row of a frame.
 
     Args:
-        place: The row's place in its frame, which its class knows.
-        values: Value of each column by its name; the row may change it.
+        place: The row's place in the frame, which the class knows.
+        values: The value of each column by name; the row may change it.
 
     >>> import pandas as pd
     >>> x = next(iter_rows(pd.DataFrame({"text": ["hello"], "num": [3]}, index=["first"])))
@@ -26,7 +26,7 @@ class SeriesRow:
 
     __slots__ = ("__dict__", "_place")
     _frame: ClassVar[Any]
-    _dtype: ClassVar[Any]  # of a Series of the whole row
+    _dtype: ClassVar[Any]  # the dtype of a Series of the whole row
 
     def __init__(self, place: int, values: dict[Any, Any]) -> None:
         self.__dict__ = values
@@ -44,7 +44,7 @@ class SeriesRow:
     def __getitem__(self, key: Any) -> Any:
         try:
             return self.__dict__[key]
-        except (KeyError, TypeError):  # a list of names, a slice, a place
+        except (KeyError, TypeError):  # a list of names, a slice or a place
             return self.to_series()[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -77,7 +77,7 @@ class SeriesRow:
     def __deepcopy__(self, memo: dict[int, Any]) -> "SeriesRow":
         return type(self)(self._place, copy.deepcopy(self.__dict__, memo))
 
-    def __reduce__(self) -> tuple[Any, ...]:  # pickled, it is the Series
+    def __reduce__(self) -> tuple[Any, ...]:  # pickled as a Series
         return copy.copy, (self.to_series(),)
 
 
@@ -85,20 +85,18 @@ def iter_rows(frame: Any) -> Iterator[Any]:
     """The rows of a pandas frame, as `DataFrame.apply(axis=1)` gives them.
 
     Values have the types that a Series of the whole row would give them: columns of integers and floats are floats.
-    Rows of a frame without names, or with names that are equal or have several levels, are real Series.
+    If names are missing, duplicate, or have several levels, rows are real Series.
     """
     if not frame.columns.is_unique or frame.columns.nlevels > 1 or frame.columns.empty:
         yield from (row for _, row in frame.iterrows())
         return
     values = frame.to_numpy()
-    if values.dtype.kind in "mM":  # pandas makes its own times of them
+    if values.dtype.kind in "mM":  # pandas turns them into its own times
         values = frame.astype(object).to_numpy()
     names, kind = list(frame.columns), _row_class(frame, values.dtype)
     for start in range(0, len(values), CHUNK):
         chunk = values[start : start + CHUNK].T
-        columns = [
-            column.tolist() if values.dtype == object else list(column) for column in chunk
-        ]  # or NumPy's scalars
+        columns = [column.tolist() if values.dtype == object else list(column) for column in chunk]  # or NumPy scalars
         for place, row in enumerate(zip(*columns, strict=True), start):
             yield kind(place, dict(zip(names, row)))  # noqa: B905 - the hot line; lengths are equal
 

@@ -1,4 +1,4 @@
-"""Snorkel's metrics by their names. Those beyond accuracy and coverage are scikit-learn's."""
+"""Snorkel's metrics by name. All except accuracy and coverage come from scikit-learn."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -27,7 +27,7 @@ METRICS = (
 
 
 def score_labels(truth: NDArray[Any], labels: Labels, probs: Float64, metrics: Iterable[str]) -> dict[str, float]:
-    """Scores by the names of their metrics.
+    """Scores by the names of the metrics.
 
     Args:
         truth: (n,) or (n, 1) true classes; -1 is left out, except for coverage.
@@ -51,7 +51,7 @@ def _score(name: str, truth: Labels, labels: Labels, probs: Float64, kept: NDArr
     if name == "coverage":
         return float((labels != ABSTAIN).mean())
     if not kept.any():
-        raise VotesError(f"{name} needs an item with a label and a known truth; there is none")
+        raise VotesError(f"no item has both a label and a known truth, so {name} cannot be computed; give more truth")
     truth, labels, probs = truth[kept], labels[kept], probs[kept]
     if name == "accuracy":
         return float((truth == labels).mean())

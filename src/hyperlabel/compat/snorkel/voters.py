@@ -20,13 +20,13 @@ from hyperlabel.votes import to_votes
 
 
 class BaseLabeler(ABC):
-    """What all label models of Snorkel can do.
+    """What all of Snorkel's label models can do.
 
     Args:
         cardinality: Number of classes.
 
     Attributes:
-        kind: What its files are called, see `hyperlabel.tensors`.
+        kind: The kind of its files, see `hyperlabel.tensors`.
     """
 
     kind: ClassVar[str] = "voter"
@@ -45,7 +45,7 @@ class BaseLabeler(ABC):
 
         Args:
             L: (n, m) votes, -1 abstains.
-            return_probs: Whether to return the probabilities, too.
+            return_probs: Whether to return the probabilities as well.
             tie_break_policy: `abstain`, `random` (by a hash of the item's place) or `true-random`.
         """
         probs = self.predict_proba(L)
@@ -59,7 +59,7 @@ class BaseLabeler(ABC):
         metrics: Iterable[str] | None = ("accuracy",),
         tie_break_policy: str = "abstain",
     ) -> dict[str, float]:
-        """Scores by the names of their metrics; items without a label are left out, except for coverage.
+        """Scores by the names of the metrics; items without a label are left out, except for coverage.
 
         Args:
             L: (n, m) votes, -1 abstains.
@@ -83,7 +83,9 @@ class BaseLabeler(ABC):
         """Become the model that `save` wrote. A file that Snorkel pickled cannot be read, and nothing is unpickled."""
         arrays, header = read_tensors(source, self.kind)
         if header.get("labeler") != type(self).__name__:
-            raise WeightsError(f"source is '{source}', which holds no {type(self).__name__}; load what its save wrote")
+            raise WeightsError(
+                f"source is '{source}', which does not hold a {type(self).__name__}; load a file that its save wrote"
+            )
         self.cardinality = int(header["cardinality"])
         self._restore(arrays)
 
@@ -92,7 +94,7 @@ class BaseLabeler(ABC):
         return {}, {}
 
     def _restore(self, arrays: Arrays) -> None:
-        """Take back the arrays that `_to_arrays` gave."""
+        """Restore from the arrays that `_to_arrays` returned."""
         vars(self).update(arrays)
 
     def _patterns(self, L: NDArray[np.integer]) -> Patterns:
@@ -131,7 +133,7 @@ class MajorityClassVoter(BaseLabeler):
         self.balance = np.asarray(balance)
 
     def predict_proba(self, L: NDArray[np.integer]) -> Float64:
-        """1 for the most frequent class, shared between several. (n, m) -> (n, k)."""
+        """1 for the most frequent class, divided among ties. (n, m) -> (n, k)."""
         if not hasattr(self, "balance"):
             raise NotFittedError("this MajorityClassVoter does not know the balance of the classes; call fit first")
         best = (self.balance == self.balance.max()).astype(np.float64)
@@ -142,14 +144,14 @@ class MajorityClassVoter(BaseLabeler):
 
 
 class MajorityLabelVoter(BaseLabeler):
-    """The class that most LFs vote for; several with as many votes share the probability.
+    """The class that most LFs vote for; tied classes share the probability.
 
     >>> MajorityLabelVoter().predict_proba(np.array([[0, 0, -1], [-1, 0, 1]])).tolist()
     [[1.0, 0.0], [0.5, 0.5]]
     """
 
     def predict_proba(self, L: NDArray[np.integer]) -> Float64:
-        """1 for the class with most votes, shared between several. (n, m) -> (n, k)."""
+        """1 for the class with the most votes, divided among ties. (n, m) -> (n, k)."""
         patterns = self._patterns(L)
         votes = count_classes(patterns)
         best = (votes == votes.max(axis=1, keepdims=True)).astype(np.float64)

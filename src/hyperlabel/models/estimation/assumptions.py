@@ -1,4 +1,4 @@
-"""What models assume before they have learned: how accurate an LF is, how much they learn and how long it takes."""
+"""What models assume before they learn: how accurate an LF is, how much they learn and how long it takes."""
 
 import numpy as np
 
@@ -9,14 +9,14 @@ from hyperlabel.patterns import Patterns
 PRIOR_ACCURACY = 0.7
 
 MANY_CLASSES = 100
-"""Up to so many classes any number of votes is looked at."""
+"""With up to this many classes, any number of votes is processed."""
 
 MOST_LOOKS = 1 << 24
-"""Votes times classes, where classes are many; more would take minutes."""
+"""The most votes times classes if there are many classes; more would take minutes."""
 
 
 def accurate_votes(k: int) -> Float64:
-    """Probability of each vote by class, of an LF with the accuracy that is expected of any. -> (k, k).
+    """Probability of each vote by class, for an LF with the prior accuracy. -> (k, k).
 
     >>> accurate_votes(3).round(2).tolist()
     [[0.7, 0.15, 0.15], [0.15, 0.7, 0.15], [0.15, 0.15, 0.7]]
@@ -38,12 +38,12 @@ def check_looks(patterns: Patterns, who: str) -> None:
     """Refuse what would take minutes: many classes, for each of which a model looks at every vote.
 
     Raises:
-        ParameterError: The classes are many, and the votes too many for them.
+        ParameterError: There are many classes, and too many votes for them.
     """
     votes, k = len(patterns.lf), patterns.n_classes
     if k > MANY_CLASSES and votes * k > MOST_LOOKS:
         raise ParameterError(
             f"votes has {k:,} classes and {votes:,} votes in different rows; {who} looks at each vote once per class, "
-            f"{votes * k:,} times, and at most {MOST_LOOKS:,} times where there are more than {MANY_CLASSES} classes. "
+            f"{votes * k:,} times; at most {MOST_LOOKS:,} are possible with more than {MANY_CLASSES} classes. "
             "Use 'hlm2' or 'mv', or fewer classes"
         )

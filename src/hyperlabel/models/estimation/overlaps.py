@@ -1,6 +1,6 @@
 """How often votes occur together: the second moments that FlyingSquid and MeTaL learn from.
 
-Each vote of a pattern stands in a column and has a value; the moments are the sums over items of the products of
+Each vote of a pattern is in a column and has a value; the moments are the sums over items of the products of
 the values in two columns. They are counted pair by pair of votes where patterns are sparse, and by matrix products
 of dense blocks of patterns where they are not; both in blocks, so that memory does not grow with the patterns.
 """
@@ -13,7 +13,7 @@ from hyperlabel.kernels import Float64, Ints
 from hyperlabel.patterns import Patterns
 
 _BLOCK = 1 << 20  # numbers held at a time
-_PRODUCTS_PER_PAIR = 128  # multiplications in a matrix product that take as long as the counting of one pair
+_PRODUCTS_PER_PAIR = 128  # this many multiplications in a matrix product take as long as counting one pair
 
 
 def sum_products(patterns: Patterns, column: Ints, value: Float64, size: int) -> Float64:
@@ -62,7 +62,7 @@ def _add_dense(total: Float64, patterns: Patterns, column: Ints, value: Float64,
 def _add_pairs(total: Float64, patterns: Patterns, column: Ints, value: Float64, start: int, stop: int) -> None:
     """Add a block's products pair by pair."""
     votes = np.diff(patterns.starts[start : stop + 1])  # of each pattern
-    partners = np.repeat(votes, votes)  # of each vote, itself included
+    partners = np.repeat(votes, votes)  # of each vote, including itself
     one = np.repeat(np.arange(patterns.starts[start], patterns.starts[stop]), partners)
     begin = np.repeat(np.repeat(patterns.starts[start:stop], votes), partners)
     other = begin + np.arange(len(one)) - np.repeat(np.cumsum(partners) - partners, partners)

@@ -23,7 +23,7 @@ class VoteSums:
 
     Attributes:
         n_lfs: Number of LFs, m.
-        n_codes: Different votes that there may be: k classes, or more.
+        n_codes: Number of possible votes: k classes, or more.
         counts: (p,) how often each pattern occurs, as floats.
     """
 

@@ -1,4 +1,4 @@
-"""What the network asks of an array library beyond the functions that NumPy and torch share by name."""
+"""What the network needs from an array library besides the functions that NumPy and torch share by name."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Array = Any
 """An array of either library."""
 
 ALL = slice(None)
-MANY_COLUMNS = 32  # from here on a row of an array is long enough to be added by itself
+MANY_COLUMNS = 32  # from this many on, a row of an array is long enough to be added by itself
 
 
 class Groups(Protocol):
@@ -65,7 +65,7 @@ class Backend(Hashable, Protocol):
         """Values no smaller and no larger than this."""
 
     def by_blocks(self, compute: Callable[[slice], Array], rows: int, width: int) -> Array:
-        """What is computed of some rows, of all: as many at a time as is best where so many numbers stand in each."""
+        """Compute something for all rows, block by block, as many at a time as is best for rows of this size."""
 
 
 class Linear(Protocol):
@@ -85,7 +85,7 @@ class NumpyGroups:
 
     def __init__(self, index: NDArray[np.intp], size: int) -> None:
         self.index, self.size = index, size
-        self._cells: dict[int, NDArray[np.intp]] = {}  # of an array of groups, by its width: where a member's go
+        self._cells: dict[int, NDArray[np.intp]] = {}  # by the width of an array of groups: where a member's numbers go
 
     def __getstate__(self) -> dict[str, Any]:
         return {"index": self.index, "size": self.size, "_cells": {}}
@@ -113,7 +113,7 @@ class NumpyGroups:
         if order is not None:
             sums[groups] = gather_sums(values, order, starts)
             return sums
-        for group, start, end in zip(groups, starts[:-1], starts[1:], strict=True):  # members stand side by side
+        for group, start, end in zip(groups, starts[:-1], starts[1:], strict=True):  # members are side by side
             np.add.reduce(values[start:end], axis=0, out=sums[group])
         return sums
 
@@ -157,7 +157,7 @@ class NumpyBackend:
         return at_least if most is None else np.minimum(at_least, most)
 
     def by_blocks(self, compute: Callable[[slice], Float64], rows: int, width: int) -> Float64:
-        """What is computed of rows, block by block, so that all of it stays in the cache."""
+        """Compute something for rows, block by block, so that all of it stays in the cache."""
         blocks = row_blocks(rows, width)
         first = compute(blocks[0])
         if len(blocks) == 1:
@@ -188,8 +188,8 @@ class NumpyLinear:
     """The linear layers of one step of some weights, in float32.
 
     Args:
-        weights: Of the network.
-        step: Counted from 0.
+        weights: The weights of the network.
+        step: The number of the step, from 0.
     """
 
     def __init__(self, weights: Weights, step: int) -> None:

@@ -1,4 +1,4 @@
-"""Evidence matched to what is known of the items and the LFs: gold, a class balance, accuracies of LFs.
+"""Evidence matched to what is known about the items and the LFs: gold, a class balance, accuracies of LFs.
 
 All by iterative scaling: in each round evidence grows by the log of what is known over what is expected.
 """
@@ -13,31 +13,31 @@ from hyperlabel.networks.base import Sums
 from hyperlabel.networks.unrolled.evidence import Evidence
 from hyperlabel.networks.unrolled.votes import VoteTable
 
-SHARE_ROUNDS = 10  # of known shares, each a pass over the data: the shares of real sets move little after
+SHARE_ROUNDS = 10  # for known shares, each a pass over the data: on real sets little changes after these
 LEAST_SHARE = 1e-3  # smaller shares count as this, so that no class and no LF is ruled out
-LEAST_COUNT = 1e-9  # of what is divided by, where nobody votes
+LEAST_COUNT = 1e-9  # avoids division by zero where nobody votes
 
 # How gold is used; chosen with 20 to 1,000 gold labels on the public sets (docs/model-card.md).
 GOLD_ROUNDS = 5
-GOLD_PRIOR = 25.0  # imagined gold items of each class, all as expected: of the set, and of those a node votes on
-GOLD_CAUTION = 100.0  # real patterns are less pure than synthetic ones: with little gold, beliefs count for more
+GOLD_PRIOR = 25.0  # imagined gold items per class, all as expected: in the set, and among those a node votes on
+GOLD_CAUTION = 100.0  # real patterns are less pure than synthetic ones: with little gold, beliefs count more
 RARE_GOLD = 1.0  # imagined gold items of each class, so that a class without gold has a finite worth
-RARE_WORTH = 0.75  # a class of few gold items counts for more, by this power of its share
+RARE_WORTH = 0.75  # a class with few gold items counts more, by this power of its share
 
 
 def match_gold(evidence: Evidence, votes: VoteTable, gold: NDArray[np.int64]) -> Evidence:
     """The evidence, corrected until gold items have the classes that it expects.
 
-    In each round the bias of a class grows by the log of how many of the gold items are of that class, over how many
-    are expected to be, and then a node's evidence for a class by the same of the gold items on which the node votes,
-    shared among the votes of an item. So a gold item teaches about every item, and most about those that share a vote
-    with it, not those of its own pattern alone.
+    In each round the bias of a class grows by the log of how many gold items are of that class over how many
+    are expected to be, and then a node's evidence for a class by the same for the gold items on which the node votes,
+    divided among the votes of an item. So a gold item teaches about every item, and most about those that share a vote
+    with it, not only about those of its own pattern.
 
-    A class of few gold items counts for more, by a power of its share, as its votes do in the own form: on rare classes
-    the most probable label is hardly ever the one that is wanted.
+    A class with few gold items counts more, by a power of its share, like its votes in the own form: on rare classes
+    the most probable label is rarely the desired one.
 
     Args:
-        evidence: Of the last step.
+        evidence: The evidence of the last step.
         votes: The rows that have gold.
         gold: (r, k) their gold items.
     """
@@ -58,7 +58,7 @@ def match_gold(evidence: Evidence, votes: VoteTable, gold: NDArray[np.int64]) ->
 
 
 def _missed(seen: Float64, expected: Float64) -> Float64:
-    """The log of how many gold items of each class there are over how many were expected, less the mean. (..., k)."""
+    """The log of the gold items of each class over the expected number, minus the mean. (..., k)."""
     missed: Float64 = np.log((seen + GOLD_PRIOR) / (expected + GOLD_PRIOR))
     missed -= missed.mean(-1, keepdims=True)
     return missed
@@ -66,7 +66,7 @@ def _missed(seen: Float64, expected: Float64) -> Float64:
 
 @dataclass(frozen=True, eq=False)
 class Shares:
-    """What is known of a set before it is read.
+    """What is known about a set before it is read.
 
     Attributes:
         balance: (k,) share of each class among the items with votes; None if it is not known.
@@ -77,7 +77,7 @@ class Shares:
     accuracies: Float64 | None
 
     def sums(self, evidence: Evidence, votes: VoteTable) -> Sums:
-        """What a round needs of a chunk of rows.
+        """What a round needs from a chunk of rows.
 
         -> (k,) items of each class, as expected; (m, k) right votes of each LF for each class, if accuracies are
         known; () what evidence is multiplied by, over all votes.
@@ -94,8 +94,8 @@ class Shares:
         """The evidence after a round: biases of classes and evidence of LFs for their own class, corrected.
 
         Args:
-            evidence: Before.
-            sums: Of all rows.
+            evidence: The evidence before.
+            sums: The sums of all rows.
             votes: (m * k,) items on which each node votes.
         """
         expected, right, factors = sums

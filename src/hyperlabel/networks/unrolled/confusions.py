@@ -1,22 +1,22 @@
 """The confusion form of evidence: log-likelihoods of votes given each class, by the confusion counts of their LFs.
 
-Counts of an LF are few, so they are shrunk: toward what is to be expected of an LF of its skill and bias, and toward
+An LF has few counts, so they are shrunk: toward what is expected from an LF of its skill and bias, and toward
 its own votes whatever the class. An LF of some skill is right more often, or less, than all LFs together would be on
 the same items, by the same log-odds in each class; one of some bias votes for some classes more often, whatever the
-class of the item. Both are measured with two imagined items on which the LF does as all LFs do.
+class of the item. Both are measured with two imagined items on which the LF votes like all LFs.
 """
 
 from hyperlabel.networks.unrolled.backend import Array, odds, sigmoid
 from hyperlabel.networks.unrolled.nodes import Nodes
 
 # Where the learned corrections start from.
-SHRINK = 3.0  # log of the imagined items that an LF's confusions are shrunk with
+SHRINK = 3.0  # log of the imagined items that shrink an LF's confusions
 MIX = 1.0  # log-odds that these items are as its skill and bias say, not as its own votes
 
 HALF_ITEM = 0.5  # imagined items of each class in the confusions of all LFs
-SKILL_ITEMS = 2.0  # imagined items on which an LF does as all LFs do
+SKILL_ITEMS = 2.0  # imagined items on which an LF votes like all LFs
 LEAST_ACCURACY, MOST_ACCURACY = 1e-4, 1 - 1e-4  # so that odds are finite and not 0
-LEAST_ITEMS = 1e-9  # of what is divided by, where an LF does not vote
+LEAST_ITEMS = 1e-9  # avoids division by zero where an LF does not vote
 
 
 class Confusions:
@@ -41,16 +41,16 @@ class Confusions:
         self.leaned, self.plain = (items * (mix * lean))[:, None], (items * ((1 - mix) * nodes.share))[:, None]
 
     def of(self, block: slice) -> Array:
-        """The log-likelihoods of some nodes, less their means over the classes. (q, k)."""
+        """The log-likelihoods of some nodes, minus their means over the classes. (q, k)."""
         of, items = self.nodes.by_lf.of, self.items[block]
         imagined = self.skilled[block] * self.leaned[block] / of(self.total, block) + self.plain[block]
         likelihood = self.nodes.backend.xp.log((self.class_counts[block] + imagined) / (of(self.of_lf, block) + items))
         return likelihood - likelihood.sum(1)[:, None] / self.nodes.k
 
     def _expect(self, everyone: Array, right: Array) -> tuple[Array, Array, Array]:
-        """How often a vote is expected of an LF of this skill and bias, by the class of the item, as three factors.
+        """How often an LF of this skill and bias should cast a vote, by the class of the item, as three factors.
 
-        Votes that an LF never casts are no nodes, but have their share: they make up what the others leave.
+        Votes that an LF never casts are not nodes, but have a share: what the others leave.
 
         Args:
             everyone: (t, k, k) how often all LFs vote for a class, by the class of the item.

@@ -1,19 +1,19 @@
 """The design effect: how much more the evidence on items of one class varies than if LFs erred independently.
 
 Judges who are misled by the same things, or are copies of each other, give evidence that is added up as if it were
-independent. Its variance tells: that of the sum of independent votes is the sum of their variances. Surveys call the
+independent. The variance shows it: that of a sum of independent votes is the sum of their variances. Surveys call the
 ratio of the two the design effect. Votes of one-sided LFs do not vary once they are cast; there it is 1.
 """
 
 from hyperlabel.networks.unrolled.backend import Array
 from hyperlabel.networks.unrolled.nodes import Nodes
 
-ONE_ITEM = 1.0  # of variance 1, imagined on both sides: nothing is made of evidence that hardly varies
-LEAST_ITEMS = 1e-9  # of what is divided by, where a class has no items
+ONE_ITEM = 1.0  # imagined on both sides, with variance 1: evidence that hardly varies says nothing
+LEAST_ITEMS = 1e-9  # avoids division by zero where a class has no items
 
 
 def find_residuals(nodes: Nodes, class_counts: Array, evidence: Array) -> Array:
-    """The evidence of a vote for each class, less its mean over the votes of its LF on items of that class. (q, k).
+    """The evidence of a vote for each class, minus its mean over the votes of its LF on items of that class. (q, k).
 
     Args:
         nodes: The nodes.

@@ -1,4 +1,4 @@
-"""What the network learns of a set: everything that the logits of a row need, and what rows are believed to be."""
+"""What the network learns from a set: everything that the logits of a row need, and what rows are believed to be."""
 
 from typing import NamedTuple
 
@@ -9,8 +9,8 @@ from hyperlabel.kernels import Float64, Floats, Real, scale_rows, softmax, softm
 from hyperlabel.networks.base import Sums
 from hyperlabel.networks.unrolled.votes import SparseVotes, VoteTable
 
-MANY_CLASSES = 32  # from here on sets are read in float32: half the memory, twice as quick, and right to about 1e-6
-MANY_PAIRS = 8  # adding one number for a pair of votes takes as long as adding so many numbers of a row
+MANY_CLASSES = 32  # from this many on, sets are read in float32: half the memory, twice as fast, right to about 1e-6
+MANY_PAIRS = 8  # adding one number for a pair of votes takes as long as adding this many numbers of a row
 START = 0.3  # votes that each class has before any is counted, in the first beliefs
 
 
@@ -20,10 +20,10 @@ class Evidence(NamedTuple):
     Attributes:
         table: (m * k, k) evidence of one vote of each node for each class.
         bias: (k,) logits of a row before its votes.
-        scale: What evidence is multiplied by, on a row of one vote.
-        power: How that changes with the number of votes: `scale * size ** power`.
-        gold_weight: As how many gold items the belief in a row counts.
-        gold_worth: (k,) as how many gold items one of each class counts.
+        scale: The factor of evidence on a row with one vote.
+        power: How the factor changes with the number of votes: `scale * size ** power`.
+        gold_weight: How many gold items the belief about a row counts as.
+        gold_worth: (k,) how many gold items one of each class counts as.
     """
 
     table: Float64
@@ -34,7 +34,7 @@ class Evidence(NamedTuple):
     gold_worth: Float64
 
     def factors(self, votes: VoteTable) -> Float64:
-        """What the evidence on each row is multiplied by. (r,)."""
+        """The factor of the evidence on each row. (r,)."""
         factors: Float64 = (self.scale * votes.sizes**self.power).take(votes.size - 1)
         return factors
 
@@ -60,12 +60,12 @@ def reading_type(k: int) -> type[np.floating]:
 
 
 def own_classes(m: int, k: int) -> Floats:
-    """What each node speaks for where all votes are classes. (m * k, k)."""
+    """What each node speaks for if all votes are classes. (m * k, k)."""
     return np.eye(k, dtype=reading_type(k)).take(np.arange(m * k) % k, axis=0)
 
 
 def first_sums(votes: VoteTable, m: int, k: int) -> Sums:
-    """The first beliefs of the items on which each node votes, added up, and those of all items. (m * k, k), (k,)."""
+    """The first beliefs about the items on which each node votes, added up, and about all items. (m * k, k), (k,)."""
     few_votes = k > max(MANY_CLASSES, MANY_PAIRS * len(votes.sizes))
     if few_votes and isinstance(votes.layout, SparseVotes):  # all classes without votes have the same belief
         factors = votes.counts / (votes.size + START * k)
@@ -77,7 +77,7 @@ def first_sums(votes: VoteTable, m: int, k: int) -> Sums:
 
 
 def sum_beliefs(votes: VoteTable, items: Floats) -> Sums:
-    """Beliefs in the rows on which each node votes, added up over items, and those of all items. (m * k, k), (k,)."""
+    """Beliefs about the rows on which each node votes, added up over items, and about all items. (m * k, k), (k,)."""
     if votes.is_repeated:
         scale_rows(items, votes.counts)
     return votes.layout.sum_by_node(items), items.sum(0, dtype=np.float64)

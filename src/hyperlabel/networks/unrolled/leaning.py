@@ -1,8 +1,8 @@
 """Outcomes that are not one class, in a network that knows votes for classes.
 
-The learned part sees an LF as the class votes that its outcomes come nearest to: an outcome counts as a vote for the
-class that it leans to most, and one that leans to several classes alike is not counted. What is seen of each class vote
-is then split among the outcomes behind it, by how often each occurs under each class.
+The learned part sees an LF as the class votes that are closest to its outcomes: an outcome counts as a vote for the
+class that it leans to most, and one that leans to several classes equally does not count. The evidence of each class
+vote is then split among the outcomes behind it, by how often each occurs under each class.
 """
 
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from hyperlabel.networks.unrolled.evidence import Evidence, reading_type
 from hyperlabel.networks.unrolled.state import complete
 from hyperlabel.votes.outcomes import Outcomes
 
-SHRINK = 10.0  # imagined items of each class on which an LF has its outcomes as these lean
-LEVELED = 0.1  # what a slope is drawn to one with
+SHRINK = 10.0  # imagined items per class on which an LF has its outcomes as these lean
+LEVELED = 0.1  # how strongly a slope is drawn to 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Fold:
         return folded.reshape(-1, sums.shape[1])
 
     def from_classes(self, table: Float64) -> Float64:
-        """What is known of class votes, for all numbers of votes; 0 for outcomes that are not counted as one.
+        """What is known about class votes, for all numbers of votes; 0 for outcomes that do not count as one.
 
         (m * k, c) -> (m * (k + s), c).
         """
@@ -70,7 +70,7 @@ class Fold:
         return evidence._replace(table=table.reshape(-1, k))
 
     def complete(self, evidence: Evidence, votes: Float64) -> Evidence:
-        """As `complete`, for the class votes among the nodes: outcomes are complete already."""
+        """Like `complete`, for the class votes among the nodes: outcomes are already complete."""
         k = self.outcomes.n_classes
         table = self._by_lf(evidence.table).copy()
         classes = evidence._replace(table=table[:, :k].reshape(-1, k))
@@ -96,11 +96,11 @@ class Fold:
         return self._in_order(found, counts[:, k:].sum(2))
 
     def _within(self, own: Float64, says: Float64, counts: Float64, slope: Float64) -> Float64:
-        """Evidence of outcomes that lean to one class: that of the class vote, and what each tells beyond it.
+        """Evidence of outcomes that lean to one class: that of the class vote, and what each adds to it.
 
         Args:
             own: (m, k) evidence of the class vote.
-            says: (m, g, k) evidence of the outcomes by their leaning alone.
+            says: (m, g, k) evidence of the outcomes from their leaning alone.
             counts: (m, 1 + g, k) believed classes of the items of the class vote itself and of the outcomes.
             slope: (m, 1, 1) how much of a log-likelihood is evidence.
         """
@@ -129,7 +129,7 @@ class Fold:
 def _likelihoods(own: Float64, cast: Float64, classes: Float64) -> Float64:
     """How probable each class vote of an LF is under each class, by its evidence and by how often it is cast.
 
-    A vote for a class that an LF hardly ever votes for is hardly ever what a partial vote stands for.
+    A partial vote rarely means a class that the LF rarely votes for.
 
     Args:
         own: (m, k, k) evidence of class votes.
@@ -145,7 +145,7 @@ def _likelihoods(own: Float64, cast: Float64, classes: Float64) -> Float64:
 
 
 def _slopes(own: Float64, counts: Float64) -> Float64:
-    """How much of the log-likelihoods that counts give is evidence of class votes: about one. (m, k, k) -> (m,)."""
+    """How much of the log-likelihoods from counts is evidence of class votes: about 1. (m, k, k) -> (m,)."""
     likelihood = np.log((counts + 0.5) / (counts.sum(1, keepdims=True) + 0.5 * counts.shape[1]))
     likelihood -= likelihood.mean(2, keepdims=True)
     weight = counts.sum(2, keepdims=True) / np.maximum(counts.sum((1, 2)), 1e-12)[:, None, None]
@@ -154,7 +154,7 @@ def _slopes(own: Float64, counts: Float64) -> Float64:
 
 
 def rise(values: Float64, weights: Float64) -> Float64:
-    """The nearest values that never fall, by least squares: pools of neighbors that fall are averaged. (s,) -> (s,).
+    """The closest non-decreasing values, by least squares: pools of neighbors that fall are averaged. (s,) -> (s,).
 
     >>> rise(np.array([1.0, 3.0, 2.0, 4.0]), np.ones(4)).tolist()
     [1.0, 2.5, 2.5, 4.0]

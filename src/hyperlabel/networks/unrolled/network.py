@@ -34,7 +34,7 @@ MOST_NUMBERS = 1 << 26  # patterns times LFs, or times classes, that are read at
 
 
 class Reading(NamedTuple):
-    """What is known of a set while it is read.
+    """What is known about a set while it is read.
 
     Attributes:
         n_lfs: Number of LFs.
@@ -43,10 +43,10 @@ class Reading(NamedTuple):
         passes: Passes done.
         votes: (m * k,) items on which each node votes; known after the first step.
         number: (q,) the nodes that occur, among all.
-        nodes: What is known of the nodes that occur; None where there is nothing to learn, or nothing to tell apart.
+        nodes: What is known about the nodes that occur; None if there is nothing to learn, or only one class.
         evidence: What the last pass gave.
         residuals: (m * k, k) of that evidence, before the last step alone, which asks for the design effect.
-        fold: How outcomes that are not one class are taken for class votes; None where there are none.
+        fold: How outcomes that are not one class become class votes; None if there are none.
     """
 
     n_lfs: int
@@ -61,7 +61,7 @@ class Reading(NamedTuple):
     fold: Fold | None = None
 
     def beliefs(self, votes: VoteTable) -> Floats:
-        """What the last pass makes believe of rows; before any, smoothed shares of their votes. (r, k)."""
+        """What is believed about rows after the last pass; before any pass, smoothed shares of their votes. (r, k)."""
         if self.evidence is None:
             own = own_classes(self.n_lfs, self.n_classes) if self.fold is None else self.fold.nodes
             return first_beliefs(votes, own)
@@ -72,8 +72,8 @@ class Reading(NamedTuple):
 class UnrolledNetwork:
     """The network of hlm2.
 
-    Every pass is a step; if shares are known, some more match the evidence to them. Gold items are among the items of
-    the passes, believed like all others; what is known of them is then put in place of what was believed, from
+    Every pass is a step; if shares are known, more passes match the evidence to them. Gold items are among the items of
+    the passes, believed like all others; what is known about them then replaces what was believed, from
     their vote rows alone.
 
     Attributes:
@@ -99,7 +99,7 @@ class UnrolledNetwork:
 
     @property
     def n_passes(self) -> int:
-        """One for each step, and the rounds of known shares."""
+        """One per step, and the rounds of known shares."""
         knows_shares = self.class_balance is not None or self.lf_accuracies is not None
         return self.n_steps + (SHARE_ROUNDS if knows_shares else 0)
 
@@ -110,19 +110,19 @@ class UnrolledNetwork:
 
     @cached_property
     def schedule(self) -> tuple[int, ...]:
-        """Which of the learned steps each step is: with levels of scores, which are many, the last but one again."""
+        """Which learned step each step is: with levels of scores, which are many, the last but one is repeated."""
         learned = int(self.weights.header["steps"])
         has_levels = self.outcomes is not None and (self.outcomes.ladder >= 0).any()
         again = MORE_STEPS if has_levels and learned > 1 else 0
         return (*range(learned - 1), *([learned - 2] * again), learned - 1)
 
     def start(self, n_lfs: int, n_classes: int, gold: Gold | None) -> Reading:
-        """The state before the first pass; gold on rows without votes has nothing to teach."""
+        """The state before the first pass; gold on rows without votes teaches nothing."""
         fold = None if self.outcomes is None else Fold(self.outcomes, n_lfs)
         return Reading(n_lfs, n_classes, None if gold is None else _with_votes(gold), fold=fold)
 
     def sums(self, patterns: Patterns, state: Reading) -> Sums:
-        """What the next pass needs of a chunk."""
+        """What the next pass needs from a chunk."""
         return self._sums(VoteTable.from_patterns(patterns), state)
 
     def advance(self, state: Reading, sums: Sums) -> Reading | UnrolledState:
@@ -135,7 +135,7 @@ class UnrolledNetwork:
         return _complete(state) if state.passes == self.n_passes else state
 
     def fits(self, patterns: Patterns) -> bool:
-        """Rows are gone over in blocks: what grows with them are the votes themselves, and one belief per row."""
+        """Rows are processed in blocks: only the votes themselves, and one belief per row, grow with them."""
         return patterns.n_patterns * max(patterns.n_lfs, patterns.n_classes) <= MOST_NUMBERS
 
     def read_at_once(self, patterns: Patterns, gold: Gold | None) -> tuple[UnrolledState, Float64]:
@@ -147,9 +147,9 @@ class UnrolledNetwork:
         return state, state.judge(patterns, votes)
 
     def read_steps(self, patterns: Patterns, gold: Gold | None) -> UnrolledState:
-        """The state after the last step, not matched to gold or shares: what the learned part alone says.
+        """The state after the last step, not matched to gold or shares: what only the learned part says.
 
-        The network that is trained must say the same.
+        The network in training must say the same.
         """
         votes = VoteTable.from_patterns(patterns)
         state = self.start(patterns.n_lfs, patterns.n_classes, gold)
@@ -188,7 +188,7 @@ class UnrolledNetwork:
         votes, number, nodes, k, fold = state.votes, state.number, state.nodes, state.n_classes, state.fold
         by_code, class_totals = sums[:2]
         class_counts = by_code if fold is None else fold.to_classes(by_code)
-        if votes is None:  # the beliefs in an item add up to one
+        if votes is None:  # the beliefs about an item add up to 1
             votes, items = np.rint(class_counts.sum(1)), np.rint(class_totals.sum(keepdims=True))
             number = votes.nonzero()[0]
             nodes = _find_nodes(state, votes, number, items)
@@ -213,14 +213,14 @@ class UnrolledNetwork:
         if fold is not None:
             evidence = fold.to_codes(evidence, votes, by_code)
         residuals = None
-        if state.passes == self.n_steps - 2 and nodes.spread.any():  # votes of one-sided LFs have none
+        if state.passes == self.n_steps - 2 and nodes.spread.any():  # votes of one-sided LFs have no spread
             residuals = _put(find_residuals(nodes, scaled, step.evidence), number, votes)
         start, passes = (state.n_lfs, k, state.gold), state.passes + 1
         return Reading(*start, passes, votes, number, nodes, evidence, residuals, fold)
 
 
 def _pick(table: Float64, number: NDArray[np.intp]) -> Float64:
-    """What a table of all nodes says of some, in their order; of all, the table itself. (m * k, k) -> (q, k)."""
+    """What a table of all nodes says about some, in their order; the table itself for all. (m * k, k) -> (q, k)."""
     return table if len(number) == len(table) else table.take(number, axis=0)
 
 
@@ -247,7 +247,7 @@ def _moments(state: Reading, votes: VoteTable, items: Floats) -> Float64:
 
 
 def _missed_gold(state: Reading, gold: Gold) -> Sums:
-    """What the sums gain if what is known of gold items takes the place of what is believed of them."""
+    """What the sums gain if what is known about gold items replaces what is believed about them."""
     votes = VoteTable.from_patterns(gold.patterns)
     missed = gold.counts - gold.counts.sum(1, keepdims=True) * state.beliefs(votes)
     sums = votes.layout.sum_by_node(missed), missed.sum(0)
@@ -263,7 +263,7 @@ def _with_votes(gold: Gold) -> Gold | None:
 
 
 def _find_nodes(state: Reading, votes: Float64, number: NDArray[np.intp], items: Float64) -> Nodes | None:
-    """What is known of the nodes that occur, before any belief."""
+    """What is known about the nodes that occur, before any belief."""
     k = state.n_classes
     if len(number) == 0 or k == 1:
         return None

@@ -1,6 +1,6 @@
-"""Nodes, the pairs of an LF and a class it votes for, and what is known of them before any belief.
+"""Nodes, the pairs of an LF and a class it votes for, and what is known about them before any belief.
 
-Written once for NumPy and torch. Several sets may stand side by side: q nodes of t sets, all of k classes.
+Written once for NumPy and torch. Several sets may be side by side: q nodes of t sets, all of k classes.
 """
 
 import math
@@ -10,22 +10,22 @@ from typing import NamedTuple
 
 from hyperlabel.networks.unrolled.backend import Array, Backend, Groups
 
-TYPICAL = 100.0  # votes that an average LF counts as having cast, at most: synthetic sets rarely show more
+TYPICAL = 100.0  # an average LF counts as having cast at most this many votes: synthetic sets rarely have more
 ONE_CLASS = 0.999  # an LF votes for one class if at least this share of its votes is for it
-FULL_SPREAD = 0.25  # share of an LF's votes for other than its main class from which on it counts as voting for all
-RARITY = 0.5  # a vote for a class that is voted for often says less for it, by this power of the class's share
+FULL_SPREAD = 0.25  # with this share of votes outside its main class, an LF counts as voting for all classes
+RARITY = 0.5  # a vote for a class with many votes says less for it, by this power of the class's share
 
 # Log-odds that the confusion form of evidence is trusted, before the learned correction.
 TRUST_OF_ONE_CLASS, TRUST_OF_SEVERAL = -2.0, 2.0  # by how an LF spreads its votes
-TRUST_OF_SIZE = 1.5  # more where items have many votes, by this much for each unit of log votes per item
+TRUST_OF_SIZE = 1.5  # more if items have many votes, by this much per unit of log votes per item
 FEW_VOTES = 0.9  # log of the votes per item at which this turns positive
-LEAST_SIZE, MOST_SIZE = -2.0, 1.0  # beyond these units the number of votes says no more
+LEAST_SIZE, MOST_SIZE = -2.0, 1.0  # beyond these units the number of votes does not matter
 
 # Sets with few votes per item by few LFs are thin: their confusions rest on one another, and votes say more.
-THIN_VOTES = 0.7  # log of the votes per item below which a set is wholly thin; from FEW_VOTES on it is not
-THIN_LFS, ENOUGH_LFS = 2.3, 2.8  # log of the LFs up to which a set may be wholly thin, and from which on it is not
+THIN_VOTES = 0.7  # below this log of the votes per item, a set is fully thin; above FEW_VOTES it is not thin
+THIN_LFS, ENOUGH_LFS = 2.3, 2.8  # up to this log of the LFs a set may be fully thin, and above that it is not thin
 TRUST_OF_THIN = -4.0  # added to the log-odds that confusions are trusted
-NARROW = 0.2  # beside LFs of several classes, one of one class says more the fewer items it votes on, by this power
+NARROW = 0.2  # next to LFs of several classes, an LF of one class says more the fewer items it votes on, by this power
 
 CENTER_AND_SCALE: Mapping[str, tuple[float, float]] = {
     "log items": (4.5, 3.0),  # a node with a typical number of votes, as all logs of counts here, is about 0
@@ -48,8 +48,8 @@ CENTER_AND_SCALE: Mapping[str, tuple[float, float]] = {
     "log gold items": (0.0, 3.0),
     "gold share": (0.0, 1.0),
 }
-"""The features of a node, in the order of the learned weights: a feature less its center, over its scale, is of the
-order of one. The first eleven are known before any belief; a share of 0 to 1 goes to -1 to 1."""
+"""The features of a node, in the order of the learned weights: a feature minus its center, over its scale, is of the
+order of 1. The first eleven are known before any belief; a share from 0 to 1 becomes -1 to 1."""
 
 BEFORE_BELIEFS = 11
 
@@ -64,8 +64,8 @@ class Nodes(NamedTuple):
         by_class: The nodes by set and class.
         by_lf: The nodes by LF.
         by_set: The nodes by set.
-        own: (q,) where the node's own class stands in an array (q, k), one row after another.
-        scale: (t,) what counts of items were multiplied by.
+        own: (q,) the place of the node's own class in an array (q, k), one row after another.
+        scale: (t,) the factor of counts of items.
         n: (q,) items on which the node votes.
         total: (t,) votes.
         items: (t,) items with votes.
@@ -73,11 +73,11 @@ class Nodes(NamedTuple):
         share: (q,) of these, those of the node.
         spread: (m,) how far each LF votes for several classes, 0 to 1.
         lf_by_set: The LFs by set.
-        rarity: (q,) what a vote says for its class: less for one voted for often, unless the LF votes for several and
+        rarity: (q,) what a vote says for its class: less if it has many votes, unless the LF votes for several and
             the set is not thin.
-        trust: (q,) log-odds that confusions are to be trusted, before the learned correction.
+        trust: (q,) log-odds that confusions can be trusted, before the learned correction.
         features: (q, 11) what is known before any belief, normalized.
-        gold_features: (q, 2) what is known of gold items, normalized.
+        gold_features: (q, 2) what is known about gold items, normalized.
         weight_in_class: (q, 1) how much the node counts in a mean over the nodes of its class.
         weight_in_lf: (q, 1) the same for its LF.
         weight_in_set: (q, 1) the same for its set.
@@ -108,7 +108,7 @@ class Nodes(NamedTuple):
 
 
 def normalize(backend: Backend, raw: Mapping[str, Array]) -> Array:
-    """Features by name, less their centers and over their scales. (q,) each -> (q, features)."""
+    """Features by name, minus their centers, over their scales. (q,) each -> (q, features)."""
     centers, scales = _centers_and_scales(backend.to_array, tuple(raw))
     return backend.to_learned((backend.to_columns(list(raw.values())) - centers) / scales)
 
@@ -120,9 +120,9 @@ def _centers_and_scales(to_array: Callable[[Sequence[float]], Array], names: tup
 
 
 def find_scale(xp: Array, votes: Array, voting: Array) -> Array:
-    """What counts are multiplied by: an average LF counts as having cast no more than `TYPICAL` votes. (t,).
+    """The factor of counts: an average LF counts as having cast at most `TYPICAL` votes. (t,).
 
-    All votes enter, not those on distinct rows, so that the scale of a set is the same however it is cut to chunks.
+    All votes count, not only those on distinct rows, so that the scale of a set does not depend on the chunks.
 
     Args:
         xp: NumPy or torch.
@@ -145,7 +145,7 @@ def describe_nodes(
     voting: Array,
     gold: Array,
 ) -> Nodes:
-    """What is known of nodes before any belief; counts given here are not scaled.
+    """What is known about nodes before any belief; counts given here are not scaled.
 
     Args:
         backend: The library of the arrays.
@@ -203,14 +203,14 @@ def describe_nodes(
 
 
 def _thinness(backend: Backend, raw: Mapping[str, Array]) -> Array:
-    """How far the set of a node is thin, 0 to 1. (q,)."""
+    """How thin the set of a node is, 0 to 1. (q,)."""
     votes = (FEW_VOTES - raw["log votes per item"]) / (FEW_VOTES - THIN_VOTES)
     lfs = (ENOUGH_LFS - raw["log LFs"]) / (ENOUGH_LFS - THIN_LFS)
     return backend.bound(votes, 0, 1) * backend.bound(lfs, 0, 1)
 
 
 def _trust(backend: Backend, raw: Mapping[str, Array], spread: Array, thin: Array) -> Array:
-    """Log-odds that confusions are to be trusted, before the learned correction. (q,)."""
+    """Log-odds that confusions can be trusted, before the learned correction. (q,)."""
     by_spread = TRUST_OF_ONE_CLASS + (TRUST_OF_SEVERAL - TRUST_OF_ONE_CLASS) * spread
     by_size = TRUST_OF_SIZE * backend.bound(raw["log votes per item"] - FEW_VOTES, LEAST_SIZE, MOST_SIZE)
     return by_spread + by_size + TRUST_OF_THIN * thin
@@ -219,7 +219,7 @@ def _trust(backend: Backend, raw: Mapping[str, Array], spread: Array, thin: Arra
 def _rarity(xp: Array, raw: Mapping[str, Array], spread: Array, thin: Array) -> Array:
     """What a vote of each node says for its class. (q,).
 
-    On public sets the log-odds that a vote is right fall by about `NARROW` for each unit of log coverage. In thin sets,
+    On public sets the log-odds that a vote is right fall by about `NARROW` per unit of log coverage. In thin sets,
     where one LF of several classes votes on nearly everything, this decides whether it or a narrow rule is believed.
     """
     by_class = RARITY * (1 - spread * (1 - thin)) * raw["log class share over uniform"]
@@ -243,7 +243,7 @@ def _raw_features(
     total: Array,
     voting: Array,
 ) -> dict[str, Array]:
-    """What is known of each node before any belief, by name. (q,) each; see `describe_nodes`, counts are scaled."""
+    """What is known about each node before any belief, by name. (q,) each; see `describe_nodes`, counts are scaled."""
     of_set = by_set.index
     coverage = xp.log(n / items[of_set])
     mean_coverage = by_set.sum(coverage) / by_set.sum(xp.ones_like(n))

@@ -13,15 +13,15 @@ from hyperlabel.networks.unrolled.votes import VoteTable
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes.outcomes import Outcomes
 
-PLAIN_VOTE = 1.0  # evidence of a vote for its class where the set had no votes at all: the majority wins
+PLAIN_VOTE = 1.0  # evidence of a vote for its class if the set had no votes at all: the majority wins
 
 
 @dataclass(frozen=True, eq=False)
 class UnrolledState:
-    """What is kept of a set.
+    """What is kept from a set.
 
     Attributes:
-        evidence: Of votes for classes; of all nodes, those that did not occur included.
+        evidence: The evidence of votes for classes, for all nodes, including those that did not occur.
         gold: The vote rows of gold items.
     """
 
@@ -39,7 +39,7 @@ class UnrolledState:
         return beliefs
 
     def _look_up_gold(self, beliefs: Float64, patterns: Patterns, gold: Gold) -> None:
-        """Mix the beliefs in rows that have gold with it; in place."""
+        """Mix the beliefs about rows that have gold with the gold, in place."""
         index = patterns.find(gold.patterns)
         known = np.flatnonzero(index >= 0)
         if len(known) == 0:
@@ -88,7 +88,7 @@ def complete(evidence: Evidence, votes: Float64) -> Evidence:
     `PLAIN_VOTE` for its class.
 
     Args:
-        evidence: Of a set.
+        evidence: The evidence of a set.
         votes: (m * k,) items on which each node votes.
     """
     absent = (votes == 0).nonzero()[0]

@@ -1,4 +1,4 @@
-"""One step: from what is believed of the items to the evidence of every node. Written once for NumPy and torch."""
+"""One step: from what is believed about the items to the evidence of every node. Written once for NumPy and torch."""
 
 import math
 from typing import NamedTuple
@@ -14,7 +14,7 @@ POWER = -0.4  # how the evidence of the confusion form changes with the number o
 GOLD = 0.7  # log of how many gold items a belief counts as
 
 DESIGN = 0.25  # evidence is divided by this power of the design effect
-PLAIN_BALANCE = 0.15  # share of the log class balance that evidence of the own form goes with
+PLAIN_BALANCE = 0.15  # share of the log class balance that goes with evidence of the own form
 
 ONE_ITEM = 1.0  # imagined items: of each class in the class balance, and of each node in its precision
 HALF_ITEM = 0.5  # imagined items in the recall of a node
@@ -22,18 +22,18 @@ LEAST_PRECISION = 1e-4  # precisions stay this far from 0 and 1, so that their l
 LEAST_RECALL, MOST_RECALL = 1e-4, 10.0  # recalls of rare classes may exceed 1: beliefs and votes need not agree
 
 
-OF_NODE, OF_SET = 4, 3  # numbers that are learned for each node and for each set
+OF_NODE, OF_SET = 4, 3  # numbers that are learned per node and per set
 
 
 class Step(NamedTuple):
-    """What a step gives: everything that the logits of a row need, for t sets of q nodes.
+    """The result of a step: everything that the logits of a row need, for t sets of q nodes.
 
     Attributes:
         evidence: (q, k) of one vote of each node for each class.
         bias: (t, k) logits of a row before its votes.
-        scale: (t,) what evidence is multiplied by, on a row of one vote.
-        power: (t,) how that changes with the number of votes: `scale * size ** power`.
-        gold_weight: (t,) as how many gold items the belief in a row counts.
+        scale: (t,) the factor of evidence on a row with one vote.
+        power: (t,) how the factor changes with the number of votes: `scale * size ** power`.
+        gold_weight: (t,) how many gold items the belief about a row counts as.
     """
 
     evidence: Array
@@ -44,10 +44,10 @@ class Step(NamedTuple):
 
 
 def confusion_balance(k: int) -> float:
-    """Share of the log class balance that evidence of the confusion form goes with.
+    """Share of the log class balance that goes with evidence of the confusion form.
 
-    All of it for two classes, as in Dawid-Skene; less for many, where beliefs tell frequent classes from others that
-    look like them less well, and each step would make the frequent ones more frequent.
+    All of it for two classes, as in Dawid-Skene; less for many, where beliefs confuse frequent classes with
+    similar ones more, and each step would make the frequent ones more frequent.
     """
     return 1 / math.log2(max(k, 2))
 
@@ -58,7 +58,7 @@ def advance(
     """One step.
 
     At the same precision, a vote among k classes says log(k - 1) more against each of the others than one among two.
-    The own form does not know that; its last step is made as much louder. Labels do not depend on it, probabilities
+    The own form does not know that; so its last step is scaled up by as much. Labels do not depend on it, probabilities
     do.
 
     Args:
@@ -113,7 +113,7 @@ def _believed_features(nodes: Nodes, own: Array, right: Array, balance: Array, d
 
 
 def _learned(linear: Linear, nodes: Nodes, features: Array) -> tuple[Array, Array]:
-    """The learned network: four numbers for each node and three for each set. (q, 19) -> (q, 4), (t, 3)."""
+    """The learned network: four numbers per node and three per set. (q, 19) -> (q, 4), (t, 3)."""
     xp = nodes.backend.xp
     hidden = _silu(xp, linear("node1", _silu(xp, linear("node0", features))))
     of_class = nodes.by_class.of(nodes.by_class.sum(nodes.weight_in_class * hidden))
@@ -125,11 +125,11 @@ def _learned(linear: Linear, nodes: Nodes, features: Array) -> tuple[Array, Arra
 
 
 def _evidence(confusions: Confusions, strength: Array, gate: Array) -> Array:
-    """The evidence of one vote of each node for each class: two forms, mixed by how far confusions are trusted. (q, k).
+    """The evidence of one vote of each node for each class: two forms, mixed by the trust in confusions. (q, k).
 
-    The own form is a vote for its class alone, divided by the square root of the class's share of the votes. LFs of
-    one class, and sets with few votes per item, use it. It has no learned part, nor does it ask how often a node
-    agrees with others: whatever was learned there from synthetic rules did worse on real ones.
+    The own form is a vote only for its class, divided by the square root of the class's share of the votes. LFs of
+    one class, and sets with few votes per item, use it. It has no learned part and does not ask how often a node
+    agrees with others: anything learned there from synthetic rules did worse on real ones.
     """
     nodes, xp = confusions.nodes, confusions.nodes.backend.xp
     strength = gate * xp.logaddexp(strength, xp.zeros(1))  # softplus

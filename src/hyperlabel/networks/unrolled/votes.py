@@ -1,4 +1,4 @@
-"""Votes of patterns, laid out for the two sums that the network needs of rows: over the votes of a row and of a node.
+"""Votes of patterns, laid out for the two sums that the network needs: over the votes of a row and of a node.
 
 A node's number is `lf * k + class`. Sums over rows look up a table of nodes; sums over nodes are the way back.
 """
@@ -27,15 +27,15 @@ from hyperlabel.networks.unrolled.backend import NumpyGroups
 from hyperlabel.patterns import Patterns
 
 FEW_NUMBERS = 1 << 13  # of the rows of all votes: so many are added one by one sooner than they are put in order
-MANY_ROWS = 1 << 13  # from here on packing may pay
-MOST_COMBINATIONS = 1 << 10  # of votes that are packed into one number: sums of all of them stay in the cache
+MANY_ROWS = 1 << 13  # from this many on, packing may pay off
+MOST_COMBINATIONS = 1 << 10  # of votes packed into one number: sums of all of them stay in the cache
 
 
 class Layout(Protocol):
     """Votes of r rows, each of at least one vote."""
 
     def sum_by_row(self, table: NDArray[Real]) -> Iterator[tuple[slice, NDArray[Real]]]:
-        """What a table says of the votes of each row, added up, block by block. (m * k, c) -> rows, (rows, c)."""
+        """What a table says about the votes of each row, added up, block by block. (m * k, c) -> rows, (rows, c)."""
 
     def sum_by_node(self, values: Floats) -> Float64:
         """Values of the rows on which each node votes, added up. (r, c) -> (m * k, c)."""
@@ -59,7 +59,7 @@ class VoteTable:
 
     @classmethod
     def from_patterns(cls, patterns: Patterns, *, rows_only: bool = False) -> "VoteTable":
-        """Prepare patterns, for both sums or for one sum over rows only.
+        """Prepare patterns, for both sums or only for one sum over rows.
 
         >>> from hyperlabel.votes import Votes
         >>> votes = VoteTable.from_patterns(Patterns.from_votes(Votes.from_array([[0, 1], [-1, 1], [-1, -1]])))
@@ -81,12 +81,12 @@ class VoteTable:
 
     @cached_property
     def sizes(self) -> Float64:
-        """The numbers of votes that a row may have, from 1 on."""
+        """The numbers of votes that a row may have, starting at 1."""
         return np.arange(1, self.size.max(initial=0) + 1, dtype=np.float64)
 
     @cached_property
     def is_repeated(self) -> bool:
-        """Whether some row has other than one item."""
+        """Whether some row has a number of items other than 1."""
         return not bool((self.counts == 1).all())
 
 
@@ -112,7 +112,7 @@ class SparseVotes:
         return self.n_lfs * self.n_classes
 
     def sum_by_row(self, table: NDArray[Real]) -> Iterator[tuple[slice, NDArray[Real]]]:
-        """What a table says of the votes of each row, added up, block by block. (m * k, c) -> rows, (rows, c)."""
+        """What a table says about the votes of each row, added up, block by block. (m * k, c) -> rows, (rows, c)."""
         return gather_blocks(table, self.node, self.starts)
 
     def sum_by_node(self, values: Floats) -> Float64:
@@ -131,7 +131,7 @@ class SparseVotes:
     def sum_votes_by_node(self, weights: Float64) -> Float64:
         """Votes for each class on the rows on which each node votes, by the weights of the rows. (r,) -> (m * k, k).
 
-        One vote of every row at a time: far fewer numbers than rows times classes where classes are many.
+        One vote of every row at a time: far fewer numbers than rows times classes if there are many classes.
         """
         size, k = self.starts[1:] - self.starts[:-1], self.n_classes
         sums, cells = np.zeros(self.n_nodes * k), self.node * k
@@ -161,7 +161,7 @@ class SparseVotes:
 
 
 class PackedVotes:
-    """Many rows of dense votes: the votes of a few LFs at a time are one number, the digits of which are votes.
+    """Many rows of dense votes: the votes of a few LFs at a time are one number whose digits are votes.
 
     A row's sum is then a sum over a few lookups in tables of all combinations of votes. Sums over nodes first count
     the combinations.
@@ -180,16 +180,16 @@ class PackedVotes:
 
     @staticmethod
     def pays(rows: int, votes: int, m: int, k: int) -> bool:
-        """Whether there are so many rows and votes that packing saves more than it costs."""
+        """Whether there are enough rows and votes that packing saves more than it costs."""
         if rows < MANY_ROWS or k >= MOST_COMBINATIONS:
             return False
         packs = -(-m // most_digits(k, MOST_COMBINATIONS))
         return 2 * rows * packs <= votes
 
     def sum_by_row(self, table: NDArray[Real]) -> Iterator[tuple[slice, NDArray[Real]]]:
-        """What a table says of the votes of each row, added up, block by block. (m * k, c) -> rows, (rows, c)."""
+        """What a table says about the votes of each row, added up, block by block. (m * k, c) -> rows, (rows, c)."""
         columns, rows = table.shape[1], self.codes.shape[1]
-        by_lf = np.zeros((self.m, self.base, columns), table.dtype)  # the first of an LF is for abstaining
+        by_lf = np.zeros((self.m, self.base, columns), table.dtype)  # the first entry of an LF is for abstaining
         by_lf[:, 1:] = table.reshape(self.m, -1, columns)
         packs = []
         for pack in self.packs:

@@ -1,4 +1,4 @@
-"""The studio in the browser (extra `studio`): a thin face of `Project`, one module per panel."""
+"""The studio in the browser (extra `studio`): a thin layer over `Project`, one module per panel."""
 
 from hyperlabel.studio.app.serve import Address, serve
 

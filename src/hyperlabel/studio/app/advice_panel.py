@@ -10,7 +10,7 @@ _SHOWN = 3
 
 
 class AdvicePanel:
-    """The advisor's first few lines; they come a moment after the labels."""
+    """The advisor's first few lines; they appear a moment after the labels."""
 
     def __init__(self, page: Frame) -> None:
         self.page = page
@@ -19,14 +19,14 @@ class AdvicePanel:
             self.list = ui.column().classes("advice-list")
 
     def draw(self) -> None:
-        """Show the present advice."""
+        """Show the current advice."""
         self.list.clear()
         with self.list:
             found = self.page.hub.advice[:_SHOWN]
             if not found:
-                ui.label(
-                    "Nothing to advise yet." if self.page.project.standing.columns else "Write a rule first."
-                ).classes("soft")
+                ui.label("No advice yet." if self.page.project.standing.columns else "Write a rule first.").classes(
+                    "soft"
+                )
             for advice in found:
                 with ui.row().classes("vote"):
                     ui.label(self._say(advice)).classes("reason").tooltip(f"Worth: {advice.worth}")
@@ -35,14 +35,14 @@ class AdvicePanel:
                     )
 
     def _say(self, advice: Advice) -> str:
-        """The reason, with the items as the table calls them."""
+        """The reason, with the identifiers of the items in the table."""
         if advice.kind == "label":
             ids = self.page.project.data.ids
-            return f"Label {advice.number} items that teach most: {', '.join(ids[i] for i in advice.examples[:3])}, ..."
+            return f"Label the {advice.number} most useful items: {', '.join(ids[i] for i in advice.examples[:3])}, ..."
         return advice.reason
 
     def _follow(self, advice: Advice) -> None:
-        """Begin to do what is advised."""
+        """Start what is advised."""
         page = self.page
         if advice.kind == "label":
             page.act(page.item.show(page.project.data.ids[advice.examples[0]]))

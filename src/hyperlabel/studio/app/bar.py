@@ -1,4 +1,4 @@
-"""The bar above: where the project stands, undo, files to leave with, help."""
+"""The top bar: the state of the project, undo, files to save, help."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from hyperlabel.studio.app.frame import Frame
 from hyperlabel.studio.app.shown import interval, percent
 
 KEYS = {
-    "1 to 9": "give the item a class (again: take it back); with words selected: the class of the rule",
+    "1 to 9": "give the item a class (again: undo it); with words selected: the class of the rule",
     "n, space": "next item",
     "p": "previous item",
     "left, right": "select a word; with Shift: more words",
@@ -58,7 +58,7 @@ class Bar:
         return dialog
 
     def draw(self) -> None:
-        """Show the present numbers."""
+        """Show the current numbers."""
         moment, data = self.page.hub.view.moment, self.page.project.data
         rows = f"{data.n:,} of {data.n_rows:,} rows" if data.is_sample else f"{data.n:,} rows"
         facts = {

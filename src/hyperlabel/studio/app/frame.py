@@ -1,4 +1,4 @@
-"""What panels know of the page they stand on."""
+"""What panels know about their page."""
 
 from collections.abc import Coroutine
 from typing import Any, Protocol
@@ -8,10 +8,10 @@ from hyperlabel.studio.project import Project
 
 
 class Frame(Protocol):
-    """The page: the project behind it, the panels beside, and how things are done and said."""
+    """The page: its project, its panels, and how things are done and shown."""
 
     hub: Hub
-    item: Any  # the panels; each knows the others by the page alone
+    item: Any  # the panels; each knows the others only through the page
     rules: Any
     rows: Any
     python: Any
@@ -21,22 +21,22 @@ class Frame(Protocol):
         """The project."""
 
     def act(self, what: Coroutine[Any, Any, Any]) -> None:
-        """Do something that was asked for; a mistake is said."""
+        """Do what was asked for; show an error if it fails."""
 
     def say(self, text: str, *, wrong: bool = False) -> None:
-        """Say something that goes away by itself."""
+        """Show a message that disappears by itself."""
 
     def open_tab(self, name: str) -> None:
-        """Show a panel of the right side."""
+        """Show a panel on the right side."""
 
     async def undo(self) -> None:
-        """Take the last change back."""
+        """Undo the last change."""
 
     async def ask_balance(self) -> None:
         """Ask for the class balance."""
 
     async def save(self, name: str) -> None:
-        """Write a file to leave with."""
+        """Save a file."""
 
     def switch_theme(self) -> None:
-        """From light to dark, or back."""
+        """Switch between light and dark."""

@@ -1,8 +1,8 @@
-"""The guard before the studio: loopback is no boundary, since every page of a browser can send requests to it.
+"""The guard in front of the studio: loopback alone does not protect it, since any page in a browser can send requests.
 
-A request passes if its Host is an address of this machine, its Origin, where there is one, is the studio itself, and
-it carries the cookie that only the address with the token gives. Requests that change something, and websockets, must
-have an Origin. Nothing behind the guard sees any other request.
+A request passes if its Host is an address of this machine, its Origin, if it has one, is the studio itself, and
+it has the cookie that only the address with the token gives. Requests that change something, and websockets, must
+have an Origin. No other request gets past the guard.
 """
 
 import ipaddress
@@ -71,7 +71,7 @@ class Guard:
             await _answer(send, 403, f"hyperlabel studio: {reason}\n")
 
     def refusal(self, scope: Scope, headers: dict[str, list[str]]) -> str | None:
-        """Why a request is refused; None if it passes, `token` if it brings the token and gets the cookie."""
+        """Why a request is refused; None if it passes, `token` if it has the token and gets the cookie."""
         hosts = headers.get("host", [])
         if len(hosts) != 1 or not self.is_own_host(hosts[0]):
             return "the host is not this machine"
@@ -88,7 +88,7 @@ class Guard:
         return None
 
     def is_own_host(self, host: str) -> bool:
-        """Whether a Host header names this machine by number, or as localhost: a name may be made to lead here.
+        """Whether a Host header names this machine by number, or as localhost: other names could be made to point here.
 
         >>> [Guard(None, 8000).is_own_host(h) for h in ("127.0.0.1:8000", "localhost:8000", "evil.org:8000")]
         [True, True, False]
@@ -121,7 +121,7 @@ class Guard:
         return False
 
     async def _give_cookie(self, send: Send) -> None:
-        """Take the token out of the address: what stays is the cookie, which no script and no other site can use."""
+        """Remove the token from the address: what remains is the cookie, which no script and no other site can use."""
         cookie = f"{self.cookie_name}={self.cookie}; Path=/; HttpOnly; SameSite=Strict"
         await _answer(send, 303, "", [(b"location", b"/"), (b"set-cookie", cookie.encode())])
 

@@ -1,4 +1,4 @@
-"""The project behind all open pages: what they ask is done in turn, beside the event loop; all see the result."""
+"""The project behind all open pages: requests run in turn, outside the event loop; all pages see the result."""
 
 import asyncio
 import time
@@ -18,7 +18,7 @@ from hyperlabel.trust import Advice
 
 Result = TypeVar("Result")
 
-_MOMENT = 0.4  # seconds before a page says that it is at work
+_MOMENT = 0.4  # seconds before a page says that it is working
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,7 @@ class Changes:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What all pages show of a project, computed once per change.
+    """What all pages show about a project, computed once per change.
 
     Attributes:
         lfs: One row per LF.
@@ -75,8 +75,8 @@ class Hub:
         run: How its LFs are run.
         pages: The pages that are open.
         view: What they show.
-        problem: What is wrong with the files on disk, if something is.
-        advice: What to do next; it comes a moment after the labels.
+        problem: What is wrong with the files on disk, if anything.
+        advice: What to do next; it appears a moment after the labels.
     """
 
     def __init__(self, project: Project, run: StoppableRun) -> None:
@@ -92,11 +92,11 @@ class Hub:
 
     @property
     def is_slow(self) -> bool:
-        """Whether somebody waits for longer than a moment."""
+        """Whether somebody has waited longer than a moment."""
         return self.waiting > 0 and time.monotonic() - self.since > _MOMENT
 
     async def ask(self, call: Callable[[], Result]) -> Result:
-        """Do something with the project beside the event loop, when what was asked before is done."""
+        """Do something with the project outside the event loop, after earlier requests."""
         self.since = self.since if self.waiting else time.monotonic()
         self.waiting += 1
         try:
@@ -112,7 +112,7 @@ class Hub:
         return result
 
     async def advise(self) -> None:
-        """Find what to do next, once nobody waits for something else."""
+        """Find what to do next, once nobody is waiting for anything else."""
         self._asked += 1
         asked = self._asked
         while self.waiting:
@@ -123,18 +123,18 @@ class Hub:
                 page.draw_advice()
 
     async def redraw(self) -> None:
-        """Show the present view on all pages."""
+        """Show the current view on all pages."""
         await asyncio.gather(*(page.redraw() for page in list(self.pages)))
 
     async def look(self) -> None:
-        """Take what another program changed in the folder; what is wrong with it is a problem to show."""
+        """Load what another program changed in the folder; show a problem if it is wrong."""
         problem = ""
         try:
             if self.waiting or not await self.ask(self.project.folder.changed):
                 return
             await self.change(self.project.refresh)
         except HyperlabelError as error:
-            problem = f"{error}. Until then the last good state stands, and nothing can be changed here."
+            problem = f"{error}. Until then the last good state is kept, and nothing can be changed here."
         if problem != self.problem:
             self.problem = problem
             await self.redraw()
@@ -150,7 +150,7 @@ class Hub:
 
 
 def take_view(project: Project, changes: Changes) -> View:
-    """What pages show of a project."""
+    """What pages show about a project."""
     standing = project.standing
     conflicts = standing.analysis.pair_conflicts if standing.columns else np.zeros((0, 0), np.int64)
     return View(project.list_lfs(), project.moment, tuple(project.history), conflicts, changes)

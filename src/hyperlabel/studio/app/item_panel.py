@@ -1,4 +1,4 @@
-"""The item: its text, what is known of it, and its class by key or click."""
+"""The item: its text, what is known about it, and its class by key or click."""
 
 import re
 from typing import Any
@@ -127,7 +127,7 @@ class ItemPanel:
 
     async def _selected(self, chosen: str) -> None:
         self.chosen = chosen
-        if not chosen:  # a selection of the browser's is shown by the browser; drawing anew would lose it
+        if not chosen:  # the browser shows its own selection; redrawing would lose it
             self._draw_text()
         await self.page.rules.propose()
 
@@ -138,14 +138,14 @@ class ItemPanel:
     # Drawing.
 
     def draw(self) -> None:
-        """Draw the item as it stands."""
+        """Draw the current item."""
         self._draw_text()
         self._draw_classes()
         self._draw_about()
 
     def _draw_text(self) -> None:
         if self.item is None:
-            self.text.set_content("There is no item left to look at here. Choose another way to pick the next one.")
+            self.text.set_content("There are no more items here. Choose another way to pick the next one.")
             return
         self.text.set_content(mark_words(self.pieces, self.selected, self._hits()))
 

@@ -31,7 +31,7 @@ class LFsPanel:
             {"field": "lf", "headerName": "LF", "flex": 1, "minWidth": 100, "cellClass": "mono", "tooltipField": "lf"},
             {"field": "votes_for", "headerName": "votes for", "width": 80},
             share_column("coverage", "coverage", "share of the items on which it votes"),
-            share_column("overlaps", "overlaps", "share of the items on which another LF votes, too"),
+            share_column("overlaps", "overlaps", "share of the items on which another LF also votes"),
             share_column("conflicts", "conflicts", "share of the items on which another LF votes for another class"),
             share_column("estimated_accuracy", "estimate", "share of its votes that agree with the labels"),
             share_column("gold_accuracy", "on gold", "share of its votes that agree with gold"),
@@ -58,7 +58,7 @@ class LFsPanel:
             self.hint = ui.label("click: its rows, in the next tab; double click: edit it").classes("soft")
 
     def draw(self) -> None:
-        """Show the present numbers."""
+        """Show the current numbers."""
         rows = [{**row, "gold": f"{row['right']} / {row['wrong']}"} for row in self.page.hub.view.lfs]
         self.empty.set_visibility(not rows)
         self.grid.set_visibility(bool(rows))

@@ -9,7 +9,7 @@ from hyperlabel.studio.app.frame import Frame
 from hyperlabel.studio.app.shown import color_of
 from hyperlabel.studio.find import Filter
 
-_SHOWN = 30  # LFs of the conflict matrix, at most
+_SHOWN = 30  # the most LFs in the conflict matrix
 _BINS = 10
 _GRAY, _BLUE = "#8b8f98", "#5a7fb5"
 _AXIS = {"axisLabel": {"color": _GRAY}, "splitLine": {"lineStyle": {"color": "rgba(139,143,152,0.2)"}}}
@@ -33,7 +33,7 @@ class NumbersPanel:
             return ui.echart({}, on_point_click=on_click).classes("plot")
 
     def draw(self) -> None:
-        """Show the present numbers."""
+        """Show the current numbers."""
         for chart, options in (
             (self.balance, self._draw_balance()),
             (self.confidence, self._draw_confidence()),

@@ -1,4 +1,4 @@
-"""One open page: its panels, its keys, and how what was asked reaches the project and comes back."""
+"""One open page: its panels, its keys, and how requests reach the project and results come back."""
 
 from collections.abc import Coroutine
 from importlib.resources import files
@@ -91,7 +91,7 @@ class Page:
         return self.hub.project
 
     async def begin(self) -> None:
-        """Show the first item, once the browser is there."""
+        """Show the first item, once the browser is connected."""
         await self.client.connected()
         self.hub.pages.append(self)
         self.client.on_disconnect(self._leave)
@@ -128,7 +128,7 @@ class Page:
     # Doing.
 
     def act(self, what: Coroutine[Any, Any, Any]) -> None:
-        """Do something that was asked for; a mistake is said."""
+        """Do what was asked for; show an error if it fails."""
 
         async def run() -> None:
             with self.client:
@@ -140,17 +140,17 @@ class Page:
         background_tasks.create(run())
 
     def say(self, text: str, *, wrong: bool = False) -> None:
-        """Say something that goes away by itself."""
+        """Show a message that disappears by itself."""
         with self.client:
             ui.notify(text, type="negative" if wrong else None, position="top", multi_line=True, timeout=4000)
 
     async def undo(self) -> None:
-        """Take the last change back."""
+        """Undo the last change."""
         undone = await self.hub.change(self.project.undo)
         self.say(f"took back: {undone}")
 
     async def save(self, name: str) -> None:
-        """Write a file to leave with into the project folder."""
+        """Save a file in the project folder."""
         path = self.project.folder.path / name
         save = {
             "report.html": lambda: self.project.save_report(path),
@@ -172,11 +172,11 @@ class Page:
             await self.hub.change(lambda: self.project.set_balance(stated))
 
     def open_tab(self, name: str) -> None:
-        """Show a panel of the right side."""
+        """Show a panel on the right side."""
         self.tabs.set_value(name)
 
     def switch_theme(self) -> None:
-        """From light to dark, or back."""
+        """Switch between light and dark."""
         self._set_dark(not self.dark.value)
 
     def _set_dark(self, dark: bool) -> None:
@@ -228,7 +228,7 @@ class Page:
         return dialog
 
     def _draw_running(self) -> None:
-        """Say what takes longer than a moment, and let it be stopped."""
+        """Show what takes longer than a moment, with a button to stop it."""
         run = self.hub.run
         name, total = run.lf, max(run.total, 1)
         self.progress.set_visibility(self.hub.is_slow)
@@ -239,15 +239,15 @@ class Page:
         elif self.running.value:
             self.running.close()
 
-    # Beginning.
+    # The start.
 
     def _make_ask(self) -> ui.card:
-        """Ask for the classes, where the table does not name them."""
+        """Ask for the classes if the table does not name them."""
         with ui.card().classes("panel ask") as card:
             ui.label("Which classes are there?").classes("title")
             names = ui.input("names, with commas between them", placeholder="ham, spam")
             names.props("dense outlined autofocus")
-            # The key brings what was typed with it: the field itself may say so a moment later.
+            # The key event carries what was typed: the field itself may be updated a moment later.
             names.on("keydown.enter", self._typed, js_handler="(e) => emit(e.target.value)")
             ui.button("Begin", on_click=lambda: self.act(self._state(names.value))).props("no-caps unelevated")
         return card
@@ -256,7 +256,7 @@ class Page:
         self.act(self._state(str(event.args)))
 
     async def _state(self, typed: str) -> None:
-        """State the classes that were typed, and begin."""
+        """State the classes that were typed, and start."""
         names = [name.strip() for name in (typed or "").split(",") if name.strip()]
         await self.hub.change(lambda: self.project.set_classes(names))
         await self.item.next()

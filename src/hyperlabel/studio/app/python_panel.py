@@ -1,4 +1,4 @@
-"""LFs in Python: an editor, a trial that changes nothing, and applying; a mistake names the row or the line."""
+"""LFs in Python: an editor, a trial that changes nothing, and applying; an error names the row or the line."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ class PythonPanel:
             self.page.open_tab("python")
 
     def draw(self) -> None:
-        """Let the list name the present LFs."""
+        """Update the list of LFs."""
         names = [NEW, *self.page.project.source.lfs]
         kept = self.which.value if self.which.value in names else NEW
         self.which.set_options(names, value=kept)
@@ -59,7 +59,7 @@ class PythonPanel:
         self.editor.set_value(self.page.project.source.block(event.value) if own else self._template())
 
     async def attempt(self) -> None:
-        """Say what the LF would do, without accepting it."""
+        """Show what the LF would do, without accepting it."""
         source, name, project = self.editor.value, self.which.value, self.page.project
         replacing = None if name == NEW else name
         effect = await self._try(lambda: project.what_if(source, replacing=replacing), change=False)
@@ -73,7 +73,7 @@ class PythonPanel:
             await self.page.rows.draw()
 
     async def apply(self) -> None:
-        """Accept the LF: only now it is part of the project."""
+        """Accept the LF: only now does it become part of the project."""
         source, name, project = self.editor.value, self.which.value, self.page.project
         if name == NEW:
             done = await self._try(lambda: project.add(source), change=True)
@@ -90,7 +90,7 @@ class PythonPanel:
             await self._try(lambda: project.remove(name), change=True)
 
     async def _try(self, call: Any, *, change: bool) -> Any:
-        """Do something; a mistake is shown where it was written, and returned."""
+        """Do something; show an error where the code was written, and return it."""
         hub = self.page.hub
         self._say("")
         try:

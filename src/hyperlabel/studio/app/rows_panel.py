@@ -13,7 +13,7 @@ from hyperlabel.studio.app.lfs_panel import share_column
 from hyperlabel.studio.app.shown import class_name
 from hyperlabel.studio.find import Filter
 
-_SHOWN = 200  # rows, at most
+_SHOWN = 200  # the most rows
 _TEXT = 300  # letters of a text
 _ANY = "any"
 _GOLD = {"any": _ANY, "given": "given", "missing": "not given", "right": "votes right", "wrong": "votes wrong"}
@@ -81,7 +81,7 @@ class RowsPanel:
         await self.draw()
 
     async def draw(self) -> None:
-        """Show the present rows."""
+        """Show the current rows."""
         if self.changes is None:
             project, wanted = self.page.project, self._known(self.wanted)
             rows = await self.page.hub.ask(lambda: project.find(wanted))
@@ -124,7 +124,7 @@ class RowsPanel:
         return listed
 
     def _draw_filters(self) -> None:
-        """Let the fields say what the filter is."""
+        """Set the fields to the filter."""
         self.quiet = True
         names = {"": _ANY, **{name: name for name in self.page.project.standing.lf_names}}
         classes = {"": _ANY, **{str(c): str(c) for c in self.page.project.classes}}

@@ -16,8 +16,8 @@ class RulesPanel:
     """Candidates, each with a key.
 
     Attributes:
-        candidates: Those that are shown.
-        vote: The class that they vote for; None if the user has to say.
+        candidates: The candidates that are shown.
+        vote: The class that they vote for; None if the user must choose.
     """
 
     def __init__(self, page: Frame) -> None:
@@ -40,7 +40,7 @@ class RulesPanel:
             self.page.act(self.propose())
 
     async def propose(self) -> None:
-        """Show the candidates for what is selected; what was asked for later wins."""
+        """Show the candidates for what is selected; the latest request wins."""
         self.asked += 1
         asked, item, selection = self.asked, self.page.item.item, self.page.item.selection
         self.vote = self._vote()
@@ -88,7 +88,7 @@ class RulesPanel:
             if self.vote is None:
                 ui.label("Choose the class that a rule from this item should vote for.").classes("soft")
             elif not self.candidates:
-                ui.label("Nothing here occurs in two rows or more. Select other words in the text.").classes("soft")
+                ui.label("Nothing here occurs in two or more rows. Select other words in the text.").classes("soft")
             for number, candidate in enumerate(self.candidates):
                 self._draw_candidate(number, candidate)
 

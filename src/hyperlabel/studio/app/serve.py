@@ -21,10 +21,10 @@ LOOPBACK = "127.0.0.1"
 
 
 class Address:
-    """A port of this machine that is held for the studio.
+    """A port of this machine, reserved for the studio.
 
     Args:
-        port: The port; one that is free if 0.
+        port: The port; 0 for a free one.
         host: The address to listen on.
     """
 
@@ -36,7 +36,9 @@ class Address:
             self.socket.bind((host, port))
         except OSError as error:
             self.socket.close()
-            raise ParameterError(f"port is {port}, which cannot be used on {host}: {error.strerror}") from error
+            raise ParameterError(
+                f"port is {port}, but it cannot be used on {host}: {error.strerror}; choose another port, or 0"
+            ) from error
         self.port = int(self.socket.getsockname()[1])
 
     def url(self, token: str) -> str:
@@ -47,7 +49,7 @@ class Address:
 def serve(
     project: Project, run: StoppableRun, address: Address, *, open_browser: bool, say: Callable[[str], None]
 ) -> None:
-    """Serve a project until the process is ended.
+    """Serve a project until the process ends.
 
     Args:
         project: The project.

@@ -6,7 +6,7 @@ from html import escape
 from hyperlabel.studio.figures import Share
 
 COLORS = ("#3b82f6", "#d9822b", "#2f9e63", "#b1457b", "#7a5bd0", "#8a8f3c", "#3a9fb0", "#b3543e")
-"""Of the classes, in their order; readable on light and on dark."""
+"""The colors of the classes, in their order; readable on light and dark."""
 
 
 def percent(value: float | None) -> str:
@@ -40,7 +40,7 @@ def class_name(number: int, classes: Sequence[Hashable]) -> str:
 
 
 def mark_words(words: Sequence[tuple[str, bool]], selected: tuple[int, int] | None, hits: Sequence[bool]) -> str:
-    """A text as HTML in which each word is an element: what was selected and what LFs found is marked.
+    """A text as HTML in which each word is an element; what was selected and what LFs found is marked.
 
     Args:
         words: The pieces of the text, and whether each is a word.

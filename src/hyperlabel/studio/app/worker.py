@@ -1,4 +1,4 @@
-"""Running LFs so that they can be stopped: Python functions of a row in a process of their own."""
+"""Running LFs so that they can be stopped: Python functions of a row in a separate process."""
 
 import threading
 
@@ -23,7 +23,7 @@ class StoppableRun:
     Attributes:
         lf: Name of the LF that is running; None if there is none.
         done: Rows done.
-        total: Rows in all.
+        total: Rows in total.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class StoppableRun:
         self._stopped = threading.Event()
 
     def __call__(self, lf: LabelingFunction, items: Items, advance: Advance) -> Answer:
-        """Run an LF; ready-made ones and those of whole columns take no time worth stopping and run here."""
+        """Run an LF; ready-made ones and those of whole columns are fast and run here."""
         if isinstance(lf, ValueFunction | ColumnFunction):
             return run_here(lf, items, advance)
         self.lf, self.done, self.total = lf.name, 0, items.n
