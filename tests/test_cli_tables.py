@@ -302,6 +302,13 @@ def test_escapes_in_names_are_shown(hyperlabel):
     assert r"x\x1b]0;t\x07" in outcome.err
 
 
+def test_error_with_a_very_long_name_is_cut_in_the_middle(hyperlabel):
+    outcome = hyperlabel("label", "x" * 5000 + ".csv")
+    assert outcome.err.startswith("hyperlabel: there is no file or folder 'xxx")
+    assert outcome.err.endswith("xxx.csv'; check the path\n")
+    assert len(outcome.err) < 2_100
+
+
 def test_error_on_an_ascii_terminal_is_one_line():
     write_bytes("v.csv", "ä,ä\nx,x\n".encode())
     environment = {**os.environ, "PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0"}

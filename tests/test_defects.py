@@ -7,9 +7,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse as sp
 
 import hyperlabel as hl
 from hyperlabel import ParameterError, VotesError, WeightsError
+from hyperlabel.checks import check_choice
+from hyperlabel.kernels import group_keys
+from hyperlabel.studio.source import load_lfs
 
 VOTES = [[0, 1, 1], [1, 1, 0], [0, 0, -1]]
 
@@ -123,3 +127,125 @@ def test_marks_that_turn_text_around_are_written_out_in_the_report():
     page = hl.report(votes, [f"text {mark}", "x", "y"], title=f"title {mark}").html
     assert mark not in page
     assert r"\u202e" in page
+
+
+ROWS = pl.DataFrame({"id": [1, 2], "a": [0, 1], "b": [1, 1]})
+JUDGED = [{"item": i, "judge": f"j{j}", "vote": i % 2, "score": 0.5 * j} for i in range(4) for j in range(3)]
+
+
+def nested(depth=3000):
+    """A list deeper than Python shows."""
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: hl.read_votes(ROWS, strict=np.zeros(3)), "strict is array.*expected True or False"),
+        (lambda: hl.Votes.from_frame(ROWS, strict=ROWS), "strict is .*expected True or False"),
+        (lambda: hl.Votes.from_long(JUDGED, item="item", lf="judge", vote="vote", strict=[]), r"strict is \[\]"),
+        (lambda: hl.read_votes(ROWS, lfs=[]), r"lfs is \[\]; expected at least one column"),
+        (lambda: hl.Votes.from_frame(ROWS, lfs=np.array([])), "lfs is array.*expected at least one column"),
+        (
+            lambda: hl.apply_lfs([hl.keyword_lf("x", 1)], sp.csr_array(np.eye(3))),
+            "data is of type csr_array; expected a list",
+        ),
+        (
+            lambda: hl.apply_lfs([hl.keyword_lf("x", 1)], np.array(None)),
+            "data is of type ndarray; expected a list of items",
+        ),
+        (lambda: hl.lookup_lf(sp.dok_array(np.eye(3)), column="id"), "table is .*expected a mapping"),
+        (lambda: hl.expression_lf(nested(), 3), "LF a list: expression is 3; expected a Polars expression"),
+        (lambda: hl.jury(JUDGED, item="*", judge="judge", vote="vote"), r"item is '\*'; expected one of the columns"),
+        (lambda: hl.jury(JUDGED, item=None, judge="judge", vote="vote"), "item is None; expected one of the columns"),
+        (lambda: hl.jury(JUDGED, item="item", judge="judge", vote="v*"), r"vote is 'v\*'; expected one of the columns"),
+        (lambda: hl.jury(JUDGED, item="item", judge="judge", vote="vote", score=nested()), "score is a list"),
+        (
+            lambda: hl.jury(JUDGED, item="item", judge="judge", vote="vote", abstain=np.zeros(2, [("a", int)])),
+            "abstain is array.*expected strings, numbers or booleans",
+        ),
+        (
+            lambda: hl.Votes.from_scores(np.eye(3), classes=[0, 1], direction=sp.dok_array(np.eye(3))),
+            "direction has the unknown LF",
+        ),
+        (lambda: hl.Project("\ud800", text="text"), r"table is '\\ud800'; expected the path of a table"),
+    ],
+)
+def test_argument_that_no_call_can_use_is_refused_by_name(call, message):
+    with pytest.raises(hl.HyperlabelError, match=message) as raised:
+        call()
+    assert "\n" not in str(raised.value)
+
+
+def test_jury_of_scores_with_no_gold_at_all_has_a_verdict_for_each_item():
+    verdicts = hl.jury(JUDGED, item="item", judge="judge", score="score", gold={}, classes=[0, 1], model="mv")
+    assert len(verdicts.labels) == 4
+
+
+def test_no_keys_are_no_groups():
+    groups = group_keys(np.empty(0, np.uint64), 1 << 64)
+    assert [len(groups.example), len(groups.inverse), len(groups.counts)] == [0, 0, 0]
+
+
+def test_project_takes_a_number_of_rows_from_numpy(tmp_path):
+    (tmp_path / "t.csv").write_text("id,text\n1,free\n2,hello\n")
+    with hl.Project(tmp_path / "t.csv", text="text", classes=["0", "1"], sample=np.int8(1)) as project:
+        assert project.labels is not None
+    with hl.Project(tmp_path / "t.csv", text="text") as project:
+        assert project.list_lfs() is not None
+
+
+def test_csv_of_many_columns_is_not_read_in_the_square_of_their_number(monkeypatch, tmp_path):
+    """Polars' replace looks at all columns for each; thousands of them took minutes."""
+    monkeypatch.setattr(pl.Expr, "replace", lambda *_: pytest.fail("replace was called"))
+    names, cells = [f"lf{j}" for j in range(300)], ["1", " ", "0"] * 100
+    (tmp_path / "v.csv").write_text(f"{','.join(names)}\n{','.join(cells)}\n{','.join(cells[::-1])}\n")
+    votes = hl.read_votes(tmp_path / "v.csv")
+    assert votes.to_numpy()[:, :3].tolist() == [[1, -1, 0], [0, -1, 1]]
+
+
+@pytest.mark.parametrize("value", [pd.DataFrame({"a\x1b[2J": [1, 2]}), np.zeros((3, 3)), pl.DataFrame({"a": [1, 2]})])
+def test_value_in_an_error_is_on_one_line_and_not_obeyed(value):
+    with pytest.raises(ParameterError) as raised:
+        check_choice(value, "tie_break", ["first", "random"])
+    assert str(raised.value).isprintable()
+
+
+class PanicException(BaseException):  # noqa: N818  the name that Polars' panics have
+    """What compiled code raises."""
+
+
+class Panics:
+    """A value that cannot be shown, as frames of Polars that hold objects in lists."""
+
+    def __init__(self, error):
+        self.error = error
+
+    def __repr__(self):
+        raise self.error
+
+
+def test_value_whose_show_panics_is_shown_by_its_type():
+    with pytest.raises(ParameterError, match="tie_break is a Panics; expected"):
+        check_choice(Panics(PanicException()), "tie_break", ["first", "random"])
+    with pytest.raises(KeyboardInterrupt):
+        check_choice(Panics(KeyboardInterrupt()), "tie_break", ["first", "random"])
+
+
+@pytest.mark.parametrize("source", ["\ud800", "a = '\0'", "(" * 500, "-" * 100_000 + "1"])
+def test_source_that_python_cannot_read_is_refused_by_the_project(tmp_path, source):
+    (tmp_path / "t.csv").write_text("id,text\n1,free\n2,hello\n")
+    with hl.Project(tmp_path / "t.csv", text="text", classes=["0", "1"]) as project:
+        with pytest.raises(hl.ProjectError, match="line 1|no new LF|line"):
+            project.add(source)
+        assert project.list_lfs() is not None
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"\0"])
+def test_file_of_lfs_that_is_no_text_is_refused(tmp_path, content):
+    (tmp_path / "lfs.py").write_bytes(content)
+    with pytest.raises(hl.ProjectError):
+        load_lfs(tmp_path / "lfs.py")

@@ -124,3 +124,9 @@ def test_identifiers_may_claim_to_be_arrays():
     value = Throws()
     assert exact_array([value, 1]).tolist() == [value, 1]
     assert Votes.from_frame([{"id": value, "a": 0, "b": 1}, {"id": 2, "a": 1, "b": 1}]).items.tolist() == [value, 2]
+
+
+def test_arrow_table_of_a_type_that_polars_does_not_know_is_refused():
+    ends = pa.RunEndEncodedArray.from_arrays([2, 3], [0, 1])
+    with pytest.raises(VotesError, match="'votes' cannot be read: .*not supported"):
+        Votes.from_frame(pa.table({"a": ends, "b": [0, 1, 1]}))

@@ -1,13 +1,16 @@
 """Training: what is drawn, what is learned, what is written, and that a stopped run goes on as if it had not been."""
 
+import errno
 import json
 import math
 import multiprocessing
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +18,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from hyperlabel import files
 from hyperlabel.errors import HyperlabelError, ParameterError, WeightsError
 from hyperlabel.theory import to_signs
 from hyperlabel.weights import load_weights
@@ -23,7 +27,8 @@ torch = pytest.importorskip("torch", reason="torch is not installed (extra `trai
 pytestmark = pytest.mark.torch
 torch.set_num_threads(1)  # small matrices: more threads only wait for each other
 
-from safetensors.torch import load_file  # noqa: E402
+from safetensors import safe_open  # noqa: E402
+from safetensors.torch import load_file, save_file  # noqa: E402
 
 from hyperlabel.train import courses, export, finish, loop, runs  # noqa: E402
 from hyperlabel.train.checkpoint import read_progress, save_checkpoint  # noqa: E402
@@ -403,9 +408,112 @@ def test_checkpoint_when_writing_fails_stays_the_old_one(monkeypatch, tmp_path):
     run.train(until=2)
     before = (tmp_path / CHECKPOINT).read_bytes()
     monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError("disk full")))
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(WeightsError, match=r"checkpoint\.safetensors cannot be written: disk full; .* make room"):
         save_checkpoint(tmp_path / CHECKPOINT, TINY, run.progress, make_net("gnn", (4, 4)), run.optimizer)
     assert (tmp_path / CHECKPOINT).read_bytes() == before
+
+
+@contextmanager
+def full_disk(least=0):
+    """No file may grow beyond so many bytes, as on a disk that is full."""
+    before, ignored = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (least, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+
+
+def test_checkpoint_on_a_full_disk_is_one_error_and_the_old_one_stands(tmp_path):
+    run = start(TINY, tmp_path)
+    run.train(until=2)
+    before = (tmp_path / CHECKPOINT).read_bytes()
+    with full_disk(), pytest.raises(WeightsError, match=r"checkpoint\.safetensors cannot be written: .*--resume"):
+        run.save()
+    assert (tmp_path / CHECKPOINT).read_bytes() == before
+    assert sorted(path.name for path in tmp_path.iterdir()) == [CHECKPOINT, LOG]
+
+
+def test_log_on_a_full_disk_is_one_error_and_the_run_resumes_to_the_same_end(tmp_path):
+    run = start(TINY, tmp_path / "full")
+    run.train(until=2)
+    size = (tmp_path / "full" / LOG).stat().st_size
+    with full_disk(size + 20), pytest.raises(WeightsError, match=r"log\.jsonl cannot be written: .*--resume"):
+        run.train()
+    train(TINY, tmp_path / "full", resume=True)
+    train(TINY, tmp_path / "alone")
+    assert_same_outcome(tmp_path / "full", tmp_path / "alone")
+
+
+def test_log_on_a_device_that_is_full_is_one_error(tmp_path):
+    run = start(TINY, tmp_path)
+    (tmp_path / LOG).unlink()
+    (tmp_path / LOG).symlink_to("/dev/full")
+    with pytest.raises(WeightsError, match=r"log\.jsonl cannot be written: No space left on device"):
+        run.train()
+
+
+@pytest.mark.parametrize("place", ["folder", "run-00"])
+def test_run_where_nothing_can_be_written_is_one_error(tmp_path, place):
+    (tmp_path / "folder").write_text("a file where a folder should be")
+    with pytest.raises(WeightsError, match=r"folder.* cannot be written: (Not a directory|File exists); .*--resume"):
+        start(TINY, tmp_path / "folder" / place if place != "folder" else tmp_path / place)
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "summary.json", "curves.png"])
+def test_finish_where_a_file_cannot_be_written_is_one_error(monkeypatch, tmp_path, name):
+    """The old file stays, and nothing beside it."""
+    for run in range(2):
+        train(TINY, run_folder(tmp_path, run), run)
+    (tmp_path / name).write_text("old")
+    put = files._put
+
+    def put_or_fail(part, path, old):
+        if path == tmp_path / name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        put(part, path, old)
+
+    monkeypatch.setattr(files, "_put", put_or_fail)
+    with pytest.raises(HyperlabelError, match=r"cannot be written|no file can be written"):
+        finish.finish(TINY, tmp_path, 2)
+    assert (tmp_path / name).read_text() == "old"
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("text", ["no json\n", "[]\n", '{"iteration": "x", "loss": 1}\n', "[" * 10**5 + "\n", "\xff\n"])
+def test_log_that_training_did_not_write_is_refused(tmp_path, text):
+    start(TINY, run_folder(tmp_path, 0)).train(until=2)
+    (run_folder(tmp_path, 0) / LOG).write_text(text, encoding="latin-1")
+    with pytest.raises(WeightsError, match=r"run-00/log\.jsonl is not what training wrote .* train that run again"):
+        runs.check_resumable(TINY, tmp_path, 1)
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda tensors: {name: tensor for name, tensor in tensors.items() if not name.startswith("net/")},
+        lambda tensors: {name: tensor[:1] for name, tensor in tensors.items() if tensor.ndim},
+        lambda tensors: {**tensors, "optimiser/x/step": torch.zeros(1)},
+        lambda tensors: {**tensors, "optimiser/1": torch.zeros(1)},
+    ],
+)
+def test_checkpoint_whose_tensors_do_not_fit_is_refused(tmp_path, forge):
+    start(TINY, tmp_path).train(until=2)
+    with safe_open(tmp_path / CHECKPOINT, framework="pt") as file:
+        metadata = file.metadata()
+    save_file(forge(load_file(tmp_path / CHECKPOINT)), tmp_path / CHECKPOINT, metadata)
+    with pytest.raises(WeightsError, match=r"checkpoint\.safetensors is not a checkpoint .* train that run again"):
+        start(TINY, tmp_path, resume=True)
+
+
+@pytest.mark.parametrize("progress", ["[]", "{}x", '{"iteration": "2"}', '{"iteration": 2.5}', '{"far": 1}', '"x"'])
+def test_checkpoint_whose_progress_is_none_is_refused(tmp_path, progress):
+    start(TINY, tmp_path).train(until=2)
+    tensors = load_file(tmp_path / CHECKPOINT)
+    save_file(tensors, tmp_path / CHECKPOINT, {"recipe": TINY.to_json(), "progress": progress})
+    with pytest.raises(WeightsError, match=r"checkpoint\.safetensors is not a checkpoint .* train that run again"):
+        read_progress(tmp_path / CHECKPOINT)
 
 
 @pytest.fixture(scope="module")
@@ -520,10 +628,25 @@ def one_thread(monkeypatch):
 def test_job_that_fails_ends_the_others_with_one_error(tmp_path, capfd):
     run_folder(tmp_path, 1).write_text("a file where the folder of a run should be")
     endless = replace(TINY, iterations=10**6)
-    with pytest.raises(HyperlabelError, match=r"run 1 ended with exit code 1 .* continue with --resume"):
+    with pytest.raises(HyperlabelError, match=r"run 1: .*run-01 cannot be written: File exists; .* with --resume"):
         list(runs.train_runs(endless, tmp_path, 2, jobs=2, resume=False))
     assert not [job for job in multiprocessing.active_children() if job.name.startswith("run ")]
-    assert "FileExistsError" in capfd.readouterr().err
+    assert "Traceback" not in capfd.readouterr().err
+
+
+class NoCourse:
+    """A course that cannot be taken."""
+
+    def __init__(self, recipe, device):
+        raise ZeroDivisionError("a mistake of its author")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("one_thread")
+def test_job_that_crashes_is_one_error_and_its_traceback_is_shown(tmp_path, capfd):
+    with pytest.raises(HyperlabelError, match=r"run 0 ended with exit code 1 .* continue with --resume"):
+        list(runs.train_runs(TINY, tmp_path, 1, jobs=1, resume=False, make=NoCourse))
+    assert "ZeroDivisionError: a mistake of its author" in capfd.readouterr().err
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """Checks of arguments: each error names the argument, its value and what was expected."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -99,9 +100,18 @@ def check_path(value: object, name: str, expected: str = "a path") -> Path:
     Traceback (most recent call last):
     hyperlabel.errors.ParameterError: folder is None; expected a path
     """
-    if not isinstance(value, str | Path) or "\0" in str(value):
+    if not isinstance(value, str | Path) or "\0" in str(value) or not _is_encodable(str(value)):
         raise ParameterError(f"{name} is {show(value)}; expected {expected}")
     return Path(value)
+
+
+def _is_encodable(path: str) -> bool:
+    """Whether the system could have a file of that name: half of a character is none."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def check_kind(value: object, name: str, kind: type[Kind] | tuple[type[Kind], ...], expected: str) -> Kind:

@@ -291,6 +291,8 @@ def _group_by_address(keys: NDArray[np.intp], space: int) -> Groups:
 
 def _group_by_hash(keys: Keys) -> Groups:
     """In rounds, every key writes its index to a slot; one that finds an equal key there joins it, the others go on."""
+    if not len(keys):
+        return _group_by_address(keys.astype(np.intp), 1)
     bits = (2 * len(keys)).bit_length()
     table = np.empty(1 << bits, np.int32)
     inverse = np.empty(len(keys), np.int32)

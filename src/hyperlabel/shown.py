@@ -37,15 +37,18 @@ def _show(character: str) -> str:
 
 
 def show(value: object, most: int = 60) -> str:
-    """How any object looks in an error, in at most this many letters, even if its `repr` fails.
+    """How any object looks in an error, on one line, in at most this many letters, even if its `repr` fails.
 
     >>> show([1, 2]), show("spam and ham", 6)
     ('[1, 2]', "'spam ")
     """
     try:
-        return repr(value)[:most]
-    except Exception:  # too deep, or an error of its own
+        text = repr(value)
+    except BaseException as error:  # too deep, or an error of its own; a panic of Polars is no Exception
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
         return f"a {type(value).__name__}"
+    return text[:most] if text.isprintable() else printable(" ".join(text.split())[:most])
 
 
 def show_some(values: Sequence[object], most: int = 10) -> str:

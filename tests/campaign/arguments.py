@@ -1,5 +1,6 @@
 """Every public call with arguments that work, one or two of them replaced by hostile ones: an answer, or our error."""
 
+import copy
 import re
 import shutil
 from collections.abc import Callable
@@ -116,8 +117,9 @@ def use_model(found: Any) -> None:
 
 
 def use_scores(found: Any) -> None:
-    assert len(found) == N, len(found)
-    use_labels(hl.HyperLabelModel().label(found))
+    labels = hl.HyperLabelModel().label(found)
+    assert len(labels) == len(found)
+    repr(labels), labels.to_pandas()
 
 
 def use_votes(found: Any) -> None:
@@ -151,7 +153,7 @@ def label_frame(**arguments: Any) -> Any:
 
 
 def learn(model: Any, votes: Any, gold: Any, metric: Any) -> Any:
-    return model.fit(votes, gold).label(votes, metric)
+    return copy.copy(model).fit(votes, gold).label(votes, metric)  # ours must stay as it is
 
 
 def classify(inputs: Any, labels: Any, validation: Any, new: Any) -> Any:
@@ -547,5 +549,5 @@ def show(value: Any) -> str:
     """A value as a note has it."""
     try:
         return f"{value!r:.200}".replace("\n", " ")
-    except Exception as error:  # of a value that cannot even be shown
+    except BaseException as error:  # of a value that cannot even be shown, by a panic at worst
         return f"({type(value).__name__}: {error!r:.60})"

@@ -1,8 +1,14 @@
-"""Spark and Dask: the same rows as memory, also where workers are killed while they work. Long form only."""
+"""Spark and Dask: the same rows as memory, also where workers are killed while they work. Long form only.
+
+Both are clusters of this machine alone, with two workers in processes of their own. A worker is killed one to three
+times, each time at a moment drawn from the time that the same work took when nobody was killed.
+"""
 
 import os
 import signal
 import threading
+import time
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,13 +21,25 @@ from tests.campaign import engines
 from tests.campaign.hostile import Rng
 from tests.engines_fixtures import start_spark
 
-ROWS = 200_000
-CASE_SECONDS = 600  # a session starts, and a worker that was killed starts again
+ROWS, FILES = 60_000, 6
+CASE_SECONDS = 300  # a cluster starts, and a worker that was killed starts again
+MODELS = ("mv", "ds", "hlm2")
+SPARK = {
+    "spark.driver.memory": "1g",
+    "spark.executor.memory": "600m",
+    "spark.task.maxFailures": "3",
+    "spark.deploy.maxExecutorRetries": "-1",  # executors are started again, however often they are killed
+    "spark.shuffle.io.maxRetries": "1",  # nobody answers in place of an executor that was killed
+    "spark.shuffle.io.retryWait": "500ms",
+    "spark.network.timeout": "60s",
+    "spark.network.timeoutInterval": "5s",
+    "spark.executor.heartbeatInterval": "5s",
+}
 
 
 @cache
 def dask_workers() -> Any:
-    """Two workers in processes of their own, which are started again when they die."""
+    """Two workers, which are started again when they die."""
     import distributed
 
     cluster = distributed.LocalCluster(
@@ -32,45 +50,101 @@ def dask_workers() -> Any:
 
 @cache
 def spark() -> Any:
-    """A session that tries again what a killed worker left."""
-    return start_spark("local[2,4]", {"spark.task.maxFailures": "4"})
+    """A master and two executors, each a process; what they write beside results is in this folder."""
+    import pyspark
+
+    home = Path("spark").resolve()
+    home.mkdir()
+    for each in Path(pyspark.__file__).parent.iterdir():
+        (home / each.name).symlink_to(each)
+    os.environ["SPARK_HOME"] = str(home)  # where workers keep their logs
+    session = start_spark("local-cluster[2,1,700]", SPARK)
+    session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+CLUSTERS: dict[str, Callable[[], Any]] = {"dask": dask_workers, "spark": spark}
 
 
 def run_case(rng: Rng) -> None:
-    """A small table compared with memory, or a large one in which a worker is killed."""
-    engine = str(rng.choice(["dask", "spark"]))
-    (dask_workers if engine == "dask" else spark)()
-    if rng.random() < 0.5:
+    """A small table compared with memory, or a larger one in which workers are killed."""
+    engine = str(rng.choice(list(CLUSTERS)))
+    CLUSTERS[engine]()
+    if rng.random() < 0.3:
         engines.run_case(rng, (engine,))
     else:
-        kill_a_worker(engine, rng)
+        kill_workers(engine, str(rng.choice(MODELS)), rng)
 
 
-def kill_a_worker(engine: str, rng: Rng) -> None:
+@cache
+def votes() -> pl.DataFrame:
+    """Rows in several files, enough for every worker; returned with the number of each row."""
+    cells = np.random.default_rng(0).integers(-1, 3, (ROWS, 6))
+    frame = pl.DataFrame({"row": range(ROWS), **{f"lf{j}": cells[:, j] for j in range(6)}})
+    Path("large").mkdir()
+    for number, part in enumerate(frame.iter_slices(ROWS // FILES)):
+        part.write_parquet(f"large/{number}.parquet")
+    return frame
+
+
+@cache
+def undisturbed(engine: str, model: str) -> tuple[float, list[Any]]:
+    """Seconds that the work takes when nobody is killed, the second time, and the labels."""
+    votes()
+    for _ in range(2):
+        started, out = time.monotonic(), Path(f"{engine}-{model}.parquet")
+        label(engine, model, out)
+    return time.monotonic() - started, labels_in(out)
+
+
+def label(engine: str, model: str, out: Path) -> None:
+    """The work, by rows of the files and not by patterns alone."""
+    hl.engines.label("large", model=model, engine=engine, out=out, lfs=[f"lf{j}" for j in range(6)])
+
+
+def labels_in(out: Path) -> list[Any]:
+    """The labels of a result, in the order of rows."""
+    return pl.read_parquet(f"{out}/*.parquet").sort("row")["label"].to_list()
+
+
+def kill_workers(engine: str, model: str, rng: Rng) -> None:
     """The result is whole, or it is one error and the old result stands."""
-    cells = rng.integers(-1, 3, (ROWS, 4))
-    Path("large").mkdir(exist_ok=True)
-    for number, part in enumerate(np.array_split(cells, 4)):
-        frame = pl.DataFrame({f"lf{j}": part[:, j] for j in range(4)})
-        frame.write_parquet(f"large/{number}.parquet")
+    seconds, expected = undisturbed(engine, model)
+    if engine == "dask":
+        prepare_dask(rng)
     out = Path("killed.parquet")
     out.mkdir(exist_ok=True)
     (out / "old.parquet").write_bytes(b"old")
-    killer = threading.Timer(float(rng.random() * 4), lambda: kill_one(engine, rng))
-    killer.start()
+    times = rng.random(rng.integers(1, 4)) * seconds
+    killers = [threading.Timer(float(after), kill_one, (engine, rng)) for after in times]
+    for killer in killers:
+        killer.start()
     try:
-        hl.engines.label("large", model="mv", engine=engine, out=out)
+        label(engine, model, out)
     except hl.HyperlabelError:
         assert [each.name for each in out.iterdir()] == ["old.parquet"], "neither the old result nor the new one"
     else:
-        assert len(pl.read_parquet(f"{out}/*.parquet")) == ROWS
+        assert labels_in(out) == expected
     finally:
-        killer.cancel()
-        killer.join()
+        for killer in killers:
+            killer.cancel()
+            killer.join()
     left = [each.name for each in Path().iterdir() if each.name.endswith(".part")]
     assert not left, f"{left} was left behind"
     for each in out.iterdir():
         each.unlink()
+
+
+def prepare_dask(rng: Rng) -> None:
+    """Two workers, and a number of them that work may lose before it is given up; none is an error at once."""
+    import distributed
+
+    if len(workers_of("dask")) < 2:  # one that was killed while it started is not started again
+        old = distributed.default_client()
+        old.close()
+        old.cluster.close()
+        dask_workers.cache_clear()
+    dask_workers().cluster.scheduler.allowed_failures = int(rng.integers(3))
 
 
 def kill_one(engine: str, rng: Rng) -> None:
@@ -83,17 +157,18 @@ def kill_one(engine: str, rng: Rng) -> None:
 def workers_of(engine: str) -> list[int]:
     """Processes that descend from this one and do its work."""
     if engine == "dask":
-        return [worker.process.process.pid for worker in dask_workers().cluster.workers.values() if worker.process]
+        processes = [worker.process for worker in dask_workers().cluster.workers.values()]
+        return [each.process.pid for each in processes if each is not None and each.process is not None]
     found, parents = [], {os.getpid()}
-    for _ in range(4):  # this process, its JVM, its daemon, the daemon's workers
+    for _ in range(5):  # this process, its JVM, the executors, their daemons, the daemons' workers
         for entry in Path("/proc").glob("[0-9]*/stat"):
             try:
                 parent = int(entry.read_text().rsplit(")", 1)[1].split()[1])
                 command = (entry.parent / "cmdline").read_text()
-            except OSError:
+            except (OSError, UnicodeDecodeError):
                 continue
             pid = int(entry.parent.name)
             if parent in parents and pid not in parents:
                 parents.add(pid)
-                found += [pid] if "pyspark.daemon" in command else []
+                found += [pid] if "pyspark.daemon" in command or "ExecutorBackend" in command else []
     return found

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).parent / "results.json"
 SCRATCH = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a disk would take longer than the cases
 GRACE = 120  # seconds that a child may take beyond its time: a slow start, one case that hangs in foreign code
-LONG_GRACE = 700  # of surfaces whose cases take minutes
+LONG_GRACE = 400  # of surfaces whose cases take minutes
 
 
 @dataclass

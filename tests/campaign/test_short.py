@@ -22,16 +22,16 @@ CASES = {
     "saved": 200,
     "forms": 8,
     "engines": 12,
-    "kills": 20,
+    "kills": 12,
     "threads": 3,
-    "snorkel": 30,
+    "snorkel": 15,
 }
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("surface", SURFACES)
 def test_surface_has_no_failures(surface):
-    outcome = run_child(surface, seed=0, first=0, count=CASES[surface], seconds=10)
+    outcome = run_child(surface, seed=0, first=0, count=CASES[surface], seconds=6)
     assert outcome.failures == []
     assert outcome.tried > 0
 

@@ -16,6 +16,7 @@ from hyperlabel.tables.spool import discard_spooled
 
 INTERRUPTED, TERMINATED = 130, 143
 """Exit codes after Ctrl-C and SIGTERM, by the convention of shells."""
+LONGEST = 2_000  # letters of a complaint
 
 
 def main() -> None:
@@ -52,8 +53,10 @@ def _run() -> int:
 
 
 def _complain(message: str) -> None:
-    """One line on standard error."""
-    print(f"hyperlabel: {printable(' '.join(message.split()))}", file=sys.stderr)
+    """One line on standard error; of a very long one, as of a very long name, the beginning and the end."""
+    line = printable(" ".join(message.split()))
+    shown = line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} ... {line[-LONGEST // 2 :]}"
+    print(f"hyperlabel: {shown}", file=sys.stderr)
 
 
 @contextmanager

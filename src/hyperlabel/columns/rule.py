@@ -10,7 +10,7 @@ start with `p_` or end in `_id` or `_input`. Whole names are compared, in lower 
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -199,6 +199,8 @@ def choose_columns(
             raise VotesError(f"the table has no LF column; its columns are {show_some(names) or 'none'}; {REMEDY}")
     else:
         chosen = _match(names, lfs)
+        if not chosen:
+            raise ParameterError(f"lfs is {show(lfs)}; expected at least one column, or None for all that may be votes")
     twice = next((name for name, count in Counter(names).items() if count > 1 and name in set(chosen)), None)
     if twice is not None:
         raise VotesError(
@@ -267,9 +269,10 @@ def abstain_keys(abstain: Sequence[Any] | None, stated: Collection[Any] | None =
     if abstain is None and stated is None:
         return DEFAULT
     values = [] if abstain is None else as_list(abstain, "abstain", f"a list of values: [{show(abstain)}]")
-    if not all(isinstance(value, Hashable) for value in values):
-        raise ParameterError(f"abstain is {show(abstain)}; expected strings, numbers or booleans")
-    keys = DEFAULT if abstain is None else frozenset(map(key_of, values))
+    try:
+        keys = DEFAULT if abstain is None else frozenset(map(key_of, values))
+    except TypeError as error:  # a value that cannot be hashed
+        raise ParameterError(f"abstain is {show(abstain)}; expected strings, numbers or booleans") from error
     return keys - {key_of(c) for c in stated or ()}
 
 

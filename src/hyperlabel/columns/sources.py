@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hyperlabel.columns.frames import Column, factorize_frame, library_of
 from hyperlabel.errors import MissingExtraError, VotesError
 from hyperlabel.shown import show
+from hyperlabel.tables import reading
 
 GLANCE = 1000
 """Rows that are checked in a column that is left out by name."""
@@ -108,7 +109,8 @@ def _open_arrow(table: Any, wanted: _Wanted) -> Table:
         if not hasattr(table, "to_pandas"):
             raise MissingExtraError("this needs the package 'polars'; run: pip install 'hyperlabel[cli]'") from None
         return _Pandas.of(table.to_pandas())
-    frame: Any = pl.from_arrow(table)
+    with reading("votes", "Arrow"):  # Polars does not know all of its types
+        frame: Any = pl.from_arrow(table)
     return _Polars(frame, list(frame.columns))
 
 

@@ -78,7 +78,8 @@ class Added:
     @property
     def label_values(self) -> list[Any]:
         """The labels by their code: the classes, then None for no label. (k + 1,)."""
-        return [*(str(c) if self.label_kind == "text" else c for c in self.classes), None]
+        as_text = self.label_kind == "text"  # asked once: it looks at all classes
+        return [*(str(c) if as_text else c for c in self.classes), None]
 
     def rename(self, columns: Sequence[str]) -> dict[str, str]:
         """New names for columns of the input that have the name of an added one."""

@@ -256,7 +256,7 @@ def expression_lf(name: str, expression: Any, *, vote: Hashable = None) -> Colum
     ColumnFunction('short')
     """
     if not is_expression(expression):
-        raise ParameterError(f"LF {name!r}: expression is {show(expression)}; expected a Polars expression")
+        raise ParameterError(f"LF {show(name)}: expression is {show(expression)}; expected a Polars expression")
     return ColumnFunction(name, expression, vote=vote)
 
 

@@ -340,11 +340,19 @@ def read_items(data: Any) -> Items:
         return items
     if hasattr(data, "num_rows"):
         return ArrowItems(data)
-    if isinstance(data, str | bytes | Mapping) or not hasattr(data, "__len__") or not hasattr(data, "__getitem__"):
+    if isinstance(data, str | bytes | Mapping) or not hasattr(data, "__getitem__") or not _has_length(data):
         raise VotesError(
             f"data is of type {type(data).__name__}; expected a list of items, or a pandas, Polars, Dask or Spark frame"
         )
     return ListItems(data)
+
+
+def _has_length(data: Any) -> bool:
+    """Whether data can say how many items it has; a sparse matrix and an array without axes cannot."""
+    try:
+        return len(data) >= 0
+    except Exception:
+        return False
 
 
 def read_value(item: Any, name: str) -> Any:

@@ -282,7 +282,7 @@ def lookup_lf(table: Mapping[Any, Hashable], *, column: str, name: str | None = 
     >>> lf, lf({"domain": "spam.biz"}), lf({"domain": "elsewhere.net"})
     (ValueFunction('lookup_domain'), 'spam', -1)
     """
-    if not isinstance(table, Mapping) or not table:
+    if not isinstance(table, Mapping) or hasattr(table, "tocoo") or not table:  # a sparse matrix may be a mapping, too
         raise ParameterError(f"table is {show(table, 80)}; expected a mapping from values to votes")
     chosen = _name("lookup", check_text(column, "column", "the name of a column")) if name is None else name
     return ValueFunction(chosen, Lookup(table), column=column)

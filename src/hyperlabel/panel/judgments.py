@@ -49,6 +49,12 @@ class Names:
         """The columns that exist."""
         return [name for name in vars(self).values() if name is not None]
 
+    def check(self, present: Sequence[str]) -> None:
+        """Refuse what is no column of the table; a pattern is none."""
+        for role, name in vars(self).items():
+            if name not in present if isinstance(name, str) else name is not None or role in ("item", "judge"):
+                raise ParameterError(f"{role} is {show(name)}; expected one of the columns {show_some(present, 20)}")
+
 
 @dataclass(frozen=True, eq=False)
 class Judgments:
@@ -116,6 +122,7 @@ def read_judgments(
     if not source.n_rows:
         raise VotesError("the table has no rows; expected at least one judgment")
     chosen = list(choose_columns(source.names, names.given))
+    names.check(source.names)
     read = dict(zip(chosen, source.columns(chosen), strict=True))
     item, judge = read[names.item], read[names.judge]
     check_identified(item)

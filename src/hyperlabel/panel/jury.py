@@ -26,7 +26,7 @@ from hyperlabel.panel.judgments import (
     read_judgments,
 )
 from hyperlabel.panel.subset import judge_curve
-from hyperlabel.shown import show_some
+from hyperlabel.shown import show, show_some
 from hyperlabel.votes import Votes
 from hyperlabel.votes.written import to_pandas, to_polars
 
@@ -90,7 +90,7 @@ def jury(
     ['gpt', 'claude', 'llama']
     """
     if (vote is None) == (score is None):
-        raise ParameterError(f"vote is {vote!r} and score is {score!r}; expected one of them to name a column")
+        raise ParameterError(f"vote is {show(vote)} and score is {show(score)}; expected one of them to name a column")
     names = Names(
         item, judge, vote, score, run, position, *(each if isinstance(each, str) else None for each in (price, gold))
     )

@@ -102,7 +102,7 @@ class Project:
         columns = tuple(as_list(lfs, "lfs", "a list of columns"))
         self.folder = Folder.open(choose_folder(table, folder))
         try:
-            settings = Settings("", text, id, _check_classes(classes), (), columns, gold, truth, sample)
+            settings = Settings("", text, id, _check_classes(classes), (), columns, gold, truth, int(sample))
             self._open(table, settings, run)
         except BaseException:
             self.folder.close()

@@ -13,7 +13,8 @@ from typing import Any
 
 from hyperlabel.errors import ProjectError
 from hyperlabel.lf import LabelingFunction
-from hyperlabel.shown import show
+from hyperlabel.shown import printable, show
+from hyperlabel.tables import reason_of
 
 NAME = "lfs.py"
 HEADER = '"""Labeling functions. hyperlabel studio reads and writes this file; edit it as you like."""\n'
@@ -100,8 +101,8 @@ def load_lfs(path: str | Path) -> list[LabelingFunction]:
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise ProjectError(f"'{path}' cannot be read: {error.strerror}") from error
+    except (OSError, ValueError) as error:  # not there, not in UTF-8, or no name of a file
+        raise ProjectError(f"'{printable(path)}' cannot be read: {reason_of(error)}") from error
     return list(Source.load(text, path).lfs.values())
 
 
@@ -145,7 +146,7 @@ def _with_imports(text: str, block: str) -> str:
     try:
         used = {node.id for node in ast.walk(ast.parse(block)) if isinstance(node, ast.Name)}
         body = ast.parse(text).body
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # Python says which when it runs
         return text
     known = {name for node in body for name in _bound(node)}
     wanted = [line for name, line in _IMPORTS.items() if name in used - known]

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from hyperlabel.errors import require
+from hyperlabel.tables import write_whole
 from hyperlabel.train.loop import read_log, run_folder
 
 CHANCE = 0.6945  # a little above ln 2, the loss of knowing nothing: anything higher is warm-up
@@ -27,5 +28,5 @@ def draw_curves(out: Path, runs: int, selected: int) -> Path:
     if panels[0].get_ylim()[0] < CHANCE:
         panels[0].set_ylim(top=CHANCE)
     panels[1].legend(loc="lower right")
-    figure.savefig(out / "curves.png", dpi=120)
+    write_whole(out / "curves.png", lambda part: figure.savefig(part, format="png", dpi=120), argument="--out")
     return out / "curves.png"

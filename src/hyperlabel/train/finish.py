@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from hyperlabel.tables import write_text
 from hyperlabel.train.checkpoint import load_net
 from hyperlabel.train.courses import MakeCourse, make_course
 from hyperlabel.train.curves import draw_curves
@@ -35,6 +36,9 @@ def finish(recipe: Recipe, out: Path, runs: int, make: MakeCourse = make_course)
         out: Where they keep their files.
         runs: Number of runs.
         make: Makes the course.
+
+    Raises:
+        HyperlabelError: One of them cannot be written; what was there before stays.
     """
     chosen, course = select_run(out, runs), make(recipe, torch.device("cpu"))
     for run in range(runs):
@@ -48,7 +52,7 @@ def finish(recipe: Recipe, out: Path, runs: int, make: MakeCourse = make_course)
             weights.save(out / WEIGHTS)
     summaries = [dataclasses.asdict(summarize(out, run)) for run in range(runs)]
     summary = {"recipe": dataclasses.asdict(recipe), "selected": chosen.run, "runs": summaries}
-    (out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
+    write_text(out / "summary.json", json.dumps(summary, indent=1) + "\n", "--out")
     draw_curves(out, runs, chosen.run)
     return chosen
 

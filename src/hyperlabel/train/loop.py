@@ -11,8 +11,11 @@ import numpy as np
 import torch
 from torch import nn
 
+from hyperlabel.errors import WeightsError
 from hyperlabel.files import replacing
-from hyperlabel.train.checkpoint import Progress, load_net, load_optimizer, read_progress, save_checkpoint
+from hyperlabel.shown import printable, show
+from hyperlabel.tables import reason_of
+from hyperlabel.train.checkpoint import Progress, load_net, load_optimizer, read_progress, save_checkpoint, writing
 from hyperlabel.train.courses import MakeCourse, make_course
 from hyperlabel.train.recipe import Recipe
 
@@ -26,10 +29,30 @@ def run_folder(out: Path, run: int) -> Path:
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
-    """The records of a run's log, without an incomplete last line; empty if there is no log."""
+    """The records of a run's log, without an incomplete last line; empty if there is no log.
+
+    Raises:
+        WeightsError: A line of it is none that training wrote.
+    """
     path = folder / LOG
-    lines = path.read_text().splitlines(keepends=True) if path.exists() else []
-    return [json.loads(line) for line in lines if line.endswith("\n")]
+    try:
+        text = path.read_bytes().decode() if path.exists() else ""
+        return [_read_record(line) for line in text.split("\n")[:-1]]  # what follows the last end of a line is torn
+    except (OSError, ValueError, RecursionError) as error:
+        raise WeightsError(
+            f"{printable(path)} is not what training wrote ({reason_of(error)}); delete {printable(folder)} to train "
+            "that run again"
+        ) from error
+
+
+def _read_record(line: str) -> dict[str, Any]:
+    """A line of a log; one without its numbers is refused."""
+    record: dict[str, Any] = json.loads(line)
+    for name in ("iteration", "loss"):
+        value = record.get(name) if isinstance(record, dict) else None
+        if not isinstance(value, int | float):
+            raise ValueError(f"{name} is {show(value)} in {show(line)}; expected a number")
+    return record
 
 
 @contextmanager
@@ -68,7 +91,8 @@ class Run:
             self.net: nn.Module = self.course.new_net()
         self.optimizer = torch.optim.Adam(self.net.parameters(), lr=recipe.lr, amsgrad=True, fused=True)
         self.progress = Progress()
-        folder.mkdir(parents=True, exist_ok=True)
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
         if resume and (folder / CHECKPOINT).exists():
             self._restore()
         self._cut_log()
@@ -82,7 +106,7 @@ class Run:
     def _cut_log(self) -> None:
         """Keep the lines of the log up to the checkpoint; the old log stays until the new one is complete."""
         records = [record for record in read_log(self.folder) if record["iteration"] <= self.progress.iteration]
-        with replacing(self.folder / LOG) as part:
+        with writing(self.folder / LOG), replacing(self.folder / LOG) as part:
             part.write_text("".join(json.dumps(record) + "\n" for record in records))
         self.losses = [record["loss"] for record in records]
 
@@ -127,7 +151,7 @@ class Run:
             "seconds": round(progress.seconds, 1),
             "data_share": round(data_seconds / elapsed[0], 3),
         }
-        with (self.folder / LOG).open("a") as log:
+        with writing(self.folder / LOG), (self.folder / LOG).open("a") as log:
             log.write(json.dumps(record) + "\n")
 
     def _compare_loss(self) -> None:

@@ -3,11 +3,12 @@
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from hyperlabel.train.loop import CHECKPOINT, LOG, Run, read_log, run_folder
 from hyperlabel.train.recipe import Recipe
 
 POLL_SECONDS = 1.0
+FAILED = 2  # exit code of a job that said what went wrong
 TURN = 5_000  # iterations of every run before any run goes on: unfinished runs can be compared
 
 
@@ -90,6 +92,23 @@ def _exit_with_parent() -> None:
         os._exit(1)
 
 
+@dataclass
+class _Job:
+    """A run in a process of its own, and the end of a pipe where it says what went wrong."""
+
+    process: SpawnProcess
+    said: Connection
+
+
+def _work(train: Callable[[int], None], run: int, say: Connection) -> None:
+    """Train a run; what goes wrong on purpose is said to the parent, without a traceback."""
+    try:
+        train(run)
+    except HyperlabelError as error:
+        say.send_bytes(str(error).encode())
+        sys.exit(FAILED)
+
+
 def _train_one(recipe: Recipe, make: MakeCourse, run: int, out: Path, threads: int, resume: bool, until: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent ends its jobs
     threading.Thread(target=_exit_with_parent, daemon=True).start()
@@ -114,7 +133,7 @@ def train_runs(
         make: Makes the course in each job; a function that jobs can import.
 
     Raises:
-        HyperlabelError: A job failed; its own error is on standard error.
+        HyperlabelError: A job failed; the error says why, or its traceback is on standard error.
     """
     threads = max(1, (os.cpu_count() or 1) // jobs)
     os.environ["OPENBLAS_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"] = str(threads)
@@ -127,27 +146,30 @@ def train_runs(
 def _train_turn(
     train: Callable[[int], None], out: Path, runs: int, jobs: int, *, resume: bool, until: int
 ) -> Generator[dict[int, int], None, None]:
-    """Train all runs to iteration `until`, each in its own job, named by its number."""
-    spawn = multiprocessing.get_context("spawn").Process
-    waiting = [
-        spawn(name=f"run {run}", target=train, args=(run,), daemon=True)
-        for run in range(runs)
-        if not (resume and _has_reached(run_folder(out, run), until))
-    ]
-    active: list[SpawnProcess] = []
+    """Train all runs to iteration `until`, each by its number in a job of its own."""
+    waiting = [run for run in range(runs) if not (resume and _has_reached(run_folder(out, run), until))]
+    active: list[_Job] = []
     try:
         while waiting or active:
             while waiting and len(active) < jobs:
-                job = waiting.pop(0)
-                job.start()
-                active.append(job)
+                active.append(_start(train, waiting.pop(0)))
             yield iterations_done(out, runs)
-            wait([job.sentinel for job in active], POLL_SECONDS)
+            wait([job.process.sentinel for job in active], POLL_SECONDS)
             active = [job for job in active if not _has_ended(job)]
     finally:
         for job in active:
-            job.kill()
-            job.join()
+            job.process.kill()
+            job.process.join()
+            job.said.close()
+
+
+def _start(train: Callable[[int], None], run: int) -> _Job:
+    spawn = multiprocessing.get_context("spawn")
+    said, say = spawn.Pipe(duplex=False)
+    process = spawn.Process(name=f"run {run}", target=_work, args=(train, run, say), daemon=True)
+    process.start()
+    say.close()
+    return _Job(process, said)
 
 
 def _has_reached(folder: Path, until: int) -> bool:
@@ -157,13 +179,16 @@ def _has_reached(folder: Path, until: int) -> bool:
     return progress.done or progress.iteration >= until
 
 
-def _has_ended(job: SpawnProcess) -> bool:
-    if job.exitcode:
+def _has_ended(job: _Job) -> bool:
+    name, code = job.process.name, job.process.exitcode
+    if code == FAILED and job.said.poll():
+        raise HyperlabelError(f"{name}: {job.said.recv_bytes().decode()}")
+    if code:
         raise HyperlabelError(
-            f"{job.name} ended with exit code {job.exitcode} (negative: the signal that ended it); "
+            f"{name} ended with exit code {code} (negative: the signal that ended it); "
             "correct the cause and continue with --resume"
         )
-    return job.exitcode is not None
+    return code is not None
 
 
 def iterations_done(out: Path, runs: int) -> dict[int, int]:

@@ -284,9 +284,11 @@ def find_directions(scores: Float64, names: Sequence[str], direction: object) ->
     If it is estimated, an LF points down if its ranks run against those of the others; most LFs point up.
     """
     if isinstance(direction, Mapping):
-        unknown = [name for name in direction if name not in names]
+        unknown = [name for name in direction if not isinstance(name, str) or name not in names]
         if unknown:
-            raise ParameterError(f"direction has the unknown LF {unknown[0]!r}; expected some of {show_some(names)}")
+            raise ParameterError(
+                f"direction has the unknown LF {show(unknown[0])}; expected some of {show_some(names)}"
+            )
         estimated = find_directions(scores, names, None)
         stated = [direction.get(name) for name in names]
         return np.array(

@@ -5,6 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from hyperlabel.checks import check_flag
 from hyperlabel.columns.arrays import as_list
 from hyperlabel.columns.frames import plain
 from hyperlabel.columns.rule import choose_columns
@@ -55,6 +56,7 @@ def read_votes(
     ...     read_votes(path).cells.tolist()
     [[1, -1], [0, 1]]
     """
+    check_flag(strict, "strict")
     path = Path(source) if isinstance(source, str | Path) else None
     if path is not None and (path.suffix.lower() in ARRAYS or (is_folder(path) and is_wrench(path))):
         if long is not None:
@@ -119,7 +121,9 @@ def number_texts(frame: Any, columns: Sequence[str]) -> Any:
     names = [name for name in columns if schema.get(name) == pl.String]
     if not names:
         return frame
-    texts = [pl.nth(schema.names().index(name)).str.strip_chars().replace("", None) for name in names]
+    place = {name: at for at, name in enumerate(schema.names())}
+    stripped = [pl.nth(place[name]).str.strip_chars() for name in names]
+    texts = [pl.when(text != "").then(text) for text in stripped]  # replace() takes the square of the columns
     for pattern, kind in ((_WHOLE, pl.Int64), (_DECIMAL, pl.Float64)):
         tests = frame.select(text.str.contains(pattern).all() for text in texts)
         if all(tests.collect(engine="streaming").row(0)):

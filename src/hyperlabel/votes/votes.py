@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.checks import check_kind
+from hyperlabel.checks import check_flag, check_kind
 from hyperlabel.columns.arrays import as_list, check_array, check_sparse, place
 from hyperlabel.columns.doubts import FEW_ROWS
 from hyperlabel.columns.rule import may_be_votes
@@ -130,6 +130,7 @@ class Votes(VoteFrame):
         >>> votes.classes, votes.cells.tolist(), votes.items.tolist()
         (('ham', 'spam'), [[1, 1], [-1, 0]], [7, 8])
         """
+        check_flag(strict, "strict")
         votes = cls.read_frame(
             frame, lfs=lfs, item=item, others=others, abstain=abstain, n_classes=n_classes, classes=classes
         )
@@ -179,6 +180,7 @@ class Votes(VoteFrame):
         >>> votes.items.tolist(), votes.lf_names, votes.n_classes
         ([7, 3], ('a', 'b'), 2)
         """
+        check_flag(strict, "strict")
         long = encode_long(frame, (item, lf, vote), abstain, n_classes, classes)
         warn_of_votes(long.warnings, strict=strict)
         return cls._trust(
