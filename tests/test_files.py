@@ -10,6 +10,7 @@ import pytest
 import hyperlabel as hl
 from hyperlabel import files
 from hyperlabel.files import discard_parts, replacing, sweep
+from hyperlabel.tables.write import write_text
 
 
 def test_new_file_takes_the_place_of_the_old_one(tmp_path):
@@ -195,6 +196,31 @@ def test_file_keeps_its_mode_and_a_link_stays_one(tmp_path):
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_text() == "new"
     assert (tmp_path / "real").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("through", ["itself", "a link"])
+def test_pipe_is_not_replaced(tmp_path, through):
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    path = pipe
+    if through == "a link":
+        path = tmp_path / "link.csv"
+        path.symlink_to(pipe)
+    model = hl.HyperLabelModel().fit([[0, 1], [1, 1]])
+    with pytest.raises(hl.WeightsError, match="no file can be written there: .*it is a device, a pipe or a socket"):
+        model.save(path)
+    with pytest.raises(hl.ParameterError, match="cannot be written: it is a device, a pipe or a socket, not a file"):
+        write_text(path, "x")
+    assert pipe.is_fifo()
+    assert len(list(tmp_path.iterdir())) == (1 if through == "itself" else 2)
+
+
+@pytest.mark.parametrize("load", [hl.load, hl.Patterns.load])
+def test_model_is_not_read_from_a_pipe_or_a_folder(tmp_path, load):
+    os.mkfifo(tmp_path / "pipe.safetensors")
+    for path in (tmp_path / "pipe.safetensors", tmp_path):
+        with pytest.raises(hl.WeightsError, match="is not a file; give the safetensors file"):
+            load(str(path))
 
 
 def test_planted_link_is_not_followed(tmp_path, monkeypatch):

@@ -295,6 +295,12 @@ READER = "import sys, json\nfrom hyperlabel.tables import Table\nt = Table.open(
 )
 
 
+@pytest.mark.parametrize("device", ["/dev/zero", "/dev/null"])
+def test_device_that_is_no_terminal_is_refused(device):
+    with pytest.raises(VotesError, match=f"'{device}' is a device; expected a file, a folder, a pipe, or -"):
+        read_table(device)
+
+
 @pytest.mark.parametrize("name", ["-", "/dev/stdin", "/dev/fd/0"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_standard_input_of_any_format_is_read_once_and_kept(kind, name):

@@ -45,7 +45,10 @@ def replacing(path: Path) -> Iterator[Path]:
     """A new name to write a file or folder to; it takes the place of `path`, or vanishes if writing fails.
 
     A file keeps the permissions of the one it replaces, and has those of any new file otherwise. A link stays a link:
-    what it leads to is replaced.
+    what it leads to is replaced. A device, a pipe or a socket is never replaced.
+
+    Raises:
+        OSError: Nothing can be written there.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -56,6 +59,8 @@ def replacing(path: Path) -> Iterator[Path]:
     ('whole', 1)
     """
     path = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if os.path.exists(path) and not (is_file(path) or is_folder(path)):
+        raise FileExistsError(errno.EEXIST, "it is a device, a pipe or a socket, not a file", str(path))
     sweep(path)
     with _part_folder(path) as folder:
         mode = _mode_of(path, folder)

@@ -6,6 +6,7 @@ checksum covers the header and all arrays, so that a damaged file is refused and
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from hyperlabel.errors import WeightsError
-from hyperlabel.files import is_folder, replacing
+from hyperlabel.files import is_file, is_folder, replacing
 from hyperlabel.shown import show
 
 FORMAT = "hyperlabel-"
@@ -99,6 +100,8 @@ def read_tensors(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:
         WeightsError: The file is missing, damaged, or of another kind.
     """
     _check_path(path)
+    if os.path.exists(path) and not is_file(path):  # a pipe would be waited for
+        raise WeightsError(f"{path} is not a file; give the safetensors file of a model, of patterns or of weights")
     try:
         with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}

@@ -64,7 +64,7 @@ def find_source(source: str | Path) -> Source | Query:
     """The files that a name means.
 
     A name that exists is that file or folder, whatever characters it has; any other name is a pattern.
-    `-`, a pipe and a device are read to their end. After a DuckDB file, `::` names a table or a query of it.
+    `-`, a pipe and a terminal are read to their end. After a DuckDB file, `::` names a table or a query of it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -82,10 +82,25 @@ def find_source(source: str | Path) -> Source | Query:
     if is_folder(path):
         return _find_folder(path, name)
     if not stat.S_ISREG(path.stat().st_mode):
+        _refuse_device(path, name)
         return _spool_stream(name)
     if is_duckdb(path):
         return Query(name, path, "")
     return Source(name, (path,), _format_of(path))
+
+
+def _refuse_device(path: Path, name: str) -> None:
+    """Refuse what need not have an end, such as /dev/zero; a terminal is a device as well, and ends."""
+    mode = path.stat().st_mode
+    if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not _is_terminal(path)):
+        raise VotesError(
+            f"'{printable(name)}' is a device; expected a file, a folder, a pipe, or {STDIN} for the input"
+        )
+
+
+def _is_terminal(path: Path) -> bool:
+    with reading(str(path), "table"), path.open("rb", buffering=0) as file:
+        return file.isatty()
 
 
 def is_duckdb(path: Path) -> bool:
