@@ -381,7 +381,7 @@ def test_grouping_of_rows_whose_hashes_collide_is_still_exact(monkeypatch):
         return hashes // (np.uint64(1) << np.uint64(63)) if len(seeds) == 1 else hashes
 
     monkeypatch.setattr(hyperlabel.patterns, "hash_rows", collide_once)
-    cells = np.random.default_rng(0).integers(-1, 2, (50, 6))
+    cells = np.tile(np.random.default_rng(0).integers(-1, 2, (50, 6)), 8)  # too many LFs for keys without hashes
     patterns = Patterns.from_votes(Votes.from_sparse(sparse_of(cells)))
     assert as_counter(patterns) == count_rows(cells)
     assert seeds == [0, 1]
@@ -465,3 +465,13 @@ def test_patterns_show_how_many_there_are():
     assert repr(Patterns.from_votes(Votes.from_array([[0, 1], [-1, 1], [0, 1]]))) == (
         "Patterns(2 of 3 items, 2 LFs, 2 classes)"
     )
+
+
+@pytest.mark.parametrize(("n", "m", "k", "coverage"), [(50, 4, 2, 0.5), (3000, 12, 2, 0.2), (20_000, 30, 3, 0.3)])
+def test_dense_and_sparse_votes_have_the_same_patterns_in_the_same_order(n, m, k, coverage):
+    rng = np.random.default_rng(n)
+    cells = np.where(rng.random((n, m)) < coverage, rng.integers(0, k, (n, m)), -1)
+    dense = Patterns.from_votes(Votes.from_array(cells, n_classes=k))
+    sparse = Patterns.from_votes(Votes.from_sparse(sparse_of(cells), n_classes=k))
+    for name in ("counts", "inverse", "lf", "vote"):
+        np.testing.assert_array_equal(getattr(sparse, name), getattr(dense, name))

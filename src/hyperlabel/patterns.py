@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.columns.rule import may_be_votes
 from hyperlabel.errors import VotesError, WeightsError
-from hyperlabel.kernels import Groups, Ints, group_keys, hash_rows, key_space, pack_rows
+from hyperlabel.kernels import Groups, Ints, Keys, group_keys, hash_rows, key_space, pack_rows, row_blocks
 from hyperlabel.shown import show
 from hyperlabel.tensors import plain_classes, read_tensors, write_tensors
 from hyperlabel.votes import ABSTAIN, Votes, match_lfs, to_votes
@@ -74,9 +74,14 @@ class Patterns:
         ([[-1, 1], [0, 1]], [1, 2], [1, 0, 1])
         """
         m, k = votes.n_lfs, votes.n_codes
-        if votes.cells is not None and key_space(m, k) <= 1 << 64:
-            groups = group_keys(pack_rows(votes.cells, k), key_space(m, k))
-            rows = _take_rows(votes.cells, groups.example, k)
+        if key_space(m, k) <= 1 << 64:  # the same rows in the same order, whether votes came dense or sparse
+            keys = _pack_sparse(votes.rows, m, k) if votes.cells is None else pack_rows(votes.cells, k)
+            groups = group_keys(keys, key_space(m, k))
+            if votes.cells is None:
+                taken = votes.rows.take(groups.example).to_cells(m)
+                rows = _take_rows(taken, np.arange(len(taken)), k)
+            else:
+                rows = _take_rows(votes.cells, groups.example, k)
         else:
             groups = _group_rows(votes.rows, k)
             rows = votes.rows.take(groups.example)
@@ -430,6 +435,13 @@ def check_parts(patterns: Patterns) -> None:
     same_row = np.diff(patterns.row) == 0
     if (np.diff(patterns.lf)[same_row] <= 0).any():
         raise ValueError("LFs of a row are not in increasing order")
+
+
+def _pack_sparse(rows: Rows, m: int, k: int) -> Keys:
+    """`pack_rows` of sparse rows, block by block. -> (n,)."""
+    blocks = row_blocks(len(rows.starts) - 1, m)
+    keys = [pack_rows(rows.part(block.start, block.stop).to_cells(m), k) for block in blocks]
+    return np.concatenate(keys) if keys else np.empty(0, np.uint64)
 
 
 def _take_rows(cells: Ints, index: Ints, k: int) -> Rows:
