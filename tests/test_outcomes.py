@@ -530,3 +530,17 @@ def test_outcomes_of_other_classes_keep_what_is_left():
     outcomes = Outcomes(("a|b", "c:0.8"), np.array([[0.5, 0.5, 0], [0.1, 0.1, 0.8]]), np.array([-1, -1]))
     moved = outcomes.with_classes(np.array([1, -1, 0]), 2)
     np.testing.assert_allclose(moved.leaning, [[0, 1], [8 / 9, 1 / 9]])
+
+
+@pytest.mark.parametrize("form", ["pandas", "odd names", "records"])
+def test_columns_of_scores_may_be_named_by_numbers(form):
+    scores = np.random.default_rng(0).random((60, 3))
+    frame = {
+        "pandas": pd.DataFrame(scores),
+        "odd names": pd.DataFrame(scores, columns=[1e300, 2.5, "a"]),
+        "records": [dict(enumerate(row)) for row in scores.tolist()],
+    }[form]
+    votes = hl.Votes.from_scores(frame, classes=[0, 1])
+    np.testing.assert_array_equal(votes.to_numpy(), hl.Votes.from_scores(scores, classes=[0, 1]).to_numpy())
+    model = hl.HyperLabelModel().fit(votes)
+    np.testing.assert_array_equal(model.predict_proba(frame), model.predict_proba(votes))

@@ -11,7 +11,7 @@ from hyperlabel.checks import check_number
 from hyperlabel.columns.arrays import as_list
 from hyperlabel.columns.frames import Column, library_of
 from hyperlabel.columns.rule import VoteColumns, choose_columns
-from hyperlabel.columns.sources import GLANCE, open_table
+from hyperlabel.columns.sources import GLANCE, Table, open_table
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Float64
 from hyperlabel.shown import show, show_some
@@ -104,13 +104,22 @@ def open_scores(
     table = open_table(frame)
     others = [] if item is None else [item]
     names = choose_columns(table.names, lfs, others)
-    held = frame if library_of(frame, "DataFrame") == "pandas" or isinstance(frame, list | tuple) else table.frame  # type: ignore[attr-defined]
+    held = _named_by_text(frame, table)
     if lfs is None:
         names = tuple(name for name in names if all(_is_number(v) for v in _glance(held, name)))
     if not names or not table.n_rows:
         raise VotesError(f"scores has no column of numbers among {show_some(table.names, 20)}; name them with lfs")
     ids, origin = identify(table, item, VoteColumns(tuple(names), tuple(n for n in table.names if n not in names)))
     return ids, replace(origin, columns=None), tuple(names), read_scores(held, names)
+
+
+def _named_by_text(frame: Any, table: Table) -> Any:
+    """The frame with the names of its table, which are text even where those of the frame are numbers."""
+    if isinstance(frame, list | tuple):
+        return [{str(name): value for name, value in record.items()} for record in frame]
+    if library_of(frame, "DataFrame") == "pandas":
+        return frame.set_axis(table.names, axis=1)
+    return table.frame  # type: ignore[attr-defined]
 
 
 def _glance(frame: Any, name: str) -> list[Any]:
