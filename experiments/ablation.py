@@ -225,7 +225,7 @@ def _load_flat(folder: Path, seed: int, widths: tuple[int, ...]) -> Any:
 def predict_flat(net: Any, data: DataSet) -> Ints:
     """Labels of the MLP, which takes matrices up to a fixed size. -> (n,).
 
-    Items are labelled in blocks of that size, one class against the rest where there are more than two; of more LFs
+    Items are labeled in blocks of that size, one class against the rest where there are more than two; of more LFs
     than it takes, those that vote most are kept.
     """
     import torch
@@ -306,10 +306,10 @@ def _budget(results: Results, iterations: int, batch: int) -> str:
     widths = "-".join(map(str, results.records[0]["widths"]))
     return (
         f"**Budget of every run: {iterations:,} steps of {batch} matrices** (the paper: about 50,000 of 50), widths "
-        f"{widths}, {runs} runs a variant, the one with the best mean accuracy on synthetic validation sets selected; "
-        f"a run took {min(times):.0f} to {max(times):.0f} s. The validation sets come from the prior that "
+        f"{widths}, {runs} runs per variant, the one with the best mean accuracy on synthetic validation sets "
+        f"selected; a run took {min(times):.0f} to {max(times):.0f} s. The validation sets come from the prior that "
         "`independent` is trained on, so that its runs are selected on data of their own kind. The MLP takes 2,000 "
-        "items by 50 LFs: items are labelled 2,000 at a time, and of more LFs those that vote most are kept."
+        "items by 50 LFs: items are labeled 2,000 at a time, and of more LFs those that vote most are kept."
     )
 
 
@@ -329,7 +329,7 @@ def _variant_table(results: Results) -> str:
     for other in dict.fromkeys(other for record in results.records for other in record["beside"]):
         means = [number(results.mean_beside(other, family), 2) for family in results.families]
         rows.append([f"*{other}, for comparison*", "", *means, *["" for _ in means]])
-    title = "Score in per cent, mean over the sets of a family; over all runs: mean ± standard deviation"
+    title = "Score in percent, mean over the sets of a family; over all runs: mean ± standard deviation"
     note = "\n\nThe paper reports the better of the two architectures." if "hlm" in results.variants else ""
     return f"**{title}**\n\n{table(head, rows)}{note}{_same_as_majority(results)}"
 

@@ -58,11 +58,11 @@ REFERENCE: Mapping[str, dict[str, Any]] = {
 released weights."""
 
 
-AVERAGE_TITLE = "Scores in per cent, mean over the sets of a family ± standard deviation over seeds"
+AVERAGE_TITLE = "Scores in percent, mean over the sets of a family ± standard deviation over seeds"
 PROBABILITY_TITLE = "Quality of the probabilities, mean over sets; lower is better"
-BALANCE_TITLE = "Score in per cent by class balance, mean over all sets"
+BALANCE_TITLE = "Score in percent by class balance, mean over all sets"
 RELEASED_TITLE = (
-    "Scores in per cent under the protocol of the published numbers "
+    "Scores in percent under the protocol of the published numbers "
     f"(in brackets: the paper's; \\*: more than {FAR:.0f} points from it)"
 )
 
@@ -150,7 +150,7 @@ class Board:
     Attributes:
         models: In the order of `label_models`, others last.
         sets: In the order of the records, by family.
-        found: The records by (model, set), one a seed; those without a score are not among them.
+        found: The records by (model, set), one per seed; those without a score are not among them.
     """
 
     models: list[str]
@@ -180,11 +180,11 @@ class Board:
         return next(rs[0] for (_, dataset), rs in self.found.items() if dataset == name)
 
     def values(self, model: str, name: str, field: str = "score") -> list[float]:
-        """A measure of a model on a set, one value a seed."""
+        """A measure of a model on a set, one value per seed."""
         return [float(r[field]) for r in self.found.get((model, name), [])]
 
     def averages(self, model: str, names: Sequence[str], field: str = "score") -> list[float]:
-        """A measure averaged over sets, one value a seed; none if a set has no score."""
+        """A measure averaged over sets, one value per seed; none if a set has no score."""
         by_set = [self.values(model, name, field) for name in names]
         if not by_set or not all(by_set):
             return []
@@ -221,7 +221,7 @@ def _average_table(board: Board) -> str:
 
 def _set_title(names: Sequence[str], family: str) -> str:
     published = any(name in scores for scores in SCORES.values() for name in names)
-    return f"Scores in per cent, {family} sets" + (" (in brackets: the paper's)" if published else "")
+    return f"Scores in percent, {family} sets" + (" (in brackets: the paper's)" if published else "")
 
 
 def _set_table(board: Board, family: str) -> str:

@@ -126,7 +126,7 @@ def run_certify(data: Path, strata: int = 1, draws: int = DRAWS) -> str:
     rows.append(["**mean**", "", "", *(f"{value:.1f}" for value in means)])
     said = ", ".join(f"{value:.1f} % at {error:.0%}" for value, error in zip(most, ERRORS, strict=True))
     head = ["set", "items", "gold", "wrong labels", *columns]
-    return table(head, rows) + f"\n\nFigures in per cent of draws or items. Most often broken on any set: {said}."
+    return table(head, rows) + f"\n\nFigures in percent of draws or items. Most often broken on any set: {said}."
 
 
 def run_estimate(data: Path) -> str:
@@ -144,5 +144,5 @@ def run_estimate(data: Path) -> str:
     means = [[float(cell) for cell in column if cell] for column in zip(*(row[2:] for row in rows), strict=True)]
     rows.append(["**mean**", "", *(f"{np.mean(column):.1f}" for column in means)])
     rows.append(["**least**", "", *(f"{np.min(column):.1f}" for column in means)])
-    said = "Figures in per cent. Shares: the lowest coverage of any class, and the mean of how much narrower."
+    said = "Figures in percent. Shares: the lowest coverage of any class, and the mean of how much narrower."
     return table(["set", "gold", *columns], rows) + f"\n\n{said}"

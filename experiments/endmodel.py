@@ -226,7 +226,7 @@ class Results:
         self.noted = [record for record in records if "note" in record and record["dataset"] not in self.sets]
 
     def values(self, model: str, name: str, field: str = "score") -> list[float]:
-        """A measure, one value a seed; empty where it is not known."""
+        """A measure, one value per seed; empty where it is not known."""
         found = [record[field] for record in self.scored if (record["model"], record["dataset"]) == (model, name)]
         return [value for value in found if value is not None]
 
@@ -236,7 +236,7 @@ class Results:
         return float(np.mean(values)) if values else float("nan")
 
     def averages(self, model: str, field: str = "score") -> list[float]:
-        """A measure averaged over the sets, one value a seed; empty if a set misses."""
+        """A measure averaged over the sets, one value per seed; empty if a set misses."""
         by_set = [self.values(model, name, field) for name in self.sets]
         return [float(np.mean(values)) for values in zip(*by_set, strict=False)]
 
@@ -290,7 +290,7 @@ def _score_table(results: Results) -> str:
         shown = [spread(results.values(TRUTH, name)) for name in results.sets]
         rows.append(["*true labels*", *shown, spread(results.averages(TRUTH))])
     head = ["label model", *_set_heads(results), "average"]
-    title = "Score of the end model on the test split in per cent, mean ± standard deviation over seeds"
+    title = "Score of the end model on the test split in percent, mean ± standard deviation over seeds"
     return f"**{title} (the paper's in brackets)**\n\n{table(head, rows)}"
 
 
@@ -311,7 +311,7 @@ def _label_table(results: Results) -> str:
     columns.append(bold_best([number(mean) for mean in means], means))
     rows = [[model, *cells] for model, *cells in zip(rivals, *columns, strict=True)]
     head = ["label model", *_set_heads(results), "average"]
-    return f"**Score of the generated labels that it learned from, in per cent**\n\n{table(head, rows)}"
+    return f"**Score of the generated labels that it learned from, in percent**\n\n{table(head, rows)}"
 
 
 def _notes(results: Results) -> list[str]:

@@ -3,7 +3,7 @@
     python -m experiments hlm2 --data ../shared/data --runs training/hlm2 --out experiments/results/hlm2.md
 
 Prints and records one section a part; with `--parts` only these are run, and the others stay as they were recorded.
-Everything is deterministic but the times: run nothing else meanwhile. Scores are in per cent.
+Everything is deterministic but the times: run nothing else meanwhile. Scores are in percent.
 """
 
 import time

@@ -68,7 +68,7 @@ PROTOCOL = """\
 
 As in the paper: models learn from the votes that they are scored on; the splits of a set form one matrix; items on
 which every LF abstains and LFs that never vote are dropped; the score is accuracy, or F1 of class 1, over the items
-whose truth is known, in per cent; a label model that must be given a class balance gets the better of the uniform one
+whose truth is known, in percent; a label model that must be given a class balance gets the better of the uniform one
 and majority vote's, judged by the truth.
 
 Different from the paper:
@@ -83,7 +83,7 @@ Different from the paper:
 - **Models.** Label models run with this package's defaults, which differ from the reference implementations where
   [label models](label-models.md) says so. Constants of these defaults were chosen with the truth of these sets in
   view, which flatters them. `--as-released` sets models to do what the reference implementations do; why some scores
-  still are not the paper's, stands there too.
+  still are not the paper's is explained there, too.
 - **Error bars.** They are over seeds, for the models whose result depends on the seed. The paper's error bar of `hlm`
   is over repeated training; the table of training runs has ours.
 - **Hardware.** The paper used a GPU where a method could; everything here runs on the CPU.
@@ -159,7 +159,7 @@ SECTIONS = (
         "What each part of the training is worth (Table 4)",
         "The hyper label model trained from scratch with one part replaced by a naive one, every variant with the same "
         "number of steps and matrices. Different from the paper: a far smaller budget, for all variants alike, and the "
-        "two architectures each with a row of its own; on the paper's sets. What parts of `hlm2` are worth stands in "
+        "two architectures each with a row of its own; on the paper's sets. What parts of `hlm2` are worth is in "
         "[the log of its comparisons](../training/hlm2-comparisons.md).",
         (
             "python -m experiments ablation --data DATA --seeds 5 --iterations 400 --batch 8 --sets PAPER "

@@ -1,6 +1,6 @@
 """How label models are scored: the metric of a set, its ceiling, and the quality of probabilities.
 
-Models learn on the items that they are scored on, as in the paper. Scores are in per cent and count the items whose
+Models learn on the items that they are scored on, as in the paper. Scores are in percent and count the items whose
 truth is known.
 """
 
@@ -37,12 +37,12 @@ see votes alone."""
 
 
 def score(data: DataSet, labels: NDArray[Any]) -> float:
-    """Accuracy or F1, whichever is the set's, in per cent; an item without a label is wrong. (n,) -> score."""
+    """Accuracy or F1, whichever is the set's, in percent; an item without a label is wrong. (n,) -> score."""
     return 100 * metrics.score(data.metric, data.truth, np.asarray(labels), data.k)
 
 
 def ceiling(data: DataSet) -> float:
-    """The best score of any function of an item's own votes, with the truth known, in per cent.
+    """The best score of any function of an item's own votes, with the truth known, in percent.
 
     For accuracy every pattern gets its commonest class. The best F1 calls positive the patterns whose share of
     positives is above some bound, so all bounds are tried.
@@ -86,7 +86,7 @@ class Fitted:
         labels: (n,) class numbers.
         probabilities: (n, k).
         prior: The class balance that was given: `uniform`, `majority vote`, or `own` where none was.
-        scores: The score with each class balance that was tried, in per cent.
+        scores: The score with each class balance that was tried, in percent.
         seconds: What fitting and predicting took, with that class balance.
     """
 

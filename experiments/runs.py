@@ -103,7 +103,7 @@ def _table(recipe: str, records: Sequence[Record]) -> str:
         rows.append([_name(run, about), f"{about['iterations']:,}", *accuracy, *scores])
     spreads = [spread(list(means[family].values()), 2) for family in families]
     head = ["run", "iterations", "D', mean of all iterations", "D', last iteration", *families]
-    title = f"`{recipe}`: every run at its last iteration, accuracy on D' and mean score by family, in per cent"
+    title = f"`{recipe}`: every run at its last iteration, accuracy on D' and mean score by family, in percent"
     return titled(title, table(head, [*rows, ["mean ± standard deviation", "", "", "", *spreads]]))
 
 

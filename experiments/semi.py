@@ -215,7 +215,7 @@ def tables(records: Sequence[Record]) -> str:
 
 def _score_table(results: Results, family: str) -> str:
     sets = results.families[family]
-    title = f"Score in per cent, mean over the {len(sets)} {family} sets ± standard deviation over repeats"
+    title = f"Score in percent, mean over the {len(sets)} {family} sets ± standard deviation over repeats"
     curves = {"hlm without gold": results.without_gold(family)}
     curves |= {model: results.curve(model, family) for model in results.models}
     rows = []

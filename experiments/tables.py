@@ -4,7 +4,7 @@
     python -m experiments tables --out experiments/results/tables.md
 
 A table gives a set if one of its columns has two to eight classes which a small decision tree finds from the other
-columns, by several of them and not perfectly. Its rules are what somebody would write who looks at 60 to 400 labelled
+columns, by several of them and not perfectly. Its rules are what somebody would write who looks at 60 to 400 labeled
 rows: conditions on one or two columns under which a class is clearly more frequent than overall. One set in three
 has rules that vote for several classes. Everything is drawn with fixed seeds; ties of all models are drawn too.
 """

@@ -258,9 +258,9 @@ def _optimum_table(records: Sequence[Record]) -> str:
         rows.append([f"{shape[0]} x {shape[1]}" + (f", estimated (± {noise:.3f})" if noise else ""), *shown])
     title = "Distance from the optimum h*(X): mean absolute error and rank correlation over items"
     drawn = (
-        f"Votes are drawn from the training prior, {MATRICES} matrices a seed. The network was trained on 100 to 2,000 "
-        "items. Where so many cannot be solved exactly, the optimum is estimated from random label vectors: a perfect "
-        "model would still show the error that stands beside the size."
+        f"Votes are drawn from the training prior, {MATRICES} matrices per seed. The network was trained on 100 to "
+        "2,000 items. Where so many cannot be solved exactly, the optimum is estimated from random label vectors: a "
+        "perfect model would still show the error that stands beside the size."
     )
     return f"**{title}**\n\n{drawn}\n\n{table(head, rows)}\n\n{_nearest(found)}"
 
