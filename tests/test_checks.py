@@ -8,6 +8,7 @@ import scipy.sparse as sp
 import hyperlabel as hl
 from hyperlabel import HyperlabelError, ParameterError, export
 from hyperlabel.checks import check_number, check_path, check_seed, check_share
+from tests.campaign.hostile import endless
 
 N = 40
 TRUTH = np.arange(N) % 2
@@ -16,13 +17,6 @@ TEXTS = [f"word{truth} {i}" for i, truth in enumerate(TRUTH)]
 FRAME = pl.DataFrame({f"lf{j}": VOTES[:, j] for j in range(3)})
 MODEL = hl.HyperLabelModel().fit(VOTES)
 SOFT = np.eye(2)[TRUTH]
-
-
-def nested():
-    value = []
-    for _ in range(2000):
-        value = [value]
-    return value
 
 
 def broken():
@@ -80,7 +74,7 @@ CALLS = {
     "pattern_table": (lambda: export.pattern_table(3), "^model is 3; expected a fitted label model"),
     "LFCache": (lambda: hl.LFCache(None), "^folder is None; expected a path"),
     "apply_lfs: cache": (lambda: hl.apply_lfs([short], TEXTS, cache=[1]), r"^cache is \[1\]; expected the path of a"),
-    "apply_lfs: lfs": (lambda: hl.apply_lfs(nested(), TEXTS), r"^lfs\[0\] is a list; expected a labeling function"),
+    "apply_lfs: lfs": (lambda: hl.apply_lfs(endless(), TEXTS), r"^lfs\[0\] is a list; expected a labeling function"),
     "apply_lfs: on_error": (lambda: hl.apply_lfs([short], TEXTS, on_error=VOTES), "^on_error is array"),
     "apply_lfs: jobs": (lambda: hl.apply_lfs([short], TEXTS, jobs=True), "^jobs is True; expected a number of proc"),
     "labeling_function": (lambda: hl.labeling_function("f", resources=[1])(short), r"^LF 'f': resources is \[1\]"),

@@ -14,6 +14,7 @@ from hyperlabel import ParameterError, VotesError, WeightsError
 from hyperlabel.checks import check_choice
 from hyperlabel.kernels import group_keys
 from hyperlabel.studio.source import load_lfs
+from tests.campaign.hostile import endless
 
 VOTES = [[0, 1, 1], [1, 1, 0], [0, 0, -1]]
 
@@ -133,14 +134,6 @@ ROWS = pl.DataFrame({"id": [1, 2], "a": [0, 1], "b": [1, 1]})
 JUDGED = [{"item": i, "judge": f"j{j}", "vote": i % 2, "score": 0.5 * j} for i in range(4) for j in range(3)]
 
 
-def nested(depth=3000):
-    """A list deeper than Python shows."""
-    value = []
-    for _ in range(depth):
-        value = [value]
-    return value
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -158,11 +151,11 @@ def nested(depth=3000):
             "data is of type ndarray; expected a list of items",
         ),
         (lambda: hl.lookup_lf(sp.dok_array(np.eye(3)), column="id"), "table is .*expected a mapping"),
-        (lambda: hl.expression_lf(nested(), 3), "LF a list: expression is 3; expected a Polars expression"),
+        (lambda: hl.expression_lf(endless(3000), 3), "LF a list: expression is 3; expected a Polars expression"),
         (lambda: hl.jury(JUDGED, item="*", judge="judge", vote="vote"), r"item is '\*'; expected one of the columns"),
         (lambda: hl.jury(JUDGED, item=None, judge="judge", vote="vote"), "item is None; expected one of the columns"),
         (lambda: hl.jury(JUDGED, item="item", judge="judge", vote="v*"), r"vote is 'v\*'; expected one of the columns"),
-        (lambda: hl.jury(JUDGED, item="item", judge="judge", vote="vote", score=nested()), "score is a list"),
+        (lambda: hl.jury(JUDGED, item="item", judge="judge", vote="vote", score=endless(3000)), "score is a list"),
         (
             lambda: hl.jury(JUDGED, item="item", judge="judge", vote="vote", abstain=np.zeros(2, [("a", int)])),
             "abstain is array.*expected strings, numbers or booleans",

@@ -13,6 +13,7 @@ import hyperlabel as hl
 from hyperlabel.errors import ParameterError, VotesError, VotesWarning
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes, to_votes
+from tests.campaign.hostile import endless
 
 NAN = float("nan")
 LFS = ["a", "b", "c"]
@@ -507,13 +508,6 @@ def test_long_table_with_names_that_differ_in_type_only_is_refused():
         Votes.from_long(frame, item="item", lf="lf", vote="vote")
 
 
-def nest(depth):
-    value = []
-    for _ in range(depth):
-        value = [value]
-    return value
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -534,7 +528,7 @@ def nest(depth):
 )
 def test_values_too_deep_to_show_are_refused_by_name(call, message):
     with pytest.raises(hl.HyperlabelError, match=message):
-        call(nest(5000))
+        call(endless(5000))
 
 
 def test_columns_of_any_name_are_read():

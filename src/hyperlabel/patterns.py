@@ -74,17 +74,17 @@ class Patterns:
         ([[-1, 1], [0, 1]], [1, 2], [1, 0, 1])
         """
         m, k = votes.n_lfs, votes.n_codes
-        if key_space(m, k) <= 1 << 64:  # the same rows in the same order, whether votes came dense or sparse
-            keys = _pack_sparse(votes.rows, m, k) if votes.cells is None else pack_rows(votes.cells, k)
-            groups = group_keys(keys, key_space(m, k))
-            if votes.cells is None:
-                taken = votes.rows.take(groups.example).to_cells(m)
-                rows = _take_rows(taken, np.arange(len(taken)), k)
-            else:
-                rows = _take_rows(votes.cells, groups.example, k)
-        else:
+        if key_space(m, k) > 1 << 64:
             groups = _group_rows(votes.rows, k)
             rows = votes.rows.take(groups.example)
+        elif votes.cells is None:  # the same rows in the same order as of dense votes
+            groups = group_keys(_pack_sparse(votes.rows, m, k), key_space(m, k))
+            rows = votes.rows.take(groups.example)
+            if len(groups.example) >= _MANY_ROWS:
+                rows = DenseRows(rows.to_cells(m).astype(smallest_type(k), copy=False))
+        else:
+            groups = group_keys(pack_rows(votes.cells, k), key_space(m, k))
+            rows = _take_rows(votes.cells, groups.example, k)
         names = votes.lf_names if votes.named else None
         return cls(rows, groups.counts, m, votes.n_classes, groups.inverse, names, votes.classes, votes.outcomes)
 

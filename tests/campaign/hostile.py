@@ -43,10 +43,10 @@ class Thrower:
         raise ValueError("neither true nor false")
 
 
-def endless() -> Any:
+def endless(depth: int = 2000) -> Any:
     """Nested deeper than anybody reads."""
     value: list[Any] = []
-    for _ in range(2000):
+    for _ in range(depth):
         value = [value]
     return value
 

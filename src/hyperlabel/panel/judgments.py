@@ -52,7 +52,9 @@ class Names:
     def check(self, present: Sequence[str]) -> None:
         """Refuse what is no column of the table; a pattern is none."""
         for role, name in vars(self).items():
-            if name not in present if isinstance(name, str) else name is not None or role in ("item", "judge"):
+            if name is None and role not in ("item", "judge"):
+                continue
+            if not isinstance(name, str) or name not in present:
                 raise ParameterError(f"{role} is {show(name)}; expected one of the columns {show_some(present, 20)}")
 
 
