@@ -33,17 +33,11 @@ Recipe = Any
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to train.
+    """A way to train."""
 
-    Attributes:
-        replaced: What takes the place of what, in words.
-        published: The row of the paper's Table 4 that it belongs to; None for those of hlm2.
-        changes: Fields of the recipe that differ from the paper's model, or from hlm2.
-    """
-
-    replaced: str
-    published: str | None
-    changes: Mapping[str, Any]
+    replaced: str  # what takes the place of what, in words
+    published: str | None  # the row of the paper's Table 4 that it belongs to; None for those of hlm2
+    changes: Mapping[str, Any]  # fields of the recipe that differ from the paper's model, or from hlm2
 
 
 VARIANTS = {

@@ -1,7 +1,7 @@
 """Scores of the hyper label model on real sets, beside those of its peers, and the spread over training runs.
 
-python -m experiments accuracy --data ../shared/data --out experiments/results/accuracy.md
-python -m experiments accuracy --data ../shared/data --runs training/hlm-paper --out experiments/results/runs.md
+python -m experiments accuracy --data DATA --out experiments/results/accuracy.md
+python -m experiments accuracy --data DATA --runs training/hlm-paper --out experiments/results/runs.md
 """
 
 import json

@@ -145,16 +145,11 @@ def _noisy_votes(rng: np.random.Generator, n: int, m: int) -> np.ndarray[Any, An
 
 @dataclass(frozen=True)
 class Board:
-    """The records of one protocol, by model and set.
+    """The records of one protocol, by model and set."""
 
-    Attributes:
-        models: In the order of `label_models`, others last.
-        sets: In the order of the records, by family.
-        found: The records by (model, set), one per seed; those without a score are not among them.
-    """
-
-    models: list[str]
-    sets: dict[str, list[str]]
+    models: list[str]  # in the order of `label_models`, others last
+    sets: dict[str, list[str]]  # in the order of the records, by family
+    # The records by (model, set), one per seed; those without a score are not among them.
     found: dict[tuple[str, str], list[Record]]
 
     @classmethod

@@ -1,6 +1,6 @@
 """Whole `predict` of two versions of the package on every set, as ratios of processor time.
 
-    python -m experiments before_after --other ../hyperlabel-before/src --data ../shared/data
+    python -m experiments before_after --other ../hyperlabel-before/src --data DATA
 
 One process for each version takes turns on a set, so that what else the machine does slows both alike; processor time
 leaves out waiting. The least of several turns counts.

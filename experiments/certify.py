@@ -1,7 +1,7 @@
 """Do certificates and intervals hold? 1,000 random samples of gold from every real set with truth.
 
-python -m experiments certify  --data ../shared/data --out experiments/results/certify.md
-python -m experiments estimate --data ../shared/data --out experiments/results/estimate.md
+python -m experiments certify  --data DATA --out experiments/results/certify.md
+python -m experiments estimate --data DATA --out experiments/results/estimate.md
 
 The items of a set are those with votes whose truth is known. Each draw takes gold of 200 of them, or of half where
 there are fewer than 400, and the default model labels all without it. A certificate is broken if more of the accepted

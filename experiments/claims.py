@@ -36,36 +36,22 @@ PARTIAL = ("spouse",)
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of a claim.
+    """What became of a claim."""
 
-    Attributes:
-        ours: Our figures.
-        verdict: One of the five above.
-        why: The reason, or what else a reader must know.
-    """
-
-    ours: str
-    verdict: str
-    why: str = ""
+    ours: str  # our figures
+    verdict: str  # one of the five above
+    why: str = ""  # the reason, or what else a reader must know
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says.
+    """What the paper says."""
 
-    Attributes:
-        says: In our words.
-        published: Its figure, and where it stands.
-        needs: The file of records that the answer is read from.
-        models: What must have records on all of the paper's sets.
-        answer: From these records to what we find.
-    """
-
-    says: str
-    published: str
-    needs: str
-    models: tuple[str, ...]
-    answer: Callable[[Sequence[Record]], Answer]
+    says: str  # in our words
+    published: str  # its figure, and where it stands
+    needs: str  # the file of records that the answer is read from
+    models: tuple[str, ...]  # what must have records on all of the paper's sets
+    answer: Callable[[Sequence[Record]], Answer]  # from these records to what we find
 
 
 def claims_table(results: Path) -> str:

@@ -26,28 +26,17 @@ FAMILIES = ("wrench", "crowd", "panel", "other")
 
 @dataclass(frozen=True, eq=False)
 class DataSet:
-    """Votes and truth of one set.
-
-    Attributes:
-        name: Its name.
-        family: One of `FAMILIES`, or what its anchors say.
-        metric: What its labels are scored by.
-        k: Number of classes.
-        votes: (n, m) class numbers, -1 abstains.
-        truth: (n,) class numbers, -1 unknown.
-        split: (n,) `train`, `valid` or `test`; None where there is no split.
-        rows: (n,) the row of each item in the source, where nothing has been dropped.
-        raw: A jsonl file with one line per row of the source, or a WRENCH folder; None where there are only votes.
-    """
+    """Votes and truth of one set."""
 
     name: str
-    family: str
-    metric: Metric
-    k: int
-    votes: Ints
-    truth: Ints
-    split: NDArray[np.str_] | None
-    rows: Ints
+    family: str  # one of `FAMILIES`, or what its anchors say
+    metric: Metric  # what its labels are scored by
+    k: int  # number of classes
+    votes: Ints  # (n, m) class numbers, -1 abstains
+    truth: Ints  # (n,) class numbers, -1 unknown
+    split: NDArray[np.str_] | None  # (n,) `train`, `valid` or `test`; None where there is no split
+    rows: Ints  # (n,) the row of each item in the source, where nothing has been dropped
+    # A jsonl file with one line per row of the source, or a WRENCH folder; None where there are only votes.
     raw: Path | None = None
 
     def read_raw(self) -> list[dict[str, Any]]:

@@ -1,6 +1,6 @@
 """Fine-tuning on gold labels: the paper's rate, and the rate and class weights of its released code.
 
-    python -m experiments fine_tuning --data ../shared/data --out experiments/results/fine_tuning.md
+    python -m experiments fine_tuning --data DATA --out experiments/results/fine_tuning.md
 
 For 20, 100 and 1,000 gold items (at most half of those with known truth), two draws each: the score on the
 other items, averaged over the sets of a family.

@@ -1,6 +1,6 @@
 """What hlm2 is worth: scores, probabilities, gold labels, suggestions, labels for F1, and its cost.
 
-    python -m experiments hlm2 --data ../shared/data --runs training/hlm2 --out experiments/results/hlm2.md
+    python -m experiments hlm2 --data DATA --runs training/hlm2 --out experiments/results/hlm2.md
 
 Prints and records one section a part; with `--parts` only these are run, and the others stay as they were recorded.
 Everything is deterministic but the times: run nothing else meanwhile. Scores are in percent.

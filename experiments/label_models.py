@@ -1,6 +1,6 @@
 """Speed of the label models, as ratios within one run.
 
-    python -m experiments label_models --data ../shared/data --out experiments/results/label_models
+    python -m experiments label_models --data DATA --out experiments/results/label_models
 
 Needs `pip install snorkel==0.10.0 crowd-kit==1.4.2` beside hyperlabel. Run nothing else meanwhile. Compared are:
 `metal` with Snorkel's LabelModel (the same 100 steps), `ds` with crowd-kit's DawidSkene at equal iterations, every

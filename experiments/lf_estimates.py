@@ -1,6 +1,6 @@
 """How near LF accuracies that are estimated without truth come to the LFs' precision, on real sets.
 
-python -m experiments lf_estimates --data ../shared/data --out experiments/results/lf_estimates.md
+python -m experiments lf_estimates --data DATA --out experiments/results/lf_estimates.md
 
 `labels` is `LFAnalysis.estimated_accuracy`: votes that are the model's label. `probabilities` takes the model's
 probabilities at their face value instead. Both are compared with the precision of the LFs that vote on at least 20

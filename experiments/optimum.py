@@ -1,6 +1,6 @@
 """The optimum h*(X) at the sizes that matter: how good its approximation is, who comes close to it, what it scores.
 
-    python -m experiments optimum --data ../shared/data --out experiments/results/optimum.md
+    python -m experiments optimum --data DATA --out experiments/results/optimum.md
 
 The authors' weights take part where `experiments.references` has them. Everything is deterministic but the times.
 """

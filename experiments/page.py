@@ -17,19 +17,12 @@ from hyperlabel.files import replacing
 
 @dataclass(frozen=True)
 class Section:
-    """One experiment on the page.
+    """One experiment on the page."""
 
-    Attributes:
-        name: Its module, and its file of records.
-        title: Its heading.
-        text: What was done, and where it differs from the paper.
-        commands: The subcommands that made the records.
-    """
-
-    name: str
-    title: str
-    text: str
-    commands: tuple[str, ...]
+    name: str  # its module, and its file of records
+    title: str  # its heading
+    text: str  # what was done, and where it differs from the paper
+    commands: tuple[str, ...]  # the subcommands that made the records
 
 
 INTRODUCTION = """\
@@ -148,7 +141,7 @@ SECTIONS = (
         "Models learn from all votes and this gold, and the other items are scored; `hlm` without gold, on the same "
         "items, is the line to be above. As in the paper, where `amcl` finds no solution or needs too much memory, a "
         "random forest takes its place; here also where it takes more than two seconds of processor time. Different "
-        "from the paper: smaller forests, and fewer repeats of some models (the last column counts them).",
+        "from the paper: smaller forests, and that limit.",
         (
             "python -m experiments semi --data DATA --models hlm,released,hlm2,ds,rf --seeds 5 --sets PAPER",
             "python -m experiments semi --data DATA --models amcl --seeds 5 --sets PAPER --limit 2",

@@ -1,6 +1,6 @@
 """Panels of judges: the default of `hyperlabel.jury` beside majority vote, Dawid-Skene and the released model.
 
-python -m experiments panels --data ../shared/data --out experiments/results/panels.md
+python -m experiments panels --data DATA --out experiments/results/panels.md
 
 Scores as the other tables count them, and Brier scores over all classes, from 0 to 2. Those of the released
 model are its anchors, taken with the authors' package.

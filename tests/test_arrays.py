@@ -10,6 +10,7 @@ import scipy.sparse
 
 from hyperlabel.columns.arrays import as_list, check_array, check_sparse, looks_like_number, place
 from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.votes import to_votes
 
 CELLS = np.array([[0, 2, 1], [1, 0, 0], [2, 2, 0], [0, 1, 1]])
 NAN = float("nan")
@@ -77,6 +78,7 @@ BAD_ARRAYS = {
     "infinite": (with_cell(np.inf), r"^votes\[2, 1\] is inf; expected a whole number"),
     "beyond int64": (with_cell(1e300), r"^votes\[2, 1\] is 1e\+300; expected a whole number"),
     "big integer": ([[0, 10**30]], r"^votes\[0, 1\] is 1e\+30; expected a whole number"),
+    "beyond floats": ([[0, 1], [-(10**400), 1]], r"^votes\[1, 0\] is -1000.*; expected a class number"),
     "-2": (with_cell(-2, int), r"^votes\[2, 1\] is -2; expected -1 to abstain, or a class number, 0 or more"),
     "-2 as a float": (with_cell(-2), r"^votes\[2, 1\] is -2; expected -1 to abstain"),
     "ragged": (
@@ -211,6 +213,12 @@ def broken_lists(columns, values):
     return matrix
 
 
+def broken_places(place):
+    matrix = scipy.sparse.dok_array(CELLS + 1)
+    matrix._dict[place] = 1
+    return matrix
+
+
 @pytest.mark.parametrize(
     ("matrix", "message"),
     [
@@ -235,6 +243,20 @@ def broken_lists(columns, values):
         (broken_lists([10**9], [1]), "broken lil matrix: column numbers of row 0 must be from 0 to 2"),
         (broken_lists([0, 1], [1]), "broken lil matrix: row 0 has 2 columns and 1 values"),
         (broken_lists(["a"], [1]), "broken lil matrix"),
+        (broken_lists(None, [1]), "broken lil matrix"),
+        (
+            broken("lil", rows=np.array([[0]] * 9 + [[]], object)[:9], data=np.array([[1]] * 9 + [[]], object)[:9]),
+            r"broken lil matrix: rows have shape \(9,\), values \(9,\), not \(4,\)",
+        ),
+        (broken("csr", indptr=None), "broken csr matrix"),
+        (broken("coo", data=None), "broken coo matrix"),
+        (broken("coo", row=np.zeros((12, 1), int)), "broken coo matrix: row numbers are int.* of shape .12, 1."),
+        (
+            broken_places((0, 10**9)),
+            r"broken dok matrix: it has the place \(0, 1000000000\), and its shape is \(4, 3\)",
+        ),
+        (broken_places(("a", 0)), "broken dok matrix"),
+        (broken_places(None), "broken dok matrix"),
         (broken("dia", offsets=np.array([50_000_000] * 6)), "broken dia matrix: offsets must be different numbers"),
         (broken("dia", offsets=np.array([0])), "broken dia matrix: .1,. offsets of type int64 and diagonals"),
     ],
@@ -243,6 +265,12 @@ def test_sparse_matrix_whose_parts_do_not_fit_is_refused_before_it_is_converted(
     """Converted, the first one reads beyond its memory: a segmentation fault."""
     with pytest.raises(VotesError, match=message):
         check_sparse(matrix)
+
+
+@pytest.mark.parametrize("shape", [(1 << 40, 3), (3, 1 << 40)])
+def test_sparse_matrix_with_more_items_or_lfs_than_memory_holds_is_refused(shape):
+    with pytest.raises(ParameterError, match=r"^a sparse matrix of .* needs about .* GB of memory"):
+        check_sparse(scipy.sparse.coo_array(([1], ([0], [0])), shape=shape))
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"])
@@ -264,6 +292,29 @@ class Odd:
 
     def __repr__(self):
         raise ValueError("no text")
+
+
+class Anything:
+    """Claims every attribute; the odd ones raise."""
+
+    def __getattr__(self, name):
+        if name.startswith("__") or name in ("tocsr", "shape", "filled"):
+            raise RuntimeError("no attribute")
+        return lambda *args: self
+
+
+def test_object_that_claims_to_be_sparse_or_masked_is_refused():
+    with pytest.raises(VotesError, match="^votes is of type Anything and cannot be converted to an array"):
+        to_votes(Anything())
+
+
+def test_list_without_a_length_is_refused():
+    class Endless(list):
+        def __len__(self):
+            raise RuntimeError("no length")
+
+    with pytest.raises(VotesError, match=r"^votes is .* \(Endless\); expected an \(items, LFs\) array"):
+        to_votes(Endless([[0, 1], [1, 1]]))
 
 
 def test_object_that_gives_no_array_is_refused():

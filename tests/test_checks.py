@@ -1,13 +1,16 @@
 """Arguments of the wrong kind, through the public door: one error of ours that names the argument."""
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
 
 import hyperlabel as hl
-from hyperlabel import HyperlabelError, ParameterError, export
+from hyperlabel import HyperlabelError, ParameterError, classify, export
 from hyperlabel.checks import check_number, check_path, check_seed, check_share
+from hyperlabel.compat import crowdkit, judges, snorkel
+from hyperlabel.compat.snorkel.analysis import metric_score
 from tests.campaign.hostile import endless
 
 N = 40
@@ -27,6 +30,19 @@ def broken():
 
 def short(x):
     return 1
+
+
+class Throws:
+    """Raises when it is asked for an attribute, a number or a hash."""
+
+    def __getattr__(self, name):
+        raise RuntimeError("no attribute")
+
+    def __float__(self):
+        raise RuntimeError("no number")
+
+    def __hash__(self):
+        raise RuntimeError("no hash")
 
 
 CALLS = {
@@ -50,6 +66,7 @@ CALLS = {
     "Classifier: l2": (lambda: hl.Classifier(l2=[1]), r"^l2 is \[1\]; expected a number, 0 or more"),
     "Classifier: max_terms": (lambda: hl.Classifier(max_terms=2.5), "^max_terms is 2.5; expected a whole number"),
     "Classifier: seed": (lambda: hl.Classifier(seed=-np.inf), "^seed is -inf; expected a whole number"),
+    "Classifier: no float": (lambda: hl.Classifier(l2=10**400), "^l2 is 1000.*; expected a number, 0 or more"),
     "fit: validation": (lambda: hl.Classifier().fit(TEXTS, SOFT, 3), "^validation is 3; expected a pair"),
     "fit: labels": (lambda: hl.Classifier().fit(TEXTS, [[[]], 1]), r"^training probabilities is \[\[\[\]\], 1\]"),
     "from_scores: scale": (lambda: hl.Votes.from_scores(SOFT, classes=[0, 1], scale=(1,)), r"^scale is \(1,\)"),
@@ -58,6 +75,19 @@ CALLS = {
         lambda: hl.Votes.from_scores(SOFT, classes=[0, 1], like=5),
         "^like is 5; expected votes from",
     ),
+    "from_scores: classes": (lambda: hl.Votes.from_scores(SOFT, classes=None), "^classes is None; expected two class"),
+    "from_scores: item": (
+        lambda: hl.Votes.from_scores(FRAME, classes=[0, 1], item=MODEL),
+        "^item is .*; expected the name of a column",
+    ),
+    "from_frame: others": (lambda: hl.Votes.from_frame(FRAME, others=hl), "^others is <module .*; expected a list of"),
+    "from_frame: other": (lambda: hl.Votes.from_frame(FRAME, others=[[]]), r"^others is \[\[\]\]; expected a list of"),
+    "explain: item": (
+        lambda: MODEL.explain(FRAME.with_columns(id=pl.Series(TEXTS)), Throws()),
+        "^item is .*, which votes does not have; expected an identifier such as 'word0 0'",
+    ),
+    "gold: any object": (lambda: MODEL.score(VOTES, Throws()), "^truth is of type Throws; expected one class per item"),
+    "inputs: any object": (lambda: hl.Classifier().fit(Throws(), SOFT), "^training inputs is .*; expected texts, or"),
     "soft": (lambda: hl.soft({"a": None}), "^a share is None; expected probabilities of classes"),
     "engines: max_patterns": (lambda: hl.engines.label(FRAME, max_patterns="x"), "^max_patterns is 'x'; expected a"),
     "engines: engine": (lambda: hl.engines.label(FRAME, engine=[1]), r"^engine is \[1\]; expected 'auto'"),
@@ -111,6 +141,131 @@ def test_argument_of_the_wrong_kind_is_refused_by_its_name(name):
         call()
 
 
+PATTERNS = MODEL.read(VOTES)
+ANALYSIS = hl.LFAnalysis(VOTES, TRUTH)
+JUDGED = pd.DataFrame({"task": [0, 0, 1, 1], "worker": ["a", "b"] * 2, "label": [0, 0, 1, 1]})
+METHODS = {
+    "drop": (lambda: hl.Votes.from_frame(FRAME).drop(3), "^lfs is 3; expected names of LFs"),
+    "drop: unknown": (lambda: hl.Votes.from_frame(FRAME).drop([VOTES]), "^votes has no LF array"),
+    "votes[]": (lambda: hl.Votes.from_frame(FRAME)[[[1], 2]], r"^the key of votes\[...\] is \[\[1\], 2\]; expected an"),
+    "Votes.save": (lambda: hl.Votes.from_frame(FRAME).save([]), r"^path is \[\]; expected the name of a file"),
+    "Report.save": (lambda: hl.report(VOTES).save(3), "^path is 3; expected the name of a file"),
+    "save": (lambda: MODEL.save("a\0b"), "^path is .*; expected the name of a file"),
+    "from_votes": (lambda: hl.Patterns.from_votes(VOTES), "^votes is array.*; expected Votes"),
+    "merge": (lambda: PATTERNS.merge(VOTES), "^other is array.*; expected Patterns"),
+    "find": (lambda: PATTERNS.find("x"), "^other is 'x'; expected Patterns"),
+    "split": (lambda: list(PATTERNS.split(0)), "^most is 0; expected a whole number, at least 1"),
+    "fit_patterns": (lambda: hl.HyperLabelModel().fit_patterns(VOTES), "^patterns is array.*; expected Patterns"),
+    "fit_patterns: gold": (lambda: hl.HyperLabelModel().fit_patterns(PATTERNS, TRUTH), r"^gold has shape \(40,\)"),
+    "fit_patterns: ragged": (lambda: hl.HyperLabelModel().fit_patterns(PATTERNS, [[1], 2]), r"^gold is \[\[1\], 2\]"),
+    "label_patterns": (lambda: MODEL.label_patterns(VOTES), "^patterns is array.*; expected Patterns"),
+    "contributions": (lambda: MODEL.contributions("x"), "^patterns is 'x'; expected Patterns"),
+    "errors: lf": (lambda: ANALYSIS.errors(VOTES), "^lf is array.*; expected one of the LFs"),
+    "errors: items": (lambda: ANALYSIS.errors("lf2", 3), "^items is 3; expected a list with an entry per item"),
+    "reliability": (lambda: ANALYSIS.reliability(0), "^groups is 0; expected a whole number from 1"),
+    "dependent_pairs": (lambda: ANALYSIS.dependent_pairs("x"), "^dependence is 'x'; expected a number"),
+    "leave_one_out": (lambda: ANALYSIS.leave_one_out(0.5), "^n_items is 0.5; expected a whole number from 1 to 40"),
+    "plot": (lambda: ANALYSIS.plot(FRAME.to_pandas()), "^ax is .*; expected axes of matplotlib, or None"),
+    "fit_chunks: model": (lambda: hl.engines.fit_chunks("mv", list), "^model is 'mv'; expected a hyper label model"),
+    "fit_chunks": (lambda: hl.engines.fit_chunks(MODEL, [VOTES]), "^chunks is .*; expected a function that gives all"),
+    "clear": (lambda: hl.LFCache(".").clear(FRAME), "^lf is .*; expected the name of an LF, or None for all"),
+    "Scaled": (lambda: classify.Scaled("x").fit(SOFT, SOFT), "^head is 'x'; expected a classifier of features"),
+    "NOT": (lambda: hl.NOT(endless()), "^the class is .*; expected a string"),
+    "judge_one": (lambda: judges.judge_one("mv", []), "^model is 'mv'; expected a fitted label model"),
+    "judge_one: values": (lambda: judges.judge_one(MODEL, 3), "^values is 3; expected a list of what each judge says"),
+    "trulens": (lambda: judges.trulens_aggregation(MODEL, VOTES), "^good is array.*; expected one of the classes"),
+    "crowd-kit": (lambda: crowdkit.HyperLabel().fit([]), r"^data is \[\]; expected a pandas frame"),
+    "crowd-kit: gold": (lambda: crowdkit.HyperLabel().fit(JUDGED, {0: 0}), "^gold is .*; expected a pandas series"),
+    "crowd-kit: model": (lambda: crowdkit.HyperLabel(3).fit(JUDGED), "^model is 3; expected a label model"),
+    "labels": (lambda: snorkel.to_int_label_array(["a"]), r"^labels is \['a'\]; expected whole numbers"),
+    "labels: odd": (
+        lambda: snorkel.to_int_label_array(np.fromiter([Throws(), 1], object)),
+        "^labels is .*; expected whole numbers",
+    ),
+    "labels: large": (lambda: snorkel.to_int_label_array([2.0**64]), "^labels hold .*; expected whole numbers"),
+    "labels: ragged": (lambda: snorkel.to_int_label_array([[1], 2]), r"^labels is \[\[1\], 2\]; expected whole"),
+    "probs": (lambda: snorkel.probs_to_preds([["a"]]), "^probs is .*; expected an array of probabilities"),
+    "probs: nan": (lambda: snorkel.probs_to_preds([[np.nan, 1]]), "^probs is .*; expected an array of probabilities"),
+    "tol": (lambda: snorkel.probs_to_preds(SOFT, tol=0), "^tol is 0; expected a number above 0"),
+    "preds": (lambda: snorkel.preds_to_probs([2], 2), r"^preds\[0\] is 2; expected a class below 2, the num_classes"),
+    "num_classes: large": (
+        lambda: snorkel.preds_to_probs([0, 1], np.uint64(2**63)),
+        "^2 labels of 9,223,372,036,854,775,808 classes .*give fewer classes",
+    ),
+    "k": (
+        lambda: snorkel.LFAnalysis(np.array([[0, 1]])).lf_empirical_probs(np.array([0]), 10**6),
+        "^shares of votes by 1,000,000 classes .*give fewer classes",
+    ),
+    "cardinality: large": (
+        lambda: snorkel.LabelModel(10**6).fit(np.array([[0, 1], [1, 1]])),
+        "^what 2 LFs say by 1,000,000 classes .*give a smaller cardinality",
+    ),
+    "k: none": (
+        lambda: snorkel.LFAnalysis(np.array([[0, 1]])).lf_empirical_probs(np.array([0]), None),
+        "^k is None; expected a whole number",
+    ),
+    "lfs: a frame": (
+        lambda: snorkel.PandasLFApplier(pl.DataFrame({"a": [0], "b": [1]})),
+        "^lfs holds .*; expected labeling functions, each with a name",
+    ),
+    "num_classes": (lambda: snorkel.preds_to_probs([0], None), "^num_classes is None; expected a whole number"),
+    "cardinality": (lambda: snorkel.LabelModel("2"), "^cardinality is '2'; expected a whole number"),
+    "balance": (lambda: snorkel.MajorityClassVoter().fit("ab"), "^balance is 'ab'; expected the share of each class"),
+    "class_balance": (lambda: snorkel.LabelModel().fit(VOTES, None, "x"), "^class_balance is 'x'; expected the share"),
+    "Y_dev": (
+        lambda: snorkel.LabelModel().fit(VOTES, [2**50]),
+        "^the largest class of Y_dev is .*; expected at most 1",
+    ),
+    "return_probs": (lambda: snorkel.LabelModel().predict(VOTES, "x"), "^return_probs is 'x'; expected True or False"),
+    "metrics": (lambda: snorkel.LabelModel().score(VOTES, TRUTH, 3), "^metrics is 3; expected a list of names"),
+    "metric": (lambda: metric_score(TRUTH, TRUTH, metric=VOTES), "^metric is array.*; expected 'accuracy', "),
+    "metric: shapes": (
+        lambda: metric_score(TRUTH, TRUTH[:3]),
+        r"^the shapes are golds \(40,\), preds \(3,\); expected",
+    ),
+    "instances": (lambda: snorkel.get_label_instances((1,), 3, TRUTH), "^bucket has 1 labels, y 1 arrays, x the shape"),
+    "filter": (lambda: snorkel.filter_unlabeled_dataframe(3, SOFT, VOTES), "^X is 3, .* expected a pandas frame"),
+    "LFs": (lambda: snorkel.LFApplier([3]), "^lfs holds 3; expected labeling functions, each with a name"),
+    "data points": (lambda: snorkel.LFApplier(SHORT).apply(3), "^data_points is 3; expected a list of data points"),
+    "frame": (lambda: snorkel.PandasLFApplier(SHORT).apply("x"), "^df is 'x'; expected a pandas frame"),
+    "LFAnalysis": (lambda: snorkel.LFAnalysis(VOTES, 3), "^lfs is 3; expected a list of labeling functions"),
+    "est_weights": (
+        lambda: snorkel.LFAnalysis(VOTES).lf_summary(None, [1]),
+        r"^est_weights has shape \(1,\); expected",
+    ),
+}
+SHORT = [snorkel.LabelingFunction("short", short)]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_argument_of_a_method_is_refused_by_its_name(name):
+    call, message = METHODS[name]
+    with pytest.raises(HyperlabelError, match=message):
+        call()
+
+
+@pytest.mark.parametrize("names", [(0, 1), (("a", 1), "b"), (None, "b")])
+def test_records_keep_the_votes_of_names_that_are_no_strings(names):
+    read = hl.Votes.from_frame([dict(zip(names, row, strict=True)) for row in [(0, 1), (1, 1)]], lfs=map(str, names))
+    assert read.lf_names == tuple(map(str, names))
+    assert read.to_numpy().tolist() == [[0, 1], [1, 1]]
+
+
+def test_records_with_two_keys_of_one_name_are_refused():
+    with pytest.raises(HyperlabelError, match="votes has 2 columns named '0'; expected one"):
+        hl.Votes.from_frame([{0: 1, "0": 0}])
+
+
+def test_class_that_is_half_of_a_character_is_not_written():
+    labels = hl.HyperLabelModel(classes=["a", "\ud800"]).label([[0, 1], [1, 1]])
+    with pytest.raises(HyperlabelError, match="column 'label' holds half of a character"):
+        labels.to_polars()
+
+
+def test_one_prediction_of_snorkel_is_one_row():
+    assert snorkel.preds_to_probs(np.array([1]), 2).tolist() == [[0.0, 1.0]]
+
+
 def test_model_may_be_named_wherever_one_is_taken():
     assert repr(hl.LFAnalysis(VOTES, model="mv").model) == "MajorityVote()"
     assert hl.certify("mv", VOTES, TRUTH).n_gold == N
@@ -158,3 +313,9 @@ def test_name_that_no_file_can_have_is_one_line_on_the_command_line(hyperlabel):
     outcome = hyperlabel("audit", LONG)
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
     assert outcome.err.startswith("hyperlabel: there is no file or folder 'aaaa")
+
+
+@pytest.mark.parametrize("value", [np.timedelta64(1, "s"), np.datetime64("2026-01-01"), True, "1", None, 10**400])
+def test_what_is_no_number_is_refused_by_name(value):
+    with pytest.raises(HyperlabelError, match="^share is .*; expected a number"):
+        check_number(value, "share", "a number")

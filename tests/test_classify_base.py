@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.sparse import csr_matrix
+from scipy.sparse import coo_array, csr_matrix
 
 from hyperlabel.errors import NotFittedError, ParameterError
 
@@ -35,6 +35,7 @@ def blobs(n=90, k=3, seed=0):
     [
         ("one text", HALVES, "inputs is one text, 'one text'; expected a sequence of texts"),
         (FEATURES, [0, 1], r"probabilities has shape \(2,\); expected \(items, classes\) with two classes or more"),
+        (FEATURES, ["ham", "spam"], r"expected \(items, classes\) of numbers, .*, or Labels, as label gives them$"),
         (FEATURES, HALVES[:, :1], r"has shape \(2, 1\); expected"),
         (FEATURES[:1], HALVES, "has 1 inputs and 2 rows of probabilities; expected one row per input"),
         (FEATURES[:0], HALVES[:0], "has 0 inputs and 0 rows of probabilities; expected .* at least one"),
@@ -43,6 +44,9 @@ def blobs(n=90, k=3, seed=0):
         (FEATURES, [[np.nan, 0.5], [0.5, 0.5]], r"probabilities\[0\] is \[nan, 0.5\]; expected"),
         ([[0.0, np.inf], [0.0, 1.0]], HALVES, r"inputs\[0, 1\] is inf; expected a finite number"),
         (np.zeros(2), HALVES, r"inputs has shape \(2,\); expected \(items, features\)"),
+        (csr_matrix([[0, 0], [0, np.nan]]), HALVES, r"inputs\[1, 1\] is nan; expected a finite number"),
+        (csr_matrix([[0, 1j], [0, 1]]), HALVES, "inputs has the type complex128; expected numbers"),
+        (coo_array(np.ones(2)), HALVES, r"inputs has shape \(2,\); expected \(items, features\)"),
     ],
 )
 @pytest.mark.parametrize("model", [Linear(), MLP(epochs=1)])

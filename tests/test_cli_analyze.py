@@ -1,6 +1,7 @@
 """`hyperlabel analyze` and `hyperlabel report`: what people see, what is written, one line for each mistake."""
 
 import io
+import warnings
 
 import numpy as np
 import polars as pl
@@ -10,7 +11,7 @@ from rich.console import Console
 import hyperlabel as hl
 from hyperlabel import files
 from hyperlabel.cli import models as model_options
-from hyperlabel.cli.analysis import lf_table
+from hyperlabel.cli.analysis import lf_table, print_analysis
 from hyperlabel.lf.analysis import LFAnalysis
 
 ESCAPED = "id,<b>x</b>,b,c\n1,spam,ham,\n2,ham,ham,ham\n3,spam,,spam\n4,,spam,ham\n"
@@ -44,10 +45,33 @@ def lfs_of(frame):
 
 def test_analyze_prints_a_table_that_fits_a_terminal(frame):
     shown = Console(width=80, file=io.StringIO())
-    shown.print(lf_table(LFAnalysis(lfs_of(frame), frame["truth"].to_list()).summary().to_polars()))
+    shown.print(lf_table(LFAnalysis(lfs_of(frame), frame["truth"].to_list()).summary().to_polars(), 80))
     lines = shown.file.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
+    assert lines[0].split()[-1] == "changed"
     assert len([line for line in lines if line.startswith("a_labeling_function_")]) == 4
+
+
+@pytest.mark.parametrize("k", [1, 7])
+def test_long_names_of_lfs_and_classes_leave_room_for_all_figures(k):
+    votes = pl.DataFrame(
+        {
+            f"keyword_lookup_in_title_and_body_rule_{j}": [f"customer complaint of kind {i % k}" for i in range(70)]
+            for j in range(3)
+        }
+    )
+    with warnings.catch_warnings(action="ignore"):  # all votes are for one class
+        analysis = LFAnalysis(hl.Votes.from_frame(votes), [f"customer complaint of kind {i % k}" for i in range(70)])
+    shown = Console(width=80, file=io.StringIO())
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("hyperlabel.cli.analysis.output", shown)
+        print_analysis(analysis)
+    lines = shown.file.getvalue().splitlines()
+    assert "alone" in lines[1]
+    assert "changed" in lines[0]
+    row = next(line for line in lines if line.startswith("keyword"))
+    assert row.count("100.0") >= 3
+    assert len([line for line in lines if line.startswith("keyword")]) >= 3
 
 
 def test_analyze_that_is_piped_is_never_cut_or_folded(hyperlabel, frame):

@@ -79,6 +79,14 @@ def test_long_tables_carry_texts_with_each_vote(hyperlabel, tmp_path):
     assert pl.read_csv("out.csv")["label"].to_list() == ["spam", "spam", "ham", "ham", "spam"]
 
 
+@pytest.mark.parametrize("option", ["--text", "--features"])
+def test_columns_that_a_long_table_is_made_of_are_no_texts(hyperlabel, tmp_path, option):
+    pl.DataFrame({"item": [0, 0], "who": ["a", "b"], "vote": ["x", "y"]}).write_csv("long.csv")
+    refused = hyperlabel("label", "long.csv", "--long", "item,who,vote", option, "who", "-o", "out.csv")
+    assert (refused.code, refused.out, (tmp_path / "out.csv").exists()) == (2, "", False)
+    assert f"{option} is 'who', which --long names too; expected another column" in refused.err
+
+
 def test_arrays_take_features_of_a_file(hyperlabel):
     votes = np.array([[{"ham": 0, "spam": 1, None: -1}[v] for v in row] for row in CLASSES])
     np.save("votes.npy", votes)

@@ -46,6 +46,22 @@ def test_jury_writes_one_row_per_item_and_shows_the_card(hyperlabel):
     assert "useful" in done.err
 
 
+def test_jury_names_the_classes_that_it_found_and_what_it_wrote(hyperlabel):
+    done = hyperlabel("jury", "judgments.csv", *COLUMNS, "--run", "run", "-o", "v.csv")
+    assert "votes for each class: I cannot 1, loss 32, win 27" in done.err
+    assert "wrote v.csv: 30 rows" in done.err
+    assert "wrote" not in hyperlabel("jury", "judgments.csv", *OPTIONS).err
+
+
+def test_columns_of_the_card_that_are_empty_are_not_shown(hyperlabel):
+    rows = [(i, j, ("win", "loss")[(i + (j == i % 3)) % 2]) for i in range(30) for j in range(3)]
+    pl.DataFrame(rows, schema=["question", "model", "verdict"], orient="row").write_csv("even.csv")
+    done = hyperlabel("jury", "even.csv", *COLUMNS, "-o", "v.csv")
+    assert "kappa" in done.err
+    assert "copy of" not in done.err
+    assert "votes too often for" not in done.err
+
+
 def test_jury_without_out_prints_csv_and_nothing_else(hyperlabel):
     done = hyperlabel("jury", "judgments.csv", *OPTIONS, "-q")
     assert done.out.splitlines()[0] == "question,label,confidence,contested,dissenters,p_win,p_loss"
@@ -99,12 +115,17 @@ def test_gold_of_a_file_is_matched_by_item(hyperlabel, judgments):
         (("--item", "nope"), "nope"),
         (("--price", "cheap"), "--price is 'cheap'; expected a column (question, model,"),
         (("--gold", "nowhere.csv"), "--gold is 'nowhere.csv', which is neither a column of the table"),
+        (("--gold", "twice.csv"), "'twice.csv', column 'question' has '003' more than once; give each item one class"),
         (("--model", "best"), "--model is 'best'; expected one of"),
+        (("--keep", "2"), "--keep is 2.0; expected a share above 0, at most 1"),
+        (("--card", "v.csv"), "--out, --card and --curve have 'v.csv' twice; name each file once"),
         (("-o", "v.xyz"), "--out is 'v.xyz'; expected a name that ends in"),
+        (("--keep", "95"), "keep is 95.0; expected a share above 0, at most 1"),
         (("--strict",), "2 of 180 judgments are not one of the classes 'win', 'loss' and count as abstentions"),
     ],
 )
 def test_mistakes_are_one_line_and_nothing_is_written(hyperlabel, tmp_path, options, message):
+    (tmp_path / "twice.csv").write_text("question,gold\n003,win\n003,loss\n")
     done = hyperlabel("jury", "judgments.csv", *OPTIONS, "-o", "v.csv", *options)
     assert done.code == 2
     assert len(done.err.splitlines()) == 1

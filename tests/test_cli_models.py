@@ -130,5 +130,37 @@ def test_suggest_without_identifiers_gives_rows(hyperlabel):
     assert found["row"].to_list() == hl.HyperLabelModel().suggest(LFS, 3).tolist()
 
 
+@pytest.mark.parametrize("name", [None, "doc_id", "ticket_id", "row", ""])
+@pytest.mark.parametrize("command", ["audit", "suggest"])
+def test_items_that_a_command_names_are_found_again_as_gold(hyperlabel, command, name):
+    ids = pl.DataFrame({} if name is None else {name: [f"i{i // 2 if name == 'row' else i}" for i in range(200)]})
+    pl.concat([ids, LFS], how="horizontal").write_csv("own.csv")
+    drawn = pl.read_csv(hyperlabel(command, "own.csv", "-n", "30").out.encode())
+    drawn.with_columns(gold=pl.lit("spam")).write_csv("gold.csv")
+    assert hyperlabel("label", "own.csv", "--gold", "gold.csv", "-o", "out.csv").code == 0
+    given = pl.read_csv("out.csv").with_row_index().filter(confidence=1)
+    assert given["label"].to_list() == ["spam"] * 30
+    named = given["index" if name in (None, "ticket_id", "row") else name]  # other names do not identify these items
+    assert sorted(named) == sorted(drawn[drawn.columns[0]])
+
+
+@pytest.mark.parametrize("command", ["audit", "suggest"])
+def test_items_of_an_array_are_found_again_as_gold(hyperlabel, command):
+    np.save("votes.npy", CELLS)
+    drawn = pl.read_csv(hyperlabel(command, "votes.npy", "-n", "30").out.encode())
+    drawn.select("id", pl.lit(1).alias("gold")).write_csv("gold.csv")
+    assert hyperlabel("label", "votes.npy", "--gold", "gold.csv", "-o", "out.csv").code == 0
+    assert pl.read_csv("out.csv").filter(confidence=1, label=1)["id"].sort().equals(drawn["id"].sort())
+
+
+def test_gold_of_items_that_the_votes_do_not_name_is_refused_with_the_remedy(hyperlabel):
+    pl.concat([pl.DataFrame({"ticket_id": range(500, 700)}), LFS], how="horizontal").write_csv("own.csv")
+    for name in ("ticket_id", "id"):
+        pl.DataFrame({name: [503, 507], "gold": ["ham", "spam"]}).write_csv("gold.csv")
+        outcome = hyperlabel("label", "own.csv", "--gold", "gold.csv")
+        assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
+        assert "items are numbered from 0; rename the column that identifies them to 'id' in both tables" in outcome.err
+
+
 def test_suggest_of_no_items_is_refused(hyperlabel):
     assert "--number is 0; expected at least 1" in hyperlabel("suggest", "votes.csv", "-n", "0").err

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from hyperlabel.cli.app import run
-from hyperlabel.errors import ParameterError, ProjectError
+from hyperlabel.errors import HyperlabelError, ParameterError, ProjectError, VotesError
 
 pytest.importorskip("nicegui")
 
@@ -15,6 +15,9 @@ pytest.importorskip("nicegui")
         ([], ParameterError, "TABLE is missing; name a table of texts or the folder of a project, or use --demo"),
         (["t.csv", "--demo"], ParameterError, "TABLE is 't.csv', but --demo has its own"),
         (["t.csv", "--text", "body"], ProjectError, "text is 'body', but .* has the columns text"),
+        (["missing.csv"], VotesError, "there is no file or folder '.*missing.csv'"),
+        ([""], ParameterError, "table is ''; expected the path of a table"),
+        (["/"], ParameterError, "table is '/'; expected the path of a table"),
         (["t.csv", "--classes", "x"], ParameterError, r"classes is \['x'\]; expected at least two"),
         (
             ["t.csv", "--port", "1", "--host", "192.0.2.1"],
@@ -28,6 +31,16 @@ def test_a_mistake_is_refused_before_anything_is_served(tmp_path, monkeypatch, a
     pl.DataFrame({"text": ["a", "b"]}).write_csv("t.csv")
     with pytest.raises(error, match=message):
         run(["studio", *arguments])
+
+
+def test_a_project_that_cannot_begin_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"text": ["a", "b"]}).write_csv("t.csv")
+    (tmp_path / "mine").mkdir()
+    for arguments in (["t.csv", "--text", "body"], ["missing.csv"], ["t.csv", "--text", "body", "--project", "mine"]):
+        with pytest.raises(HyperlabelError):
+            run(["studio", *arguments])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "t.csv"]
 
 
 def test_the_demo_is_real_sentences_with_their_packages(tmp_path):

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 import hyperlabel as hl
+from hyperlabel.cli.tables import WIDE, Selection, choose_engine
 from hyperlabel.tables import Table, read_table, write_table
 
 RNG = np.random.default_rng(0)
@@ -379,6 +380,49 @@ def test_full_device_behind_standard_output_is_one_line():
     assert b"standard output was cut short: No space left on device" in done.stderr
 
 
+@pytest.mark.parametrize("arguments", [["analyze", "v.csv"], ["label", "--help"]])
+def test_full_device_that_is_met_at_the_last_moment_is_one_line(tmp_path, monkeypatch, arguments):
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"a": [0, 1, 1], "b": [0, 1, 0]}).write_csv("v.csv")
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([sys.executable, "-c", HYPERLABEL, *arguments], stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stderr
+    assert done.stderr.endswith(b"hyperlabel: standard output was cut short: No space left on device\n")
+
+
+def run_in_shell(line):
+    """Run a line of the shell in which `$HL` is the command."""
+    command = f"HL() {{ {sys.executable} -c '{HYPERLABEL}' \"$@\"; }}; {line}"
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("command", ["advise v.csv", "label v.csv -o -"])
+def test_reader_that_goes_away_is_one_error(command):
+    pl.DataFrame({"a": [0, 1, 1] * 20, "b": [0, 1, 0] * 20, "c": [0, 0, 1] * 20}).write_csv("v.csv")
+    done = run_in_shell(f"HL {command} > >(exec <&-; sleep 9) ; echo $?; kill $!")
+    assert done.stdout == "2\n"
+    assert "standard output was cut short: Broken pipe" in done.stderr.splitlines()[-1]
+
+
+def test_closed_streams_are_no_traceback():
+    pl.DataFrame({"a": [0, 1, 1], "b": [0, 1, 0]}).write_csv("v.csv")
+    lines = ("HL label v.csv >&-", "HL label v.csv -o o.csv -q >&- 2>&- <&-", "HL label - <&-")
+    done = run_in_shell("; ".join(f"{line}; echo $?" for line in lines))
+    assert done.stdout == "2\n0\n2\n"
+    assert [line for line in done.stderr.splitlines() if line.startswith("hyperlabel: ")] == [
+        "hyperlabel: standard output was cut short: Bad file descriptor; some of its rows are missing",
+        "hyperlabel: '-' cannot be read: empty CSV. Is it a complete csv file?",
+    ]
+    assert "Traceback" not in done.stderr
+    assert pl.read_csv("o.csv").height == 3
+
+
+def test_messages_that_cannot_be_shown_are_exit_code_2():
+    pl.DataFrame({"a": [0, 1, 1], "b": [0, 1, 0]}).write_csv("v.csv")
+    assert run_in_shell("HL label v.csv -o - 2> /dev/full > /dev/null; echo $?").stdout == "2\n"
+
+
 def test_columns_that_are_dropped_are_no_lfs(hyperlabel, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     pl.DataFrame({"id": [1, 2], "lf_a": [0, 1], "lf_b": [0, 1], "c,d": [1, 1]}).write_csv("votes.csv")
@@ -392,3 +436,10 @@ def test_columns_that_are_dropped_are_no_lfs(hyperlabel, tmp_path, monkeypatch):
     assert "--drop and --long are both given; expected --drop for a wide table" in wrong
     np.save("votes.npy", [[0, 1], [1, 1]])
     assert "--drop names columns, but 'votes.npy' has none" in hyperlabel("label", "votes.npy", "--drop", "a").err
+
+
+@pytest.mark.parametrize(("columns", "engine"), [(3, "polars"), (WIDE + 1, "memory")])
+def test_small_parquet_of_very_many_columns_is_read_into_memory(tmp_path, columns, engine):
+    pl.DataFrame({f"lf_{j}": [0, 1] for j in range(columns)}).write_parquet(tmp_path / "wide.parquet")
+    path = str(tmp_path / "wide.parquet")
+    assert choose_engine("auto", path, Table.open(path), Selection(), None) == engine

@@ -95,6 +95,12 @@ REFUSED = {
     "dates": ("when", pd.date_range("2026-01-01", periods=N), "holds times"),
     "spans of time": ("took", pd.to_timedelta(PLACE, unit="s"), "holds times"),
     "decimal numbers": ("score", RNG.random(N), "holds 0.*, which is not a whole number"),
+    "percentages": ("sure", [f"{10 * (i % 9)} %" for i in PLACE], r"holds percentages \('0 %'\)"),
+    "decimal commas": (
+        "sure",
+        [f"{i % 2},{i % 9}" for i in PLACE],
+        r"holds '[01],[1-8]', a number with a decimal comma",
+    ),
     "identifiers": (
         "speaker",
         [f"user{i}" for i in PLACE],
@@ -153,6 +159,26 @@ DOUBTED = {
     ),
     "few more numbers": (NUMBERS.assign(stars=PLACE % 4), r"classes that only one LF votes for: 'stars' \(2, 3\)"),
     "a typo": (with_first("SAPM"), r"a handful of times: 'SAPM' \('lf_0', 1\), perhaps 'spam'.* state all classes"),
+    "several spellings": (
+        TEXTS.assign(lf_1=np.where(PLACE % 2, TEXTS["lf_1"], TEXTS["lf_1"].str.title() + " ")),
+        r"differ only in case, spaces or zeros: 'Ham ' \(\d+\), 'ham' \(\d+\); 'Spam ' \(\d+\), 'spam' \(\d+\)\. Each",
+    ),
+    "spellings in few rows": (
+        pd.DataFrame({"a": ["cafe\u0301", "x"], "b": ["caf\xe9", "x"]}),
+        r"differ only in case, spaces or zeros: 'cafe\u0301' \(1\), 'caf\xe9' \(1\)",
+    ),
+    "zeros before numbers": (
+        pd.DataFrame({"a": ["1", "00", "0"], "b": ["01", "0", "0"]}),
+        r"differ only in case, spaces or zeros: '0' \(3\), '00' \(1\); '01' \(1\), '1' \(1\)",
+    ),
+    "an error of a spreadsheet": (
+        TEXTS.map(lambda vote: "#N/A" if vote is None else vote),
+        r"classes that look like no vote: '#N/A' \(\d+\); if so, list them in abstain",
+    ),
+    "numbers of few rows": (
+        pd.DataFrame({"key": [1, 2, 3, 4, 5], "a": [0, 1, 1, 0, 1], "b": [0, 1, 0, 0, 1]}),
+        r"only one LF votes for: 'key' \(2, 3, 4, 5\), which has another number in every row",
+    ),
     "a mistyped number": (
         NUMBERS.assign(lf_0=np.where(PLACE == 3, 11, CELLS[:, 0])),
         r"times: 11 \('lf_0', 1\)\. If it is a typo",

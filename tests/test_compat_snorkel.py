@@ -433,7 +433,7 @@ def test_mistake_is_a_value_error(door, mistake):
         "equal names": "lfs has 2 LFs named 'a'",
         "fewer LFs than columns": "lfs has 1 LFs, but L has 2 columns",
         "one process": "n_parallel is 1; expected at least 2",
-        "unknown policy": "tie_break_policy is 'first'; expected one of abstain, random, true-random",
+        "unknown policy": "tie_break_policy is 'first'; expected 'abstain', 'random' or 'true-random'",
         "abstention without probability": r"preds\[1\] abstains",
         "unknown metric": "metrics holds 'accurate'; expected some of accuracy",
         "unknown argument": "fit has no argument 'epochs'",

@@ -95,7 +95,10 @@ def test_metric_score_is_that_of_snorkel(metric):
     ("call", "message"),
     [
         (lambda: get_label_buckets(np.array([1]), np.array([1, 0])), r"y has arrays of \[1, 2\] labels; expected one"),
-        (lambda: get_label_instances((1,), np.array(["a"]), *Y), "bucket has 1 labels, y 2 arrays, x 1 items"),
+        (
+            lambda: get_label_instances((1,), np.array(["a"]), *Y),
+            r"bucket has 1 labels, y 2 arrays, x the shape \(1,\); expected a label",
+        ),
         (lambda: metric_score(np.array([1])), "metric is 'accuracy', which needs preds; give it"),
         (lambda: metric_score(np.array([1]), np.array([1]), metric="roc_auc"), "which needs probs; give it"),
         (lambda: nlp_labeling_function(len), "@nlp_labeling_function lacks its parentheses"),

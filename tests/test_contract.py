@@ -155,15 +155,15 @@ def test_model_that_has_not_converged_says_so(name):
     assert converged or any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
 
 
-@pytest.mark.parametrize("m", [5, 20])  # the order of few possible patterns is theirs, of many that of items
+@pytest.mark.parametrize("m", [5, 20, 50])  # patterns that are numbered, packed into keys, and hashed
 @every_model
-def test_probabilities_when_items_are_permuted_are_permuted(name, m):
+def test_probabilities_when_items_are_permuted_are_permuted_to_the_last_bit(name, m):
     data = sample(m=m)
     order = np.random.default_rng(1).permutation(60)
     gold = gold_of(name, data)
     moved = make(name).fit(data.votes[order], None if gold is None else gold[order])
     expected = fit(name, data).predict_proba(data.votes)[order]
-    assert_allclose(moved.predict_proba(data.votes[order]), expected, atol=ATOL)
+    assert_array_equal(moved.predict_proba(data.votes[order]), expected)
 
 
 @every_model
@@ -468,6 +468,17 @@ def test_rows_for_f1_are_judged_the_same_alone(name):
     assert_array_equal(alone, model.predict(rows, metric="f1"))
 
 
+@every_k
+@every_model
+def test_items_with_one_vote_or_none_are_explained(name, k):
+    data = sample(k=k)
+    alone = np.full((2, 5), -1)
+    alone[1, 3] = 1
+    nobody, one = (fit(name, data).explain(alone, i) for i in range(2))
+    assert (nobody.label, nobody.contributions, nobody.flip) == (-1, (), ())
+    assert [(c.lf, c.vote) for c in one.contributions] == [("lf3", 1)]
+
+
 @every_model
 def test_predicting_other_rows_changes_nothing(name):
     data, other = sample(), sample(seed=3)
@@ -592,13 +603,14 @@ def test_patterns_are_accepted_wherever_votes_are(name):
     assert_array_equal(model.predict(rows.take(np.array([2, 0]))), model.predict(rows.to_array()[[2, 0]]))
 
 
+@pytest.mark.parametrize("m", [5, 20, 50])
 @models_without_need_of_gold
-def test_merged_patterns_are_fitted_like_both_sets_together(name):
-    one, two, other = sample(), sample(n=40, seed=1), sample(n=25, seed=3)
+def test_merged_patterns_are_fitted_like_both_sets_together_to_the_last_bit(name, m):
+    one, two, other = sample(m=m), sample(n=40, m=m, seed=1), sample(n=25, m=m, seed=3)
     first, second = (hl.Patterns.from_votes(hl.Votes.from_array(data.votes, n_classes=3)) for data in (one, two))
     merged = make(name).fit(first.merge(second)).predict_proba(other.votes)
     together = make(name).fit(np.concatenate([one.votes, two.votes])).predict_proba(other.votes)
-    assert_allclose(merged, together, atol=ATOL)
+    assert_array_equal(merged, together)
 
 
 def test_gold_of_counted_patterns_of_a_wrong_shape_is_refused():

@@ -54,10 +54,16 @@ def test_column_without_a_name_is_no_lf():
 
 
 @pytest.mark.parametrize(
-    "votes", [np.array([[0, 1]], "m8[s]"), pd.DataFrame({"a": pd.to_timedelta([0, 1]), "b": [0, 1]})]
+    "votes",
+    [
+        np.array([[0, 1]], "m8[s]"),
+        np.array([[0, 1]], "m8[ns]"),
+        np.array([[0, 1]], "M8[ns]"),
+        pd.DataFrame({"a": pd.to_timedelta([0, 1]), "b": [0, 1]}),
+    ],
 )
 def test_times_are_no_votes(votes):
-    with pytest.raises(VotesError, match="timedelta64|holds times"):
+    with pytest.raises(VotesError, match="timedelta64|datetime64|holds times"):
         hl.HyperLabelModel().predict(votes)
 
 

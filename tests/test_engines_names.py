@@ -44,6 +44,20 @@ def test_label_of_a_relation_beside_tables_of_any_name_reads_the_relation(name):
     assert {row[0] for row in connection.execute("SHOW TABLES").fetchall()} == {name, "votes"}
 
 
+@pytest.mark.parametrize("step", ["count", "write"])
+def test_label_by_duckdb_that_is_interrupted_is_an_interrupt(monkeypatch, tmp_path, step):
+    from hyperlabel.engines.duckdb import DuckdbEngine
+
+    def interrupt(*arguments):
+        raise RuntimeError("Query interrupted")  # what DuckDB makes of Ctrl-C
+
+    VOTES.write_parquet("votes.parquet")
+    monkeypatch.setattr(DuckdbEngine, step, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        engines.label("votes.parquet", lfs=["a", "b"], engine="duckdb", out="out.parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["votes.parquet"]
+
+
 @pytest.mark.parametrize("write", [pl.DataFrame.write_parquet, lambda t, path: pq.write_table(t.to_arrow(), path)])
 def test_label_of_an_lf_of_one_class_and_nan_abstains_on_nan(label, write):
     table = pl.DataFrame({"id": range(6), "a": [1.0, float("nan")] * 3, "b": [0, 1, 0, 1, None, 1]})
@@ -84,7 +98,7 @@ def test_label_tells_columns_whose_names_differ_by_case_alone(engine, label):
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
-@pytest.mark.parametrize("name", ["votes[1]", "w*", "v?", "{a,b}", "a%20b", "run=3/v"])
+@pytest.mark.parametrize("name", ["votes[1]", "w*", "v?", "{a,b}", "a%20b", "~v", "a::b", "run=3/v"])
 def test_label_of_a_path_that_exists_reads_that_file_and_no_folder_as_a_column(engine, label, tmp_path, name, ending):
     if engine == "spark" and (name, ending) not in (("votes[1]", "parquet"), ("run=3/v", "parquet")):
         pytest.skip("Spark takes seconds for each")

@@ -4,11 +4,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from conftest import run_command
 from experiments import ablation
 from experiments.__main__ import main
 from experiments.page import SECTIONS
 from experiments.store import read_records
+from tests.conftest import run_command
 
 WORDS = {0: "red apple sweet", 1: "green pear sour"}
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from conftest import DATA
 from experiments.datasets import FAMILIES, by_family, load_datasets
 from hyperlabel import ParameterError, VotesError
+from tests.conftest import DATA
 
 VOTES = [[0, 1, -1], [-1, -1, -1], [1, 1, -1], [0, -1, -1]]
 TRUTH = [0, 1, 1, -1]

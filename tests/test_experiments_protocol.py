@@ -4,7 +4,6 @@ import json
 import numpy as np
 import pytest
 
-from conftest import DATA
 from experiments.datasets import DataSet, load_datasets
 from experiments.protocol import (
     BINS,
@@ -17,6 +16,7 @@ from experiments.protocol import (
     score,
 )
 from hyperlabel import ParameterError, WeightsError
+from tests.conftest import DATA
 
 ANCHORS = json.loads((DATA / "anchors.json").read_text(encoding="utf-8")) if DATA.exists() else {}
 

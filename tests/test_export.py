@@ -66,7 +66,18 @@ def unseen_case(model, gold=None):
     return fitted, to_frame(make_votes(4, seed=3, n=400), ("a", "b", "c", "d"))
 
 
+def together_case(gold=None):
+    """Judges who err together, so that shares of their votes are mixed in; nobody votes for `d`."""
+    rng, classes = np.random.default_rng(0), ("a", "b", "c", "d")
+    cells = np.array([rng.choice(3, 3, p=shares) for shares in rng.dirichlet([2, 2, 0.05], 200)])
+    fitted = fit("hlm2", cells, classes, gold)
+    assert fitted.state_.evidence.vote_weight > 0.05
+    return fitted, to_frame(np.r_[cells, rng.integers(-1, 4, (200, 3))], classes)
+
+
 CASES = {
+    "hlm2, shares of votes": together_case,
+    "hlm2, shares of votes and gold": lambda: together_case({0: "a", 1: "d", 2: "b", 7: "c"}),
     "hlm2, two classes": lambda: text_case(k=2),
     "hlm2, three classes": text_case,
     "hlm2, gold": gold_case,

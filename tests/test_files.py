@@ -70,16 +70,35 @@ def test_folder_takes_the_place_of_a_folder(tmp_path, way):
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_file_and_folder_take_the_place_of_each_other(tmp_path, way):
-    with replacing(tmp_path / "out") as part:
-        fill(part, "folder")
-    with replacing(tmp_path / "out") as part:
-        part.write_text("file")
-    assert (tmp_path / "out").read_text() == "file"
+def test_folder_takes_the_place_of_a_file(tmp_path, way):
+    (tmp_path / "out").write_text("file")
     with replacing(tmp_path / "out") as part:
         fill(part, "folder")
     assert (tmp_path / "out" / "part.0").read_text() == "folder"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+@pytest.mark.parametrize("name", ["", ".", "../work", "precious"])
+@pytest.mark.parametrize("writer", ["file", "votes", "model", "patterns", "report"])
+def test_file_never_takes_the_place_of_a_folder(tmp_path, monkeypatch, name, writer):
+    (tmp_path / "work" / "precious").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "work")
+    (tmp_path / "work" / "precious" / "thesis.tex").write_text("years of work")
+    votes = hl.Votes.from_array([[0, 1], [1, 1]])
+    write = {
+        "file": lambda path: write_text(path, "new"),
+        "votes": votes.save,
+        "model": hl.HyperLabelModel().fit(votes).save,
+        "patterns": hl.Patterns.from_votes(votes).save,
+        "report": hl.report(votes).save,
+    }
+    with pytest.raises(hl.HyperlabelError, match="folder"):
+        write[writer](name)
+    assert [str(path.relative_to(tmp_path)) for path in sorted(tmp_path.rglob("*"))] == [
+        "work",
+        "work/precious",
+        "work/precious/thesis.tex",
+    ]
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux exchanges two names in one step")

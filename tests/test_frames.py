@@ -12,6 +12,7 @@ import pytest
 from hyperlabel.columns.doubts import kind_of
 from hyperlabel.columns.frames import Column, columns_of, is_frame, is_series
 from hyperlabel.errors import VotesError
+from hyperlabel.votes import Votes
 
 NAN = float("nan")
 
@@ -120,6 +121,23 @@ def test_column_of_lists_is_refused(make):
 def test_column_of_polars_records_is_refused():
     with pytest.raises(VotesError, match=r"^column 'a', row 0 is \{'x': 1\} .dict.; expected a single value"):
         Column.from_series("a", pl.Series([{"x": 1}]))
+
+
+@pytest.mark.parametrize("name", ["__hash__", "__eq__"])
+def test_column_of_objects_that_raise_when_they_are_compared_is_refused(name):
+    def throw(*args):
+        raise RuntimeError("no")
+
+    odd = type("Odd", (), {"__hash__": object.__hash__, name: throw})()
+    with pytest.raises(VotesError, match=r"^column 'a', row 0 is .* \(Odd\); expected a single value"):
+        Column.from_series("a", pd.Series([odd, 0, 1], dtype=object))
+
+
+def test_column_of_records_in_a_type_of_another_library_is_refused():
+    frame = pl.from_pandas(pd.DataFrame({"id": pd.interval_range(0, 2), "a": [0, 1]}))
+    with pytest.raises(VotesError, match=r"^column 'id', row 0 is \{.*\} \(dict\); expected a single value"):
+        Column.from_series("id", frame["id"])
+    assert Votes.from_frame(frame).items is None
 
 
 def test_column_of_arrays_is_refused():

@@ -217,6 +217,16 @@ def test_types_of_arrays_that_all_parts_use_are_defined_once():
     assert defining == {"hyperlabel.kernels"}
 
 
+def test_classes_of_different_parts_have_different_names():
+    parts: dict[str, set[str]] = {}
+    for path in (SOURCE / "hyperlabel").rglob("*.py"):
+        part = path.relative_to(SOURCE / "hyperlabel").parts[0]
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and part != "compat":
+                parts.setdefault(node.name, set()).add(part)
+    assert {name: found for name, found in parts.items() if len(found) > 1} == {}  # `compat` has the names of others
+
+
 def test_levels_name_the_parts_that_there_are():
     assert LEVEL_OF.keys() == {part_of(module) for module in read_package()}
 

@@ -121,7 +121,7 @@ def test_leave_one_out_of_many_lfs_looks_at_a_sample():
 
 @pytest.mark.parametrize("n_items", [0, -1, 401])
 def test_leave_one_out_of_an_impossible_sample_is_refused(n_items):
-    with pytest.raises(hl.ParameterError, match=rf"n_items is {n_items}; expected a number from 1 to 400"):
+    with pytest.raises(hl.ParameterError, match=rf"n_items is {n_items}; expected a whole number from 1 to 400"):
         LFAnalysis(draw()[0]).leave_one_out(n_items=n_items)
 
 

@@ -86,3 +86,8 @@ def test_frame_of_a_list_is_an_error():
         ParameterError, match="data is of type list, but LFs of whole columns read frames; make a frame"
     ):
         _ = read_items([1]).frame
+
+
+def test_keys_of_a_record_that_are_no_strings_are_read_by_item():
+    row = row_class((None, 3, "text"))(("a", "b", "c"))
+    assert (row[None], row["text"], row.text) == ("a", "c", "c")

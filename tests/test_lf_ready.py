@@ -107,7 +107,7 @@ NUMBERS = {
 @pytest.mark.parametrize("column", NUMBERS)
 @pytest.mark.parametrize(
     "bounds", [{"above": 2}, {"at_least": 2.5}, {"below": BIG + 1}, {"at_most": 2.5, "above": -5}, {"above": BIG}]
-    + [{"below": float("inf")}, {"at_least": 0.1}],
+    + [{"below": float("inf")}, {"at_least": 0.1}, {"at_most": 10**400}, {"above": -(10**400)}],
 )  # fmt: skip
 def test_threshold_lf_on_whole_columns_votes_as_it_does_row_by_row(bounds, column, kind):
     if (kind, column) == ("pandas", "holes"):

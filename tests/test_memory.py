@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -70,3 +73,12 @@ def test_stated_classes_of_votes_that_all_abstain_cost_nothing():
     shares = hl.HyperLabelModel(n_classes=10_000).predict_proba([[-1, -1, -1]])
     assert shares.shape == (1, 10_000)
     assert np.allclose(shares, 1e-4)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems need not heed the limit")
+def test_limit_of_the_process_is_the_memory_that_there_is():
+    code = (
+        "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 33, 1 << 33))\n"
+        "from hyperlabel.memory import memory_bytes; print(memory_bytes() <= 1 << 33)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"

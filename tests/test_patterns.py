@@ -128,8 +128,8 @@ def test_patterns_from_chunks_of_texts_with_stated_classes_are_counted_together(
 def test_patterns_from_chunks_of_texts_collect_the_classes_of_all():
     chunks = [pd.DataFrame({"a": ["spam", "ham"]}), pd.DataFrame({"a": ["spam", "eggs"]}), pd.DataFrame({"a": ["ham"]})]
     patterns = Patterns.from_chunks(chunks)
-    assert patterns.classes == ("ham", "spam", "eggs")
-    assert as_counter(patterns) == {(0,): 2, (1,): 2, (2,): 1}
+    assert patterns.classes == ("eggs", "ham", "spam")
+    assert as_counter(patterns) == {(0,): 1, (1,): 2, (2,): 2}
 
 
 def test_patterns_from_chunks_match_columns_by_name():
@@ -273,9 +273,27 @@ BROKEN = {
     ),
     "an LF twice": ({"lf": np.array([0, 0, 0])}, {}, "LFs of a row are not in increasing order"),
     "too many items": ({"counts": np.array([2**62, 2**62])}, {}, r"it counts 2\^63 items or more"),
+    "LFs without end": ({}, {"n_lfs": 10**18, "lf_names": None}, r"does not hold complete patterns \(n_lfs is 1000"),
     "half an LF": ({}, {"n_lfs": 2.5}, "does not hold complete patterns"),
     "no classes": ({}, {"classes": None}, "does not hold complete patterns"),
     "a class of a list": ({}, {"classes": [["a"], ["b"]]}, "does not hold complete patterns"),
+}
+
+
+OUTCOMES = {"names": ["!x"], "leaning": [[0.0, 1.0]], "ladder": [-1], "cuts": {}}
+BROKEN |= {
+    f"outcomes with {name} {value}": ({}, {"outcomes": OUTCOMES | {name: value}}, "does not hold complete patterns")
+    for name, value in [
+        ("names", "a name"),
+        ("names", ["!x", "!x"]),
+        ("leaning", [[0.0, 1.0]] * 2),
+        ("ladder", [10**9]),
+        ("ladder", [2**63]),
+        ("ladder", []),
+        ("cuts", 3.5),
+        ("cuts", {"a": [[0.5], True, "unknown"]}),
+        ("cuts", {"a": [["half"], True, "!x"]}),
+    ]
 }
 
 
@@ -467,11 +485,68 @@ def test_patterns_show_how_many_there_are():
     )
 
 
-@pytest.mark.parametrize(("n", "m", "k", "coverage"), [(50, 4, 2, 0.5), (3000, 12, 2, 0.2), (20_000, 30, 3, 0.3)])
-def test_dense_and_sparse_votes_have_the_same_patterns_in_the_same_order(n, m, k, coverage):
+def assert_same(one, two):
+    """The same rows in the same order."""
+    for name in ("counts", "starts", "lf", "vote"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
+    assert (one.classes, one.vote_names) == (two.classes, two.vote_names)
+    assert (one.outcomes is None) == (two.outcomes is None)
+    if one.outcomes is not None:
+        np.testing.assert_array_equal(one.outcomes.leaning, two.outcomes.leaning)
+
+
+SHAPES = {
+    "numbered": (50, 4, 2, 0.5),
+    "packed": (3000, 12, 2, 0.2),
+    "many": (20_000, 30, 3, 0.3),
+    "many that repeat": (150_000, 30, 2, 0.05),
+    "hashed": (3000, 60, 3, 0.02),
+}
+
+
+@pytest.fixture(params=SHAPES)
+def drawn_votes(request):
+    n, m, k, coverage = SHAPES[request.param]
     rng = np.random.default_rng(n)
-    cells = np.where(rng.random((n, m)) < coverage, rng.integers(0, k, (n, m)), -1)
+    return np.where(rng.random((n, m)) < coverage, rng.integers(0, k, (n, m)), -1), k
+
+
+def test_dense_and_sparse_votes_have_the_same_patterns_in_the_same_order(drawn_votes):
+    cells, k = drawn_votes
     dense = Patterns.from_votes(Votes.from_array(cells, n_classes=k))
     sparse = Patterns.from_votes(Votes.from_sparse(sparse_of(cells), n_classes=k))
-    for name in ("counts", "inverse", "lf", "vote"):
-        np.testing.assert_array_equal(getattr(sparse, name), getattr(dense, name))
+    np.testing.assert_array_equal(sparse.inverse, dense.inverse)
+    assert_same(sparse, dense)
+
+
+def test_patterns_of_items_in_any_order_or_chunks_are_the_same_in_the_same_order(drawn_votes, tmp_path):
+    cells, k = drawn_votes
+    whole = Patterns.from_votes(Votes.from_array(cells, n_classes=k))
+    moved = cells[np.random.default_rng(0).permutation(len(cells))]
+    assert_same(Patterns.from_votes(Votes.from_array(moved, n_classes=k)), whole)
+    counted = Patterns.from_chunks(np.array_split(moved, 4), n_classes=k)
+    assert_same(counted, whole)
+    counted.save(tmp_path / "patterns.safetensors")
+    assert_same(Patterns.load(tmp_path / "patterns.safetensors"), whole)
+
+
+def test_patterns_of_chunks_that_lack_classes_are_those_of_all_items():
+    whole = pl.DataFrame(
+        {"a": [None, "spam", "ham|spam", "eggs", "!ham"], "b": [None, "spam", "ham", "ham", "eggs|ham"]}
+    )
+    chunks = [whole[:1], whole[1:3], whole[3:]]  # nobody votes in the first; "!ham" is eggs alone in the last
+    assert_same(Patterns.from_chunks(chunks), Patterns.from_votes(Votes.from_frame(whole)))
+
+
+def test_patterns_of_chunks_with_stated_classes_keep_their_order():
+    chunk = Votes.from_array([[0, 1]], classes=["low", "high"])
+    assert Patterns.from_chunks([chunk, chunk]).classes == ("low", "high")
+
+
+@pytest.mark.parametrize("other", [[["a", "b"]], [[True, False]]])
+def test_patterns_of_two_kinds_of_classes_are_not_merged(other):
+    one, two = (Patterns.from_votes(Votes.from_frame(pd.DataFrame(rows))) for rows in ([[0, 1]], other))
+    with pytest.raises(VotesError, match=r"^votes for the classes 0, 1 cannot be joined with .*; expected one kind of"):
+        one.merge(two)
+    with pytest.raises(VotesError, match=r"^votes for the classes .* cannot be joined with votes for 0, 1"):
+        Votes.from_frame(pd.DataFrame(other)).join(Votes.from_array([[0, 1]], lfs=["c", "d"]))

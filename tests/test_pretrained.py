@@ -57,10 +57,18 @@ def test_fit_reads_the_set_in_which_new_rows_are_judged(weights):
     assert fitted.n_iter_ == 0
     assert fitted.classes_.tolist() == [0, 1]
     np.testing.assert_allclose(fitted.predict_proba(votes), before, atol=1e-6)
-    row = np.array([[1, 0, -1, -1, -1, -1]])
+    row = np.array([[1, 1, -1, -1, -1, -1]])
     alone = hl.HyperLabelModel(weights=weights).predict_proba(row)
     assert not np.allclose(fitted.predict_proba(row), alone, atol=1e-3)  # a set of one row says less of it
     assert fitted.state_ is not None
+
+
+@both_networks
+def test_swapping_the_classes_swaps_the_probabilities(weights):
+    votes, _ = random_votes()
+    swapped = np.where(votes < 0, -1, 1 - votes)
+    before, after = (hl.HyperLabelModel(weights=weights).predict_proba(each) for each in (votes, swapped))
+    np.testing.assert_allclose(after[:, ::-1], before, atol=1e-6)
 
 
 @both_networks

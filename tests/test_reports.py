@@ -14,12 +14,13 @@ import hyperlabel as hl
 from hyperlabel import metrics
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf.analysis import LFAnalysis
-from hyperlabel.reports import Items, render
+from hyperlabel.reports import ShownItems, render
 from hyperlabel.reports.balance import find_sensitivity
+from hyperlabel.reports.charts import histogram
 from hyperlabel.reports.elements import class_tag, hue
 from hyperlabel.reports.figures import conflict_shares, count_confidence, rank_contested, score
 from hyperlabel.reports.html import join, shorten, tag
-from hyperlabel.reports.items import Examples
+from hyperlabel.reports.items import VoteExamples
 from hyperlabel.reports.quality import Confusion
 from hyperlabel.votes.classes import decode
 
@@ -35,7 +36,7 @@ def draw(n=300, m=5, k=2, seed=0):
 
 def page_of(votes, truth=None, texts=None, title="votes.csv"):
     analysis = LFAnalysis(votes, truth)
-    return render(analysis, Items(range(analysis.n_items), texts), title=title)
+    return render(analysis, ShownItems(range(analysis.n_items), texts), title=title)
 
 
 class Elements(HTMLParser):
@@ -132,7 +133,7 @@ def test_page_of_many_lfs_classes_and_items_is_small_and_says_what_is_cut():
     votes = np.where(rng.random((3000, 1000)) < 0.01, rng.integers(0, 25, (3000, 1000)), -1)
     named = hl.Votes.from_array(votes, lfs=[f"{j} " + "long" * 500 for j in range(1000)])
     analysis = LFAnalysis(named, model=hl.label_model("mv"))
-    page = render(analysis, Items(range(3000), ["word " * 10_000] * 3000), title="votes.csv")
+    page = render(analysis, ShownItems(range(3000), ["word " * 10_000] * 3000), title="votes.csv")
     assert len(page) < 1_000_000
     for statement in ("200 of 1,000 LFs", "30 of 1,000 LFs", "25 of ", "items drawn at random"):
         assert statement in page
@@ -177,6 +178,15 @@ def test_histogram_counts_all_items_with_votes():
     counts, low, high = count_confidence(LFAnalysis(votes))
     assert counts.sum() == (votes >= 0).any(1).sum()
     assert low == 0.5 < high <= 1
+
+
+@pytest.mark.parametrize(("most", "figures"), [(1, ["0", "1"]), (3, ["0", "1", "3"]), (2000, ["0", "1,000", "2,000"])])
+def test_lines_of_the_histogram_are_at_the_numbers_beside_them(most, figures):
+    drawn = histogram(np.array([most, 0]), 0.5, 1.0, "confidence")
+    assert re.findall(r'text-anchor="end">([\d,]+)<', drawn) == figures
+    heights = [float(y) for y in re.findall(r'y1="([\d.]+)"', drawn)]
+    shares = [int(figure.replace(",", "")) / most for figure in figures]
+    assert_allclose((heights[0] - np.array(heights)) / (heights[0] - heights[-1]), shares)
 
 
 def test_contested_patterns_conflict_and_come_closest_first():
@@ -227,14 +237,14 @@ def test_examples_are_right_wrong_or_alone_as_they_say():
     votes, truth = draw(n=400, m=4)
     votes[:40, 1:] = -1
     analysis = LFAnalysis(votes, truth)
-    finder = Examples(analysis, Items(range(400), ["text"] * 400, truth))
+    finder = VoteExamples(analysis, ShownItems(range(400), ["text"] * 400, truth))
     for lf in range(4):
         found = finder.of(lf, 3)
         assert all(votes[item, lf] == truth[item] for item in found["right"])
         assert all(votes[item, lf] not in (-1, truth[item]) for item in found["wrong"])
         assert all((votes[item] >= 0).sum() == 1 and votes[item, lf] >= 0 for item in found["alone"])
         assert [len(found[kind]) for kind in ("right", "wrong")] == [3, 3]
-    without = Examples(analysis, Items(range(400), ["text"] * 400)).of(0, 3)
+    without = VoteExamples(analysis, ShownItems(range(400), ["text"] * 400)).of(0, 3)
     assert list(without) == ["with the label", "against the label", "alone"]
     labels = hl.HyperLabelModel().predict(votes)
     assert all(votes[item, 0] != labels[item] for item in without["against the label"])
@@ -243,7 +253,7 @@ def test_examples_are_right_wrong_or_alone_as_they_say():
 def test_an_lf_that_is_never_wrong_has_no_wrong_example():
     truth = np.arange(60) % 2
     analysis = LFAnalysis(np.stack([truth, 1 - truth, truth], 1), truth)
-    found = Examples(analysis, Items(range(60), ["text"] * 60, truth)).of(0, 3)
+    found = VoteExamples(analysis, ShownItems(range(60), ["text"] * 60, truth)).of(0, 3)
     assert (len(found["right"]), found["wrong"], found["alone"]) == (2, [], [])  # one of each pattern
 
 

@@ -72,6 +72,11 @@ def test_lazy_frame_reads_no_column_that_is_left_out():
     assert Votes.from_frame(frame).to_numpy().tolist() == CELLS
 
 
+def test_lazy_frame_whose_file_is_gone_is_refused(tmp_path):
+    with pytest.raises(VotesError, match="^'votes' cannot be read: No such file"):
+        Votes.from_frame(pl.scan_csv(tmp_path / "gone.csv"))
+
+
 def test_arrow_without_polars_is_read_by_pandas(monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
     assert Votes.from_frame(pa.Table.from_pylist(RECORDS)).to_numpy().tolist() == CELLS

@@ -1,5 +1,7 @@
 """A class balance and accuracies of LFs: in order, or by name; anything else is one clear error."""
 
+from collections import UserDict
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -110,6 +112,15 @@ def test_accuracies_of_lfs_without_names_are_read_by_their_number():
 def test_bad_accuracies_are_one_clear_error(stated, message):
     with pytest.raises(ParameterError, match=message):
         read_accuracies(stated, ("a", "b", "c"), 3)
+
+
+def test_mapping_that_raises_when_it_is_read_is_refused():
+    class Odd(UserDict):
+        def __iter__(self):
+            raise RuntimeError("no keys")
+
+    with pytest.raises(ParameterError, match=r"cannot be read as a mapping \(no keys\); expected a dict"):
+        read_balance(Odd(ham=0.5, spam=0.5), ("ham", "spam"))
 
 
 def test_what_is_stated_in_order_has_no_names():

@@ -13,7 +13,7 @@ from hyperlabel.errors import ParameterError, ProjectError, VotesError
 from hyperlabel.studio import Filter, Project, load_lfs
 from hyperlabel.studio.candidates import ideas_of_item, ideas_of_selection
 from hyperlabel.studio.folder import Settings, read_gold
-from hyperlabel.studio.standing import add_column
+from hyperlabel.studio.snapshot import add_column
 
 SPAM = [
     "Check out my channel",
@@ -95,7 +95,7 @@ def test_gold_changes_labels_as_fit_with_gold_does(project):
     add_rules(project)
     project.give_gold("c0", "spam")
     project.give_gold("c1", "ham")
-    votes = project.standing.votes
+    votes = project.snapshot.votes
     gold = ["spam", "ham"] + [None] * 58
     expected = hl.HyperLabelModel(classes=["ham", "spam"]).fit_predict_proba(votes, gold)
     np.testing.assert_allclose(project.labels.probabilities, expected, atol=1e-9)
@@ -122,7 +122,15 @@ def test_reopening_gives_the_same_state(table):
     with Project(folder=folder) as again:
         assert again.state == project.state
         np.testing.assert_array_equal(again.labels.probabilities, before.probabilities)
-        assert again.standing.balance == (0.5, 0.5)
+        assert again.snapshot.balance == (0.5, 0.5)
+
+
+def test_folder_of_a_project_of_any_name_can_be_given_as_the_table(table, tmp_path):
+    with Project(table, folder=tmp_path / "rules") as project:
+        add_rules(project)
+    with Project(str(tmp_path / "rules")) as again:
+        assert again.state == project.state
+    assert not list(tmp_path.glob("*.studio"))
 
 
 def test_only_the_changed_lf_is_run(table):
@@ -209,6 +217,7 @@ def test_an_lf_that_fails_changes_nothing(project, source, error, message):
         (lambda p: p.candidates("c0", vote="sapm"), "vote is 'sapm'; expected one of the classes: ham, spam"),
         (lambda p: p.save_labels("x.csv"), "there is no LF, so there are no labels"),
         (lambda p: p.save_report("x.html"), "there is no LF, so there is nothing to report"),
+        (lambda p: p.what_if("a = 1", replacing="nothing"), "name is 'nothing', which is not in lfs.py"),
         (lambda p: p.what_if("a = 1"), "the source does not define a new LF; give it another name"),
     ],
 )
@@ -233,7 +242,7 @@ def test_vote_columns_are_named_by_patterns_too(tmp_path):
         path
     )
     with Project(path, lfs=["rule_*"]) as project:
-        assert list(project.standing.columns) == ["rule_x", "rule_y"]
+        assert list(project.snapshot.columns) == ["rule_x", "rule_y"]
         assert project.data.metadata == ["n"]
 
 
@@ -275,7 +284,7 @@ def test_a_broken_edit_in_another_editor_is_named_and_never_overwritten(project)
         with pytest.raises(ProjectError, match="lfs.py, line 1"):
             act()
     assert path.read_text() == "broken("
-    assert len(project.standing.columns) == 3
+    assert len(project.snapshot.columns) == 3
 
 
 @pytest.mark.parametrize(
@@ -314,6 +323,31 @@ def test_a_file_that_cannot_be_used_is_refused_with_its_place(project, name, con
 def test_a_table_that_does_not_fit_is_refused(table, given, error, message):
     with pytest.raises(error, match=message):
         Project(table, **given)
+
+
+@pytest.mark.parametrize("mistake", [{"text": "body"}, {"text": "likes"}, {"id": "author"}])
+def test_a_mistake_leaves_nothing_that_would_repeat_it(table, mistake):
+    with pytest.raises(ProjectError):
+        Project(table, **mistake)
+    assert not table.with_suffix(".studio").exists()
+    with Project(table) as project:
+        assert (project.data.settings.text, project.data.settings.id) == ("text", "id")
+
+
+def test_a_missing_table_is_named_by_its_path_and_leaves_no_folder(tmp_path):
+    with pytest.raises(VotesError, match=f"^there is no file or folder '{tmp_path / 'no.csv'}'; check the path$"):
+        Project(tmp_path / "no.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_other_columns_and_tables_than_those_of_the_project_are_refused(table, tmp_path):
+    with Project(table, folder=tmp_path / "p"):
+        pass
+    message = r"^text is 'author', but the project in '.*p' has 'text'; leave it out, correct project.toml, or name"
+    with pytest.raises(ProjectError, match=message):
+        Project(table, folder=tmp_path / "p", text="author")
+    with pytest.raises(ProjectError, match=r"^'.*p' has a project of '.*', not of '.*other.csv'; name another folder$"):
+        Project(tmp_path / "other.csv", folder=tmp_path / "p")
 
 
 def test_a_project_without_table_or_folder_is_refused(tmp_path):
@@ -367,10 +401,10 @@ def test_candidates_promise_what_adding_them_does(project):
             real = project.what_if(each.source)
             assert (real.votes, real.right, real.wrong) == (each.effect.votes, each.effect.right, each.effect.wrong)
             np.testing.assert_array_equal(real.changed, each.effect.changed)
-            before = project.standing.best
+            before = project.snapshot.best
             project.add(each)
             assert each.name in project.source.lfs
-            np.testing.assert_array_equal(np.flatnonzero(project.standing.best != before), each.effect.changed)
+            np.testing.assert_array_equal(np.flatnonzero(project.snapshot.best != before), each.effect.changed)
             project.undo()
 
 
@@ -408,11 +442,11 @@ def test_next_items_are_of_the_kind_asked_for(project):
     project.add("my = keyword_lf('my', 'ham', name='my')")
     rows = [project.data.row_of[item] for item in project.next_items("contested", 100)]
     assert rows
-    assert project.standing.conflict[rows].all()
+    assert project.snapshot.conflict[rows].all()
     rows = [project.data.row_of[item] for item in project.next_items("uncovered", 100)]
-    assert (project.standing.n_votes[rows] == 0).all()
+    assert (project.snapshot.n_votes[rows] == 0).all()
     rows = [project.data.row_of[item] for item in project.next_items("uncertain", 100)]
-    assert (np.diff(project.standing.confidence[rows]) >= 0).all()
+    assert (np.diff(project.snapshot.confidence[rows]) >= 0).all()
     assert sorted(project.next_items("random", 60)) == sorted(project.data.ids)
     project.give_gold(project.next_items("useful")[0], "ham")
     for by in ("useful", "uncertain", "contested", "uncovered", "random"):
@@ -445,7 +479,7 @@ def test_filters_find_rows(project):
     for wanted, message in [
         ({"lf": "zz"}, "there is no LF 'zz'; the LFs are channel, song, love, my"),
         ({"label": "zz"}, "label is 'zz'; expected one of ham, spam"),
-        ({"gold": "zz"}, "gold is 'zz'; expected any, given, missing, right, wrong"),
+        ({"gold": "zz"}, "gold is 'zz'; expected 'any', 'given', 'missing', 'right' or 'wrong'"),
     ]:
         with pytest.raises(ParameterError, match=message):
             project.find(Filter(**wanted))
@@ -468,7 +502,7 @@ def test_advice_is_that_of_the_advisor(project):
     project.give_gold("c0", "spam")
     project.give_gold("c1", "ham")
     model = hl.HyperLabelModel(classes=["ham", "spam"])
-    expected = hl.advise(project.standing.votes, {0: "spam", 1: "ham"}, model=model)
+    expected = hl.advise(project.snapshot.votes, {0: "spam", 1: "ham"}, model=model)
     assert project.advise() == expected
     assert "uncovered" in {each.kind for each in expected}
 
@@ -496,7 +530,7 @@ def test_explain_names_the_votes_of_an_item(project):
 def test_labels_of_all_rows_are_written_with_all_columns(project, tmp_path):
     add_rules(project)
     project.give_gold("c4", "spam")
-    assert project.save_labels(tmp_path / "out.parquet") == int((project.standing.best >= 0).sum())
+    assert project.save_labels(tmp_path / "out.parquet") == int((project.snapshot.best >= 0).sum())
     frame = pl.read_parquet(tmp_path / "out.parquet")
     assert frame.columns == ["id", "text", "truth", "likes", "author", "label", "confidence"]
     assert frame["label"].to_list() == project.labels.labels.tolist()

@@ -3,7 +3,7 @@
 import pytest
 
 from hyperlabel.errors import ProjectError
-from hyperlabel.studio.source import HEADER, Source, load_lfs
+from hyperlabel.studio.source import HEADER, LFSource, load_lfs
 
 HAND = '''"""My rules."""
 
@@ -28,43 +28,43 @@ free = keyword_lf("free", "spam", name="free")
 
 
 def test_lfs_of_a_text_are_found_with_their_statements():
-    source = Source.load(HAND)
+    source = LFSource.load(HAND)
     assert list(source.lfs) == ["short", "free"]
     assert source.block("short").startswith("# Short ones are harmless.\n@labeling_function")
     assert source.block("free") == 'free = keyword_lf("free", "spam", name="free")\n'
 
 
 def test_removing_an_lf_leaves_everything_else():
-    text = Source.load(HAND).removed("short")
+    text = LFSource.load(HAND).removed("short")
     assert "def length" in text
     assert "# letters" in text
     assert "Short ones" not in text
-    assert list(Source.load(text).lfs) == ["free"]
+    assert list(LFSource.load(text).lfs) == ["free"]
 
 
 def test_replacing_an_lf_leaves_everything_else():
-    text = Source.load(HAND).replaced("free", "free = regex_lf(r'fr[e3]+', 'spam', name='free')")
+    text = LFSource.load(HAND).replaced("free", "free = regex_lf(r'fr[e3]+', 'spam', name='free')")
     assert "from hyperlabel import regex_lf" in text
     assert text.index("import regex_lf") < text.index("LIMIT")
-    assert Source.load(text).lfs["free"]({"text": "fr33"}) == "spam"
+    assert LFSource.load(text).lfs["free"]({"text": "fr33"}) == "spam"
 
 
 def test_adding_to_an_empty_text_adds_the_imports_that_are_needed():
-    text = Source.load(HEADER).added("money = keyword_lf('money', 'spam')")
-    text = Source.load(text).added("long = expression_lf('long', pl.col('text').str.len_chars() > 9, vote='spam')")
-    text = Source.load(text).added(
+    text = LFSource.load(HEADER).added("money = keyword_lf('money', 'spam')")
+    text = LFSource.load(text).added("long = expression_lf('long', pl.col('text').str.len_chars() > 9, vote='spam')")
+    text = LFSource.load(text).added(
         '@labeling_function\ndef loud(x):\n    return "spam" if x.text.isupper() else ABSTAIN\n'
     )
     assert text.startswith(HEADER)
     assert text.count("import polars as pl") == 1
     assert "import re\n" not in text
-    assert list(Source.load(text).lfs) == ["keyword_money", "long", "loud"]
+    assert list(LFSource.load(text).lfs) == ["keyword_money", "long", "loud"]
 
 
 def test_adding_and_removing_again_gives_the_same_lfs_and_a_tidy_text():
-    once = Source.load(HEADER).added("a = keyword_lf('a', 'x', name='a')")
-    twice = Source.load(once).added("@labeling_function\ndef b(x):\n    return None")
-    assert Source.load(twice).removed("b") == once.replace(
+    once = LFSource.load(HEADER).added("a = keyword_lf('a', 'x', name='a')")
+    twice = LFSource.load(once).added("@labeling_function\ndef b(x):\n    return None")
+    assert LFSource.load(twice).removed("b") == once.replace(
         "keyword_lf\n", "keyword_lf\nfrom hyperlabel import labeling_function\n", 1
     )
 
@@ -83,7 +83,7 @@ def test_adding_and_removing_again_gives_the_same_lfs_and_a_tidy_text():
 )
 def test_a_text_that_cannot_be_run_is_refused_with_its_line(text, message):
     with pytest.raises(ProjectError, match=message):
-        Source.load(text)
+        LFSource.load(text)
 
 
 def test_load_lfs_of_a_missing_file_is_refused(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from hyperlabel import LFError, keyword_lf, prompt_lf
 from hyperlabel.lf import labeling_function
 from hyperlabel.lf.items import read_items
-from hyperlabel.studio.app.worker import StoppableRun, StoppedError
+from hyperlabel.studio.app.worker import LFStoppedError, StoppableRun
 from hyperlabel.studio.project import run_here
 
 pytest.importorskip("nicegui")
@@ -65,7 +65,7 @@ def test_an_endless_lf_ends_when_it_is_stopped():
 
     thread = threading.Thread(target=stop)
     thread.start()
-    with pytest.raises(StoppedError, match="LF 'endless' was stopped after 0 rows; nothing was changed"):
+    with pytest.raises(LFStoppedError, match="LF 'endless' was stopped after 0 rows; nothing was changed"):
         run(endless, ITEMS, ignore)
     thread.join()
     assert run.lf is None

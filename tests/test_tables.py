@@ -26,6 +26,7 @@ from hyperlabel.tables import (
     check_folder_target,
     check_target,
     read_table,
+    reading,
     write_stdout,
     write_table,
     write_whole,
@@ -264,6 +265,37 @@ def test_duckdb_file_keeps_types_and_names_its_tables(tmp_path):
         read_table(f"{tmp_path}/v.csv::a")
 
 
+def test_duckdb_tables_of_other_schemas_are_named_with_them(tmp_path):
+    one, two = tmp_path / "one.duckdb", tmp_path / "two.duckdb"
+    for path, schemas in ((one, ["s"]), (two, ["main", "s", 't "x'])):
+        with duckdb.connect(str(path)) as base:
+            for schema in schemas:
+                quoted = schema.replace('"', '""')
+                base.execute(f'CREATE SCHEMA IF NOT EXISTS "{quoted}"')
+                base.execute(f'CREATE TABLE "{quoted}".votes AS SELECT $${schema}$$ AS lf')
+    assert read_table(one).rows() == read_table(f"{one}::s.votes").rows() == [("s",)]
+    assert read_table(f"{two}::votes").rows() == [("main",)]
+    assert read_table(f'{two}::t "x.votes').rows() == [('t "x',)]
+    with pytest.raises(VotesError, match=r"has no table 'u\.votes'; its tables are s\.votes, t \"x\.votes, votes\."):
+        read_table(f"{two}::u.votes")
+
+
+@pytest.mark.parametrize("kind", ["INTERVAL 1 DAY", "[INTERVAL 1 DAY]", "union_value(n := 1)"])
+def test_duckdb_type_that_tables_do_not_have_is_refused_by_name(tmp_path, capfd, kind):
+    path = tmp_path / "d.duckdb"
+    with duckdb.connect(str(path)) as base:
+        base.execute(f"CREATE TABLE a AS SELECT 1 AS lf, {kind} AS took")
+    with pytest.raises(VotesError, match=r"has the column 'took' of type .*cast it to VARCHAR, with a SELECT"):
+        read_table(path)
+    assert read_table(f"{path}::SELECT lf FROM a").rows() == [(1,)]
+    assert capfd.readouterr().err == ""
+
+
+def test_duckdb_that_is_interrupted_is_an_interrupt():
+    with pytest.raises(KeyboardInterrupt), reading("d.duckdb", "DuckDB"):
+        raise RuntimeError("Query interrupted")
+
+
 def test_duckdb_query_cannot_change_the_file(tmp_path):
     path = tmp_path / "d.duckdb"
     with duckdb.connect(str(path)) as base:
@@ -308,6 +340,14 @@ def test_standard_input_of_any_format_is_read_once_and_kept(kind, name):
     assert json.loads(done.stdout) == [[list(row) for row in ROWS]] * 2
 
 
+@pytest.mark.parametrize("name", ["-", "/dev/stdin", "/dev/fd/0"])
+def test_file_behind_standard_input_is_read_whatever_its_name(tmp_path, name):
+    (tmp_path / "votes").write_bytes(encode("csv.gz"))
+    with (tmp_path / "votes").open("rb") as file:
+        done = subprocess.run([sys.executable, "-c", READER, name], stdin=file, capture_output=True, check=True)
+    assert json.loads(done.stdout) == [[list(row) for row in ROWS]] * 2
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_pipe_is_read_to_its_end(tmp_path, kind):
     pipe = tmp_path / "pipe"
@@ -332,6 +372,57 @@ def test_temporary_files_go_with_the_process(tmp_path):
 
 
 # Reading: odd content.
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "arrow"])
+@pytest.mark.parametrize("name", ["~/v", "file:v", "file:/v", "s3:/v", "\udcff"])
+def test_start_of_a_name_that_exists_has_no_other_meaning(tmp_path, monkeypatch, name, kind):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    for folder in ("home", "~", "file:", "s3:"):
+        Path(folder).mkdir()
+    write_table(pl.DataFrame({"a": ["wrong"]}), tmp_path / "home" / f"v.{kind}")
+    write_table(FRAME, f"right.{kind}")
+    Path(f"right.{kind}").rename(f"{name}.{kind}")
+    assert read_table(f"{name}.{kind}").columns == FRAME.columns
+
+
+def test_result_in_a_folder_that_is_called_tilde_is_written_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("~").mkdir()
+    write_table(FRAME, "~/o.csv")
+    assert [path.name for path in (tmp_path / "~").iterdir()] == ["o.csv"]
+
+
+def test_categories_of_many_batches_are_one_arrow_file(tmp_path):
+    names = pl.Series([f"c{i // 50_000}" for i in range(200_000)], dtype=pl.Categorical)
+    frame = pl.concat([pl.DataFrame({"c": part}) for part in (names[:70_000], names[70_000:])], rechunk=False)
+    write_table(frame, tmp_path / "o.arrow")
+    assert pl.read_ipc(tmp_path / "o.arrow")["c"].cast(pl.String).equals(names.cast(pl.String))
+
+
+def test_bytes_are_no_json(tmp_path, capfd):
+    with pytest.raises(ParameterError, match="column 'b' holds bytes, which JSON does not have; write parquet"):
+        write_table(pl.DataFrame({"b": [b"x"]}), tmp_path / "o.jsonl")
+    assert capfd.readouterr().err == ""
+
+
+def test_result_whose_name_is_not_utf8_is_refused(tmp_path):
+    with pytest.raises(
+        ParameterError,
+        match=r"out is '.*\\udcff\.csv', but this path is not UTF-8, so no library can write it; choose another",
+    ):
+        write_table(FRAME, tmp_path / "\udcff.csv")
+
+
+def test_names_of_very_many_columns_are_compared_quickly(tmp_path):
+    names = [f"lf_{j}" for j in range(60_000)]
+    (tmp_path / "v.csv").write_text(f"{','.join(names)}\n")
+    before = time.process_time()
+    assert Table.open(tmp_path / "v.csv").columns == names
+    with pytest.raises(VotesError, match="the frame has two columns named 'lf_59999'"):
+        read_table(pd.DataFrame(np.zeros((1, 60_001)), columns=[*names, names[-1]]))
+    assert time.process_time() - before < 10  # a minute if each name is compared with all before it
 
 
 def test_csv_with_two_columns_of_one_name_is_refused(tmp_path):
@@ -555,11 +646,13 @@ def test_damage_that_shows_while_writing_is_one_error(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["v.parquet"]
 
 
-def test_folder_that_holds_other_things_is_no_place_for_a_result(tmp_path):
+@pytest.mark.parametrize("name_of_other", ["thesis.tex", ".git", "_notes"])
+def test_folder_that_holds_other_things_is_no_place_for_a_result(tmp_path, name_of_other):
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "part.parquet").touch()
+    for name in ("part.parquet", "_SUCCESS", ".part.parquet.crc"):
+        (tmp_path / "out" / name).touch()
     check_folder_target(tmp_path / "out")
-    (tmp_path / "out" / "thesis.tex").touch()
+    (tmp_path / "out" / name_of_other).touch()
     with pytest.raises(ParameterError, match="a folder that holds more than parquet files; expected another name"):
         check_folder_target(tmp_path / "out")
 

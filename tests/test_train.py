@@ -31,7 +31,7 @@ from safetensors import safe_open  # noqa: E402
 from safetensors.torch import load_file, save_file  # noqa: E402
 
 from hyperlabel.train import courses, export, finish, loop, runs  # noqa: E402
-from hyperlabel.train.checkpoint import read_progress, save_checkpoint  # noqa: E402
+from hyperlabel.train.checkpoint import RunProgress, read_progress, save_checkpoint  # noqa: E402
 from hyperlabel.train.courses import PaperCourse  # noqa: E402
 from hyperlabel.train.loop import CHECKPOINT, LOG, Run, read_log, run_folder  # noqa: E402
 from hyperlabel.train.net import FlatNet, HyperNet, make_net  # noqa: E402
@@ -690,3 +690,11 @@ def test_command_killed_and_resumed_equals_runs_one_after_the_other(tmp_path):
     for run in range(3):
         train(recipe, run_folder(tmp_path / "alone", run), run)
         assert_same_outcome(run_folder(out, run), run_folder(tmp_path / "alone", run))
+
+
+def test_equal_checkpoints_are_equal_files(tmp_path):
+    net = torch.nn.Linear(2, 2)
+    save_checkpoint(tmp_path / "a", Recipe(), RunProgress(), net, torch.optim.Adam(net.parameters()))
+    data = (tmp_path / "a").read_bytes()
+    header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+    assert list(header["__metadata__"]) == ["progress", "recipe"]  # safetensors writes them in any order

@@ -51,6 +51,13 @@ def test_advice_has_number_reason_call_command_and_worth():
         assert str(advice.worth) in str(advice)
 
 
+def test_advice_about_one_item_is_in_the_singular():
+    reasons = {each.kind: each.reason for each in hl.advise([[1, -1, 1], [-1, 0, -1], [1, 0, -1], [-1, -1, -1]]).items}
+    assert reasons["uncovered"].startswith("1 item (25%) has no vote, and so no label: write an LF, or label it by")
+    assert not reasons["label"].endswith("...")
+    assert reasons["balance"].startswith("1 label (25%) depends on the class balance: it changes if, say, the share")
+
+
 def test_advice_comes_most_valuable_first():
     advice = hl.advise(np.where(np.arange(N)[:, None] < 100, -1, np.c_[GOOD, GOOD[:, 0]]))
     gains = [each.worth.gain for each in advice.items]

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from hyperlabel.trust.bounds import Sample
-from hyperlabel.trust.sequence import Ranking, Step, search
+from hyperlabel.trust.sequence import ItemSet, Ranking, search
 
 
 def rank(confidence, ranked=None, stratum=None):
@@ -17,7 +17,7 @@ def rank(confidence, ranked=None, stratum=None):
 
 
 def step(items, gold, wrong, level=0):
-    return Step(level, 0.5, (Sample(items, gold, wrong),))
+    return ItemSet(level, 0.5, (Sample(items, gold, wrong),))
 
 
 def test_levels_go_from_the_surest_items_down_and_hold_equal_ones_together():

@@ -17,7 +17,7 @@ from hyperlabel.networks.unrolled import steps as steps_module
 from hyperlabel.networks.unrolled.backend import NumpyBackend, NumpyLinear
 from hyperlabel.networks.unrolled.calibrate import RARE_WORTH, SHARE_ROUNDS, match_gold
 from hyperlabel.networks.unrolled.evidence import START, first_sums
-from hyperlabel.networks.unrolled.nodes import TYPICAL, describe_nodes, find_scale
+from hyperlabel.networks.unrolled.nodes import TYPICAL, Nodes, find_scale
 from hyperlabel.networks.unrolled.state import PLAIN_VOTE
 from hyperlabel.networks.unrolled.steps import advance
 from hyperlabel.networks.unrolled.votes import PackedVotes, SparseVotes, VoteTable
@@ -302,7 +302,7 @@ def test_reading_can_be_pickled_between_passes(weights):
     patterns, network = to_patterns(votes, 3), UnrolledNetwork(weights)
     gold = to_gold(patterns, count_gold(patterns, truth))
     network, state = pickle.loads(pickle.dumps((network, network.start(6, 3, gold))))
-    for _ in range(network.n_passes):
+    while not network.is_complete(state):
         state = pickle.loads(pickle.dumps(network.advance(state, network.sums(patterns, state))))
     assert_same_state(network, state, network.read_at_once(patterns, gold)[0], atol=0)
 
@@ -550,7 +550,7 @@ def read_with_gold_in_rows(weights, patterns, gold):
     cast = marks.reshape(patterns.n_patterns, -1, k).sum(1)
     n = marks.T @ patterns.counts
     number = np.flatnonzero(n)
-    nodes = describe_nodes(
+    nodes = Nodes(
         NumpyBackend(),
         k,
         patterns.n_lfs,
@@ -751,7 +751,7 @@ def describe_rules(covered, rules):
     lf, vote = np.r_[0, np.arange(rules + 1)], np.r_[1, np.zeros(rules + 1, int)]
     n = np.r_[600.0, 400.0, np.full(rules, covered)]
     sizes = {"items": np.array([1000.0]), "voting": np.array([rules + 1.0]), "gold": np.zeros(len(lf))}
-    return describe_nodes(NumpyBackend(), 2, rules + 1, lf=lf, vote=vote, of_set=np.zeros(len(lf), int), n=n, **sizes)
+    return Nodes(NumpyBackend(), 2, rules + 1, lf=lf, vote=vote, of_set=np.zeros(len(lf), int), n=n, **sizes)
 
 
 def test_confusions_are_trusted_less_and_narrow_rules_say_more_in_thin_sets_alone():

@@ -114,7 +114,7 @@ print(f"on the {is_new.sum():,} comments that were not read: {before:.1%} before
 
 # %% [markdown]
 # On this set the rules were good already, and twenty labels change little. Where rules are worse, they
-# [bring several points](../model-card.md).
+# [bring more](../model-card.md).
 #
 # ## Comments without votes
 #

@@ -1,6 +1,6 @@
 """Checks of arguments: each error names the argument, its value and what was expected."""
 
-import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from hyperlabel.errors import ParameterError
+from hyperlabel.files import may_be_path
 from hyperlabel.shown import show
 
 Kind = TypeVar("Kind")
@@ -32,9 +33,21 @@ def check_number(
     hyperlabel.errors.ParameterError: max_iter is 1.5; expected a whole number, at least 1
     """
     kinds = int | np.integer if whole else int | float | np.integer | np.floating
-    number: Any = value if isinstance(value, kinds) and not isinstance(value, bool) else np.nan
-    if not (least <= number <= most and abs(number) < np.inf):
+    # NumPy's spans of time are integers to it.
+    number: Any = value if isinstance(value, kinds) and not isinstance(value, bool | np.timedelta64) else np.nan
+    in_range = least <= number <= most and abs(number) < np.inf
+    if not in_range or (not whole and isinstance(number, int) and abs(number) > sys.float_info.max):
         raise ParameterError(f"{name} is {show(value)}; expected {expected}")
+
+
+def check_count(value: object, name: str) -> None:
+    """Refuse a parameter that is not a whole number, at least 1.
+
+    >>> check_count(0, "n")
+    Traceback (most recent call last):
+    hyperlabel.errors.ParameterError: n is 0; expected a whole number, at least 1
+    """
+    check_number(value, name, "a whole number, at least 1", least=1, whole=True)
 
 
 def check_choice(value: object, name: str, choices: Sequence[str]) -> None:
@@ -72,15 +85,15 @@ def check_share(value: object, name: str) -> float:
     return float(value)  # type: ignore[arg-type]
 
 
-def check_seed(value: object, name: str = "seed") -> int:
+def check_seed(seed: object) -> int:
     """The parameter, if NumPy's generators can start from it; refuse anything else.
 
     >>> check_seed(-1)
     Traceback (most recent call last):
     hyperlabel.errors.ParameterError: seed is -1; expected a whole number, 0 or more
     """
-    check_number(value, name, "a whole number, 0 or more", least=0, whole=True)
-    return int(value)  # type: ignore[call-overload, no-any-return]
+    check_number(seed, "seed", "a whole number, 0 or more", least=0, whole=True)
+    return int(seed)  # type: ignore[call-overload, no-any-return]
 
 
 def check_text(value: object, name: str, expected: str = "a string") -> str:
@@ -100,18 +113,9 @@ def check_path(value: object, name: str, expected: str = "a path") -> Path:
     Traceback (most recent call last):
     hyperlabel.errors.ParameterError: folder is None; expected a path
     """
-    if not isinstance(value, str | Path) or "\0" in str(value) or not _is_encodable(str(value)):
+    if not may_be_path(value):
         raise ParameterError(f"{name} is {show(value)}; expected {expected}")
-    return Path(value)
-
-
-def _is_encodable(path: str) -> bool:
-    """Whether the system could have a file of that name: half of a character is none."""
-    try:
-        os.fsencode(path)
-    except UnicodeEncodeError:
-        return False
-    return True
+    return Path(value)  # type: ignore[arg-type]
 
 
 def check_kind(value: object, name: str, kind: type[Kind] | tuple[type[Kind], ...], expected: str) -> Kind:

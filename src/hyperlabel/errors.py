@@ -64,8 +64,7 @@ class VotesWarning(UserWarning):
 def warn_of_votes(messages: Iterable[str], *, strict: bool = False) -> None:
     """Warn of what looks like a mistake, once per message, at the line that called the package.
 
-    Raises:
-        VotesError: There is something to warn of, and warnings count as errors.
+    If warnings count as errors, that is a VotesError.
     """
     said = list(messages)
     if strict and said:

@@ -40,12 +40,25 @@ def is_folder(path: str | Path) -> bool:
     return os.path.isdir(path)
 
 
+def may_be_path(path: object) -> bool:
+    """Whether the system could have a file of that name: half of a character is none, nor is a null byte.
+
+    >>> may_be_path("a.csv"), may_be_path(3)
+    (True, False)
+    """
+    try:
+        return isinstance(path, str | Path) and b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:
+        return False
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A new name to write a file or folder to; it takes the place of `path`, or vanishes if writing fails.
 
     A file keeps the permissions of the one it replaces, and has those of any new file otherwise. A link stays a link:
-    what it leads to is replaced. A device, a pipe or a socket is never replaced.
+    what it leads to is replaced. A device, a pipe or a socket is never replaced, nor a folder by a file: it may hold
+    what its owner never meant to give up.
 
     Raises:
         OSError: Nothing can be written there.
@@ -58,7 +71,7 @@ def replacing(path: Path) -> Iterator[Path]:
     ...     path.read_text(), len(list(Path(folder).iterdir()))
     ('whole', 1)
     """
-    path = Path(os.path.realpath(path)) if path.is_symlink() else path
+    path = Path(os.path.realpath(path)) if path.is_symlink() else path.absolute()  # `~` is the name of a folder here
     if os.path.exists(path) and not (is_file(path) or is_folder(path)):
         raise FileExistsError(errno.EEXIST, "it is a device, a pipe or a socket, not a file", str(path))
     sweep(path)
@@ -67,6 +80,8 @@ def replacing(path: Path) -> Iterator[Path]:
         part = folder / "new"
         yield part
         if part.is_file():
+            if is_folder(path):
+                raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
             part.chmod(mode)
         _put(part, path, folder / "old")
 

@@ -36,8 +36,11 @@ _MULTIPLIER = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, odd
 
 
 def key_space(m: int, k: int) -> int:
-    """Number of possible vote rows of m LFs and k classes; rows of at most 2^64 can be packed into a key."""
-    return int((k + 1) ** m)
+    """Number of possible vote rows of m LFs and k classes; rows of at most 2^64 can be packed into a key.
+
+    Any number above 2^64 if there are more: that of very many LFs would take forever.
+    """
+    return int((k + 1) ** min(m, 65))
 
 
 def pack_rows(cells: Ints, k: int) -> Keys:
@@ -134,6 +137,18 @@ def softmax(logits: NDArray[Real], out: NDArray[Real] | None = None) -> NDArray[
         np.exp(part, out=part)
         part /= over_classes(np.add, part)[:, None]
     return shares
+
+
+def raise_to(probabilities: Float64, power: float, least: float) -> Float64:
+    """Probabilities to a power, normalized; those below `least` count as that. (r, k) -> (r, k).
+
+    >>> raise_to(np.array([[0.5, 0.25, 0.25]]), 2, 1e-12).round(3).tolist()
+    [[0.667, 0.167, 0.167]]
+    """
+    logs = power * np.log(np.maximum(probabilities, least))
+    raised = np.exp(logs - logs.max(1, keepdims=True))
+    normalized: Float64 = raised / raised.sum(1, keepdims=True)
+    return normalized
 
 
 def softmax_of_two(lead: Floats, out: Floats) -> None:
@@ -246,7 +261,7 @@ def mix_bits(numbers: Keys) -> Keys:
 
 
 @dataclass(frozen=True)
-class Groups:
+class KeyGroups:
     """Equal keys, grouped.
 
     Attributes:
@@ -260,36 +275,51 @@ class Groups:
     counts: Ints
 
 
-def group_keys(keys: Keys, space: int) -> Groups:
-    """Group equal keys: by address where the space is small, by hashing otherwise."""
+def group_keys(keys: Keys, space: int) -> KeyGroups:
+    """Group equal keys, the groups in the order of the keys: what is summed over groups is the same however keys come.
+
+    By address where the space is small, else by sorting all keys, or only the distinct ones if these are few.
+    """
     if space <= max(8 * len(keys), _FEW_ADDRESSES):
         return _group_by_address(keys.astype(np.intp), space)
     if len(keys) <= _CHUNK_KEYS or _mostly_distinct(keys[:_CHUNK_KEYS]):
-        return _group_by_hash(keys)
+        return _group_by_sorting(keys)
     table = KeyTable()
     inverse = np.empty(len(keys), np.int32)
     for start in range(0, len(keys), _CHUNK_KEYS):
         inverse[start : start + _CHUNK_KEYS] = table.add(keys[start : start + _CHUNK_KEYS])
-    example = np.empty(len(table.keys), np.intp)
+    place = np.empty(len(table.keys), np.int32)
+    place[np.argsort(table.keys)] = np.arange(len(place))
+    inverse = place.take(inverse)
+    example = np.empty(len(place), np.intp)
     example[inverse] = np.arange(len(keys))
-    return Groups(example, inverse, np.bincount(inverse))
+    return KeyGroups(example, inverse, np.bincount(inverse))
 
 
 def _mostly_distinct(keys: Keys) -> bool:
     return 2 * len(_group_by_hash(keys).counts) > len(keys)
 
 
-def _group_by_address(keys: NDArray[np.intp], space: int) -> Groups:
+def _group_by_address(keys: NDArray[np.intp], space: int) -> KeyGroups:
     counts = np.bincount(keys, minlength=space)
     present = np.flatnonzero(counts)
     number = np.empty(space, np.int32)
     number[present] = np.arange(len(present))
     example = np.empty(space, np.intp)
     example[keys] = np.arange(len(keys))
-    return Groups(example[present], number[keys], counts[present])
+    return KeyGroups(example[present], number[keys], counts[present])
 
 
-def _group_by_hash(keys: Keys) -> Groups:
+def _group_by_sorting(keys: Keys) -> KeyGroups:
+    order = np.argsort(keys)
+    first = find_first(keys[order])
+    starts = np.flatnonzero(first)
+    inverse = np.empty(len(keys), np.int32)
+    inverse[order] = np.cumsum(first, dtype=np.int32) - 1
+    return KeyGroups(order[starts], inverse, np.diff(starts, append=len(keys)))
+
+
+def _group_by_hash(keys: Keys) -> KeyGroups:
     """In rounds, every key writes its index to a slot; one that finds an equal key there joins it, the others go on."""
     if not len(keys):
         return _group_by_address(keys.astype(np.intp), 1)
@@ -311,7 +341,7 @@ def _group_by_hash(keys: Keys) -> Groups:
         examples.append(pending[leaders])
         found += len(leaders)
         pending, multiplier = pending[~joined], multiplier * _MULTIPLIER % (1 << 64)
-    return Groups(np.concatenate(examples), inverse, np.bincount(inverse, minlength=found))
+    return KeyGroups(np.concatenate(examples), inverse, np.bincount(inverse, minlength=found))
 
 
 def _slots(keys: Keys, multiplier: int, bits: int) -> NDArray[np.intp]:

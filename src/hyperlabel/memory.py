@@ -5,20 +5,17 @@ from functools import cache
 
 from hyperlabel.errors import ParameterError
 
+try:
+    import resource
+except ImportError:  # Windows does not limit the memory of a process this way
+    resource = None  # type: ignore[assignment]
+
 _BYTES = 8  # per number
 _UNKNOWN = 1 << 34  # bytes, where the system does not say
 
 
 def check_memory(numbers: int, what: str, remedy: str) -> None:
-    """Refuse arrays that take more than the memory of this machine.
-
-    Args:
-        numbers: How many float64 numbers are held at a time.
-        what: What needs them, the subject of a sentence.
-        remedy: What to do about it.
-
-    Raises:
-        ParameterError: They do not fit.
+    """Refuse float64 numbers that take more than the memory of this machine; `what` is the subject of the error.
 
     >>> check_memory(10**15, "a table of everything", "ask for less")
     Traceback (most recent call last):
@@ -34,8 +31,10 @@ def check_memory(numbers: int, what: str, remedy: str) -> None:
 
 @cache
 def memory_bytes() -> int:
-    """The memory of this machine."""
+    """The memory of this machine, or what this process may have of it (`ulimit -v`)."""
     try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        return _UNKNOWN
+        there = _UNKNOWN
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0] if resource is not None else -1
+    return min(there, limit) if limit > 0 else there

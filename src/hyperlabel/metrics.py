@@ -14,6 +14,8 @@ from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64, Ints
 from hyperlabel.shown import show
 
+_Z = 1.959964  # normal quantile of a two-sided 95% interval
+
 Metric = Literal["accuracy", "f1"]
 """What labels are scored by."""
 
@@ -24,14 +26,7 @@ LEAST_PROBABILITY = 1e-6
 
 
 def check_metric(metric: str, argument: str = "metric") -> Metric:
-    """The metric of a name.
-
-    Args:
-        metric: The name.
-        argument: The name of the argument, for the error.
-
-    Raises:
-        ParameterError: There is no such metric.
+    """The metric of a name; errors use `argument`.
 
     >>> check_metric("f1")
     'f1'
@@ -125,3 +120,16 @@ def _known_items(truth: Ints, counts: Ints | None) -> tuple[NDArray[np.intp], Fl
     if not weights.sum() > 0:
         raise ParameterError("truth is unknown for every item; expected at least one class")
     return known, weights
+
+
+def wilson_interval(right: Ints | int, n: Ints | int) -> tuple[Float64, Float64]:
+    """Wilson's 95% interval of a share; NaN if nothing was counted. (m,), (m,) -> (m,), (m,).
+
+    >>> [round(float(end), 3) for end in wilson_interval(np.array(8), np.array(10))]
+    [0.49, 0.943]
+    """
+    total = np.where(np.asarray(n) > 0, n, np.nan)
+    part, z2 = right / total, _Z**2
+    middle = (part + z2 / (2 * total)) / (1 + z2 / total)
+    half = _Z * np.sqrt(part * (1 - part) / total + z2 / (4 * total**2)) / (1 + z2 / total)
+    return np.asarray(middle - half), np.asarray(middle + half)

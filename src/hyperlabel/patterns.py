@@ -14,20 +14,24 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_count, check_kind
 from hyperlabel.columns.rule import may_be_votes
 from hyperlabel.errors import VotesError, WeightsError
-from hyperlabel.kernels import Groups, Ints, Keys, group_keys, hash_rows, key_space, pack_rows, row_blocks
-from hyperlabel.shown import show
+from hyperlabel.kernels import Ints, KeyGroups, Keys, group_keys, hash_rows, key_space, pack_rows, row_blocks
+from hyperlabel.shown import show, show_some
 from hyperlabel.tensors import plain_classes, read_tensors, write_tensors
 from hyperlabel.votes import ABSTAIN, Votes, match_lfs, to_votes
-from hyperlabel.votes.classes import Classes, complete_classes, missing_from, show_some, smallest_type, state_classes
-from hyperlabel.votes.outcomes import Outcomes, same_outcomes
+from hyperlabel.votes.classes import Classes, complete_classes, join_classes, smallest_type, state_classes
+from hyperlabel.votes.outcomes import Outcomes, read_leaning, same_outcomes
+from hyperlabel.votes.partial import state_outcomes
 from hyperlabel.votes.rows import DenseRows, Rows, take_cells
 
 MOST_ITEMS = 2.0**63  # that can be counted
+MOST_LFS = 1 << 31  # that a file may have
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
+_MOST_KEYS = 1 << 64  # rows of a larger space have hashes instead of keys
 _MANY_ROWS = 1 << 13  # from this many on, rows of a dense array stay dense
 
 
@@ -73,15 +77,10 @@ class Patterns:
         >>> patterns.to_array().tolist(), patterns.counts.tolist(), patterns.inverse.tolist()
         ([[-1, 1], [0, 1]], [1, 2], [1, 0, 1])
         """
+        check_kind(votes, "votes", Votes, "Votes, such as Votes.from_frame or Votes.from_array gives")
         m, k = votes.n_lfs, votes.n_codes
-        if key_space(m, k) > 1 << 64:
-            groups = _group_rows(votes.rows, k)
-            rows = votes.rows.take(groups.example)
-        elif votes.cells is None:  # the same rows in the same order as of dense votes
-            groups = group_keys(_pack_sparse(votes.rows, m, k), key_space(m, k))
-            rows = votes.rows.take(groups.example)
-            if len(groups.example) >= _MANY_ROWS:
-                rows = DenseRows(rows.to_cells(m).astype(smallest_type(k), copy=False))
+        if votes.cells is None or key_space(m, k) > _MOST_KEYS:
+            rows, groups = _group_rows(votes.rows, m, k)
         else:
             groups = group_keys(pack_rows(votes.cells, k), key_space(m, k))
             rows = _take_rows(votes.cells, groups.example, k)
@@ -108,16 +107,18 @@ class Patterns:
         [1, 3]
         """
         merged: Patterns | None = None
+        inferred = classes is None
         for number, chunk in enumerate(_iterate(chunks)):
             names = None if merged is None else merged.lf_names
             try:
-                patterns = _read_chunk(chunk, names, n_classes, classes)
+                patterns, unstated = _read_chunk(chunk, names, n_classes, classes)
                 merged = patterns if merged is None else merged.merge(patterns)
             except VotesError as error:
                 raise VotesError(f"chunk {number}: {error}") from None
+            inferred = inferred and unstated
         if merged is None:
             raise VotesError("chunks is empty; expected at least one chunk of votes")
-        return merged
+        return merged._sort_names() if inferred else merged
 
     def merge(self, other: "Patterns") -> "Patterns":
         """The patterns of both: counts of equal rows are added. Which item has which pattern is not kept.
@@ -128,13 +129,15 @@ class Patterns:
         >>> one.merge(one).counts.tolist()
         [2, 2]
         """
+        check_kind(other, "other", Patterns, "Patterns")
         if self.n_lfs != other.n_lfs and (self.lf_names is None or other.lf_names is None):
             raise VotesError(
                 f"patterns of {self.n_lfs} and of {other.n_lfs} LFs cannot be merged; give both the same LFs"
             )
-        classes = self.classes + missing_from(self.classes, other.classes)
+        votes, others = bool(self.has_votes.any()), bool(other.has_votes.any())
+        classes = join_classes(self.classes, other.classes, one_votes=votes, other_votes=others)
         one, two = self.with_classes(classes), other.with_classes(classes).with_lfs(self.lf_names)
-        one, two = one.with_outcomes(two.outcomes), two.with_outcomes(one.outcomes)
+        one = one.with_outcomes(two.outcomes)
         two = two.with_outcomes(one.outcomes)
         counts = np.concatenate([one.counts, two.counts])
         if counts.sum(dtype=np.float64) >= MOST_ITEMS:
@@ -143,6 +146,16 @@ class Patterns:
         names = self.lf_names or other.lf_names
         joined = Patterns(rows, counts, self.n_lfs, len(classes), None, names, classes, one.outcomes)
         return joined.join_equal()[0]
+
+    def _sort_names(self) -> "Patterns":
+        """The same with classes and partial votes as those of all items at once: sorted, and meaning all classes."""
+        classes, outcomes = tuple(sorted(self.classes)), self.outcomes  # type: ignore[type-var]
+        texts = [str(c) for c in classes]
+        if outcomes is not None and all(read_leaning(name, texts) is not None for name in outcomes.names):
+            outcomes = state_outcomes(sorted(outcomes.names), classes)
+        if classes == self.classes and same_outcomes(outcomes, self.outcomes):
+            return self
+        return self.with_classes(classes).with_outcomes(outcomes).join_equal()[0]
 
     def with_rows(self, rows: Rows, counts: Ints) -> "Patterns":
         """Other rows of the same LFs and classes, without items."""
@@ -158,6 +171,7 @@ class Patterns:
 
     def split(self, most: int) -> Iterator["Patterns"]:
         """The patterns in chunks of at most this many."""
+        check_count(most, "most")
         for start in range(0, self.n_patterns, most):
             stop = min(start + most, self.n_patterns)
             yield self.with_rows(self.rows.part(start, stop), self.counts[start:stop])
@@ -231,7 +245,7 @@ class Patterns:
             outcomes = Outcomes.from_header(header.get("outcomes"), k)
             patterns = cls(rows, arrays["counts"], n_lfs, k, None, lf_names, classes, outcomes)
             check_parts(patterns)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise WeightsError(f"{path} does not hold complete patterns ({error}); save it again") from error
         return patterns
 
@@ -243,11 +257,10 @@ class Patterns:
         >>> joined.counts.tolist(), index.tolist()
         ([7], [0, 0])
         """
-        groups = _group_rows(self.rows, self.n_codes)
+        rows, groups = _group_rows(self.rows, self.n_lfs, self.n_codes)
         counts = np.zeros(len(groups.counts), np.int64)
         np.add.at(counts, groups.inverse, self.counts)
-        index = groups.inverse.astype(np.intp, copy=False)
-        return self.with_rows(self.rows.take(groups.example), counts), index
+        return self.with_rows(rows, counts), groups.inverse.astype(np.intp, copy=False)
 
     @property
     def n_codes(self) -> int:
@@ -305,6 +318,7 @@ class Patterns:
         >>> one.find(Patterns.from_votes(Votes.from_array([[1, 1]]))).tolist()
         [-1, 0]
         """
+        check_kind(other, "other", Patterns, "Patterns")
         if self.n_lfs != other.n_lfs or other.n_patterns == 0:
             return np.full(self.n_patterns, -1, np.intp)
         keys, order = other._by_hash
@@ -325,7 +339,7 @@ class Patterns:
 
     def _find_by_groups(self, other: "Patterns") -> NDArray[np.intp]:
         rows = other.rows.concatenate(self.rows)
-        groups = _group_rows(rows, max(self.n_codes, other.n_codes))
+        _, groups = _group_rows(rows, self.n_lfs, max(self.n_codes, other.n_codes))
         index = np.full(len(groups.counts), -1, np.intp)
         index[groups.inverse[: other.n_patterns]] = np.arange(other.n_patterns)
         return index[groups.inverse[other.n_patterns :]]
@@ -350,11 +364,8 @@ class Patterns:
         """
         if self.outcomes is None:
             return self
-        vote = np.append(np.arange(self.n_classes), self.outcomes.main)[self.vote]
-        kept = vote >= 0
-        sizes = np.bincount(self.row[kept], minlength=self.n_patterns)
-        rows = Rows(np.append(0, np.cumsum(sizes)), self.lf[kept], vote[kept])
-        return replace(self, rows=rows, outcomes=None)
+        vote = self.outcomes.main_classes[self.vote]
+        return replace(self, rows=Rows(self.starts, self.lf, vote).keep(vote >= 0), outcomes=None)
 
     def expand(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
         """From one value per pattern to one value per item. (p, ...) -> (n, ...)."""
@@ -402,15 +413,18 @@ def _read_chunk(
     names: tuple[str, ...] | None,
     n_classes: int | None,
     classes: Sequence[Hashable] | None,
-) -> Patterns:
-    """Patterns of a chunk, without items; a table must have the columns of the first one."""
+) -> tuple[Patterns, bool]:
+    """Patterns of a chunk, without items, and whether its classes were inferred.
+
+    A table must have the columns of the first one.
+    """
     if isinstance(chunk, Patterns):
-        return replace(to_patterns(chunk, n_classes=n_classes, classes=classes), inverse=None)
+        return replace(to_patterns(chunk, n_classes=n_classes, classes=classes), inverse=None), False
     votes = to_votes(chunk, n_classes=n_classes, classes=classes, lfs=names)
     taken = votes.origin.columns
     if names is not None and taken is not None:
         match_lfs([*taken.lfs, *filter(may_be_votes, taken.ignored)], names)  # refuses a column that is new
-    return replace(Patterns.from_votes(votes), inverse=None)
+    return replace(Patterns.from_votes(votes), inverse=None), not votes.stated
 
 
 def check_parts(patterns: Patterns) -> None:
@@ -425,6 +439,8 @@ def check_parts(patterns: Patterns) -> None:
     whole = whole and len(starts) == patterns.n_patterns + 1 and len(patterns.lf) == votes
     whole = whole and starts[0] == 0 and starts[-1] == votes and bool((np.diff(starts) >= 0).all())
     names = patterns.n_lfs if patterns.lf_names is None else len(patterns.lf_names)
+    if not 1 <= patterns.n_lfs <= MOST_LFS:
+        raise ValueError(f"n_lfs is {patterns.n_lfs}")
     if not whole or (patterns.counts < 0).any() or names != patterns.n_lfs:
         raise ValueError("its parts do not fit together")
     if patterns.counts.sum(dtype=np.float64) >= MOST_ITEMS:
@@ -451,7 +467,17 @@ def _take_rows(cells: Ints, index: Ints, k: int) -> Rows:
     return DenseRows.copy_cells(cells, index, smallest_type(k))
 
 
-def _group_rows(rows: Rows, k: int) -> Groups:
+def _group_rows(rows: Rows, m: int, k: int) -> tuple[Rows, KeyGroups]:
+    """Distinct rows, and which rows are equal: the same rows in the same order as of dense votes."""
+    space = key_space(m, k)
+    groups = group_keys(_pack_sparse(rows, m, k), space) if space <= _MOST_KEYS else _group_hashes(rows, k)
+    distinct = rows.take(groups.example)
+    if space > _MOST_KEYS or len(groups.example) < _MANY_ROWS:
+        return distinct, groups
+    return DenseRows(distinct.to_cells(m).astype(smallest_type(k), copy=False)), groups
+
+
+def _group_hashes(rows: Rows, k: int) -> KeyGroups:
     """Group equal sparse rows by a hash and verify; after a collision, one in 2^64, use another hash."""
     seed = 0
     while True:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hyperlabel.errors import require
+from hyperlabel.errors import ParameterError, require
+from hyperlabel.shown import show
 
 _MOST = 60  # bars; more would be unreadable
 _NAME = 40  # letters of a name
@@ -11,22 +12,19 @@ _NAME = 40  # letters of a name
 
 def new_axes(ax: Any, height: float = 4.0) -> Any:
     """The given axes, or new ones of this height in inches."""
-    if ax is not None:
-        return ax
     require("matplotlib", extra="plots")
     import matplotlib.pyplot as plt
+    from matplotlib.axes import Axes
 
+    if isinstance(ax, Axes):
+        return ax
+    if ax is not None:
+        raise ParameterError(f"ax is {show(ax)}; expected axes of matplotlib, or None")
     return plt.subplots(figsize=(7, height), layout="constrained")[1]
 
 
 def plot_bars(names: Sequence[str], values: Sequence[float], ax: Any) -> Any:
-    """Bars from left to right, the first on top; only the first of very many. -> the axes.
-
-    Args:
-        names: The name beside each bar.
-        values: How long each is; NaN for none.
-        ax: Axes to draw into; new ones if None.
-    """
+    """Bars from left to right, the first on top, none for NaN; only the first of very many. -> the axes."""
     shown = [str(name)[:_NAME] for name in names[:_MOST]]
     drawn = new_axes(ax, 1 + 0.25 * len(shown))
     places = range(len(shown))
@@ -39,13 +37,7 @@ def plot_bars(names: Sequence[str], values: Sequence[float], ax: Any) -> Any:
 
 
 def plot_grid(names: Sequence[str], values: Any, ax: Any) -> Any:
-    """A square of shares, one row and one column per name; only the first of very many. -> the axes.
-
-    Args:
-        names: What the rows and columns are called.
-        values: (m, m) shares; NaN for none.
-        ax: Axes to draw into; new ones if None.
-    """
+    """A square of (m, m) shares, NaN for none, by name; only the first of very many. -> the axes."""
     shown = [str(name)[:_NAME].replace("$", r"\$") for name in names[:_MOST]]
     drawn = new_axes(ax, 2 + 0.3 * len(shown))
     image = drawn.imshow(values[:_MOST, :_MOST], cmap="Oranges", vmin=0)

@@ -18,8 +18,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from hyperlabel.errors import WeightsError
-from hyperlabel.files import is_file, is_folder, replacing
-from hyperlabel.shown import show
+from hyperlabel.files import is_file, may_be_path, replacing
+from hyperlabel.shown import printable, show
 
 FORMAT = "hyperlabel-"
 KINDS = {
@@ -41,10 +41,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def plain_classes(classes: Iterable[object]) -> list[Any]:
-    """Classes as a header keeps them.
-
-    Raises:
-        WeightsError: JSON does not know one of them.
+    """Classes as a header keeps them; a WeightsError if JSON does not know one of them.
 
     >>> plain_classes(("ham", "spam"))
     ['ham', 'spam']
@@ -59,11 +56,7 @@ def plain_classes(classes: Iterable[object]) -> list[Any]:
 
 
 def write_tensors(path: str | Path, arrays: Arrays, header: dict[str, Any], kind: str) -> None:
-    """Write a file; an old one stays until the new one is complete.
-
-    Raises:
-        WeightsError: The file cannot be written there, or the header holds something that JSON does not know.
-    """
+    """Write a file; an old one stays until the new one is complete. A WeightsError if that, or JSON, fails."""
     _check_path(path)
     try:
         text = json.dumps(header, allow_nan=False)
@@ -71,17 +64,15 @@ def write_tensors(path: str | Path, arrays: Arrays, header: dict[str, Any], kind
         raise WeightsError(f"path is '{path}', but not everything can be saved: {error}") from error
     plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     metadata = {"format": FORMAT + kind, "header": text, "checksum": _checksum(plain, text)}
-    if is_folder(Path(path)):  # it may hold what its owner never meant to give up
-        raise WeightsError(f"path is '{path}', but no file can be written there: it is a folder")
     try:
         with replacing(Path(path)) as part:
             save_file(plain, part, metadata)
-            _order_metadata(part)
+            order_metadata(part)
     except (SafetensorError, OSError) as error:
         raise WeightsError(f"path is '{path}', but no file can be written there: {error}") from error
 
 
-def _order_metadata(path: Path) -> None:
+def order_metadata(path: Path) -> None:
     """Sort the metadata of a file, so that equal contents give equal files: safetensors writes it in any order."""
     with path.open("r+b") as file:
         size = int.from_bytes(file.read(8), "little")
@@ -94,13 +85,11 @@ def _order_metadata(path: Path) -> None:
 
 
 def read_tensors(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:
-    """The arrays and the header of a file, checked as a whole.
-
-    Raises:
-        WeightsError: The file is missing, damaged, or of another kind.
-    """
+    """The arrays and the header of a file; a WeightsError if it is missing, damaged, or of another kind."""
     _check_path(path)
-    if os.path.exists(path) and not is_file(path):  # a pipe would be waited for
+    if not os.path.exists(path):
+        raise WeightsError(f"there is no file '{printable(path)}'; check the path")
+    if not is_file(path):  # a pipe would be waited for
         raise WeightsError(f"{path} is not a file; give the safetensors file of a model, of patterns or of weights")
     try:
         with safe_open(path, framework="np") as file:
@@ -121,7 +110,7 @@ def read_tensors(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:
 
 
 def _check_path(path: str | Path) -> None:
-    if not isinstance(path, str | Path):
+    if not may_be_path(path):
         raise WeightsError(f"path is {show(path)}; expected the name of a file")
 
 

@@ -23,15 +23,11 @@ MOST_WIDTH = 4096
 
 @dataclass(frozen=True, repr=False)
 class Weights:
-    """The arrays of a network.
+    """The arrays of a network."""
 
-    Attributes:
-        arrays: The names and shapes that the network needs; see `hyperlabel.networks`.
-        header: What the file says about itself: model, sizes, how it was trained. The sizes are `widths` for the
-            paper's network, `width` and `steps` for the unrolled one.
-    """
-
-    arrays: dict[str, NDArray[np.float32]]
+    arrays: dict[str, NDArray[np.float32]]  # the names and shapes that the network needs; see `hyperlabel.networks`
+    # What the file says about itself: model, sizes, how it was trained; the sizes are `widths` for the paper's network,
+    # `width` and `steps` for the unrolled one.
     header: dict[str, Any]
 
     def __repr__(self) -> str:
@@ -42,19 +38,12 @@ class Weights:
         return Weights({name: array.copy() for name, array in self.arrays.items()}, dict(self.header))
 
     def save(self, path: str | Path) -> None:
-        """Write a weights file; an old file stays until the new one is complete.
-
-        Raises:
-            WeightsError: The file cannot be written there.
-        """
+        """Write a weights file; an old file stays until the new one is complete."""
         write_tensors(path, dict(self.arrays), self.header, "weights")
 
 
 def load_weights(name: str | Path | Weights) -> Weights:
-    """Bundled weights by name, or a weights file by path.
-
-    Raises:
-        WeightsError: No such name or file, or not a complete weights file.
+    """Bundled weights by name, or a weights file by path; a WeightsError if it is missing or not complete.
 
     >>> load_weights("hlm").header["model"]
     'hlm'
@@ -87,11 +76,7 @@ def read_weights(path: Path) -> Weights:
 
 
 def check_weights(arrays: dict[str, NDArray[Any]], header: dict[str, Any], path: str) -> None:
-    """Check types, shapes and numbers of the arrays against the sizes of a header.
-
-    Raises:
-        WeightsError: They do not fit.
-    """
+    """Refuse arrays whose types, shapes or numbers do not fit the sizes of a header."""
     sizes, shapes = _shapes_of(header, path)
     expected = {name: f"float32 {shape}" for name, shape in shapes.items()}
     found = {name: f"{array.dtype} {array.shape}" for name, array in arrays.items()}
@@ -142,18 +127,16 @@ def paper_shapes(widths: list[int]) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
+def unrolled_layers(width: int) -> dict[str, tuple[int, int]]:
+    """The linear layers of a step of the unrolled network: 19 features in, 4 numbers per node and 3 per set out."""
+    d = width
+    return {"node0": (d, 19), "node1": (d, d), "pooled": (d, 4 * d), "evidence": (4, d), "set0": (d, d), "set1": (3, d)}
+
+
 def unrolled_shapes(width: int, steps: int) -> dict[str, tuple[int, ...]]:
     """Names and shapes of the arrays of an unrolled network."""
-    d, shapes = width, dict[str, tuple[int, ...]]()
-    sizes = {
-        "node0": (d, 19),
-        "node1": (d, d),
-        "pooled": (d, 4 * d),
-        "evidence": (4, d),
-        "set0": (d, d),
-        "set1": (3, d),
-    }
+    shapes: dict[str, tuple[int, ...]] = {}
     for i in range(steps):
-        for layer, size in sizes.items():
+        for layer, size in unrolled_layers(width).items():
             shapes |= {f"step{i}.{layer}.weight": size, f"step{i}.{layer}.bias": size[:1]}
     return shapes

@@ -4,6 +4,18 @@
 is a module with a function `run_case(rng)`: it raises where a promise of docs/reliability.md does not hold.
 """
 
-SURFACES = ("calls", "arguments", "commands", "readers", "saved", "forms", "engines", "kills", "threads", "snorkel")
+SURFACES = (
+    "calls",
+    "arguments",
+    "methods",
+    "commands",
+    "readers",
+    "saved",
+    "forms",
+    "engines",
+    "kills",
+    "threads",
+    "snorkel",
+)
 LONG_SURFACES = ("clusters",)
 """Those that take minutes to start: Spark and Dask."""

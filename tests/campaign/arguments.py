@@ -528,12 +528,17 @@ _FIXED = {
 
 def run_case(rng: Rng) -> None:
     """One call with one or two arguments that are not what they should be."""
-    names = list(CALLS)
-    chances = np.array([RARE.get(name, 1.0) for name in names])
+    run_call(rng, CALLS, RARE, _FIXED)
+
+
+def run_call(rng: Rng, calls: dict[str, Call], rare: dict[str, float], fixed: set[tuple[str, str]]) -> None:
+    """One of these calls; `rare` says how often some are drawn, `fixed` which arguments are never replaced."""
+    names = list(calls)
+    chances = np.array([rare.get(name, 1.0) for name in names])
     name = str(rng.choice(names, p=chances / chances.sum()))
-    function, sane, use = CALLS[name]
+    function, sane, use = calls[name]
     arguments = {argument: draw(rng) for argument, draw in sane.items()}
-    free = [argument for argument in sane if (name, argument) not in _FIXED]
+    free = [argument for argument in sane if (name, argument) not in fixed]
     for argument in rng.choice(free, rng.choice([0, 1, 1, 1, 2]) if len(free) > 1 else 1, replace=False):
         arguments[str(argument)] = wrong(rng)
     try:

@@ -14,6 +14,7 @@ import tempfile
 import time
 import traceback
 import warnings
+from collections import Counter
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -38,18 +39,19 @@ def main(surface: str, seed: int, first: int, count: int, seconds: float, report
     cases = _find(surface)
     run_case, most = cases.run_case, getattr(cases, "CASE_SECONDS", CASE_SECONDS)
     end, failures, tried = time.monotonic() + seconds, list[dict[str, Any]](), 0
+    counts = Counter[str]()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for case in range(first, first + count):
-            _write(report, surface, tried, failures, case)
+            _write(report, surface, tried, failures, counts, case)
             if time.monotonic() > end:
                 break
-            started, failure = time.monotonic(), _failure_of(run_case, seed, case, most)
+            started, failure = time.monotonic(), _failure_of(run_case, seed, case, most, counts)
             tried += 1
             if failure is not None:
                 failures.append({"case": case, "failure": failure, "seconds": time.monotonic() - started})
         os.chdir("/")
-    _write(report, surface, tried, failures, None)
+    _write(report, surface, tried, failures, counts, None)
 
 
 def _find(surface: str) -> Any:
@@ -60,10 +62,11 @@ def _find(surface: str) -> Any:
     return importlib.import_module(f"tests.campaign.{surface}")
 
 
-def _failure_of(run_case: Any, seed: int, case: int, most: int) -> str | None:
+def _failure_of(run_case: Any, seed: int, case: int, most: int, counts: Counter[str]) -> str | None:
+    """What went wrong, if anything did; what a case counted is added to the counts."""
     signal.alarm(most)
     try:
-        run_case(np.random.default_rng([seed, case]))
+        counts.update(run_case(np.random.default_rng([seed, case])) or {})
     except BaseException as error:
         return "".join(traceback.format_exception(error))[-3000:]
     finally:
@@ -75,9 +78,12 @@ def _raise_hang(number: int, frame: FrameType | None) -> None:
     raise HangError("the case took too long")
 
 
-def _write(report: Path, surface: str, tried: int, failures: list[dict[str, Any]], running: int | None) -> None:
+def _write(
+    report: Path, surface: str, tried: int, failures: list[dict[str, Any]], counts: Counter[str], running: int | None
+) -> None:
     """Cheap: a few bytes, unless something failed."""
-    report.write_text(json.dumps({"surface": surface, "tried": tried, "failures": failures, "running": running}))
+    held = {"surface": surface, "tried": tried, "failures": failures, "counts": counts, "running": running}
+    report.write_text(json.dumps(held))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,15 @@
 """Spark and Dask: the same rows as memory, also where workers are killed while they work. Long form only.
 
 Both are clusters of this machine alone, with two workers in processes of their own. A worker is killed one to three
-times, each time at a moment drawn from the time that the same work took when nobody was killed.
+times, each time at the first moment with tasks under way after one drawn from the time that the same work took when
+nobody was killed. A case returns how many kills there were, and how many of them surely hit a worker with a task.
 """
 
 import os
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -66,14 +68,14 @@ def spark() -> Any:
 CLUSTERS: dict[str, Callable[[], Any]] = {"dask": dask_workers, "spark": spark}
 
 
-def run_case(rng: Rng) -> None:
+def run_case(rng: Rng) -> Counter[str]:
     """A small table compared with memory, or a larger one in which workers are killed."""
     engine = str(rng.choice(list(CLUSTERS)))
     CLUSTERS[engine]()
     if rng.random() < 0.3:
         engines.run_case(rng, (engine,))
-    else:
-        kill_workers(engine, str(rng.choice(MODELS)), rng)
+        return Counter()
+    return kill_workers(engine, str(rng.choice(MODELS)), rng)
 
 
 @cache
@@ -107,8 +109,8 @@ def labels_in(out: Path) -> list[Any]:
     return pl.read_parquet(f"{out}/*.parquet").sort("row")["label"].to_list()
 
 
-def kill_workers(engine: str, model: str, rng: Rng) -> None:
-    """The result is whole, or it is one error and the old result stands."""
+def kill_workers(engine: str, model: str, rng: Rng) -> Counter[str]:
+    """The result is whole, or it is one error and the old result stands. -> kills, and those that hit a task."""
     seconds, expected = undisturbed(engine, model)
     if engine == "dask":
         prepare_dask(rng)
@@ -116,7 +118,8 @@ def kill_workers(engine: str, model: str, rng: Rng) -> None:
     out.mkdir(exist_ok=True)
     (out / "old.parquet").write_bytes(b"old")
     times = rng.random(rng.integers(1, 4)) * seconds
-    killers = [threading.Timer(float(after), kill_one, (engine, rng)) for after in times]
+    counts, done = Counter[str](), threading.Event()
+    killers = [threading.Thread(target=kill_busy, args=(engine, rng, after, done, counts)) for after in times]
     for killer in killers:
         killer.start()
     try:
@@ -126,13 +129,14 @@ def kill_workers(engine: str, model: str, rng: Rng) -> None:
     else:
         assert labels_in(out) == expected
     finally:
+        done.set()
         for killer in killers:
-            killer.cancel()
             killer.join()
     left = [each.name for each in Path().iterdir() if each.name.endswith(".part")]
     assert not left, f"{left} was left behind"
     for each in out.iterdir():
         each.unlink()
+    return counts
 
 
 def prepare_dask(rng: Rng) -> None:
@@ -147,18 +151,43 @@ def prepare_dask(rng: Rng) -> None:
     dask_workers().cluster.scheduler.allowed_failures = int(rng.integers(3))
 
 
-def kill_one(engine: str, rng: Rng) -> None:
-    """Kill one of our own workers."""
-    pids = workers_of(engine)
-    if pids:
-        os.kill(int(rng.choice(pids)), signal.SIGKILL)
+def kill_busy(engine: str, rng: Rng, after: float, done: threading.Event, counts: Counter[str]) -> None:
+    """Kill one of our own workers as soon as one has a task, some time after the start; none once the work is done."""
+    done.wait(after)
+    while not done.is_set():
+        busy, idle = (busy_on_dask if engine == "dask" else busy_on_spark)()
+        if busy:
+            hits = rng.random() < 0.9 or not idle
+            os.kill(int(rng.choice(busy if hits else idle)), signal.SIGKILL)
+            counts.update(kills=1, hits=int(hits))
+            return
+        done.wait(0.003)
+
+
+def busy_on_dask() -> tuple[list[int], list[int]]:
+    """The workers with tasks, and those without."""
+    client = dask_workers()
+    tasks, nannies = client.processing(), client.cluster.workers.values()
+    running = [nanny for nanny in nannies if nanny.process is not None and nanny.process.process is not None]
+    pids = {nanny.process.process.pid: bool(tasks.get(nanny.worker_address)) for nanny in running}
+    return [pid for pid, busy in pids.items() if busy], [pid for pid, busy in pids.items() if not busy]
+
+
+def busy_on_spark() -> tuple[list[int], list[int]]:
+    """The executors if all have tasks, and the daemons of Python, which may have none; nobody if an executor rests."""
+    tracker = spark().sparkContext.statusTracker()
+    stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    if sum(stage.numActiveTasks for stage in stages if stage is not None) < 2:
+        return [], []
+    pids = workers_of("spark")
+    executors = [pid for pid in pids if "ExecutorBackend" in Path(f"/proc/{pid}/cmdline").read_text()]
+    return executors, [pid for pid in pids if pid not in executors]
 
 
 def workers_of(engine: str) -> list[int]:
     """Processes that descend from this one and do its work."""
     if engine == "dask":
-        processes = [worker.process for worker in dask_workers().cluster.workers.values()]
-        return [each.process.pid for each in processes if each is not None and each.process is not None]
+        return [pid for pids in busy_on_dask() for pid in pids]
     found, parents = [], {os.getpid()}
     for _ in range(5):  # this process, its JVM, the executors, their daemons, the daemons' workers
         for entry in Path("/proc").glob("[0-9]*/stat"):

@@ -75,14 +75,14 @@ def training() -> tuple[Any, ...]:
     """What a checkpoint holds."""
     import torch
 
-    from hyperlabel.train.checkpoint import Progress
+    from hyperlabel.train.checkpoint import RunProgress
     from hyperlabel.train.recipe import Recipe
 
     net = torch.nn.Linear(3, 3)
     with torch.no_grad():
         net.weight.fill_(0.5)
         net.bias.fill_(0.5)
-    return Recipe(), Progress(), net, torch.optim.Adam(net.parameters())
+    return Recipe(), RunProgress(), net, torch.optim.Adam(net.parameters())
 
 
 def write_checkpoint(path: Path) -> None:

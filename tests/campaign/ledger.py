@@ -14,6 +14,7 @@ from tests.campaign import LONG_SURFACES
 
 ROOT = Path(__file__).parents[2]
 RESULTS = Path(__file__).parent / "results.json"
+LAST = RESULTS.with_name("last.json")  # the last runs, counted by themselves
 SCRATCH = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a disk would take longer than the cases
 GRACE = 120  # seconds that a child may take beyond its time: a slow start, one case that hangs in foreign code
 LONG_GRACE = 400  # of surfaces whose cases take minutes
@@ -27,11 +28,13 @@ class Outcome:
         surface: Its name.
         tried: Cases that were run.
         failures: What went wrong, with the seed and number of each case: its command runs it again.
+        counts: What else the cases counted: kills, and those that hit work under way.
     """
 
     surface: str
     tried: int = 0
     failures: list[dict[str, Any]] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
 
 
 def run_child(surface: str, seed: int, first: int, count: int, seconds: float) -> Outcome:
@@ -51,7 +54,7 @@ def run_child(surface: str, seed: int, first: int, count: int, seconds: float) -
             _, said = child.communicate()
             ended = "hung"
         held = json.loads(report.read_text()) if report.exists() else {"tried": 0, "failures": [], "running": first}
-    outcome = Outcome(surface, held["tried"], held["failures"])
+    outcome = Outcome(surface, held["tried"], held["failures"], held.get("counts", {}))
     if child.returncode != 0 or ended == "hung":
         outcome.tried += 1
         outcome.failures.append({"case": held["running"], "failure": f"{ended}: {said.decode()[-2000:]}"})
@@ -80,5 +83,7 @@ def add_to_ledger(outcomes: list[Outcome], results: Path = RESULTS) -> dict[str,
         entry = ledger.setdefault(outcome.surface, {"tried": 0, "failures": 0})
         entry["tried"] += outcome.tried
         entry["failures"] += len(outcome.failures)
+        for name, count in outcome.counts.items():
+            entry[name] = entry.get(name, 0) + count
     results.write_text(json.dumps(ledger, indent=1, sort_keys=True) + "\n")
     return ledger

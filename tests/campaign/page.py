@@ -3,20 +3,24 @@
 import json
 from pathlib import Path
 
-from tests.campaign.ledger import RESULTS, ROOT
+from tests.campaign.ledger import LAST, RESULTS, ROOT
 
 PAGE = ROOT / "docs" / "reliability.md"
 START, END = "<!-- results -->\n", "<!-- end of results -->"
 
 
-def table(results: Path = RESULTS) -> str:
-    """The counts of all surfaces, as markdown."""
-    ledger = json.loads(results.read_text()) if results.exists() else {}
-    rows = [f"| {surface} | {entry['tried']:,} | {entry['failures']:,} |" for surface, entry in sorted(ledger.items())]
-    tried, failed = (sum(entry[key] for entry in ledger.values()) for key in ("tried", "failures"))
-    return "\n".join(
-        ["| Surface | Tried | Failures |", "|---|---|---|", *rows, f"| **all** | {tried:,} | {failed:,} |", ""]
-    )
+def table(results: Path = RESULTS, last: Path = LAST) -> str:
+    """The counts of all surfaces, of earlier runs and of the last ones, as markdown."""
+    ledgers = [json.loads(path.read_text()) if path.exists() else {} for path in (results, last)]
+    nothing = {"tried": 0, "failures": 0}
+    rows = {name: [ledger.get(name, nothing) for ledger in ledgers] for name in sorted(ledgers[0] | ledgers[1])}
+    rows["**all**"] = [{key: sum(each[key] for each in ledger.values()) for key in nothing} for ledger in ledgers]
+    head = ["| Surface | Tried before | Failures | Tried in the last runs | Failures |", "|---|---|---|---|---|"]
+    return "\n".join([*head, *(f"| {name} | {' | '.join(map(_counts, row))} |" for name, row in rows.items()), ""])
+
+
+def _counts(entry: dict[str, int]) -> str:
+    return f"{entry['tried']:,} | {entry['failures']:,}"
 
 
 def write() -> None:

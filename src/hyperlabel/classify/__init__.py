@@ -1,4 +1,4 @@
-"""Classifiers of texts or features that learn from soft labels, and labels for the items that nobody votes on.
+"""Classifiers of texts or features that learn from soft labels, and labels for the items without votes.
 
 Flow: inputs and labels of the items with votes -> classifier -> probabilities of any item, voted on or not.
 `Classifier` is the light one: it takes texts or features, needs scikit-learn (extra `sklearn`) and is what

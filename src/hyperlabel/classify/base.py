@@ -31,16 +31,11 @@ def cross_entropy(probabilities: NDArray[np.float64], predicted: NDArray[np.floa
 
 @dataclass(frozen=True)
 class State:
-    """What a classifier has learned.
+    """What a classifier has learned."""
 
-    Attributes:
-        arrays: Named arrays.
-        values: Values that JSON knows.
-        parts: Classifiers that it consists of, by the name of the attribute.
-    """
-
-    arrays: Arrays = field(default_factory=dict)
-    values: dict[str, Any] = field(default_factory=dict)
+    arrays: Arrays = field(default_factory=dict)  # named arrays
+    values: dict[str, Any] = field(default_factory=dict)  # values that JSON knows
+    # Classifiers that it consists of, by the name of the attribute.
     parts: dict[str, "BaseClassifier"] = field(default_factory=dict)
 
 

@@ -23,14 +23,9 @@ class Learner(Protocol):
 
 
 def cross_fit(new: Callable[[], Learner], examples: Examples, fold: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Probabilities of each item by a classifier that has not learned from its part. -> (n, k).
+    """Probabilities of each item by a classifier, made by `new`, that has not learned from its part. -> (n, k).
 
     If all items are in one part, nothing can be held out: the classifier then judges the items it learned from.
-
-    Args:
-        new: Makes a classifier.
-        examples: The items and their soft labels.
-        fold: (n,) the part of each item.
     """
     found = np.empty_like(examples.probabilities)
     for part in np.unique(fold):

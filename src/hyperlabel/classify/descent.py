@@ -10,37 +10,26 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hyperlabel.errors import ParameterError
+from hyperlabel.checks import ABOVE_ZERO, check_number
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a network is trained.
+    """How a network is trained."""
 
-    Attributes:
-        lr: Learning rate, at its peak.
-        weight_decay: Weight decay of AdamW.
-        batch_size: Items per step.
-        epochs: At most this many passes over the items.
-        patience: With validation, stop after this many epochs without improvement.
-        warmup: Share of the steps in which the rate rises before it falls to zero; None keeps it constant.
-    """
-
-    lr: float
-    weight_decay: float
-    batch_size: int
-    epochs: int
-    patience: int
+    lr: float  # learning rate, at its peak
+    weight_decay: float  # weight decay of AdamW
+    batch_size: int  # items per step
+    epochs: int  # at most this many passes over the items
+    patience: int  # with validation, stop after this many epochs without improvement
+    # Share of the steps in which the rate rises before it falls to zero; None keeps it constant.
     warmup: float | None = None
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "epochs", "patience"):
-            if getattr(self, name) < 1:
-                raise ParameterError(f"{name} is {getattr(self, name)}; expected at least 1")
-        if not 0 < self.lr < np.inf:
-            raise ParameterError(f"lr is {self.lr}; expected a number above 0")
-        if not 0 <= self.weight_decay < np.inf:
-            raise ParameterError(f"weight_decay is {self.weight_decay}; expected 0 or more")
+            check_number(getattr(self, name), name, "at least 1", least=1, whole=True)
+        check_number(self.lr, "lr", "a number above 0", least=ABOVE_ZERO)
+        check_number(self.weight_decay, "weight_decay", "0 or more", least=0)
 
     def factor(self, step: int, steps: int) -> float:
         """The share of `lr` in a step, counted from 0."""
@@ -66,12 +55,8 @@ def descend(
 ) -> None:
     """Train a network, and leave it with the parameters of its best epoch.
 
-    Args:
-        net: The network.
-        logits: From the (b,) numbers of a batch's items to (b, k) logits.
-        probabilities: (n, k) soft labels.
-        plan: How to train.
-        judge: The loss on held-out items, checked after each epoch; without it the last epoch is kept.
+    `logits` maps the (b,) numbers of a batch's items to (b, k) logits; `probabilities` are (n, k) soft labels. `judge`,
+    the loss on held-out items, is checked after each epoch; without it the last epoch is kept.
     """
     device = next(net.parameters()).device
     targets = torch.as_tensor(probabilities, dtype=torch.float32, device=device)

@@ -98,11 +98,7 @@ def _with_gold(labels: Labels, votes: object, gold: object) -> Labels:
 
 
 def _teach(classifier: BaseClassifier, items: "_Items", teachers: NDArray[np.intp], *, combine: bool) -> Float64:
-    """Teach the classifier, unless it is fitted; to combine, also what it says about each of its items when held out.
-
-    Returns:
-        (t, k) probabilities; empty if nothing is to be combined.
-    """
+    """Teach the classifier, unless it is fitted; as `teach`. -> (t, k)."""
     labels, inputs = items.labels.take(teachers), take_items(items.inputs, teachers)
     if hasattr(classifier, "classes_"):
         if tuple(classifier.classes_) != tuple(labels.classes):
@@ -115,17 +111,9 @@ def _teach(classifier: BaseClassifier, items: "_Items", teachers: NDArray[np.int
 
 
 def teach(classifier: BaseClassifier, inputs: Inputs, labels: Labels, kind: str, *, combine: bool = False) -> Float64:
-    """Teach a classifier items that all have a label; to combine, also what it says about each when held out.
+    """Teach a classifier t texts or features that all have a label.
 
-    Args:
-        classifier: The classifier.
-        inputs: t texts or (t, q) features.
-        labels: Their labels.
-        kind: `text` or `features`.
-        combine: Whether the probabilities are needed.
-
-    Returns:
-        (t, k) probabilities; empty if nothing is to be combined.
+    Returns what it says about each when held out, to combine that with the votes. -> (t, k); (0, k) if not needed.
     """
     if not len(labels):
         raise ParameterError(f"no item has both a label and a {kind}; expected some to learn from")
@@ -142,21 +130,13 @@ def teach(classifier: BaseClassifier, inputs: Inputs, labels: Labels, kind: str,
 
 @dataclass(frozen=True)
 class _Items:
-    """What is known about items before they are filled.
+    """What is known about items before they are filled."""
 
-    Attributes:
-        inputs: n texts or (n, q) features.
-        known: (n,) whether there is an input.
-        kind: `text` or `features`.
-        labels: Labels of votes and gold.
-        voted: (n,) whether an item has votes.
-    """
-
-    inputs: Inputs
-    known: Mask
-    kind: str
-    labels: Labels
-    voted: Mask
+    inputs: Inputs  # n texts or (n, q) features
+    known: Mask  # (n,) whether there is an input
+    kind: str  # `text` or `features`
+    labels: Labels  # labels of votes and gold
+    voted: Mask  # (n,) whether an item has votes
 
     @classmethod
     def read(cls, inputs: Inputs, labels: Labels, voted: Mask) -> "_Items":
@@ -170,17 +150,17 @@ class _Items:
         return cls(texts, known, TEXT, labels, voted)
 
     def fill(self, classifier: BaseClassifier) -> Labels:
-        """The labels, with those of the classifier where nobody votes."""
+        """The labels, with those of the classifier where no LF votes."""
         empty = np.flatnonzero(~self.voted & (self.labels.best < 0) & self.known)
-        told = classifier.predict_proba(take_items(self.inputs, empty))
-        return _put(self.labels, empty, told, self.kind)
+        shares = classifier.predict_proba(take_items(self.inputs, empty))
+        return _put(self.labels, empty, shares, self.kind)
 
     def combine(self, filled: Labels, teachers: NDArray[np.intp], aside: Float64) -> Labels:
         """Add the log-odds of the classifier to those of the votes, without the class balance that both contain."""
         assert filled.source is not None
         mine = self.voted[teachers] & (filled.source[teachers] != GOLD)
-        told = np.log(np.maximum(aside, _LEAST)) - np.log(np.maximum(aside.mean(0), _LEAST))
-        logs = np.log(np.maximum(filled.probabilities[teachers[mine]], _LEAST)) + told[mine]
+        added = np.log(np.maximum(aside, _LEAST)) - np.log(np.maximum(aside.mean(0), _LEAST))
+        logs = np.log(np.maximum(filled.probabilities[teachers[mine]], _LEAST)) + added[mine]
         raised = np.exp(logs - logs.max(1, keepdims=True))
         return _put(filled, teachers[mine], raised / raised.sum(1, keepdims=True), f"{VOTES}+{self.kind}")
 
@@ -198,18 +178,10 @@ def _is_missing(text: object) -> bool:
     return text is None or (isinstance(text, float) and text != text)
 
 
-@dataclass(frozen=True)
-class _Weights:
-    """Items as the rule for F1 counts them."""
-
-    counts: NDArray[np.int64]
-    has_votes: Mask
-
-
 def _decide_for_f1(filled: Labels, items: _Items) -> Labels:
     """Labels for F1 of the items that the classifier judged, by one rule for all items."""
     assert filled.source is not None
-    weights = _Weights(np.ones(len(filled), np.int64), filled.best >= 0)
-    rule = find_f1_rule(lambda rule: rule.sums(filled.probabilities, weights), len(filled.classes))
-    told = np.array([str(source).endswith(items.kind) for source in filled.source], bool)
-    return replace(filled, best=np.where(told, rule.decide(filled.probabilities, weights), filled.best))
+    labeled = (filled.best >= 0).astype(np.int64)
+    rule = find_f1_rule(lambda rule: rule.sums(filled.probabilities, labeled), len(filled.classes))
+    judged = np.array([str(source).endswith(items.kind) for source in filled.source], bool)
+    return replace(filled, best=np.where(judged & (filled.best >= 0), rule.decide(filled.probabilities), filled.best))

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.columns.arrays import as_list, check_intact
+from hyperlabel.columns.arrays import as_list, convert_sparse, is_sparse
 from hyperlabel.errors import ParameterError
 from hyperlabel.labels import Labels
 from hyperlabel.shown import show
@@ -26,13 +26,27 @@ def read_inputs(inputs: Any, name: str = "inputs") -> Inputs:
     """
     if isinstance(inputs, str):
         raise ParameterError(f"{name} is one text, {show(inputs)}; expected a sequence of texts")
-    if hasattr(inputs, "tocsr"):
-        check_intact(inputs, name)
-        return inputs.tocsr()
-    found = inputs.to_numpy() if hasattr(inputs, "to_numpy") else inputs  # Series and frames
+    if is_sparse(inputs):
+        return _read_sparse(inputs, name)
+    found = inputs.to_numpy() if hasattr(type(inputs), "to_numpy") else inputs  # Series and frames
     if isinstance(found, np.ndarray) and found.ndim:
         return found.tolist() if found.ndim == 1 and found.dtype.kind in "OUT" else found
     return as_list(found, name, "texts, or an array of items by features")
+
+
+def _read_sparse(inputs: Any, name: str) -> Any:
+    """A sparse matrix of features by rows; everything that it stores is a finite number."""
+    if len(inputs.shape) != 2:
+        raise ParameterError(f"{name} has shape {inputs.shape}; expected (items, features)")
+    features = convert_sparse(inputs, "csr", name)
+    if features.dtype.kind not in "biuf":
+        raise ParameterError(f"{name} has the type {features.dtype}; expected numbers")
+    odd = np.flatnonzero(~np.isfinite(features.data))
+    if odd.size:
+        row = int(np.searchsorted(features.indptr, odd[0], side="right")) - 1
+        where = f"{name}[{row}, {features.indices[odd[0]]}]"
+        raise ParameterError(f"{where} is {features.data[odd[0]]}; expected a finite number")
+    return features
 
 
 def are_texts(inputs: Inputs) -> bool:
@@ -76,10 +90,7 @@ class Examples:
 def check_examples(inputs: object, labels: object, name: str) -> tuple[Examples, Classes]:
     """Inputs with their soft labels, checked against each other; errors use `name`.
 
-    Args:
-        inputs: (n, q) features, or n texts.
-        labels: `Labels`, where items without a label are left out; or (n, k) probabilities.
-        name: What the inputs are for.
+    Items without a label are left out.
     """
     read = read_inputs(inputs, f"{name} inputs")
     probabilities = labels.probabilities if isinstance(labels, Labels) else labels
@@ -87,7 +98,7 @@ def check_examples(inputs: object, labels: object, name: str) -> tuple[Examples,
     if checked.ndim != 2 or checked.shape[1] < 2:
         raise ParameterError(
             f"{name} probabilities has shape {checked.shape}; expected (items, classes) with two classes or more, "
-            "as predict_proba of a label model gives them"
+            "as predict_proba of a label model gives them, or Labels, as label gives them"
         )
     if count_items(read) != len(checked) or not len(checked):
         raise ParameterError(
@@ -112,7 +123,10 @@ def _as_floats(probabilities: Any, name: str) -> NDArray[np.float64]:
     try:
         return np.asarray(probabilities, dtype=np.float64)
     except Exception:  # an object may raise anything when it is converted to numbers
-        raise ParameterError(f"{name} is {show(probabilities)}; expected (items, classes) of numbers") from None
+        raise ParameterError(
+            f"{name} is {show(probabilities)}; expected (items, classes) of numbers, as predict_proba of a label model "
+            "gives them, or Labels, as label gives them"
+        ) from None
 
 
 def to_features(inputs: Inputs) -> NDArray[np.float64]:
@@ -131,7 +145,7 @@ def to_features(inputs: Inputs) -> NDArray[np.float64]:
 
 def to_matrix(inputs: Inputs) -> Inputs:
     """(n, q) features, kept sparse if they are sparse."""
-    return inputs.tocsr() if hasattr(inputs, "tocsr") else to_features(inputs)
+    return inputs if is_sparse(inputs) else to_features(inputs)
 
 
 def check_width(features: Inputs, width: int) -> None:

@@ -12,9 +12,10 @@ from hyperlabel.classify.inputs import Examples, Inputs, are_texts
 from hyperlabel.classify.linear import Linear
 from hyperlabel.classify.scaled import Scaled
 from hyperlabel.classify.tfidf import Tfidf
+from hyperlabel.kernels import raise_to
 
 _TEMPERATURES = np.geomspace(0.25, 4, 65)  # powers of the probabilities to try, including 1
-_LEAST = 1e-12
+_LEAST = 1e-12  # a class that is ruled out counts as this probable
 
 
 @dataclass
@@ -61,16 +62,16 @@ class Classifier(BaseClassifier):
         features = self._base.to_features(inputs)
         fold = draw_folds(inputs, len(examples), self.seed)
         aside = cross_fit(lambda: Linear(self.l2), Examples(features, soft), fold)
-        losses = [cross_entropy(soft, _raise(aside, power)) for power in _TEMPERATURES]
+        losses = [cross_entropy(soft, raise_to(aside, power, _LEAST)) for power in _TEMPERATURES]
         self.temperature_ = float(_TEMPERATURES[int(np.argmin(losses))])
-        self.cross_fitted_ = _raise(aside, self.temperature_)
+        self.cross_fitted_ = raise_to(aside, self.temperature_, _LEAST)
 
     def fit_aside(self, inputs: object, labels: object) -> NDArray[np.float64]:
         """As for every classifier; `fit` has found it already."""
         return self.fit(inputs, labels).cross_fitted_
 
     def _probabilities(self, inputs: Inputs) -> NDArray[np.float64]:
-        return _raise(self._base.predict_proba(inputs), self.temperature_)
+        return raise_to(self._base.predict_proba(inputs), self.temperature_, _LEAST)
 
     def _state(self) -> State:
         return State({}, {"temperature": self.temperature_}, {"_base": self._base})
@@ -79,11 +80,3 @@ class Classifier(BaseClassifier):
         base = state.parts["_base"]
         assert isinstance(base, Tfidf | Scaled)
         self.temperature_, self._base = state.values["temperature"], base
-
-
-def _raise(probabilities: NDArray[np.float64], power: float) -> NDArray[np.float64]:
-    """Probabilities raised to a power, scaled to sums of 1."""
-    logs = power * np.log(np.maximum(probabilities, _LEAST))
-    raised = np.exp(logs - logs.max(1, keepdims=True))
-    scaled: NDArray[np.float64] = raised / raised.sum(1, keepdims=True)
-    return scaled

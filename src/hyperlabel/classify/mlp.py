@@ -8,10 +8,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from hyperlabel.checks import check_number
 from hyperlabel.classify.base import BaseClassifier, State
 from hyperlabel.classify.descent import Plan, descend, find_device
 from hyperlabel.classify.inputs import Examples, Inputs, check_width, to_features
-from hyperlabel.errors import ParameterError
 
 
 @dataclass
@@ -47,8 +47,7 @@ class MLP(BaseClassifier):
 
     def __post_init__(self) -> None:
         for name in ("layers", "hidden"):
-            if getattr(self, name) < 1:
-                raise ParameterError(f"{name} is {getattr(self, name)}; expected at least 1")
+            check_number(getattr(self, name), name, "at least 1", least=1, whole=True)
         self._plan()
 
     def _plan(self) -> Plan:

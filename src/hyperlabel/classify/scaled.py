@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_kind
 from hyperlabel.classify.base import BaseClassifier, State
 from hyperlabel.classify.inputs import Examples, Inputs, check_width, to_matrix
 from hyperlabel.classify.linear import Linear
@@ -30,6 +31,7 @@ class Scaled(BaseClassifier):
     head: BaseClassifier = field(default_factory=Linear)
 
     def _fit(self, examples: Examples, validation: Examples | None) -> None:
+        check_kind(self.head, "head", BaseClassifier, "a classifier of features, such as Linear()")
         features = to_matrix(examples.inputs)
         self._center, self._scale = _measure(features)
         aside = None if validation is None else (self.to_features(validation.inputs), validation.probabilities)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.checks import check_kind, check_number, check_seed
+from hyperlabel.checks import check_count, check_kind, check_seed
 from hyperlabel.classify.base import BaseClassifier, State
 from hyperlabel.classify.inputs import Examples, Inputs, check_texts
 from hyperlabel.classify.linear import Linear
@@ -40,7 +40,7 @@ class Tfidf(BaseClassifier):
         check_kind(self.head, "head", BaseClassifier, "a classifier of features, such as Linear()")
         for name in ("dimensions", "min_count", "max_terms"):
             if name != "dimensions" or self.dimensions is not None:
-                check_number(getattr(self, name), name, "a whole number, at least 1", least=1, whole=True)
+                check_count(getattr(self, name), name)
         check_seed(self.seed)
 
     def _fit(self, examples: Examples, validation: Examples | None) -> None:

@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from hyperlabel.checks import check_number
 from hyperlabel.classify.base import BaseClassifier
 from hyperlabel.classify.descent import Plan, descend, find_device
 from hyperlabel.classify.inputs import Examples, Inputs, check_texts
@@ -68,8 +69,7 @@ class Transformer(BaseClassifier):
     device: str | None = None
 
     def __post_init__(self) -> None:
-        if self.max_tokens < 1:
-            raise ParameterError(f"max_tokens is {self.max_tokens}; expected at least 1")
+        check_number(self.max_tokens, "max_tokens", "at least 1", least=1, whole=True)
         self._plan()
 
     def _plan(self) -> Plan:
@@ -89,11 +89,7 @@ class Transformer(BaseClassifier):
             )
 
     def load_source(self, n_classes: int) -> tuple[Any, Any]:
-        """The tokenizer, and the network with a new head.
-
-        Raises:
-            ParameterError: `source` names nothing that `transformers` can load.
-        """
+        """The tokenizer, and the network with a new head; refuses a `source` that `transformers` cannot load."""
         require("transformers", extra="text")
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
 

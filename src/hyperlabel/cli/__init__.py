@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from hyperlabel.errors import HyperlabelError, require
 from hyperlabel.files import discard_parts
@@ -27,6 +27,7 @@ def main() -> None:
 
 def _run() -> int:
     """Run the command; returns the exit code."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # for letters that the terminal does not know
@@ -48,22 +49,33 @@ def _run() -> int:
         # Standard output is gone or full. What is left in the buffer must not raise again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         _complain(f"standard output was cut short: {error.strerror or error}")
-        return 1
+        return 2
     return code
+
+
+def _open_closed_streams() -> None:
+    """Open what the caller closed, so that no file of ours takes its number; what is written there is an error."""
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
+    if sys.stdout is None:
+        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
 
 def _complain(message: str) -> None:
     """One line on standard error; of a very long one, as of a very long name, the beginning and the end."""
     line = printable(" ".join(message.split()))
     shown = line if len(line) <= LONGEST else f"{line[: LONGEST // 2]} ... {line[-LONGEST // 2 :]}"
-    print(f"hyperlabel: {shown}", file=sys.stderr)
+    with suppress(OSError):  # nobody can hear it: the exit code must do
+        print(f"hyperlabel: {shown}", file=sys.stderr, flush=True)
 
 
 @contextmanager
 def ending_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM end the process at once and leave nothing behind, even while foreign code runs.
+    """Let SIGTERM end the process at once and leave nothing behind, even while code outside Python runs.
 
-    Python's handlers wait until foreign code returns, such as Polars' while it writes; so a thread is woken instead.
+    Python's handlers wait until such code returns, such as Polars' while it writes; so a thread is woken instead.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

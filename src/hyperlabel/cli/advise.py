@@ -17,25 +17,20 @@ def advise(
 
     Example: hyperlabel advise votes.csv --gold gold.csv
     """
-    from hyperlabel.cli.models import state_model
+    from hyperlabel.cli.models import read_options
     from hyperlabel.cli.summary import Summary
-    from hyperlabel.cli.tables import Selection, open_labeled
-    from hyperlabel.cli.terminal import output, say, say_warnings
-    from hyperlabel.metrics import check_metric
-    from hyperlabel.shown import printable
+    from hyperlabel.cli.tables import open_labeled
+    from hyperlabel.cli.terminal import print_lines, say, say_warnings
     from hyperlabel.trust import advise as find
 
     summary = Summary(modeling.model)
-    wanted = check_metric(modeling.metric, "--metric")
-    selection = Selection.parse(reading)
-    estimator = state_model(modeling, selection.classes)
+    model, selection, metric = read_options(modeling, reading)
     with say_warnings(strict=manner.strict):
-        source, known = open_labeled(votes, selection.of_model(estimator), {"gold": modeling.gold})
-        advice = find(source.votes, known["gold"], model=estimator, metric=wanted, table=votes)
+        source, known = open_labeled(votes, selection, {"gold": modeling.gold})
+        advice = find(source.votes, known["gold"], model=model, metric=metric, table=votes)
         say(source.taken.describe())
     if manner.json:
         summary.add_taken(source.taken)
         summary.print(advice=advice.to_dicts())
     else:
-        for line in str(advice).splitlines():
-            output.print(printable(line), soft_wrap=True)
+        print_lines(advice)

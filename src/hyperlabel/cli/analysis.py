@@ -1,6 +1,7 @@
 """The analysis of LFs that a command asks for, and how it is shown in a terminal."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,12 +9,11 @@ import polars as pl
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from hyperlabel.cli.models import state_model
+from hyperlabel.cli.models import read_options
 from hyperlabel.cli.options import ModelOptions, TableOptions
-from hyperlabel.cli.tables import Selection, Source, open_labeled
+from hyperlabel.cli.tables import VotesInput, open_labeled
 from hyperlabel.cli.terminal import console, log, output, say
 from hyperlabel.lf.analysis import LFAnalysis
-from hyperlabel.metrics import check_metric
 from hyperlabel.shown import printable
 
 _HEADS = {  # column of the summary -> its heading, short enough for a terminal
@@ -27,22 +27,22 @@ _HEADS = {  # column of the summary -> its heading, short enough for a terminal
     "alone": "alone",
     "label_changes": "changed\nlabels",
 }
-_NAME_WIDTH = 28  # letters of an LF's name that stay on one line
+_NAME_WIDTH = 22  # letters of an LF's name that stay on one line
+_CLASSES_WIDTH = 40  # letters of all names of classes that an LF votes for
 _PAIRS = 20  # shown at most; the total is printed
 
 
 def read_analysis(
     votes: str, reading: TableOptions, truth: str | None, modeling: ModelOptions
-) -> tuple[Source, LFAnalysis]:
+) -> tuple[VotesInput, LFAnalysis]:
     """Votes read with the options that commands share, analyzed by a model; everything slow is already computed."""
-    metric, selection = check_metric(modeling.metric, "--metric"), Selection.parse(reading)
-    estimator = state_model(modeling, selection.classes)
-    source, known = open_labeled(votes, selection.of_model(estimator), {"truth": truth, "gold": modeling.gold})
+    model, selection, metric = read_options(modeling, reading)
+    source, known = open_labeled(votes, selection, {"truth": truth, "gold": modeling.gold})
     if modeling.gold is not None:
-        estimator.fit(source.votes, known["gold"])
+        model.fit(source.votes, known["gold"])
     log.info("analyzing %s by %s", votes, modeling.model)
     with console.status("looking at the votes without each LF"):
-        analysis = LFAnalysis(source.votes, known["truth"], model=estimator, metric=metric)
+        analysis = LFAnalysis(source.votes, known["truth"], model=model, metric=metric)
         _ = analysis.labels, analysis.leave_one_out()
     return source, analysis
 
@@ -55,20 +55,33 @@ def count_labels(analysis: LFAnalysis) -> dict[Any, int]:
 
 def print_analysis(analysis: LFAnalysis) -> None:
     """All tables and what they mean."""
-    output.print(lf_table(analysis.summary().to_polars()))
+    classes = pl.Series("polarity", map(show_classes, analysis.polarity), pl.String)
+    output.print(lf_table(analysis.summary().to_polars().with_columns(classes), output.width))
     print_pairs(analysis)
     print_totals(analysis)
 
 
-def lf_table(summary: pl.DataFrame) -> Table:
-    """The summary of all LFs; shares in percent."""
+def show_classes(classes: Sequence[object]) -> str:
+    """The classes that an LF votes for, or only how many if their names are long.
+
+    >>> show_classes(["ham", "spam"]), show_classes(["complaints about food", "complaints about beds"])
+    ('ham, spam', '2 classes')
+    """
+    named = ", ".join(map(str, classes))
+    return named if len(classes) < 2 or len(named) <= _CLASSES_WIDTH else f"{len(classes)} classes"
+
+
+def lf_table(summary: pl.DataFrame, width: int) -> Table:
+    """The summary of all LFs; shares in percent. Names are folded so that all figures fit into the width."""
     table = plain_table(caption="figures in percent")
     shown = [name for name in _HEADS if name in summary.columns]
-    longest = max(len(printable(name)) for name in summary["lf"])
-    table.add_column(_HEADS["lf"], overflow="fold", min_width=min(longest, _NAME_WIDTH))
-    table.add_column(_HEADS["polarity"], overflow="fold")
-    for name in shown[2:]:
-        table.add_column(_HEADS[name], justify="right")
+    figures = {name: max(5, *map(len, _HEADS[name].split("\n"))) for name in shown[2:]}  # 100.0 is the widest
+    named = min(_NAME_WIDTH, max(len(printable(name)) for name in summary["lf"]))
+    room = width - named - 1 - sum(wide + 1 for wide in figures.values())
+    table.add_column(_HEADS["lf"], overflow="fold", min_width=named)
+    table.add_column(_HEADS["polarity"], overflow="fold", max_width=max(room, len(_HEADS["polarity"])))
+    for name, wide in figures.items():
+        table.add_column(_HEADS[name], justify="right", min_width=wide)
     for row in summary.select(shown).iter_rows():
         table.add_row(*(printable(value) if isinstance(value, str) else percent(value) for value in row))
     return table
@@ -76,7 +89,7 @@ def lf_table(summary: pl.DataFrame) -> Table:
 
 def plain_table(*heads: str, **settings: Any) -> Table:
     """A table with one rule and little else, since width is scarce."""
-    return Table(*heads, box=SIMPLE_HEAD, show_edge=False, padding=(0, 0, 0, 1), pad_edge=False, **settings)
+    return Table(*heads, box=SIMPLE_HEAD, show_edge=False, padding=0, pad_edge=False, **settings)
 
 
 def percent(share: Any) -> str:

@@ -55,16 +55,16 @@ def _options(
 
 
 def run(arguments: list[str]) -> int:
-    """Parse the arguments (help if there are none) and run a command; returns the exit code.
-
-    Raises:
-        ParameterError: The parser does not understand an argument.
-    """
+    """Parse the arguments (help if there are none) and run a command; returns the exit code."""
     command = typer.main.get_command(app)
     try:
         code = command(arguments or ["--help"], prog_name="hyperlabel", standalone_mode=False)
     except typer.Abort as error:
         raise KeyboardInterrupt from error
+    except SystemExit as error:
+        if isinstance(error.__context__, OSError):  # a reader that went away, of which the parser makes a silent end
+            raise error.__context__ from None
+        raise
     except Exception as error:
         # The exceptions of the parser, whichever parser library typer uses, have this method.
         if not hasattr(error, "format_message"):

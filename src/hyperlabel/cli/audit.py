@@ -26,16 +26,20 @@ def audit(
 
     Example: hyperlabel audit votes.csv -n 200 > audit.csv
     """
-    from hyperlabel.cli.auditing import draw_rows
-    from hyperlabel.cli.models import state_model
-    from hyperlabel.cli.tables import Selection
+    from hyperlabel.cli.models import read_options
+    from hyperlabel.cli.tables import name_items, open_labeled
     from hyperlabel.cli.terminal import say_warnings
     from hyperlabel.tables import write_table
+    from hyperlabel.trust import audit_sample
 
-    selection = Selection.parse(reading)
-    estimator = state_model(modeling, selection.classes)
+    model, selection, _ = read_options(modeling, reading)
     with say_warnings(strict=manner.strict) as said:
-        source, rows = draw_rows(votes, selection.of_model(estimator), estimator, modeling.gold, number, strata, seed)
+        source, known = open_labeled(votes, selection, {"gold": modeling.gold})
+        sample = audit_sample(source.votes, number, gold=known["gold"], strata=strata, model=model, seed=seed)
+        places = sample.places.tolist()
+        named = name_items(source, places)
+        others = [name for name in source.frame.columns if name not in (named.name, *source.votes.lf_names)]
+        rows = named.to_frame().hstack(source.frame[places].select(others).get_columns())
         said.lines.append(source.taken.describe())
         said.settle()
         write_table(rows, "-")

@@ -4,30 +4,31 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from hyperlabel.cli.models import state_model
+from hyperlabel.cli.models import read_options
 from hyperlabel.cli.options import AuditOptions, TableOptions
-from hyperlabel.cli.tables import Selection, Source, number_rows, open_labeled
+from hyperlabel.cli.tables import VotesInput, open_labeled
 from hyperlabel.errors import ParameterError
 from hyperlabel.labels.added import add_labels, free_names
+from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
-from hyperlabel.trust import Certificate, audit_sample
+from hyperlabel.trust import Certificate
+from hyperlabel.votes import Votes
 
 
 @dataclass(frozen=True)
 class Audit:
-    """What labels are judged by.
+    """What labels are judged by."""
 
-    Attributes:
-        source: The votes and their table.
-        model: The label model.
-        gold: One class per item, of the items drawn at random.
-        learn: What the model may learn from: gold of other items, a share of the gold, or nothing.
-    """
-
-    source: Source
+    source: VotesInput  # the votes and their table
     model: LabelModel
-    gold: object
-    learn: object
+    gold: object  # one class per item, of the items drawn at random
+    learn: object  # what the model may learn from: gold of other items, a share of the gold, or nothing
+    metric: Metric
+
+    @property
+    def judged(self) -> tuple[LabelModel, Votes, object]:
+        """The model, the votes and the gold: the first arguments of `certify` and `estimate`."""
+        return self.model, self.source.votes, self.gold
 
 
 def open_audit(votes: str, options: AuditOptions, reading: TableOptions) -> Audit:
@@ -36,12 +37,11 @@ def open_audit(votes: str, options: AuditOptions, reading: TableOptions) -> Audi
         raise ParameterError(
             "--gold is missing; draw items with `hyperlabel audit`, label them by hand, and give the file"
         )
-    selection = Selection.parse(reading)
-    model = state_model(replace(options, gold=None), selection.classes)
+    model, selection, metric = read_options(replace(options, gold=None), reading)
     share = _share(options.learn)
     names = {"gold": options.gold, "learn": options.learn if share is None else None}
-    source, known = open_labeled(votes, selection.of_model(model), names)
-    return Audit(source, model, known["gold"], known["learn"] if share is None else share)
+    source, known = open_labeled(votes, selection, names)
+    return Audit(source, model, known["gold"], known["learn"] if share is None else share, metric)
 
 
 def _share(learn: str | None) -> float | None:
@@ -56,14 +56,3 @@ def certify_table(frame: pl.DataFrame, certificate: Certificate) -> pl.DataFrame
     """A table with labels, and whether each is accepted; a column of the same name is kept as `*_input`."""
     table: pl.DataFrame = add_labels(frame.rename(free_names(frame.columns, ["accepted"])), certificate.labels)
     return table.with_columns(pl.Series("accepted", certificate.accepted))
-
-
-def draw_rows(
-    votes: str, selection: Selection, model: LabelModel, gold: str | None, number: int, strata: int, seed: int
-) -> tuple[Source, pl.DataFrame]:
-    """The votes, and the items to label by hand with their columns that are not votes."""
-    source, known = open_labeled(votes, selection, {"gold": gold})
-    sample = audit_sample(source.votes, number, gold=known["gold"], strata=strata, model=model, seed=seed)
-    others = [name for name in source.frame.columns if name not in source.votes.lf_names]
-    rows = source.frame.select(others)[sample.places.tolist()]
-    return source, number_rows(rows, sample.places.tolist()) if source.key is None else rows

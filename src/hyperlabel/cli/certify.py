@@ -35,27 +35,23 @@ def certify(
     from hyperlabel.cli.auditing import certify_table, open_audit
     from hyperlabel.cli.summary import Summary
     from hyperlabel.cli.tables import check_output
-    from hyperlabel.cli.terminal import output, say, say_warnings
-    from hyperlabel.metrics import check_metric
+    from hyperlabel.cli.terminal import print_lines, say, say_warnings
     from hyperlabel.shown import printable
     from hyperlabel.tables import write_table
     from hyperlabel.trust import certify as find
 
     summary = Summary(modeling.model)
-    wanted = check_metric(modeling.metric, "--metric")
     check_output(out)
     with say_warnings(strict=manner.strict) as said:
         audit = open_audit(votes, modeling, reading)
         certificate = find(
-            audit.model,
-            audit.source.votes,
-            audit.gold,
+            *audit.judged,
             error,
             confidence,
             by_class=by_class,
             learn=audit.learn,
             strata=strata,
-            metric=wanted,
+            metric=audit.metric,
         )
         said.lines.append(audit.source.taken.describe())
         said.settle()
@@ -68,6 +64,6 @@ def certify(
     elif aside:
         say(printable(str(certificate)))
     else:
-        output.print(printable(str(certificate)), soft_wrap=True)
+        print_lines(certificate)
     if out is not None and not aside:
         say(f"wrote {printable(out)}: {audit.source.votes.n_items:,} rows")

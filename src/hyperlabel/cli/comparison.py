@@ -12,28 +12,22 @@ from rich.table import Table
 
 from hyperlabel.cli.models import make_model, tell_model
 from hyperlabel.cli.options import LearningOptions
-from hyperlabel.cli.tables import Source, read_labels
+from hyperlabel.cli.tables import VotesInput, read_labels
 from hyperlabel.cli.terminal import console
 from hyperlabel.errors import ConvergenceWarning, HyperlabelError, ParameterError
 from hyperlabel.metrics import Metric, brier, score
-from hyperlabel.models import LabelModel, label_model, label_model_class, label_models
+from hyperlabel.models import LabelModel, label_model_class, label_models
 from hyperlabel.votes import Votes
 from hyperlabel.votes.classes import decode
 
 
 @dataclass(frozen=True)
 class Contest:
-    """What models are compared on.
+    """What models are compared on."""
 
-    Attributes:
-        votes: The votes, with all classes.
-        truth: (n,) true classes of the items that are scored, -1 for others.
-        gold: (n,) classes to learn from, -1 for unknown; None if there are none.
-    """
-
-    votes: Votes
-    truth: NDArray[np.int64]
-    gold: NDArray[np.int64] | None
+    votes: Votes  # the votes, with all classes
+    truth: NDArray[np.int64]  # (n,) true classes of the items that are scored, -1 for others
+    gold: NDArray[np.int64] | None  # (n,) classes to learn from, -1 for unknown; None if there are none
 
     def describe(self) -> str:
         """What was scored, in one line."""
@@ -66,11 +60,7 @@ def choose_models(names: Sequence[str] | None, *, with_gold: bool) -> list[str]:
 def make_models(
     names: Sequence[str], options: LearningOptions, classes: Sequence[Hashable] | None
 ) -> dict[str, LabelModel]:
-    """The models by name, each given the options that it takes.
-
-    Raises:
-        ParameterError: A name is not known, or the only model does not take an option.
-    """
+    """The models by name, each given the options that it takes; an only model must take them all."""
     models = {name: make_model(name) for name in names}
     for name, model in models.items():
         if not model.is_fitted:
@@ -78,7 +68,7 @@ def make_models(
     return models
 
 
-def read_truth(source: Source, truth: str, gold: str | None) -> Contest:
+def read_truth(source: VotesInput, truth: str, gold: str | None) -> Contest:
     """The votes with the truth to score with and the gold to learn from, which is not scored."""
     read, known = source.votes.with_labels(read_labels(truth, source, "truth"), "truth")
     hidden = None
@@ -94,10 +84,10 @@ def compare_models(models: Mapping[str, LabelModel], contest: Contest, metric: M
     """The result of each model, with a progress bar on a terminal."""
     with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
         tracked = bar.track(models.items(), total=len(models), description="comparing")
-        return [evaluate(name, contest, metric, model) for name, model in tracked]
+        return [evaluate(name, model, contest, metric) for name, model in tracked]
 
 
-def evaluate(name: str, contest: Contest, metric: Metric, model: LabelModel | None = None) -> Result:
+def evaluate(name: str, model: LabelModel, contest: Contest, metric: Metric) -> Result:
     """Fit a model and score its labels; if the votes do not suit the model, its note says so."""
     votes, truth = contest.votes, contest.truth
     gold = None if contest.gold is None else decode(contest.gold, votes.classes)
@@ -105,10 +95,9 @@ def evaluate(name: str, contest: Contest, metric: Metric, model: LabelModel | No
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
-            fitted = label_model(name) if model is None else model
-            if not fitted.is_fitted:
-                fitted.set_params(classes=votes.classes).fit(votes, gold)
-            labels = fitted.label(votes, metric)
+            if not model.is_fitted:
+                model.set_params(classes=votes.classes).fit(votes, gold)
+            labels = model.label(votes, metric)
     except HyperlabelError as error:
         return Result(name, note=str(error))
     seconds = time.perf_counter() - start

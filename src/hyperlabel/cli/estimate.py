@@ -24,22 +24,16 @@ def estimate(
     """
     from hyperlabel.cli.auditing import open_audit
     from hyperlabel.cli.summary import Summary
-    from hyperlabel.cli.terminal import output, say, say_warnings
-    from hyperlabel.metrics import check_metric
-    from hyperlabel.shown import printable
+    from hyperlabel.cli.terminal import print_lines, say, say_warnings
     from hyperlabel.trust import estimate as find
 
     summary = Summary(modeling.model)
-    wanted = check_metric(modeling.metric, "--metric")
     with say_warnings(strict=manner.strict):
         audit = open_audit(votes, modeling, reading)
-        found = find(
-            audit.model, audit.source.votes, audit.gold, confidence, learn=audit.learn, strata=strata, metric=wanted
-        )
+        found = find(*audit.judged, confidence, learn=audit.learn, strata=strata, metric=audit.metric)
         say(audit.source.taken.describe())
     if manner.json:
         summary.add_taken(audit.source.taken)
         summary.print(**found.to_dict())
     else:
-        for line in str(found).splitlines():
-            output.print(printable(line), soft_wrap=True)
+        print_lines(found)

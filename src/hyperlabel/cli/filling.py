@@ -1,4 +1,4 @@
-"""Labels for items that nobody votes on: what `--text` and `--features` ask for."""
+"""Labels for items without votes: what `--text` and `--features` ask for."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ import polars as pl
 
 from hyperlabel.classify import fill_labels
 from hyperlabel.cli.options import split_names
-from hyperlabel.cli.tables import LARGE, Source, size_of
+from hyperlabel.cli.tables import LARGE, VotesInput, size_of
 from hyperlabel.columns.rule import choose_columns
 from hyperlabel.errors import ParameterError
 from hyperlabel.labels import Labels
@@ -24,27 +24,17 @@ from hyperlabel.tables.arrays import read_array
 
 @dataclass(frozen=True)
 class Filling:
-    """What items without votes get their labels from.
+    """What items without votes get their labels from."""
 
-    Attributes:
-        text: A column of texts.
-        features: Columns of numbers, or one of lists of numbers; or an npy file with one row per item.
-        combine: Whether items with votes get labels from both.
-    """
-
-    text: str | None
-    features: str | None
-    combine: bool
+    text: str | None  # a column of texts
+    features: str | None  # columns of numbers, or one of lists of numbers; or an npy file with one row per item
+    combine: bool  # whether items with votes get labels from both
 
     @classmethod
     def parse(
         cls, text: str | None, features: str | None, combine: bool, engine: str, metric: Metric
     ) -> "Filling | None":
-        """From the options; None if nothing is filled.
-
-        Raises:
-            ParameterError: The options do not go together.
-        """
+        """From the options, which must go together; None if nothing is filled."""
         if text is None and features is None:
             if combine:
                 raise ParameterError("--combine is given without --text or --features; add one of them")
@@ -85,7 +75,7 @@ class Filling:
             raise ParameterError(f"--text is '{self.text}'; expected a column of VOTES: {shown}")
         return [str(self.text)]
 
-    def label(self, model: LabelModel, source: Source, table: Table | None, gold: object, metric: Metric) -> Labels:
+    def label(self, model: LabelModel, source: VotesInput, table: Table | None, gold: object, metric: Metric) -> Labels:
         """Labels of all items."""
         inputs = self._inputs(source.frame, self.columns(table))
         return fill_labels(model, source.votes, inputs, gold, combine=self.combine, metric=metric)
@@ -101,9 +91,12 @@ class Filling:
     def _inputs(self, frame: pl.DataFrame, columns: list[str]) -> Any:
         if self._is_file:
             return read_array(Path(str(self.features)))
+        option = "--text" if self.features is None else "--features"
         if not columns:
-            option = "--text" if self.features is None else "--features"
             raise ParameterError(f"{option} names columns, but VOTES has none; give --features FILE.npy")
+        absent = next((name for name in columns if name not in frame.columns), None)
+        if absent is not None:  # the LFs or votes of a long table
+            raise ParameterError(f"{option} is '{printable(absent)}', which --long names too; expected another column")
         if self.features is not None:
             return _read_features(frame.select(columns))
         column = frame[columns[0]]

@@ -5,7 +5,6 @@ from typing import Annotated
 
 from hyperlabel.cli.options import EngineName, JsonManner, ModelOptions, Option, TableOptions, VotesName
 from hyperlabel.errors import ParameterError
-from hyperlabel.files import is_folder
 
 OUT_HELP = "The state, a .safetensors file; give it to `label --model` or to `export`."
 
@@ -28,13 +27,15 @@ def fit(
     from hyperlabel.cli.labeling import Labeling
     from hyperlabel.cli.models import make_model, state_model
     from hyperlabel.cli.summary import Summary
-    from hyperlabel.cli.tables import Selection
+    from hyperlabel.cli.tables import Selection, check_file
     from hyperlabel.cli.terminal import log, progress, say, say_warnings
     from hyperlabel.metrics import check_metric
     from hyperlabel.shown import printable
 
     summary = Summary(modeling.model)
-    _check_state(out)
+    if Path(out).suffix.lower() != ".safetensors":
+        raise ParameterError(f"--out is '{out}'; expected a name that ends in .safetensors")
+    check_file(out)
     wanted = check_metric(modeling.metric, "--metric")
     selection = Selection.parse(reading)
     if make_model(modeling.model).is_fitted:
@@ -53,14 +54,3 @@ def fit(
     if manner.json:
         summary.add_taken(task.taken)
         summary.print(rows=task.n_rows)
-
-
-def _check_state(out: str) -> None:
-    """Refuse a path that cannot be written, before any work is done."""
-    path = Path(out)
-    if path.suffix.lower() != ".safetensors":
-        raise ParameterError(f"--out is '{out}'; expected a name that ends in .safetensors")
-    if not is_folder(path.parent):
-        raise ParameterError(f"--out is '{out}', but there is no folder '{path.parent}'; make it first")
-    if is_folder(path):
-        raise ParameterError(f"--out is '{out}', which is a folder; expected the name of a file")

@@ -4,13 +4,9 @@ from typing import Annotated
 
 import typer
 
-from hyperlabel.cli.options import ABSTAIN_HELP, Delimiter, Encoding, JsonManner, ModelName, Option
+from hyperlabel.cli.options import JsonManner, JuryOptions, Option
 
 TABLE_HELP = "A table with one row per judgment: csv, tsv, JSON lines, parquet, Arrow, DuckDB, - for standard input."
-SCORE_HELP = "Or its score: high scores favor the last of --classes; they are cut into levels."
-PRICE_HELP = "Price of a judgment: a column, a number, or JUDGE=PRICE,..."
-GOLD_HELP = "Known classes: a column of TABLE, or a table with the item and its class."
-JURY_CLASSES_HELP = "All classes; any other verdict is then counted as unparsable and abstains."
 OUT_HELP = "Write one row per item to a csv, tsv, JSON lines, parquet or Arrow file; else csv to standard output."
 CARD_HELP = "Write the report card of the judges to a file as well."
 CURVE_HELP = "Write how many labels the best 1, 2, 3... judges keep to a file."
@@ -20,23 +16,11 @@ KEEP_HELP = "Say which judges are enough to keep this share of the labels."
 def jury(
     table: Annotated[str, typer.Argument(metavar="TABLE", help=TABLE_HELP, show_default=False)],
     *,
-    item: Annotated[str, Option(metavar="COLUMN", help="The item that is judged.")],
-    judge: Annotated[str, Option(metavar="COLUMN", help="The judge.")],
-    vote: Annotated[str | None, Option(metavar="COLUMN", help="Its verdict.")] = None,
-    score: Annotated[str | None, Option(metavar="COLUMN", help=SCORE_HELP)] = None,
-    run: Annotated[str | None, Option(metavar="COLUMN", help="The run, if there are several.")] = None,
-    position: Annotated[str | None, Option(metavar="COLUMN", help="The order in which a pair was shown.")] = None,
-    price: Annotated[str | None, Option(metavar="COLUMN|PRICE", help=PRICE_HELP)] = None,
-    gold: Annotated[str | None, Option(metavar="COLUMN|FILE", help=GOLD_HELP)] = None,
-    classes: Annotated[str | None, Option(metavar="A,B,...", help=JURY_CLASSES_HELP)] = None,
-    abstain: Annotated[str | None, Option(metavar="A,B,...", help=ABSTAIN_HELP)] = None,
-    model: ModelName = "hlm2",
+    judging: JuryOptions,
     out: Annotated[str | None, Option("--out", "-o", metavar="FILE", help=OUT_HELP)] = None,
     card: Annotated[str | None, Option(metavar="FILE", help=CARD_HELP)] = None,
     curve: Annotated[str | None, Option(metavar="FILE", help=CURVE_HELP)] = None,
     keep: Annotated[float | None, Option(metavar="SHARE", help=KEEP_HELP)] = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
     manner: JsonManner,
 ) -> None:
     """Turn judgments into a label per item and a card per judge.
@@ -49,15 +33,17 @@ def jury(
     from hyperlabel.cli.summary import Summary
     from hyperlabel.cli.tables import check_output
     from hyperlabel.cli.terminal import say, say_warnings
-    from hyperlabel.cli.verdicts import Panel, print_card, summarize, verdict_rows
+    from hyperlabel.cli.verdicts import check_results, decide, print_card, summarize, verdict_rows
+    from hyperlabel.shown import printable
     from hyperlabel.tables import write_table
 
-    done = Summary(model)
+    done = Summary(judging.model)
     for target in (out, card, curve):
         check_output(target)
+    check_results(out, card, curve, keep)
     with say_warnings(strict=manner.strict) as said:
-        panel = Panel(table, item, judge, vote, score, run, position, price, gold, classes, abstain, model)
-        verdicts = panel.decide(delimiter, encoding)
+        verdicts = decide(table, judging)
+        enough = None if keep is None else verdicts.enough(keep)
         said.settle()
         write_table(verdict_rows(verdicts, out), out or "-", argument="--out")
     if not manner.json:
@@ -66,7 +52,9 @@ def jury(
         write_table(verdicts.judges.to_polars(), card, argument="--card")
     if curve is not None:
         write_table(verdicts.curve.to_polars(), curve, argument="--curve")
-    if keep is not None:
-        say(f"enough to keep {keep:.0%} of the labels: {', '.join(verdicts.enough(keep))}")
+    if enough is not None:
+        say(f"enough to keep {keep:.0%} of the labels: {', '.join(enough)}")
+    if out not in (None, "-"):
+        say(f"wrote {printable(out)}: {len(verdicts):,} rows")
     if manner.json:
-        done.print(aside=out in (None, "-"), **summarize(verdicts, keep))
+        done.print(aside=out in (None, "-"), **summarize(verdicts, enough))

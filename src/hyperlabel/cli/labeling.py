@@ -12,7 +12,7 @@ from rich.table import Table as Shown
 from hyperlabel.cli.filling import Filling, describe_sources
 from hyperlabel.cli.tables import (
     Selection,
-    Source,
+    VotesInput,
     choose_engine,
     is_empty,
     match_classes,
@@ -40,29 +40,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Labeling:
-    """What to label, and how.
+    """What to label, and how."""
 
-    Attributes:
-        model: The label model; a fitted one labels in its state.
-        votes: What the user called the votes.
-        table: The table of votes; None for an array.
-        selection: Which columns are LFs, and the classes.
-        gold: A column or file of known classes.
-        engine: Where to work: `memory`, or the name of an engine.
-        probabilities: Whether to add the probabilities of all classes.
-        metric: What labels should be good at.
-        filling: What items without votes get labels from, if they do.
-    """
-
-    model: LabelModel
-    votes: str
-    table: Table | None
-    selection: Selection
-    gold: str | None
-    engine: str = "memory"
-    probabilities: bool = False
-    metric: Metric = "accuracy"
-    filling: Filling | None = None
+    model: LabelModel  # the label model; a fitted one labels in its state
+    votes: str  # what the user called the votes
+    table: Table | None  # the table of votes; None for an array
+    selection: Selection  # which columns are LFs, and the classes
+    gold: str | None  # a column or file of known classes
+    engine: str = "memory"  # where to work: `memory`, or the name of an engine
+    probabilities: bool = False  # whether to add the probabilities of all classes
+    metric: Metric = "accuracy"  # what labels should be good at
+    filling: Filling | None = None  # what items without votes get labels from, if they do
 
     @classmethod
     def open(
@@ -90,7 +78,7 @@ class Labeling:
         return cls(model, votes, table, stated, known, chosen, probabilities, metric, filling)
 
     @cached_property
-    def source(self) -> Source:
+    def source(self) -> VotesInput:
         """The votes, read into memory."""
         return read_source(self.votes, self.table, self.selection, self._labels)
 

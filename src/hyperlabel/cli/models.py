@@ -4,21 +4,28 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
-from hyperlabel.cli.options import LearningOptions, ModelOptions
+from hyperlabel.cli.options import LearningOptions, ModelOptions, TableOptions
+from hyperlabel.cli.tables import Selection
 from hyperlabel.errors import ParameterError
 from hyperlabel.files import is_file
+from hyperlabel.metrics import Metric, check_metric
 from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models, load
 from hyperlabel.tensors import kind_of
 from hyperlabel.votes.stated import UNIFORM
 from hyperlabel.weights import load_weights
 
 
+def read_options(modeling: ModelOptions, reading: TableOptions) -> tuple[LabelModel, Selection, Metric]:
+    """The label model, how a table is read for it, and what its labels should be good at."""
+    metric, typed = check_metric(modeling.metric, "--metric"), Selection.parse(reading)
+    model = state_model(modeling, typed.classes)
+    return model, typed.of_model(model), metric
+
+
 def make_model(name: str, **params: Any) -> LabelModel:
     """A label model by its short name or from a file, which holds a saved model or pre-trained weights.
 
-    Args:
-        name: The short name or the path.
-        params: Parameters of the model; None keeps the model's default.
+    Parameters that are None keep the model's default.
     """
     stated = {param: value for param, value in params.items() if value is not None}
     if name in label_models():
@@ -36,16 +43,11 @@ def make_model(name: str, **params: Any) -> LabelModel:
 def state_model(options: ModelOptions, classes: Sequence[Hashable] | None, **params: Any) -> LabelModel:
     """The label model of a command's options, with everything that is known besides votes and gold.
 
-    Args:
-        options: The options.
-        classes: The classes that were typed, if any.
-        params: Parameters of the model, as for `make_model`.
-
-    Raises:
-        ParameterError: The model does not take an option: it is fitted, or of another kind.
+    Refuses options that the model does not take: it is fitted, or of another kind.
     """
     model = make_model(options.model, **params)
-    given = {"gold": options.gold, "classes": classes, **_stated(options)}
+    stated = {name: getattr(options, name) or None for name in ("class_balance", "lf_accuracies", "ordinal")}
+    given = {"gold": options.gold, "classes": classes, **stated}
     option = next((name for name, value in given.items() if value is not None), None)
     if model.is_fitted and option is not None:
         shown = f"--{option.replace('_', '-')}"
@@ -62,12 +64,7 @@ def tell_model(
 ) -> None:
     """Tell a model the class balance and the accuracies of LFs that were typed.
 
-    Args:
-        model: The model.
-        options: The options.
-        classes: The classes that were typed, if any.
-        name: What the model was called.
-        every: Whether to refuse a model that does not take one of them; else it is left out.
+    If `every`, a model that does not take one of them is refused, by the `name` that was typed; else it is left out.
     """
     read: dict[str, Any] = {"class_balance": read_balance(options.class_balance, classes)}
     read["ordinal"] = options.ordinal or None
@@ -82,11 +79,6 @@ def tell_model(
         elif every:
             option = f"--{param.replace('_', '-')}"
             raise ParameterError(f"{option} is given, but the label model '{name}' takes none; use --model hlm2")
-
-
-def _stated(options: LearningOptions) -> dict[str, Any]:
-    names = ("class_balance", "lf_accuracies", "ordinal")
-    return {name: getattr(options, name) or None for name in names}
 
 
 def read_balance(texts: Sequence[str] | None, classes: Sequence[Hashable] | None) -> Any:

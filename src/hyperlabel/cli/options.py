@@ -19,7 +19,7 @@ Option = typer.Option
 MODELS = ("hlm2", "hlm", "mv", "bv", "dp", "fs", "metal", "nplm", "ds", "hds", "ebcc", "cll", "auto", "rf", "amcl")
 ENGINES = ("polars", "duckdb", "spark", "dask")
 
-_FORMS = "a column of VOTES, a table with 'id' and the class (any format), or an npy array"
+_FORMS = "a column of VOTES, a table with 'id' (or as `audit` names items) and the class, or an npy array"
 
 VOTES_HELP = (
     "A table: csv or tsv (any separator, also .gz, .zst), JSON lines, parquet, Arrow; a folder or pattern of these; "
@@ -49,6 +49,10 @@ ENGINE_HELP = (
 AUDIT_HELP = f"Classes of items drawn at random, to judge labels by: {_FORMS}."
 LEARN_HELP = "Gold of other items to learn from, given like --gold; or the share of --gold to learn from."
 STRATA_HELP = "Number of strata of confidence; use the same for `audit`, `certify` and `estimate`."
+SCORE_HELP = "Or its score: high scores favor the last of --classes; they are cut into levels."
+PRICE_HELP = "Price of a judgment: a column, a number, or JUDGE=PRICE,..."
+JURY_GOLD_HELP = "Known classes: a column of TABLE, or a table with the item and its class."
+JURY_CLASSES_HELP = "All classes; any other verdict is then counted as unparsable and abstains."
 SHOWN_TEXT_HELP = "Column of texts to show with single items; else 'text', if there is one."
 PAGE_AUDIT_HELP = "True classes of random items that no model learned from: they certify the labels."
 STRICT_HELP = "Turn warnings into an error: nothing is written."
@@ -115,6 +119,25 @@ class AuditOptions(ModelOptions):
 
 
 @dataclass(frozen=True)
+class JuryOptions:
+    """How a table of judgments is read, and the label model that judges them."""
+
+    item: Annotated[str, Option(metavar="COLUMN", help="The item that is judged.")]
+    judge: Annotated[str, Option(metavar="COLUMN", help="The judge.")]
+    vote: Annotated[str | None, Option(metavar="COLUMN", help="Its verdict.")] = None
+    score: Annotated[str | None, Option(metavar="COLUMN", help=SCORE_HELP)] = None
+    run: Annotated[str | None, Option(metavar="COLUMN", help="The run, if there are several.")] = None
+    position: Annotated[str | None, Option(metavar="COLUMN", help="The order in which a pair was shown.")] = None
+    price: Annotated[str | None, Option(metavar="COLUMN|PRICE", help=PRICE_HELP)] = None
+    gold: Annotated[str | None, Option(metavar="COLUMN|FILE", help=JURY_GOLD_HELP)] = None
+    classes: Annotated[str | None, Option(metavar="A,B,...", help=JURY_CLASSES_HELP)] = None
+    abstain: Annotated[str | None, Option(metavar="A,B,...", help=ABSTAIN_HELP)] = None
+    model: ModelName = "hlm2"
+    delimiter: Delimiter = None
+    encoding: Encoding = None
+
+
+@dataclass(frozen=True)
 class PageOptions:
     """What a page shows besides votes and labels."""
 
@@ -171,10 +194,7 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _options_of(group: Any) -> list[inspect.Parameter]:
-    return [
-        inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=each.type)
-        for each in fields(group)
-    ]
+    return list(inspect.signature(group).parameters.values())
 
 
 def split_names(text: str | None, option: str) -> list[str] | None:

@@ -5,7 +5,6 @@ from typing import Annotated
 
 from hyperlabel.cli.options import Manner, ModelOptions, Option, PageOptions, TableOptions, VotesName
 from hyperlabel.errors import ParameterError
-from hyperlabel.files import is_folder
 
 
 def report(
@@ -25,24 +24,17 @@ def report(
     Example: hyperlabel report votes.csv -o report.html --truth truth
     """
     from hyperlabel.cli.reporting import make_report
+    from hyperlabel.cli.tables import check_file
     from hyperlabel.cli.terminal import say, say_warnings
     from hyperlabel.shown import printable
     from hyperlabel.tables import write_text
 
-    _check_page(out)
+    if out.suffix not in (".html", ".htm"):
+        raise ParameterError(f"--out is '{out}'; expected a name that ends in .html")
+    check_file(out)
     with say_warnings(strict=manner.strict) as said:
         source, page = make_report(votes, reading, modeling, showing)
         said.lines += [source.taken.describe(), printable(page.headline)]
         said.settle()
         write_text(out, page.html, "--out")
     say(f"wrote {printable(out)}: {len(page.html.encode()) / 1024:,.0f} kB")
-
-
-def _check_page(path: Path) -> None:
-    """Refuse a path that cannot be written, before any work is done."""
-    if path.suffix not in (".html", ".htm"):
-        raise ParameterError(f"--out is '{path}'; expected a name that ends in .html")
-    if not is_folder(path.parent):
-        raise ParameterError(f"--out is '{path}', but there is no folder '{path.parent}'; make it first")
-    if is_folder(path):
-        raise ParameterError(f"--out is '{path}', which is a folder; expected the name of a file")

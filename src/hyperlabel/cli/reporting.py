@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from hyperlabel.cli.models import state_model
+from hyperlabel.cli.models import read_options
 from hyperlabel.cli.options import ModelOptions, PageOptions, TableOptions
-from hyperlabel.cli.tables import Selection, Source, open_labeled
+from hyperlabel.cli.tables import VotesInput, open_labeled
 from hyperlabel.cli.terminal import console, log
 from hyperlabel.errors import ParameterError
-from hyperlabel.metrics import check_metric
 from hyperlabel.reports import Report, report
 from hyperlabel.shown import printable
 from hyperlabel.trust import certify
@@ -16,12 +15,11 @@ from hyperlabel.trust import certify
 
 def make_report(
     votes: str, reading: TableOptions, modeling: ModelOptions, showing: PageOptions
-) -> tuple[Source, Report]:
+) -> tuple[VotesInput, Report]:
     """Votes read with the options that commands share, and the page about them."""
-    metric, selection = check_metric(modeling.metric, "--metric"), Selection.parse(reading)
-    model = state_model(modeling, selection.classes)
+    model, selection, metric = read_options(modeling, reading)
     columns = {"truth": showing.truth, "gold": modeling.gold, "audit": showing.audit}
-    source, known = open_labeled(votes, selection.of_model(model), columns, [showing.text])
+    source, known = open_labeled(votes, selection, columns, [showing.text])
     texts, sample = _texts(source, showing.text), known.pop("audit")
     log.info("reporting on %s by %s", votes, modeling.model)
     with console.status("looking at the votes without each LF"):
@@ -43,7 +41,7 @@ def make_report(
     return source, page
 
 
-def _texts(source: Source, column: str | None) -> list[Any] | None:
+def _texts(source: VotesInput, column: str | None) -> list[Any] | None:
     """The texts of the items: the column that was named, or the one called `text`."""
     if (column or "text") in source.frame.columns:
         return source.frame[column or "text"].to_list()

@@ -68,13 +68,9 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Loop:
-    """The steps of the demo, each computed when it is needed.
+    """The steps of the demo, each computed when it is needed."""
 
-    Attributes:
-        frame: One row per item: id, text, truth.
-    """
-
-    frame: pl.DataFrame
+    frame: pl.DataFrame  # one row per item: id, text, truth
 
     @cached_property
     def votes(self) -> Votes:

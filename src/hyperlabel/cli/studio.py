@@ -48,26 +48,20 @@ def studio(
     from hyperlabel.studio.app import Address, serve
     from hyperlabel.studio.app.worker import StoppableRun
 
-    source, folder = _begin_demo(table, project) if demo else _find(table, project)
+    if not demo and table is None and project is None:
+        raise ParameterError("TABLE is missing; name a table of texts or the folder of a project, or use --demo")
+    source, folder = _begin_demo(table, project) if demo else (table, project)
     run = StoppableRun()
     named = _class_names(classes)
+    columns = (split_names(lfs[0], "--lfs") or []) if lfs and len(lfs) == 1 else lfs or []
     with Project(
-        source, text=text, folder=folder, classes=named, id=id, lfs=_lf_names(lfs), gold=gold, truth=truth,
+        source, text=text, folder=folder, classes=named, id=id, lfs=columns, gold=gold, truth=truth,
         sample=sample, run=run,
     ) as opened:  # fmt: skip
-        data = opened.data
-        shown = f"{data.n:,} of {data.n_rows:,} rows" if data.is_sample else f"{data.n:,} rows"
-        say(f"{shown} of {data.table.name}; the project is in {opened.folder.path}")
+        say(f"{opened.data.size} of {opened.data.table.name}; the project is in {opened.folder.path}")
         if host != "127.0.0.1":
             say(f"warning: listening on {host}: whoever can reach it and has the token can run Python as you")
         serve(opened, run, Address(port, host), open_browser=not no_open, say=lambda url: say(f"open {url}"))
-
-
-def _find(table: str | None, project: Path | None) -> tuple[str | None, Path | None]:
-    """The table and the folder that were named; a folder may be given instead of a table."""
-    if table is None and project is None:
-        raise ParameterError("TABLE is missing; name a table of texts or the folder of a project, or use --demo")
-    return (None, Path(table)) if table and is_file(Path(table) / "project.toml") else (table, project)
 
 
 def _begin_demo(table: str | None, project: Path | None) -> tuple[str, Path]:
@@ -81,11 +75,6 @@ def _begin_demo(table: str | None, project: Path | None) -> tuple[str, Path]:
     if not is_file(path):
         write_demo(path)
     return str(path), folder
-
-
-def _lf_names(lfs: list[str] | None) -> list[str]:
-    """Columns that were typed: one option is split at commas."""
-    return (split_names(lfs[0], "--lfs") or []) if lfs and len(lfs) == 1 else lfs or []
 
 
 def _class_names(classes: str | None) -> list[str] | list[int] | None:

@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from hyperlabel.cli.options import Manner, ModelOptions, Option, TableOptions, VotesName
+from hyperlabel.errors import ParameterError
 
 NUMBER_HELP = "How many items."
 
@@ -22,16 +23,24 @@ def suggest(
 
     Example: hyperlabel suggest votes.csv -n 50 --gold gold.csv > next.csv
     """
-    from hyperlabel.cli.models import state_model
-    from hyperlabel.cli.suggestions import suggest_rows
-    from hyperlabel.cli.tables import Selection
+    from hyperlabel.cli.models import read_options
+    from hyperlabel.cli.tables import name_items, open_labeled
     from hyperlabel.cli.terminal import say_warnings
     from hyperlabel.tables import write_table
 
-    selection = Selection.parse(reading)
-    estimator = state_model(modeling, selection.classes)
+    model, selection, _ = read_options(modeling, reading)
+    if number < 1:
+        raise ParameterError(f"--number is {number}; expected at least 1")
     with say_warnings(strict=manner.strict) as said:
-        source, rows = suggest_rows(votes, selection.of_model(estimator), estimator, modeling.gold, number)
+        source, known = open_labeled(votes, selection, {"gold": modeling.gold})
+        if not model.is_fitted:
+            model.fit(source.votes, known["gold"])
+        suggested = model.suggest(source.votes, number, known["gold"]).tolist()
+        items = range(source.votes.n_items) if source.votes.items is None else source.votes.items.tolist()
+        place = {item: row for row, item in enumerate(items)}
+        places = [place[item] for item in suggested]
+        votes_of = source.votes[places].to_polars().select(source.votes.lf_names)
+        rows = votes_of.insert_column(0, name_items(source, places))
         said.lines.append(source.taken.describe())
         said.settle()
         write_table(rows, "-")

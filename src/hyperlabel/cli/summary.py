@@ -1,12 +1,13 @@
 """Summaries of what a command did, for programs: `--json`."""
 
+import json
 import math
+import sys
 import time
 from collections.abc import Mapping
 from typing import Any
 
 import hyperlabel
-from hyperlabel.cli.terminal import print_json
 from hyperlabel.columns.rule import VoteColumns
 
 
@@ -30,7 +31,8 @@ class Summary:
     def print(self, *, aside: bool = False, **more: Any) -> None:
         """Print it with the seconds it took; on standard error if standard output holds a table."""
         seconds = round(time.perf_counter() - self.start, 6)
-        print_json(plain({**self.content, **more, "seconds": seconds}), aside=aside)
+        line = json.dumps(plain({**self.content, **more, "seconds": seconds}))
+        print(line, file=sys.stderr if aside else sys.stdout)
 
 
 def plain(value: Any) -> Any:

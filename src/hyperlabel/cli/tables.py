@@ -24,35 +24,25 @@ from hyperlabel.votes.wrench import is_wrench
 
 LARGE = 1 << 28
 """From this many bytes on, a csv or JSON lines file is streamed, not read into memory."""
+WIDE = 1000
+"""From this many columns on, a small table is read into memory: engines ask about each column."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Which columns of a table are votes, and for which classes.
+    """Which columns of a table are votes, and for which classes."""
 
-    Attributes:
-        lfs: Columns that are LFs, as they were typed; None for all but those with another meaning. See `lfs_among`.
-        long: The columns of item, LF and vote of a long table.
-        classes: All classes; None to infer them.
-        as_typed: Whether classes were typed as text, to be converted to the type of the votes.
-        delimiter: The separator of a csv; None to find it.
-        encoding: The encoding of a text table; None to find it.
-        abstain: Values that abstain; None for the usual ones.
-        drop: Columns that are not LFs, as they were typed.
-        scores: Columns of scores, as names or patterns; None if there are none.
-        like: Where the scores of a fitted model are cut.
-    """
-
+    # Columns that are LFs, as they were typed; None for all but those with another meaning; see `lfs_among`.
     lfs: list[str] | None = None
-    long: list[str] | None = None
-    classes: Sequence[Hashable] | None = None
-    as_typed: bool = False
-    delimiter: str | None = None
-    encoding: str | None = None
-    abstain: Sequence[Hashable] | None = None
-    drop: list[str] | None = None
-    scores: list[str] | None = None
-    like: Outcomes | None = None
+    long: list[str] | None = None  # the columns of item, LF and vote of a long table
+    classes: Sequence[Hashable] | None = None  # all classes; None to infer them
+    as_typed: bool = False  # whether classes were typed as text, to be converted to the type of the votes
+    delimiter: str | None = None  # the separator of a csv; None to find it
+    encoding: str | None = None  # the encoding of a text table; None to find it
+    abstain: Sequence[Hashable] | None = None  # values that abstain; None for the usual ones
+    drop: list[str] | None = None  # columns that are not LFs, as they were typed
+    scores: list[str] | None = None  # columns of scores, as names or patterns; None if there are none
+    like: Outcomes | None = None  # where the scores of a fitted model are cut
 
     @classmethod
     def parse(cls, options: TableOptions) -> "Selection":
@@ -116,21 +106,20 @@ def _abstentions(texts: list[str]) -> list[Hashable]:
     return [-1, *texts, *(int(text) for text in texts if text.lstrip("-").isdecimal() and text != "-1")]
 
 
-@dataclass(frozen=True)
-class Source:
-    """Votes and the table they came from.
+_NUMBERED = (
+    ". The votes have no column with the name of an identifier, so items are numbered from 0; rename the column that "
+    "identifies them to 'id' in both tables"
+)
 
-    Attributes:
-        votes: The votes.
-        frame: One row per item: the columns that pass through to the output.
-        key: The column that identifies an item, if there is one.
-        ignored: Columns of a long table or an array that are not votes.
-    """
+
+@dataclass(frozen=True)
+class VotesInput:
+    """Votes and the table they came from."""
 
     votes: Votes
-    frame: pl.DataFrame
-    key: str | None
-    ignored: tuple[str, ...] = ()
+    frame: pl.DataFrame  # one row per item: the columns that pass through to the output
+    key: str | None  # the column that identifies an item, if there is one
+    ignored: tuple[str, ...] = ()  # columns of a long table or an array that are not votes
 
     @property
     def taken(self) -> VoteColumns:
@@ -138,13 +127,18 @@ class Source:
         votes = self.votes
         if votes.origin.columns is not None:
             return votes.origin.columns
-        cast = votes.rows.vote
-        if votes.outcomes is not None:
-            cast = np.append(np.arange(votes.n_classes), votes.outcomes.main)[cast]
-        counts = np.bincount(cast[cast >= 0], minlength=votes.n_classes).tolist()
         empty = votes.n_items * votes.n_lfs - len(votes.rows.vote)
         abstained = {None: empty} if empty else {}
-        return VoteColumns(votes.lf_names, self.ignored, dict(zip(votes.classes, counts, strict=True)), abstained)
+        return VoteColumns(votes.lf_names, self.ignored, count_classes(votes), abstained)
+
+
+def count_classes(votes: Votes) -> dict[Hashable, int]:
+    """The votes for each class; one that is not for a class counts for the class that it leans to most."""
+    cast = votes.rows.vote
+    if votes.outcomes is not None:
+        cast = votes.outcomes.main_classes[cast]
+    counts = np.bincount(cast[cast >= 0], minlength=votes.n_classes).tolist()
+    return dict(zip(votes.classes, counts, strict=True))
 
 
 def open_table(votes: str, selection: Selection) -> Table | None:
@@ -155,40 +149,39 @@ def open_table(votes: str, selection: Selection) -> Table | None:
     return Table.open(votes, delimiter=selection.delimiter, encoding=selection.encoding)
 
 
-def open_source(votes: str, selection: Selection, labels: Sequence[str] = ()) -> Source:
+def open_source(votes: str, selection: Selection, labels: Sequence[str] = ()) -> VotesInput:
     """Read votes and their other columns. A column named in `labels`, such as gold or truth, is not an LF."""
     return read_source(votes, open_table(votes, selection), selection, labels)
 
 
 def open_labeled(
     votes: str, selection: Selection, names: Mapping[str, str | None], others: Sequence[str | None] = ()
-) -> tuple[Source, dict[str, object]]:
-    """Read votes and what is known about their items.
+) -> tuple[VotesInput, dict[str, object]]:
+    """Read votes, and for each purpose, such as gold, one class per item or None.
 
-    Args:
-        votes: What the command was given.
-        selection: How it is read.
-        names: By purpose, such as gold: a column or file, see `read_labels`; None if not given.
-        others: More columns that are not LFs.
-
-    Returns:
-        The votes, and for each purpose one class per item, or None.
+    `names` has a column or file for each purpose, see `read_labels`; `others` are more columns that are not LFs.
     """
     source = open_source(votes, selection, [name for name in (*names.values(), *others) if name is not None])
     return source, {what: None if name is None else read_labels(name, source, what) for what, name in names.items()}
 
 
-def number_rows(rows: pl.DataFrame, places: Sequence[int]) -> pl.DataFrame:
-    """Rows with their places in VOTES as the first column, for items without identifiers.
+def name_items(source: VotesInput, places: Sequence[int]) -> pl.Series:
+    """The identifiers of items, or else their rows, counted from 0: a column that `read_labels` finds again."""
+    if source.key is not None and source.frame[source.key].n_unique() == len(source.frame):
+        return source.frame[source.key][places]
+    return pl.Series(_name_of_places(source.frame.columns), places, pl.Int64)
 
-    >>> number_rows(pl.DataFrame({"row": ["x", "y"]}), [4, 2]).columns
-    ['item', 'row']
+
+def _name_of_places(columns: Sequence[str]) -> str:
+    """The column that says in which row of VOTES, which has these columns, an item without an identifier is.
+
+    >>> _name_of_places(["row", "a"])
+    'item'
     """
-    name = next(name for name in ("row", "item", "place") if name not in rows.columns)
-    return rows.insert_column(0, pl.Series(name, places, pl.Int64))
+    return next(name for name in ("row", "item", "place") if name not in columns)
 
 
-def read_source(votes: str, table: Table | None, selection: Selection, labels: Sequence[str] = ()) -> Source:
+def read_source(votes: str, table: Table | None, selection: Selection, labels: Sequence[str] = ()) -> VotesInput:
     """As `open_source`, for a table that is already open."""
     if table is None:
         return _open_array(Path(votes), selection)
@@ -202,7 +195,12 @@ def read_source(votes: str, table: Table | None, selection: Selection, labels: S
     numbered = number_texts(frame.lazy(), columns).collect() if table.kind == "csv" else frame
     classes = match_classes(selection, numbered.lazy().select(columns))
     read = Votes.from_frame(numbered, lfs=lfs, others=others, abstain=selection.abstain, classes=classes)
-    return Source(read, frame, "id" if "id" in frame.columns else None)
+    return VotesInput(read, frame, _find_key(read, frame))
+
+
+def _find_key(votes: Votes, frame: pl.DataFrame) -> str | None:
+    """The column that identifies the items; `id` also if it does not, so that matching by it is refused."""
+    return votes.origin.name if votes.origin.name is not None else "id" if "id" in frame.columns else None
 
 
 def wide_columns(table: Table, selection: Selection, labels: Sequence[str] = ()) -> tuple[list[str] | None, list[str]]:
@@ -216,7 +214,7 @@ def wide_columns(table: Table, selection: Selection, labels: Sequence[str] = ())
     return [name for name in choose_columns(table.columns, named) if name not in labels], [*labels]
 
 
-def _open_array(path: Path, selection: Selection) -> Source:
+def _open_array(path: Path, selection: Selection) -> VotesInput:
     """Votes of an array or a WRENCH folder, which have no columns that an option could name."""
     classes = _numbers(selection.classes) if selection.as_typed else selection.classes
     votes = read_votes(path, classes=classes)
@@ -225,7 +223,7 @@ def _open_array(path: Path, selection: Selection) -> Source:
     if unusable is not None:
         raise ParameterError(f"{unusable} names columns, but '{path}' has none; leave {unusable} out")
     items = np.arange(votes.n_items) if votes.items is None else votes.items
-    return Source(votes, pl.DataFrame({"id": items}), "id")
+    return VotesInput(votes, pl.DataFrame({"id": items}), "id")
 
 
 def read_directions(columns: Sequence[str], scores: Sequence[str]) -> tuple[list[str], dict[str, str]]:
@@ -245,26 +243,31 @@ def read_directions(columns: Sequence[str], scores: Sequence[str]) -> tuple[list
     return list(names), direction
 
 
-def _open_scores(frame: pl.DataFrame, selection: Selection) -> Source:
+def _open_scores(frame: pl.DataFrame, selection: Selection) -> VotesInput:
     """Votes of a table in which some LFs, or all, give scores."""
-    key = "id" if "id" in frame.columns else None
+    votes = _read_scores(frame, selection, "id" if "id" in frame.columns else None)
+    ignored = tuple(name for name in frame.columns if name not in votes.lf_names)
+    return VotesInput(votes, frame, _find_key(votes, frame), ignored)
+
+
+def _read_scores(frame: pl.DataFrame, selection: Selection, key: str | None) -> Votes:
+    """Scores, cut where a fitted model cut them or anew, and the votes beside them."""
     if selection.like is not None:
         assert selection.lfs is not None  # the LFs of the model
         assert selection.classes is not None
-        votes = Votes.read_like(frame, selection.lfs, selection.classes, selection.like, key)
-        return Source(votes, frame, key, tuple(name for name in frame.columns if name not in votes.lf_names))
+        return Votes.read_like(frame, selection.lfs, selection.classes, selection.like, key)
     if selection.classes is None:
         raise ParameterError("--scores is given without --classes; expected the classes, from low scores to high ones")
     names, direction = read_directions(frame.columns, selection.scores or [])
     votes = Votes.from_scores(frame, classes=selection.classes, lfs=names, item=key, direction=direction)
     lfs = selection.lfs_among(frame.columns)
-    if lfs is not None:
-        voting = number_texts(frame.lazy(), choose_columns(frame.columns, lfs)).collect()
-        votes = votes.join(Votes.from_frame(voting, lfs=lfs, item=key, classes=selection.classes))
-    return Source(votes, frame, key, tuple(name for name in frame.columns if name not in votes.lf_names))
+    if lfs is None:
+        return votes
+    voting = number_texts(frame.lazy(), choose_columns(frame.columns, lfs)).collect()
+    return votes.join(Votes.from_frame(voting, lfs=lfs, item=key, classes=selection.classes))
 
 
-def _open_long(frame: pl.DataFrame, selection: Selection, labels: Sequence[str], *, written: bool) -> Source:
+def _open_long(frame: pl.DataFrame, selection: Selection, labels: Sequence[str], *, written: bool) -> VotesInput:
     names = selection.long or []
     if len(names) != 3:
         raise ParameterError(f"--long is '{','.join(names)}'; expected three columns: item,lf,vote")
@@ -276,7 +279,7 @@ def _open_long(frame: pl.DataFrame, selection: Selection, labels: Sequence[str],
     for name in labels:
         if name in frame.columns and name not in names:
             items = items.with_columns(_one_per_item(frame, item, name))
-    return Source(votes, items, item, tuple(name for name in frame.columns if name not in names))
+    return VotesInput(votes, items, item, tuple(name for name in frame.columns if name not in names))
 
 
 def _one_per_item(frame: pl.DataFrame, item: str, column: str) -> pl.Series:
@@ -322,18 +325,22 @@ def _numbers(classes: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
 def choose_engine(engine: str, votes: str, table: Table | None, selection: Selection, gold: str | None) -> str:
     """The engine to use: that of the option, if it can do the work; else Polars if it can and is faster, or memory.
 
-    Engines read wide tables, with gold as one of the columns. Each pass parses a csv again, so Polars is used for a csv
-    that may not fit in memory.
+    Engines read a row per item, with gold as one of the columns. Each pass parses a csv again, so Polars is used for a
+    csv that may not fit in memory.
     """
     if engine not in ("auto", "memory", *ENGINES):
         raise ParameterError(f"--engine is '{engine}'; expected auto, memory, {', '.join(ENGINES)}")
     obstacle = _obstacle(votes, table, selection, gold)
     if engine == "auto":
-        gains = table is not None and (table.kind in ("parquet", "arrow") or size_of(table) > LARGE)
-        return "polars" if gains and obstacle is None else "memory"
+        return "polars" if table is not None and obstacle is None and _gains(table) else "memory"
     if obstacle is not None and engine != "memory":
         raise ParameterError(f"--engine {engine} cannot be used with {obstacle}; use --engine memory")
     return engine
+
+
+def _gains(table: Table) -> bool:
+    """Whether Polars labels a table faster than memory, or in less of it."""
+    return size_of(table) > LARGE or (table.kind in ("parquet", "arrow") and len(table.columns) <= WIDE)
 
 
 def _obstacle(votes: str, table: Table | None, selection: Selection, gold: str | None) -> str | None:
@@ -364,12 +371,8 @@ def scan_labels(out: str) -> pl.LazyFrame:
     return frame
 
 
-def read_labels(name: str, source: Source, what: str) -> object:
-    """Gold or truth: a column of the same table, a table with `id` and the class, or an npy array.
-
-    Returns:
-        What `LabelModel.fit` takes: one class per item.
-    """
+def read_labels(name: str, source: VotesInput, what: str) -> object:
+    """Gold or truth: a column of the same table, a table with identifiers and the class, or an npy array."""
     if name in source.frame.columns:
         return _class_values(source.frame, name, source)
     path = Path(name)
@@ -382,8 +385,9 @@ def read_labels(name: str, source: Source, what: str) -> object:
             f"--{what} is '{printable(name)}', which is neither a column of the votes table "
             f"({', '.join(map(printable, source.frame.columns))}) nor a table: {error}"
         ) from error
-    key = "id" if "id" in table.columns or source.key is None else source.key
-    column = class_column(table, key, name)
+    own = _name_of_places(source.frame.columns) if source.key is None else source.key
+    key = "id" if "id" in table.columns else own
+    column = class_column(table, key, name, _NUMBERED if source.key is None else "")
     values: list[Any] = [None] * source.votes.n_items
     for row, value in zip(_row_numbers(table[key], source, name), _class_values(table, column, source), strict=True):
         if row is not None:
@@ -391,7 +395,7 @@ def read_labels(name: str, source: Source, what: str) -> object:
     return values
 
 
-def _class_values(table: pl.DataFrame, column: str, source: Source) -> list[Any]:
+def _class_values(table: pl.DataFrame, column: str, source: VotesInput) -> list[Any]:
     """A column of classes; strings of a csv become numbers if the votes are numbers."""
     numbers = all(isinstance(c, int) and not isinstance(c, bool) for c in source.votes.classes)
     frame = number_texts(table.lazy(), [column]).collect() if numbers else table
@@ -405,19 +409,19 @@ def _read_array(path: Path, what: str) -> object:
         raise VotesError(f"--{what} is '{path}', which cannot be read as an array of numbers: {error}") from error
 
 
-def class_column(table: pl.DataFrame, key: str, name: str) -> str:
-    """The column of a table of gold or truth that holds the class."""
+def class_column(table: pl.DataFrame, key: str, name: str, hint: str = "") -> str:
+    """The column of a table of gold or truth that holds the class; `hint` ends the error."""
     others = [column for column in table.columns if column != key]
     named = [column for column in others if column in ("gold", "truth", "label", "class")]
     if key not in table.columns or not (len(others) == 1 or len(named) == 1):
         raise VotesError(
             f"'{name}' has the columns {', '.join(table.columns)}; expected '{key}' and one column with the class "
-            "(or one named gold, truth, label or class)"
+            f"(or one named gold, truth, label or class){hint}"
         )
     return named[0] if len(named) == 1 else others[0]
 
 
-def _row_numbers(ids: pl.Series, source: Source, name: str) -> list[int | None]:
+def _row_numbers(ids: pl.Series, source: VotesInput, name: str) -> list[int | None]:
     """The item of each identifier; without an id column items are numbered from 0.
 
     One file of labels may serve many slices of a set: identifiers of other items are counted in a warning.
@@ -431,7 +435,8 @@ def _row_numbers(ids: pl.Series, source: Source, name: str) -> list[int | None]:
     where = f"'{name}', column '{ids.name}'"
     foreign = [value for value in ids if value not in place]
     if len(foreign) == len(ids) > 0:
-        raise VotesError(f"{where} has no id of an item in the votes: {foreign[0]!r} is unknown; check the ids")
+        hint = _NUMBERED if source.key is None else "; check the ids"
+        raise VotesError(f"{where} has no id of an item in the votes: {foreign[0]!r} is unknown{hint}")
     if foreign:
         warn_of_votes([f"{where} has {len(foreign):,} of {len(ids):,} values that no item has, such as {foreign[0]!r}"])
     column = Column.from_values("id", ids.to_list())
@@ -451,6 +456,15 @@ def check_output(out: str | None, engine: str = "memory") -> None:
         check_result(Path(str(out)), engine, "--out")
     elif out is not None:
         check_target(out, "--out")
+
+
+def check_file(out: str | Path) -> None:
+    """Refuse the name of a file that cannot be written, before any work is done."""
+    path = Path(out)
+    if not is_folder(path.parent):
+        raise ParameterError(f"--out is '{out}', but there is no folder '{path.parent}'; make it first")
+    if is_folder(path):
+        raise ParameterError(f"--out is '{out}', which is a folder; expected the name of a file")
 
 
 def make_folder(path: Path) -> None:

@@ -1,13 +1,10 @@
 """What people see: results on standard output, everything about them on standard error."""
 
-import json
 import logging
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedColumn
@@ -15,10 +12,17 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TimeElapsedCo
 from hyperlabel.errors import ConvergenceWarning, TableWarning, VotesError, VotesWarning
 from hyperlabel.shown import printable
 
-console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Let `main` say that the reader went away; rich would end the process without a word."""
+        raise  # the error that is being handled
+
+
+console = _Console(stderr=True, highlight=False, markup=False, emoji=False)
 """Messages about results. No markup: class names and paths are shown as they are."""
 
-output = Console(highlight=False, markup=False, emoji=False)
+output = _Console(highlight=False, markup=False, emoji=False)
 """The results themselves."""
 
 _PIPED_WIDTH = 100_000  # columns if there is no terminal: tables are as wide as needed
@@ -46,20 +50,15 @@ class _TerminalHandler(logging.Handler):
         say(f"{record.relativeCreated / 1000:.2f} s: {printable(record.getMessage())}")
 
 
-def print_json(summary: dict[str, Any], *, aside: bool = False) -> None:
-    """A summary for programs, in one line.
-
-    Args:
-        summary: What it holds; types that JSON does not have become strings.
-        aside: Whether standard output holds a table, so that the summary goes to standard error.
-    """
-    line = json.dumps(summary, ensure_ascii=True, default=str)
-    print(line, file=sys.stderr if aside else sys.stdout)
-
-
 def say(message: str) -> None:
     """One line, never wrapped."""
     console.print(message, soft_wrap=True)
+
+
+def print_lines(result: object) -> None:
+    """A result in words, each line as it is."""
+    for line in str(result).splitlines():
+        output.print(printable(line), soft_wrap=True)
 
 
 WARNINGS = (ConvergenceWarning, TableWarning, VotesWarning)
@@ -67,12 +66,7 @@ WARNINGS = (ConvergenceWarning, TableWarning, VotesWarning)
 
 @contextmanager
 def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
-    """A bar while work is done, only on a terminal; gives a function that advances it.
-
-    Args:
-        what: What is done.
-        total: How much there is to do; None if unknown: then the bar only shows that work goes on.
-    """
+    """A bar while work is done, only on a terminal; gives a function that advances it towards the total, if known."""
     if not console.is_terminal or console.quiet:
         yield lambda done: None
         return
@@ -84,16 +78,10 @@ def progress(what: str, total: int | None = None) -> Iterator[Callable[[int], No
 
 @dataclass
 class Said:
-    """What to print when the work is done.
+    """What to print when the work is done."""
 
-    Attributes:
-        strict: Whether warnings are errors.
-        lines: What to print first.
-        caught: The warnings.
-    """
-
-    strict: bool
-    lines: list[str]
+    strict: bool  # whether warnings are errors
+    lines: list[str]  # what to print first
     caught: list[warnings.WarningMessage]
 
     @property
@@ -111,10 +99,7 @@ class Said:
 def say_warnings(*, strict: bool = False) -> Iterator[Said]:
     """Print each warning, while tables are read and models learn, as a line on standard error, once.
 
-    Nothing is printed if the work fails: an error is one line.
-
-    Args:
-        strict: Whether warnings are errors, all in one line.
+    Nothing is printed if the work fails: an error is one line. If `strict`, the warnings are that error.
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")

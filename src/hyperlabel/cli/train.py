@@ -58,13 +58,9 @@ def train(
 
     Example: hyperlabel train --model hlm --out runs --runs 1
     """
-    _check_choices(model=model, recipe=recipe, assumption=assumption)
-    preset = _preset(model, recipe)
-    _check_sizes(model, widths=widths, width=width, steps=steps)
     options = dict(prior=prior, widths=widths, architecture=architecture, candidates=candidates, batch=batch, lr=lr)
     options |= dict(iterations=iterations, schedule=schedule, log_every=log_every, width=width, steps=steps)
-    fields = preset | {name: value for name, value in options.items() if value is not None}
-    _check_choices(**{name: fields[name] for name in ("prior", "architecture", "schedule")})
+    fields = _read_fields(model, recipe, options | dict(assumption=assumption, patience=patience, seed=seed))
     for package in ("torch", "matplotlib"):
         require(package, extra="train")
     from hyperlabel.cli.terminal import say
@@ -72,9 +68,6 @@ def train(
     from hyperlabel.train.recipe import Recipe
     from hyperlabel.train.runs import check_resumable, train_runs
 
-    if "widths" in fields:
-        fields["widths"] = _widths(fields["widths"])
-    fields |= {"assumption": assumption, "patience": patience, "seed": seed}
     chosen_recipe = Recipe(**fields)
     jobs = _count_jobs(runs, jobs)
     _check_folder(out, resume)
@@ -113,6 +106,16 @@ PAPER: dict[str, Any] = {
 _RELEASED = PAPER | {"prior": "released", "max_cells": 100_000, "masked": True}
 RECIPES = {"paper": PAPER, "released": _RELEASED, "released-log": _RELEASED | {"log_items": True}}
 """Recipes of the paper's network: from its text, from the authors' code, and as their weights seem to be made."""
+
+
+def _read_fields(model: str, recipe: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a recipe: those of a preset, and the options that were given."""
+    _check_choices(model=model, recipe=recipe, assumption=options["assumption"])
+    preset = _preset(model, recipe)
+    _check_sizes(model, widths=options["widths"], width=options["width"], steps=options["steps"])
+    fields = preset | {name: value for name, value in options.items() if value is not None}
+    _check_choices(**{name: fields[name] for name in ("prior", "architecture", "schedule")})
+    return fields if "widths" not in fields else fields | {"widths": _widths(fields["widths"])}
 
 
 def _preset(model: str, recipe: str) -> dict[str, Any]:

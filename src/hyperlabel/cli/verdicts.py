@@ -1,20 +1,21 @@
 """The verdicts that `hyperlabel jury` writes and the report card that it shows."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
 from rich.table import Table as RichTable
 
+from hyperlabel.checks import ABOVE_ZERO, check_number
 from hyperlabel.cli.analysis import percent, plain_table
 from hyperlabel.cli.models import make_model
-from hyperlabel.cli.options import TableOptions, split_names
-from hyperlabel.cli.tables import Selection, class_column, match_classes
+from hyperlabel.cli.options import JuryOptions, TableOptions, split_names
+from hyperlabel.cli.tables import Selection, class_column, count_classes, match_classes
 from hyperlabel.cli.terminal import console, say
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.panel import Jury, jury
-from hyperlabel.shown import printable
+from hyperlabel.shown import printable, show_counts
 from hyperlabel.tables import Table, check_target, read_table
 from hyperlabel.votes.read import number_texts
 
@@ -39,70 +40,70 @@ _HABITS = {
 _TEXTS = ("copy_of", "leaning")
 
 
-@dataclass(frozen=True)
-class Panel:
-    """What was typed."""
+def check_results(out: str | None, card: str | None, curve: str | None, keep: float | None) -> None:
+    """Refuse what cannot be written or said, before any work is done."""
+    named = [target for target in (out, card, curve) if target is not None]
+    twice = next((target for target in named if named.count(target) > 1), None)
+    if twice is not None:
+        raise ParameterError(f"--out, --card and --curve have '{printable(twice)}' twice; name each file once")
+    if keep is not None:
+        check_number(keep, "--keep", "a share above 0, at most 1", least=ABOVE_ZERO, most=1)
 
-    table: str
-    item: str
-    judge: str
-    vote: str | None
-    score: str | None
-    run: str | None
-    position: str | None
-    price: str | None
-    gold: str | None
-    classes: str | None
-    abstain: str | None
-    model: str
 
-    def decide(self, delimiter: str | None, encoding: str | None) -> Jury:
-        """Read the table and ask the label model."""
-        reading = Selection.parse(TableOptions(abstain=self.abstain, delimiter=delimiter, encoding=encoding))
-        table = Table.open(self.table, delimiter=reading.delimiter, encoding=reading.encoding)
-        if (self.vote is None) == (self.score is None):
-            raise ParameterError("--vote and --score are both given, or neither is; expected one of them")
-        for option, name in (("--vote", self.vote), ("--score", self.score)):
-            if name is not None and name not in table.columns:
-                names = ", ".join(map(printable, table.columns))
-                raise ParameterError(f"{option} is '{printable(name)}'; expected a column of the table: {names}")
-        classes = split_names(self.classes, "--classes")
-        typed = replace(reading, classes=classes)
-        with table.reading():
-            frame = number_texts(table.lazy(), [] if self.vote is None else [self.vote]).collect()
-        return jury(
-            frame,
-            item=self.item,
-            judge=self.judge,
-            vote=self.vote,
-            score=self.score,
-            run=self.run,
-            position=self.position,
-            price=_read_price(self.price, frame.columns),
-            gold=self._read_gold(frame),
-            classes=classes if self.vote is None else match_classes(typed, frame.lazy().select(self.vote)),
-            abstain=reading.abstain,
-            model=make_model(self.model),
-        )
+def decide(table: str, options: JuryOptions) -> Jury:
+    """Read the table and ask the label model."""
+    reading = Selection.parse(
+        TableOptions(abstain=options.abstain, delimiter=options.delimiter, encoding=options.encoding)
+    )
+    judgments = Table.open(table, delimiter=reading.delimiter, encoding=reading.encoding)
+    if (options.vote is None) == (options.score is None):
+        raise ParameterError("--vote and --score are both given, or neither is; expected one of them")
+    for option, name in (("--vote", options.vote), ("--score", options.score)):
+        if name is not None and name not in judgments.columns:
+            names = ", ".join(map(printable, judgments.columns))
+            raise ParameterError(f"{option} is '{printable(name)}'; expected a column of the table: {names}")
+    classes = split_names(options.classes, "--classes")
+    typed = replace(reading, classes=classes)
+    with judgments.reading():
+        frame = number_texts(judgments.lazy(), [] if options.vote is None else [options.vote]).collect()
+    return jury(
+        frame,
+        item=options.item,
+        judge=options.judge,
+        vote=options.vote,
+        score=options.score,
+        run=options.run,
+        position=options.position,
+        price=_read_price(options.price, frame.columns),
+        gold=_read_gold(options, frame),
+        classes=classes if options.vote is None else match_classes(typed, frame.lazy().select(options.vote)),
+        abstain=reading.abstain,
+        model=make_model(options.model),
+    )
 
-    def _read_gold(self, frame: pl.DataFrame) -> object:
-        """A column by its name, or a mapping from item to class."""
-        if self.gold is None or self.gold in frame.columns:
-            return self.gold
-        try:
-            table = read_table(self.gold)
-        except VotesError as error:
-            columns = ", ".join(map(printable, frame.columns))
-            raise VotesError(
-                f"--gold is '{printable(self.gold)}', which is neither a column of the table ({columns}) nor a table: "
-                f"{error}"
-            ) from error
-        key = self.item if self.item in table.columns else "id"
-        column = class_column(table, key, self.gold)
-        numbers = [column] if frame.schema[self.item] == pl.String else [key, column]
-        for name in numbers:
-            table = number_texts(table.lazy(), [name]).collect()
-        return dict(zip(table[key].to_list(), table[column].to_list(), strict=True))
+
+def _read_gold(options: JuryOptions, frame: pl.DataFrame) -> object:
+    """A column by its name, or a mapping from item to class."""
+    gold = options.gold
+    if gold is None or gold in frame.columns:
+        return gold
+    try:
+        table = read_table(gold)
+    except VotesError as error:
+        columns = ", ".join(map(printable, frame.columns))
+        raise VotesError(
+            f"--gold is '{printable(gold)}', which is neither a column of the table ({columns}) nor a table: {error}"
+        ) from error
+    key = options.item if options.item in table.columns else "id"
+    column = class_column(table, key, gold)
+    numbers = [column] if frame.schema[options.item] == pl.String else [key, column]
+    for name in numbers:
+        table = number_texts(table.lazy(), [name]).collect()
+    twice = table.filter(table[key].is_duplicated())[key]
+    if len(twice):
+        where = f"'{printable(gold)}', column '{printable(key)}'"
+        raise VotesError(f"{where} has {twice[0]!r} more than once; give each item one class")
+    return dict(zip(table[key].to_list(), table[column].to_list(), strict=True))
 
 
 def _read_price(text: str | None, columns: list[str]) -> object:
@@ -140,22 +141,24 @@ def print_card(verdicts: Jury) -> None:
         for row in verdicts.judges.rows()
     ]
     for heads in (_WORTH, _HABITS):
-        console.print(_card_table(rows, heads), "")
+        shown = {name: head for name, head in heads.items() if any(row.get(name, "") != "" for row in rows)}
+        if shown:
+            console.print(_card_table(rows, shown), "")
     alpha, fleiss, cohen = verdicts.agreement[:3]
     say("shares in percent; docs/jury.md says what the columns mean")
     say(f"Krippendorff's alpha {alpha:.2f}, Fleiss' kappa {fleiss:.2f}, mean of Cohen's kappa {cohen:.2f}")
+    say(f"votes for each class: {show_counts(count_classes(verdicts.votes))}")
     say(printable(repr(verdicts)))
 
 
 def _card_table(rows: list[dict[str, Any]], heads: dict[str, str]) -> RichTable:
-    """One line per judge with some columns of the card, as far as it has them."""
+    """One line per judge with some columns of the card."""
     table = plain_table()
     table.add_column("judge", overflow="fold", min_width=min(20, max(len(row["judge"]) for row in rows)))
-    shown = [name for name in heads if name in rows[0]]
-    for name in shown:
+    for name in heads:
         table.add_column(heads[name], justify="left" if name in _TEXTS else "right", overflow="fold")
     for row in rows:
-        table.add_row(printable(row["judge"]), *(_show_figure(name, row[name]) for name in shown))
+        table.add_row(printable(row["judge"]), *(_show_figure(name, row[name]) for name in heads))
     return table
 
 
@@ -176,7 +179,7 @@ def _leaning(row: dict[str, Any]) -> str:
     return f"{name} {100 * biases[name]:+.0f}" if biases[name] >= 0.005 else ""
 
 
-def summarize(verdicts: Jury, keep: float | None) -> dict[str, Any]:
+def summarize(verdicts: Jury, enough: list[str] | None) -> dict[str, Any]:
     """What `--json` prints."""
     alpha, fleiss, cohen = verdicts.agreement[:3]
     summary: dict[str, Any] = {
@@ -191,4 +194,4 @@ def summarize(verdicts: Jury, keep: float | None) -> dict[str, Any]:
         "cohen_kappa": cohen,
         "judges": list(verdicts.judges.rows()),
     }
-    return summary if keep is None else {**summary, "enough": verdicts.enough(keep)}
+    return summary if enough is None else {**summary, "enough": enough}

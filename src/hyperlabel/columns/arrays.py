@@ -1,6 +1,7 @@
 """Arrays and sparse matrices of class numbers: checked, and turned into integers."""
 
 import numbers
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,9 +10,11 @@ from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Ints
+from hyperlabel.memory import check_memory
 from hyperlabel.shown import show
 
 _LARGEST = 2.0**53  # larger whole floats are not exact
+_PER_LINE = 8  # numbers of memory that an item or an LF takes even if it has no votes: its start, its name
 
 
 def check_array(array: object) -> Ints:
@@ -36,17 +39,15 @@ def check_array(array: object) -> Ints:
 
 def check_sparse(matrix: Any) -> tuple[tuple[int, int], Ints, Ints, Ints]:
     """Shape, row, column and class number of every vote that a scipy.sparse matrix stores, or a clear error."""
-    if not hasattr(matrix, "tocoo"):
+    if not is_sparse(matrix):
         raise VotesError(f"votes is of type {type(matrix).__name__}; expected a scipy.sparse matrix or array")
-    if len(matrix.shape) != 2 or 0 in matrix.shape:
+    if len(matrix.shape) != 2 or min(matrix.shape) < 1:
         raise VotesError(f"votes has shape {matrix.shape}; expected 2-D (items, LFs) with at least one of each")
-    if matrix.dtype.kind not in "iubf":
-        raise VotesError(f"votes has the type {matrix.dtype}; expected integers, each a class number plus 1")
-    check_intact(matrix)
-    try:
-        coo = matrix.tocoo()
-    except (ValueError, TypeError, IndexError, OverflowError) as error:
-        raise VotesError(f"votes is a broken {matrix.format} matrix: {error}; create it again") from error
+    n, m = matrix.shape
+    check_memory(_PER_LINE * (n + m), f"a sparse matrix of {n:,} items and {m:,} LFs", "leave out empty ones")
+    coo = convert_sparse(matrix, "coo", "votes")
+    if coo.dtype.kind not in "iubf":
+        raise VotesError(f"votes has the type {coo.dtype}; expected integers, each a class number plus 1")
     stored = np.flatnonzero(coo.data != 0)
     row, column, data = coo.row[stored], coo.col[stored], coo.data[stored]
     _check_stored_once(row, column, data)
@@ -54,18 +55,28 @@ def check_sparse(matrix: Any) -> tuple[tuple[int, int], Ints, Ints, Ints]:
     if len(wrong):
         i, j, value = row[wrong[0]], column[wrong[0]], data[wrong[0]]
         raise VotesError(f"votes[{i}, {j}] stores {value}; expected a class number plus 1, or nothing to abstain")
-    n, m = matrix.shape
     return (n, m), row, column, data.astype(np.int64) - 1
 
 
-def check_intact(matrix: Any, argument: str = "votes") -> None:
-    """Refuse a matrix whose parts do not fit together: SciPy's conversions trust them and read outside memory."""
-    broken = _BROKEN.get(matrix.format)
-    reason = None if broken is None else broken(matrix)
-    if reason is not None:
-        raise VotesError(
-            f"{argument} is a broken {matrix.format} matrix: {reason}; expected one that SciPy made. Create it again"
-        )
+def is_sparse(data: object) -> bool:
+    """Whether data is a sparse matrix or array of SciPy."""
+    return any(cls.__module__.startswith("scipy.sparse") for cls in type(data).__mro__)
+
+
+def convert_sparse(matrix: Any, form: str, argument: str) -> Any:
+    """A sparse matrix in another form.
+
+    One whose parts do not fit together is refused: SciPy's conversions trust them and read and write outside memory.
+    """
+    try:
+        reason = _BROKEN[matrix.format](matrix)
+        if reason is None:
+            return matrix.asformat(form)
+    except Exception as error:  # a part may be of any type
+        reason = str(error)
+    raise VotesError(
+        f"{argument} is a broken {matrix.format} matrix: {reason}; expected one that SciPy made. Create it again"
+    )
 
 
 def _broken_rows(matrix: Any) -> str | None:
@@ -90,6 +101,8 @@ def _broken_triples(matrix: Any) -> str | None:
     if not len(matrix.row) == len(matrix.col) == len(matrix.data):
         return f"{len(matrix.row)} rows, {len(matrix.col)} columns and {len(matrix.data)} values"
     for name, index, size in (("row", matrix.row, matrix.shape[0]), ("column", matrix.col, matrix.shape[1])):
+        if index.ndim != 1 or index.dtype.kind not in "iu":
+            return f"{name} numbers are {index.dtype} of shape {index.shape}, not a list of integers"
         if len(index) and not 0 <= index.min() <= index.max() < size:
             return f"{name} numbers must be from 0 to {size - 1}"
     return None
@@ -97,6 +110,8 @@ def _broken_triples(matrix: Any) -> str | None:
 
 def _broken_lists(matrix: Any) -> str | None:
     """What is wrong with a matrix of lists, one per row."""
+    if not matrix.rows.shape == matrix.data.shape == matrix.shape[:1]:
+        return f"rows have shape {matrix.rows.shape}, values {matrix.data.shape}, not {matrix.shape[:1]}"
     for i, (columns, values) in enumerate(zip(matrix.rows, matrix.data, strict=True)):
         if len(columns) != len(values):
             return f"row {i} has {len(columns)} columns and {len(values)} values"
@@ -115,6 +130,16 @@ def _broken_diagonals(matrix: Any) -> str | None:
     return None
 
 
+def _broken_keys(matrix: Any) -> str | None:
+    """What is wrong with a matrix of values by place."""
+    places = matrix.keys()  # a matrix itself gives its rows
+    for key in places:
+        i, j = map(operator.index, key)
+        if not (0 <= i < matrix.shape[0] and 0 <= j < matrix.shape[1]):
+            return f"it has the place {show(key)}, and its shape is {matrix.shape}"
+    return None
+
+
 _BROKEN = {
     "csr": _broken_rows,
     "csc": _broken_rows,
@@ -122,6 +147,7 @@ _BROKEN = {
     "coo": _broken_triples,
     "lil": _broken_lists,
     "dia": _broken_diagonals,
+    "dok": _broken_keys,
 }
 
 
@@ -150,6 +176,20 @@ def as_list(values: object, argument: str, expected: str) -> list[Any]:
         raise ParameterError(f"{argument} is {show(values)}; expected {expected}") from None
 
 
+def as_array(values: object, argument: str, expected: str) -> NDArray[Any]:
+    """An argument as an array of any type and shape; refuse what NumPy cannot hold, or would read as one object.
+
+    >>> as_array([0, 1], "labels", "a list of labels").shape
+    (2,)
+    """
+    try:
+        if isinstance(values, str | bytes | Mapping) or hasattr(values, "tocsr"):
+            raise TypeError  # see above
+        return np.asarray(values)
+    except Exception:  # rows of different lengths, or an object that raises anything
+        raise ParameterError(f"{argument} is {show(values)}; expected {expected}") from None
+
+
 def place(wrong: NDArray[np.bool_]) -> str:
     """The index of the first wrong value: '[3, 1]'."""
     first = np.unravel_index(int(wrong.argmax()), wrong.shape)
@@ -157,7 +197,7 @@ def place(wrong: NDArray[np.bool_]) -> str:
 
 
 def _as_array(array: object) -> NDArray[Any]:
-    if hasattr(array, "filled"):
+    if hasattr(type(array), "filled"):  # on the type: an object may claim any attribute
         raise VotesError("votes is a masked array; expected -1 where an LF abstains: votes.filled(-1)")
     if not isinstance(array, str | bytes | Mapping):
         try:
@@ -218,7 +258,7 @@ def _as_floats(cells: NDArray[Any]) -> NDArray[np.float64]:
     values = cells.ravel().tolist()
     odd = [i for i, value in enumerate(values) if not isinstance(value, numbers.Real | np.bool_)]
     if not odd:
-        return cells.astype(np.float64)
+        return _within_floats(cells).astype(np.float64)
     # If one cell is a string, NumPy turns all into strings: the one to blame does not read like a number.
     words = [i for i in odd if not (isinstance(values[i], str) and looks_like_number(values[i]))]
     i, j = divmod((words or odd)[0], cells.shape[1])
@@ -227,6 +267,14 @@ def _as_floats(cells: NDArray[Any]) -> NDArray[np.float64]:
         f"votes[{i}, {j}] is {show(value)} in an array of type {cells.dtype}; expected integers. "
         "Use -1 to abstain; for class names use a DataFrame"
     )
+
+
+def _within_floats(cells: NDArray[Any]) -> NDArray[Any]:
+    """Numbers as objects, each in the range of floats; Python's own have no limit."""
+    large = np.abs(cells) > np.finfo(np.float64).max
+    if large.any():
+        raise VotesError(f"votes{place(large)} is {show(cells[large][0])}; expected a class number")
+    return cells
 
 
 def looks_like_number(text: str) -> bool:

@@ -8,7 +8,8 @@ import datetime
 import difflib
 import numbers
 import re
-from collections import Counter
+import unicodedata
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from statistics import median_low
 from typing import Any
@@ -37,21 +38,20 @@ _HANDFUL, _RARE = 5, 20  # a typo has at most 5 votes, and at most 1 in 20 of it
 _TIME = re.compile(
     r"(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|\d{4}/\d{1,2}/\d{1,2})([T ].*)?|\d{1,2}:\d{2}(:\d{2}.*)?"
 )
+_PERCENTAGE = re.compile(r"[+-]?\d+([.,]\d+)?\s?%")
+_COMMA = re.compile(r"[+-]?\d+(,\d+)?")  # a number with a decimal comma, or a whole one beside it
+_NO_VOTES = frozenset(
+    {"?", "??", ".", "--", "n.a.", "#n/a", "#null!", "#value!", "#ref!", "#div/0!", "#name?", "#num!"}
+)  # what means no vote in spreadsheets and forms, in lower case
 
 
 def find_doubts(
     tallies: Tallies, n_rows: Mapping[str, int], distinct: Mapping[str, int], *, judge_columns: bool = True
 ) -> tuple[dict[str, str], list[str]]:
-    """What to refuse, and what to warn about.
+    """For each column that cannot be votes the reason, and warnings.
 
-    Args:
-        tallies: For each column its votes of each class.
-        n_rows: For each column its number of rows.
-        distinct: For each column its number of distinct values.
-        judge_columns: Whether columns may be something other than votes; not if they were named.
-
-    Returns:
-        For each column that cannot be votes the reason, and warnings.
+    By column: `tallies` of its votes of each class, its number of rows, its number of distinct values. Columns that
+    were named are votes: then `judge_columns` is false.
 
     >>> find_doubts({"a": {"x": 9, "y": 7}, "when": {"2026-01-01": 16}}, {"a": 16, "when": 16}, {"a": 2, "when": 1})
     ({'when': "holds times ('2026-01-01')"}, [])
@@ -121,8 +121,14 @@ def _refuse_one(tally: Tally, distinct: int) -> str | None:
 
 def _refuse_values(tally: Tally, first: object) -> str | None:
     """Why values cannot be classes: times, decimals, long texts."""
-    if any(map(_is_time, tally)) or (tally and all(isinstance(v, str) and _TIME.fullmatch(v.strip()) for v in tally)):
+    is_time = any(isinstance(v, datetime.date | datetime.time | datetime.timedelta) for v in tally)
+    if is_time or (tally and all(isinstance(v, str) and _TIME.fullmatch(v.strip()) for v in tally)):
         return f"holds times ({first!s:.30})" if not isinstance(first, str) else f"holds times ({show(first, 30)})"
+    if tally and all(isinstance(v, str) and _PERCENTAGE.fullmatch(v.strip()) for v in tally):
+        return f"holds percentages ({show(first, 30)})"
+    comma = _decimal_comma(tally)
+    if comma is not None:
+        return f"holds {show(comma, 30)}, a number with a decimal comma"
     decimal = next((v for v in tally if kind_of(v) == "number" and not isinstance(v, int)), None)
     if decimal is not None:
         return f"holds {decimal}, which is not a whole number"
@@ -132,8 +138,11 @@ def _refuse_values(tally: Tally, first: object) -> str | None:
     return None
 
 
-def _is_time(value: object) -> bool:
-    return isinstance(value, datetime.date | datetime.time | datetime.timedelta)
+def _decimal_comma(tally: Tally) -> str | None:
+    """A value such as '0,5', if all values of a column are numbers as some countries write them."""
+    if not all(isinstance(v, str) and _COMMA.fullmatch(v.strip()) for v in tally):
+        return None
+    return next((v for v in tally if v.strip().partition(",")[2].strip("0")), None)
 
 
 def _refuse_kinds(tallies: Tallies) -> dict[str, str]:
@@ -170,15 +179,15 @@ def _compare_texts(tallies: dict[str, Tally], n_rows: Mapping[str, int]) -> tupl
     holders = Counter(value for tally in tallies.values() for value in tally)
     alone = [name for name, tally in tallies.items() if all(holders[value] == 1 for value in tally)]
     lone = [name for name in alone if len(tallies[name]) == 1]
-    outside = [name for name in _outside_main_group(tallies) if _is_told(tallies[name], n_rows[name])]
-    refused = {name: _no_company(tallies[name]) for name in outside}
-    constant = [name for name in lone if _fills(tallies[name], n_rows[name])]
+    votes = {name: sum(tally.values()) for name, tally in tallies.items()}
+    # There are enough rows to judge a column, or it has a value in each of the few rows.
+    enough = {name for name in tallies if n_rows[name] >= FEW_ROWS or votes[name] == n_rows[name]}
+    refused = {name: _no_company(tallies[name]) for name in _outside_main_group(tallies) if name in enough}
+    constant = [name for name in lone if n_rows[name] >= FEW_ROWS and votes[name] > _CONSTANT * n_rows[name]]
     refused |= {name: f"{_no_company(tallies[name])}, in nearly every row" for name in constant}
     if refused or not lone or median_low(map(len, tallies.values())) == 1:
         return refused, []  # if most LFs vote for one class each, one more is normal
-    shown = ", ".join(
-        f"{next(iter(tallies[name]))!r} ({name!r}, {sum(tallies[name].values()):,} votes)" for name in lone
-    )
+    shown = ", ".join(f"{next(iter(tallies[name]))!r} ({name!r}, {votes[name]:,} votes)" for name in lone)
     return {}, [
         f"classes that only one LF votes for, and no other class: {shown}; if a column does not hold votes, {REMEDY}"
     ]
@@ -186,15 +195,6 @@ def _compare_texts(tallies: dict[str, Tally], n_rows: Mapping[str, int]) -> tupl
 
 def _no_company(tally: Tally) -> str:
     return f"holds {show_some(list(tally), 3)}, which no other LF votes for"
-
-
-def _is_told(tally: Tally, n_rows: int) -> bool:
-    """Whether there are enough rows to judge a column, or it has a value in each of the few rows."""
-    return n_rows >= FEW_ROWS or sum(tally.values()) == n_rows
-
-
-def _fills(tally: Tally, n_rows: int) -> bool:
-    return n_rows >= FEW_ROWS and sum(tally.values()) > _CONSTANT * n_rows
 
 
 def _outside_main_group(tallies: dict[str, Tally]) -> list[str]:
@@ -235,7 +235,11 @@ def _compare_numbers(tallies: dict[str, dict[int, int]], n_rows: Mapping[str, in
     refused, doubts = dict[str, str](), dict[str, str]()
     for name, tally in tallies.items():
         own = [value for value in tally if holders[value] == (name in narrow)]
-        if len(own) < 2 or (n_rows[name] < FEW_ROWS and max(own) < _SMALL_NUMBERS):
+        if len(own) < 2:
+            continue
+        if n_rows[name] < FEW_ROWS and max(own) < _SMALL_NUMBERS:
+            if _counts_rows(tally, len(own), n_rows[name]):
+                doubts[name] = f"{name!r} ({show_some(sorted(own), 5)}), which has another number in every row"
             continue
         if len(own) > (1 - _LEAST_SHARED) * len(tally):
             refused[name] = f"holds the numbers {show_some(sorted(own), 5)}, which no other LF votes for"
@@ -247,22 +251,68 @@ def _compare_numbers(tallies: dict[str, dict[int, int]], n_rows: Mapping[str, in
     return refused, [f"classes that only one LF votes for: {shown}; if a column does not hold votes, {REMEDY}"]
 
 
+def _counts_rows(tally: Tally, own: int, n_rows: int) -> bool:
+    """Whether a column of a small table looks like the numbers of its rows."""
+    return len(tally) == sum(tally.values()) == n_rows > 3 and own > (1 - _LEAST_SHARED) * len(tally)
+
+
 # What classes can be.
 
 
 def warn_of_classes(tallies: Tallies) -> list[str]:
-    """Warnings about the classes of votes: typos, numbers that start at 1 or leave a gap, one class only.
+    """Warnings about the classes of votes: several spellings of one, what means no vote, typos, odd numbers, one only.
 
     >>> warn_of_classes({"a": {"SPAM": 50, "SAPM": 1}, "b": {"SPAM": 30, "HAM": 20}})[0][:58]
     "a class that one LF votes for a handful of times: 'SAPM' ("
     """
     classes = add_up(tallies.values())
     votes = sum(classes.values())
+    plain = [*_spellings(classes), *_no_votes(classes)]
     if votes < FEW_ROWS:
-        return []
+        return plain
     if len(classes) == 1:
-        return [_one_class(next(iter(classes)), votes)]
-    return [*_typos(tallies, classes), *warn_of_numbers(classes)]
+        return [*plain, _one_class(next(iter(classes)), votes)]
+    return [*plain, *_typos(tallies, classes), *warn_of_numbers(classes)]
+
+
+def _folded(name: str) -> str:
+    """A name without what people do not see or mean: case, spaces, forms of letters, zeros before a number."""
+    plain = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+    return (plain.lstrip("0") or "0") if plain.isdecimal() else plain
+
+
+def _spellings(classes: Tally) -> list[str]:
+    """Names that differ only in what `_folded` leaves out: their votes are not added up."""
+    groups = defaultdict(list)
+    for name in _texts(classes):
+        groups[_folded(name)].append(name)
+    found = [_with_votes(names, classes) for names in groups.values() if len(names) > 1]
+    if not found:
+        return []
+    more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
+    return [
+        f"classes that differ only in case, spaces or zeros: {'; '.join(found[:3])}{more}. Each counts as a class of "
+        "its own: write them alike, or state all classes with classes"
+    ]
+
+
+def _no_votes(classes: Tally) -> list[str]:
+    """Names that usually mean that there is no vote."""
+    found = [name for name in _texts(classes) if name.strip().lower() in _NO_VOTES]
+    if not found:
+        return []
+    return [
+        f"classes that look like no vote: {_with_votes(found, classes)}; if so, list them in abstain (command line: "
+        "--abstain), else state all classes with classes"
+    ]
+
+
+def _texts(classes: Tally) -> list[str]:
+    return sorted(name for name in classes if isinstance(name, str))
+
+
+def _with_votes(names: Iterable[str], classes: Tally) -> str:
+    return ", ".join(f"{show(name, 40)} ({classes[name]:,})" for name in names)
 
 
 def _one_class(value: object, votes: int) -> str:

@@ -32,21 +32,13 @@ _EXACT = 2**53  # larger integers are not exact as floats
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A factorized column.
+    """A factorized column."""
 
-    Attributes:
-        name: Its name, for errors.
-        values: Its distinct values, as Python objects.
-        codes: (n,) places in `values`, -1 where the column is empty.
-        describe: How an error names a row; by column and row if not given.
-        abstain: The values that abstain.
-    """
-
-    name: str
-    values: tuple[Any, ...]
-    codes: NDArray[np.integer]
-    describe: Callable[[int], str] | None = None
-    abstain: frozenset[Key] = DEFAULT
+    name: str  # its name, for errors
+    values: tuple[Any, ...]  # its distinct values, as Python objects
+    codes: NDArray[np.integer]  # (n,) places in `values`, -1 where the column is empty
+    describe: Callable[[int], str] | None = None  # how an error names a row; by column and row if not given
+    abstain: frozenset[Key] = DEFAULT  # the values that abstain
 
     @classmethod
     def from_values(
@@ -73,7 +65,7 @@ class Column:
                     code = -1 if value is None else table.setdefault((type(value), value), len(table))
                     seen[type(raw), raw] = code
                 row_codes.append(code)
-        except TypeError as error:  # not hashable
+        except Exception as error:  # not hashable, or an error of its own
             odd = listed[len(row_codes)]
             where = cls(name, (), np.empty(0, int), describe).place_of_row(len(row_codes))
             raise VotesError(f"{where} is {show(odd)} ({type(odd).__name__}); expected a single value") from error
@@ -174,13 +166,11 @@ def factorize_numbers(values: NDArray[Any]) -> Factors:
 def _factorize_whole(values: NDArray[Any]) -> Factors:
     """By counting if the range of values is small, else by sorting."""
     low, high = (values.min(), values.max()) if len(values) else (0, 0)
-    if not (low >= -MOST_VALUES and high <= MOST_VALUES):
+    is_small = low >= -MOST_VALUES and high <= MOST_VALUES
+    if not is_small or (values.dtype.kind == "f" and (values != np.trunc(values)).any()):
         distinct, codes = np.unique(values, return_inverse=True)
         return distinct.tolist(), codes
     shifted = values.astype(np.int64) - int(low)
-    if values.dtype.kind == "f" and (shifted + int(low) != values).any():
-        distinct, codes = np.unique(values, return_inverse=True)
-        return distinct.tolist(), codes
     present = np.bincount(shifted, minlength=1) > 0
     codes = (np.cumsum(present) - 1).take(shifted)
     return (np.flatnonzero(present)[: len(values)] + int(low)).astype(values.dtype).tolist(), codes
@@ -329,6 +319,14 @@ def _polars_blocks(frame: Any, places: Sequence[int]) -> Blocks:
                 yield chosen, cells
 
 
+def holds_single_values(kind: Any) -> bool:
+    """Whether a type of Polars is one of its own whose values are neither lists nor any objects."""
+    try:
+        return kind.to_python() is not object and not kind.is_nested()
+    except NotImplementedError:  # a type of another library
+        return False
+
+
 def _is_numeric(kind: Any) -> bool:
     """Whether a type of Polars is a float or integer type that NumPy has."""
     return kind.is_float() or (kind.is_integer() and kind.is_numeric() and "128" not in str(kind))
@@ -373,7 +371,7 @@ def _factorize_pandas(series: Any) -> Factors | None:
         return None
     try:
         codes, values = pd.factorize(series)
-    except TypeError:  # not hashable; a later error names the row
+    except Exception:  # not hashable, or an error of its own; a later error names the row
         return None
     listed = values.tolist()
     try:
@@ -403,7 +401,7 @@ def _factorize_some(series: list[Any]) -> list[Factors | None]:
     import polars.selectors as cs
 
     plain_frame = pl.DataFrame([each.alias(str(j)) for j, each in enumerate(series)])  # a name could be a pattern
-    kept = [name for name, kind in plain_frame.schema.items() if not kind.is_nested() and kind != pl.Object]
+    kept = [name for name, kind in plain_frame.schema.items() if holds_single_values(kind)]
     if not kept:
         return [None] * len(series)
     plain_frame = plain_frame.select(kept).with_columns(

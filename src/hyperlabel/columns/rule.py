@@ -10,7 +10,7 @@ start with `p_` or end in `_id` or `_input`. Whole names are compared, in lower 
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -70,19 +70,12 @@ _LONG_WIDTH = 6  # a long table has few columns
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """What the rule must know about a column.
+    """What the rule must know about a column."""
 
-    Attributes:
-        name: The name of the column.
-        n_rows: Number of rows.
-        counts: How many rows have each value, without nulls; only some of very many values.
-        n_distinct: Number of distinct values, if `counts` does not list them all.
-    """
-
-    name: str
-    n_rows: int
-    counts: Mapping[Any, int]
-    n_distinct: int = 0
+    name: str  # the name of the column
+    n_rows: int  # number of rows
+    counts: Mapping[Any, int]  # how many rows have each value, without nulls; only some of very many values
+    n_distinct: int = 0  # number of distinct values, if `counts` does not list them all
 
     @property
     def distinct(self) -> int:
@@ -286,17 +279,11 @@ DEFAULT = frozenset(map(key_of, ABSTAINS))
 
 @dataclass(frozen=True)
 class Tallies:
-    """Votes and abstentions of columns, counted.
+    """Votes and abstentions of columns, counted."""
 
-    Attributes:
-        tallies: For each column its votes of each class.
-        classes: Votes of each class, classes in order.
-        abstained: How many cells hold each value that abstains, None for empty ones.
-    """
-
-    tallies: dict[str, Tally]
-    classes: Tally
-    abstained: Tally
+    tallies: dict[str, Tally]  # for each column its votes of each class
+    classes: Tally  # votes of each class, classes in order
+    abstained: Tally  # how many cells hold each value that abstains, None for empty ones
 
 
 def read_tallies(
@@ -313,13 +300,10 @@ def read_tallies(
             left.append({value: n for value, n in summary.counts.items() if value not in votes})
     classes, abstained = add_up(tallies.values()), add_up(left)
     empty = sum(s.n_rows - sum(s.counts.values()) for s in summaries if not s.n_distinct)
-    order = sorted(classes, key=lambda value: (kind_of(value), value)) if _sortable(classes) else list(classes)
+    sortable = all(isinstance(value, str | int | float) for value in classes)
+    order = sorted(classes, key=lambda value: (kind_of(value), value)) if sortable else list(classes)
     held = {v: n for v, n in ({None: empty} | abstained).items() if n}
     return Tallies(tallies, {c: classes[c] for c in order}, held)
-
-
-def _sortable(values: Iterable[Any]) -> bool:
-    return all(isinstance(value, str | int | float) for value in values)
 
 
 # What cannot be a table of votes.

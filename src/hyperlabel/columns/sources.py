@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.columns.frames import Column, factorize_frame, library_of
+from hyperlabel.columns.frames import Column, factorize_frame, holds_single_values, library_of
 from hyperlabel.errors import MissingExtraError, VotesError
 from hyperlabel.shown import show
 from hyperlabel.tables import reading
@@ -19,7 +19,7 @@ GLANCE = 1000
 """Rows that are checked in a column that is left out by name."""
 
 
-class Table(Protocol):
+class MemoryTable(Protocol):
     """A table in memory."""
 
     @property
@@ -50,7 +50,7 @@ def holds_columns(data: object) -> bool:
     return _opener(data) is not None
 
 
-def open_table(data: Any, wanted: Callable[[list[str]], Sequence[str]] | None = None) -> Table:
+def open_table(data: Any, wanted: Callable[[list[str]], Sequence[str]] | None = None) -> MemoryTable:
     """A table in memory from anything that holds its columns.
 
     Args:
@@ -74,9 +74,9 @@ def open_table(data: Any, wanted: Callable[[list[str]], Sequence[str]] | None = 
 _Wanted = Callable[[list[str]], Sequence[str]]
 
 
-def _opener(data: object) -> Callable[[Any, _Wanted], Table] | None:
+def _opener(data: object) -> Callable[[Any, _Wanted], MemoryTable] | None:
     """What opens data of this class."""
-    openers: dict[tuple[str, str], Callable[[Any, _Wanted], Table]] = {
+    openers: dict[tuple[str, str], Callable[[Any, _Wanted], MemoryTable]] = {
         ("pandas", "DataFrame"): lambda frame, _: _Pandas.of(frame),
         ("polars", "DataFrame"): lambda frame, _: _Polars(frame, list(frame.columns)),
         ("polars", "LazyFrame"): _collect,
@@ -84,15 +84,17 @@ def _opener(data: object) -> Callable[[Any, _Wanted], Table] | None:
         ("pyarrow", "RecordBatch"): _open_arrow,
         ("datasets", "Dataset"): lambda data, wanted: _open_arrow(data.with_format("arrow")[:], wanted),
     }
-    if isinstance(data, list | tuple) and data and all(isinstance(each, Mapping) for each in data):
+    listed = isinstance(data, list | tuple) and isinstance(next(iter(data), None), Mapping)
+    if listed and all(isinstance(each, Mapping) for each in data):  # type: ignore[attr-defined]
         return lambda records, _: _Records.of(records)
     found = ((library, kind) for library, kind in openers if library_of(data, kind) == library)
     return openers.get(next(found, ("", "")))
 
 
-def _collect(frame: Any, wanted: _Wanted) -> Table:
-    names = frame.collect_schema().names()
-    return _Polars(frame.select(_exactly(wanted(names))).collect(), names)
+def _collect(frame: Any, wanted: _Wanted) -> MemoryTable:
+    with reading("votes", "table"):  # its file may be gone
+        names = frame.collect_schema().names()
+        return _Polars(frame.select(_exactly(wanted(names))).collect(), names)
 
 
 def _exactly(names: Sequence[str]) -> list[Any]:
@@ -102,7 +104,7 @@ def _exactly(names: Sequence[str]) -> list[Any]:
     return [cs.by_name(name) for name in dict.fromkeys(names)]
 
 
-def _open_arrow(table: Any, wanted: _Wanted) -> Table:
+def _open_arrow(table: Any, wanted: _Wanted) -> MemoryTable:
     try:
         import polars as pl
     except ImportError:
@@ -167,23 +169,24 @@ class _Polars:
 
     def identifiers(self, name: str) -> NDArray[Any] | None:
         column = self.frame[name]
-        plain = not column.dtype.is_nested() and column.dtype.to_python() is not object
-        if not plain or column.null_count() or column.n_unique() != len(column):
+        if not holds_single_values(column.dtype) or column.null_count() or column.n_unique() != len(column):
             return None
         return exact_array(column.to_list())
 
 
 @dataclass(frozen=True, eq=False)
 class _Records:
-    records: Sequence[Mapping[Any, Any]]
+    records: Sequence[Mapping[str, Any]]
     names: list[str]
     n_rows: int
     index: Any = None
 
     @classmethod
     def of(cls, records: Sequence[Mapping[Any, Any]]) -> "_Records":
-        names = dict.fromkeys(str(name) for record in records for name in record)
-        return cls(records, list(names), len(records))
+        names = dict.fromkeys(name for record in records for name in record)
+        if not all(isinstance(name, str) for name in names):
+            records = [{str(name): value for name, value in record.items()} for record in records]
+        return cls(records, list(map(str, names)), len(records))
 
     def columns(self, names: Sequence[str], rows: int | None = None) -> list[Column]:
         return [Column.from_values(name, [record.get(name) for record in self.records[:rows]]) for name in names]

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from hyperlabel.checks import check_kind
 from hyperlabel.errors import VotesError, require
-from hyperlabel.models import HyperLabelModel, LabelModel, label_model
+from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.votes import Votes
 
 COLUMNS = ("task", "worker", "label")
@@ -39,12 +40,15 @@ class HyperLabel:
         require("pandas", extra="pandas")
         import pandas as pd
 
+        check_kind(data, "data", pd.DataFrame, "a pandas frame with the columns task, worker and label")
+        if gold is not None:
+            check_kind(gold, "gold", pd.Series, "a pandas series of known labels, indexed by task")
         missing = [name for name in COLUMNS if name not in data.columns]
         if missing:
             raise VotesError(f"data has no column {missing[0]!r}; expected the columns task, worker and label")
         votes = Votes.from_long(data, item="task", lf="worker", vote="label")
-        chosen = HyperLabelModel() if self.model is None else self.model
-        made = label_model(chosen) if isinstance(chosen, str) else type(chosen)(**chosen.get_params())
+        chosen = choose_model(self.model)
+        made = type(chosen)(**chosen.get_params())
         self.model_ = made.fit(votes, None if gold is None else gold.to_dict())
         found = self.model_.label(votes)
         index = pd.Index(votes.items, name="task")

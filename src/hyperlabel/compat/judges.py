@@ -9,52 +9,45 @@ import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from hyperlabel.checks import check_kind
+from hyperlabel.columns.arrays import as_list
 from hyperlabel.errors import NotFittedError, ParameterError, require
 from hyperlabel.models import LabelModel
+from hyperlabel.shown import show
 
 
 class Verdict(NamedTuple):
-    """What a panel says about one item.
+    """What a panel says about one item."""
 
-    Attributes:
-        label: The label; None if there is none.
-        confidence: Its probability.
-        probabilities: By class.
-    """
-
-    label: Hashable
-    confidence: float
-    probabilities: dict[Hashable, float]
+    label: Hashable  # the label; None if there is none
+    confidence: float  # its probability
+    probabilities: dict[Hashable, float]  # by class
 
 
 def judge_one(model: LabelModel, values: Sequence[Any]) -> Verdict:
-    """What a fitted model says about one item.
-
-    Args:
-        model: The model.
-        values: What each judge says, in the order of the model's LFs; None and NaN abstain.
+    """What a fitted model says about one item, from what each judge says in the order of its LFs; None and NaN abstain.
 
     >>> from hyperlabel import HyperLabelModel
     >>> model = HyperLabelModel().fit([[0, 0, 1], [1, 1, 1], [0, 0, 0], [1, 1, 0]])
     >>> judge_one(model, [1, 1, None]).label
     1
     """
-    if not model.is_fitted:
+    if not check_kind(model, "model", LabelModel, "a fitted label model").is_fitted:
         raise NotFittedError("the model is not fitted; fit it on judgments, or use hyperlabel.jury(...).model")
+    values = as_list(values, "values", "a list of what each judge says")
     if len(values) != model.n_features_in_:
         raise ParameterError(
             f"values has {len(values)} entries, but the model knows {model.n_features_in_} judges; give one per judge, "
             "None for one that failed"
         )
     names = model.lf_names_ or tuple(f"lf{j}" for j in range(len(values)))
-    labels = model.label([dict(zip(names, map(_plain, values), strict=True))])
+    said = [None if isinstance(value, float) and math.isnan(value) else value for value in values]
+    labels = model.label([dict(zip(names, said, strict=True))])
     shares = dict(zip(labels.classes, labels.probabilities[0].tolist(), strict=True))
     label = None if labels.best[0] < 0 else labels.classes[int(labels.best[0])]
     return Verdict(label, float(labels.confidence[0]), shares)
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def mlflow_ensemble(model: LabelModel) -> Callable[[list[Any]], Any]:
@@ -111,9 +104,9 @@ def trulens_aggregation(model: LabelModel, good: Hashable = None) -> Callable[[l
         model: A fitted model, its LFs in the order of the jurors.
         good: The class whose probability is the score; the last if not given.
     """
-    classes = model.classes_.tolist()
-    if good is not None and good not in classes:
-        raise ParameterError(f"good is {good!r}; expected one of the classes {classes}")
+    classes = check_kind(model, "model", LabelModel, "a fitted label model").classes_.tolist()
+    if good is not None and not (np.isscalar(good) and good in classes):
+        raise ParameterError(f"good is {show(good)}; expected one of the classes {classes}")
     chosen = classes[-1] if good is None else good
 
     def hyperlabel_jury(scores: list[float]) -> float:

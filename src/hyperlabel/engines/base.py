@@ -63,8 +63,8 @@ class Engine(Protocol):
     def nulls(self, columns: Sequence[str]) -> list[int]:
         """How many rows of each column are null."""
 
-    def distinct(self, column: str, most: int) -> list[Any]:
-        """The values of a column, without nulls; values beyond `most` may be left out."""
+    def distinct(self, columns: Sequence[str], most: int) -> list[list[Any]]:
+        """The values of each column, without nulls; of more than `most` values at least one more than that."""
 
     def head(self, columns: Sequence[str], n: int) -> dict[str, list[Any]]:
         """The values of the first rows, or of some rows if they have no order."""

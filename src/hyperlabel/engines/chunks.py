@@ -5,13 +5,15 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import reduce
 from typing import TypeVar
 
+from hyperlabel.checks import check_kind
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
 from hyperlabel.networks import Sums, add_sums
 from hyperlabel.patterns import Patterns, to_patterns
+from hyperlabel.shown import show
 
-Part = TypeVar("Part")
+Chunk = TypeVar("Chunk")
 
 
 def fit_chunks(
@@ -40,6 +42,9 @@ def fit_chunks(
     >>> [model.predict(chunk).tolist() for chunk in chunks]
     [[1, 0], [-1]]
     """
+    check_kind(model, "model", LabelModel, "a hyper label model")
+    if not callable(chunks):
+        raise ParameterError(f"chunks is {show(chunks)}; expected a function that gives all chunks")
     if not model.reads_in_passes:
         raise ParameterError(
             f"model is {model!r}, which needs all patterns in memory; expected a hyper label model. "
@@ -62,7 +67,7 @@ def fit_chunks(
     return copy.copy(model).fit_passes(reduce_chunks, first, metric=metric)
 
 
-def _first(parts: Iterator[Part]) -> Part:
+def _first(parts: Iterator[Chunk]) -> Chunk:
     """The first part of one pass."""
     first = next(parts, None)
     if first is None:

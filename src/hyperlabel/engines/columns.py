@@ -91,18 +91,18 @@ def look_at(engine: Engine, names: Sequence[str], most: int, abstain: frozenset[
     whole = [name for name in names if kinds[name] == "integer"]
     ends = dict(zip(whole, engine.ranges(whole), strict=True)) if whole else {}
     lowest = ABSTAIN if key_of(ABSTAIN) in abstain else 0
-    numbered = [n for n, (low, high) in ends.items() if lowest <= low and high < most]
-    listed = {name: _list_values(engine, name, most) for name in names if name not in numbered}
+    numbered = {n for n, (low, high) in ends.items() if lowest <= low and high < most}
+    others = [name for name in names if name not in numbered]
+    listed = {name: _list_values(name, v, most) for name, v in zip(others, engine.distinct(others, most), strict=True)}
     digits = [Digit(n, ends[n][1] + 2) if n in numbered else listed[n] for n in names]
-    negative = [name for name in numbered if ends[name][0] == ABSTAIN]
+    negative = [name for name in whole if name in numbered and ends[name][0] == ABSTAIN]
     nulls = engine.nulls(negative) if negative else []
     many = tuple(name for name, digit in listed.items() if digit is None)
     return Look(tuple(d for d in digits if d is not None), dict(zip(negative, nulls, strict=True)), many)
 
 
-def _list_values(engine: Engine, name: str, most: int) -> Digit | None:
+def _list_values(name: str, values: Sequence[Any], most: int) -> Digit | None:
     """A digit for each value that is not empty; None if there are too many."""
-    values = engine.distinct(name, most)
     if len(values) > most:
         return None
     held = sorted((v for v in values if plain(v) is not None), key=lambda value: (type(value).__name__, value))

@@ -1,4 +1,4 @@
-"""Patterns and their gold, counted by an engine and put into an order that is the same for all engines."""
+"""Patterns and their gold, counted by an engine and put into the one order that all patterns have."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from hyperlabel.engines.columns import ClassNumbers, Encoder
 from hyperlabel.engines.packing import RowKeys
 from hyperlabel.networks import Gold
 from hyperlabel.patterns import Patterns
-from hyperlabel.votes.rows import Rows
+from hyperlabel.votes.rows import DenseRows
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Counted:
     """Patterns that an engine counted.
 
     Attributes:
-        patterns: The patterns in the order of their votes, so that floats are added in the same order everywhere.
+        patterns: The patterns, in the order that those of an array have.
         gold: (p, k) gold items of each pattern and class; None without a column of gold.
         keys: (c, g) the keys that rows have.
         index: (c,) the pattern of each key.
@@ -37,16 +37,9 @@ def count_patterns(keys: RowKeys, counts: NDArray[np.int64], encoder: Encoder) -
     if not len(keys):
         return None
     cells, known = encoder.decode(keys)
-    order = np.lexsort(cells.T)  # sorted by the last LF first, like the keys that group arrays
-    cells, counts = cells[order], counts[order]
-    first = np.append(True, (cells[1:] != cells[:-1]).any(1))
-    index = np.cumsum(first) - 1
-    rows, items = Rows.from_cells(cells[first]), np.add.reduceat(counts, np.flatnonzero(first))
-    patterns = encoder.no_items.with_rows(rows, items)
-    if known is None:
-        return Counted(patterns, None, keys[order], index, None)
-    known = known[order]
-    return Counted(patterns, _count_gold(patterns, known, counts, index), keys[order], index, known)
+    patterns, index = encoder.no_items.with_rows(DenseRows(cells), counts).join_equal()
+    gold = None if known is None else _count_gold(patterns, known, counts, index)
+    return Counted(patterns, gold, keys, index, known)
 
 
 def _count_gold(

@@ -48,7 +48,7 @@ class DaskEngine:
     @classmethod
     def open(cls, files: Sequence[Path], names: Sequence[str]) -> "DaskEngine":
         """Rows of parquet files; folders in their paths are not columns, and Arrow types keep numbers with nulls."""
-        paths = [escape(str(file)) for file in files]
+        paths = [escape(str(file)).replace("::", "[:][:]") for file in files]  # :: would name a file within another
         frame = dd.read_parquet(paths, dtype_backend="pyarrow", dataset={"partitioning": None})
         index = [name for name in names if name not in frame.columns]  # written by pandas
         if len(index) == 1:
@@ -67,9 +67,10 @@ class DaskEngine:
         found = self._reduce(columns, partial(_ranges, columns=columns), _widen)
         return [(-1, -1) if ends is None else ends for ends in found]
 
-    def distinct(self, column: str, most: int) -> list[Any]:
-        """The values of a column."""
-        return list(self._reduce([column], partial(_distinct, most=most), partial(_unite, most=most)))
+    def distinct(self, columns: Sequence[str], most: int) -> list[list[Any]]:
+        """One pass per column."""
+        merge = partial(_unite, most=most)
+        return [list(self._reduce([name], partial(_distinct, most=most), merge)) for name in columns]
 
     def nulls(self, columns: Sequence[str]) -> list[int]:
         """One pass over the columns."""

@@ -64,10 +64,10 @@ class Filler:
         """Some rows, with labels for those without votes."""
         own, names = rows[self.added.names], self.added.names
         empty = (rows["label_source"].is_null() & self.has_text(rows)).arg_true().to_numpy()
-        told = self._label(self.texts(rows[empty]))
+        labels = self._label(self.texts(rows[empty]))
         place = np.arange(rows.height)
         place[empty] = rows.height + np.arange(len(empty))
-        filled = pl.concat([own, self.added.to_polars(self.added.answer(told))])[place]
+        filled = pl.concat([own, self.added.to_polars(self.added.answer(labels))])[place]
         sources = filled["label_source"].set(filled["label"].is_null(), None)  # an item that is still tied has no label
         return rows.with_columns(*(sources if name == "label_source" else filled[name] for name in names))
 

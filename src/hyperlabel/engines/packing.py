@@ -7,6 +7,7 @@ others number what it votes for. The digits of a row are one key, or several if 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -76,10 +77,7 @@ class Packing:
     @property
     def space(self) -> int:
         """Number of possible rows."""
-        space = 1
-        for digit in self.digits:
-            space *= digit.base
-        return space
+        return prod(digit.base for digit in self.digits)
 
     def pack(self, digits: Sequence[NDArray[np.integer]]) -> RowKeys:
         """One array of digits per column -> (n, g) keys."""

@@ -16,6 +16,8 @@ from hyperlabel.networks import Sums, add_sums
 from hyperlabel.tables import Format, sink_table
 from hyperlabel.tables.formats import Kind
 
+_FEW_VALUES = 16  # up to here it is faster to compare with one value after the other
+
 
 class PolarsEngine:
     """Rows of a Polars LazyFrame.
@@ -43,10 +45,10 @@ class PolarsEngine:
         found = [-1 if value is None else value for value in self._collect(self.frame.select(ends)).row(0)]
         return list(zip(found[::2], found[1::2], strict=True))
 
-    def distinct(self, column: str, most: int) -> list[Any]:
-        """The values of a column."""
-        values = self.frame.select(self._plain(column).alias("value")).drop_nulls().unique()
-        return self._collect(values.head(most + 1))["value"].to_list()
+    def distinct(self, columns: Sequence[str], most: int) -> list[list[Any]]:
+        """One pass per column."""
+        found = (self.frame.select(self._plain(name).alias("value")).drop_nulls().unique() for name in columns)
+        return [self._collect(values.head(most + 1))["value"].to_list() for values in found]
 
     def nulls(self, columns: Sequence[str]) -> list[int]:
         """One pass over the columns."""
@@ -120,8 +122,16 @@ class PolarsEngine:
             return self._column(digit.column).cast(pl.Int64).fill_null(-1) + 1
         if not digit.values:
             return self._column(digit.column).is_null().cast(pl.Int64) * 0  # a literal would have one row
+        column = self._plain(digit.column)
+        if all(isinstance(value, str) for value in digit.values):
+            return column.cast(pl.Enum(digit.values), strict=False).to_physical().cast(pl.Int64).fill_null(-1) + 1
         digits = range(1, digit.base)
-        return self._plain(digit.column).replace_strict(digit.values, digits, default=0, return_dtype=pl.Int64)
+        if digit.base <= _FEW_VALUES and all(isinstance(value, int | float) for value in digit.values):
+            chosen = pl.lit(0, pl.Int64)
+            for value, number in zip(digit.values, digits, strict=True):
+                chosen = pl.when(column == value).then(number).otherwise(chosen)
+            return chosen
+        return column.replace_strict(digit.values, digits, default=0, return_dtype=pl.Int64)  # slow on many columns
 
     def _plain(self, name: str) -> pl.Expr:
         """A column, with values of types that Python has."""

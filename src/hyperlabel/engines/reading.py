@@ -22,6 +22,7 @@ from hyperlabel.engines.packing import Packing, RowKeys
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
+from hyperlabel.shown import show_some
 from hyperlabel.votes import describe_gold, match_lfs
 from hyperlabel.votes.classes import (
     MOST_INFERRED,
@@ -29,7 +30,6 @@ from hyperlabel.votes.classes import (
     find_classes,
     missing_classes,
     no_label,
-    show_some,
     state_classes,
     unify_numbers,
 )
@@ -87,7 +87,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Reading:
+class RowsRead:
     """Rows that were read and understood.
 
     Attributes:
@@ -105,7 +105,7 @@ class Reading:
     n_rows: int
 
 
-def read_rows(engine: Engine, job: Job) -> Reading:
+def read_rows(engine: Engine, job: Job) -> RowsRead:
     """Look at the columns, count the rows, and decide what they mean.
 
     Raises:
@@ -128,7 +128,7 @@ class _Reader:
         self.stated = state_classes(self.n_classes, self.classes)
         self.abstain = abstain_keys(job.abstain, None if self.classes is None else self.stated)
 
-    def read(self) -> Reading:
+    def read(self) -> RowsRead:
         job = self.job
         named = job.lfs is not None or (job.model.is_fitted and job.model.lf_names_ is not None)
         taken = take_votes(
@@ -145,25 +145,23 @@ class _Reader:
         known, stated = find_classes(voting, self.n_classes, self.classes)
         gold: list[Column] = []
         if job.gold is not None:
-            columns, known, taken = self._add_gold(known, stated, taken)
-            gold = [columns[-1]]
+            column, known, taken = self._read_gold(known, stated, taken)
+            gold = [column]
         outcomes = state_outcomes(leaning, known)
         encoder = Encoder.of(self.packing, [*voting, *gold], len(self.lfs), known, outcomes)
         n_rows = int(self.tallies[0].sum())
-        return Reading(taken, encoder, self.counted, self.n_patterns, n_rows)
+        return RowsRead(taken, encoder, self.counted, self.n_patterns, n_rows)
 
     # What the rule asks for.
 
     def _summarize(self, names: Sequence[str]) -> list[ColumnSummary]:
         if list(names) != self.lfs:  # columns that tell whether the table is long: only their values matter
-            return [ColumnSummary(name, 0, dict.fromkeys(self._values(name), 0)) for name in names]
+            held = self.engine.distinct(names, MOST_INFERRED)
+            return [ColumnSummary(n, 0, dict.fromkeys(_plain_values(v), 0)) for n, v in zip(names, held, strict=True)]
         found = {column.name: column.summary for column in self.lf_columns}
         n_rows = int(self.tallies[0].sum()) if self.tallies else self.engine.n_rows()
         many = ColumnSummary("", n_rows, {}, MOST_INFERRED + 1)
         return [found.get(name, replace(many, name=name)) for name in names]
-
-    def _values(self, name: str) -> list[Any]:
-        return [value for value in map(plain, self.engine.distinct(name, MOST_INFERRED)) if value is not None]
 
     def _glance(self, names: Sequence[str]) -> list[ColumnSummary]:
         held = self.engine.head(names, GLANCE)
@@ -223,10 +221,10 @@ class _Reader:
                 "Is it an identifier or a text? Leave it out"
             )
 
-    def _add_gold(
+    def _read_gold(
         self, known: Classes, stated: bool, taken: VoteColumns
-    ) -> tuple[list[CountedColumn], Classes, VoteColumns]:
-        """The columns including gold, and the classes including those that only gold has."""
+    ) -> tuple[CountedColumn, Classes, VoteColumns]:
+        """The column of gold, and the classes including those that only gold has."""
         (gold,) = self._count([self.job.gold or ""], no_label(known) is not None)
         digit = self.look.digits[-1]
         gold = replace(gold, abstain=Column.abstain, describe=Places(self.engine, digit, gold=True))
@@ -234,7 +232,11 @@ class _Reader:
         if extra:
             said = describe_gold({c: gold.summary.counts.get(c, 0) for c in extra})
             taken = replace(taken, warnings=(*taken.warnings, said))
-        return [*self.lf_columns, gold], known + extra, taken
+        return gold, known + extra, taken
+
+
+def _plain_values(values: Sequence[Any]) -> list[Any]:
+    return [value for value in map(plain, values) if value is not None]
 
 
 def _find_lfs(present: list[str], job: Job) -> list[str]:

@@ -20,7 +20,7 @@ from hyperlabel.engines.base import CHUNK_ROWS, AnswerTable, Engine
 from hyperlabel.engines.columns import Encoder
 from hyperlabel.engines.counting import Counted, collect_gold, count_patterns
 from hyperlabel.engines.packing import KeyIndex, RowKeys
-from hyperlabel.engines.reading import Job, Reading, read_rows
+from hyperlabel.engines.reading import Job, RowsRead, read_rows
 from hyperlabel.errors import HyperlabelError, ParameterError, VotesError
 from hyperlabel.labels import Labels
 from hyperlabel.labels.added import Added, Answers
@@ -28,7 +28,7 @@ from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
 from hyperlabel.networks import Sums, add_sums
 from hyperlabel.patterns import Patterns
-from hyperlabel.tables import Format, reason_of, write_whole
+from hyperlabel.tables import Format, interruptible, reason_of, write_whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class Work:
         encoder = self._reading.encoder
         added = Added(encoder.classes, self.job.probabilities, self.job.source)
         if not self.n_rows:
-            return self.engine.apply(encoder.packing, _no_answers(added), added)
+            return self.engine.apply(encoder.packing, lambda keys: added.nothing, added)
         if self.job.text is not None:
             return self._fill(self.job.text, added)
         return self._label(added)
@@ -112,10 +112,11 @@ class Work:
         frame, engine, format = self.frame, self.engine, Format.of_name(target.name)
         assert format is not None  # others were refused
         texts = {**self.metadata, **metadata}
-        write_whole(target, lambda part: engine.write(frame, part, format, texts), engine.failures)
+        with interruptible():
+            write_whole(target, lambda part: engine.write(frame, part, format, texts), engine.failures)
 
     @cached_property
-    def _reading(self) -> Reading:
+    def _reading(self) -> RowsRead:
         with self._failing():
             return read_rows(self.engine, self.job)
 
@@ -138,13 +139,10 @@ class Work:
     def _failing(self) -> Iterator[None]:
         """Turn what the engine raises into one error."""
         try:
-            yield
+            with interruptible():
+                yield
         except self.engine.failures as error:
             raise HyperlabelError(f"engine {self.engine.name} failed: {reason_of(error)}") from error
-
-
-def _no_answers(added: Added) -> Callable[[RowKeys], Answers]:
-    return lambda keys: added.nothing
 
 
 def _mark(labels: Labels, patterns: Patterns, added: Added) -> Labels:
@@ -177,7 +175,7 @@ class RowAnswerer:
         return self.added.answer(labels if gold is None else labels.with_gold(gold))
 
 
-def _fit_passes(engine: Engine, reading: Reading, job: Job) -> LabelModel:
+def _fit_passes(engine: Engine, reading: RowsRead, job: Job) -> LabelModel:
     """A copy of the model that has read the rows in passes."""
     if not job.model.reads_in_passes:
         raise ParameterError(

@@ -79,10 +79,10 @@ class SparkEngine:
         found = [-1 if value is None else value for value in self.frame.agg(*ends).first()]
         return list(zip(found[::2], found[1::2], strict=True))
 
-    def distinct(self, column: str, most: int) -> list[Any]:
-        """The values of a column."""
-        values = self.frame.select(self._plain(column).alias("value")).dropna().distinct().limit(most + 1)
-        return [value for (value,) in values.collect()]
+    def distinct(self, columns: Sequence[str], most: int) -> list[list[Any]]:
+        """One pass per column."""
+        found = (self.frame.select(self._plain(name).alias("value")).dropna().distinct() for name in columns)
+        return [[value for (value,) in values.limit(most + 1).collect()] for values in found]
 
     def nulls(self, columns: Sequence[str]) -> list[int]:
         """One pass over the columns."""

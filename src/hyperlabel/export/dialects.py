@@ -10,27 +10,17 @@ from hyperlabel.errors import ParameterError
 
 @dataclass(frozen=True)
 class Dialect:
-    """One kind of SQL.
-
-    Attributes:
-        name: Its name.
-        quote: The quote around names.
-        backslash: Whether a backslash in a string starts an escape; then names and strings are escaped with it.
-        text: The type of strings.
-        cast: What follows a number to make it a 64-bit float.
-        row: The whole row of a table as one value, from the table's alias.
-        columns: The columns of such a value.
-        fail: Stops the query with a message.
-    """
+    """One kind of SQL."""
 
     name: str
-    quote: str
-    backslash: bool
-    text: str
-    cast: str
-    row: str
-    columns: str
-    fail: Callable[[str], str]
+    quote: str  # the quote around names
+    backslash: bool  # whether a backslash in a string starts an escape; then names and strings are escaped with it
+    text: str  # the type of strings
+    cast: str  # what follows a number to make it a 64-bit float
+    row: str  # the whole row of a table as one value, from the table's alias
+    columns: str  # the columns of such a value
+    fail: Callable[[str], str]  # stops the query with a message
+    fence: str = ""  # what ends a nested query that is not to be merged with the one around it
 
     def name_of(self, column: str) -> str:
         """A name, quoted.
@@ -90,8 +80,9 @@ DIALECTS = {
     for dialect in (
         Dialect("duckdb", '"', False, "VARCHAR", "", "{}", "{}.*", "error({})".format),
         Dialect("spark", "`", True, "STRING", "", "struct({}.*)", "{}.*", "raise_error({})".format),
-        # PostgreSQL has no function that fails; casting a string that is not a number does, and shows the string.
-        Dialect("postgres", '"', False, "TEXT", "::FLOAT8", "{}", "({}).*", "CAST({} AS INTEGER)".format),
+        # PostgreSQL has no function that fails; casting a string that is not a number does, and shows the string. It
+        # writes the columns of nested queries out wherever they are used, which takes gigabytes for a few classes.
+        Dialect("postgres", '"', False, "TEXT", "::FLOAT8", "{}", "({}).*", "CAST({} AS INTEGER)".format, "\nOFFSET 0"),
         Dialect("bigquery", "`", True, "STRING", "", "{}", "{}.*", "ERROR({})".format),
     )
 }

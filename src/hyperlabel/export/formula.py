@@ -1,16 +1,15 @@
 """How a fitted model judges a row, as sums over the row's votes: what SQL can express.
 
 For a row with `size` votes, `s_c` is the sum over its votes of `table[lf, vote, c]`. The probabilities of the classes
-that the model learned about are the softmax of `bias_c + scale * size ** power * s_c`, or, for models that share out
-votes, `s_c` over the sum of all. Gold items of the same votes are added; `weight` says for how many items the
-probabilities count.
+that the model learned about are the softmax of `bias_c + scale * size ** power * s_c`, maybe mixed with the shares of
+the votes; or, for models that share out votes, `s_c` over the sum of all. Gold items of the same votes are added;
+`weight` says for how many items the probabilities count.
 """
 
 from dataclasses import dataclass, replace
 from functools import singledispatch
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64, softmax
@@ -32,38 +31,25 @@ REMEDY = "Export its patterns with their labels instead: --table, pattern_table"
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Sums over votes.
+    """Sums over votes."""
 
-    Attributes:
-        table: (m, c, c) what a vote of each LF, for each of c classes, adds to each of them.
-        bias: (c,) what is added to each class; not for shares.
-        scale: The factor of the sums, for a row with one vote.
-        power: How the factor changes with the number of votes.
-        shares: Whether probabilities are shares of the sums, not their softmax.
-    """
-
-    table: Float64
-    bias: Float64
-    scale: float = 1.0
-    power: float = 0.0
-    shares: bool = False
+    table: Float64  # (m, c, c) what a vote of each LF, for each of c classes, adds to each of them
+    bias: Float64  # (c,) what is added to each class; not for shares
+    scale: float = 1.0  # the factor of the sums, for a row with one vote
+    power: float = 0.0  # how the factor changes with the number of votes
+    shares: bool = False  # whether probabilities are shares of the sums, not their softmax
+    vote_weight: float = 0.0  # how much shares of the votes count beside the softmax, 0 to 1
 
 
 @dataclass(frozen=True, eq=False)
 class GoldRows:
-    """Rows whose probabilities are mixed with gold.
+    """Rows whose probabilities are mixed with gold."""
 
-    Attributes:
-        patterns: The vote rows.
-        added: (g, k) gold items of each row and class, weighted.
-        weight: For how many gold items the probabilities count.
-        inner: Whether rows and classes are only those that the model learned about: then gold counts before votes
-            for other classes take their share.
-    """
-
-    patterns: Patterns
-    added: Float64
-    weight: float
+    patterns: Patterns  # the vote rows
+    added: Float64  # (g, k) gold items of each row and class, weighted
+    weight: float  # for how many gold items the probabilities count
+    # Whether rows and classes are only those that the model learned about: then gold counts before votes for other
+    # classes take their share.
     inner: bool = False
 
     def mix(self, probabilities: Float64, patterns: Patterns) -> None:
@@ -76,17 +62,11 @@ class GoldRows:
 
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """How a model judges any row.
+    """How a model judges any row."""
 
-    Attributes:
-        seen: The classes and LFs.
-        sums: For the classes that the model learned about.
-        gold: Rows with gold; None if there are none.
-    """
-
-    seen: Seen
-    sums: Sums
-    gold: GoldRows | None = None
+    seen: Seen  # the classes and LFs
+    sums: Sums  # for the classes that the model learned about
+    gold: GoldRows | None = None  # rows with gold; None if there are none
 
     def probabilities(self, patterns: Patterns) -> Float64:
         """The probabilities by the formula, computed as SQL does. -> (p, k)."""
@@ -109,14 +89,14 @@ def _judge(sums: Sums, inner: Patterns) -> Float64:
     if sums.shares:
         shares: Float64 = summed / np.maximum(summed.sum(1, keepdims=True), np.finfo(float).tiny)
         return shares
-    return softmax(sums.bias + sums.scale * size**sums.power * summed)
+    cast = np.zeros_like(summed)
+    np.add.at(cast, (inner.row, inner.vote), 1)
+    judged = softmax(sums.bias + sums.scale * size**sums.power * summed)
+    return np.asarray((1 - sums.vote_weight) * judged + sums.vote_weight * cast / size)
 
 
 def find_formula(model: LabelModel) -> Formula:
-    """The formula of a fitted model, compared with the model itself on random rows and on those with gold.
-
-    Raises:
-        ParameterError: The model is of another kind, or the formula does not give exactly its probabilities.
+    """The formula of a fitted model; refused unless it is exact on random rows and on those with gold.
 
     >>> from hyperlabel import label_model
     >>> find_formula(label_model("mv").fit([[0, 1], [1, 1]])).sums.shares
@@ -136,14 +116,10 @@ def find_formula(model: LabelModel) -> Formula:
     found = find_sums(model, seen)
     if found is None:
         raise ParameterError(f"{model!r} does not judge a row by a sum over its votes. {REMEDY}")
-    formula = replace(found, gold=found.gold or _seen_gold(seen))
-    _compare(formula, model)
-    return formula
-
-
-def _seen_gold(seen: Seen) -> GoldRows | None:
-    """The gold of models that look it up: the probabilities count as one item."""
-    return None if seen.gold is None else GoldRows(seen.gold.patterns, seen.gold.counts.astype(np.float64), 1.0)
+    if found.gold is None and seen.gold is not None:  # for models that look it up, the probabilities count as one item
+        found = replace(found, gold=GoldRows(seen.gold.patterns, seen.gold.counts.astype(np.float64), 1.0))
+    _compare(found, model)
+    return found
 
 
 @singledispatch
@@ -185,7 +161,8 @@ def _(model: HyperLabelModel, seen: Seen) -> Formula | None:
     if evidence is None:
         return None
     c = len(seen.active)
-    sums = Sums(np.reshape(evidence.table, (-1, c, c)), evidence.bias, evidence.scale, evidence.power)
+    table = np.reshape(evidence.table, (-1, c, c))
+    sums = Sums(table, evidence.bias, evidence.scale, evidence.power, vote_weight=evidence.vote_weight)
     gold = model.state_.gold
     if gold is None:
         return Formula(seen, sums)
@@ -199,14 +176,10 @@ def _compare(formula: Formula, model: LabelModel) -> None:
     if formula.gold is not None:
         gold = formula.gold.patterns
         known = Rows(gold.starts, gold.lf, formula.seen.active[gold.vote]) if formula.gold.inner else gold.rows
-        rows = rows.with_rows(rows.rows.concatenate(known), _ones(rows, gold))
+        rows = rows.with_rows(rows.rows.concatenate(known), np.ones(rows.n_patterns + gold.n_patterns, np.int64))
     difference = np.abs(formula.probabilities(rows) - model.pattern_probabilities(rows)).max(initial=0)
     if not difference <= TOLERANCE:
         raise ParameterError(f"{model!r} judges rows by more than sums over votes (off by {difference:.1e}). {REMEDY}")
-
-
-def _ones(one: Patterns, other: Patterns) -> NDArray[np.int64]:
-    return np.ones(one.n_patterns + other.n_patterns, np.int64)
 
 
 def _random_rows(seen: Seen) -> Patterns:

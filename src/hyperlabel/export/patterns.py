@@ -1,6 +1,6 @@
 """A fitted model as a table: every pattern of votes with its label, for any database that can join."""
 
-from itertools import islice, product
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,6 @@ def _all_patterns(model: LabelModel) -> Patterns:
             f"{m} LFs and {len(classes)} classes have {n:.1e} possible patterns, but only {MOST_PATTERNS:,} fit; "
             "give those that occur: a table of votes, --patterns FILE"
         )
-    cells = np.array(list(islice(product(range(-1, len(classes)), repeat=m), n)), np.int64).reshape(n, m)
+    cells = np.array(list(product(range(-1, len(classes)), repeat=m)), np.int64).reshape(n, m)
     rows, counts = Rows.from_cells(cells), np.zeros(n, np.int64)
     return Patterns(rows, counts, m, len(classes), None, model.lf_names_, classes)

@@ -98,7 +98,7 @@ class _Query:
         query += "CROSS JOIN (SELECT 0 AS label, 0 AS confidence) AS hyperlabel_new"
         for number, columns in enumerate(self._steps()):
             shown = _listed(f"{expression} AS {name}" for name, expression in columns.items())
-            query = f"SELECT *, {shown}\nFROM (\n{query}\n) AS s{number}"
+            query = f"SELECT *, {shown}\nFROM (\n{query}{self.dialect.fence}\n) AS s{number}"
         items = self.dialect.columns.format(_ITEM)
         return f"SELECT {items}, final_label AS label, final_confidence AS confidence\nFROM (\n{query}\n) AS labeled"
 
@@ -106,8 +106,11 @@ class _Query:
         """The columns that each step adds, by name."""
         yield {f"v{j}": self._vote(j) for j in range(len(self.columns))}
         yield self._count()
-        yield from self._shares() if self.formula.sums.shares else self._softmax()
         gold, learned = self.formula.gold, range(len(self.formula.seen.active))
+        if self.formula.sums.shares:
+            yield {f"e{place}": f"s{place}" for place in learned}
+        else:
+            yield from self._softmax()
         if gold is not None and gold.inner:
             yield {f"f{place}": self._share(place) for place in learned}
             yield from self._mix(gold, learned, "f", "h")
@@ -135,6 +138,11 @@ class _Query:
         """Classes that the model did not learn about."""
         return [c for c in self._classes if c not in self.formula.seen.active]
 
+    @property
+    def _known_votes(self) -> str:
+        """How many votes are for classes that the model learned about."""
+        return " - ".join(["votes", *(f"n{c}" for c in self._unseen)])
+
     def _number(self, value: float) -> str:
         return self.dialect.number(value)
 
@@ -152,10 +160,10 @@ class _Query:
         return f"CASE x{j} {' '.join(whens)} ELSE {other} END"
 
     def _count(self) -> dict[str, str]:
-        """Votes, votes for each class that was not learned, sums over votes; the votes as a string for gold."""
+        """Votes, votes for the classes whose shares count, sums over votes; the votes as a string for gold."""
         m, seen, sums = range(len(self.columns)), self.formula.seen, self.formula.sums
         counted = {"votes": _sum(f"CASE WHEN v{j} >= 0 THEN 1 ELSE 0 END" for j in m)}
-        for c in self._unseen:
+        for c in self._classes if sums.vote_weight else self._unseen:
             counted[f"n{c}"] = _sum(f"CASE WHEN v{j} = {c} THEN 1 ELSE 0 END" for j in m)
         table = sums.table if sums.shares else sums.table - sums.table[:, :, :1]  # the softmax does not change
         for place in range(len(seen.active)):
@@ -186,7 +194,7 @@ class _Query:
 
     def _softmax(self) -> Iterable[dict[str, str]]:
         sums, places = self.formula.sums, range(len(self.formula.seen.active))
-        known = " - ".join(["votes", *(f"n{c}" for c in self._unseen)])
+        known = self._known_votes
         factor = self._number(sums.scale)
         if sums.power:
             size = f"CASE WHEN {known} > 1 THEN {known} ELSE 1 END * {self._number(1)}"
@@ -197,9 +205,6 @@ class _Query:
         yield {"highest": _greatest([f"l{place}" for place in places])}
         lowest = self._number(_LOWEST)
         yield {f"e{place}": f"exp({_greatest([f'l{place} - highest', lowest])})" for place in places}
-
-    def _shares(self) -> Iterable[dict[str, str]]:
-        yield {f"e{place}": f"s{place}" for place in range(len(self.formula.seen.active))}
 
     def _expand(self, c: int) -> str:
         """The probability of a class; learned classes share what other votes leave."""
@@ -216,7 +221,11 @@ class _Query:
     def _share(self, place: int) -> str:
         """The share of a learned class among the learned classes."""
         total = _sum(f"e{other}" for other in range(len(self.formula.seen.active)))
-        return f"coalesce(e{place} / nullif({total}, {self._number(0)}), {self._number(0)})"
+        share, weight = f"e{place} / nullif({total}, {self._number(0)})", self.formula.sums.vote_weight
+        if weight:
+            cast = f"n{self.formula.seen.active[place]} * {self._number(1)} / nullif({self._known_votes}, 0)"
+            share = f"{self._number(1 - weight)} * {share} + {self._number(weight)} * {cast}"
+        return f"coalesce({share}, {self._number(0)})"
 
     def _gold(self, gold: GoldRows, c: int) -> str:
         """The gold items of a row that count for a class."""

@@ -18,17 +18,11 @@ LabelKind = Literal["integer", "boolean", "text"]
 
 @dataclass(frozen=True)
 class Answers:
-    """What the added columns hold, for some patterns or rows.
+    """What the added columns hold, for some patterns or rows."""
 
-    Attributes:
-        label: (n,) codes: a class number, k for no label.
-        numbers: (n, c) confidence, and the probabilities of the classes on request.
-        source: (n,) where the labels come from, if not all from the same source.
-    """
-
-    label: NDArray[np.integer]
-    numbers: NDArray[np.float64]
-    source: NDArray[Any] | None = None
+    label: NDArray[np.integer]  # (n,) codes: a class number, k for no label
+    numbers: NDArray[np.float64]  # (n, c) confidence, and the probabilities of the classes on request
+    source: NDArray[Any] | None = None  # (n,) where the labels come from, if not all from the same source
 
     @classmethod
     def join(cls, parts: Sequence["Answers"]) -> "Answers":
@@ -45,17 +39,11 @@ class Answers:
 
 @dataclass(frozen=True)
 class Added:
-    """The columns that labeling adds, by name and meaning.
-
-    Attributes:
-        classes: The classes.
-        probabilities: Whether there is a column for each class.
-        source: Whether there is a column that says where each label comes from.
-    """
+    """The columns that labeling adds, by name and meaning."""
 
     classes: Classes
-    probabilities: bool = False
-    source: bool = False
+    probabilities: bool = False  # whether there is a column for each class
+    source: bool = False  # whether there is a column that says where each label comes from
 
     @property
     def names(self) -> list[str]:
@@ -74,6 +62,14 @@ class Added:
         if all(isinstance(c, bool) for c in self.classes):
             return "boolean"
         return "integer" if all(isinstance(c, int) for c in self.classes) else "text"
+
+    @property
+    def label_type(self) -> Any:
+        """The Polars type of the column of labels."""
+        import polars as pl
+
+        types: dict[LabelKind, Any] = {"integer": pl.Int64, "boolean": pl.Boolean, "text": pl.String}
+        return types[self.label_kind]
 
     @property
     def label_values(self) -> list[Any]:
@@ -106,8 +102,7 @@ class Added:
         """The columns as a Polars frame."""
         import polars as pl
 
-        types: dict[LabelKind, Any] = {"integer": pl.Int64, "boolean": pl.Boolean, "text": pl.String}
-        labels = pl.Series(self.label_values, dtype=types[self.label_kind]).gather(answers.label)
+        labels = pl.Series(self.label_values, dtype=self.label_type).gather(answers.label)
         confidence, *shares = map(pl.Series, answers.numbers.T)
         source = [] if answers.source is None else [pl.Series(answers.source.tolist(), dtype=pl.String)]
         return pl.DataFrame(dict(zip(self.names, [labels, confidence, *source, *shares], strict=True)))

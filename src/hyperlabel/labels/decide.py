@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +26,10 @@ def check_tie_break(tie_break: str) -> None:
 
 
 def decide(probabilities: Float64, patterns: Patterns, tie_break: TieBreak, seed: int) -> NDArray[np.intp]:
-    """The most probable class of each pattern, -1 where nobody votes. (p, k) -> (p,).
+    """The most probable class of each pattern, -1 where no LF votes. (p, k) -> (p,).
 
-    Args:
-        probabilities: (p, k) of the patterns.
-        patterns: The patterns.
-        tie_break: The label where the best classes are tied: the `first` of them, none (`abstain`), or a `random` one
-            that depends on the seed and the votes, not on the order of items.
-        seed: For random ties.
+    Where the best classes are tied, it is the `first` of them, none (`abstain`), or a `random` one that depends on the
+    seed and the votes, not on the order of items.
     """
     check_tie_break(tie_break)
     check_number(seed, "seed", "a whole number", whole=True)
@@ -65,31 +61,15 @@ def _draw(tied: NDArray[np.bool_], patterns: Patterns, seed: int) -> NDArray[np.
     return drawn
 
 
-class Counted(Protocol):
-    """Rows that stand for items, as patterns do."""
-
-    @property
-    def counts(self) -> NDArray[np.integer]:
-        """How many items each row stands for. (p,)."""
-
-    @property
-    def has_votes(self) -> NDArray[np.bool_]:
-        """Whether a row gets a label. (p,)."""
-
-
 @dataclass(frozen=True)
 class F1Rule:
     """What labels for F1 need to know about a set: found once, it then labels any item by itself.
 
     With two classes F1 is that of the second class. With more it is macro F1, the mean of the F1 of every class.
-
-    Attributes:
-        f1: (c,) the expected F1 of each class that counts: the second of two, or all.
-        items: (c,) items labeled so plus items expected to be so: the denominator of its F1.
     """
 
-    f1: Float64
-    items: Float64
+    f1: Float64  # (c,) the expected F1 of each class that counts: the second of two, or all
+    items: Float64  # (c,) items labeled so plus items expected to be so: the denominator of its F1
 
     def gains(self, probabilities: Float64) -> Float64:
         """How much labeling an item with a class raises the F1 of the class. (p, k) -> (p, c).
@@ -100,23 +80,20 @@ class F1Rule:
         gains -= self.f1 / self.items
         return gains
 
-    def decide(self, probabilities: Float64, patterns: Counted) -> NDArray[np.intp]:
-        """The class of each pattern's label, -1 where nobody votes. (p, k) -> (p,).
+    def decide(self, probabilities: Float64) -> NDArray[np.intp]:
+        """The class of each row's label. (p, k) -> (p,).
 
         With two classes an item gets the second if that raises F1; with more it gets the class that raises F1 most.
         """
-        best = self._call(probabilities)
-        best[~patterns.has_votes] = ABSTAIN
-        return best
-
-    def _call(self, probabilities: Float64) -> NDArray[np.intp]:
         gains = self.gains(probabilities)
         return np.asarray(gains[:, 0] >= 0 if probabilities.shape[1] == 2 else gains.argmax(1), np.intp)
 
-    def sums(self, probabilities: Float64, patterns: Counted) -> tuple[Float64, Float64, Float64]:
-        """Items labeled with each class, expected hits among them, and expected items: adds up over chunks. (c,)."""
-        weight = (patterns.counts * patterns.has_votes).astype(np.float64)
-        k, best = probabilities.shape[1], self._call(probabilities)
+    def sums(self, probabilities: Float64, items: NDArray[np.integer]) -> tuple[Float64, Float64, Float64]:
+        """Items labeled with each class, expected hits among them, and expected items: adds up over chunks. (c,).
+
+        From (p, k) probabilities of rows, and (p,) how many items that get a label have each row.
+        """
+        k, best, weight = probabilities.shape[1], self.decide(probabilities), items.astype(np.float64)
         hits = weight * probabilities[np.arange(len(best)), best]
         called, right = (np.asarray(np.bincount(best, each, k), np.float64) for each in (weight, hits))
         first = k - len(self.f1)  # the first class that counts
@@ -124,16 +101,12 @@ class F1Rule:
 
 
 def find_f1_rule(sums: Callable[[F1Rule], tuple[Float64, ...]], n_classes: int) -> F1Rule:
-    """The rule whose labels have the best expected F1.
+    """The rule whose labels have the best expected F1, from the sums (`F1Rule.sums`) of all items under a rule.
 
     If the probabilities are right, a set S of items labeled c has F1 of about 2 sum_S q / (|S| + sum q). Dinkelbach's
-    algorithm finds the best S: label what raises the current F1, compute the new F1, and repeat while it grows. For
-    one ratio, two classes, that is the optimum (W. Dinkelbach, "On nonlinear fractional programming", 1967); for the
-    mean of several it starts at the most probable classes and ends at a rule that is no worse.
-
-    Args:
-        sums: What `F1Rule.sums` gives for all items of the set, for a rule.
-        n_classes: Number of classes.
+    algorithm finds the best S: label what raises the current F1, compute the new F1, and repeat while it grows. For one
+    ratio, two classes, that is the optimum (W. Dinkelbach, "On nonlinear fractional programming", 1967); for the mean
+    of several it starts at the most probable classes and ends at a rule that is no worse.
     """
     counting = 1 if n_classes == 2 else n_classes
     rule = best = F1Rule(np.zeros(counting), np.ones(counting))

@@ -22,7 +22,7 @@ from hyperlabel.votes.classes import ABSTAIN, no_label
 from hyperlabel.votes.rows import Rows
 
 Row = dict[int, int]  # LF -> class number
-Step = tuple[int, int]  # LF, and the class number that it votes instead
+Switch = tuple[int, int]  # LF, and the class number that it votes instead
 
 _SWITCHED_VOTES = 64  # how many of the votes that add most to the label are switched to another class
 _SWITCHED_CLASSES = 4  # how many of the most probable other classes they are switched to
@@ -101,13 +101,9 @@ class Explanation:
         return html_table(["LF", "vote", "adds to the log-odds"], rows, said)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw what each vote adds to the log-odds of the label, strongest on top; needs matplotlib.
+        """Draw what each vote adds to the log-odds of the label, strongest on top.
 
-        Args:
-            ax: Axes of matplotlib to draw into; new ones if not given.
-
-        Returns:
-            The axes.
+        Draws into `ax`, axes of matplotlib, or into new ones, and returns them.
         """
         names = [f"{c.lf}: {c.vote}" for c in self.contributions]
         drawn = plot_bars(names, [c.log_odds for c in self.contributions], ax)
@@ -126,13 +122,7 @@ class Explanation:
 
 
 def explain_item(judge: Judge, votes: Votes, item: Hashable) -> Explanation:
-    """Explain the label that a fitted model gives to an item.
-
-    Args:
-        judge: The fitted model.
-        votes: The votes, in the classes and LFs of the model.
-        item: The item: its identifier if the votes have them, else its index.
-    """
+    """Explain the label that a fitted model gives to an item: its identifier if the votes have them, else its index."""
     patterns = Patterns.from_votes(votes)
     assert patterns.inverse is not None  # patterns of votes know their items
     search = _Search(judge, patterns, int(patterns.inverse[votes.identity.place_of(item)]))
@@ -171,11 +161,7 @@ def _name_vote(votes: Votes, lf: int, vote: int) -> Hashable:
 class _Search:
     """One item's row of votes, and how a model judges it when some of them change.
 
-    Attributes:
-        row: The item's votes.
-        probabilities: (k,) of the item.
-        label: Its class number, -1 for none.
-        target: Its label, or its most probable class if it has none.
+    `target` is the item's label, or its most probable class if it has none.
     """
 
     def __init__(self, judge: Judge, patterns: Patterns, index: int) -> None:
@@ -194,7 +180,7 @@ class _Search:
         added: Float64 = _log_odds(self.probabilities[self.target]) - _log_odds(without[:, self.target])
         return added
 
-    def find_flip(self, added: Float64) -> tuple[Sequence[Step], int]:
+    def find_flip(self, added: Float64) -> tuple[Sequence[Switch], int]:
         """The fewest changes found that give another label, and that label; none and -1 if there are none.
 
         One vote before two, and one that abstains before one that switches.
@@ -214,7 +200,7 @@ class _Search:
         pairs = [singles[a] + singles[b] for a, b in combinations(weakening, 2) if singles[a][0][0] != singles[b][0][0]]
         return self._weakest(pairs, self._judge(pairs), np.arange(len(pairs))) or ([], ABSTAIN)
 
-    def _switches(self, lfs: list[int]) -> list[list[Step]]:
+    def _switches(self, lfs: list[int]) -> list[list[Switch]]:
         """Each LF's vote for each of the other classes; for an LF with scores, the level that favors the class most."""
         found = [[(lf, self._vote_for(lf, c))] for lf in lfs for c in self._others()]
         return [steps for steps in found if steps[0][1] != self.row[steps[0][0]]]
@@ -231,11 +217,11 @@ class _Search:
         ranked = np.argsort(-self.probabilities, kind="stable").tolist()
         return [c for c in ranked if c != self.target][:_SWITCHED_CLASSES]
 
-    def _change(self, steps: Iterable[Step]) -> Row:
+    def _change(self, steps: Iterable[Switch]) -> Row:
         changed = {**self.row, **dict(steps)}
         return {lf: vote for lf, vote in changed.items() if vote != ABSTAIN}
 
-    def _judge(self, changes: list[list[Step]]) -> Labels:
+    def _judge(self, changes: list[list[Switch]]) -> Labels:
         """The item's label after each change."""
         rows = [self._change(steps) for steps in changes]
         starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
@@ -244,8 +230,8 @@ class _Search:
         return self.judge.label_patterns(self.pattern.with_rows(Rows(starts, lf, vote), np.ones(len(rows), np.int64)))
 
     def _weakest(
-        self, changes: list[list[Step]], labels: Labels, part: NDArray[np.intp]
-    ) -> tuple[list[Step], int] | None:
+        self, changes: list[list[Switch]], labels: Labels, part: NDArray[np.intp]
+    ) -> tuple[list[Switch], int] | None:
         """Of the changes that give another label, the one that weakens the current label most."""
         other = part[(labels.best[part] != self.label) & (labels.best[part] != ABSTAIN)]
         if not len(other):

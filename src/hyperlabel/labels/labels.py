@@ -11,7 +11,7 @@ from hyperlabel.plots import new_axes
 from hyperlabel.shown import html_table, show_counts
 from hyperlabel.votes.classes import ABSTAIN, Classes, decode
 from hyperlabel.votes.items import UNKNOWN, Identity, Origin
-from hyperlabel.votes.parts import check_places
+from hyperlabel.votes.matching import check_places
 from hyperlabel.votes.written import to_pandas, to_polars
 
 _SHOWN_ROWS = 10
@@ -101,13 +101,9 @@ class Labels:
         return html_table(["item", "label", "confidence"], rows, repr(self))
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw how confident the labels are, class by class; needs matplotlib.
+        """Draw how confident the labels are, class by class.
 
-        Args:
-            ax: Axes of matplotlib to draw into; new ones if not given.
-
-        Returns:
-            The axes.
+        Draws into `ax`, axes of matplotlib, or into new ones, and returns them.
 
         >>> Labels(np.array([1]), np.array([[0.2, 0.8]]), ("ham", "spam")).plot().get_xlabel()  # doctest: +SKIP
         'confidence'

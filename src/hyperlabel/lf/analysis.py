@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_number
 from hyperlabel.columns.arrays import as_list
 from hyperlabel.columns.sources import exact_array
 from hyperlabel.errors import ParameterError
@@ -21,17 +22,18 @@ from hyperlabel.labels.decide import TIE
 from hyperlabel.lf.dependence import compare_votes, correlate, count_agreements, count_shared
 from hyperlabel.lf.leave_one_out import LeaveOneOut, affordable_items, leave_one_out, sample_items
 from hyperlabel.lf.statistics import Counts, VoteStatistics, share, sum_by_lf
-from hyperlabel.lf.table import Table
+from hyperlabel.lf.table import ResultTable
 from hyperlabel.metrics import Metric, check_metric
 from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.patterns import Patterns
 from hyperlabel.plots import new_axes, plot_bars, plot_grid
 from hyperlabel.shown import html_table, show, show_some
-from hyperlabel.votes import Votes, to_votes
+from hyperlabel.votes import to_votes
 from hyperlabel.votes.classes import decode
 
 DUPLICATE, NEAR_DUPLICATE, DEPENDENT = "duplicate", "near-duplicate", "dependent"
 
+_GROUPS = 10_000  # of labels by confidence, at most: more would only cost memory
 _FEW = 5  # items on which a pair must agree before it is called dependent
 
 
@@ -131,8 +133,8 @@ class LFAnalysis(VoteStatistics):
         """
         if n_items is None:
             return self._leave_one_out
-        if not 0 < n_items <= self.n_items:
-            raise ParameterError(f"n_items is {n_items!r}; expected a number from 1 to {self.n_items}")
+        expected = f"a whole number from 1 to {self.n_items}"
+        check_number(n_items, "n_items", expected, least=1, most=self.n_items, whole=True)
         return leave_one_out(self._given, sample_items(self.patterns, n_items), self.metric)
 
     @cached_property
@@ -168,7 +170,7 @@ class LFAnalysis(VoteStatistics):
         """Jaccard index of the votes of any two LFs: votes they share, of all votes of either. (m, m)."""
         return compare_votes(self.votes, self.agreements)
 
-    def dependent_pairs(self, dependence: float = 0.5, similarity: float = 0.9) -> Table:
+    def dependent_pairs(self, dependence: float = 0.5, similarity: float = 0.9) -> ResultTable:
         """Pairs of LFs that say the same thing twice, most dependent first.
 
         A pair that agrees on fewer than five items is left out: too few to tell.
@@ -185,6 +187,8 @@ class LFAnalysis(VoteStatistics):
         >>> print(LFAnalysis(votes).dependent_pairs()["kind"], LFAnalysis(votes).dependent_pairs()["other"])
         ['duplicate'] ['lf3']
         """
+        for name, value in (("dependence", dependence), ("similarity", similarity)):
+            check_number(value, name, "a number")
         alike, beyond = self.similarity, np.nan_to_num(self.dependence)
         found = ((alike >= similarity) | (beyond >= dependence)) & (self.agreements >= _FEW)
         one, other = np.nonzero(np.triu(found, 1))
@@ -200,9 +204,9 @@ class LFAnalysis(VoteStatistics):
             "dependence": self.dependence,
         }
         columns = {name: figure[one, other] for name, figure in figures.items()}
-        return Table({"lf": names[one], "other": names[other], "kind": kinds[one, other], **columns})
+        return ResultTable({"lf": names[one], "other": names[other], "kind": kinds[one, other], **columns})
 
-    def summary(self) -> Table:
+    def summary(self) -> ResultTable:
         """One row per LF.
 
         Returns:
@@ -227,9 +231,9 @@ class LFAnalysis(VoteStatistics):
         columns["alone"] = self.alone
         columns["label_changes"] = left_out.label_changes
         columns["probability_changes"] = left_out.probability_changes
-        return Table(columns)
+        return ResultTable(columns)
 
-    def errors(self, lf: str, items: Sequence[Any] | None = None) -> Table:
+    def errors(self, lf: str, items: Sequence[Any] | None = None) -> ResultTable:
         """The items that an LF got wrong.
 
         Args:
@@ -247,21 +251,21 @@ class LFAnalysis(VoteStatistics):
         judged = self._judged
         if judged is None:
             raise ParameterError("errors needs the truth of the items; give it: LFAnalysis(votes, truth)")
-        if lf not in self.lf_names:
+        if not isinstance(lf, str) or lf not in self.lf_names:
             raise ParameterError(f"lf is {show(lf)}; expected one of the LFs {show_some(self.lf_names)}")
-        if items is not None and len(items) != self.n_items:
+        values = None if items is None else as_list(items, "items", "a list with an entry per item")
+        if values is not None and len(values) != self.n_items:
             raise ParameterError(
-                f"items has {len(items)} entries, but there are {self.n_items} items; give one entry per item"
+                f"items has {len(values)} entries, but there are {self.n_items} items; give one entry per item"
             )
         votes = self.patterns.expand(self._votes_of(self.lf_names.index(lf)))
         wrong = np.flatnonzero((votes >= 0) & (judged.truth >= 0) & (votes != judged.truth))
         columns: dict[str, NDArray[Any]] = {"item": wrong if judged.items is None else judged.items[wrong]}
         numbers = {"vote": votes, "truth": judged.truth, "label": self.patterns.expand(self.labels)}
         columns |= {name: decode(each[wrong], self.classes) for name, each in numbers.items()}
-        if items is not None:
-            values = items.tolist() if hasattr(items, "tolist") else list(items)
+        if values is not None:
             columns["text"] = exact_array([values[i] for i in wrong])
-        return Table(columns)
+        return ResultTable(columns)
 
     def _votes_of(self, j: int) -> NDArray[np.int64]:
         """The class number that an LF votes for in each pattern, -1 for none. -> (p,)."""
@@ -277,7 +281,7 @@ class LFAnalysis(VoteStatistics):
         rows = zip(*(map(_show, column.tolist()) for column in shown.values()), strict=True)
         return html_table([name.replace("_", " ") for name in shown], [list(row) for row in rows], caption)
 
-    def reliability(self, groups: int = 10) -> Table:
+    def reliability(self, groups: int = 10) -> ResultTable:
         """How often labels of similar confidence are right; needs truth.
 
         Args:
@@ -292,6 +296,7 @@ class LFAnalysis(VoteStatistics):
         """
         if self.truth is None:
             raise ParameterError("reliability needs the truth of the items; give it: LFAnalysis(votes, truth)")
+        check_number(groups, "groups", f"a whole number from 1 to {_GROUPS}", least=1, most=_GROUPS, whole=True)
         labeled = np.flatnonzero((self.labels >= 0) & (self.truth.sum(1) > 0))
         confidence, truth = self.probabilities[labeled].max(1), self.truth[labeled]
         order = np.argsort(confidence, kind="stable")
@@ -304,18 +309,12 @@ class LFAnalysis(VoteStatistics):
         weight = np.bincount(group, confidence * known, groups)
         filled = items > 0
         shares = {"confidence": weight[filled] / items[filled], "right": right[filled] / items[filled]}
-        return Table({**shares, "items": items[filled].astype(np.int64)})
+        return ResultTable({**shares, "items": items[filled].astype(np.int64)})
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the accuracy of each LF, from the truth if it is known, else as estimated, and its coverage.
 
-        Needs matplotlib.
-
-        Args:
-            ax: Axes of matplotlib to draw into; new ones if not given.
-
-        Returns:
-            The axes.
+        Draws into `ax`, axes of matplotlib, or into new ones, and returns them.
 
         >>> LFAnalysis([[0, 0], [1, 0], [1, 1]]).plot().get_xlabel()  # doctest: +SKIP
         'estimated accuracy'
@@ -330,13 +329,9 @@ class LFAnalysis(VoteStatistics):
         return drawn
 
     def plot_conflicts(self, ax: Any = None) -> Any:
-        """Draw what share of each LF's votes every other LF contradicts; needs matplotlib.
+        """Draw what share of each LF's votes every other LF contradicts.
 
-        Args:
-            ax: Axes of matplotlib to draw into; new ones if not given.
-
-        Returns:
-            The axes.
+        Draws into `ax`, axes of matplotlib, or into new ones, and returns them.
 
         >>> LFAnalysis([[0, 0], [1, 0], [1, 1]]).plot_conflicts().get_title()  # doctest: +SKIP
         'share of the votes of a row that a column contradicts'
@@ -348,13 +343,9 @@ class LFAnalysis(VoteStatistics):
         return drawn
 
     def plot_reliability(self, ax: Any = None) -> Any:
-        """Draw how often labels of similar confidence are right; needs truth and matplotlib.
+        """Draw how often labels of similar confidence are right; needs truth.
 
-        Args:
-            ax: Axes of matplotlib to draw into; new ones if not given.
-
-        Returns:
-            The axes.
+        Draws into `ax`, axes of matplotlib, or into new ones, and returns them.
 
         >>> LFAnalysis([[0, 0], [1, 0], [1, 1]], [0, 1, 1]).plot_reliability().get_xlabel()  # doctest: +SKIP
         'confidence'
@@ -371,15 +362,10 @@ class LFAnalysis(VoteStatistics):
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Items, some with known truth.
+    """Items, some with known truth."""
 
-    Attributes:
-        truth: (n,) class numbers, -1 for unknown.
-        items: (n,) identifiers; None if items are identified by place.
-    """
-
-    truth: NDArray[np.int64]
-    items: NDArray[Any] | None
+    truth: NDArray[np.int64]  # (n,) class numbers, -1 for unknown
+    items: NDArray[Any] | None  # (n,) identifiers; None if items are identified by place
 
 
 def _read(model: LabelModel, votes: object, truth: object) -> tuple[Patterns, Judged | None]:
@@ -388,15 +374,9 @@ def _read(model: LabelModel, votes: object, truth: object) -> tuple[Patterns, Ju
         return model.read(votes), None
     if isinstance(votes, Patterns) and votes.inverse is None:
         raise ParameterError("votes is Patterns that were only counted and know no items; give the votes themselves")
-    read, known = _read_votes(model, votes).with_labels(truth, "truth")
+    read, known = to_votes(votes, **model.stated_classes).with_labels(truth, "truth")
     # Truth may add a class, which a model that is not fitted learns about; LFs are put in the model's order.
     return model.read(read), Judged(known, read.items)
-
-
-def _read_votes(model: LabelModel, votes: object) -> Votes:
-    if model.is_fitted:
-        return to_votes(votes, classes=model.classes_.tolist())
-    return to_votes(votes, n_classes=model.n_classes, classes=model.classes)
 
 
 def _check_names(lfs: Sequence[str], m: int) -> tuple[str, ...]:

@@ -11,16 +11,17 @@ from numpy.typing import NDArray
 
 from hyperlabel.checks import check_choice, check_flag, check_number, check_path
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
-from hyperlabel.lf.define import LabelingFunction, check_lfs
+from hyperlabel.lf.define import LabelingFunction, LFError, check_lfs
 from hyperlabel.lf.items import Items, read_items
 from hyperlabel.lf.lazy import apply_lazily, lazy_engine, name_votes
 from hyperlabel.lf.progress import Progress, show_progress
-from hyperlabel.lf.run import Advance, Answer, RunRows, run_all, run_rows
-from hyperlabel.lf.scored import score_votes
+from hyperlabel.lf.run import Advance, Answer, RunRows, place, run_all, run_rows
 from hyperlabel.shown import show
 from hyperlabel.votes import Votes
-from hyperlabel.votes.classes import complete_classes, infer_classes, smallest_type, state_classes
+from hyperlabel.votes.classes import ABSTAIN, complete_classes, infer_classes, smallest_type, state_classes
 from hyperlabel.votes.partial import encode_votes, set_aside, state_outcomes
+
+Answered = tuple[LabelingFunction, Answer]  # an LF and what it answered
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -209,16 +210,11 @@ def _votes(
     n_classes: int | None,
     like: Votes | None,
 ) -> AppliedVotes:
-    failures = {lf.name: answer.failures for lf, answer in zip(lfs, answers, strict=True)}
-    asked = [(lf, answer.said) for lf, answer in zip(lfs, answers, strict=True)]
-    voting = [j for j, lf in enumerate(lfs) if lf.scores is None]
-    votes = None
-    if voting:
-        votes = _class_votes([lfs[j] for j in voting], [answers[j] for j in voting], classes, n_classes)
-    if len(voting) < len(lfs):
-        scoring = [j for j, lf in enumerate(lfs) if lf.scores is not None]
-        known = classes if votes is None else votes.classes
-        scored = score_votes([lfs[j] for j in scoring], [answers[j] for j in scoring], known, like)
+    pairs = list(zip(lfs, answers, strict=True))
+    voting, scoring = [pair for pair in pairs if pair[0].scores is None], [pair for pair in pairs if pair[0].scores]
+    votes = _class_votes(voting, classes, n_classes) if voting else None
+    if scoring:
+        scored = _score_votes(scoring, classes if votes is None else votes.classes, like)
         votes = scored if votes is None else votes.join(scored).with_lfs([lf.name for lf in lfs])
     assert votes is not None  # there is an LF
     return AppliedVotes(
@@ -229,16 +225,14 @@ def _votes(
         votes.lf_names,
         cells=votes.cells,
         outcomes=votes.outcomes,
-        failures=failures,
-        answers={lf.name: said.listed() for lf, said in asked if said is not None},
+        failures={lf.name: answer.failures for lf, answer in pairs},
+        answers={lf.name: answer.said.listed() for lf, answer in pairs if answer.said is not None},
     )
 
 
-def _class_votes(
-    lfs: list[LabelingFunction], answers: list[Answer], classes: Sequence[Hashable] | None, n_classes: int | None
-) -> Votes:
+def _class_votes(pairs: Sequence[Answered], classes: Sequence[Hashable] | None, n_classes: int | None) -> Votes:
     """The votes of LFs that vote for classes, or lean to several."""
-    columns = [answer.column(lf.name) for lf, answer in zip(lfs, answers, strict=True)]
+    columns = [answer.column(lf.name) for lf, answer in pairs]
     stated = None if classes is None else state_classes(n_classes, classes)
     columns, leaning = set_aside(columns, stated)
     if stated is None:
@@ -247,9 +241,41 @@ def _class_votes(
         known = stated
         columns = [replace(column, values=name_votes(column.values, known)) for column in columns]
     outcomes = state_outcomes(leaning, known)
-    cells = np.empty((len(answers[0].codes), len(lfs)), smallest_type(len(known) + len(leaning)))
+    cells = np.empty((len(columns[0].codes), len(columns)), smallest_type(len(known) + len(leaning)))
     for j, column in enumerate(columns):
         cells[:, j] = encode_votes(column, known, outcomes)
-    names = tuple(lf.name for lf in lfs)
+    names = tuple(lf.name for lf, _ in pairs)
     is_stated = classes is not None or n_classes is not None
-    return Votes(len(cells), len(lfs), known, is_stated, names, cells=cells, outcomes=outcomes)
+    return Votes(len(cells), len(names), known, is_stated, names, cells=cells, outcomes=outcomes)
+
+
+def _score_votes(pairs: Sequence[Answered], classes: Sequence[Hashable] | None, like: Votes | None) -> Votes:
+    """The votes of LFs that return scores, cut into levels."""
+    if classes is None:
+        raise ParameterError(
+            f"LF '{pairs[0][0].name}' returns scores, and no LF votes for a class; state the classes, from low "
+            "scores to high ones, with classes"
+        )
+    scores = np.stack([_read_scores(lf, answer) for lf, answer in pairs], 1)
+    names = [lf.name for lf, _ in pairs]
+    return Votes.from_scores(scores, classes=classes, lfs=names, scale=(0.0, 1.0), like=like)
+
+
+def _read_scores(lf: LabelingFunction, answer: Answer) -> NDArray[np.float64]:
+    """The scores of an LF, from 0 for its least score to 1 for its largest; NaN where it abstains. -> (n,)."""
+    assert lf.scores is not None
+    low, high = lf.scores
+    scores = []
+    for code, value in enumerate(answer.values):
+        if value == ABSTAIN and low > ABSTAIN:
+            scores.append(np.nan)
+        elif isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high:
+            scores.append((value - low) / (high - low))
+        else:
+            row = int((answer.codes == code).argmax())
+            raise LFError(
+                f"{place(lf.name, row)} is {show(value)}; expected a score from {low:g} to {high:g}, or None",
+                lf.name,
+                row,
+            )
+    return np.asarray(np.array([*scores, np.nan])[answer.codes])

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hyperlabel.checks import check_path
+from hyperlabel.checks import check_path, check_text
 from hyperlabel.errors import WeightsError
 from hyperlabel.lf.code import UnknownError
 from hyperlabel.lf.define import CacheError, ColumnFunction, LabelingFunction
@@ -82,6 +82,8 @@ class LFCache:
 
     def clear(self, lf: str | None = None) -> int:
         """Delete the files of an LF, or of all; returns how many. Nothing else in the folder is touched."""
+        if lf is not None:
+            check_text(lf, "lf", "the name of an LF, or None for all")
         paths = [entry.path for entry in self.entries() if lf is None or entry.lf == lf]
         for path in paths:
             path.unlink(missing_ok=True)
@@ -113,12 +115,7 @@ def _read_whole(path: Path) -> tuple[str | None, int]:
 
 
 class OpenCache:
-    """A cache in use.
-
-    Args:
-        folder: The folder; made if it does not exist.
-        items: The items that LFs are applied to.
-    """
+    """A cache in use, for the items that LFs are applied to; its folder is made if it does not exist."""
 
     def __init__(self, folder: Path, items: Items) -> None:
         self.folder, self.items = folder, items

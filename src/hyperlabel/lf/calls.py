@@ -5,11 +5,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hyperlabel.lf.define import CacheError, LabelingFunction
-from hyperlabel.lf.items import Items, make_rows
+from hyperlabel.lf.items import Items
 from hyperlabel.lf.patience import StoppedError
-from hyperlabel.lf.run import Advance, Answer, as_lf_error, chunks, describe_failure, prepare
-
-CHUNK = 10_000  # rows made at a time; a chunk ends with its slowest call
+from hyperlabel.lf.run import Advance, Answer, as_lf_error, describe_failure, run_rows
 
 
 def run_calls(
@@ -21,21 +19,10 @@ def run_calls(
     threads: int = 1,
     tell: Callable[[int, int], None] = lambda done, failed: None,
 ) -> list[Answer]:
-    """Run functions of a row, several rows at a time; the same as `run_rows`.
+    """Run functions of a row, several rows at a time; otherwise like `run_rows`.
 
-    Args:
-        lfs: The LFs.
-        items: The items, from `read_items`.
-        tolerant: Whether a failure counts as an abstention instead of an error.
-        advance: Not called; `tell` is called instead.
-        threads: Number of calls at a time.
-        tell: Called after each call with 1, and with 1 if it failed or else 0.
-
-    Returns:
-        One answer per LF.
-
-    Raises:
-        LFError: An LF failed and `tolerant` is false. Calls that have started are waited for.
+    Instead of `advance`, `tell` is called after each call, with 1, and with 1 if it failed or else 0. Calls that have
+    started are waited for before an error is raised; a chunk of rows ends with its slowest call.
 
     >>> from hyperlabel.lf.items import read_items
     >>> lf = LabelingFunction("loud", lambda x: 1 if x.isupper() else -1)
@@ -43,15 +30,13 @@ def run_calls(
     [0, 1]
     """
     stopped = threading.Event()
-    functions = [(lf.name, prepare(lf, stopped)) for lf in lfs]
-    parts: list[list[Answer]] = [[] for _ in lfs]
-    for start, stop in chunks(items.n, CHUNK):
-        rows = make_rows(items.cut(start, stop))
-        for (name, function), answers in zip(functions, parts, strict=True):
-            calls = _Calls(function, rows, tolerant, tell, stopped)
-            calls.run(threads)
-            answers.append(calls.answer(name, start))
-    return [Answer.join(answers) for answers in parts]
+
+    def answer(name: str, function: Callable[[Any], Any], rows: list[Any], start: int, tolerant: bool) -> Answer:
+        calls = _Calls(function, rows, tolerant, tell, stopped)
+        calls.run(threads)
+        return calls.answer(name, start)
+
+    return run_rows(lfs, items, tolerant=tolerant, answer=answer, stopped=stopped)
 
 
 class _Calls:

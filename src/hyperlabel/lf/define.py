@@ -103,7 +103,7 @@ class LabelingFunction:
     def row_function(self) -> Callable[[Any], Any]:
         """A function from a row to a vote, without any overhead."""
         bound = self._asking()
-        return bound if self.vote is None else functools.partial(vote_if, self.name, self.vote, bound)
+        return bound if self.vote is None else functools.partial(vote_if, self.vote, bound)
 
     def saying_function(self) -> Callable[[Any], Any]:
         """A function from a row to what is kept from a call: the vote, or what `read` finds it in."""
@@ -265,7 +265,7 @@ def is_expression(value: object) -> bool:
     return any(kind.__name__ == "Expr" and kind.__module__.startswith("polars") for kind in type(value).__mro__)
 
 
-def vote_if(name: str, vote: Hashable, function: Callable[[Any], Any], x: Any) -> Hashable:
+def vote_if(vote: Hashable, function: Callable[[Any], Any], x: Any) -> Hashable:
     """The vote of an LF whose function says yes or no."""
     answer = function(x)
     if answer is True:

@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.kernels import Float64
+from hyperlabel.lf.statistics import Counts
 from hyperlabel.models.estimation.overlaps import sum_products
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes.rows import Rows
-
-Counts = NDArray[np.int64]
 
 _LEAST_SPREAD = 1e-6  # an LF whose votes vary less, given the class, has no correlation
 _LEAST_CLASS = 1e-9  # items of a class, to avoid division by zero
@@ -32,27 +31,18 @@ def count_agreements(patterns: Patterns) -> Counts:
 
 def _by_class(patterns: Patterns) -> Iterator[tuple[Patterns, NDArray[np.intp], NDArray[np.intp]]]:
     """The votes for one class at a time, the LFs that cast them, and which of these cast each vote."""
-    row = patterns.row
     for c in range(patterns.n_classes):
-        kept = np.flatnonzero(patterns.vote == c)
-        sizes = np.bincount(row[kept], minlength=patterns.n_patterns)
-        present = np.flatnonzero(sizes)
-        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes[present])])
-        lfs, column = np.unique(patterns.lf[kept], return_inverse=True)
-        rows = Rows(starts, patterns.lf[kept], patterns.vote[kept])
-        yield patterns.with_rows(rows, patterns.counts[present]), lfs, column
+        rows = patterns.rows.keep(patterns.vote == c)
+        present = np.flatnonzero(np.diff(rows.starts))
+        lfs, column = np.unique(rows.lf, return_inverse=True)
+        filled = Rows(rows.starts[np.append(present, -1)], rows.lf, rows.vote)
+        yield patterns.with_rows(filled, patterns.counts[present]), lfs, column
 
 
 def correlate(patterns: Patterns, agreements: Counts, posterior: Float64) -> Float64:
     """Correlation of the votes of any two LFs given the class, from -1 to 1; NaN for an LF that never varies.
 
-    Args:
-        patterns: The patterns.
-        agreements: (m, m) items on which two LFs vote for the same class.
-        posterior: (p, k) how probable each class is for a pattern.
-
-    Returns:
-        (m, m).
+    From their (m, m) agreements and the (p, k) probabilities of the classes of patterns. -> (m, m).
     """
     beyond = agreements - _expect_agreements(patterns, posterior)
     spread = np.sqrt(np.maximum(beyond.diagonal(), 0))

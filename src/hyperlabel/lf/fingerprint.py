@@ -10,11 +10,13 @@ from elsewhere: files, servers, environment variables, the clock, random numbers
 """
 
 import hashlib
+import io
 import marshal
+import pickle
 import re
 import sys
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from hyperlabel.errors import ParameterError
 from hyperlabel.lf.code import Parts, UnknownError, is_installed, is_own_code, take_code_apart
 from hyperlabel.lf.define import LabelingFunction, is_expression
 from hyperlabel.lf.items import Items, read_items
-from hyperlabel.lf.pickled import pickle_value
+from hyperlabel.shown import show
 
 PLAIN = {type(None), bool, int, float, str, bytes}
 MARSHAL = 2
@@ -76,7 +78,7 @@ class Fingerprint:
             return _hash(kind, str((value.dtype, value.shape)).encode(), value.tobytes())
         parts = _take_apart(value)
         if parts is None:
-            return _hash(kind, pickle_value(value, is_own_code, self.of))
+            return _hash(kind, _pickle(value, self.of))
         return _hash(kind, *(self.of(part).encode() for part in parts))
 
 
@@ -142,15 +144,11 @@ def fingerprint_items(items: Items, column: str | None = None) -> str:
 
 
 def bytes_of(value: Any) -> bytes:
-    """Data as bytes: equal values of the same types give equal bytes in nearly all cases, others never.
-
-    Raises:
-        UnknownError: The value cannot be pickled.
-    """
+    """Data as bytes: equal values of the same types give equal bytes in nearly all cases, others never."""
     try:
         return marshal.dumps(value, MARSHAL)
     except ValueError:
-        return pickle_value(value, is_own_code, _name_code)
+        return _pickle(value, _name_code)
 
 
 def _bytes_of(values: list[Any]) -> bytes:
@@ -163,6 +161,30 @@ def _bytes_of(values: list[Any]) -> bytes:
 def _name_code(value: Any) -> str:
     """Code in data is told apart by its name: it is not what an LF does."""
     return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', type(value).__qualname__)}"
+
+
+class _Pickler(pickle.Pickler):
+    """Writes the user's own functions and classes as described; pickle would only name them."""
+
+    def __init__(self, file: io.BytesIO, describe: Callable[[Any], str]) -> None:
+        super().__init__(file, 4)
+        self._describe = describe
+
+    def persistent_id(self, value: Any) -> str | None:
+        """What is written for an object; None for the object itself."""
+        return self._describe(value) if is_own_code(value) else None
+
+
+def _pickle(value: object, describe: Callable[[Any], str]) -> bytes:
+    """A value as bytes that are never read again; UnknownError if it cannot be pickled."""
+    out = io.BytesIO()
+    try:
+        _Pickler(out, describe).dump(value)
+    except UnknownError:
+        raise
+    except Exception as error:
+        raise UnknownError(f"{show(value)} ({type(value).__name__})") from error
+    return out.getvalue()
 
 
 def _hash(*parts: bytes) -> str:

@@ -68,12 +68,13 @@ class Row(tuple[Any, ...]):
 
 @lru_cache(maxsize=256)
 def row_class(names: tuple[str, ...]) -> type[Row]:
-    """The class of rows with these columns."""
+    """The class of rows with these columns; keys of records that are no strings are read by `row[key]` alone."""
     places = {name: place for place, name in enumerate(names)}
     # Attributes of named tuples are read in C; here they get the names of the columns, whatever they are.
     make_reader: Any = namedtuple
     reader = make_reader("reader", [f"c{place}" for place in places.values()])
-    columns = {name: getattr(reader, f"c{place}") for name, place in places.items() if not name.startswith("_")}
+    shown = [name for name in places if isinstance(name, str) and not name.startswith("_")]
+    columns = {name: getattr(reader, f"c{places[name]}") for name in shown}
     return type("Row", (Row,), {"__slots__": (), **columns, "_places": places})
 
 
@@ -103,24 +104,18 @@ def make_row(names: tuple[str, ...], values: tuple[Any, ...]) -> Row:
     return row_class(names)(values)
 
 
-class Part(NamedTuple):
-    """Some items, light enough to send to another process.
+class Parcel(NamedTuple):
+    """Some items, light enough to send to another process."""
 
-    Attributes:
-        names: The names of the columns; None if the items are not made of columns.
-        columns: The values of each column, or one list of the items themselves.
-        n: Number of items.
-    """
-
-    names: list[str] | None
-    columns: list[Any]
-    n: int
+    names: list[str] | None  # the names of the columns; None if the items are not made of columns
+    columns: list[Any]  # the values of each column, or one list of the items themselves
+    n: int  # number of items
 
 
-def make_rows(part: Part) -> list[Any]:
+def make_rows(part: Parcel) -> list[Any]:
     """What functions of a row are called with: items of columns and mappings become rows, others stay as they are.
 
-    >>> make_rows(Part(["id", "text"], [[1, 2], ["a", "b"]], 2))
+    >>> make_rows(Parcel(["id", "text"], [[1, 2], ["a", "b"]], 2))
     [Row(id=1, text='a'), Row(id=2, text='b')]
     """
     if part.names is None:
@@ -174,10 +169,10 @@ class Items(ABC):
     def select(self, names: Sequence[str]) -> Any:
         """Some columns as a Polars frame."""
 
-    def cut(self, start: int, stop: int) -> "Part":
+    def cut(self, start: int, stop: int) -> "Parcel":
         """The items from `start` to `stop`, as `make_rows` takes them."""
         names = self.names or []
-        return Part(names, [self.values(name)[start:stop] for name in names], stop - start)
+        return Parcel(names, [self.values(name)[start:stop] for name in names], stop - start)
 
     @abstractmethod
     def _read(self, name: str) -> list[Any]:
@@ -206,9 +201,9 @@ class ListItems(Items):
         """Not possible: there is no frame to select from."""
         return self.frame
 
-    def cut(self, start: int, stop: int) -> "Part":
+    def cut(self, start: int, stop: int) -> "Parcel":
         """The items from `start` to `stop`."""
-        return Part(None, [self.data[start:stop]], stop - start)
+        return Parcel(None, [self.data[start:stop]], stop - start)
 
     def has(self, name: str) -> bool:
         """Whether all items have a value in a column."""

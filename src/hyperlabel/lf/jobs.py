@@ -21,30 +21,19 @@ from typing import Any
 
 from hyperlabel.errors import HyperlabelError, ParameterError
 from hyperlabel.lf.define import LabelingFunction
-from hyperlabel.lf.items import Items, Part, make_rows
+from hyperlabel.lf.items import Items, Parcel, make_rows
 from hyperlabel.lf.run import CHUNK, Advance, Answer, answer_each, chunks, prepare
 
-CHUNKS_A_JOB = 8
+CHUNKS_PER_JOB = 8
 """At least this many chunks per process, so that a process that is done early finds more to do."""
 
 
 def run_jobs(
     lfs: Sequence[LabelingFunction], items: Items, *, jobs: int, tolerant: bool, advance: Advance
 ) -> list[Answer]:
-    """Run functions of a row in parallel processes; otherwise like `run_rows`.
-
-    Args:
-        lfs: The LFs.
-        items: The items.
-        jobs: Number of processes.
-        tolerant: Whether a failure counts as an abstention instead of an error.
-        advance: Called with the number of rows done since it was last called.
-
-    Returns:
-        One answer per LF.
-    """
+    """Run functions of a row in `jobs` processes; otherwise like `run_rows`."""
     packed = pack(lfs)
-    bounds = list(chunks(items.n, min(CHUNK, -(-max(items.n, 1) // (CHUNKS_A_JOB * jobs)))))
+    bounds = list(chunks(items.n, min(CHUNK, -(-max(items.n, 1) // (CHUNKS_PER_JOB * jobs)))))
     items.cut(0, 0)  # reads the columns once, before threads would all do so
     parts = []
     with ExitStack() as stack:
@@ -72,12 +61,7 @@ def _with_one_of(workers: "SimpleQueue[Worker]", items: Items) -> Callable[[tupl
 
 
 class Worker:
-    """A process that runs LFs on the chunks it is sent.
-
-    Args:
-        packed: The LFs, from `pack`.
-        tolerant: Whether a failure is an abstention.
-    """
+    """A process that runs LFs, from `pack`, on the chunks it is sent; a failure may be an abstention (`tolerant`)."""
 
     def __init__(self, packed: bytes, tolerant: bool) -> None:
         # The LFs' own modules are found where this process finds them. The current folder comes last, if at all, so
@@ -99,7 +83,7 @@ class Worker:
         self.process.kill()
         self.process.communicate()
 
-    def run(self, start: int, part: Part) -> list[Answer]:
+    def run(self, start: int, part: Parcel) -> list[Answer]:
         """The answers of all LFs on some items; the first is row `start`."""
         try:
             if self.first is not None:
@@ -188,7 +172,7 @@ def _unpack(packed: bytes) -> list[tuple[str, Callable[[Any], Any]]] | Hyperlabe
 
 
 def _answer(
-    functions: list[tuple[str, Callable[[Any], Any]]] | HyperlabelError, start: int, part: Part, tolerant: bool
+    functions: list[tuple[str, Callable[[Any], Any]]] | HyperlabelError, start: int, part: Parcel, tolerant: bool
 ) -> list[Answer] | HyperlabelError:
     if isinstance(functions, HyperlabelError):
         return functions

@@ -17,8 +17,8 @@ from hyperlabel.lf.items import Items, read_items
 from hyperlabel.lf.prompt import PromptFunction
 from hyperlabel.lf.ready import Lookup
 from hyperlabel.lf.run import Answer, run_all
-from hyperlabel.shown import show
-from hyperlabel.votes.classes import Classes, show_some
+from hyperlabel.shown import show, show_some
+from hyperlabel.votes.classes import Classes
 
 KINDS = {
     ("polars", "LazyFrame"): "Polars",
@@ -42,15 +42,7 @@ def lazy_engine(data: object) -> str | None:
 def apply_lazily(
     engine: str, lfs: Sequence[LabelingFunction], frame: Any, classes: Classes | None, *, tolerant: bool
 ) -> Any:
-    """The frame with one column of votes for each LF added, null where it abstains; nothing is computed yet.
-
-    Args:
-        engine: The engine of the frame, from `lazy_engine`.
-        lfs: The LFs.
-        frame: The frame.
-        classes: The classes if they are stated.
-        tolerant: Whether a failure is an abstention instead of an error.
-    """
+    """The frame with one column of votes for each LF added, null where it abstains; nothing is computed yet."""
     voter = Voter(tuple(lfs), classes, _votes_are_texts(lfs, classes), tolerant)
     names = frame.collect_schema().names() if engine == "Polars" else list(frame.columns)
     taken = next((lf.name for lf in lfs if lf.name in names), None)
@@ -61,19 +53,12 @@ def apply_lazily(
 
 @dataclass(frozen=True)
 class Voter:
-    """LFs and what their columns of votes hold.
-
-    Attributes:
-        lfs: The LFs.
-        classes: The classes if they are stated.
-        texts: Whether votes are class names; otherwise they are class numbers.
-        tolerant: Whether a failure is an abstention instead of an error.
-    """
+    """LFs and what their columns of votes hold."""
 
     lfs: tuple[LabelingFunction, ...]
-    classes: Classes | None
-    texts: bool
-    tolerant: bool
+    classes: Classes | None  # the classes if they are stated
+    texts: bool  # whether votes are class names; otherwise they are class numbers
+    tolerant: bool  # whether a failure is an abstention instead of an error
 
     def vote(self, items: Items) -> Iterator[tuple[str, list[Any], NDArray[np.intp]]]:
         """For each LF its name, its distinct votes with None at the end, and (n,) places among them."""

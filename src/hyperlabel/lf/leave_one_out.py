@@ -10,7 +10,6 @@ from hyperlabel.kernels import Float64
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
 from hyperlabel.patterns import Patterns
-from hyperlabel.votes.rows import Rows
 
 MOST_VOTES = 10_000_000
 """All passes together look at no more votes than this per class, unless a number of items is given."""
@@ -36,13 +35,8 @@ class LeaveOneOut(NamedTuple):
 def leave_one_out(model: LabelModel, patterns: Patterns, metric: Metric = "accuracy") -> LeaveOneOut:
     """Leave out each LF in turn.
 
-    A model that is not fitted reads the votes without the LF, as if it had never been written; a fitted one judges
-    them in its state.
-
-    Args:
-        model: The label model.
-        patterns: The patterns.
-        metric: What the labels should be good at.
+    A model that is not fitted reads the votes without the LF, as if it had never been written; a fitted one judges them
+    in its state.
 
     >>> from hyperlabel import Votes, label_model
     >>> votes = Votes.from_array([[0, -1], [1, 0], [1, 1]])
@@ -62,10 +56,7 @@ def leave_one_out(model: LabelModel, patterns: Patterns, metric: Metric = "accur
 
 def keep_lfs(patterns: Patterns, lfs: NDArray[np.bool_]) -> tuple[Patterns, NDArray[np.intp]]:
     """The patterns when all LFs but some abstain, and where each pattern went. (m,) -> patterns, (p,)."""
-    kept = lfs[patterns.lf]
-    sizes = np.bincount(patterns.row[kept], minlength=patterns.n_patterns)
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-    return patterns.with_rows(Rows(starts, patterns.lf[kept], patterns.vote[kept]), patterns.counts).join_equal()
+    return patterns.with_rows(patterns.rows.keep(lfs[patterns.lf]), patterns.counts).join_equal()
 
 
 def affordable_items(patterns: Patterns) -> int:

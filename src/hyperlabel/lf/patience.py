@@ -28,19 +28,13 @@ class StoppedError(Exception):
 
 @dataclass(frozen=True)
 class Patience:
-    """How an LF is called.
+    """How an LF is called."""
 
-    Attributes:
-        timeout: Seconds that a call may take; a longer call fails with TimeoutError. None for no limit.
-        rate: Calls that may start per second, over all threads; None for no limit.
-        retry: The exceptions after which a call is tried again.
-        tries: The maximum number of tries.
-    """
-
+    # Seconds that a call may take; a longer call fails with TimeoutError; None for no limit.
     timeout: float | None = None
-    rate: float | None = None
-    retry: tuple[type[Exception], ...] = ()
-    tries: int = 5
+    rate: float | None = None  # calls that may start per second, over all threads; None for no limit
+    retry: tuple[type[Exception], ...] = ()  # the exceptions after which a call is tried again
+    tries: int = 5  # the maximum number of tries
 
     @classmethod
     def state(cls, name: str, timeout: Any, rate: Any, retry: Any, tries: Any) -> "Patience":
@@ -62,12 +56,9 @@ def check_positive(name: str, argument: str, value: Any, expected: str) -> float
 
 
 def call_patiently(function: Function, patience: Patience, stopped: threading.Event | None = None) -> Function:
-    """A function that is called as patiently as stated.
+    """A function of a row that keeps to a rate and is tried again; `within` or `in_loop` keep the timeout.
 
-    Args:
-        function: A function of a row.
-        patience: How it is called; its timeout is kept by `within` or `in_loop`.
-        stopped: Set when nobody waits for the result anymore.
+    `stopped` is set when nobody waits for the result anymore.
 
     >>> answers = iter([ConnectionError(), "spam"])
     >>> def ask(x):

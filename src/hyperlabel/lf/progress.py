@@ -14,16 +14,7 @@ _SILENCE = 30.0  # seconds after which a line is due, however little is done
 
 
 class Progress:
-    """Counts what is done and what failed, and tells whoever shows it.
-
-    Args:
-        total: What there is to do.
-        show: Called after each change; may be called from any thread.
-
-    Attributes:
-        done: What is done.
-        failed: How much of it failed.
-    """
+    """Counts what is done of a total and what failed, and calls `show` after each change, from any thread."""
 
     def __init__(self, total: int, show: Callable[["Progress"], None] = lambda progress: None) -> None:
         self.total, self.done, self.failed = total, 0, 0

@@ -15,16 +15,7 @@ _AROUND = " \t\r\n\"'`*.!"  # what may surround the name of a class
 
 
 class PromptFunction(LabelingFunction):
-    """An LF that asks a language model. It keeps the model's answer and finds the vote in it.
-
-    Args:
-        name: Name of the LF.
-        call: Takes a prompt and returns the answer, both strings; may be async.
-        template: The prompt, with columns in braces.
-        classes: The classes.
-        parse: Takes an answer and returns a class, or None to abstain.
-        patience: `timeout`, `rate`, `retry` and `tries` of a `LabelingFunction`.
-    """
+    """An LF that asks a language model: it keeps the model's answer and finds the vote in it; see `prompt_lf`."""
 
     UNSEEN: ClassVar[frozenset[str]] = LabelingFunction.UNSEEN | {"classes", "parse"}
     SAYS_VOTES: ClassVar[bool] = False
@@ -82,7 +73,7 @@ def prompt_lf(
 ) -> LabelingFunction:
     """An LF that asks a language model for the class of an item.
 
-    If an item has no value in a column of the prompt, the model is not asked and the LF abstains. With
+    If an item has no value in a column of the prompt, the model is not asked and the LF abstains. The cache of
     `apply_lfs(..., cache=folder)` keeps answers, not votes, so another `parse` or other classes cost no calls.
 
     Args:

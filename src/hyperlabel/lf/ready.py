@@ -5,6 +5,7 @@ Each reads one column and gives a value the same vote, row by row or for a whole
 
 import math
 import re
+import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import partial
 from typing import Any
@@ -25,14 +26,7 @@ from hyperlabel.votes.classes import ABSTAIN
 
 
 class ValueFunction(LabelingFunction):
-    """An LF that reads the value of one column.
-
-    Args:
-        name: Name of the LF.
-        function: Takes a value; returns a vote, or true or false if `vote` is given.
-        column: The column that is read.
-        vote: The class voted for wherever the function says yes.
-    """
+    """An LF that reads the value of one column; its function returns a vote, or true or false if `vote` is given."""
 
     def __init__(self, name: str, function: Callable[[Any], Any], *, column: str, vote: Hashable = None) -> None:
         super().__init__(name, function, vote=vote)
@@ -57,20 +51,12 @@ class ValueFunction(LabelingFunction):
 
 
 class Matches(ValueFunction):
-    """Votes where a regular expression is found in a text.
-
-    Args:
-        name: Name of the LF.
-        pattern: The expression.
-        column: The column of the texts.
-        vote: The class it votes for.
-        timeout: Seconds that `re` may take for one text of a column; None for no limit.
-    """
+    """Votes where a regular expression is found in a text; `re` may take `timeout` seconds, None for no limit."""
 
     def __init__(
         self, name: str, pattern: "re.Pattern[str]", *, column: str, vote: Hashable, timeout: float | None = TIMEOUT
     ) -> None:
-        super().__init__(name, Search(pattern), column=column, vote=vote)
+        super().__init__(name, RegexSearch(pattern), column=column, vote=vote)
         self.pattern, self.timeout = pattern, check_positive(name, "timeout", timeout, "a number of seconds")
 
     def mask(self, items: Items) -> NDArray[np.bool_] | None:
@@ -84,7 +70,7 @@ class Matches(ValueFunction):
         masks = search_texts(self.pattern, list(rows), self.timeout, list(rows.values())).tolist()
         found = dict(zip(rows, masks, strict=True))
         says = lambda value: found[value] if isinstance(value, str) else _no_if_null(value, "a string")  # noqa: E731
-        return partial(vote_if, self.name, self.vote, says)
+        return partial(vote_if, self.vote, says)
 
 
 class Within(ValueFunction):
@@ -96,7 +82,7 @@ class Within(ValueFunction):
         return None if numbers is None else self.function.of_array(numbers)  # type: ignore[attr-defined]
 
 
-class Search:
+class RegexSearch:
     """Whether a regular expression is found in a text; nothing is found in a null."""
 
     def __init__(self, pattern: "re.Pattern[str]") -> None:
@@ -131,9 +117,9 @@ class Bounds:
         given = [bound for bound in (self.above, self.at_least, self.below, self.at_most) if bound is not None]
         if not all(isinstance(bound, int | float) for bound in given):
             return None
+        if not all(abs(bound) <= sys.float_info.max for bound in given):
+            return None  # beyond all floats, where Python still compares
         whole = numbers.dtype.kind in "iu"
-        if whole and not all(math.isfinite(bound) for bound in given):
-            return None
         values = numbers if whole else numbers.astype(np.float64, copy=False)
         within = np.ones(len(values), bool)
         # Whole numbers are compared with whole numbers exactly, as in Python.

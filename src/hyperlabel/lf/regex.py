@@ -38,11 +38,7 @@ EDGES = {r"\b": r"(?-u:\b)", r"\A": r"\A", r"\Z": r"\z", "^": r"\A", "$": r"\n?\
 
 
 class Texts:
-    """A column of texts.
-
-    Args:
-        series: (n,) texts and nulls, a Polars series.
-    """
+    """A column of (n,) texts and nulls, a Polars series."""
 
     def __init__(self, series: Any) -> None:
         self.series = series
@@ -62,10 +58,7 @@ class Texts:
 
 
 def match_texts(pattern: "re.Pattern[str]", texts: Texts, timeout: float | None = TIMEOUT) -> NDArray[np.bool_]:
-    """Where an expression is found in texts; nothing is found in a null. -> (n,).
-
-    Raises:
-        SlowExpressionError: `re` takes longer than `timeout` seconds for a text.
+    """Where an expression is found in texts, not in nulls. -> (n,); a SlowExpressionError if a text takes too long.
 
     >>> import polars as pl
     >>> texts = Texts(pl.Series(["CAFE", "caf\u00e9", "cafeteria", None]))
@@ -88,15 +81,10 @@ def match_texts(pattern: "re.Pattern[str]", texts: Texts, timeout: float | None 
 
 
 class Translation(NamedTuple):
-    """A Python expression, for Polars.
+    """A Python expression, for Polars."""
 
-    Attributes:
-        ascii: Found in an ASCII text exactly where `re` finds the expression.
-        any: Found in any text at least where `re` finds the expression; exactly there if equal to `ascii`.
-    """
-
-    ascii: str
-    any: str
+    ascii: str  # found in an ASCII text exactly where `re` finds the expression
+    any: str  # found in any text at least where `re` finds the expression; exactly there if equal to `ascii`
 
 
 def translate(pattern: "re.Pattern[str]") -> Translation | None:

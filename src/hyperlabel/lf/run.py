@@ -1,7 +1,7 @@
 """Running LFs over items: rows one by one, or whole columns at once. Each LF gives one `Answer`."""
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -25,21 +25,13 @@ Advance = Callable[[int], None]
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The votes of an LF.
+    """The votes of an LF."""
 
-    Attributes:
-        values: The distinct votes.
-        codes: (n,) places in `values`, -1 where the LF abstains.
-        failures: Number of rows on which it failed and therefore abstains.
-        failure: The first of them, in words.
-        said: What it said, if votes had to be found in that; None if it said the votes.
-    """
-
-    values: tuple[Any, ...]
-    codes: NDArray[np.integer]
-    failures: int = 0
-    failure: str = ""
-    said: "Answer | None" = None
+    values: tuple[Any, ...]  # the distinct votes
+    codes: NDArray[np.integer]  # (n,) places in `values`, -1 where the LF abstains
+    failures: int = 0  # number of rows on which it failed and therefore abstains
+    failure: str = ""  # the first of them, in words
+    said: "Answer | None" = None  # what it said, if votes had to be found in that; None if it said the votes
 
     @classmethod
     def from_votes(cls, name: str, votes: Any, start: int = 0, failures: int = 0, failure: str = "") -> "Answer":
@@ -89,6 +81,10 @@ def place(name: str, row: int) -> str:
     return f"the vote of LF '{name}' on row {row}"
 
 
+AnswerRows = Callable[[str, Callable[[Any], Any], list[Any], int, bool], Answer]
+"""Calls a function on some rows, as `answer_each` does."""
+
+
 class RunRows(Protocol):
     """How functions of a row are run: in this process, or in several."""
 
@@ -106,17 +102,9 @@ def run_all(
     advance: Advance = lambda votes: None,
     by_row: RunRows | None = None,
 ) -> list[Answer]:
-    """Run LFs of all kinds: those that read whole columns one by one, functions of a row all together.
+    """Run LFs of all kinds: those that read whole columns one by one, functions of a row all together by `by_row`.
 
-    Args:
-        lfs: The LFs.
-        items: The items, from `read_items`.
-        tolerant: Whether a failure counts as an abstention instead of an error.
-        advance: Called with the number of votes found since it was last called.
-        by_row: How functions of a row are run; by `run_rows` if not given.
-
-    Returns:
-        One answer per LF.
+    A `tolerant` run takes a failure for an abstention; `advance` is told the number of new votes. -> one answer per LF.
     """
     answers: dict[str, Answer] = {}
     for lf in lfs:
@@ -136,43 +124,31 @@ def run_rows(
     *,
     tolerant: bool = False,
     advance: Advance = lambda rows: None,
+    answer: AnswerRows | None = None,
+    stopped: threading.Event | None = None,
 ) -> list[Answer]:
-    """Run functions of a row: rows are made once for all LFs, a chunk at a time.
+    """Run functions of a row: rows are made once for all LFs, a chunk at a time. -> one answer per LF.
 
-    Args:
-        lfs: The LFs.
-        items: The items, from `read_items`.
-        tolerant: Whether a failure counts as an abstention instead of an error.
-        advance: Called with the number of rows done since it was last called.
-
-    Returns:
-        One answer per LF.
-
-    Raises:
-        LFError: An LF failed and `tolerant` is false.
+    A `tolerant` run takes a failure for an abstention; otherwise it is an LFError. `advance` is told the number of new
+    rows. `answer` calls an LF on a chunk, one row after another if not given.
 
     >>> from hyperlabel.lf.items import read_items
     >>> lf = LabelingFunction("loud", lambda x: 1 if x.text.isupper() else -1)
     >>> run_rows([lf], read_items([{"text": "HELLO"}, {"text": "hello"}]))[0].values
     (1, -1)
     """
-    functions = [(lf.name, prepare(lf)) for lf in lfs]
+    functions = [(lf.name, prepare(lf, stopped)) for lf in lfs]
     parts: list[list[Answer]] = [[] for _ in lfs]
     for start, stop in chunks(items.n):
         rows = make_rows(items.cut(start, stop))
         for (name, function), answers in zip(functions, parts, strict=True):
-            answers.append(answer_each(name, function, rows, start, tolerant))
+            answers.append((answer or answer_each)(name, function, rows, start, tolerant))
         advance(stop - start)
     return [Answer.join(answers) for answers in parts]
 
 
 def prepare(lf: LabelingFunction, stopped: threading.Event | None = None) -> Callable[[Any], Any]:
-    """A function from a row to what an LF says about it: called patiently, and only if that is not cached.
-
-    Args:
-        lf: The LF.
-        stopped: Set when nobody waits for the result anymore.
-    """
+    """A function from a row to what an LF says about it: called patiently, and only if that is not cached."""
     function = call_patiently(lf.saying_function(), lf.patience, stopped)
     if lf.kept is None:
         return function
@@ -186,7 +162,7 @@ def chunks(n: int, size: int = CHUNK) -> Iterator[tuple[int, int]]:
     return ((start, min(start + size, n)) for start in range(0, max(n, 1), size))
 
 
-def answer_each(name: str, function: Callable[[Any], Any], items: Iterable[Any], start: int, tolerant: bool) -> Answer:
+def answer_each(name: str, function: Callable[[Any], Any], items: list[Any], start: int, tolerant: bool) -> Answer:
     """Call a function on each of some items; the first is row `start`."""
     votes: list[Any] = []
     failures, failure = 0, ""

@@ -57,19 +57,10 @@ def search_texts(
     timeout: float | None = TIMEOUT,
     rows: Sequence[int] | None = None,
 ) -> NDArray[np.bool_]:
-    """Where `re` finds an expression in texts.
+    """Where `re` finds an expression in texts. -> (n,).
 
-    Args:
-        pattern: The expression.
-        texts: n texts.
-        timeout: Seconds that one text may take; None for no limit.
-        rows: The row of each text, for the error; counted from 0 if not given.
-
-    Returns:
-        (n,) whether it is found.
-
-    Raises:
-        SlowExpressionError: A text takes longer.
+    A text that takes longer than `timeout` seconds, unless that is None, is a SlowExpressionError, which names its row
+    among `rows`.
 
     >>> search_texts(re.compile("(a|b)+c"), ["abc", "ab"]).tolist()
     [True, False]

@@ -34,15 +34,9 @@ _ABSENT = ...  # instead of a value: there is no such column
 
 
 class RowStore:
-    """The file of an LF.
+    """The file of an LF; made if it does not exist.
 
-    Args:
-        path: The file; made if it does not exist.
-        name: Name of the LF.
-
-    Attributes:
-        said: By key, what the LF said.
-        orders: The sets of columns that calls have read.
+    `said` holds by key what the LF said, `orders` the sets of columns that calls have read.
     """
 
     def __init__(self, path: Path, name: str) -> None:
@@ -157,7 +151,8 @@ def read_lines(content: bytes) -> list[tuple[Columns, str, Any]]:
     """
     *lines, _ = content.split(b"\n")
     records = [_read_line(line) for line in lines]
-    return [(_columns(record[0]), record[1], record[2]) for record in records if _is_whole(record)]
+    kept = [record for record in records if _is_whole(record)]
+    return [(None if columns is None else tuple(columns), key, said) for columns, key, said in kept]
 
 
 def _read_line(line: bytes) -> Any:
@@ -178,10 +173,6 @@ def _is_whole(record: Any) -> bool:
         and isinstance(record[1], str)
         and (record[2] is None or isinstance(record[2], str | int | float))
     )
-
-
-def _columns(listed: list[str] | None) -> Columns:
-    return None if listed is None else tuple(listed)
 
 
 def name_of(content: bytes) -> str | None:

@@ -12,13 +12,10 @@ from hyperlabel.shown import html_table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Table:
+class ResultTable:
     """Columns of equal length, by name.
 
-    Attributes:
-        columns: The columns: strings, whole numbers or floats; NaN where there is no value.
-
-    >>> table = Table({"lf": np.array(["a", "b"]), "coverage": np.array([0.5, 0.25])})
+    >>> table = ResultTable({"lf": np.array(["a", "b"]), "coverage": np.array([0.5, 0.25])})
     >>> table["coverage"].tolist(), len(table)
     ([0.5, 0.25], 2)
     >>> print(table)
@@ -27,7 +24,7 @@ class Table:
     b      0.250
     """
 
-    columns: dict[str, NDArray[Any]]
+    columns: dict[str, NDArray[Any]]  # the columns: strings, whole numbers or floats; NaN where there is no value
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self.columns[name]
@@ -38,7 +35,7 @@ class Table:
     def rows(self) -> Iterator[dict[str, Any]]:
         """The rows, as mappings from column to value.
 
-        >>> list(Table({"lf": np.array(["a"]), "votes": np.array([3])}).rows())
+        >>> list(ResultTable({"lf": np.array(["a"]), "votes": np.array([3])}).rows())
         [{'lf': 'a', 'votes': 3}]
         """
         values = [column.tolist() for column in self.columns.values()]
@@ -47,7 +44,7 @@ class Table:
     def to_pandas(self) -> Any:
         """A pandas frame.
 
-        >>> Table({"lf": np.array(["a"]), "votes": np.array([3])}).to_pandas().shape
+        >>> ResultTable({"lf": np.array(["a"]), "votes": np.array([3])}).to_pandas().shape
         (1, 2)
         """
         require("pandas", extra="pandas")
@@ -58,7 +55,7 @@ class Table:
     def to_polars(self) -> Any:
         """A Polars frame.
 
-        >>> Table({"lf": np.array(["a"]), "votes": np.array([3])}).to_polars().columns
+        >>> ResultTable({"lf": np.array(["a"]), "votes": np.array([3])}).to_polars().columns
         ['lf', 'votes']
         """
         require("polars", extra="cli")
@@ -81,7 +78,7 @@ class Table:
     def to_html(self, caption: str = "") -> str:
         """The table as HTML, in which every value is escaped.
 
-        >>> Table({"lf": np.array(["a"])}).to_html()
+        >>> ResultTable({"lf": np.array(["a"])}).to_html()
         '<table><tr><th>lf</th></tr><tr><td>a</td></tr></table>'
         """
         columns = (map(_show, column) for column in self.columns.values())

@@ -188,12 +188,8 @@ class Solution(NamedTuple):
 class _Game:
     """The model picks weights, the adversary the labels of the items without gold.
 
-    Args:
-        patterns: The votes.
-        gold: (p, k) gold items of each pattern and class.
-        hidden: (p,) items of each pattern whose labels the adversary picks.
-        shares: (p, k) what fills abstentions.
-        slack: How much risks may differ; None for the formula.
+    From (p, k) gold items of each pattern and class, (p,) hidden items of each, whose labels the adversary picks, (p,
+    k) shares that fill abstentions, and how much risks may differ; None for the formula.
     """
 
     def __init__(

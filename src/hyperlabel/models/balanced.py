@@ -50,7 +50,7 @@ class BalancedVote(LabelModel):
         (self.class_votes_,) = reduce(_sum_votes)
 
     def _probabilities(self, patterns: Patterns) -> Float64:
-        totals = np.maximum(self.class_votes_, 1)  # a class nobody votes for has no votes to divide
+        totals = np.maximum(self.class_votes_, 1)  # a class without votes has nothing to divide
         with np.errstate(divide="ignore"):
             logits = np.log(count_classes(patterns)) - self.power * np.log(totals)
         logits[~patterns.has_votes] = 0

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.checks import check_flag, check_number
+from hyperlabel.checks import check_count, check_flag, check_number
 from hyperlabel.errors import ConvergenceWarning, ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import (
@@ -41,19 +41,21 @@ from hyperlabel.metrics import score as score_labels
 from hyperlabel.models.fitted import Fitted
 from hyperlabel.models.packing import below, pack_params, pack_seen, probes, to_json, unpack_seen, with_prefix
 from hyperlabel.models.parameters import Parameters
+from hyperlabel.models.pattern_labels import PatternLabels, check_distributions
 from hyperlabel.models.seen import (
     Seen,
+    check_gold_counts,
+    check_patterns,
     find_active,
-    keep_gold,
     reduce_restricted,
     refuse_outcomes,
     vote_for,
 )
-from hyperlabel.models.verdict import Verdict, check_distributions
 from hyperlabel.networks import Gold, Reduce, Sums
 from hyperlabel.patterns import Patterns
 from hyperlabel.shown import show
 from hyperlabel.tensors import Arrays, write_tensors
+from hyperlabel.votes.classes import ABSTAIN
 from hyperlabel.votes.stated import read_balance
 
 SEEDS = 1 << 32  # seeds of NumPy's generators are below this
@@ -141,17 +143,22 @@ class LabelModel(Fitted, Parameters, ABC):
             patterns: The patterns, with the classes of the labels.
             gold: (p, k) gold items of each pattern and class.
         """
-        self._learn(patterns, gold, for_f1=True)
-        self._warn_unless_converged()
+        self._learn_counted(patterns, gold)
         return self
 
     def fit_label_patterns(
         self, patterns: Patterns, gold: NDArray[np.int64] | None = None, metric: Metric = "accuracy"
     ) -> Labels:
         """Learn from counted patterns as `fit_patterns` does, and label them: they are judged once."""
-        probabilities = self._learn(patterns, gold, for_f1=True)
+        check_metric(metric)
+        return self._to_labels(self._learn_counted(patterns, gold), patterns, metric)
+
+    def _learn_counted(self, patterns: Patterns, gold: object) -> Float64:
+        check_patterns(patterns)
+        counts = None if gold is None else check_gold_counts(gold, patterns)
+        probabilities = self._learn(patterns, counts, for_f1=True)
         self._warn_unless_converged()
-        return self._to_labels(probabilities, patterns, metric)
+        return probabilities
 
     def fit_passes(
         self, reduce: Reduce, shape: Patterns, gold: Gold | None = None, metric: Metric = "accuracy"
@@ -167,7 +174,7 @@ class LabelModel(Fitted, Parameters, ABC):
         check_metric(metric)
         patterns, counts = (shape, None) if gold is None else (gold.patterns, gold.counts)
         seen, inner = self._start(shape, reduce(vote_for), counts, 0)
-        known = None if counts is None else keep_gold(seen.restrict(patterns), counts[:, seen.active])
+        known = None if counts is None else Gold.of(seen.restrict(patterns), counts[:, seen.active])
         self._fit_passes(partial(reduce_restricted, reduce, seen), inner, known)
         self._seen = self._with_gold(seen, patterns, counts)
         if metric == "f1":
@@ -188,12 +195,12 @@ class LabelModel(Fitted, Parameters, ABC):
         """
         return self._fit_label(votes, gold, "accuracy").probabilities
 
-    def _fit_label(self, votes: object, gold: object, metric: Metric) -> Verdict:
+    def _fit_label(self, votes: object, gold: object, metric: Metric) -> PatternLabels:
         check_metric(metric)
         patterns, counts, known = self._read_set(votes, gold)
         probabilities = self._learn(patterns, counts, for_f1=metric == "f1")
         self._warn_unless_converged()
-        return Verdict(self._to_labels(probabilities, patterns, metric), patterns, known)
+        return PatternLabels(self._to_labels(probabilities, patterns, metric), patterns, known)
 
     def _learn(self, patterns: Patterns, gold: NDArray[np.int64] | None, *, for_f1: bool) -> Float64:
         """Learn from patterns, and on request how items are labeled for F1. -> the patterns' (p, k) probabilities."""
@@ -203,7 +210,7 @@ class LabelModel(Fitted, Parameters, ABC):
         self._seen = self._with_gold(seen, patterns, gold)
         probabilities = self._complete(self._judge(inner) if found is None else found, patterns)
         if for_f1:
-            self._find_f1_rule(lambda rule: rule.sums(probabilities, patterns))
+            self._find_f1_rule(lambda rule: rule.sums(probabilities, patterns.counts * patterns.has_votes))
         return probabilities
 
     def _find_f1_rule(self, sums: Callable[[F1Rule], Sums]) -> None:
@@ -225,18 +232,11 @@ class LabelModel(Fitted, Parameters, ABC):
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
 
     def _start(self, shape: Patterns, cast: Sums, gold: NDArray[np.int64] | None, others: int) -> tuple[Seen, Patterns]:
-        """Forget what was learned, so that nothing is half-learned if learning fails, and find what is to be learned.
+        """What is seen, and the patterns as the model sees them, before it learns.
 
-        Sets `_stated_balance`, (c,) the stated shares of the classes that are learned about, or None.
-
-        Args:
-            shape: Patterns of the set, or patterns like them.
-            cast: (k,) whether anybody votes for a class.
-            gold: (g, k) gold items.
-            others: Numbers that are held besides those of the model.
-
-        Returns:
-            What is seen, and the patterns as the model sees them.
+        Forgets what was learned, so that nothing is half-learned if learning fails. Sets `_stated_balance`, (c,) the
+        stated shares of the classes that are learned about, or None. `cast` is (k,) whether any LF votes for a class,
+        `gold` (g, k) gold items, and `others` how many numbers are held besides those of the model.
         """
         self._check_params()
         vars(self).pop("_seen", None)
@@ -258,7 +258,7 @@ class LabelModel(Fitted, Parameters, ABC):
         """What was seen, with (p, k) gold items of patterns where `_fit` does not use them."""
         if gold is None:
             return seen
-        return replace(seen, gold=None if self.learns_from_gold else keep_gold(patterns, gold), n_gold=int(gold.sum()))
+        return replace(seen, gold=None if self.learns_from_gold else Gold.of(patterns, gold), n_gold=int(gold.sum()))
 
     # Judging.
 
@@ -270,17 +270,17 @@ class LabelModel(Fitted, Parameters, ABC):
         0.5
         """
         if isinstance(votes, Patterns):
-            return self._verdict(votes, metric).of_items(None)
+            return self._label(votes, metric).of_items(None)
         read = self._read_votes(votes)
-        return replace(self._verdict(read, metric).of_items(read.items), origin=read.origin)
+        return replace(self._label(read, metric).of_items(read.items), origin=read.origin)
 
-    def _verdict(self, votes: object, metric: Metric) -> Verdict:
+    def _label(self, votes: object, metric: Metric) -> PatternLabels:
         check_metric(metric)
         if not self.is_fitted and not self.needs_gold:
             return copy.copy(self)._fit_label(votes, None, metric)
         self._fitted()
         patterns = self.read(votes)
-        return Verdict(self.label_patterns(patterns, metric), patterns)
+        return PatternLabels(self.label_patterns(patterns, metric), patterns)
 
     def label_patterns(self, patterns: Patterns, metric: Metric = "accuracy") -> Labels:
         """Labels of patterns, one row per pattern, judged in the state of `fit`.
@@ -292,7 +292,7 @@ class LabelModel(Fitted, Parameters, ABC):
         return self._to_labels(self.pattern_probabilities(patterns), patterns, metric)
 
     def pattern_probabilities(self, patterns: Patterns) -> Float64:
-        """Probabilities of patterns, judged in the state of `fit`; uniform where nobody votes. -> (p, k)."""
+        """Probabilities of patterns, judged in the state of `fit`; uniform where no LF votes. -> (p, k)."""
         seen = self._fitted()
         seen.check(patterns, type(self).__name__)
         check_memory(
@@ -305,6 +305,7 @@ class LabelModel(Fitted, Parameters, ABC):
     def contributions(self, patterns: Patterns) -> Float64 | None:
         """What each vote adds to the log-odds of each class; None if the model does not know it exactly. -> (e, k)."""
         seen = self._fitted()
+        seen.check(patterns, type(self).__name__)
         return self._contributions(seen.restrict(patterns)) if seen.all_active else None
 
     def predict_proba(self, votes: object) -> Float64:
@@ -313,7 +314,7 @@ class LabelModel(Fitted, Parameters, ABC):
         For a model that is not fitted, this is short for `fit_predict_proba`. An item without votes has the same
         probability for every class.
         """
-        return self._verdict(votes, "accuracy").probabilities
+        return self._label(votes, "accuracy").probabilities
 
     def predict(self, votes: object, metric: Metric = "accuracy") -> NDArray[Any]:
         """The label of each item, judged in the state of `fit`. -> (n,); -1 for items without votes.
@@ -327,7 +328,7 @@ class LabelModel(Fitted, Parameters, ABC):
                 the probabilities: on public sets `f1` helps with a known class balance, and otherwise the most probable
                 class of the default model has the better F1 (docs/model-card.md).
         """
-        return self._verdict(votes, metric).labels
+        return self._label(votes, metric).labels
 
     def score(self, votes: object, truth: object, metric: Metric = "accuracy") -> float:
         """How well the labels of `predict(votes, metric)` agree with the truth, over items whose truth is known.
@@ -359,7 +360,7 @@ class LabelModel(Fitted, Parameters, ABC):
         >>> label_model("mv").suggest([[0, 1], [0, 1], [1, 1], [0, 0]], 1).tolist()
         [0]
         """
-        check_number(n, "n", "a whole number, at least 1", least=1, whole=True)
+        check_count(n, "n")
         read = self._read_votes(votes)
         known = np.zeros(read.n_items, bool)
         if gold is not None:
@@ -408,11 +409,13 @@ class LabelModel(Fitted, Parameters, ABC):
         return int(self.seed) % SEEDS
 
     def _judge(self, inner: Patterns) -> Float64:
-        """Like `_probabilities`; with one class there is nothing to judge."""
-        return np.ones((inner.n_patterns, 1)) if inner.n_classes == 1 else self._probabilities(inner)
+        """Like `_probabilities`; with one class, or without patterns, there is nothing to judge."""
+        if inner.n_classes == 1 or not inner.n_patterns:
+            return np.ones((inner.n_patterns, inner.n_classes))
+        return self._probabilities(inner)
 
     def _complete(self, probabilities: Float64, patterns: Patterns) -> Float64:
-        """From the active classes to all, uniform where nobody votes, gold looked up. (p, c) -> (p, k)."""
+        """From the active classes to all, uniform where no LF votes, gold looked up. (p, c) -> (p, k)."""
         probabilities = self._seen.expand(probabilities, patterns)
         if not patterns.has_votes.all():
             probabilities[~patterns.has_votes] = 1 / patterns.n_classes
@@ -427,13 +430,13 @@ class LabelModel(Fitted, Parameters, ABC):
                     "metric is 'f1', but the model read its set only for accuracy; call fit(votes), or read it with "
                     "metric='f1'"
                 )
-            best = rule.decide(probabilities, patterns)
+            best = np.where(patterns.has_votes, rule.decide(probabilities), ABSTAIN)
         else:
             best = decide(probabilities, patterns, self.tie_break, self.seed)
         return Labels(best, probabilities, patterns.classes)
 
     def _f1_sums(self, rule: F1Rule, patterns: Patterns) -> tuple[Float64, ...]:
-        return rule.sums(self.pattern_probabilities(patterns), patterns)
+        return rule.sums(self.pattern_probabilities(patterns), patterns.counts * patterns.has_votes)
 
     # Files.
 
@@ -452,10 +455,9 @@ class LabelModel(Fitted, Parameters, ABC):
         return with_prefix(seen, "seen") | with_prefix(state, "state"), header
 
     def restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
-        """Restore what `to_arrays` returned, without parameters; a state that cannot judge is refused at once.
+        """Restore what `to_arrays` returned, without parameters.
 
-        Raises:
-            ValueError: Or another error caused by wrong shapes, types or numbers.
+        A state that cannot judge or be saved again raises an error at once.
         """
         if "seen" in header:
             self._seen = unpack_seen(below(arrays, "seen"), header["seen"])
@@ -463,6 +465,7 @@ class LabelModel(Fitted, Parameters, ABC):
             with np.errstate(all="ignore"):
                 for patterns in probes(self._seen):
                     self.label_patterns(patterns, "accuracy" if self._seen.f1 is None else "f1")
+            self.to_arrays()
 
     def _to_state(self) -> tuple[Arrays, dict[str, Any]]:
         """What was learned, the attributes that end in an underscore: arrays, and values that JSON knows."""

@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.checks import check_choice, check_number
+from hyperlabel.checks import check_choice, check_count, check_number
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.models.base import LabelModel
@@ -87,7 +87,7 @@ class CLL(LabelModel):
         super()._check_params()
         check_number(self.error_bound, "error_bound", "an error rate from 0 to 1", least=0, most=1)
         check_choice(self.start, "start", ("even", "random"))
-        check_number(self.max_iter, "max_iter", "a whole number, at least 1", least=1, whole=True)
+        check_count(self.max_iter, "max_iter")
         check_number(self.tol, "tol", "0 or more", least=0)
 
     def _probabilities(self, patterns: Patterns) -> Float64:
@@ -100,21 +100,13 @@ class CLL(LabelModel):
 
 
 class Learned(NamedTuple):
-    """What `learn_labels` returns.
+    """What `learn_labels` returns."""
 
-    Attributes:
-        labels: (r, k) in [0, 1], not normalized.
-        errors: (m, k) the LFs' errors under the labels.
-        residuals: (steps, k, m) how far the errors were from the bound at each step.
-        n_votes: (m,) votes of each LF.
-        converged: Whether the last step moved the labels by less than the tolerance.
-    """
-
-    labels: Float64
-    errors: Float64
-    residuals: Float64
-    n_votes: Float64
-    converged: bool
+    labels: Float64  # (r, k) in [0, 1], not normalized
+    errors: Float64  # (m, k) the LFs' errors under the labels
+    residuals: Float64  # (steps, k, m) how far the errors were from the bound at each step
+    n_votes: Float64  # (m,) votes of each LF
+    converged: bool  # whether the last step moved the labels by less than the tolerance
 
 
 def learn_labels(
@@ -177,15 +169,8 @@ class _Errors:
     """The LFs' errors under labels of the patterns, and the gradient of their squared residuals.
 
     A vote for c says yes to c and no to every other class. Few patterns are held as a table of what every LF says about
-    every class, and both are matrix products. Else sums over all votes of an LF or a pattern, minus twice the sums
-    over its votes for c, give both.
-
-    Args:
-        patterns: The patterns.
-        n_votes: (m,) votes of each LF that its errors are means over; those of the patterns if not given.
-
-    Attributes:
-        n_votes: (m,) the same.
+    every class, and both are matrix products. Else sums over all votes of an LF or a pattern, minus twice the sums over
+    its votes for c, give both. Errors are means over (m,) `n_votes`, those of the patterns if not given.
     """
 
     def __init__(self, patterns: Patterns, n_votes: Float64 | None = None) -> None:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.checks import ABOVE_ZERO, check_number
+from hyperlabel.checks import ABOVE_ZERO, check_count, check_number
 from hyperlabel.kernels import Float64, softmax
 from hyperlabel.models.base import LabelModel
 from hyperlabel.models.estimation.assumptions import numbers_by_vote
@@ -81,7 +81,7 @@ class DataProgramming(LabelModel):
         super()._check_params()
         if self.epochs is not None:
             check_number(self.epochs, "epochs", "0 or more, or None to learn until weights rest", least=0)
-        check_number(self.max_iter, "max_iter", "a whole number, at least 1", least=1, whole=True)
+        check_count(self.max_iter, "max_iter")
         check_number(self.tol, "tol", "more than 0", least=ABOVE_ZERO)
 
     def _count_numbers(self, patterns: Patterns) -> int:
@@ -101,17 +101,11 @@ def _signs(k: int) -> Float64:
 
 @dataclass(frozen=True)
 class _Dynamics:
-    """How weights move, all r problems at once.
-
-    Attributes:
-        sums: The votes.
-        signs: (k, r) what a vote says in each problem.
-        items: Number of items.
-    """
+    """How weights move, all r problems at once."""
 
     sums: VoteSums
-    signs: Float64
-    items: int
+    signs: Float64  # (k, r) what a vote says in each problem
+    items: int  # number of items
 
     def slope(self, weights: Float64) -> Float64:
         """dW/dt. (m, r) -> (m, r)."""
@@ -124,21 +118,15 @@ class _Dynamics:
 
 
 @dataclass(frozen=True)
-class Course:
-    """Where an integration ended.
+class Endpoint:
+    """Where an integration ended."""
 
-    Attributes:
-        values: The values at the end.
-        n_steps: Steps taken.
-        arrived: Whether the end or a rest was reached in them.
-    """
-
-    values: Float64
-    n_steps: int
-    arrived: bool
+    values: Float64  # the values at the end
+    n_steps: int  # steps taken
+    arrived: bool  # whether the end or a rest was reached in them
 
 
-def follow(slope: Callable[[Float64], Float64], values: Float64, end: float, max_steps: int, rest: float) -> Course:
+def follow(slope: Callable[[Float64], Float64], values: Float64, end: float, max_steps: int, rest: float) -> Endpoint:
     """Integrate dx/dt = slope(x) from time 0 to an end, or until nothing moves faster than `rest`.
 
     Third-order Runge-Kutta steps (P. Bogacki and L. F. Shampine, 1989) as long as their error allows.
@@ -163,4 +151,4 @@ def follow(slope: Callable[[Float64], Float64], values: Float64, end: float, max
         growth = 0.9 * (_STEP_ERROR / max(error, _TINY)) ** (1 / 3)
         length = min(_LONGEST_STEP, length * min(max(growth, 0.2), 5))
         n_steps += 1
-    return Course(values, n_steps, arrived)
+    return Endpoint(values, n_steps, arrived)

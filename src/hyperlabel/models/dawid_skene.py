@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.checks import check_choice, check_number
+from hyperlabel.checks import check_choice, check_count, check_number
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64, softmax
 from hyperlabel.models.base import LabelModel
@@ -74,14 +74,10 @@ class ConfusionModel(LabelModel):
 
     @abstractmethod
     def _imagine(self, votes: Float64, accurate: Float64) -> tuple[float, Float64]:
-        """How many items each row of a confusion matrix gets besides its own, and the votes on them.
+        """How many items each row of a confusion matrix gets besides its own, and the probability of each vote on them.
 
-        Args:
-            votes: (m, k, k) votes that were counted, by LF, vote and class.
-            accurate: (k, k) the probability of each vote of an LF with accuracy 0.7, by vote and class.
-
-        Returns:
-            The number, and (k, k) the probability of each vote, by vote and class.
+        From (m, k, k) counted votes, by LF, vote and class, and the (k, k) probabilities of an LF with accuracy 0.7, by
+        vote and class. -> a number, (k, k).
         """
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
@@ -117,7 +113,7 @@ class ConfusionModel(LabelModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_choice(self.abstain, "abstain", ("one-sided", "ignore", "outcome"))
-        check_number(self.max_iter, "max_iter", "a whole number, at least 1", least=1, whole=True)
+        check_count(self.max_iter, "max_iter")
         check_number(self.tol, "tol", "0 or more", least=0)
 
     def _learns_from_empty(self) -> bool:
@@ -214,27 +210,18 @@ def _usual_votes(patterns: Patterns) -> Float64 | None:
 
 
 class _Confusion(NamedTuple):
-    """Probabilities of what LFs do under each class.
+    """Probabilities of what LFs do under each class."""
 
-    Attributes:
-        voting: (m, k, k) of each vote, by LF, vote and class.
-        abstaining: (m, k) of abstaining, by LF and class, 1 where it is not an outcome; None if it never is.
-    """
-
-    voting: Float64
+    voting: Float64  # (m, k, k) of each vote, by LF, vote and class
+    # (m, k) of abstaining, by LF and class, 1 where it is not an outcome; None if it never is.
     abstaining: Float64 | None
 
 
 class _Abstentions(NamedTuple):
-    """What is known about abstaining before learning.
+    """What is known about abstaining before learning."""
 
-    Attributes:
-        outcome: (m, 1) 1 where abstaining is an outcome and 0 elsewhere; None if it never is.
-        coverage: (m, 1, 1) share of items that each LF votes on; 1 where abstaining is not an outcome.
-    """
-
-    outcome: Float64 | None
-    coverage: Float64
+    outcome: Float64 | None  # (m, 1) 1 where abstaining is an outcome and 0 elsewhere; None if it never is
+    coverage: Float64  # (m, 1, 1) share of items that each LF votes on; 1 where abstaining is not an outcome
 
 
 def _estimate(
@@ -242,12 +229,8 @@ def _estimate(
 ) -> _Confusion:
     """Probabilities that counted and imagined votes imply.
 
-    Args:
-        votes: (m, k, k) votes, by LF, vote and class.
-        sizes: (k,) items of each class.
-        smoothing: Imagined items of each class.
-        imagined: (k, k) the probability of each vote on them, by vote and class.
-        abstentions: Which of these items an LF abstains on.
+    `votes` are (m, k, k), by LF, vote and class, `sizes` (k,) the items of each class. `smoothing` items of each class
+    are imagined, with (k, k) probabilities of each vote; an LF may abstain on some of these items.
     """
     voted = votes + abstentions.coverage * (smoothing * imagined)
     spoken = np.einsum("jvc->jc", voted)  # faster than sum over short axes

@@ -25,7 +25,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.checks import check_choice, check_number
+from hyperlabel.checks import check_choice, check_count, check_number
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.kernels import Float64, find_first, hash_rows, softmax
 from hyperlabel.models.base import SEEDS, LabelModel
@@ -94,7 +94,7 @@ class EBCC(LabelModel):
     def _check_params(self) -> None:
         super()._check_params()
         for name in ("subtypes", "restarts", "max_iter"):
-            check_number(getattr(self, name), name, "a whole number, at least 1", least=1, whole=True)
+            check_count(getattr(self, name), name)
         check_choice(self.draw, "draw", ("patterns", "items"))
         check_number(self.tol, "tol", "0 or more", least=0)
 
@@ -124,19 +124,12 @@ class EBCC(LabelModel):
 
 
 class _Posterior(NamedTuple):
-    """Dirichlet posteriors.
+    """Dirichlet posteriors."""
 
-    Attributes:
-        sizes: (k,) parameters of the class balance.
-        subtypes: (k, G) parameters of the subtypes of each class.
-        votes: (c, q) votes, by (LF, vote) pair that occurs and by subtype; without the prior.
-        columns: (q,) the subtypes that hold items, as class * G + subtype.
-    """
-
-    sizes: Float64
-    subtypes: Float64
-    votes: Float64
-    columns: NDArray[np.intp]
+    sizes: Float64  # (k,) parameters of the class balance
+    subtypes: Float64  # (k, G) parameters of the subtypes of each class
+    votes: Float64  # (c, q) votes, by (LF, vote) pair that occurs and by subtype; without the prior
+    columns: NDArray[np.intp]  # (q,) the subtypes that hold items, as class * G + subtype
 
     def expected_log_balance(self) -> Float64:
         """E log balance + E log subtype. -> (kG,)."""
@@ -154,15 +147,11 @@ class _Run(NamedTuple):
 
 
 class _Inference:
-    """Variational inference for one set of patterns.
+    """Variational inference for one set of patterns; those without votes have no influence.
 
-    Most subtypes become empty at once and stay so, since the prior is against many; an empty one costs nothing
-    from then on. Neither does an (LF, vote) pair that never occurs.
-
-    Args:
-        patterns: The votes. Patterns without votes have no influence.
-        expected_sizes: (k,) the prior of the class balance.
-        subtypes: Number of subtypes of each class, G.
+    Most subtypes become empty at once and stay so, since the prior is against many; an empty one costs nothing from
+    then on. Neither does an (LF, vote) pair that never occurs. `expected_sizes` are (k,) the prior of the class
+    balance.
     """
 
     def __init__(self, patterns: Patterns, expected_sizes: Float64, subtypes: int) -> None:

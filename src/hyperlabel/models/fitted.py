@@ -18,17 +18,13 @@ from hyperlabel.votes.outcomes import Outcomes
 
 
 class Fitted:
-    """The part of a label model that is about what `fit` saw.
-
-    Attributes:
-        needs_gold: Whether the model learns from gold alone.
-    """
+    """The part of a label model that is about what `fit` saw."""
 
     n_classes: int | None
     classes: Sequence[Hashable] | None
     _seen: Seen
 
-    needs_gold: ClassVar[bool] = False
+    needs_gold: ClassVar[bool] = False  # whether the model learns from gold alone
 
     @property
     def is_fitted(self) -> bool:
@@ -70,7 +66,7 @@ class Fitted:
     def read(self, votes: object) -> Patterns:
         """Patterns of votes with the classes and the order of LFs that `fit` saw, if there was one."""
         if isinstance(votes, Patterns):
-            patterns = to_patterns(votes, **self._stated())
+            patterns = to_patterns(votes, **self.stated_classes)
             return patterns.with_lfs(self._seen.lf_names) if self.is_fitted else patterns
         return Patterns.from_votes(self._read_votes(votes))
 
@@ -83,14 +79,16 @@ class Fitted:
         outcomes = self._seen.outcomes if self.is_fitted else None
         if names is not None and outcomes is not None and outcomes.cuts and holds_columns(votes):
             return Votes.read_like(votes, names, self._seen.classes, outcomes)
-        read = to_votes(votes, lfs=names, **self._stated())
+        read = to_votes(votes, lfs=names, **self.stated_classes)
         if names is None or not read.named:
             return read
         if is_frame(votes):
             check_no_other_lf(votes, names, self._seen.classes)
         return read.with_lfs(names)
 
-    def _stated(self) -> dict[str, Any]:
+    @property
+    def stated_classes(self) -> dict[str, Any]:
+        """What is known about the classes of votes before they are read, as `to_votes` takes it."""
         if self.is_fitted:
             return {"classes": self._seen.classes}
         return {"n_classes": self.n_classes, "classes": self.classes}

@@ -99,7 +99,7 @@ class FlyingSquid(LabelModel):
 
 
 def _check_lfs(patterns: Patterns) -> None:
-    """Triplets need three LFs; votes that nobody casts need none."""
+    """Triplets need three LFs; a set without votes needs none."""
     voting = len(np.unique(patterns.lf))
     if patterns.n_lfs < _FEWEST_LFS or 0 < voting < _FEWEST_LFS:
         raise ParameterError(

@@ -54,7 +54,7 @@ def count_classes(patterns: Patterns) -> NDArray[Any]:
 
 
 def vote_shares(patterns: Patterns) -> Float64:
-    """The share of each class in the votes of each pattern; all 0 where nobody votes. -> (p, k).
+    """The share of each class in the votes of each pattern; all 0 where no LF votes. -> (p, k).
 
     >>> from hyperlabel import Votes
     >>> vote_shares(Patterns.from_votes(Votes.from_array([[1, 1, 0, 1]]))).tolist()

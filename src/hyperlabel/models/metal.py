@@ -25,7 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.checks import ABOVE_ZERO, check_number
+from hyperlabel.checks import ABOVE_ZERO, check_count, check_number
 from hyperlabel.errors import require
 from hyperlabel.kernels import Float64, softmax
 from hyperlabel.models.base import LabelModel
@@ -89,7 +89,7 @@ class MeTaL(LabelModel):
         check_number(self.prior_weight, "prior_weight", "a number, 0 or more", least=0)
         if self.sgd_steps is not None:
             check_number(self.sgd_steps, "sgd_steps", "a whole number, 0 or more, or None", least=0, whole=True)
-        check_number(self.max_iter, "max_iter", "a whole number, at least 1", least=1, whole=True)
+        check_count(self.max_iter, "max_iter")
         check_number(self.tol, "tol", "more than 0", least=ABOVE_ZERO)
 
     def _minimize(self, patterns: Patterns) -> Float64:
@@ -151,15 +151,7 @@ def _assign_classes(mu: Float64, balance: Float64) -> Float64:
 
 
 class _Overlaps:
-    """Shares of items on which votes occur, alone and together.
-
-    Args:
-        patterns: The votes.
-        items: The number of items that they are shares of.
-
-    Attributes:
-        share: (m, k) share of items that have each vote.
-    """
+    """Shares of items on which votes occur, alone, (m, k), and together."""
 
     def __init__(self, patterns: Patterns, items: int) -> None:
         m, k = patterns.n_lfs, patterns.n_classes
@@ -181,15 +173,10 @@ class _Overlaps:
 
 @dataclass(frozen=True)
 class _Loss:
-    """The distance of overlaps from those that vote probabilities imply, minus a constant.
+    """The distance of overlaps from those that vote probabilities imply, minus a constant."""
 
-    Attributes:
-        overlaps: What is found in the votes.
-        balance: (k,) the probabilities of the classes.
-    """
-
-    overlaps: _Overlaps
-    balance: Float64
+    overlaps: _Overlaps  # what is found in the votes
+    balance: Float64  # (k,) the probabilities of the classes
 
     def __call__(self, mu: Float64) -> tuple[float, Float64]:
         """Loss and its gradient. mu: (m, k, k), [lf, vote, class]."""
@@ -206,19 +193,12 @@ class _Loss:
 
 @dataclass(frozen=True)
 class _Objective:
-    """The loss together with the distance from the prior.
-
-    Attributes:
-        loss: The loss.
-        prior: (m, k, k) vote probabilities expected of any LF.
-        scale: (m, k, 1) share of items of each vote, 1 for votes that never occur.
-        weight: How much the distance counts.
-    """
+    """The loss together with the distance from the prior."""
 
     loss: _Loss
-    prior: Float64
-    scale: Float64
-    weight: float
+    prior: Float64  # (m, k, k) vote probabilities expected of any LF
+    scale: Float64  # (m, k, 1) share of items of each vote, 1 for votes that never occur
+    weight: float  # how much the distance counts
 
     def __call__(self, mu: Float64) -> tuple[float, Float64]:
         """Value and gradient. (m, k, k)."""
@@ -230,17 +210,11 @@ class _Objective:
 
 @dataclass(frozen=True)
 class _Minimum:
-    """Where a minimization ended.
+    """Where a minimization ended."""
 
-    Attributes:
-        mu: (m, k, k) vote probabilities.
-        n_steps: Steps taken.
-        converged: Whether it converged in them.
-    """
-
-    mu: Float64
-    n_steps: int
-    converged: bool
+    mu: Float64  # (m, k, k) vote probabilities
+    n_steps: int  # steps taken
+    converged: bool  # whether it converged in them
 
 
 def _minimize(objective: _Objective, max_steps: int, tol: float) -> _Minimum:

@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.checks import check_number
+from hyperlabel.checks import check_count, check_number
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64, softmax
 from hyperlabel.models.base import LabelModel
@@ -92,7 +92,7 @@ class NPLM(LabelModel):
         check_number(self.smoothing, "smoothing", "a number, 0 or more", least=0)
         if self.batch_size is not None:
             check_number(self.batch_size, "batch_size", "at least 1, or None for EM on all items", least=1, whole=True)
-        check_number(self.max_iter, "max_iter", "a whole number, at least 1", least=1, whole=True)
+        check_count(self.max_iter, "max_iter")
         check_number(self.tol, "tol", "0 or more", least=0)
 
     def _maximize(self, patterns: Patterns, balance: Float64 | None) -> "_Learned":
@@ -151,48 +151,25 @@ class NPLM(LabelModel):
 
 
 class _Learned(NamedTuple):
-    """What is learned.
+    """What is learned."""
 
-    Attributes:
-        balance: (k,) the probabilities of the classes.
-        accuracies: (m, k) as `NPLM.accuracies_`.
-        one_sided: (m,) as `NPLM.one_sided_`.
-        prior: (k,) log-probabilities of the classes, of an item on which all one-sided LFs abstain.
-        evidence: (m, k, k) what each vote adds to them, by LF, vote and class.
-    """
-
-    balance: Float64
-    accuracies: Float64
-    one_sided: NDArray[np.bool_]
-    prior: Float64
-    evidence: Float64
+    balance: Float64  # (k,) the probabilities of the classes
+    accuracies: Float64  # (m, k) as `NPLM.accuracies_`
+    one_sided: NDArray[np.bool_]  # (m,) as `NPLM.one_sided_`
+    prior: Float64  # (k,) log-probabilities of the classes, of an item on which all one-sided LFs abstain
+    evidence: Float64  # (m, k, k) what each vote adds to them, by LF, vote and class
 
 
 class _Rates(NamedTuple):
-    """What EM estimates.
+    """What EM estimates."""
 
-    Attributes:
-        balance: (k,) the probabilities of the classes.
-        right: (o, k) how often each LF that is not one-sided is right if it votes, by class.
-        votes: (s, k) how often each one-sided LF votes, by class.
-    """
-
-    balance: Float64
-    right: Float64
-    votes: Float64
+    balance: Float64  # (k,) the probabilities of the classes
+    right: Float64  # (o, k) how often each LF that is not one-sided is right if it votes, by class
+    votes: Float64  # (s, k) how often each one-sided LF votes, by class
 
 
 class _Estimator:
-    """Estimates from the class probabilities of votes, and what they say about the classes.
-
-    Args:
-        sums: The votes.
-        items: Number of items.
-        smoothing: Imagined votes per vote.
-
-    Attributes:
-        one_sided: (m,) whether each LF votes for one class only.
-    """
+    """Estimates from the class probabilities of votes, with imagined votes, and what they say about the classes."""
 
     def __init__(self, sums: VoteSums, items: float, smoothing: float) -> None:
         votes = sums.count_votes(np.ones((len(sums.counts), 1)))[:, :, 0]  # (m, k)

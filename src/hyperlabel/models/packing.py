@@ -13,7 +13,7 @@ from hyperlabel.errors import WeightsError
 from hyperlabel.labels import F1Rule
 from hyperlabel.models.seen import Seen
 from hyperlabel.networks import Gold
-from hyperlabel.patterns import Patterns
+from hyperlabel.patterns import MOST_LFS, Patterns
 from hyperlabel.shown import show
 from hyperlabel.tensors import Arrays, plain_classes
 from hyperlabel.votes.classes import state_classes
@@ -21,7 +21,6 @@ from hyperlabel.votes.outcomes import Outcomes
 from hyperlabel.votes.rows import Rows
 from hyperlabel.votes.stated import by_name
 
-_MOST_LFS = 1 << 31
 _PROBED = 1000  # LFs at each end
 
 
@@ -74,11 +73,7 @@ def pack_seen(seen: Seen) -> tuple[Arrays, dict[str, Any]]:
 
 
 def unpack_seen(arrays: Arrays, header: dict[str, Any]) -> Seen:
-    """The inverse of `pack_seen`.
-
-    Raises:
-        ValueError: The parts do not fit together.
-    """
+    """The inverse of `pack_seen`; a ValueError if the parts do not fit together."""
     classes = state_classes(None, header["classes"])
     if classes is None:
         raise ValueError("classes are missing")
@@ -93,7 +88,7 @@ def unpack_seen(arrays: Arrays, header: dict[str, Any]) -> Seen:
 
 
 def _read_names(names: Any, n_lfs: Any) -> tuple[tuple[str, ...] | None, int]:
-    if type(n_lfs) is not int or not 1 <= n_lfs <= _MOST_LFS:
+    if type(n_lfs) is not int or not 1 <= n_lfs <= MOST_LFS:
         raise ValueError(f"n_lfs is {show(n_lfs)}")
     if names is None:
         return None, n_lfs

@@ -2,9 +2,9 @@
 
 Two networks are bundled. `hlm` is the paper's (`hyperlabel.networks.paper`): R. Wu, S.-E. Chen, J. Zhang and X. Chu,
 "Learning Hyper Label Model for Programmatic Weak Supervision", ICLR 2023. It approximates h*(X), the mean of all label
-vectors for which, in each class, more than half of the LFs are better than random. Abstentions are absent nodes. More
-than two classes are one-vs-rest problems whose probabilities are normalized. Gold labels fine-tune a copy of the
-pre-trained weights.
+vectors for which, in each class, more than half of the LFs are better than random. Abstentions are absent nodes. Each
+class is judged against the rest, and the probabilities are normalized. Gold labels fine-tune a copy of the pre-trained
+weights.
 
 `hlm2` is this project's: an unrolled, learned EM (`hyperlabel.networks.unrolled`, docs/model-card.md) for any number of
 classes. Abstentions are not evidence. Gold labels are inputs of the same pass, and what votes are worth is then matched
@@ -27,11 +27,12 @@ from hyperlabel.kernels import Float64
 from hyperlabel.models.base import LabelModel
 from hyperlabel.models.estimation.assumptions import check_looks, numbers_by_vote
 from hyperlabel.models.packing import below, with_prefix
-from hyperlabel.models.seen import keep_gold, refuse_outcomes
+from hyperlabel.models.seen import refuse_outcomes
 from hyperlabel.networks import Gold, Network, Reduce, Sums, add_sums, is_unrolled, load_network, read
 from hyperlabel.networks.fine_tuning import fine_tune
 from hyperlabel.patterns import Patterns
 from hyperlabel.tensors import Arrays
+from hyperlabel.votes.outcomes import Outcomes
 from hyperlabel.votes.stated import UNIFORM, read_accuracies
 from hyperlabel.weights import BUNDLED, Weights, check_weights, load_weights
 
@@ -89,7 +90,7 @@ class HyperLabelModel(LabelModel):
         network = self._network(patterns)
         if gold is not None and not is_unrolled(self.weights_):
             network = self._fine_tune(patterns, gold)
-        known = None if gold is None else keep_gold(patterns, gold)
+        known = None if gold is None else Gold.of(patterns, gold)
         if network.fits(patterns):
             self.state_, probabilities = network.read_at_once(patterns, known)
             return probabilities
@@ -143,27 +144,44 @@ class HyperLabelModel(LabelModel):
 
     def _network(self, patterns: Patterns) -> Network:
         """The network with what the user knows about the classes and LFs, checked."""
-        for name in ("class_balance", "lf_accuracies"):
-            if getattr(self, name) is not None and not is_unrolled(self.weights_):
-                raise ParameterError(
-                    f"{name} is given, but the weights {str(self.weights)!r} are of the paper's network, which takes "
-                    "none; use weights='hlm2'"
-                )
-        if self.ordinal and (not is_unrolled(self.weights_) or self.lf_accuracies is not None):
-            other = "weights='hlm2'" if self.lf_accuracies is None else "no lf_accuracies"
-            raise ParameterError(f"ordinal is True, which needs hlm2 without lf_accuracies; expected {other}")
-        if patterns.outcomes is not None and not is_unrolled(self.weights_):
-            refuse_outcomes(patterns.outcomes, f"the weights {str(self.weights)!r}")
-        if patterns.outcomes is not None and self.lf_accuracies is not None:
-            raise ParameterError(
-                "lf_accuracies is given, but some votes are not for one class, so they are not right or wrong; leave "
-                "it out"
-            )
-        self._check_calibrated()
+        (self._check_unrolled if is_unrolled(self.weights_) else self._check_paper)(patterns.outcomes)
         stated = self.lf_accuracies
         accuracies = None if stated is None else read_accuracies(stated, patterns.lf_names, patterns.n_lfs)
         balance = self._stated_balance
         return load_network(self.weights_, balance, accuracies, patterns.outcomes, calibrated=self.calibrated)
+
+    def _check_unrolled(self, outcomes: Outcomes | None) -> None:
+        """Refuse what the unrolled network does not take, or not together."""
+        if self.lf_accuracies is not None and self.ordinal:
+            raise ParameterError("ordinal is True, which needs hlm2 without lf_accuracies; expected no lf_accuracies")
+        if self.lf_accuracies is not None and outcomes is not None:
+            raise ParameterError(
+                "lf_accuracies is given, but some votes are not for one class, so they are not right or wrong; leave "
+                "it out"
+            )
+        if check_flag(self.calibrated, "calibrated"):
+            raise ParameterError(
+                f"calibrated is True, but the weights {str(self.weights)!r} are of the unrolled network, whose "
+                "probabilities are always calibrated; leave it out, or use weights='hlm'"
+            )
+
+    def _check_paper(self, outcomes: Outcomes | None) -> None:
+        """Refuse what the paper's network does not take, and a calibration that its weights do not have."""
+        weights = f"the weights {str(self.weights)!r}"
+        for name in ("class_balance", "lf_accuracies"):
+            if getattr(self, name) is not None:
+                raise ParameterError(
+                    f"{name} is given, but {weights} are of the paper's network, which takes none; use weights='hlm2'"
+                )
+        if self.ordinal:
+            raise ParameterError("ordinal is True, which needs hlm2 without lf_accuracies; expected weights='hlm2'")
+        if outcomes is not None:
+            refuse_outcomes(outcomes, weights)
+        if check_flag(self.calibrated, "calibrated") and "sharpness" not in self.weights_.header:
+            raise ParameterError(
+                f"calibrated is True, but {weights} have no sharpness in their header; fit one with python -m "
+                "experiments sharpness --weights FILE, or leave it out"
+            )
 
     def balance_sensitivity(self, votes: object) -> float:
         """Share of the items with votes whose label would change if all classes were equally frequent.
@@ -180,21 +198,6 @@ class HyperLabelModel(LabelModel):
         even = copy.copy(self).set_params(class_balance=UNIFORM).fit(patterns).pattern_probabilities(patterns)
         items = patterns.counts * patterns.has_votes
         return float(items @ (estimated.argmax(1) != even.argmax(1)) / max(items.sum(), 1))
-
-    def _check_calibrated(self) -> None:
-        """Refuse a calibration that the weights do not have."""
-        if not check_flag(self.calibrated, "calibrated"):
-            return
-        if is_unrolled(self.weights_):
-            raise ParameterError(
-                f"calibrated is True, but the weights {str(self.weights)!r} are of the unrolled network, whose "
-                "probabilities are always calibrated; leave it out, or use weights='hlm'"
-            )
-        if "sharpness" not in self.weights_.header:
-            raise ParameterError(
-                f"calibrated is True, but the weights {str(self.weights)!r} have no sharpness in their header; "
-                "fit one with python -m experiments sharpness --weights FILE, or leave it out"
-            )
 
     def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
         """As for all label models, plus the weights, so that a file does not need those of the package."""

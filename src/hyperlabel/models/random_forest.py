@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.checks import check_number
+from hyperlabel.checks import check_count, check_number
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.kernels import Float64
 from hyperlabel.models.base import LabelModel
@@ -75,7 +75,7 @@ class RandomForest(LabelModel):
 
     def _check_params(self) -> None:
         super()._check_params()
-        check_number(self.n_trees, "n_trees", "a whole number, at least 1", least=1, whole=True)
+        check_count(self.n_trees, "n_trees")
         check_number(self.n_folds, "n_folds", "a whole number, at least 2", least=2, whole=True)
         for name, least in (("max_depth", 1), ("min_samples_split", 2)):
             values = getattr(self, name)
@@ -103,24 +103,15 @@ class RandomForest(LabelModel):
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """The trees of a forest as arrays, their nodes one after another.
+    """The trees of a forest as arrays, their nodes one after another."""
 
-    Attributes:
-        roots: (t,) the first node of each tree.
-        children: (s, 2) the next node where the vote is at most the threshold, and where it is above; a leaf is its
-            own child.
-        feature: (s,) the LF that a node looks at.
-        threshold: (s,) what its vote is compared with; abstaining is -1.
-        value: (s, c) shares of the classes at a node.
-        classes: (c,) class numbers.
-    """
-
-    roots: NDArray[np.int64]
+    roots: NDArray[np.int64]  # (t,) the first node of each tree
+    # (s, 2) the next node where the vote is at most the threshold, and where it is above; a leaf is its own child.
     children: NDArray[np.int64]
-    feature: NDArray[np.int64]
-    threshold: Float64
-    value: Float64
-    classes: NDArray[np.int64]
+    feature: NDArray[np.int64]  # (s,) the LF that a node looks at
+    threshold: Float64  # (s,) what its vote is compared with; abstaining is -1
+    value: Float64  # (s, c) shares of the classes at a node
+    classes: NDArray[np.int64]  # (c,) class numbers
 
     @classmethod
     def of(cls, forest: Any) -> "Trees":
@@ -161,24 +152,20 @@ class Trees:
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> "Trees":
-        """The inverse of `to_arrays`.
-
-        Raises:
-            ValueError: A node leads back to an earlier one, or outside.
-        """
+        """The inverse of `to_arrays`; a ValueError if a node leads back to an earlier one, or outside."""
         trees = cls(**{field.name: arrays[field.name] for field in fields(cls)})
-        nodes = np.arange(len(trees.children))[:, None]
+        s, c = len(trees.children), len(trees.classes)
+        shapes = trees.children.shape, trees.feature.shape, trees.threshold.shape, trees.value.shape
+        if shapes != ((s, 2), (s,), (s,), (s, c)) or trees.roots.ndim != 1 or not len(trees.roots):
+            raise ValueError("the parts of its trees do not fit together")
+        nodes = np.arange(s)[:, None]
         if (trees.children < nodes).any() or (trees.children >= len(nodes)).any() or (trees.feature < 0).any():
             raise ValueError("its trees are broken")
         return trees
 
 
 def usable_gold(model: LabelModel, patterns: Patterns, gold: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """Gold of items with votes, for a model that needs it. (p, k) -> (p, k).
-
-    Raises:
-        ParameterError: There is no gold.
-    """
+    """Gold of items with votes, for a model that needs it. (p, k) -> (p, k)."""
     usable = None if gold is None else gold * patterns.has_votes[:, None]
     if usable is None or not usable.any():
         given = "no gold" if gold is None else "no gold for an item with votes"
@@ -192,12 +179,7 @@ def usable_gold(model: LabelModel, patterns: Patterns, gold: NDArray[np.int64] |
 def gold_rows(patterns: Patterns, gold: NDArray[np.int64]) -> tuple[Cells, Cells]:
     """One vote row and class for each gold item, sorted, so that the order of items does not matter.
 
-    Args:
-        patterns: The votes.
-        gold: (p, k) gold items of each pattern and class.
-
-    Returns:
-        (g, m) votes, -1 abstains, and (g,) class numbers.
+    (p, k) gold items -> (g, m) votes, -1 abstains, and (g,) class numbers.
 
     >>> from hyperlabel.votes import Votes
     >>> patterns = Patterns.from_votes(Votes.from_array([[1, 0], [0, -1]]))
@@ -229,16 +211,8 @@ def grow_forest(
 ) -> Any:
     """A scikit-learn forest with the depth and split size of the best cross-validated accuracy.
 
-    The first of equally good ones wins, depths before split sizes, as in scikit-learn's grid search.
-
-    Args:
-        rows: (g, m) votes, -1 abstains.
-        labels: (g,) class numbers.
-        n_trees: Trees of each forest.
-        max_depth: Depths to try.
-        min_samples_split: Split sizes to try.
-        n_folds: Folds, stratified, runs of rows.
-        seed: The seed of each forest.
+    The first of equally good ones wins, depths before split sizes, as in scikit-learn's grid search. The folds are
+    stratified runs of the (g, m) rows.
     """
     from sklearn.ensemble import RandomForestClassifier
 

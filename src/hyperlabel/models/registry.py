@@ -1,7 +1,6 @@
 """Label models by their short names; a module is imported when its model is first used."""
 
 import importlib
-import inspect
 from pathlib import Path
 from typing import Any
 
@@ -66,14 +65,10 @@ def label_model(name: str, **params: Any) -> LabelModel:
     found = label_model_class(name)
     if NAMES[name] == "HyperLabelModel":
         params = {"weights": name, **params}  # its short names are the names of its bundled weights
-    known = inspect.signature(found).parameters
-    unknown = next((param for param in params if param not in known), None)
-    if unknown is not None:
-        raise ParameterError(f"{found.__name__} has no parameter {unknown!r}; it has {', '.join(known)}")
-    return found(**params)
+    return found().set_params(**params)
 
 
-def choose_model(model: object, name: str = "model") -> LabelModel:
+def choose_model(model: object) -> LabelModel:
     """A label model that was given itself or by its short name; the hyper label model for None.
 
     >>> choose_model("ds"), choose_model(None)
@@ -83,7 +78,7 @@ def choose_model(model: object, name: str = "model") -> LabelModel:
         return class_of("HyperLabelModel")()
     if isinstance(model, str):
         return label_model(model)
-    return check_kind(model, name, LabelModel, "a label model or its short name, such as 'hlm2'")
+    return check_kind(model, "model", LabelModel, "a label model or its short name, such as 'hlm2'")
 
 
 def label_model_class(name: str) -> type[LabelModel]:

@@ -7,6 +7,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_kind
+from hyperlabel.columns.arrays import as_array
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import F1Rule
@@ -17,7 +19,7 @@ from hyperlabel.votes.classes import Classes
 from hyperlabel.votes.outcomes import Outcomes
 from hyperlabel.votes.rows import Rows
 
-_MOST_WITHOUT_VOTES = 100  # classes to learn about if nobody votes: there is nothing to learn
+_MOST_WITHOUT_VOTES = 100  # classes to learn about without votes: there is nothing to learn
 
 
 def find_active(cast: Float64, gold: NDArray[np.int64] | None, balance: Float64 | None) -> NDArray[np.intp]:
@@ -39,31 +41,24 @@ def find_active(cast: Float64, gold: NDArray[np.int64] | None, balance: Float64 
     return active.nonzero()[0]
 
 
+def check_patterns(patterns: object) -> None:
+    """Refuse what is not patterns, where votes were not read yet."""
+    check_kind(patterns, "patterns", Patterns, "Patterns; read votes with model.read or Patterns.from_votes")
+
+
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What `fit` saw.
+    """What `fit` saw."""
 
-    Attributes:
-        classes: All classes.
-        active: (c,) the numbers of those that the model learned about.
-        lf_names: The names of the LFs; None if they have none.
-        n_lfs: Number of LFs.
-        gold: Vote rows of gold items, for models that look gold up; None for others.
-        f1: How items are labeled for F1; None if it was not computed.
-        outcomes: Outcomes that are not one class; None if all votes are classes.
-        n_gold: Gold items that were learned from.
-        ordinal: Whether the classes have an order, so that votes lean on neighbors.
-    """
-
-    classes: Classes
-    active: NDArray[np.intp]
-    lf_names: tuple[str, ...] | None
-    n_lfs: int
-    gold: Gold | None = None
-    f1: F1Rule | None = None
-    n_gold: int = 0
-    outcomes: Outcomes | None = None
-    ordinal: bool = False
+    classes: Classes  # all classes
+    active: NDArray[np.intp]  # (c,) the numbers of those that the model learned about
+    lf_names: tuple[str, ...] | None  # the names of the LFs; None if they have none
+    n_lfs: int  # number of LFs
+    gold: Gold | None = None  # vote rows of gold items, for models that look gold up; None for others
+    f1: F1Rule | None = None  # how items are labeled for F1; None if it was not computed
+    n_gold: int = 0  # gold items that were learned from
+    outcomes: Outcomes | None = None  # outcomes that are not one class; None if all votes are classes
+    ordinal: bool = False  # whether the classes have an order, so that votes lean on neighbors
 
     @property
     def all_active(self) -> bool:
@@ -72,6 +67,7 @@ class Seen:
 
     def check(self, patterns: Patterns, model: str) -> None:
         """Refuse patterns of other LFs or classes."""
+        check_patterns(patterns)
         if patterns.n_lfs != self.n_lfs:
             raise ParameterError(
                 f"votes has {patterns.n_lfs} LFs, but this {model} learned from {self.n_lfs}; "
@@ -114,18 +110,15 @@ class Seen:
             outcomes = outcomes.with_classes(number, len(classes))
             left = outcomes.leaning.any(1)
             number = np.append(number, np.where(left, np.arange(len(outcomes)) + len(classes), -1))
-        vote, starts, lf = number[patterns.vote], patterns.starts, patterns.lf
-        kept = vote >= 0
-        if not kept.all():
-            sizes = np.bincount(patterns.row[kept], minlength=patterns.n_patterns)
-            starts, lf, vote = np.append(0, np.cumsum(sizes)), lf[kept], vote[kept]
-        rows = Rows(starts, lf, vote)
+        rows = Rows(patterns.starts, patterns.lf, number[patterns.vote])
+        if not (rows.vote >= 0).all():
+            rows = rows.keep(rows.vote >= 0)
         return replace(patterns, rows=rows, n_classes=len(classes), classes=classes, outcomes=outcomes)
 
     def expand(self, probabilities: Float64, patterns: Patterns) -> Float64:
         """Probabilities of all classes from those of the active ones. (p, c) -> (p, k).
 
-        A vote for a class that nobody voted for in `fit` counts like one vote of a majority vote: it gives its class
+        A vote for a class without votes in `fit` counts like one vote of a majority vote: it gives its class
         its share of the item's votes.
         """
         if self.all_active:
@@ -153,17 +146,8 @@ class Seen:
         return added
 
 
-def keep_gold(patterns: Patterns, counts: NDArray[np.int64]) -> Gold | None:
-    """The rows with votes that have gold; None if there are none. (p, k) gold items of the patterns."""
-    kept = np.flatnonzero(counts.any(1) & patterns.has_votes)
-    if not len(kept):
-        return None
-    rows = replace(patterns.take(kept), counts=counts[kept].sum(1))
-    return Gold(rows, counts[kept])
-
-
 def vote_for(patterns: Patterns) -> Sums:
-    """1 for each class that anybody votes for, 0 for others. -> (k,)."""
+    """1 for each class that an LF votes for, 0 for others. -> (k,)."""
     voted = patterns.rows.voted_classes(patterns.n_codes)
     if patterns.outcomes is not None:
         voted = np.asarray(patterns.outcomes.table[voted].any(0))
@@ -189,7 +173,7 @@ def _sum_restricted(seen: Seen, sums: Callable[[Patterns], Sums], patterns: Patt
 
 def check_gold_counts(gold: object, patterns: Patterns) -> NDArray[np.int64]:
     """Gold of counted patterns: numbers of items. -> (p, k)."""
-    counts = np.asarray(gold)
+    counts = as_array(gold, "gold", "the number of gold items of each pattern and class")
     shape = patterns.n_patterns, patterns.n_classes
     if counts.shape != shape or counts.dtype.kind not in "iu" or (counts < 0).any():
         raise ParameterError(

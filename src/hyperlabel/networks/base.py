@@ -1,12 +1,12 @@
 """What a pre-trained network must offer: read a set in passes into a small state, then judge patterns in it.
 
-A network never holds a data set. It reads one in a fixed number of passes; in each pass every chunk of patterns gives
+A network never holds a data set. It reads one in a few passes; in each pass every chunk of patterns gives
 sums that add up, whatever the chunks are, and the sums of all chunks advance the state. In memory there is one chunk;
 engines have one per partition. Afterwards the state alone judges any pattern, one by one or together.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -23,7 +23,6 @@ Sums = tuple[NDArray[np.float64], ...]
 Reduce = Callable[[Callable[[Patterns], Sums]], Sums]
 """Applies a function to every chunk of a set and adds up the results."""
 
-
 _ROWS = ("starts", "lf", "vote")
 _MOST_ITEMS = 2.0**53  # floats count exactly up to this
 
@@ -39,6 +38,14 @@ class Gold:
 
     patterns: Patterns
     counts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, patterns: Patterns, counts: NDArray[np.int64]) -> "Gold | None":
+        """The rows with votes that have gold, from (p, k) gold items of the patterns; None if there are none."""
+        kept = np.flatnonzero(counts.any(1) & patterns.has_votes)
+        if not len(kept):
+            return None
+        return cls(replace(patterns.take(kept), counts=counts[kept].sum(1)), counts[kept])
 
     def to_arrays(self) -> dict[str, NDArray[np.int64]]:
         """The arrays for a file."""
@@ -69,10 +76,6 @@ class Gold:
 class Network(Protocol):
     """A pre-trained network. Its state is small, can be pickled, and never changes."""
 
-    @property
-    def n_passes(self) -> int:
-        """Passes over the data until the state is complete."""
-
     def start(self, n_lfs: int, n_classes: int, gold: Gold | None) -> Any:
         """The state before the first pass."""
 
@@ -81,6 +84,9 @@ class Network(Protocol):
 
     def advance(self, state: Any, sums: Sums) -> Any:
         """The state after a pass, given the sums over all chunks."""
+
+    def is_complete(self, state: Any) -> bool:
+        """Whether the state needs no more passes."""
 
     def fits(self, patterns: Patterns) -> bool:
         """Whether there are few enough patterns to read and judge at once; more are taken in chunks."""
@@ -92,7 +98,7 @@ class Network(Protocol):
         """Probabilities of patterns in a complete state; rows without votes are uniform. -> (p, k)."""
 
     def contributions(self, patterns: Patterns, state: Any) -> NDArray[np.float64] | None:
-        """What each vote adds to the logit of each class; None if logits are not sums over votes. -> (e, k)."""
+        """What each vote adds to the logit of each class; None if probabilities are not of such sums. -> (e, k)."""
 
     def to_arrays(self, state: Any) -> dict[str, NDArray[Any]]:
         """A complete state as named arrays."""
@@ -104,7 +110,7 @@ class Network(Protocol):
 def read(network: Network, reduce: Reduce, n_lfs: int, n_classes: int, gold: Gold | None = None) -> Any:
     """All passes of a network over a set. -> the complete state."""
     state = network.start(n_lfs, n_classes, gold)
-    for _ in range(network.n_passes):
+    while not network.is_complete(state):
         state = network.advance(state, reduce(partial(network.sums, state=state)))
     return state
 

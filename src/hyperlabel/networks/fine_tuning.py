@@ -31,8 +31,7 @@ def fine_tune(
 
 
 def _loss_gradient(logits: Float32, gold: NDArray[np.int64 | np.float64]) -> Float32:
-    """Gradient of the mean cross-entropy of the gold items. (p, q), (p, k) -> (p, q)."""
+    """Gradient of the mean cross-entropy of the gold items, each class against the rest. (p, k), (p, k) -> (p, k)."""
     items = gold.sum(1, keepdims=True)
-    right = gold[:, 1:] if logits.shape[1] == 1 else gold
-    gradient = (items * sigmoid(logits.astype(np.float64)) - right) / (gold.sum() * logits.shape[1])
+    gradient = (items * sigmoid(logits.astype(np.float64)) - gold) / (gold.sum() * logits.shape[1])
     return np.asarray(gradient, np.float32)

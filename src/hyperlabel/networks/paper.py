@@ -4,7 +4,9 @@ R. Wu, S.-E. Chen, J. Zhang and X. Chu, "Learning Hyper Label Model for Programm
 layer is `h'(i,j) = leaky(S h(i,j) + R row_mean(i) + C column_mean(j) + G global_mean + b)`; abstentions
 are absent, column and global means count how often a pattern occurs. Only `S h` costs per vote. The votes
 have the same places for every one-vs-rest class, so all classes run in one pass with a class axis: cells are
-(e, q * d) for e votes, q one-vs-rest problems (1 for two classes) and width d.
+(e, k * d) for e votes, k classes and width d. Two classes are two such problems as well. The optimum that the network
+learns swaps the classes when the votes do; the network does so only roughly, and away from its training data it does
+not. Asked about both classes, it swaps exactly: which class comes first has no part in the labels.
 """
 
 from dataclasses import dataclass
@@ -13,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.kernels import Float32, Float64, VoteLayout, multiply, sigmoid
+from hyperlabel.kernels import Float32, Float64, VoteLayout, multiply, raise_to, sigmoid
 from hyperlabel.networks.base import Gold, Sums
 from hyperlabel.patterns import Patterns
 from hyperlabel.weights import Weights
@@ -21,7 +23,7 @@ from hyperlabel.weights import Weights
 LEAK = np.float32(0.01)  # slope of the activation below zero
 HEAD_DEPTH = 3  # linear layers after pooling
 LEAST_PROBABILITY = 1e-300  # keeps logarithms finite
-MOST_CELLS = 1 << 22  # patterns times LFs times one-vs-rest problems that are read at once
+MOST_CELLS = 1 << 22  # patterns times LFs times classes that are read at once
 
 
 @dataclass(frozen=True)
@@ -29,10 +31,10 @@ class LayerInput:
     """What one pooling layer sees.
 
     Attributes:
-        cells: (e, q * d) one vector per vote.
-        rows: (p, q * d) means over each row's votes, by place in the layout.
-        columns: (m, q * d) means over each column's votes.
-        total: (1, q * d) mean over all votes.
+        cells: (e, k * d) one vector per vote.
+        rows: (p, k * d) means over each row's votes, by place in the layout.
+        columns: (m, k * d) means over each column's votes.
+        total: (1, k * d) mean over all votes.
     """
 
     cells: Float32
@@ -48,8 +50,8 @@ class Trace:
     Attributes:
         layout: Where the votes are.
         layers: What each pooling layer saw.
-        last: (e, q * d) the output of the last pooling layer.
-        head: What each linear layer of the head saw, (p * q, d) each.
+        last: (e, k * d) the output of the last pooling layer.
+        head: What each linear layer of the head saw, (p * k, d) each.
     """
 
     layout: VoteLayout
@@ -63,20 +65,15 @@ def depth(weights: Weights) -> int:
     return len(weights.header["widths"])
 
 
-def problems(k: int) -> int:
-    """One-vs-rest problems for k classes: two classes are one problem."""
-    return 1 if k == 2 else k
-
-
 def forward(weights: Weights, patterns: Patterns) -> tuple[Float32, Trace]:
-    """Logits of every pattern and one-vs-rest problem, and what `backward` needs. -> (p, q), trace."""
+    """Logits of every class against the rest, and what `backward` needs. -> (p, k), trace."""
     layout = _layout(patterns)
     cells = _signs(layout.vote, patterns.n_classes)
     layers = []
     for i in range(depth(weights)):
         layers.append(_pool(layout, cells))
         cells = _layer(weights, i, layout, layers[-1])
-    logits, head = _head(weights, _row_means(layout, cells), problems(patterns.n_classes))
+    logits, head = _head(weights, _row_means(layout, cells), patterns.n_classes)
     return _by_pattern(layout, logits), Trace(layout, layers, cells, head)
 
 
@@ -85,20 +82,19 @@ def _layout(patterns: Patterns) -> VoteLayout:
 
 
 def _by_pattern(layout: VoteLayout, by_place: Float32) -> Float32:
-    """From the order of the layout to the order of the patterns. (p, q) -> (p, q)."""
+    """From the order of the layout to the order of the patterns. (p, k) -> (p, k)."""
     values = np.empty_like(by_place)
     values[layout.row_order] = by_place
     return values
 
 
 def _signs(vote: NDArray[np.integer], k: int) -> Float32:
-    """(e,) -> (e, q): +1 where the vote is for the problem's class, -1 where it is for another."""
-    targets = np.arange(1, 2) if k == 2 else np.arange(k)
-    return np.where(vote[:, None] == targets, np.float32(1), np.float32(-1))
+    """(e,) -> (e, k): +1 for the class of the vote, -1 for the others."""
+    return np.where(vote[:, None] == np.arange(k), np.float32(1), np.float32(-1))
 
 
 def _linear(values: Float32, matrix: Float32) -> Float32:
-    """Apply a (d_out, d_in) matrix to each problem's numbers. (r, q * d_in) -> (r, q * d_out)."""
+    """Apply a (d_out, d_in) matrix to the numbers of each class. (r, k * d_in) -> (r, k * d_out)."""
     d_out, d_in = matrix.shape
     rows, width = values.shape
     return multiply(values.reshape(rows * width // d_in, d_in), matrix).reshape(rows, width // d_in * d_out)
@@ -116,7 +112,7 @@ def _pool(layout: VoteLayout, cells: Float32) -> LayerInput:
 
 
 def _layer(weights: Weights, i: int, layout: VoteLayout, seen: LayerInput) -> Float32:
-    """One pooling layer. -> (e, q * d_out)."""
+    """One pooling layer. -> (e, k * d_out)."""
     arrays, d_in = weights.arrays, weights.arrays[f"layer{i}.self"].shape[1]
     bias = np.tile(arrays[f"layer{i}.bias"], seen.total.shape[1] // d_in)
     shared = _linear(seen.total, arrays[f"layer{i}.all"]) + bias
@@ -137,18 +133,18 @@ def _leaky_slope(activated: Float32) -> Float32:
     return np.where(activated > 0, np.float32(1), LEAK)
 
 
-def _head(weights: Weights, rows: Float32, q: int) -> tuple[Float32, list[Float32]]:
-    """Linear layers on the row means; -> logits (p, q) and what each layer saw."""
-    values = rows.reshape(len(rows) * q, rows.shape[1] // q)
+def _head(weights: Weights, rows: Float32, k: int) -> tuple[Float32, list[Float32]]:
+    """Linear layers on the row means; -> logits (p, k) and what each layer saw."""
+    values = rows.reshape(len(rows) * k, rows.shape[1] // k)
     seen = []
     for i in range(HEAD_DEPTH):
         seen.append(values if i == 0 else _leaky(values))
         values = multiply(seen[-1], weights.arrays[f"head{i}.weight"]) + weights.arrays[f"head{i}.bias"]
-    return values.reshape(-1, q), seen
+    return values.reshape(-1, k), seen
 
 
 def backward(weights: Weights, trace: Trace, grad: Float32) -> dict[str, Float32]:
-    """Gradients of all weights, given the gradient of the logits. (p, q) -> one array per weight."""
+    """Gradients of all weights, given the gradient of the logits. (p, k) -> one array per weight."""
     grads: dict[str, Float32] = {}
     rows = _head_backward(weights, trace, grad, grads)
     layout, activated = trace.layout, trace.last
@@ -162,9 +158,9 @@ def backward(weights: Weights, trace: Trace, grad: Float32) -> dict[str, Float32
 
 
 def _head_backward(weights: Weights, trace: Trace, grad: Float32, grads: dict[str, Float32]) -> Float32:
-    """Through the head; -> the gradient of the row means (p, q * d), by place."""
-    p, q = grad.shape
-    values = grad[trace.layout.row_order].reshape(p * q, 1)
+    """Through the head; -> the gradient of the row means (p, k * d), by place."""
+    p, k = grad.shape
+    values = grad[trace.layout.row_order].reshape(p * k, 1)
     for i in range(HEAD_DEPTH - 1, -1, -1):
         grads[f"head{i}.weight"] = values.T @ trace.head[i]
         grads[f"head{i}.bias"] = values.sum(0)
@@ -175,7 +171,7 @@ def _head_backward(weights: Weights, trace: Trace, grad: Float32, grads: dict[st
 
 
 def _layer_backward(weights: Weights, i: int, trace: Trace, grad: Float32, grads: dict[str, Float32]) -> Float32:
-    """Through one pooling layer; grad (e, q * d_out), before the activation -> (e, q * d_in)."""
+    """Through one pooling layer; grad (e, k * d_out), before the activation -> (e, k * d_in)."""
     layout, seen = trace.layout, trace.layers[i]
     to_rows = layout.sum_rows(grad)
     to_columns = layout.sum_columns(grad / layout.weight[:, None])  # each vote once
@@ -196,26 +192,15 @@ def _layer_backward(weights: Weights, i: int, trace: Trace, grad: Float32, grads
 
 
 def to_probabilities(logits: Float32) -> Float64:
-    """Class probabilities from one-vs-rest logits. (p, q) -> (p, k)."""
+    """Class probabilities from one-vs-rest logits. (p, k) -> (p, k)."""
     positive = sigmoid(logits.astype(np.float64))
-    if positive.shape[1] == 1:
-        return np.concatenate([1 - positive, positive], axis=1)
     normalized: Float64 = positive / positive.sum(1, keepdims=True)
     return normalized
 
 
 def sharpen(probabilities: Float64, sharpness: float) -> Float64:
-    """Probabilities to a power, normalized; labels stay as they are. (p, k) -> (p, k).
-
-    >>> sharpen(np.array([[0.5, 0.25, 0.25]]), 2).round(3).tolist()
-    [[0.667, 0.167, 0.167]]
-    """
-    if sharpness == 1:
-        return probabilities
-    logits = sharpness * np.log(np.maximum(probabilities, LEAST_PROBABILITY))
-    sharp = np.exp(logits - logits.max(1, keepdims=True))
-    normalized: Float64 = sharp / sharp.sum(1, keepdims=True)
-    return normalized
+    """Probabilities to a power, normalized; labels stay as they are. (p, k) -> (p, k)."""
+    return probabilities if sharpness == 1 else raise_to(probabilities, sharpness, LEAST_PROBABILITY)
 
 
 @dataclass(frozen=True)
@@ -223,9 +208,9 @@ class LayerMeans:
     """What a pooling layer must know about all data.
 
     Attributes:
-        columns: (m, q * d) means over each LF's votes; for an LF that never votes, the mean over all votes,
+        columns: (m, k * d) means over each LF's votes; for an LF that never votes, the mean over all votes,
             so that a later vote counts like one of an average LF.
-        total: (1, q * d) mean over all votes.
+        total: (1, k * d) mean over all votes.
     """
 
     columns: Float32
@@ -248,17 +233,12 @@ class PaperNetwork:
     weights: Weights
     sharpness: float = 1.0
 
-    @property
-    def n_passes(self) -> int:
-        """One pass per pooling layer."""
-        return depth(self.weights)
-
     def start(self, n_lfs: int, n_classes: int, gold: Gold | None) -> State:
         """The means of no layer are known yet. Gold is not an input of this network: it fine-tunes the weights."""
         return ()
 
     def sums(self, patterns: Patterns, state: State) -> Sums:
-        """Sums over each LF's votes of what the next layer sees, and how many votes. -> (m, q * d), (m,)."""
+        """Sums over each LF's votes of what the next layer sees, and how many votes. -> (m, k * d), (m,)."""
         layout = _layout(patterns)
         cells = self._cells(layout, patterns, state)
         voting = np.unique(patterns.lf)  # the layout knows only these
@@ -274,9 +254,13 @@ class PaperNetwork:
         columns = np.where(votes[:, None] > 0, cells / np.maximum(votes, 1)[:, None], total)
         return (*state, LayerMeans(columns.astype(np.float32), total.astype(np.float32)))
 
+    def is_complete(self, state: State) -> bool:
+        """After one pass per pooling layer."""
+        return len(state) == depth(self.weights)
+
     def fits(self, patterns: Patterns) -> bool:
         """Up to about 1 GB of numbers."""
-        return patterns.n_patterns * patterns.n_lfs * problems(patterns.n_classes) <= MOST_CELLS
+        return patterns.n_patterns * patterns.n_lfs * patterns.n_classes <= MOST_CELLS
 
     def read_at_once(self, patterns: Patterns, gold: Gold | None) -> tuple[State, Float64]:
         """The state of patterns that fit into memory and their probabilities, in a single forward pass. -> (p, k)."""
@@ -293,7 +277,7 @@ class PaperNetwork:
         """All layers with known means, then the head. -> (p, k)."""
         layout = _layout(patterns)
         rows = _row_means(layout, self._cells(layout, patterns, state))
-        logits, _ = _head(self.weights, rows, problems(patterns.n_classes))
+        logits, _ = _head(self.weights, rows, patterns.n_classes)
         return self._to_probabilities(_by_pattern(layout, logits), patterns)
 
     def contributions(self, patterns: Patterns, state: State) -> None:
@@ -309,7 +293,7 @@ class PaperNetwork:
         return tuple(LayerMeans(*(arrays[f"layer{i}.{name}"] for name in _MEANS)) for i in layers)
 
     def _cells(self, layout: VoteLayout, patterns: Patterns, state: State) -> Float32:
-        """The output of the layers whose means are known. -> (e, q * d)."""
+        """The output of the layers whose means are known. -> (e, k * d)."""
         cells, voting = _signs(layout.vote, patterns.n_classes), np.unique(patterns.lf)
         for i, means in enumerate(state):
             seen = LayerInput(cells, _row_means(layout, cells), means.columns[voting], means.total)
@@ -317,7 +301,7 @@ class PaperNetwork:
         return cells
 
     def _to_probabilities(self, logits: Float32, patterns: Patterns) -> Float64:
-        """Probabilities of the patterns with the right sharpness; uniform where nobody votes. (p, q) -> (p, k)."""
+        """Probabilities of the patterns with the right sharpness; uniform where nobody votes. (p, k) -> (p, k)."""
         if patterns.n_classes == 1:
             return np.ones((len(logits), 1))  # there is only one class
         probabilities = sharpen(to_probabilities(logits), self.sharpness)

@@ -87,8 +87,7 @@ def fleiss_kappa(cells: Cells, k: int) -> float:
     >>> round(fleiss_kappa(np.array([[0, 0], [1, 1], [0, 1]]), 2), 3)
     0.333
     """
-    counts = count_classes(cells, k)
-    counts = counts[counts.sum(1) > 1]
+    counts = _count_several(cells, k)
     if not len(counts):
         return float("nan")
     votes = counts.sum(1)
@@ -103,8 +102,7 @@ def krippendorff_alpha(cells: Cells, k: int) -> float:
     >>> round(krippendorff_alpha(np.array([[0, 0], [1, 1], [0, 1]]), 2), 3)
     0.444
     """
-    counts = count_classes(cells, k)
-    counts = counts[counts.sum(1) > 1]
+    counts = _count_several(cells, k)
     if not len(counts):
         return float("nan")
     votes, totals = counts.sum(1), counts.sum(0)
@@ -116,6 +114,12 @@ def krippendorff_alpha(cells: Cells, k: int) -> float:
 def count_classes(cells: Cells, k: int) -> Float64:
     """How many judges vote for each class. (n, m) -> (n, k)."""
     return np.stack([(cells == c).sum(1) for c in range(k)], 1).astype(np.float64)
+
+
+def _count_several(cells: Cells, k: int) -> Float64:
+    """The same, of the items with two votes or more."""
+    counts = count_classes(cells, k)
+    return np.asarray(counts[counts.sum(1) > 1])
 
 
 def _beyond(agreed: Float64 | float, chance: Float64 | float) -> Float64:

@@ -10,7 +10,8 @@ from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.lf.dependence import correlate
 from hyperlabel.lf.leave_one_out import affordable_items, keep_lfs, leave_one_out, sample_items
 from hyperlabel.lf.statistics import share
-from hyperlabel.lf.table import Table
+from hyperlabel.lf.table import ResultTable
+from hyperlabel.metrics import wilson_interval
 from hyperlabel.models import LabelModel
 from hyperlabel.panel.agreement import Agreement, cohen_kappa, mean_kappa
 from hyperlabel.panel.judgments import Judgments, class_cells, flip_rate, self_consistency
@@ -22,7 +23,6 @@ COPY = 0.7
 """If two judges' votes, given the class, correlate at least this much, one is a near-copy of the other."""
 
 _FEW = 5  # items that two judges must agree on before they are called copies
-_Z = 1.959964  # normal quantile of a two-sided 95% interval
 
 
 def judge_card(
@@ -33,7 +33,7 @@ def judge_card(
     agreement: Agreement,
     gold: NDArray[np.int64] | None,
     costs: Float64 | None,
-) -> Table:
+) -> ResultTable:
     """One row per judge; see `hyperlabel.panel.Jury.judges` for the columns.
 
     Args:
@@ -59,20 +59,32 @@ def judge_card(
     if gold is not None:
         columns |= _against_gold(votes, gold)
     columns |= {f"bias_{c}": row for c, row in zip(votes.classes, class_bias(analysis).T, strict=True)}
-    if judgments.run is not None:
-        columns["self_consistency"] = self_consistency(judgments)
-    if judgments.position is not None:
-        columns["position_flips"] = flip_rate(judgments)
+    columns |= _habits(judgments)
     columns["kappa"] = mean_kappa(agreement)
     columns["copy_of"] = np.array([votes.lf_names[j] if j >= 0 else "" for j in find_copies(analysis)])
-    looked_at = sample_items(analysis.patterns, affordable_items(analysis.patterns))
-    columns["label_changes"] = leave_one_out(model, looked_at).label_changes
-    if gold is not None and not model.needs_gold:
-        columns["gold_loss"] = _gold_loss(_without_gold(model, votes), analysis.patterns, gold)
+    columns |= _missed(analysis, votes, model, gold)
     if costs is not None:
         useful = analysis.votes * np.nan_to_num(accuracy)
         columns |= {"cost": costs, "cost_per_useful_vote": costs / np.where(useful > 0, useful, np.nan)}
-    return Table(columns)
+    return ResultTable(columns)
+
+
+def _habits(judgments: Judgments) -> dict[str, NDArray[Any]]:
+    """How far judges repeat themselves, if they were asked again."""
+    again = {} if judgments.run is None else {"self_consistency": self_consistency(judgments)}
+    return again if judgments.position is None else again | {"position_flips": flip_rate(judgments)}
+
+
+def _missed(
+    analysis: LFAnalysis, votes: Votes, model: LabelModel, gold: NDArray[np.int64] | None
+) -> dict[str, NDArray[Any]]:
+    """What changes without each judge: labels, and accuracy on gold."""
+    looked_at = sample_items(analysis.patterns, affordable_items(analysis.patterns))
+    changes: dict[str, NDArray[Any]] = {"label_changes": leave_one_out(model, looked_at).label_changes}
+    if gold is None or model.needs_gold:
+        return changes
+    unlearned = type(model)(**model.get_params()).fit(votes)  # gold that a model has learned from cannot test a judge
+    return changes | {"gold_loss": _gold_loss(unlearned, analysis.patterns, gold)}
 
 
 def expected_accuracy(analysis: LFAnalysis) -> Float64:
@@ -115,24 +127,6 @@ def _against_gold(votes: Votes, gold: NDArray[np.int64]) -> dict[str, NDArray[An
     kappa = [cohen_kappa(np.where(known, column, -1), gold, votes.n_classes) for column in cells.T]
     columns = {"gold_votes": n, "accuracy": share(right, n), "accuracy_low": low, "accuracy_high": high}
     return {**columns, "gold_kappa": np.array(kappa)}
-
-
-def wilson_interval(right: NDArray[Any], n: NDArray[Any]) -> tuple[Float64, Float64]:
-    """Wilson's 95% interval of a share; NaN if nothing was counted. (m,), (m,) -> (m,), (m,).
-
-    >>> [round(float(end), 3) for end in wilson_interval(np.array(8), np.array(10))]
-    [0.49, 0.943]
-    """
-    total = np.where(np.asarray(n) > 0, n, np.nan)
-    part, z2 = right / total, _Z**2
-    middle = (part + z2 / (2 * total)) / (1 + z2 / total)
-    half = _Z * np.sqrt(part * (1 - part) / total + z2 / (4 * total**2)) / (1 + z2 / total)
-    return np.asarray(middle - half), np.asarray(middle + half)
-
-
-def _without_gold(model: LabelModel, votes: Votes) -> LabelModel:
-    """The same model, fitted on the votes alone: gold that it has learned from cannot test a judge."""
-    return type(model)(**model.get_params()).fit(votes)
 
 
 def _gold_loss(model: LabelModel, patterns: Patterns, gold: NDArray[np.int64]) -> Float64:

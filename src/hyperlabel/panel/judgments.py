@@ -60,39 +60,22 @@ class Names:
 
 @dataclass(frozen=True, eq=False)
 class Judgments:
-    """What judges said, one entry per judgment.
+    """What judges said, one entry per judgment."""
 
-    Attributes:
-        items: (n,) identifiers of the items, in order of appearance.
-        judges: The m judges, in order of appearance.
-        classes: The classes.
-        stated: Whether they were stated.
-        item: (r,) the item of each judgment, as a place.
-        judge: (r,) its judge, as a place.
-        verdict: (r,) its class number, -1 for none. For a score, the class that its level leans to.
-        failed: (r,) whether the judgment holds nothing, or a value that abstains.
-        run: (r,) which run it belongs to; None if there is only one.
-        position: (r,) which order was shown; None if there is only one.
-        price: (r,) what it cost; None if the table does not say.
-        gold: (n,) the gold classes in the table, None for unknown; just None if there is no such column.
-        item_name: The name of the column of items.
-        score: (r,) its score, NaN for none; None if judgments are verdicts.
-    """
-
-    items: NDArray[Any]
-    judges: tuple[str, ...]
+    items: NDArray[Any]  # (n,) identifiers of the items, in order of appearance
+    judges: tuple[str, ...]  # the m judges, in order of appearance
     classes: Classes
-    stated: bool
-    item: Ints
-    judge: Ints
-    verdict: Ints
-    failed: NDArray[np.bool_]
-    run: Ints | None
-    position: Ints | None
-    price: NDArray[np.float64] | None
-    gold: list[Any] | None
-    item_name: str
-    score: NDArray[np.float64] | None = None
+    stated: bool  # whether they were stated
+    item: Ints  # (r,) the item of each judgment, as a place
+    judge: Ints  # (r,) its judge, as a place
+    verdict: Ints  # (r,) its class number, -1 for none; for a score, the class that its level leans to
+    failed: NDArray[np.bool_]  # (r,) whether the judgment holds nothing, or a value that abstains
+    run: Ints | None  # (r,) which run it belongs to; None if there is only one
+    position: Ints | None  # (r,) which order was shown; None if there is only one
+    price: NDArray[np.float64] | None  # (r,) what it cost; None if the table does not say
+    gold: list[Any] | None  # (n,) the gold classes in the table, None for unknown; just None if there is no such column
+    item_name: str  # the name of the column of items
+    score: NDArray[np.float64] | None = None  # (r,) its score, NaN for none; None if judgments are verdicts
 
     @property
     def unparsable(self) -> NDArray[np.bool_]:
@@ -116,20 +99,11 @@ def read_judgments(
     encoding: str | None = None,
 ) -> Judgments:
     """Read a long table of judgments; see `hyperlabel.jury`."""
-    frame = table
     if isinstance(table, str | Path):
         frame = Table.open(table, delimiter=delimiter, encoding=encoding).lazy()
-        frame = frame if names.vote is None else number_texts(frame, [names.vote])
-    source = open_table(frame, lambda present: choose_columns(present, names.given))
-    if not source.n_rows:
-        raise VotesError("the table has no rows; expected at least one judgment")
-    chosen = list(choose_columns(source.names, names.given))
-    names.check(source.names)
-    read = dict(zip(chosen, source.columns(chosen), strict=True))
-    item, judge = read[names.item], read[names.judge]
-    check_identified(item)
-    check_identified(judge)
-    score = None
+        table = frame if names.vote is None else number_texts(frame, [names.vote])
+    read = _read_columns(table, names)
+    item, judge, score = read[names.item], read[names.judge], None
     if names.vote is None:
         known, verdict, failed, score = _read_scores(read[names.score or ""], abstain, classes)
         stated = True
@@ -156,31 +130,47 @@ def read_judgments(
     )
 
 
+def _read_columns(table: object, names: Names) -> dict[str, Column]:
+    """The columns that are named, by name; items and judges must be known in every row."""
+    source = open_table(table, lambda present: choose_columns(present, names.given))
+    if not source.n_rows:
+        raise VotesError("the table has no rows; expected at least one judgment")
+    chosen = list(choose_columns(source.names, names.given))
+    names.check(source.names)
+    read = dict(zip(chosen, source.columns(chosen), strict=True))
+    for name in (names.item, names.judge):
+        check_identified(read[name])
+    return read
+
+
 def _read_scores(
     column: Column, abstain: Sequence[Any] | None, classes: Sequence[Hashable] | None
 ) -> tuple[Classes, Ints, NDArray[np.bool_], NDArray[np.float64]]:
     """The classes, no verdicts yet, whether each row holds nothing, and its score, NaN for none."""
-    known = state_classes(None, classes) if classes is not None else None
+    known = None if classes is None else state_classes(None, classes)
     if known is None:
         raise ParameterError("score is given without classes; expected the classes, from low scores to high ones")
     keys = frozenset() if abstain is None else abstain_keys(abstain)
-    scores, empty = [], []
-    for value in column.values:
-        empty.append(key_of(value) in keys or (isinstance(value, str) and Column.is_abstain(value)))
-        try:
-            number = np.nan if empty[-1] or isinstance(value, bool) else float(value)
-        except (TypeError, ValueError):
-            number = np.nan
-        scores.append(number if np.isfinite(number) else np.nan)
-    score = np.array([*scores, np.nan])[column.codes]
+    abstains = [key_of(v) in keys or (isinstance(v, str) and Column.is_abstain(v)) for v in column.values]
+    scores = [np.nan if empty else _to_score(v) for v, empty in zip(column.values, abstains, strict=True)]
+    score, failed = np.array([*scores, np.nan])[column.codes], np.array([*abstains, True])[column.codes]
     if np.isnan(score).all():
         raise VotesError(f"column '{column.name}' has no numbers; expected scores")
-    odd = np.flatnonzero(np.isnan(score) & ~np.array([*empty, True])[column.codes])
+    odd = np.flatnonzero(np.isnan(score) & ~failed)
     if len(odd):
         value = column.values[column.codes[odd[0]]]
         what = f"column '{column.name}': {len(odd):,} of {len(score):,} judgments are not numbers and abstain"
         warn_of_votes([f"{what}: {show(value, 40)}"])
-    return known, np.full(len(score), ABSTAIN), np.array([*empty, True])[column.codes], score
+    return known, np.full(len(score), ABSTAIN), failed, score
+
+
+def _to_score(value: Any) -> float:
+    """A finite number; NaN for anything else."""
+    try:
+        number = np.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = np.nan
+    return number if np.isfinite(number) else np.nan
 
 
 def _read_verdicts(
@@ -243,8 +233,7 @@ def _one_per_item(column: Column, item: Ints, items: list[Any]) -> list[Any]:
 def collect_votes(judgments: Judgments) -> tuple[Votes, NDArray[np.int64]]:
     """One vote per item and judge: what most of its judgments say; no vote if they are tied.
 
-    Returns:
-        The votes, and (m,) on how many items the judgments of each judge are tied.
+    Also (m,) on how many items the judgments of each judge are tied.
     """
     n, m, k = len(judgments.items), len(judgments.judges), len(judgments.classes)
     kept = np.flatnonzero(judgments.verdict >= 0)
@@ -266,12 +255,8 @@ def collect_votes(judgments: Judgments) -> tuple[Votes, NDArray[np.int64]]:
 def collect_scores(judgments: Judgments, like: Outcomes | None) -> tuple[Votes, Judgments]:
     """The votes of judges that give scores: the mean of a judge's scores of an item, cut into levels.
 
-    Args:
-        judgments: The judgments.
-        like: Where to cut the scores; found if not given.
-
-    Returns:
-        The votes, and the judgments with the verdicts that are closest to their scores.
+    Also the judgments with the verdicts that are closest to their scores. Scores are cut as in `like`, if that is
+    given.
     """
     assert judgments.score is not None
     n, m = len(judgments.items), len(judgments.judges)
@@ -296,7 +281,7 @@ def class_cells(votes: Votes) -> Ints:
     cells = votes.to_numpy()
     if votes.outcomes is None:
         return cells
-    return np.asarray(np.append(np.arange(votes.n_classes), [*votes.outcomes.main, -1])[cells])
+    return np.asarray(np.append(votes.outcomes.main_classes, -1)[cells])
 
 
 def _refuse_scored_twice(judgments: Judgments, cell: Ints, kept: Ints, means: NDArray[np.float64]) -> None:
@@ -372,11 +357,9 @@ def _pairs_within(key: NDArray[np.int64], where: NDArray[np.int64], n: int) -> N
 
 
 def read_costs(price: object, judgments: Judgments) -> NDArray[np.float64] | None:
-    """What each judge cost in total. -> (m,).
+    """What each judge cost in total, failed judgments included. -> (m,).
 
-    Args:
-        price: A price per judgment: a number, or a mapping from judge to number; None for the prices in the table.
-        judgments: The judgments; failed ones cost as well.
+    `price` is that of a judgment: a number, or a mapping from judge to number; None for the prices in the table.
     """
     m = len(judgments.judges)
     if price is None:

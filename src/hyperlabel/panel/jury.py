@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import ABOVE_ZERO, check_number
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import Labels
-from hyperlabel.lf.table import Table
+from hyperlabel.lf.table import ResultTable
 from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.panel.agreement import Agreement, count_classes, measure_agreement
 from hyperlabel.panel.card import judge_card
@@ -28,6 +29,7 @@ from hyperlabel.panel.judgments import (
 from hyperlabel.panel.subset import judge_curve
 from hyperlabel.shown import show, show_some
 from hyperlabel.votes import Votes
+from hyperlabel.votes.classes import decode
 from hyperlabel.votes.written import to_pandas, to_polars
 
 CONTESTED = 2 / 3
@@ -134,8 +136,7 @@ def _fit(model: LabelModel, votes: Votes, gold: NDArray[np.int64] | None) -> Lab
     """The label model, fitted if it was not."""
     if model.is_fitted:
         return model
-    classes = np.array([*votes.classes, None], object)
-    return copy.copy(model).fit(votes, None if gold is None else classes[gold].tolist())
+    return copy.copy(model).fit(votes, None if gold is None else decode(gold, votes.classes))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -192,7 +193,7 @@ class Jury:
         return measure_agreement(self.cells, self.votes.n_classes)
 
     @cached_property
-    def judges(self) -> Table:
+    def judges(self) -> ResultTable:
         """The report card, one row per judge.
 
         Columns: judge; votes; failed and unparsable (judgments); undecided (items on which its own judgments are tied);
@@ -207,7 +208,7 @@ class Jury:
         return judge_card(self.judgments, self.votes, self.undecided, self.model, self.agreement, self.gold, self.costs)
 
     @cached_property
-    def curve(self) -> Table:
+    def curve(self) -> ResultTable:
         """How many labels the best few judges keep: judges are added one by one, the most useful for their price first.
 
         Columns: judges, added, price, kept, probability. Without prices each judge costs its number of judgments. The
@@ -223,8 +224,7 @@ class Jury:
         Args:
             keep: The share of the items that must keep their label.
         """
-        if not 0 < keep <= 1:
-            raise ParameterError(f"keep is {keep!r}; expected a share above 0, at most 1")
+        check_number(keep, "keep", "a share above 0, at most 1", least=ABOVE_ZERO, most=1)
         reached = np.flatnonzero(self.curve["kept"] >= keep)
         return [str(name) for name in self.curve["added"][: int(reached[0]) + 1 if len(reached) else None]]
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.kernels import Float64
 from hyperlabel.lf.leave_one_out import keep_lfs, sample_items
-from hyperlabel.lf.table import Table
+from hyperlabel.lf.table import ResultTable
 from hyperlabel.models import LabelModel
 from hyperlabel.patterns import Patterns
 
@@ -20,17 +20,11 @@ TRIED = 20
 _LEAST_ITEMS = 200
 
 
-def judge_curve(model: LabelModel, patterns: Patterns, names: tuple[str, ...], prices: Float64) -> Table:
+def judge_curve(model: LabelModel, patterns: Patterns, names: tuple[str, ...], prices: Float64) -> ResultTable:
     """Add judges one by one, each time the one that gains most for its price, until the labels are all kept.
 
     What is gained is the mean probability of the whole panel's label, judged by the model in its state; of equal
     gains the first judge wins. All judges are tried at the first step, then the `TRIED` most promising ones.
-
-    Args:
-        model: The label model, fitted on the whole panel.
-        patterns: The patterns of the whole panel.
-        names: The judges.
-        prices: (m,) what each judge costs.
 
     Returns:
         Columns: judges (how many), added, price (of all so far), kept (share of the items that get the same label),
@@ -38,10 +32,11 @@ def judge_curve(model: LabelModel, patterns: Patterns, names: tuple[str, ...], p
     """
     looked_at = replace(sample_items(patterns, _affordable(patterns)), inverse=None)
     whole = model.label_patterns(looked_at).best
+    chance = float(looked_at.counts[whole >= 0].sum() / looked_at.n_items / looked_at.n_classes)
     chosen, worth = np.zeros(patterns.n_lfs, bool), np.full(patterns.n_lfs, np.inf)
     rows: list[tuple[int, str, float, float, float]] = []
     while not chosen.all() and (not rows or rows[-1][3] < 1):
-        before = rows[-1][4] if rows else _chance(looked_at, whole)
+        before = rows[-1][4] if rows else chance
         tried = np.argsort(-worth, kind="stable")[: TRIED if rows else None]
         found = {j: _kept(model, looked_at, whole, _with(chosen, j)) for j in sorted(tried.tolist()) if not chosen[j]}
         for j, (_, probability) in found.items():
@@ -51,17 +46,13 @@ def judge_curve(model: LabelModel, patterns: Patterns, names: tuple[str, ...], p
         chosen[j], worth[j] = True, -np.inf
         rows.append((int(chosen.sum()), names[j], float(prices[chosen].sum()), kept, probability))
     columns = ("judges", "added", "price", "kept", "probability")
-    return Table({name: np.array([row[i] for row in rows]) for i, name in enumerate(columns)})
+    return ResultTable({name: np.array([row[i] for row in rows]) for i, name in enumerate(columns)})
 
 
 def _affordable(patterns: Patterns) -> int:
     votes_per_item = max(1.0, float(np.diff(patterns.starts) @ patterns.counts) / patterns.n_items)
     work = patterns.n_lfs**2 / 2 * patterns.n_classes * votes_per_item / 2
     return int(min(patterns.n_items, max(_LEAST_ITEMS, MOST_VOTES / work)))
-
-
-def _chance(patterns: Patterns, whole: NDArray[np.intp]) -> float:
-    return float(patterns.counts[whole >= 0].sum() / patterns.n_items / patterns.n_classes)
 
 
 def _with(chosen: NDArray[np.bool_], j: int) -> NDArray[np.bool_]:

@@ -4,13 +4,16 @@ A prior turns a `numpy.random.Generator` into a task. No real data is used.
 """
 
 from hyperlabel.priors.crowd import CrowdPrior
-from hyperlabel.priors.independent import IndependentPrior
+from hyperlabel.priors.independent import (
+    ConfusionPrior,
+    IndependentPrior,
+    IndependentRulesPrior,
+    PaperValidationPrior,
+)
 from hyperlabel.priors.mixture import MixturePrior, drop_silent, is_poor
 from hyperlabel.priors.panel import PanelPrior
-from hyperlabel.priors.paper_validation import PaperValidationPrior
 from hyperlabel.priors.released import ReleasedPrior
 from hyperlabel.priors.rules import RulesPrior
-from hyperlabel.priors.simple import ConfusionPrior, IndependentRulesPrior
 from hyperlabel.priors.task import LabeledPrior, LabeledTask, Prior, Task
 from hyperlabel.priors.topics import TopicsPrior
 from hyperlabel.priors.uniform import UniformPrior

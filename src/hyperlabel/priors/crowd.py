@@ -12,19 +12,12 @@ from hyperlabel.priors.task import LabeledTask
 
 @dataclass(frozen=True)
 class CrowdPrior:
-    """A random utility model: a worker votes for the class whose utility, seen through noise, is greatest.
+    """A random utility model: a worker votes for the class whose utility, seen through noise, is greatest."""
 
-    Attributes:
-        items: Smallest and largest n.
-        workers: Smallest and largest m.
-        max_votes: The maximum number of votes in total.
-        max_cells: n x m is at most this.
-    """
-
-    items: tuple[int, int] = (80, 8000)
-    workers: tuple[int, int] = (4, 500)
-    max_votes: int = 50_000
-    max_cells: int = 1_500_000
+    items: tuple[int, int] = (80, 8000)  # smallest and largest n
+    workers: tuple[int, int] = (4, 500)  # smallest and largest m
+    max_votes: int = 50_000  # the maximum number of votes in total
+    max_cells: int = 1_500_000  # n x m is at most this
 
     def sample(self, rng: np.random.Generator) -> LabeledTask:
         """Draw one task."""
@@ -33,10 +26,10 @@ class CrowdPrior:
             balance = floor_shares(rng.dirichlet(np.full(len(balance), 15.0)))
         m, everyone = round(log_uniform(rng, *self.workers)), rng.random() < 0.2
         m = min(m, 60) if everyone else m
-        votes_an_item = m if everyone else min(m, log_uniform(rng, 2, 22))
-        largest = min(self.max_votes / votes_an_item, self.max_cells / m)
+        votes_per_item = m if everyone else min(m, log_uniform(rng, 2, 22))
+        largest = min(self.max_votes / votes_per_item, self.max_cells / m)
         n = max(60, int(min(log_uniform(rng, *self.items), largest)))
-        item, worker = np.nonzero(np.ones((n, m), bool) if everyone else _assign(rng, n, m, votes_an_item))
+        item, worker = np.nonzero(np.ones((n, m), bool) if everyone else _assign(rng, n, m, votes_per_item))
         truth = rng.choice(len(balance), n, p=balance)
         utility = _utilities(rng, truth, len(balance))
         ability, habit = _workers(rng, m, len(balance))
@@ -46,11 +39,11 @@ class CrowdPrior:
         return LabeledTask(votes, truth, len(balance), "crowd")
 
 
-def _assign(rng: np.random.Generator, n: int, m: int, votes_an_item: float) -> NDArray[np.bool_]:
+def _assign(rng: np.random.Generator, n: int, m: int, votes_per_item: float) -> NDArray[np.bool_]:
     """Who sees which item: workers differ in how much they do; items have the same number of votes, or not. (n, m)."""
     activity = rng.normal(0, rng.uniform(0.5, 2.8), m).astype(np.float32)
-    same = np.full(n, max(1, round(votes_an_item)))
-    sizes = np.minimum(same if rng.random() < 0.5 else np.maximum(1, rng.poisson(votes_an_item, n)), m)
+    same = np.full(n, max(1, round(votes_per_item)))
+    sizes = np.minimum(same if rng.random() < 0.5 else np.maximum(1, rng.poisson(votes_per_item, n)), m)
     order = np.argsort(-(activity + rng.gumbel(size=(n, m)).astype(np.float32)), axis=1)
     seen = np.zeros((n, m), bool)
     seen[np.repeat(np.arange(n), sizes), order[np.arange(m) < sizes[:, None]]] = True

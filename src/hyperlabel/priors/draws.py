@@ -15,17 +15,11 @@ def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
 
 @dataclass(frozen=True)
 class SetSizes:
-    """The sizes of the sets that a prior draws.
+    """The sizes of the sets that a prior draws."""
 
-    Attributes:
-        items: Smallest and largest n.
-        lfs: Smallest and largest m.
-        max_cells: n x m is at most this.
-    """
-
-    items: tuple[int, int] = (200, 30_000)
-    lfs: tuple[int, int] = (3, 120)
-    max_cells: int = 150_000
+    items: tuple[int, int] = (200, 30_000)  # smallest and largest n
+    lfs: tuple[int, int] = (3, 120)  # smallest and largest m
+    max_cells: int = 150_000  # n x m is at most this
 
     def draw_size(self, rng: np.random.Generator) -> tuple[int, int]:
         """The numbers of items and of LFs. -> n, m."""

@@ -1,6 +1,6 @@
 """The training prior of hlm2: rules, crowds, panels and topics, without most of the sets that nobody would use."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,25 +17,18 @@ _POOR_OTHERWISE = 0.45
 
 @dataclass(frozen=True)
 class MixturePrior:
-    """Draws a prior by its share, then a task from it.
+    """Draws a prior by its share, then a task from it."""
 
-    Attributes:
-        shares: Priors and their shares.
-        rejected: Chance to draw again if majority vote is poor: people fix such LFs before they use them.
-    """
-
-    shares: tuple[tuple[LabeledPrior, float], ...] = field(
-        default=(
-            (RulesPrior(max_cells=50_000), 0.42),
-            (CrowdPrior(max_votes=15_000, max_cells=500_000), 0.32),
-            (PanelPrior(max_votes=15_000), 0.16),
-            (TopicsPrior(max_cells=50_000), 0.1),
-        )
+    shares: tuple[tuple[LabeledPrior, float], ...] = (
+        (RulesPrior(max_cells=50_000), 0.42),
+        (CrowdPrior(max_votes=15_000, max_cells=500_000), 0.32),
+        (PanelPrior(max_votes=15_000), 0.16),
+        (TopicsPrior(max_cells=50_000), 0.1),
     )
-    rejected: float = 0.85
+    rejected: float = 0.85  # chance to draw again if majority vote is poor: people fix such LFs before they use them
 
     def sample(self, rng: np.random.Generator) -> LabeledTask:
-        """Draw one task, without items that nobody votes on and LFs that never vote."""
+        """Draw one task, without items without votes and LFs that never vote."""
         chances = np.array([share for _, share in self.shares])
         while True:
             prior, _ = self.shares[int(rng.choice(len(chances), p=chances / chances.sum()))]

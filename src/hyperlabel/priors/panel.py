@@ -19,16 +19,11 @@ class PanelPrior:
     Judges are between chance and expert. The less a judge sees of the truth, the more it goes by a confounder of the
     item (its length, its style) that has nothing to do with the truth. Judges of one group are versions of each other
     and share most of their noise.
-
-    Attributes:
-        items: Smallest and largest n.
-        judges: Smallest and largest m.
-        max_votes: The maximum number of votes in total.
     """
 
-    items: tuple[int, int] = (60, 8000)
-    judges: tuple[int, int] = (4, 130)
-    max_votes: int = 50_000
+    items: tuple[int, int] = (60, 8000)  # smallest and largest n
+    judges: tuple[int, int] = (4, 130)  # smallest and largest m
+    max_votes: int = 50_000  # the maximum number of votes in total
 
     def sample(self, rng: np.random.Generator) -> LabeledTask:
         """Draw one task."""

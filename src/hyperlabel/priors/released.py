@@ -15,27 +15,19 @@ from numpy.typing import NDArray
 
 from hyperlabel.kernels import Float32
 from hyperlabel.priors.task import Task
-from hyperlabel.priors.uniform import draw_candidates, draw_shape, to_votes
+from hyperlabel.priors.uniform import draw_candidates, draw_pair, draw_shape, to_votes
 from hyperlabel.theory.validity import margins
 
 
 @dataclass(frozen=True)
 class ReleasedPrior:
-    """The data generation of the authors' code.
+    """The data generation of the authors' code."""
 
-    Attributes:
-        items: Smallest and largest n.
-        lfs: Smallest and largest m.
-        max_cells: n is cut so that n x m is at most this.
-        candidates: Extra label vectors tried for each X, rounded up to an even number.
-        log_items: Whether the logarithm of n is uniform instead of n itself.
-    """
-
-    items: tuple[int, int] = (100, 2000)
-    lfs: tuple[int, int] = (2, 60)
-    max_cells: int = 100_000
-    candidates: int = 64
-    log_items: bool = False
+    items: tuple[int, int] = (100, 2000)  # smallest and largest n
+    lfs: tuple[int, int] = (2, 60)  # smallest and largest m
+    max_cells: int = 100_000  # n is cut so that n x m is at most this
+    candidates: int = 64  # extra label vectors tried for each X, rounded up to an even number
+    log_items: bool = False  # whether the logarithm of n is uniform instead of n itself
 
     def sample(self, rng: np.random.Generator) -> Task:
         """Draw one task."""
@@ -47,8 +39,7 @@ class ReleasedPrior:
         return [self._draw(rng, n, m) for _ in range(size)]
 
     def _draw(self, rng: np.random.Generator, n: int, m: int) -> Task:
-        signs = rng.integers(-1, 2, (n, m), dtype=np.int8).astype(np.float32)
-        labels = rng.integers(0, 2, n, dtype=np.int8).astype(np.float32)
+        signs, labels = draw_pair(rng, n, m)
         on_positives, on_negatives = margins(signs, labels[:, None])
         flips = [-1 if 2 * np.count_nonzero(margin < 0) >= m else 1 for margin in (on_negatives, on_positives)]
         signs *= np.array(flips, np.float32)[labels.astype(np.intp), None]

@@ -24,19 +24,12 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class _Plan:
-    """The LFs of a set before anyone fires.
+    """The LFs of a set before anyone fires."""
 
-    Attributes:
-        coverage: (m,) share of items.
-        vote: (m,) the class an LF votes for, or votes for most.
-        several: (m,) whether it votes for other classes too.
-        default: (m,) whether it is a broad LF with little information.
-    """
-
-    coverage: Float64
-    vote: NDArray[np.intp]
-    several: NDArray[np.bool_]
-    default: NDArray[np.bool_]
+    coverage: Float64  # (m,) share of items
+    vote: NDArray[np.intp]  # (m,) the class an LF votes for, or votes for most
+    several: NDArray[np.bool_]  # (m,) whether it votes for other classes too
+    default: NDArray[np.bool_]  # (m,) whether it is a broad LF with little information
 
 
 @dataclass(frozen=True)
@@ -47,20 +40,20 @@ class RulesPrior(SetSizes):
         """Draw one task."""
         balance, mild = draw_balance(rng), rng.random() < 0.3
         n, m = self.draw_size(rng)
-        votes_an_item = min(log_uniform(rng, 0.8, 20) if rng.random() < 0.55 else log_uniform(rng, 0.4, 3), 0.75 * m)
-        plan = _plan(rng, m, votes_an_item, balance, mild)
-        rates = _rates(rng, plan, votes_an_item, balance)
+        votes_per_item = min(log_uniform(rng, 0.8, 20) if rng.random() < 0.55 else log_uniform(rng, 0.4, 3), 0.75 * m)
+        plan = _plan(rng, m, votes_per_item, balance, mild)
+        rates = _rates(rng, plan, votes_per_item, balance)
         truth = rng.choice(len(balance), n, p=balance)
-        levels = _levels(rng, n, plan, len(balance), mild, votes_an_item)
+        levels = _levels(rng, n, plan, len(balance), mild, votes_per_item)
         votes = _fire(levels, rates, truth)
         return LabeledTask(votes, mislabel(rng, truth, len(balance)), len(balance), "rules")
 
 
-def _plan(rng: np.random.Generator, m: int, votes_an_item: float, balance: Float64, mild: bool) -> _Plan:
+def _plan(rng: np.random.Generator, m: int, votes_per_item: float, balance: Float64, mild: bool) -> _Plan:
     k, one_class = len(balance), rng.random() < (0.6 if mild else 0.75)
     several = np.zeros(m, bool) if one_class else rng.random(m) < rng.uniform(0.1, 1)
     size = np.exp(rng.normal(0, rng.uniform(0.6, 2.2), m)) * np.where(several, np.exp(rng.uniform(0, 2, m)), 1)
-    coverage = 0.95 * (1 - np.exp(-size / size.sum() * votes_an_item / 0.95))
+    coverage = 0.95 * (1 - np.exp(-size / size.sum() * votes_per_item / 0.95))
     default = np.zeros(m, bool)
     if rng.random() < 0.5:
         default[rng.integers(0, m, rng.integers(1, 3))] = True
@@ -72,10 +65,10 @@ def _plan(rng: np.random.Generator, m: int, votes_an_item: float, balance: Float
     return _Plan(coverage, vote, several, default)
 
 
-def _rates(rng: np.random.Generator, plan: _Plan, votes_an_item: float, balance: Float64) -> Float64:
+def _rates(rng: np.random.Generator, plan: _Plan, votes_per_item: float, balance: Float64) -> Float64:
     """The chance of each vote given the class of the item. (m, k votes, k classes)."""
     k, m = len(balance), len(plan.vote)
-    lift = rng.uniform(0.1, 3.6) * min(1, np.sqrt(3 / votes_an_item)) + rng.uniform(0, 1) * np.log(k - 1)
+    lift = rng.uniform(0.1, 3.6) * min(1, np.sqrt(3 / votes_per_item)) + rng.uniform(0, 1) * np.log(k - 1)
     noise, of_class = rng.uniform(0.2, 1.3), rng.normal(0, rng.uniform(0, 0.8), k)
     slope = rng.uniform(-0.1, 0.9) if rng.random() < 0.7 else rng.uniform(0.5, 1.6)
     trust, default_lift = rng.uniform(0.6, 1.2), rng.uniform(0, 1.6)
@@ -120,11 +113,11 @@ def _classes_hit(rng: np.random.Generator, logit: float, v: int, balance: Float6
 
 
 def _levels(
-    rng: np.random.Generator, n: int, plan: _Plan, k: int, mild: bool, votes_an_item: float
+    rng: np.random.Generator, n: int, plan: _Plan, k: int, mild: bool, votes_per_item: float
 ) -> NDArray[np.float32]:
     """A uniform number for each item and LF, dependent by item, class and group of LFs. (n, m)."""
     m = len(plan.vote)
-    kind = "crowded" if votes_an_item > 4 and rng.random() < 0.8 else "mild" if mild else "together"
+    kind = "crowded" if votes_per_item > 4 and rng.random() < 0.8 else "mild" if mild else "together"
     options = _REASONS[kind]
     reasons = np.sqrt(rng.dirichlet(options[int(rng.integers(len(options)))]))
     item, leaning, group, alone = reasons if rng.random() >= 0.07 else (0.0, 0.0, 0.0, 1.0)

@@ -9,32 +9,20 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Task:
-    """Binary votes with a target for each item: what the paper's network learns from.
+    """Binary votes with a target for each item: what the paper's network learns from."""
 
-    Attributes:
-        votes: (n, m) int8; -1 abstains, 0 and 1 are the classes.
-        target: (n,) float32; the probability that the item is of class 1. A drawn truth is 0 or 1.
-    """
-
-    votes: NDArray[np.int8]
-    target: NDArray[np.float32]
+    votes: NDArray[np.int8]  # (n, m) int8; -1 abstains, 0 and 1 are the classes
+    target: NDArray[np.float32]  # (n,) float32; the probability that the item is of class 1; a drawn truth is 0 or 1
 
 
 @dataclass(frozen=True)
 class LabeledTask:
-    """Votes of any number of classes with a drawn truth: what the unrolled network learns from.
+    """Votes of any number of classes with a drawn truth: what the unrolled network learns from."""
 
-    Attributes:
-        votes: (n, m) int8; -1 abstains.
-        truth: (n,) the class of each item.
-        n_classes: Number of classes.
-        family: The kind of data it imitates: `rules`, `topics`, `crowd`, ...
-    """
-
-    votes: NDArray[np.int8]
-    truth: NDArray[np.int64]
-    n_classes: int
-    family: str
+    votes: NDArray[np.int8]  # (n, m) int8; -1 abstains
+    truth: NDArray[np.int64]  # (n,) the class of each item
+    n_classes: int  # number of classes
+    family: str  # the kind of data it imitates, such as `rules` or `crowd`
 
 
 class Prior(Protocol):

@@ -25,22 +25,15 @@ from hyperlabel.theory.validity import Assumption, is_valid, margins, quorum
 
 @dataclass(frozen=True)
 class UniformPrior:
-    """Steps 1 to 3 of the paper's data generation.
+    """Steps 1 to 3 of the paper's data generation."""
 
-    Attributes:
-        items: Smallest and largest n.
-        lfs: Smallest and largest m.
-        max_cells: n is cut so that n x m is at most this, to bound the cost of a step.
-        candidates: Extra label vectors tried for each X, rounded up to an even number; their valid ones are
-            averaged. 0 trains on one drawn y, as the paper does.
-        assumption: Which label vectors are valid.
-    """
-
-    items: tuple[int, int] = (100, 2000)
-    lfs: tuple[int, int] = (2, 60)
-    max_cells: int = 40_000
+    items: tuple[int, int] = (100, 2000)  # smallest and largest n
+    lfs: tuple[int, int] = (2, 60)  # smallest and largest m
+    max_cells: int = 40_000  # n is cut so that n x m is at most this, to bound the cost of a step
+    # Extra label vectors tried for each X, rounded up to an even number; their valid ones are averaged. 0 trains on one
+    # drawn y, as the paper does.
     candidates: int = 64
-    assumption: Assumption = "majority"
+    assumption: Assumption = "majority"  # which label vectors are valid
 
     def sample(self, rng: np.random.Generator) -> Task:
         """Draw one task."""
@@ -62,6 +55,12 @@ def draw_shape(
     else:
         n = int(rng.integers(items[0], items[1], endpoint=True))
     return max(items[0], min(n, max_cells // m)), m
+
+
+def draw_pair(rng: np.random.Generator, n: int, m: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Signs of votes, (n, m), and labels, (n,), all uniform."""
+    signs = rng.integers(-1, 2, (n, m), dtype=np.int8).astype(np.float32)
+    return signs, rng.integers(0, 2, n, dtype=np.int8).astype(np.float32)
 
 
 def draw_candidates(rng: np.random.Generator, n: int, candidates: int) -> NDArray[np.float32]:
@@ -87,8 +86,7 @@ def _draw_pair(
     is inverted by itself; the argument of the module docstring then holds LF by LF. A tied LF still makes
     the pair invalid, which is more likely with few items and many LFs: the kept shapes lean the other way.
     """
-    signs = rng.integers(-1, 2, (n, m), dtype=np.int8).astype(np.float32)
-    labels = rng.integers(0, 2, n, dtype=np.int8).astype(np.float32)
+    signs, labels = draw_pair(rng, n, m)
     on_positives, on_negatives = margins(signs, labels[:, None])
     flips = [_flip(margin[0], assumption) for margin in (on_negatives, on_positives)]
     signs *= np.stack(flips)[labels.astype(np.intp)]  # (n, m)

@@ -24,32 +24,18 @@ _LEAST_ITEMS = 300
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """What labels become when a share is stated for a class.
+    """What labels become when a share is stated for a class."""
 
-    Attributes:
-        classes: (c,) the classes whose share is stated in turn.
-        shares: (g,) the shares.
-        labeled: (c, g) share of the labeled items that have the class as their label.
-        changes: (c, g - 1) share of the labeled items whose label changes from one share to the next.
-        own: (c,) share of the class among the labels as they are.
-        accuracy: (g,) accuracy of the labels, with two classes and truth.
-    """
-
-    classes: NDArray[np.intp]
-    shares: Float64
-    labeled: Float64
-    changes: Float64
-    own: Float64
-    accuracy: Float64 | None = None
+    classes: NDArray[np.intp]  # (c,) the classes whose share is stated in turn
+    shares: Float64  # (g,) the shares
+    labeled: Float64  # (c, g) share of the labeled items that have the class as their label
+    changes: Float64  # (c, g - 1) share of the labeled items whose label changes from one share to the next
+    own: Float64  # (c,) share of the class among the labels as they are
+    accuracy: Float64 | None = None  # (g,) accuracy of the labels, with two classes and truth
 
 
 def find_sensitivity(model: LabelModel, analysis: LFAnalysis) -> Sensitivity | None:
-    """State other balances and label again; None for a model that takes none, or is already fitted.
-
-    Args:
-        model: The label model, not fitted.
-        analysis: Its labels as they are.
-    """
+    """State other balances and label again; None for a model that takes none, or is already fitted."""
     k, counts = len(analysis.classes), analysis.patterns.counts
     if model.is_fitted or "class_balance" not in model.get_params() or k < 2 or not analysis.patterns.has_votes.any():
         return None
@@ -58,7 +44,8 @@ def find_sensitivity(model: LabelModel, analysis: LFAnalysis) -> Sensitivity | N
     chosen = np.array([1]) if k == 2 else np.argsort(-own, kind="stable")[:_CLASSES]
     shares = _SHARES if k == 2 else _FEW_SHARES
     patterns = _affordable(analysis, len(chosen) * len(shares))
-    found = [[_label(model, patterns, _balance(own, int(c), s)) for s in shares] for c in chosen]
+    stated = [[{"class_balance": _balance(own, int(c), s)} for s in shares] for c in chosen]
+    found = [[copy.copy(model).set_params(**each).label(patterns).best for each in row] for row in stated]
     weight = np.where(patterns.has_votes, patterns.counts, 0) / max(1, patterns.counts @ patterns.has_votes)
     labeled = np.array([[weight @ (best == c) for best in row] for c, row in zip(chosen, found, strict=True)])
     changes = np.array([[weight @ (a != b) for a, b in zip(row, row[1:], strict=False)] for row in found])
@@ -84,10 +71,6 @@ def _balance(own: Float64, chosen: int, stated: float) -> list[float]:
     return [float(part) for part in balance]
 
 
-def _label(model: LabelModel, patterns: Any, balance: list[float]) -> NDArray[np.intp]:
-    return copy.copy(model).set_params(class_balance=balance).label(patterns).best
-
-
 def _accuracy(analysis: LFAnalysis, found: list[NDArray[np.intp]]) -> Float64 | None:
     """Share of right labels among the items with votes whose truth is known."""
     truth = analysis.truth
@@ -103,8 +86,8 @@ def show_sensitivity(found: Sensitivity, classes: tuple[Any, ...]) -> Html:
     """The chart, and its steepest step in words."""
     lines = []
     for row, code in enumerate(found.classes.tolist()):
-        told = f"share of labels {shorten(str(classes[code]), 40)}"
-        lines.append(Line(found.shares, found.labeled[row], told, f"--hue:{hue(code)}", "class-line"))
+        name = f"share of labels {shorten(str(classes[code]), 40)}"
+        lines.append(Line(found.shares, found.labeled[row], name, f"--hue:{hue(code)}", "class-line"))
     if found.accuracy is not None:
         lines.append(Line(found.shares, found.accuracy, "accuracy where votes and truth are known", None, "truth-line"))
     drawing = line_chart(lines, "stated share of the class", "share", "Labels by stated class balance")

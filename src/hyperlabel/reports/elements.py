@@ -67,19 +67,17 @@ def text_cell(value: object) -> Html:
 
 def class_tag(classes: Sequence[Any], code: int, what: str | None = None) -> Html:
     """A class in its color; `what` comes before it. A code of -1 is no label."""
-    before = None if what is None else f"{shorten(what, NAME)}: "
-    if code < 0:
-        return tag("span", before, "no label", class_="class none")
-    name = tag("b", shorten(str(classes[code]), NAME))
-    return tag("span", before, name, class_="class", style=f"--hue:{hue(code)}")
+    return vote_tag(classes, code, code + 1, what)
 
 
 def vote_tag(names: Sequence[Any], code: int, n_classes: int, what: str | None = None) -> Html:
-    """A vote: a class in its color; a vote that is not one class, such as a score, has no color."""
-    if code < n_classes:
-        return class_tag(names, code, what)
+    """A vote: a class in its color; a vote that is not one class, such as a score, has no color. -1 is no label."""
     before = None if what is None else f"{shorten(what, NAME)}: "
-    return tag("span", before, tag("b", shorten(str(names[code]), NAME)), class_="class none")
+    if code < 0:
+        return tag("span", before, "no label", class_="class none")
+    name, is_class = tag("b", shorten(str(names[code]), NAME)), code < n_classes
+    style = f"--hue:{hue(code)}" if is_class else None
+    return tag("span", before, name, class_="class" if is_class else "class none", style=style)
 
 
 def note(text: object) -> Html:

@@ -16,19 +16,12 @@ _BINS = 24  # in the histogram
 
 @dataclass(frozen=True)
 class Scores:
-    """How well labels agree with the truth, over the items whose truth is known; an item without a label is wrong.
+    """How well labels agree with the truth, over the items whose truth is known; an item without a label is wrong."""
 
-    Attributes:
-        items: Their number.
-        accuracy: Share of right labels.
-        f1: F1 of the second of two classes, macro F1 of more.
-        brier: Mean squared distance of the probabilities from the truth.
-    """
-
-    items: int
-    accuracy: float
-    f1: float
-    brier: float
+    items: int  # their number
+    accuracy: float  # share of right labels
+    f1: float  # F1 of the second of two classes, macro F1 of more
+    brier: float  # mean squared distance of the probabilities from the truth
 
 
 def score(analysis: LFAnalysis) -> tuple[Scores, Scores] | None:

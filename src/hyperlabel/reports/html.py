@@ -12,12 +12,9 @@ class Html(str):
 
 
 def tag(name: str, *children: object, **attributes: object) -> Html:
-    """An element; children and attributes that are not `Html` are escaped.
+    """An element; children and attributes that are not `Html` are escaped, those that are None are left out.
 
-    Args:
-        name: Name of the element.
-        children: The content; None is left out.
-        attributes: Attributes; `class_` is class, `_` in other names is `-`, None is left out.
+    The attribute `class_` is class, and `_` in other names is `-`.
 
     >>> tag("td", "<b>x</b>", class_="name", title='"')
     '<td class="name" title="&quot;">&lt;b&gt;x&lt;/b&gt;</td>'

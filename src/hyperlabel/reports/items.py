@@ -24,20 +24,13 @@ class Values(Protocol):
 
 
 @dataclass(frozen=True)
-class Items:
-    """What is shown about single items.
+class ShownItems:
+    """What is shown about single items."""
 
-    Attributes:
-        ids: (n,) identifiers.
-        texts: (n,) texts, if there are any.
-        truth: (n,) true classes as numbers, -1 for unknown; if there is truth.
-        answers: For LFs that ask a language model, their (n,) answers.
-    """
-
-    ids: Values
-    texts: Values | None = None
-    truth: NDArray[np.int64] | None = None
-    answers: Mapping[str, Values] = field(default_factory=dict)
+    ids: Values  # (n,) identifiers
+    texts: Values | None = None  # (n,) texts, if there are any
+    truth: NDArray[np.int64] | None = None  # (n,) true classes as numbers, -1 for unknown; if there is truth
+    answers: Mapping[str, Values] = field(default_factory=dict)  # for LFs that ask a language model, their (n,) answers
 
     @property
     def heads(self) -> list[tuple[str, bool]]:
@@ -52,7 +45,7 @@ class Items:
         return [named(self.ids[item]), None if self.texts is None else text_cell(self.texts[item]), known]
 
 
-def show_contested(analysis: LFAnalysis, items: Items) -> Html | None:
+def show_contested(analysis: LFAnalysis, items: ShownItems) -> Html | None:
     """The items whose best two classes are closest, one per pattern."""
     inverse = analysis.patterns.inverse
     chosen = rank_contested(analysis, _CONTESTED)
@@ -63,17 +56,17 @@ def show_contested(analysis: LFAnalysis, items: Items) -> Html | None:
         for pattern, item in zip(chosen, example_items(inverse, chosen), strict=True)
     ]
     heads = [*items.heads, ("label", False), ("confidence", True), ("items alike", True), ("votes", False)]
-    told = (
+    meaning = (
         "Items whose best two classes are closest, one per pattern of votes; items alike have the same votes. "
         "They are worth checking by hand."
     )
     shown = cut(len(chosen), int(analysis.conflicting.sum()), "patterns with votes that conflict", "the most contested")
     return section(
-        "Most contested items", table("Most contested items", heads, rows), shown, note(told), name="contested"
+        "Most contested items", table("Most contested items", heads, rows), shown, note(meaning), name="contested"
     )
 
 
-def _contested_row(analysis: LFAnalysis, items: Items, pattern: int, item: int) -> Html:
+def _contested_row(analysis: LFAnalysis, items: ShownItems, pattern: int, item: int) -> Html:
     patterns, label = analysis.patterns, int(analysis.labels[pattern])
     votes = range(int(patterns.starts[pattern]), int(patterns.starts[pattern + 1]))
     chips: list[object] = []
@@ -93,36 +86,31 @@ def _contested_row(analysis: LFAnalysis, items: Items, pattern: int, item: int) 
     )
 
 
-def show_uncovered(analysis: LFAnalysis, items: Items) -> Html | None:
-    """Some of the items that nobody votes on."""
+def show_uncovered(analysis: LFAnalysis, items: ShownItems) -> Html | None:
+    """Some of the items without votes."""
     patterns = analysis.patterns
     if patterns.inverse is None or patterns.has_votes.all():
         return None
     empty = np.flatnonzero(~patterns.has_votes[patterns.inverse])
     shown = np.sort(np.random.default_rng(0).permutation(empty)[:_UNCOVERED])
     rows = [tag("tr", *items.cells(int(item), analysis.classes)) for item in shown]
-    told = (
+    meaning = (
         f"No LF votes on {len(empty):,} of the {analysis.n_items:,} items, {len(empty) / analysis.n_items:.1%}, so "
         "they have no label. Write an LF for what they have in common, or label them by their texts: "
         "hyperlabel label --text."
     )
     few = cut(len(shown), len(empty), "items without votes", "drawn at random")
     return section(
-        "Items without votes", tag("p", told), table("Items without votes", items.heads, rows), few, name="uncovered"
+        "Items without votes", tag("p", meaning), table("Items without votes", items.heads, rows), few, name="uncovered"
     )
 
 
 @dataclass(frozen=True)
-class Examples:
-    """Finds items on which an LF votes, by what happened to its vote.
+class VoteExamples:
+    """Finds items on which an LF votes, by what happened to its vote."""
 
-    Attributes:
-        analysis: The votes.
-        items: The items.
-    """
-
-    analysis: LFAnalysis
-    items: Items
+    analysis: LFAnalysis  # the votes
+    items: ShownItems
 
     @cached_property
     def _order(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

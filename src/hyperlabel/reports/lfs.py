@@ -20,7 +20,7 @@ from hyperlabel.reports.elements import (
 )
 from hyperlabel.reports.figures import conflict_shares
 from hyperlabel.reports.html import Html, join, shorten, tag
-from hyperlabel.reports.items import Examples, Items
+from hyperlabel.reports.items import ShownItems, VoteExamples
 
 _LFS, _MAP, _PAIRS = 200, 30, 30  # the most that are shown
 _CLASSES = 4  # the most classes shown per LF
@@ -33,7 +33,7 @@ def most_votes(analysis: LFAnalysis, most: int) -> NDArray[np.intp]:
     return np.sort(np.argsort(-analysis.votes, kind="stable")[:most])
 
 
-def show_lfs(analysis: LFAnalysis, items: Items) -> Html:
+def show_lfs(analysis: LFAnalysis, items: ShownItems) -> Html:
     """The table of LFs, and what each does."""
     summary = analysis.summary()
     chosen = most_votes(analysis, _LFS)
@@ -71,18 +71,18 @@ def _polarity(analysis: LFAnalysis, lf: int) -> Html:
     return tag("td", *tags, more, class_="chips")
 
 
-def _show_examples(analysis: LFAnalysis, items: Items, chosen: NDArray[np.intp]) -> Html | None:
+def _show_examples(analysis: LFAnalysis, items: ShownItems, chosen: NDArray[np.intp]) -> Html | None:
     """For each LF, items on which it is right, wrong or alone, and what changes without it."""
     if analysis.patterns.inverse is None or items.texts is None:
         return None
-    finder, most = Examples(analysis, items), 3 if len(chosen) <= 50 else 1
+    finder, most = VoteExamples(analysis, items), 3 if len(chosen) <= 50 else 1
     parts = [_show_example(analysis, finder, int(lf), most) for lf in chosen if analysis.votes[lf]]
     listed = join(*parts)
     box = scroll(listed, "LF by LF") if len(parts) > _LONG else listed
     return join(tag("h3", "LF by LF"), note("Open an LF to see texts it votes on."), box)
 
 
-def _show_example(analysis: LFAnalysis, finder: Examples, lf: int, most: int) -> Html:
+def _show_example(analysis: LFAnalysis, finder: VoteExamples, lf: int, most: int) -> Html:
     lines = []
     for kind, found in finder.of(lf, most).items():
         if found:
@@ -97,7 +97,7 @@ def _show_example(analysis: LFAnalysis, finder: Examples, lf: int, most: int) ->
     return tag("details", head, tag("p", without), tag("dl", *lines, class_="examples"), id_=f"lf-{lf}")
 
 
-def _example(analysis: LFAnalysis, items: Items, lf: int, item: int) -> Html:
+def _example(analysis: LFAnalysis, items: ShownItems, lf: int, item: int) -> Html:
     assert items.texts is not None
     assert analysis.patterns.inverse is not None
     pattern = int(analysis.patterns.inverse[item])
@@ -124,11 +124,11 @@ def show_heat_map(analysis: LFAnalysis) -> Html:
     names = [shorten(str(analysis.lf_names[i]), NAME) for i in chosen]
     title = "Heat map: coverage of each LF, and conflicts of each pair"
     drawing = heat_map(names, conflict_shares(analysis, chosen), title)
-    told = (
+    caption = (
         "Blue, on the diagonal: share of the items that the LF votes on. Violet: share of the LF's votes on which "
         "the LF of the column's number votes for another class. Dashed: the two never vote on the same item."
     )
-    figure = tag("figure", scroll(drawing, "Coverage and conflicts"), tag("figcaption", told))
+    figure = tag("figure", scroll(drawing, "Coverage and conflicts"), tag("figcaption", caption))
     few = cut(len(chosen), analysis.n_lfs, "LFs", "those that vote most")
     return section("Coverage and conflicts", figure, few, name="conflicts")
 

@@ -13,53 +13,39 @@ import numpy as np
 
 import hyperlabel
 from hyperlabel.lf.analysis import LFAnalysis
-from hyperlabel.reports.advice import show_advice
 from hyperlabel.reports.balance import Sensitivity, show_sensitivity
 from hyperlabel.reports.charts import histogram
 from hyperlabel.reports.elements import class_tag, cut, note, number, section, share, table
 from hyperlabel.reports.figures import count_confidence, score
 from hyperlabel.reports.html import Html, join, tag
-from hyperlabel.reports.items import Items, show_contested, show_uncovered
+from hyperlabel.reports.items import ShownItems, show_contested, show_uncovered
 from hyperlabel.reports.lfs import show_heat_map, show_lfs, show_pairs
 from hyperlabel.reports.quality import CLASSES, class_bar, show_certificate, show_scores
 from hyperlabel.trust import Certificate
-from hyperlabel.trust.advice import AdviceList
+from hyperlabel.trust.advice import Advice, AdviceList
 
 
 @dataclass(frozen=True)
 class Beside:
-    """What a page may show besides the analysis.
+    """What a page may show besides the analysis."""
 
-    Attributes:
-        scored: Labels that gold is compared with, which have not learned from it.
-        sensitivity: What depends on the class balance.
-        certificate: Which labels can be relied on.
-        advice: What to do next.
-    """
-
-    scored: LFAnalysis | None = None
-    sensitivity: Sensitivity | None = None
-    certificate: Certificate | None = None
-    advice: AdviceList | None = None
+    scored: LFAnalysis | None = None  # labels that gold is compared with, which have not learned from it
+    sensitivity: Sensitivity | None = None  # what depends on the class balance
+    certificate: Certificate | None = None  # which labels can be relied on
+    advice: AdviceList | None = None  # what to do next
 
 
-def render(analysis: LFAnalysis, items: Items, *, title: str, beside: Beside | None = None) -> str:
-    """The page.
-
-    Args:
-        analysis: The votes and what is known about them, with truth or without.
-        items: The items that the votes are about.
-        title: The title of the page, such as the name of a file.
-        beside: What else it shows.
+def render(analysis: LFAnalysis, items: ShownItems, *, title: str, beside: Beside | None = None) -> str:
+    """The page about the votes of an analysis, with truth or without.
 
     >>> analysis = LFAnalysis([[0, 1], [1, 1], [0, -1]])
-    >>> page = render(analysis, Items(["a", "b", "c"]), title="<votes>")
+    >>> page = render(analysis, ShownItems(["a", "b", "c"]), title="<votes>")
     >>> page.startswith("<!doctype html>"), "&lt;votes&gt;" in page, "<votes>" in page
     (True, True, False)
     """
     beside = Beside() if beside is None else beside
     sections = (
-        None if beside.advice is None else show_advice(beside.advice),
+        None if beside.advice is None else _advice(beside.advice),
         None if beside.certificate is None else show_certificate(beside.certificate),
         show_scores(analysis, gold=False) if beside.scored is None else show_scores(beside.scored, gold=True),
         _labels(analysis),
@@ -138,11 +124,26 @@ def _facts(analysis: LFAnalysis) -> Html:
     return join(tag("dl", *boxes, class_="facts"), note(about))
 
 
+def _advice(advice: AdviceList) -> Html:
+    """What to do next, most valuable first."""
+    if not len(advice):
+        return section("What to do next", note("No advice: no known problem was found."), name="advice")
+    meaning = "Worth: what following this kind of advice changed on public sets, in points of accuracy or F1."
+    steps = tag("ol", *map(_step, advice), class_="advice")
+    return section("What to do next", steps, note(meaning), name="advice")
+
+
+def _step(advice: Advice) -> Html:
+    worth = tag("p", f"Worth: {advice.worth}.", class_="soft")
+    calls = tag("details", tag("summary", "How"), tag("pre", advice.call), tag("pre", advice.command))
+    return tag("li", tag("p", advice.reason), worth, calls)
+
+
 def _labels(analysis: LFAnalysis) -> Html:
     counts, low, high = count_confidence(analysis)
     drawing = histogram(counts, low, high, "Histogram: how many items have each confidence")
-    told = f"Confidence is the probability of the label; at {low:.3g} all classes are equally probable."
-    figure = tag("figure", drawing, tag("figcaption", told))
+    caption = f"Confidence is the probability of the label; at {low:.3g} all classes are equally probable."
+    figure = tag("figure", drawing, tag("figcaption", caption))
     k = analysis.patterns.n_classes
     labeled = np.bincount(analysis.labels + 1, analysis.patterns.counts, k + 1).astype(np.int64)
     bar = class_bar(analysis.classes, labeled, analysis.n_items)

@@ -19,9 +19,7 @@ CLASSES = 50  # the most that are shown
 def show_scores(analysis: LFAnalysis, *, gold: bool) -> Html | None:
     """Scores, the classes one by one, and reliability; None if no truth is known.
 
-    Args:
-        analysis: The labels that are scored, with their truth.
-        gold: Whether the truth is gold, which the labels scored here have not learned from.
+    If the truth is `gold`, the labels scored here have not learned from it.
     """
     found = score(analysis)
     if found is None:
@@ -32,7 +30,7 @@ def show_scores(analysis: LFAnalysis, *, gold: bool) -> Html | None:
     groups = analysis.reliability()
     title = "Reliability plot: the share of right labels against their confidence"
     plot = reliability(groups["confidence"], groups["right"], groups["items"], title)
-    told = "Each point is a tenth of the items, by confidence. On the dashed line confidence and share are equal."
+    caption = "Each point is a tenth of the items, by confidence. On the dashed line confidence and share are equal."
     whose = "gold is known; the labels scored here come from votes alone" if gold else "truth is known"
     counted = (
         f"Over the {found[0].items:,} items whose {whose}; an item without a label counts as wrong. "
@@ -41,7 +39,7 @@ def show_scores(analysis: LFAnalysis, *, gold: bool) -> Html | None:
     if gold:
         counted += " If gold was not drawn at random, as with suggested items, its items are harder than most."
     left = tag("div", table("Scores", heads, rows), note(counted))
-    pair = tag("div", left, tag("figure", plot, tag("figcaption", told)), class_="pair-of-figures")
+    pair = tag("div", left, tag("figure", plot, tag("figcaption", caption)), class_="pair-of-figures")
     return section(
         f"Scores against {'gold' if gold else 'the truth'}",
         pair,
@@ -58,13 +56,9 @@ def _score_row(name: str, scores: Scores) -> Html:
 
 @dataclass(frozen=True)
 class Confusion:
-    """Items by true class and label.
+    """Items by true class and label."""
 
-    Attributes:
-        counts: (k, k + 1) items of each true class and label; no label in the last column.
-    """
-
-    counts: NDArray[np.int64]
+    counts: NDArray[np.int64]  # (k, k + 1) items of each true class and label; no label in the last column
 
     @classmethod
     def of(cls, analysis: LFAnalysis) -> "Confusion":
@@ -130,8 +124,8 @@ def _confusion(analysis: LFAnalysis) -> Html:
 
 def _confusion_cell(count: int, of_class: int, *, right: bool) -> Html:
     part = count / of_class
-    told = f"{part:.1%} of the true class"
-    return tag("td", f"{count:,}", class_="number right" if right else "number", style=f"--part:{part:.2f}", title=told)
+    tip = f"{part:.1%} of the true class"
+    return tag("td", f"{count:,}", class_="number right" if right else "number", style=f"--part:{part:.2f}", title=tip)
 
 
 def show_certificate(certificate: Certificate) -> Html:
@@ -156,6 +150,6 @@ def class_bar(classes: tuple[object, ...], counts: NDArray[np.int64], total: int
     """How many items have each label, as one bar in the colors of the classes."""
     parts = []
     for code in np.flatnonzero(counts[1:]).tolist():
-        told, width = f"{classes[code]}: {counts[code + 1] / total:.1%}", f"{100 * counts[code + 1] / total:.2f}%"
-        parts.append(tag("i", title=told[:200], style=f"--hue:{hue(code)};width:{width}"))
+        tip, width = f"{classes[code]}: {counts[code + 1] / total:.1%}", f"{100 * counts[code + 1] / total:.2f}%"
+        parts.append(tag("i", title=tip[:200], style=f"--hue:{hue(code)};width:{width}"))
     return tag("div", *parts, class_="classes-bar", role="img", aria_label="Shares of the labels")

@@ -14,7 +14,7 @@ from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.reports.balance import find_sensitivity
-from hyperlabel.reports.items import Items
+from hyperlabel.reports.items import ShownItems
 from hyperlabel.reports.page import Beside, headline, render
 from hyperlabel.shown import show
 from hyperlabel.tables import write_text
@@ -96,14 +96,13 @@ def report(
     beside = Beside(scored, find_sensitivity(given, analysis), certificate, advice)
     known = None if truth is None and gold is None else read.with_labels(gold if truth is None else truth, "truth")[1]
     ids = range(read.n_items) if read.items is None else read.items
-    items = Items(ids, shown, known, read.answers if isinstance(read, AppliedVotes) else {})
+    items = ShownItems(ids, shown, known, read.answers if isinstance(read, AppliedVotes) else {})
     return Report(headline(analysis, beside), render(analysis, items, title=title, beside=beside))
 
 
 def _read(model: LabelModel, votes: object, truth: object, gold: object) -> Votes:
     """The votes, with the classes that truth or gold add."""
-    classes = model.classes_.tolist() if model.is_fitted else model.classes
-    read = to_votes(votes, n_classes=None if model.is_fitted else model.n_classes, classes=classes)
+    read = to_votes(votes, **model.stated_classes)
     for name, labels in (("truth", truth), ("gold", gold)):
         if labels is not None:
             read, _ = read.with_labels(labels, name)

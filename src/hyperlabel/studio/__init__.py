@@ -8,7 +8,7 @@ from hyperlabel.studio.figures import Moment, Share
 from hyperlabel.studio.find import Filter
 from hyperlabel.studio.folder import GoldLabel, Settings
 from hyperlabel.studio.project import Project
+from hyperlabel.studio.snapshot import Effect
 from hyperlabel.studio.source import load_lfs
-from hyperlabel.studio.standing import Effect
 
 __all__ = ["Candidate", "Effect", "Filter", "GoldLabel", "Moment", "Project", "Settings", "Share", "load_lfs"]

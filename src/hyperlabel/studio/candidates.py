@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hyperlabel.kernels import Float64, Ints
 from hyperlabel.lf import keyword_lf
 from hyperlabel.studio.data import Data
-from hyperlabel.studio.standing import Effect, Standing, find_effect
+from hyperlabel.studio.snapshot import Effect, Snapshot, find_effect
 from hyperlabel.studio.words import WordIndex
 from hyperlabel.votes.classes import ABSTAIN, smallest_type
 
@@ -30,19 +30,12 @@ _WORDS = 40  # words of an item that are tried
 
 
 class Idea(NamedTuple):
-    """A rule that may be proposed.
+    """A rule that may be proposed."""
 
-    Attributes:
-        kind: `keyword`, `phrase`, `expression`, `length`, `number` or `column`.
-        name: A name for it.
-        call: The call that makes the LF, without its name.
-        rows: Rows on which it votes.
-    """
-
-    kind: str
-    name: str
-    call: str
-    rows: NDArray[np.integer]
+    kind: str  # `keyword`, `phrase`, `expression`, `length`, `number` or `column`
+    name: str  # a name for it
+    call: str  # the call that makes the LF, without its name
+    rows: NDArray[np.integer]  # rows on which it votes
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,17 +64,13 @@ class Candidate:
 Scored = tuple[float, Idea]
 
 
-class Evidence:
-    """What is known about the classes of rows: gold, and the labels where somebody votes.
+class KnownClasses:
+    """What is known about the classes of rows: gold, and the labels where an LF votes."""
 
-    Args:
-        standing: Votes and gold.
-    """
-
-    def __init__(self, standing: Standing) -> None:
-        known = standing.best >= 0
-        self.weight = np.where(standing.gold >= 0, _GOLD, _LABEL) * known  # (n,)
-        self.probabilities = standing.labels.probabilities
+    def __init__(self, snapshot: Snapshot) -> None:
+        known = snapshot.best >= 0
+        self.weight = np.where(snapshot.gold >= 0, _GOLD, _LABEL) * known  # (n,)
+        self.probabilities = snapshot.labels.probabilities
         total = self.weight @ self.probabilities
         self.prior: Float64 = (total + _PRIOR) / (total + _PRIOR).sum()  # (k,)
         self.covered = known
@@ -95,7 +84,7 @@ class Evidence:
 
     def score(self, rows: Ints, vote: int, hope: float) -> float:
         """How promising a rule is that votes for a class on some rows: by what is known about them, else assumed."""
-        n_new = len(rows) - self.covered[rows].sum() / 2  # rows that nobody votes on count twice
+        n_new = len(rows) - self.covered[rows].sum() / 2  # rows without votes count twice
         share, deviation = self.precision(rows, vote)
         gain = share - self.prior[vote]
         return float(np.sqrt(n_new) * (max(gain - deviation, 0) + hope * (gain >= 0)))
@@ -104,10 +93,7 @@ class Evidence:
 def hope(rows: Ints, letters: Ints, n: int) -> Float64:
     """The assumed gain over chance of words before anything is known: little for common and short ones.
 
-    Args:
-        rows: Number of rows that have each word.
-        letters: Number of its letters.
-        n: Number of all rows.
+    From the number of rows that have each word, of its letters, and of all rows.
     """
     short = np.clip((letters - 1) / _LONG, 0, 1)
     given: Float64 = _HOPE * np.exp(-rows / n / _COMMON) * short * (rows >= _LEAST_ROWS)
@@ -115,30 +101,22 @@ def hope(rows: Ints, letters: Ints, n: int) -> Float64:
 
 
 def propose(
-    ideas: Iterable[Idea], standing: Standing, vote: Hashable, taken: Sequence[str], most: int
+    ideas: Iterable[Idea], snapshot: Snapshot, vote: Hashable, taken: Sequence[str], most: int
 ) -> list[Candidate]:
-    """The most promising ideas as candidates, the best first.
-
-    Args:
-        ideas: What may be proposed.
-        standing: Votes and gold.
-        vote: The class to vote for.
-        taken: Names that LFs cannot have.
-        most: How many.
-    """
-    evidence, number = Evidence(standing), standing.classes.index(vote)
+    """The most promising ideas as candidates, the best first; their names are none of those `taken`."""
+    evidence, number = KnownClasses(snapshot), snapshot.classes.index(vote)
     scored = []
     for idea in ideas:
         if len(idea.rows) >= _LEAST_ROWS:
-            chance = float(hope(np.array(len(idea.rows)), np.array(len(idea.name)), standing.n))
+            chance = float(hope(np.array(len(idea.rows)), np.array(len(idea.name)), snapshot.n))
             scored.append((evidence.score(idea.rows, number, chance), idea))
     scored.sort(key=lambda each: -each[0])
     candidates = []
     for score, idea in _distinct(scored)[:most]:
         name, source = to_source(idea, vote, taken)
-        column = np.full(standing.n, ABSTAIN, smallest_type(standing.k))
+        column = np.full(snapshot.n, ABSTAIN, smallest_type(snapshot.k))
         column[idea.rows] = number
-        effect = find_effect(standing, name, column)
+        effect = find_effect(snapshot, name, column)
         precision, _ = evidence.precision(idea.rows, number)
         candidates.append(Candidate(idea.kind, name, source, vote, effect, precision, score))
     return candidates

@@ -1,5 +1,6 @@
 """The table of a project: the rows that are explored, all of a small table or a sample of a large one."""
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -30,34 +31,18 @@ _MOST_CLASSES = 100  # the most classes that a column may imply
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """The rows of a table.
-
-    Attributes:
-        table: The table.
-        settings: Which columns are what.
-        frame: The n rows that are explored, a Polars frame; numbers of a csv are numbers.
-        rows: (n,) their numbers in the table, increasing.
-        n_rows: Number of rows of the table.
-    """
+    """The rows of a table."""
 
     table: Table
-    settings: Settings
-    frame: Any
-    rows: NDArray[np.int64]
-    n_rows: int
+    settings: Settings  # which columns are what
+    frame: Any  # the n rows that are explored, a Polars frame; numbers of a csv are numbers
+    rows: NDArray[np.int64]  # (n,) their numbers in the table, increasing
+    n_rows: int  # number of rows of the table
 
     @classmethod
     def open(cls, settings: Settings, folder: Path) -> "Data":
-        """Read the rows to explore.
-
-        Args:
-            settings: Where the table is, and which columns are what.
-            folder: The project folder, to which the path of the table is relative.
-
-        Raises:
-            ProjectError: A column is missing, or is not what it is stated to be.
-        """
-        table = Table.open(str(folder / settings.table))
+        """Read the rows to explore; the path of the table is relative to the project folder."""
+        table = open_table(settings, folder)
         _check_columns(table, settings)
         n_rows = _count(table)
         rows = _draw(n_rows, settings.sample)
@@ -77,6 +62,11 @@ class Data:
     def is_sample(self) -> bool:
         """Whether the table has more rows than are explored."""
         return self.n < self.n_rows
+
+    @property
+    def size(self) -> str:
+        """How many rows are explored, in words."""
+        return f"{self.n:,} of {self.n_rows:,} rows" if self.is_sample else f"{self.n:,} rows"
 
     @cached_property
     def items(self) -> Items:
@@ -150,9 +140,14 @@ class Data:
         return {name: votes.cells[:, j] for j, name in enumerate(votes.lf_names)}
 
 
+def open_table(settings: Settings, folder: Path) -> Table:
+    """The table of a project, by its plain path, which messages show."""
+    return Table.open(os.path.normpath(folder.resolve() / settings.table))
+
+
 def complete(settings: Settings, folder: Path) -> Settings:
     """Settings of a new project, completed from the table: identifiers, gold, truth, and the classes of these."""
-    table = Table.open(str(folder / settings.table))
+    table = open_table(settings, folder)
     names = table.columns
     if settings.lfs:
         settings = replace(settings, lfs=choose_columns(names, settings.lfs))

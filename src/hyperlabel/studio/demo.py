@@ -34,11 +34,7 @@ def write_demo(path: Path) -> int:
 
 
 def sentence_table(modules: Mapping[str, Sequence[str]]) -> Any:
-    """A Polars frame of sentences: id, text and truth, the package that a sentence is from.
-
-    Args:
-        modules: The modules to read, by package.
-    """
+    """A Polars frame of sentences: id, text and truth, the package that a sentence is from; modules are by package."""
     import polars as pl
 
     rows: dict[str, str | None] = {}

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from hyperlabel.studio.standing import Standing
-
-_Z = 1.959964  # of a 95% interval
+from hyperlabel.metrics import wilson_interval
+from hyperlabel.studio.snapshot import Snapshot
 
 
 @dataclass(frozen=True)
@@ -33,21 +32,12 @@ class Share:
     @property
     def low(self) -> float:
         """The lower end of the interval."""
-        return max(0.0, self._middle - self._spread) if self.whole else 0.0
+        return max(0.0, float(wilson_interval(self.part, self.whole)[0])) if self.whole else 0.0
 
     @property
     def high(self) -> float:
         """The upper end of the interval."""
-        return min(1.0, self._middle + self._spread) if self.whole else 1.0
-
-    @property
-    def _middle(self) -> float:
-        return (self.part + _Z**2 / 2) / (self.whole + _Z**2)
-
-    @property
-    def _spread(self) -> float:
-        shared = self.part * (self.whole - self.part) / self.whole + _Z**2 / 4
-        return float(_Z * np.sqrt(shared) / (self.whole + _Z**2))
+        return min(1.0, float(wilson_interval(self.part, self.whole)[1])) if self.whole else 1.0
 
 
 @dataclass(frozen=True)
@@ -75,30 +65,30 @@ class Moment:
     truth: Share
 
 
-def take_moment(standing: Standing, truth: Any, action: str) -> Moment:
-    """The numbers of a standing; (n,) truth as class numbers, -1 where not known."""
-    best = standing.best
+def take_moment(snapshot: Snapshot, truth: Any, action: str) -> Moment:
+    """The numbers of a snapshot; (n,) truth as class numbers, -1 where not known."""
+    best = snapshot.best
     labeled = best >= 0
-    known, given = truth >= 0, standing.gold >= 0
-    counts = np.bincount(best[labeled], minlength=standing.k)
-    judged = standing.judged_gold
+    known, given = truth >= 0, snapshot.gold >= 0
+    counts = np.bincount(best[labeled], minlength=snapshot.k)
+    judged = snapshot.judged_gold
     return Moment(
         action=action,
-        n_lfs=len(standing.columns),
+        n_lfs=len(snapshot.columns),
         n_gold=int(given.sum()),
         coverage=float(labeled.mean()),
-        confidence=float(standing.confidence[labeled].mean()) if labeled.any() else 0.0,
+        confidence=float(snapshot.confidence[labeled].mean()) if labeled.any() else 0.0,
         balance=tuple((counts / max(counts.sum(), 1)).tolist()),
-        gold=Share(int((judged[given] == standing.gold[given]).sum()), int(given.sum())),
+        gold=Share(int((judged[given] == snapshot.gold[given]).sum()), int(given.sum())),
         truth=Share(int((best[known] == truth[known]).sum()), int(known.sum())),
     )
 
 
-def list_lfs(standing: Standing) -> list[dict[str, Any]]:
+def list_lfs(snapshot: Snapshot) -> list[dict[str, Any]]:
     """One row per LF: what it votes for, how often, and how well; None if there is nothing to show."""
-    if not standing.columns:
+    if not snapshot.columns:
         return []
-    analysis = standing.analysis
+    analysis = snapshot.analysis
     changes = analysis.leave_one_out().label_changes
     right, wrong = analysis.correct, analysis.incorrect
     return [
@@ -115,7 +105,7 @@ def list_lfs(standing: Standing) -> list[dict[str, Any]]:
             "gold_accuracy": _or_none(analysis.precision[j]),
             "changes": float(changes[j]),
         }
-        for j, name in enumerate(standing.lf_names)
+        for j, name in enumerate(snapshot.lf_names)
     ]
 
 

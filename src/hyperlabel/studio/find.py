@@ -7,12 +7,13 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.checks import check_choice, check_number
+from hyperlabel.checks import check_choice, check_count, check_flag, check_kind, check_number, check_text
 from hyperlabel.errors import ParameterError
 from hyperlabel.labels import suggest_items
+from hyperlabel.shown import show
 from hyperlabel.studio.candidates import hope
 from hyperlabel.studio.data import Data
-from hyperlabel.studio.standing import Standing
+from hyperlabel.studio.snapshot import Snapshot
 from hyperlabel.studio.words import WordIndex
 
 Mask = NDArray[np.bool_]
@@ -50,93 +51,108 @@ class Filter:
     search: str = ""
 
 
-def find_rows(standing: Standing, data: Data, wanted: Filter) -> Rows:
+def find_rows(snapshot: Snapshot, data: Data, wanted: Filter) -> Rows:
     """The rows that match a filter, in their order."""
-    mask = np.ones(standing.n, bool)
+    _check_filter(wanted)
+    mask = np.ones(snapshot.n, bool)
     if wanted.lf is not None or wanted.vote is not None or wanted.against is not None:
-        mask &= _voted(standing, wanted)
+        mask &= _voted(snapshot, wanted)
     if wanted.conflict is not None:
-        mask &= standing.conflict == wanted.conflict
+        mask &= snapshot.conflict == wanted.conflict
     if wanted.covered is not None:
-        mask &= (standing.n_votes > 0) == wanted.covered
+        mask &= (snapshot.n_votes > 0) == wanted.covered
     if wanted.label is not None:
-        mask &= standing.best == (-1 if wanted.label == "" else _number(standing, wanted.label, "label"))
+        mask &= snapshot.best == (
+            -1 if isinstance(wanted.label, str) and not wanted.label else _number(snapshot, wanted.label, "label")
+        )
     if wanted.confidence is not None:
         low, high = wanted.confidence
-        mask &= (standing.confidence >= low) & (standing.confidence <= high)
+        mask &= (snapshot.confidence >= low) & (snapshot.confidence <= high)
     if wanted.gold != "any":
-        mask &= _gold(standing, wanted.gold)
+        mask &= _gold(snapshot, wanted.gold)
     if wanted.search:
         found = data.texts.str.contains(f"(?i){re.escape(wanted.search)}", literal=False)
         mask &= found.to_numpy()
     return np.flatnonzero(mask)
 
 
-def _voted(standing: Standing, wanted: Filter) -> Mask:
-    names = standing.lf_names if wanted.lf is None else (wanted.lf,)
-    columns = [_column(standing, name) for name in names]
+def _check_filter(wanted: Filter) -> None:
+    check_kind(wanted, "wanted", Filter, "a Filter")
+    for name in ("lf", "against"):
+        if getattr(wanted, name) is not None:
+            check_text(getattr(wanted, name), name, "the name of an LF")
+    for name in ("conflict", "covered"):
+        if getattr(wanted, name) is not None:
+            check_flag(getattr(wanted, name), name)
+    if wanted.confidence is not None:
+        expected = "the least and the greatest confidence, two numbers"
+        bounds = check_kind(wanted.confidence, "confidence", (tuple, list), expected)
+        for bound in bounds if len(bounds) == 2 else (None,):
+            check_number(bound, "a bound of confidence", expected)
+    check_choice(wanted.gold, "gold", get_args(GoldIs))
+    check_text(wanted.search, "search")
+
+
+def _voted(snapshot: Snapshot, wanted: Filter) -> Mask:
+    names = snapshot.lf_names if wanted.lf is None else (wanted.lf,)
+    columns = [_column(snapshot, name) for name in names]
     if wanted.against is not None:
-        other = _column(standing, wanted.against)
+        other = _column(snapshot, wanted.against)
         columns = [np.where((other >= 0) & (other != column), column, -1) for column in columns]
-    vote = None if wanted.vote is None else _number(standing, wanted.vote, "vote")
-    mask = np.zeros(standing.n, bool)
+    vote = None if wanted.vote is None else _number(snapshot, wanted.vote, "vote")
+    mask = np.zeros(snapshot.n, bool)
     for column in columns:
         mask |= column >= 0 if vote is None else column == vote
     return mask
 
 
-def _gold(standing: Standing, gold: str) -> Mask:
-    given = standing.gold >= 0
-    right = standing.judged_gold == standing.gold
+def _gold(snapshot: Snapshot, gold: str) -> Mask:
+    given = snapshot.gold >= 0
+    right = snapshot.judged_gold == snapshot.gold
     masks: dict[str, Mask] = {"given": given, "missing": ~given, "right": given & right, "wrong": given & ~right}
-    if gold not in masks:
-        raise ParameterError(f"gold is {gold!r}; expected {', '.join(get_args(GoldIs))}")
     return masks[gold]
 
 
-def _column(standing: Standing, name: str) -> NDArray[np.integer]:
-    if name not in standing.columns:
-        raise ParameterError(f"there is no LF {name!r}; the LFs are {', '.join(standing.lf_names) or 'none'}")
-    return standing.columns[name]
+def _column(snapshot: Snapshot, name: str) -> NDArray[np.integer]:
+    if name not in snapshot.columns:
+        raise ParameterError(f"there is no LF {name!r}; the LFs are {', '.join(snapshot.lf_names) or 'none'}")
+    return snapshot.columns[name]
 
 
-def _number(standing: Standing, value: Any, argument: str) -> int:
-    if value not in standing.classes:
-        raise ParameterError(f"{argument} is {value!r}; expected one of {', '.join(map(str, standing.classes))}")
-    return standing.classes.index(value)
+def _number(snapshot: Snapshot, value: Any, argument: str) -> int:
+    if not np.isscalar(value) or value not in snapshot.classes:
+        raise ParameterError(f"{argument} is {show(value)}; expected one of {', '.join(map(str, snapshot.classes))}")
+    return snapshot.classes.index(value)
 
 
-def next_rows(standing: Standing, index: WordIndex, by: By, most: int, seed: int = 0) -> Rows:
+def next_rows(snapshot: Snapshot, index: WordIndex, by: By, most: int, seed: int = 0) -> Rows:
     """The next rows to look at, the most useful first; rows with gold are left out.
 
-    `useful` weighs both: gold for the rows whose label is least certain, and a rule for rows that nobody votes on.
+    `useful` weighs both: gold for the rows whose label is least certain, and a rule for rows without votes.
     """
     check_choice(by, "by", get_args(By))
-    check_number(most, "most", "a whole number, at least 1", least=1, whole=True)
-    free = standing.gold < 0
+    check_count(most, "most")
+    free = snapshot.gold < 0
     if by == "random":
         rows = np.flatnonzero(free)
         return np.random.default_rng([seed, int((~free).sum())]).permutation(rows)[:most]
-    if by == "uncovered" or not standing.columns:
-        return _fruitful(standing, index, most)
-    if by == "contested":
-        doubt = np.where(standing.conflict & free, 2 - standing.confidence, 0)
-        return _highest(doubt, most)
-    if by == "uncertain":
-        doubt = np.where((standing.n_votes > 0) & free, 2 - standing.confidence, 0)
-        return _highest(doubt, most)
-    return _useful(standing, index, most)
+    if by == "uncovered" or not snapshot.columns:
+        return _fruitful(snapshot, index, most)
+    if by in ("contested", "uncertain"):
+        chosen = snapshot.conflict if by == "contested" else snapshot.n_votes > 0
+        return _highest(np.where(chosen & free, 2 - snapshot.confidence, 0), most)
+    return _useful(snapshot, index, most)
 
 
-def _useful(standing: Standing, index: WordIndex, most: int) -> Rows:
+def _useful(snapshot: Snapshot, index: WordIndex, most: int) -> Rows:
     """Rows by what looking at them may correct: uncertain patterns, including the one without votes."""
-    bare = np.flatnonzero((standing.n_votes == 0) & (standing.gold < 0))
-    probabilities = standing.model.pattern_probabilities(standing.patterns)
-    doubtful = suggest_items(probabilities, standing.patterns, standing.gold >= 0, most)
-    at_stake = ((1 - probabilities.max(1)) * standing.patterns.counts)[standing.inverse]
+    bare = np.flatnonzero((snapshot.n_votes == 0) & (snapshot.gold < 0))
+    probabilities = snapshot.model.pattern_probabilities(snapshot.patterns)
+    doubtful = suggest_items(probabilities, snapshot.patterns, snapshot.gold >= 0, most)
+    at_stake = ((1 - probabilities.max(1)) * snapshot.patterns.counts)[snapshot.inverse]
     worth = float(at_stake[doubtful[0]]) if len(doubtful) else 0.0
-    lost = len(bare) * (1 - 1 / standing.k)
-    fruitful = _fruitful(standing, index, most) if len(bare) else bare
+    lost = len(bare) * (1 - 1 / snapshot.k)
+    fruitful = _fruitful(snapshot, index, most) if len(bare) else bare
     order = [fruitful, doubtful] if lost > worth else [doubtful, fruitful]
     return _interleave(*order)[:most]
 
@@ -148,11 +164,11 @@ def _interleave(one: Rows, other: Rows) -> Rows:
     return np.array(list(dict.fromkeys(rest)), np.intp)
 
 
-def _fruitful(standing: Standing, index: WordIndex, most: int) -> Rows:
+def _fruitful(snapshot: Snapshot, index: WordIndex, most: int) -> Rows:
     """Rows without votes whose words would make a rule for many such rows."""
-    bare = (standing.n_votes == 0) & (standing.gold < 0)
+    bare = (snapshot.n_votes == 0) & (snapshot.gold < 0)
     new = index.count(bare)
-    worth = index.best_of_rows(np.sqrt(new) * hope(np.diff(index.starts), index.letters, standing.n))
+    worth = index.best_of_rows(np.sqrt(new) * hope(np.diff(index.starts), index.letters, snapshot.n))
     return _highest(np.where(bare, worth + _LEAST, 0), most)
 
 

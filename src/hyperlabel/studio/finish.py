@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 
 from hyperlabel.engines import label as label_rows
 from hyperlabel.errors import ProjectError
-from hyperlabel.labels.added import add_labels
+from hyperlabel.labels.added import Added, add_labels
 from hyperlabel.lf import LabelingFunction, apply_lfs
 from hyperlabel.lf.analysis import LFAnalysis
-from hyperlabel.models import HyperLabelModel
 from hyperlabel.provenance import provenance
-from hyperlabel.reports import Items, render
+from hyperlabel.reports import ShownItems, render
 from hyperlabel.studio.data import Data, number_columns
 from hyperlabel.studio.folder import GoldLabel
-from hyperlabel.studio.standing import Standing
+from hyperlabel.studio.snapshot import Snapshot
 from hyperlabel.tables import Table, check_target, write_table, write_text
 from hyperlabel.trust import certify
+from hyperlabel.votes.classes import decode
 
 _GOLD, _ROW = "__gold__", "__row__"
 
@@ -28,7 +28,7 @@ def write_labels(
     data: Data,
     lfs: Mapping[str, LabelingFunction],
     gold: Mapping[str, GoldLabel],
-    standing: Standing,
+    snapshot: Snapshot,
     path: Path,
 ) -> int:
     """Write the table with labels; returns how many rows have one.
@@ -37,25 +37,24 @@ def write_labels(
     by an engine, with the same LFs and all gold.
     """
     check_target(path)
-    if not standing.columns:
+    if not snapshot.columns:
         raise ProjectError("there is no LF, so there are no labels to write; add one first")
     if data.is_sample:
-        frame = label_all(data, lfs, gold, standing)
+        frame = label_all(data, lfs, gold, snapshot)
         write_table(frame, path)
         return _count_labels(path)
-    write_table(add_labels(data.table.collect(), standing.labels), path, metadata=provenance(standing.model))
-    return int((standing.best >= 0).sum())
+    write_table(add_labels(data.table.collect(), snapshot.labels), path, metadata=provenance(snapshot.model))
+    return int((snapshot.best >= 0).sum())
 
 
 def label_all(
-    data: Data, lfs: Mapping[str, LabelingFunction], gold: Mapping[str, GoldLabel], standing: Standing
+    data: Data, lfs: Mapping[str, LabelingFunction], gold: Mapping[str, GoldLabel], snapshot: Snapshot
 ) -> Any:
     """All rows of a table with their labels, a lazy Polars frame."""
-    names = list(standing.lf_names)
+    names = list(snapshot.lf_names)
     given = _with_gold(data, number_columns(data.table, data.settings, data.table.lazy()), gold)
-    voted = apply_lfs(list(lfs.values()), given, classes=standing.classes) if lfs else given
-    model = HyperLabelModel(class_balance=standing.balance or None)
-    labeled = label_rows(voted, lfs=names, model=model, classes=standing.classes, gold=_GOLD)
+    voted = apply_lfs(list(lfs.values()), given, classes=snapshot.classes) if lfs else given
+    labeled = label_rows(voted, lfs=names, model=snapshot.new_model(), gold=_GOLD)
     return labeled.drop([*lfs, _GOLD])
 
 
@@ -63,7 +62,7 @@ def _with_gold(data: Data, frame: Any, gold: Mapping[str, GoldLabel]) -> Any:
     """A lazy frame with a column of gold: from gold.csv, else from the table."""
     import polars as pl
 
-    own, kind = data.settings, _kind(data.settings.classes)
+    own, kind = data.settings, Added(data.settings.classes).label_type
     known = pl.LazyFrame(
         {_ROW: list(gold), _GOLD: [each.label for each in gold.values()]}, schema={_ROW: pl.String, _GOLD: kind}
     )
@@ -74,14 +73,6 @@ def _with_gold(data: Data, frame: Any, gold: Mapping[str, GoldLabel]) -> Any:
     return joined.drop(_ROW)
 
 
-def _kind(classes: tuple[Any, ...]) -> Any:
-    import polars as pl
-
-    if all(isinstance(c, bool) for c in classes):
-        return pl.Boolean
-    return pl.Int64 if all(isinstance(c, int) for c in classes) else pl.String
-
-
 def _count_labels(path: Path) -> int:
     import polars as pl
 
@@ -90,41 +81,34 @@ def _count_labels(path: Path) -> int:
     return int(frame.select((label.is_not_null() & (label != "")).sum()).collect(engine="streaming").item())
 
 
-def write_report(data: Data, standing: Standing, truth: NDArray[np.int64], path: Path) -> None:
+def write_report(data: Data, snapshot: Snapshot, truth: NDArray[np.int64], path: Path) -> None:
     """Write the report about the rows that are explored, with scores if the table has the truth."""
-    if not standing.columns:
+    if not snapshot.columns:
         raise ProjectError("there is no LF, so there is nothing to report; add one first")
     if path.suffix not in (".html", ".htm"):
         raise ProjectError(f"path is '{path}'; expected a name that ends in .html")
-    analysis = LFAnalysis(standing.patterns, model=standing.model)
+    analysis = LFAnalysis(snapshot.patterns, model=snapshot.model)
     if (truth >= 0).any():
-        analysis.truth = standing.patterns.count_labels(truth)
-    page = render(analysis, Items(data.ids, data.texts), title=Path(data.table.name).name)
+        analysis.truth = snapshot.patterns.count_labels(truth)
+    page = render(analysis, ShownItems(data.ids, data.texts), title=Path(data.table.name).name)
     write_text(path, page)
 
 
 def write_certificate(
-    standing: Standing, picked: NDArray[np.bool_], path: Path, error: float, confidence: float
+    snapshot: Snapshot, picked: NDArray[np.bool_], path: Path, error: float, confidence: float
 ) -> str:
     """Write which labels you can rely on, by the gold of items picked at random; returns the sentence.
 
-    Args:
-        standing: Votes and gold.
-        picked: (n,) whether an item has gold and was picked at random; the other gold teaches.
-        path: The text file.
-        error: The largest share of wrong labels among those accepted.
-        confidence: The probability that it holds.
+    `picked` is (n,) whether an item has gold and was picked at random; the other gold teaches.
     """
-    if not standing.columns or not picked.any():
+    if not snapshot.columns or not picked.any():
         raise ProjectError(
             "a certificate needs LFs, and gold of items picked at random; pick the next items by 'random' "
             "and give each its class"
         )
-    classes = np.array([*standing.classes, None], object)
-    gold, learn = (classes[np.where(part, standing.gold, -1)] for part in (picked, ~picked))
-    model = HyperLabelModel(classes=standing.classes, class_balance=standing.balance or None)
-    learns = (standing.gold[~picked] >= 0).any()
-    found = certify(model, standing.votes, gold, error, confidence, learn=learn if learns else None)
+    gold, learn = (decode(np.where(part, snapshot.gold, -1), snapshot.classes) for part in (picked, ~picked))
+    learns = (snapshot.gold[~picked] >= 0).any()
+    found = certify(snapshot.new_model(), snapshot.votes, gold, error, confidence, learn=learn if learns else None)
     note = "It holds for rules that were written before these items were looked at, or independently of them."
     write_text(path, f"{found}\n{note}\n")
     return str(found)

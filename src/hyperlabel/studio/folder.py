@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from hyperlabel.checks import check_path
 from hyperlabel.errors import ParameterError, ProjectError
-from hyperlabel.files import replacing
+from hyperlabel.files import is_file, may_be_path, replacing
+from hyperlabel.shown import printable
 from hyperlabel.studio.source import NAME as LFS
 from hyperlabel.votes.classes import Classes
 
@@ -56,7 +57,7 @@ class Settings:
         lfs: Columns of the table that are votes.
         gold: The column of the table with known classes, if any.
         truth: The column with classes for evaluation only, if any.
-        sample: The most rows to explore.
+        sample: How many rows to explore at most.
     """
 
     table: str
@@ -82,11 +83,7 @@ class Settings:
 
     @classmethod
     def from_toml(cls, text: str) -> "Settings":
-        """Settings from a file.
-
-        Raises:
-            ProjectError: It is not one of ours.
-        """
+        """Settings from a file."""
         try:
             read: dict[str, Any] = tomllib.loads(text)
             if read.pop("format", None) != FORMAT:
@@ -100,41 +97,28 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class State:
-    """What the files of a project hold.
+class ProjectState:
+    """What the files of a project hold."""
 
-    Attributes:
-        settings: `project.toml`.
-        source: The text of `lfs.py`.
-        gold: `gold.csv`, by identifier.
-    """
-
-    settings: Settings
-    source: str
-    gold: Mapping[str, GoldLabel]
+    settings: Settings  # `project.toml`
+    source: str  # the text of `lfs.py`
+    gold: Mapping[str, GoldLabel]  # `gold.csv`, by identifier
 
 
 @dataclass(eq=False)
 class Folder:
-    """The files of a project, held by this process.
+    """The files of a project, held by this process."""
 
-    Attributes:
-        path: The folder.
-        seen: The content of each file when it was last read or written here.
-    """
-
-    path: Path
+    path: Path  # the folder
+    # The content of each file when it was last read or written here.
     seen: dict[str, bytes | None] = field(default_factory=dict)
     lock: int | None = None
+    made: bool = False  # whether this process made it
 
     @classmethod
     def open(cls, path: str | Path) -> "Folder":
-        """Make or open a folder, and lock it for this process.
-
-        Raises:
-            ProjectError: Another process has it open, or it cannot be created.
-        """
-        folder = cls(Path(path))
+        """Make or open a folder, and lock it for this process; one that another process has open is refused."""
+        folder = cls(Path(path), made=not os.path.exists(path))
         try:
             folder.path.mkdir(parents=True, exist_ok=True)
             folder.lock = _lock(folder.path)
@@ -147,6 +131,13 @@ class Folder:
         if self.lock is not None:
             os.close(self.lock)
             self.lock = None
+
+    def give_up(self) -> None:
+        """Unlock it for others, and remove it if it was made for a project that never began."""
+        if self.made and os.listdir(self.path) == [LOCK]:
+            (self.path / LOCK).unlink()
+            self.path.rmdir()
+        self.close()
 
     def read(self, name: str) -> str | None:
         """The text of a file; None if it does not exist."""
@@ -171,16 +162,16 @@ class Folder:
         """The files that differ from what was last read or written here."""
         return [name for name in (SETTINGS, LFS, GOLD) if self._content(name) != self.seen.get(name)]
 
-    def read_state(self) -> State | None:
+    def read_state(self) -> ProjectState | None:
         """What the files hold; None if there is no project."""
         settings = self.read(SETTINGS)
         if settings is None:
             return None
         read = Settings.from_toml(settings)
         gold = read_gold(self.read(GOLD) or "", read.classes)
-        return State(read, self.read(LFS) or "", gold)
+        return ProjectState(read, self.read(LFS) or "", gold)
 
-    def write_state(self, state: State, before: State | None = None) -> None:
+    def write_state(self, state: ProjectState, before: ProjectState | None = None) -> None:
         """Write the files that changed: classes first, since gold and LFs name them."""
         if before is None or state.settings != before.settings:
             self.write(SETTINGS, state.settings.to_toml())
@@ -202,16 +193,21 @@ class Folder:
 
 
 def choose_folder(table: str | Path | None, folder: str | Path | None) -> Path:
-    """The folder of a project: the given one, or the one next to the table.
+    """The folder of a project: the table itself if it is one, the given one, or the one next to the table.
 
     >>> choose_folder("texts.csv", None).name
     'texts.studio'
     """
+    if may_be_path(table) and is_file(Path(str(table)) / SETTINGS):
+        return Path(str(table))
     if folder is not None:
         return check_path(folder, "folder")
     if table is None:
         raise ParameterError("table and folder are both missing; name the table, or the folder of a project")
-    return check_path(table, "table", "the path of a table").with_suffix(".studio")
+    path = check_path(table, "table", "the path of a table")
+    if not path.name:
+        raise ParameterError(f"table is '{printable(table)}'; expected the path of a table, or name the folder as well")
+    return path.with_suffix(".studio")
 
 
 def _lock(path: Path) -> int | None:
@@ -247,10 +243,7 @@ def write_gold(gold: Mapping[str, GoldLabel]) -> str:
 
 
 def read_gold(text: str, classes: Classes) -> dict[str, GoldLabel]:
-    r"""Gold from a csv file that has `id` and `gold`, and perhaps `picked` and `text`.
-
-    Raises:
-        ProjectError: A column is missing, a class is unknown, or an item occurs twice.
+    r"""Gold from a csv file that has `id` and `gold`, and perhaps `picked` and `text`; each item once.
 
     >>> read_gold("id,gold\n7,1\n", (0, 1))
     {'7': GoldLabel(label=1, picked='', text='')}

@@ -23,17 +23,16 @@ from hyperlabel.lf.fingerprint import fingerprint_lf
 from hyperlabel.lf.items import Items
 from hyperlabel.lf.lazy import name_votes
 from hyperlabel.lf.run import Advance, Answer, run_all
-from hyperlabel.models import HyperLabelModel
 from hyperlabel.shown import html_table, show
 from hyperlabel.studio.candidates import Candidate, ideas_of_item, ideas_of_selection, propose
 from hyperlabel.studio.data import Data, complete
 from hyperlabel.studio.figures import Moment, list_lfs, take_moment
 from hyperlabel.studio.find import By, Filter, find_rows, next_rows
 from hyperlabel.studio.finish import write_certificate, write_labels, write_report
-from hyperlabel.studio.folder import GOLD, SETTINGS, Folder, GoldLabel, Settings, State, choose_folder, read_gold
-from hyperlabel.studio.source import HEADER, Source
+from hyperlabel.studio.folder import GOLD, SETTINGS, Folder, GoldLabel, ProjectState, Settings, choose_folder, read_gold
+from hyperlabel.studio.snapshot import Effect, Snapshot, find_effect
+from hyperlabel.studio.source import HEADER, LFSource
 from hyperlabel.studio.source import NAME as LFS
-from hyperlabel.studio.standing import Effect, Standing, find_effect
 from hyperlabel.studio.words import WordIndex
 from hyperlabel.trust import AdviceList, advise
 from hyperlabel.votes.classes import Classes, encode_column, state_classes
@@ -43,6 +42,10 @@ Run = Callable[[LabelingFunction, Items, Advance], Answer]
 
 _PYTHON = "Python that defines an LF"
 _MOST_KEPT = 1000  # answers of LFs, current and past
+
+
+def _nothing(rows: int) -> None:
+    """Ignore progress."""
 
 
 def run_here(lf: LabelingFunction, items: Items, advance: Advance) -> Answer:
@@ -56,7 +59,7 @@ class Project:
     The folder has `project.toml`, `lfs.py` and `gold.csv`. One process at a time has it open: close it, or use `with`.
 
     Args:
-        table: Any table that hyperlabel reads; not needed for a folder that has a project.
+        table: Any table that hyperlabel reads, or the folder of a project; not needed if `folder` has a project.
         text: The column of the texts.
         folder: The folder; if not given, next to the table, with the ending `.studio`.
         classes: The classes, in order; those of the columns of gold, truth and votes if not given.
@@ -64,7 +67,7 @@ class Project:
         lfs: Columns that are votes; those whose names start with `lf_` if not given.
         gold: The column with known classes; `gold` if there is one.
         truth: The column with classes that are only used for evaluation; `truth` if there is one.
-        sample: The most rows to explore; labels are written for all rows.
+        sample: How many rows to explore at most; labels are written for all rows.
         run: How an LF is run.
 
     >>> import tempfile
@@ -105,30 +108,45 @@ class Project:
             settings = Settings("", text, id, _check_classes(classes), (), columns, gold, truth, int(sample))
             self._open(table, settings, run)
         except BaseException:
-            self.folder.close()
+            self.folder.give_up()
             raise
 
     def _open(self, table: str | Path | None, settings: Settings, run: Run) -> None:
         self._run, self._answers = run, {}  # type: Run, dict[str, Answer]
-        self.past: list[State] = []
-        state = self.folder.read_state()
-        if state is None:
-            state = self._begin(table, settings)
+        self.past: list[ProjectState] = []
+        found = self.folder.read_state()
+        state = self._begin(table, settings) if found is None else found
+        if found is not None:
+            self._check_same(table, settings, found.settings)
         self.data = Data.open(state.settings, self.folder.path)
-        self._take(state, *self._prepare(state, _nothing), "opened")
-        self.history: list[Moment] = [self.moment]
+        prepared = self._prepare(state, _nothing)
+        if found is None:  # a mistake leaves no project behind, which would repeat it
+            self.folder.write_state(state)
+        self.history: list[Moment] = []
+        self._take(state, *prepared, "opened")
 
-    def _begin(self, table: str | Path | None, settings: Settings) -> State:
-        """The state of a new project, written to its folder."""
+    def _check_same(self, table: str | Path | None, given: Settings, kept: Settings) -> None:
+        """Refuse a table and columns other than those of the project that is in the folder: they would be ignored."""
+        place = self.folder.path
+        if table is not None and Path(table) != place and self.folder.path_to(Path(table)) != kept.table:
+            raise ProjectError(f"'{place}' has a project of '{kept.table}', not of '{table}'; name another folder")
+        for key in ("text", "id", "gold", "truth"):
+            named, own = getattr(given, key), getattr(kept, key)
+            if named not in (None, own, "text"):  # the column of the texts if none is named
+                raise ProjectError(
+                    f"{key} is '{named}', but the project in '{place}' has {own!r}; leave it out, correct {SETTINGS}, "
+                    "or name another folder"
+                )
+
+    def _begin(self, table: str | Path | None, settings: Settings) -> ProjectState:
+        """The state of a new project."""
         if table is None:
             raise ProjectError(f"'{self.folder.path}' has no {SETTINGS}; name the table to start from")
         path = self.folder.path_to(check_path(table, "table", "the path of a table"))
         settings = complete(replace(settings, table=path), self.folder.path)
-        state = State(settings, self.folder.read(LFS) or HEADER, {})
+        state = ProjectState(settings, self.folder.read(LFS) or HEADER, {})
         gold = self.folder.read(GOLD)
-        state = state if gold is None else replace(state, gold=read_gold(gold, settings.classes))
-        self.folder.write_state(state)
-        return state
+        return state if gold is None else replace(state, gold=read_gold(gold, settings.classes))
 
     def __enter__(self) -> "Project":
         return self
@@ -144,26 +162,26 @@ class Project:
 
     # Files and memory.
 
-    def _prepare(self, state: State, advance: Advance) -> tuple[Source, Standing]:
+    def _prepare(self, state: ProjectState, advance: Advance) -> tuple[LFSource, Snapshot]:
         """Run the LFs of a state that must be run; nothing changes if that fails."""
         settings = state.settings
         if self._has_votes_of(state):
             gold = self._gold_of(state)
-            return self.source, self.standing.with_gold(gold, settings.class_balance)
+            return self.source, self.snapshot.with_gold(gold, settings.class_balance)
         source = self._load(state.source)
         columns = dict(self.data.votes(settings.classes))
         for name, lf in source.lfs.items():
             if name in self.data.frame.columns:
                 raise ProjectError(f"{LFS} has an LF named '{name}', like a column of the table; rename it")
             columns[name] = self._column(lf, state.source, settings.classes, advance)
-        return source, Standing(self.data.n, settings.classes, columns, self._gold_of(state), settings.class_balance)
+        return source, Snapshot(self.data.n, settings.classes, columns, self._gold_of(state), settings.class_balance)
 
-    def _has_votes_of(self, state: State) -> bool:
+    def _has_votes_of(self, state: ProjectState) -> bool:
         """Whether the votes of a state are the current ones: only gold or the class balance differ."""
-        own: State | None = getattr(self, "state", None)
+        own: ProjectState | None = getattr(self, "state", None)
         return own is not None and own.source == state.source and own.settings.classes == state.settings.classes
 
-    def _gold_of(self, state: State) -> NDArray[np.int64]:
+    def _gold_of(self, state: ProjectState) -> NDArray[np.int64]:
         """The class numbers of gold, -1 where it is not known. -> (n,)."""
         classes = state.settings.classes
         gold = self.data.encode(state.settings.gold, classes)
@@ -194,19 +212,23 @@ class Project:
             self._answers[key] = self._run(lf, self.data.items, advance)
         return _encode(self._answers[key], lf.name, classes)
 
-    def _take(self, state: State, source: Source, standing: Standing, action: str) -> None:
+    def _take(self, state: ProjectState, source: LFSource, snapshot: Snapshot, action: str) -> None:
         """Make a state the current one, once it is on disk."""
-        self.state, self.source, self.standing = state, source, standing
-        self.moment = take_moment(standing, self.truth, action)
+        self.state, self.source, self.snapshot = state, source, snapshot
+        self.moment = take_moment(snapshot, self.truth, action)
+        self.history.append(self.moment)
 
-    def _accept(self, state: State, action: str, advance: Advance) -> None:
-        """Prepare a change, write it, and apply it."""
-        self.refresh()
+    def _write(self, state: ProjectState, past: list[ProjectState], action: str, advance: Advance) -> None:
+        """Prepare a state, write it, and make it the current one."""
         prepared = self._prepare(state, advance)
         self.folder.write_state(state, self.state)
-        self.past.append(self.state)
+        self.past = past
         self._take(state, *prepared, action)
-        self.history.append(self.moment)
+
+    def _accept(self, state: ProjectState, action: str, advance: Advance = _nothing) -> None:
+        """Make a change, which can be undone."""
+        self.refresh()
+        self._write(state, [*self.past, self.state], action, advance)
 
     # Changes.
 
@@ -219,14 +241,13 @@ class Project:
         self._accept(
             replace(self.state, settings=replace(self.state.settings, classes=stated, class_balance=())),
             f"classes {', '.join(map(str, stated))}",
-            _nothing,
         )
 
     def set_balance(self, shares: object) -> None:
         """State the class balance, in order or by class; None removes it."""
         balance = () if shares is None else tuple(read_balance(shares, self.classes).tolist())
         settings = replace(self.state.settings, class_balance=balance)
-        self._accept(replace(self.state, settings=settings), "class balance", _nothing)
+        self._accept(replace(self.state, settings=settings), "class balance")
 
     def give_gold(self, item: str, label: Hashable, *, picked: str = "") -> None:
         """Say what class an item has; None removes it.
@@ -243,7 +264,7 @@ class Project:
         gold = {key: known for key, known in self.state.gold.items() if key != item}
         if label is not None:
             gold[item] = GoldLabel(label, picked, self.data.excerpt(row))
-        self._accept(replace(self.state, gold=gold), f"gold {item}: {label}", _nothing)
+        self._accept(replace(self.state, gold=gold), f"gold {item}: {label}")
 
     def add(self, source: str | Candidate, *, advance: Advance | None = None) -> None:
         """Add an LF.
@@ -277,7 +298,7 @@ class Project:
     def remove(self, name: str) -> None:
         """Remove an LF."""
         self._check_own(name)
-        self._accept(replace(self.state, source=self.source.removed(name)), f"removed {name}", _nothing)
+        self._accept(replace(self.state, source=self.source.removed(name)), f"removed {name}")
 
     def undo(self) -> str:
         """Undo the last accepted change; returns what it was.
@@ -288,13 +309,8 @@ class Project:
         self.refresh()
         if not self.past:
             raise ProjectError("nothing was changed since the project was opened; there is nothing to undo")
-        state = self.past[-1]
-        prepared = self._prepare(state, _nothing)
-        self.folder.write_state(state, self.state)
         undone = self.moment.action
-        self.past.pop()
-        self._take(state, *prepared, f"undid: {undone}")
-        self.history.append(self.moment)
+        self._write(self.past[-1], self.past[:-1], f"undid: {undone}", _nothing)
         return undone
 
     def refresh(self) -> bool:
@@ -319,11 +335,10 @@ class Project:
             raise
         self.past.append(self.state)
         self._take(state, *prepared, f"{', '.join(changed)} changed outside")
-        self.history.append(self.moment)
         return True
 
-    def _load(self, text: str) -> Source:
-        return Source.load(text, self.folder.path / LFS)
+    def _load(self, text: str) -> LFSource:
+        return LFSource.load(text, self.folder.path / LFS)
 
     def _row_of(self, item: str) -> int:
         row = self.data.row_of.get(item) if isinstance(item, str) else None
@@ -336,7 +351,7 @@ class Project:
 
     def _check_own(self, name: str) -> None:
         if check_text(name, "name", "the name of an LF") not in self.source.lfs:
-            where = "is a column of the table" if name in self.standing.columns else f"is not in {LFS}"
+            where = "is a column of the table" if name in self.snapshot.columns else f"is not in {LFS}"
             raise ProjectError(f"name is {name!r}, which {where}; expected {', '.join(self.source.lfs) or 'none'}")
 
     # Looking.
@@ -367,7 +382,7 @@ class Project:
     @property
     def labels(self) -> Labels:
         """The labels of the rows that are explored."""
-        return replace(self.standing.labels, items=np.array(self.data.ids, object))
+        return replace(self.snapshot.labels, items=np.array(self.data.ids, object))
 
     @property
     def truth(self) -> NDArray[np.int64]:
@@ -386,20 +401,20 @@ class Project:
             by: `useful`, `uncertain`, `contested`, `uncovered` or `random`.
             most: How many.
         """
-        rows = next_rows(self.standing, self.words, by, most, seed=len(self.data.ids))
+        rows = next_rows(self.snapshot, self.words, by, most, seed=len(self.data.ids))
         return [self.data.ids[row] for row in rows]
 
     def find(self, wanted: Filter) -> NDArray[np.intp]:
         """The rows that a filter lets through, in their order."""
-        return find_rows(self.standing, self.data, wanted)
+        return find_rows(self.snapshot, self.data, wanted)
 
     def explain(self, item: str) -> Explanation:
         """Which votes made the label of an item, and what would change it; there must be an LF."""
         row = self._row_of(item)
-        if not self.standing.columns:
+        if not self.snapshot.columns:
             raise ProjectError("there is no LF, so no label can be explained; add one first")
-        votes = self.standing.votes[np.array([row])]
-        return replace(explain_item(self.standing.model, votes, 0), item=item)
+        votes = self.snapshot.votes[np.array([row])]
+        return replace(explain_item(self.snapshot.model, votes, 0), item=item)
 
     def candidates(self, item: str, selection: str = "", *, vote: Hashable = None, most: int = 8) -> list[Candidate]:
         """Rules that an item suggests, the most promising first.
@@ -421,11 +436,11 @@ class Project:
             ideas = list(ideas_of_selection(self.data, self.words, selection))
         else:
             ideas = list(ideas_of_item(self.data, self.words, row))
-        found = propose(ideas, self.standing, vote, [*self.source.lfs, *self.data.frame.columns], most)
+        found = propose(ideas, self.snapshot, vote, [*self.source.lfs, *self.data.frame.columns], most)
         return [each for each in found if each.score > 0 or selection.strip()]
 
     def _vote_of(self, row: int) -> Hashable:
-        best = int(self.standing.best[row])
+        best = int(self.snapshot.best[row])
         if best < 0:
             raise ProjectError(f"item {self.data.ids[row]!r} has no label; state the class to vote for with vote")
         return self.classes[best]
@@ -439,6 +454,8 @@ class Project:
             advance: As for `add`.
         """
         check_text(source, "source", _PYTHON)
+        if replacing is not None:
+            self._check_own(replacing)
         text = self.source.added(source) if replacing is None else self.source.replaced(replacing, source)
         loaded = self._load(text)
         new = [name for name in loaded.lfs if name not in self.source.lfs]
@@ -446,20 +463,19 @@ class Project:
         if name is None:
             raise ProjectError("the source does not define a new LF; give it another name")
         column = self._column(loaded.lfs[name], text, self.classes, advance or _nothing)
-        return find_effect(self.standing, replacing or name, column)
+        return find_effect(self.snapshot, replacing or name, column)
 
     def list_lfs(self) -> list[dict[str, Any]]:
         """One row per LF: lf, votes_for, votes, coverage, overlaps, conflicts, accuracies, what it changes."""
-        return list_lfs(self.standing)
+        return list_lfs(self.snapshot)
 
     def advise(self) -> AdviceList:
         """What to do next, most valuable first; items are rows. Empty until there is an LF."""
-        if not self.standing.columns:
+        if not self.snapshot.columns:
             return AdviceList(())
-        known = np.flatnonzero(self.standing.gold >= 0)
-        gold = {int(row): self.classes[self.standing.gold[row]] for row in known}
-        model = HyperLabelModel(classes=self.classes, class_balance=self.standing.balance or None)
-        return advise(self.standing.votes, gold or None, model=model)
+        known = np.flatnonzero(self.snapshot.gold >= 0)
+        gold = {int(row): self.classes[self.snapshot.gold[row]] for row in known}
+        return advise(self.snapshot.votes, gold or None, model=self.snapshot.new_model())
 
     # Saving.
 
@@ -471,11 +487,11 @@ class Project:
                 `label` and `confidence` are added.
         """
         own = self.state
-        return write_labels(self.data, self.source.lfs, own.gold, self.standing, Path(path))
+        return write_labels(self.data, self.source.lfs, own.gold, self.snapshot, check_path(path, "path"))
 
     def save_report(self, path: str | Path) -> None:
         """Write the report, one HTML page, about the rows that are explored."""
-        write_report(self.data, self.standing, self.truth, Path(path))
+        write_report(self.data, self.snapshot, self.truth, check_path(path, "path"))
 
     def save_certificate(self, path: str | Path, *, error: float = 0.05, confidence: float = 0.9) -> str:
         """Write which labels you can rely on, by the gold of items that were picked at random; returns the sentence.
@@ -488,17 +504,13 @@ class Project:
         picked = np.zeros(self.data.n, bool)
         drawn = (item for item, known in self.state.gold.items() if known.picked == "random")
         picked[[self.data.row_of[item] for item in drawn if item in self.data.row_of]] = True
-        return write_certificate(self.standing, picked, Path(path), error, confidence)
+        return write_certificate(self.snapshot, picked, check_path(path, "path"), error, confidence)
 
 
 def _encode(answer: Answer, name: str, classes: Classes) -> Ints:
     """What an LF answered, as class numbers. -> (n,)."""
     column = answer.column(name)
     return encode_column(replace(column, values=name_votes(column.values, classes)), classes)
-
-
-def _nothing(rows: int) -> None:
-    """Ignore progress."""
 
 
 def _check_classes(classes: Sequence[Hashable] | None) -> Classes:

@@ -25,27 +25,19 @@ _IMPORTS = _MODULES | {name: f"from hyperlabel import {name}" for name in _NAMES
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
-    """Python source that defines LFs and was run.
-
-    Attributes:
-        text: The text.
-        lfs: The LFs, by name, in the order of the text.
-        spans: For each LF the first line of its statement, and the line after it; lines count from 0.
-    """
+class LFSource:
+    """Python source that defines LFs and was run."""
 
     text: str
-    lfs: dict[str, LabelingFunction]
+    lfs: dict[str, LabelingFunction]  # the LFs, by name, in the order of the text
+    # For each LF the first line of its statement, and the line after it; lines count from 0.
     spans: dict[str, tuple[int, int]]
 
     @classmethod
-    def load(cls, text: str, path: str | Path = NAME) -> "Source":
-        r"""Run a text and find its LFs: every variable at the top level that is one.
+    def load(cls, text: str, path: str | Path = NAME) -> "LFSource":
+        r"""Run a text and find its LFs: every variable at the top level that is one. An error names the line.
 
-        Raises:
-            ProjectError: The text cannot be run; the message names the line.
-
-        >>> source = Source.load("from hyperlabel import keyword_lf\nfree = keyword_lf('free', 'spam', name='free')")
+        >>> source = LFSource.load("from hyperlabel import keyword_lf\nfree = keyword_lf('free', 'spam', name='free')")
         >>> source.lfs, source.spans
         ({'free': Matches('free')}, {'free': (1, 2)})
         """
@@ -71,7 +63,8 @@ class Source:
     def added(self, block: str) -> str:
         """The text with another statement at its end."""
         text = _with_imports(self.text or HEADER, block)
-        gap = "\n\n" if _is_tall(block) else "" if _ends_flat(text) else "\n"
+        is_tall = block.lstrip().startswith(("@", "def ", "class ", "#"))
+        gap = "\n\n" if is_tall else "" if _ends_flat(text) else "\n"  # tall statements have empty lines around them
         return f"{text.rstrip()}\n{gap}{block.strip()}\n"
 
     def replaced(self, name: str, block: str) -> str:
@@ -103,7 +96,7 @@ def load_lfs(path: str | Path) -> list[LabelingFunction]:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:  # not there, not in UTF-8, or no name of a file
         raise ProjectError(f"'{printable(path)}' cannot be read: {reason_of(error)}") from error
-    return list(Source.load(text, path).lfs.values())
+    return list(LFSource.load(text, path).lfs.values())
 
 
 def _run(text: str, path: str) -> dict[str, Any]:
@@ -164,11 +157,6 @@ def _below_docstring(body: list[ast.stmt]) -> int:
     first = body[0] if body else None
     is_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
     return (first.end_lineno or 0) if first is not None and is_docstring else 0
-
-
-def _is_tall(block: str) -> bool:
-    """Whether a statement is a function or class, which needs empty lines around it."""
-    return block.lstrip().startswith(("@", "def ", "class ", "#"))
 
 
 def _ends_flat(text: str) -> bool:

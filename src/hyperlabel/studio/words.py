@@ -17,19 +17,12 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class WordIndex:
-    """The distinct words of each row, words in lower case.
+    """The distinct words of each row, words in lower case."""
 
-    Attributes:
-        words: The w words, in alphabetical order.
-        starts: (w + 1,) where the rows of each word begin.
-        rows: (t,) the rows, in order for each word.
-        n: Number of rows.
-    """
-
-    words: list[str]
-    starts: NDArray[np.int64]
-    rows: Rows
-    n: int
+    words: list[str]  # the w words, in alphabetical order
+    starts: NDArray[np.int64]  # (w + 1,) where the rows of each word begin
+    rows: Rows  # (t,) the rows, in order for each word
+    n: int  # number of rows
 
     @classmethod
     def of(cls, texts: Any) -> "WordIndex":
@@ -43,8 +36,10 @@ class WordIndex:
         import polars as pl
 
         wide = Texts(texts).wide
-        plain = pl.DataFrame({"row": np.flatnonzero(~wide), "word": _split_ascii(texts.filter(~wide))})
-        other = pl.DataFrame({"row": np.flatnonzero(wide), "word": _split(texts.filter(wide))}, plain.schema)
+        ascii_words = texts.filter(~wide).str.to_lowercase().str.extract_all(r"\w+")  # Polars and `re` agree on these
+        other_words = [re.findall(r"\w+", text.lower()) for text in texts.filter(wide)]
+        plain = pl.DataFrame({"row": np.flatnonzero(~wide), "word": ascii_words})
+        other = pl.DataFrame({"row": np.flatnonzero(wide), "word": other_words}, plain.schema)
         pairs = pl.concat([plain, other]).explode("word").drop_nulls()
         words = pairs["word"].unique().sort()
         number = pairs["word"].cast(pl.Enum(words)).to_physical().to_numpy().astype(np.int64)
@@ -93,13 +88,3 @@ class WordIndex:
     def letters(self) -> NDArray[np.int64]:
         """The number of letters of each word. (w,)."""
         return np.array([len(word) for word in self.words], np.int64)
-
-
-def _split_ascii(texts: Any) -> Any:
-    """The words of ASCII texts, on which Polars and `re` agree."""
-    return texts.str.to_lowercase().str.extract_all(r"\w+")
-
-
-def _split(texts: Any) -> list[list[str]]:
-    """The words of any texts, by `re`."""
-    return [re.findall(r"\w+", text.lower()) for text in texts]

@@ -4,7 +4,7 @@
 `write_table` writes by the ending of a name, whole or not at all.
 """
 
-from hyperlabel.tables.failures import reading, reason_of
+from hyperlabel.tables.failures import interruptible, reading, reason_of
 from hyperlabel.tables.formats import ENDINGS, Format
 from hyperlabel.tables.table import Table, read_table
 from hyperlabel.tables.write import (
@@ -23,6 +23,7 @@ __all__ = [
     "Table",
     "check_folder_target",
     "check_target",
+    "interruptible",
     "read_table",
     "reading",
     "reason_of",

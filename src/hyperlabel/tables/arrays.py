@@ -2,7 +2,6 @@
 
 import math
 import zipfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -50,7 +49,7 @@ def _read_zip(path: Path) -> Any:
                 _check_claim(file, entry.file_size)
     with np.load(path, allow_pickle=False) as arrays:
         names = arrays.files
-        name = _array_name(names)
+        name = names[0] if len(names) == 1 else next((name for name in ("L", "votes") if name in names), None)
         if name is not None:
             return arrays[name]
     if {"format", "shape", "data"} <= set(names):
@@ -71,11 +70,6 @@ def _check_claim(file: IO[bytes], size: int) -> None:
         raise ValueError("it holds Python objects, which are never loaded")
     if min(shape, default=0) < 0 or math.prod(shape) * dtype.itemsize > size - file.tell():
         raise ValueError(f"it claims an array of shape {shape}, which is more than it holds")
-
-
-def _array_name(names: Sequence[str]) -> str | None:
-    """Which array of a .npz file holds the votes."""
-    return names[0] if len(names) == 1 else next((name for name in ("L", "votes") if name in names), None)
 
 
 def _read_sparse(path: Path) -> Any:

@@ -26,8 +26,7 @@ Fields = dict[int, Any]
 def check_parquet(file: Path) -> None:
     """Compare what the pages of a parquet file claim with what their columns hold.
 
-    Raises:
-        ValueError: A header is damaged. Other damage is left to the reader of the file.
+    A damaged header is a ValueError; other damage is left to the reader of the file.
     """
     size = file.stat().st_size
     if size < _TAIL + len(_MARK):

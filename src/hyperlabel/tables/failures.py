@@ -10,13 +10,9 @@ from hyperlabel.shown import printable
 
 @contextmanager
 def reading(name: str, what: str) -> Iterator[None]:
-    """Turn any error of a reader about damaged bytes into a `VotesError`.
+    """Turn any error of a reader about damaged bytes into a `VotesError` about `name`, which should be a `what`.
 
     Other libraries raise almost anything on damage, and Polars' panics are not even an `Exception`.
-
-    Args:
-        name: What is read.
-        what: What it should be.
 
     >>> with reading("v.csv", "csv"):
     ...     raise OSError("it is gone")
@@ -24,7 +20,8 @@ def reading(name: str, what: str) -> Iterator[None]:
     hyperlabel.errors.VotesError: 'v.csv' cannot be read: it is gone. Is it a complete csv file?
     """
     try:
-        yield
+        with interruptible():
+            yield
     except HyperlabelError:
         raise
     except BaseException as error:
@@ -33,6 +30,22 @@ def reading(name: str, what: str) -> Iterator[None]:
         raise VotesError(
             f"'{printable(name)}' cannot be read: {reason_of(error)}. Is it a complete {what} file?"
         ) from error
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C be a KeyboardInterrupt while DuckDB works, which raises an error of its own.
+
+    >>> from contextlib import suppress
+    >>> with suppress(KeyboardInterrupt), interruptible():
+    ...     raise RuntimeError("Query interrupted")
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":
+            raise
+        raise KeyboardInterrupt from error
 
 
 def reason_of(error: BaseException) -> str:

@@ -1,5 +1,6 @@
 """The formats of tables: by the ending of a name, in upper or lower case, or by the first bytes."""
 
+import codecs
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,18 +37,13 @@ SCHEMA = "ARROW:schema"
 class Format:
     r"""How a table is written.
 
-    Attributes:
-        kind: What the table is.
-        separator: The separator of a csv: the usual one for its ending, or the one that was found.
-        compression: The compression of a text format.
-
     >>> Format.of_name("votes.TSV.gz")
     Format(kind='csv', separator='\t', compression='gzip')
     """
 
-    kind: Kind
-    separator: str = ""
-    compression: Compression | None = None
+    kind: Kind  # what the table is
+    separator: str = ""  # the separator of a csv: the usual one for its ending, or the one that was found
+    compression: Compression | None = None  # the compression of a text format
 
     @classmethod
     def of_name(cls, name: str) -> "Format | None":
@@ -75,7 +71,10 @@ class Format:
         kind = next((kind for magic, kind in _MAGIC if head.startswith(magic)), None)
         if kind is not None:
             return cls(kind)
-        return cls("json") if _as_ascii(head).lstrip().startswith(b"{") else cls("csv", ",")
+        for mark in (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            head = head.removeprefix(mark)
+        text = head.replace(b"\0", b"").lstrip()  # the ASCII in it, whatever its encoding
+        return cls("json") if text.startswith(b"{") else cls("csv", ",")
 
 
 def compression_of(head: bytes) -> Compression | None:
@@ -85,8 +84,3 @@ def compression_of(head: bytes) -> Compression | None:
     True
     """
     return next((compression for magic, compression in _COMPRESSED if head.startswith(magic)), None)
-
-
-def _as_ascii(head: bytes) -> bytes:
-    """The ASCII in the first bytes of a text, whatever its encoding."""
-    return head.removeprefix(b"\xef\xbb\xbf").removeprefix(b"\xff\xfe").removeprefix(b"\xfe\xff").replace(b"\0", b"")

@@ -14,28 +14,22 @@ from hyperlabel.files import is_folder
 from hyperlabel.shown import printable
 from hyperlabel.tables.failures import reading
 from hyperlabel.tables.formats import ENDINGS, Format, compression_of
-from hyperlabel.tables.spool import decompress, read_blocks, spool
+from hyperlabel.tables.spool import decompress, link_spooled, read_blocks, spool
 
 STDIN = "-"
+_DESCRIPTORS = ("/dev/stdin", "/dev/fd/", "/proc/self/fd/")  # names of what is already open, whose endings mean nothing
 _NULL = "__HIVE_DEFAULT_PARTITION__"  # what Hive writes for a null
 _WITHIN = "::"  # between a DuckDB file and a table or query in it
 
 
 @dataclass(frozen=True)
 class Source:
-    """Files that together are a table.
+    """Files that together are a table."""
 
-    Attributes:
-        name: What the user called it.
-        files: The files, in the order of their rows.
-        format: Their format.
-        root: The folder below which parts of a path such as `day=1` are columns; None if they are not.
-    """
-
-    name: str
-    files: tuple[Path, ...]
-    format: Format
-    root: Path | None = None
+    name: str  # what the user called it
+    files: tuple[Path, ...]  # the files, in the order of their rows
+    format: Format  # their format
+    root: Path | None = None  # the folder below which parts of a path such as `day=1` are columns; None if they are not
 
     def hive(self, file: Path) -> dict[str, str | None]:
         """The columns in the path of a file, with their values."""
@@ -47,17 +41,11 @@ class Source:
 
 @dataclass(frozen=True)
 class Query:
-    """A table or query of a DuckDB file.
+    """A table or query of a DuckDB file."""
 
-    Attributes:
-        name: What the user called it.
-        file: The file.
-        what: The name of a table, or a query; empty for the one table that the file has.
-    """
-
-    name: str
+    name: str  # what the user called it
     file: Path
-    what: str
+    what: str  # the name of a table, or a query; empty for the one table that the file has
 
 
 def find_source(source: str | Path) -> Source | Query:
@@ -74,19 +62,28 @@ def find_source(source: str | Path) -> Source | Query:
     True
     """
     name = os.fspath(source)
-    path = Path(name)
     if name == STDIN:
         return _spool_stream(name)
     if not os.path.exists(name):
         return _find_within(name) or _find_pattern(name)
+    path = Path(name).absolute()  # the start of a relative name, such as ~ or file:, has a meaning to some libraries
     if is_folder(path):
         return _find_folder(path, name)
-    if not stat.S_ISREG(path.stat().st_mode):
+    if not stat.S_ISREG(path.stat().st_mode) or name.startswith(_DESCRIPTORS):
         _refuse_device(path, name)
         return _spool_stream(name)
     if is_duckdb(path):
         return Query(name, path, "")
-    return Source(name, (path,), _format_of(path))
+    return Source(name, (_openable(path),), _format_of(Path(name)))
+
+
+def _openable(path: Path) -> Path:
+    """A file as every library opens it: they cannot open a name that is not UTF-8."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return link_spooled(path)
+    return path
 
 
 def _refuse_device(path: Path, name: str) -> None:
@@ -124,10 +121,10 @@ def _find_within(name: str) -> Query | None:
 def _find_pattern(name: str) -> Source:
     if not has_magic(name):
         raise VotesError(f"there is no file or folder '{printable(name)}'; check the path")
-    files = sorted(Path(found) for found in glob(name, recursive=True) if os.path.isfile(found))
+    files = sorted(Path(found).absolute() for found in glob(name, recursive=True) if os.path.isfile(found))
     if not files:
         raise VotesError(f"no file matches '{printable(name)}'; check the pattern")
-    fixed = Path(*_until(Path(name).parent.parts))
+    fixed = Path(*_until(Path(name).parent.parts)).absolute()
     return _check_hive(Source(name, tuple(files), _one_format(name, files), fixed))
 
 

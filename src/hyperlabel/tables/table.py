@@ -6,6 +6,7 @@ through do not change; what strings mean as votes is decided where votes are rea
 
 import glob
 import importlib.util
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -29,15 +30,6 @@ _BATCH = 1 << 16  # rows that are held at a time
 class Table:
     r"""A table that can be read any number of times.
 
-    Attributes:
-        name: What to call it in messages.
-        kind: Its format; `frame` if it is in memory.
-        files: The files that hold its rows, in order; none if it is in memory. If the source is compressed,
-            a stream, a query, or not UTF-8, these are temporary files, which are removed when the process ends.
-        hive: Columns from folders such as `day=1`: strings, and never LFs unless they are named as such.
-        root: The folder below which folders are columns.
-        metadata: The metadata of a parquet or Arrow file; results keep it.
-
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "votes.csv").write_text("id;a\n007;spam\n")
@@ -45,11 +37,15 @@ class Table:
     [('007', 'spam')]
     """
 
-    name: str
-    kind: Kind | Literal["frame"]
+    name: str  # what to call it in messages
+    kind: Kind | Literal["frame"]  # its format; `frame` if it is in memory
+    # The files that hold its rows, in order; none if it is in memory; if the source is compressed, a stream, a query,
+    # or not UTF-8, these are temporary files, which are removed when the process ends.
     files: tuple[Path, ...] = ()
+    # Columns from folders such as `day=1`: strings, and never LFs unless they are named as such.
     hive: tuple[str, ...] = ()
-    root: Path | None = None
+    root: Path | None = None  # the folder below which folders are columns
+    # The metadata of a parquet or Arrow file; results keep it.
     metadata: Mapping[str, str] = field(default_factory=dict)
     frame: Any = None
 
@@ -122,16 +118,15 @@ def read_table(source: object, *, delimiter: str | None = None, encoding: str | 
 
 
 def _open_texts(source: Source, delimiter: str | None, encoding: str | None) -> Table:
-    texts = [open_text(file, source.format, _name(file, source), delimiter, encoding) for file in source.files]
+    names = [source.name] if len(source.files) == 1 else map(str, source.files)
+    texts = [
+        open_text(file, source.format, name, delimiter, encoding)
+        for file, name in zip(source.files, names, strict=True)
+    ]
     with reading(source.name, NAMES[source.format.kind]):
         frames = [(source.hive(file), _scan_text(text)) for file, text in zip(source.files, texts, strict=True)]
         frame, hive = _join(frames)
     return Table(source.name, source.format.kind, tuple(text.path for text in texts), hive, source.root, {}, frame)
-
-
-def _name(file: Path, source: Source) -> str:
-    """What to call one file of a source."""
-    return source.name if len(source.files) == 1 else str(file)
 
 
 def _scan_text(text: Text) -> Any:
@@ -156,19 +151,14 @@ def _open_binary(source: Source) -> Table:
             check(file)
         if source.format.kind == "parquet":
             groups = [list(files) for _, files in groupby(source.files, lambda file: file.parent)]
-            frames = [(source.hive(files[0]), _scan_parquet(files)) for files in groups]
+            options: dict[str, Any] = {"glob": False, "hive_partitioning": False}
+            frames = [(source.hive(files[0]), pl.scan_parquet(files, **options)) for files in groups]
             metadata = {key: text for key, text in pl.read_parquet_metadata(source.files[0]).items() if key != SCHEMA}
         else:
             frames = [(source.hive(file), _scan_arrow(file)) for file in source.files]
             metadata = _arrow_metadata(source.files[0])
         frame, hive = _join(frames)
     return Table(source.name, source.format.kind, source.files, hive, source.root, metadata, frame)
-
-
-def _scan_parquet(files: list[Path]) -> Any:
-    import polars as pl
-
-    return pl.scan_parquet(files, glob=False, hive_partitioning=False)
 
 
 def _scan_arrow(file: Path) -> Any:
@@ -220,7 +210,9 @@ def _open_query(query: Query) -> Table:
 
     path = spool_path()
     with reading(query.name, "DuckDB"), duckdb.connect(str(query.file), read_only=True) as connection:
-        reader = connection.sql(_select(query, connection)).to_arrow_reader(_BATCH)
+        rows = connection.sql(_select(query, connection))
+        _check_types(rows, query.name)
+        reader = rows.to_arrow_reader(_BATCH)
         with pa.OSFile(str(path), "wb") as out, pa.ipc.new_file(out, reader.schema) as writer:
             for batch in reader:
                 writer.write_batch(batch)
@@ -229,17 +221,29 @@ def _open_query(query: Query) -> Table:
     return Table(query.name, "arrow", (path,), frame=frame)
 
 
+def _check_types(rows: Any, name: str) -> None:
+    """Refuse types that Polars does not have: it would end its thread, with a report of its own."""
+    for column, kind in zip(rows.columns, map(str, rows.types), strict=True):
+        if "INTERVAL" in kind or "UNION(" in kind:
+            raise VotesError(
+                f"'{printable(name)}' has the column '{printable(column)}' of type {printable(kind)}, which tables do "
+                "not have; leave it out, or cast it to VARCHAR, with a SELECT after ::"
+            )
+
+
 def _select(query: Query, connection: Any) -> str:
     """The SQL of a query, of a named table, or of the one table that a file has."""
-    names = [name for (name,) in connection.execute("SELECT table_name FROM information_schema.tables").fetchall()]
+    listed = "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = current_database()"
+    found = connection.execute(listed).fetchall()
+    names = {name if schema == "main" else f"{schema}.{name}": (schema, name) for schema, name in found}
     shown = ", ".join(map(printable, sorted(names))) or "none"
     if query.what in names or not query.what:
         if not query.what and len(names) != 1:
             raise VotesError(
                 f"'{printable(query.name)}' has the tables {shown}; name one: '{printable(query.name)}::table'"
             )
-        quoted = (query.what or names[0]).replace('"', '""')
-        return f'SELECT * FROM "{quoted}"'
+        schema, name = (part.replace('"', '""') for part in names[query.what or next(iter(names))])
+        return f'SELECT * FROM "{schema}"."{name}"'
     if query.what.split(None, 1)[0].lower() not in ("select", "from", "with"):
         raise VotesError(
             f"'{printable(query.file)}' has no table '{printable(query.what)}'; its tables are {shown}. "
@@ -272,6 +276,6 @@ def _to_lazy(source: Any) -> Any:
 
 
 def _check_columns(names: list[str]) -> None:
-    twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise VotesError(f"the frame has two columns named '{printable(twice)}'; expected each name once. Rename one")

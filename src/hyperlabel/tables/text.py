@@ -30,30 +30,19 @@ _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (code
 
 @dataclass(frozen=True)
 class Text:
-    """A text table that Polars can read.
+    """A text table that Polars can read."""
 
-    Attributes:
-        path: A plain file in UTF-8.
-        format: Its format, with the separator that it really has.
-        rows: Number of rows of a csv that ends in blank lines, without these; None for all.
-        names: The columns of a csv.
-    """
-
-    path: Path
-    format: Format
-    rows: int | None = None
-    names: tuple[str, ...] = ()
+    path: Path  # a plain file in UTF-8
+    format: Format  # its format, with the separator that it really has
+    rows: int | None = None  # number of rows of a csv that ends in blank lines, without these; None for all
+    names: tuple[str, ...] = ()  # the columns of a csv
 
 
 def open_text(path: Path, format: Format, name: str, delimiter: str | None, encoding: str | None) -> Text:
     """Check a csv or JSON lines file, and copy it to a temporary file if it is compressed or not UTF-8.
 
-    Args:
-        path: The file.
-        format: Its format.
-        name: What to call it in errors.
-        delimiter: The separator of a csv; found in its first lines if not given.
-        encoding: The encoding; found by its mark, else UTF-8, else Latin-1 with a warning, if not given.
+    A separator that is not given is found in the first lines; an encoding by its mark, else it is UTF-8, else Latin-1
+    with a warning. Errors use `name`.
     """
     _check_options(delimiter, encoding)
     with reading(name, NAMES[format.kind]):
@@ -130,17 +119,11 @@ def _widths(text: str, separator: str) -> list[int]:
 
 @dataclass(frozen=True)
 class _Look:
-    """What the bytes of a file show.
+    """What the bytes of a file show."""
 
-    Attributes:
-        is_utf8: Whether they are UTF-8.
-        separators: Extra separators, compared with the first line's number in each line.
-        quotes: Number of quotes, which hide separators.
-    """
-
-    is_utf8: bool
-    separators: int
-    quotes: int
+    is_utf8: bool  # whether they are UTF-8
+    separators: int  # extra separators, compared with the first line's number in each line
+    quotes: int  # number of quotes, which hide separators
 
 
 def _look_at(path: Path, separator: str) -> _Look:
@@ -172,10 +155,9 @@ def _decodes(decoder: codecs.IncrementalDecoder, block: bytes) -> bool:
 
 
 def _check_lines(path: Path, separator: str, look: _Look, name: str) -> tuple[tuple[str, ...], int | None]:
-    """Refuse columns with the same name, and lines whose number of fields differs from the header.
+    """The names of the columns, and the number of rows before blank lines at the end, if there are such lines.
 
-    Returns:
-        The names of the columns, and the number of rows before blank lines at the end, if there are such lines.
+    Refuses columns with the same name, and lines whose number of fields differs from the header.
     """
     with path.open(newline="", encoding="utf-8") as file, _long_fields():
         lines = csv.reader(file, delimiter=separator, strict=True)
@@ -196,13 +178,14 @@ def _check_lines(path: Path, separator: str, look: _Look, name: str) -> tuple[tu
 
 
 def _check_header(header: list[str], name: str) -> None:
-    twice = next((column for place, column in enumerate(header) if column in header[:place]), None)
-    if twice is not None:
-        first, second = [place for place, column in enumerate(header) if column == twice][:2]
-        raise VotesError(
-            f"'{printable(name)}' has two columns named '{printable(twice)}', the {_ordinal(first)} and the "
-            f"{_ordinal(second)}; expected each name once. Rename one"
-        )
+    places: dict[str, int] = {}
+    for place, column in enumerate(header):
+        first = places.setdefault(column, place)
+        if first != place:
+            raise VotesError(
+                f"'{printable(name)}' has two columns named '{printable(column)}', the {_ordinal(first)} and the "
+                f"{_ordinal(place)}; expected each name once. Rename one"
+            )
 
 
 def _ordinal(place: int) -> str:

@@ -6,17 +6,19 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from hyperlabel.errors import ParameterError, require
-from hyperlabel.files import is_folder, replacing, write_all
-from hyperlabel.shown import printable, printable_lines
+from hyperlabel.files import is_folder, may_be_path, replacing, write_all
+from hyperlabel.shown import printable, printable_lines, show
 from hyperlabel.tables.failures import reason_of
 from hyperlabel.tables.formats import ENDINGS, SCHEMA, Format
 from hyperlabel.tables.sources import STDIN
 
 STDOUT = STDIN
 _BATCH = 1 << 16  # rows that are held at a time
+# What a folder of parquet files holds, as Dask and Spark write it: only such a folder is replaced.
+_PARTS, _MARKS = (".parquet", ".crc"), ("_SUCCESS", "_metadata", "_common_metadata")
 
 
 def write_table(
@@ -72,38 +74,36 @@ def check_target(target: str | Path, argument: str = "out") -> Format:
 def _check_parent(path: Path, shown: str) -> None:
     if not is_folder(path.parent):
         raise ParameterError(f"{shown}, but there is no folder '{printable(path.parent)}'; make it first")
+    try:
+        str(path.absolute()).encode()
+    except UnicodeEncodeError:
+        raise ParameterError(
+            f"{shown}, but this path is not UTF-8, so no library can write it; choose another"
+        ) from None
 
 
 def check_folder_target(target: str | Path, argument: str = "out") -> None:
     """Refuse a folder of parquet files that cannot be written there, before any work is done."""
     path, shown = Path(target), f"{argument} is '{printable(target)}'"
     _check_parent(path, shown)
-    others = is_folder(path) and any(
-        entry.suffix != ".parquet" and not entry.name.startswith(("_", ".")) for entry in path.iterdir()
-    )
-    if others:
+    if is_folder(path) and not all(entry.suffix in _PARTS or entry.name in _MARKS for entry in path.iterdir()):
         raise ParameterError(f"{shown}, a folder that holds more than parquet files; expected another name")
 
 
 def write_whole(
-    path: Path,
-    write: Callable[[Path], None],
+    path: str | Path,
+    write: Callable[[Path], object],
     failures: tuple[type[BaseException], ...] = (),
     argument: str = "out",
 ) -> None:
     """Let `write` write a file or folder next to `path`, then move it there.
 
-    Args:
-        path: Where it goes.
-        write: Writes to the given path, which does not exist.
-        failures: What it raises if it fails, besides the system's own errors.
-        argument: What to call the path in errors.
-
-    Raises:
-        ParameterError: One of the failures, or the disk's; only what was at `path` before remains.
+    Its `failures`, besides the system's own errors, become a ParameterError; only what was at `path` before remains.
     """
+    if not may_be_path(path):
+        raise ParameterError(f"{argument} is {show(path)}; expected the name of a file")
     try:
-        with replacing(path) as part:
+        with replacing(Path(path)) as part:
             write(part)
     except BaseException as error:
         if not isinstance(error, (*failures, OSError)):
@@ -122,11 +122,7 @@ def write_text(path: str | Path, text: str, argument: str = "path") -> None:
     ...     Path(folder, "page.html").read_text()
     '<p>whole</p>'
     """
-
-    def write(part: Path) -> None:
-        part.write_text(text, encoding="utf-8")
-
-    write_whole(Path(path), write, argument=argument)
+    write_whole(path, lambda part: part.write_text(text, encoding="utf-8"), argument=argument)
 
 
 def sink_table(frame: Any, part: Path, format: Format, metadata: Mapping[str, str] | None = None) -> None:
@@ -139,9 +135,19 @@ def sink_table(frame: Any, part: Path, format: Format, metadata: Mapping[str, st
     else:
         options = {"compression": format.compression or "uncompressed", "check_extension": False}
         if format.kind == "json":
+            _refuse_bytes(frame)
             frame.sink_ndjson(part, **options)
         else:
             frame.sink_csv(part, separator=format.separator, **options)
+
+
+def _refuse_bytes(frame: Any) -> None:
+    """Polars would end its thread, with a report of its own."""
+    import polars as pl
+
+    held = next((name for name, kind in frame.collect_schema().items() if kind == pl.Binary), None)
+    if held is not None:
+        raise OSError(f"column '{printable(held)}' holds bytes, which JSON does not have; write parquet")
 
 
 def _parquet_metadata(frame: Any, metadata: dict[str, str]) -> dict[str, str]:
@@ -167,24 +173,24 @@ def _to_arrow(batch: Any) -> Any:
 def _sink_arrow(frame: Any, part: Path, metadata: dict[str, str]) -> None:
     """By pyarrow, the only library that can write metadata."""
     require("pyarrow", extra="duckdb")
+    import polars as pl
     import pyarrow as pa
 
-    schema = _to_arrow(frame.collect_schema().to_frame()).schema
+    kinds = frame.collect_schema()
+    if pl.Categorical in kinds.dtypes():  # batches have categories of their own, and a file must have the same in all
+        batches = [frame.collect(engine="streaming").rechunk()]
+    else:
+        batches = frame.collect_batches(chunk_size=_BATCH)
+    schema = _to_arrow(kinds.to_frame()).schema
     with pa.OSFile(str(part), "wb") as out, pa.ipc.new_file(out, schema.with_metadata(metadata)) as writer:
-        for batch in frame.collect_batches(chunk_size=_BATCH):
+        for batch in batches:
             writer.write_table(_to_arrow(batch))
 
 
-def write_stdout(frame: Any, out: BinaryIO | None = None) -> None:
-    """Stream a table to standard output as csv, in constant memory; nothing is cut off silently.
-
-    Raises:
-        ParameterError: The reader is gone, or the disk is full.
-    """
-    if out is None:
-        sys.stdout.flush()
-        out = sys.stdout.buffer
-    lazy = frame.lazy()
+def write_stdout(frame: Any) -> None:
+    """Stream a table to standard output as csv, in constant memory; nothing is cut off silently."""
+    sys.stdout.flush()
+    out, lazy = sys.stdout.buffer, frame.lazy()
     show = printable_lines if out.isatty() else str  # a terminal would obey control characters
     try:
         write_all(out, show(lazy.collect_schema().to_frame().write_csv()).encode())

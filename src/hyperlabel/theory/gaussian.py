@@ -26,7 +26,7 @@ from math import log
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hyperlabel.errors import ParameterError
+from hyperlabel.checks import check_number
 from hyperlabel.kernels import Float64
 from hyperlabel.theory.optimum import check_binary
 from hyperlabel.theory.validity import Assumption, quorum, to_signs
@@ -39,18 +39,13 @@ ENOUGH = 500  # valid plain draws that make splitting unnecessary
 
 @dataclass(frozen=True)
 class Approximation:
-    """The mean of all valid label vectors, approximately.
+    """The mean of all valid label vectors, approximately."""
 
-    Attributes:
-        probabilities: (n,) the share of valid label vectors in which the item is of class 1. NaN everywhere when
-            no label vector is valid: the optimum is undefined then.
-        log_share: Natural logarithm of the share of label vectors that are valid; -inf when none is.
-        largest: The largest |E[y_i]| before it is cut to 1. Above 1 the Gaussian is a poor approximation.
-    """
-
+    # (n,) the share of valid label vectors in which the item is of class 1; NaN everywhere when no label vector is
+    # valid: the optimum is undefined then.
     probabilities: Float64
-    log_share: float
-    largest: float
+    log_share: float  # natural logarithm of the share of label vectors that are valid; -inf when none is
+    largest: float  # the largest |E[y_i]| before it is cut to 1; above 1 the Gaussian is a poor approximation
 
 
 def approximate_optimum(
@@ -75,8 +70,7 @@ def approximate_optimum(
     >>> found.probabilities.shape, -2.2 < found.log_share < -1.4
     ((500,), True)
     """
-    if draws < 1000:
-        raise ParameterError(f"draws is {draws}; expected at least 1000")
+    check_number(draws, "draws", "at least 1000", least=1000, whole=True)
     signs = to_signs(check_binary(votes)).astype(np.float64)
     n, m = signs.shape
     region = _Region.of(signs, quorum(m, assumption))
@@ -96,19 +90,12 @@ def _undefined(n: int) -> Approximation:
 
 @dataclass(frozen=True)
 class _Region:
-    """The valid z: those where enough LFs are better than random on both classes.
+    """The valid z: those where enough LFs are better than random on both classes."""
 
-    Attributes:
-        factor: (m, r) B = factor @ z.
-        least: (2, m) what B_j must exceed, for class 1 and class 0; inf where the LF never votes for the class.
-        scale: (m,) standard deviation of B_j.
-        needed: How many LFs must be better than random on each class.
-    """
-
-    factor: Float64
-    least: Float64
-    scale: Float64
-    needed: int
+    factor: Float64  # (m, r) B = factor @ z
+    least: Float64  # (2, m) what B_j must exceed, for class 1 and class 0; inf where the LF never votes for the class
+    scale: Float64  # (m,) standard deviation of B_j
+    needed: int  # how many LFs must be better than random on each class
 
     @classmethod
     def of(cls, signs: Float64, needed: int) -> "_Region":

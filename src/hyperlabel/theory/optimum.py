@@ -40,33 +40,22 @@ _Integers = NDArray[Any]  # int64, or objects holding Python integers
 
 @dataclass(frozen=True)
 class Optimum:
-    """The mean of all valid label vectors.
+    """The mean of all valid label vectors."""
 
-    Attributes:
-        probabilities: (n,) float64; the share of valid label vectors in which the item is of class 1. NaN
-            everywhere when no label vector is valid: the optimum is undefined then.
-        count: How many label vectors are valid, |U_y(X)|.
-    """
-
+    # (n,) float64; the share of valid label vectors in which the item is of class 1; NaN everywhere when no label
+    # vector is valid: the optimum is undefined then.
     probabilities: NDArray[np.float64]
-    count: int
+    count: int  # how many label vectors are valid, |U_y(X)|
 
 
 @dataclass(frozen=True)
-class _Groups:
-    """Items by pattern up to inversion; the largest group is the last.
+class _Alike:
+    """Items by pattern up to inversion; the largest group is the last."""
 
-    Attributes:
-        signs: (g, c) float64; a group's votes on each distinct LF; its first vote is +1.
-        lfs: (c,) how many LFs vote alike on all items.
-        sizes: (g,) number of items.
-        mirrored: (g,) how many of them hold the inverted votes.
-    """
-
-    signs: NDArray[np.float64]
-    lfs: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    mirrored: NDArray[np.int64]
+    signs: NDArray[np.float64]  # (g, c) float64; a group's votes on each distinct LF; its first vote is +1
+    lfs: NDArray[np.int64]  # (c,) how many LFs vote alike on all items
+    sizes: NDArray[np.int64]  # (g,) number of items
+    mirrored: NDArray[np.int64]  # (g,) how many of them hold the inverted votes
 
 
 def optimum(votes: ArrayLike, assumption: Assumption = "majority") -> Optimum:
@@ -126,7 +115,7 @@ def check_binary(votes: ArrayLike) -> NDArray[np.integer]:
     return array
 
 
-def _group(signs: NDArray[np.int8]) -> tuple[_Groups, NDArray[np.intp], NDArray[np.bool_]]:
+def _group(signs: NDArray[np.int8]) -> tuple[_Alike, NDArray[np.intp], NDArray[np.bool_]]:
     """Merge items of equal or inverted votes: (n, m), no row empty -> groups, (n,) group, (n,) mirrored."""
     first = np.take_along_axis(signs, (signs != 0).argmax(axis=1)[:, None], axis=1)  # (n, 1)
     rows, of_item, sizes = np.unique(signs * first, axis=0, return_inverse=True, return_counts=True)
@@ -137,7 +126,7 @@ def _group(signs: NDArray[np.int8]) -> tuple[_Groups, NDArray[np.intp], NDArray[
     is_mirrored = first[:, 0] < 0
     mirrored = np.bincount(of_item, weights=is_mirrored, minlength=len(rows)).astype(np.int64)
     columns, lfs = np.unique(rows[order], axis=1, return_counts=True)
-    return _Groups(columns.astype(np.float64), lfs, sizes, mirrored), of_item, is_mirrored
+    return _Alike(columns.astype(np.float64), lfs, sizes, mirrored), of_item, is_mirrored
 
 
 def _check_size(sizes: NDArray[np.int64]) -> None:
@@ -154,7 +143,7 @@ def _check_size(sizes: NDArray[np.int64]) -> None:
         )
 
 
-def _sum_valid(groups: _Groups, needed: int) -> tuple[int, list[int]]:
+def _sum_valid(groups: _Alike, needed: int) -> tuple[int, list[int]]:
     """The number of valid label vectors, and of each group's positive labels in all of them."""
     dtype = np.int64 if groups.sizes.sum() <= _INT64_ITEMS else object
     ways = [_binomials(int(c), dtype) for c in groups.sizes]
@@ -177,7 +166,7 @@ def _binomials(size: int, dtype: type) -> _Integers:
     return np.array(list(ways_of), dtype)
 
 
-def _compositions(groups: _Groups) -> Iterator[NDArray[np.int64]]:
+def _compositions(groups: _Alike) -> Iterator[NDArray[np.int64]]:
     """All numbers of positive items in the groups but the last, in blocks (b, g - 1)."""
     radix = groups.sizes[:-1] + 1
     total = prod(radix.tolist())
@@ -188,7 +177,7 @@ def _compositions(groups: _Groups) -> Iterator[NDArray[np.int64]]:
 
 
 def _sum_last(
-    groups: _Groups, positives: NDArray[np.int64], needed: int, cumulative: _Integers
+    groups: _Alike, positives: NDArray[np.int64], needed: int, cumulative: _Integers
 ) -> tuple[_Integers, _Integers]:
     """Sums over the last group's valid u: of its ways, and of u times its ways. (b, g - 1) -> (b,), (b,)."""
     at_zero = -np.stack([groups.mirrored, groups.sizes - groups.mirrored]) @ groups.signs  # (2, c)
@@ -209,15 +198,9 @@ def _runs(
 ) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int8]]:
     """Where label vectors become valid and stop being valid, as u goes from 0 to `size`.
 
-    Args:
-        margins: (2, b, c) margins on class 1 and class 0, at u = 0.
-        slope: (c,) what each margin gains when u grows by one: -1, 0 or +1.
-        lfs: (c,) number of LFs in each column.
-        size: Largest u.
-        needed: How many LFs must be better than random on each class.
-
-    Returns:
-        Three (r,) arrays: the row of `margins`, the u, and +1 if valid from u on, -1 if no longer valid.
+    From the (2, b, c) margins on class 1 and class 0 at u = 0, the (c,) slopes, -1, 0 or +1, of each margin in u, and
+    the number of LFs in each column. -> three (r,) arrays: the row of `margins`, the u, and +1 if valid from u on, -1
+    if no longer.
     """
     turning = slope != 0
     before = (margins[..., ~turning] > 0) @ lfs[~turning] + lfs[slope < 0].sum()  # (2, b)

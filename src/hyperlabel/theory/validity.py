@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.errors import ParameterError
+from hyperlabel.checks import check_choice
 
 Assumption = Literal["majority", "every"]
 """How many LFs must be better than random on each class: more than half (the paper) or all (its ablation)."""
@@ -33,12 +33,9 @@ def to_signs(votes: NDArray[np.integer]) -> NDArray[np.float32]:
 def margins(signs: Signs, labels: NDArray[np.floating]) -> tuple[Signs, Signs]:
     """Right minus wrong votes of each LF on each class.
 
-    Args:
-        signs: (n, m) votes as signs.
-        labels: (n, b) candidate label vectors in the columns, 0/1.
+    (n, m) signs, (n, b) labels 0/1 -> two (b, m), class 1 and class 0.
 
-    Returns:
-        Two (b, m) arrays, for class 1 and class 0. Sums of at most 2^24 signs are exact in float32.
+    Sums of at most 2^24 signs are exact in float32.
     """
     on_positives = labels.T @ signs
     return on_positives, on_positives - signs.sum(0)
@@ -50,8 +47,7 @@ def quorum(m: int, assumption: Assumption) -> int:
     >>> quorum(4, "majority"), quorum(4, "every")
     (3, 4)
     """
-    if assumption not in get_args(Assumption):
-        raise ParameterError(f"assumption is {assumption!r}; expected 'majority' or 'every'")
+    check_choice(assumption, "assumption", get_args(Assumption))
     return m // 2 + 1 if assumption == "majority" else m
 
 

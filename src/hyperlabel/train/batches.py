@@ -17,15 +17,10 @@ from hyperlabel.train.net import HyperNet
 
 @dataclass(frozen=True)
 class Example:
-    """A validation set, ready for the network.
+    """A validation set, ready for the network."""
 
-    Attributes:
-        votes: Signs (n, m), or only the votes for the compiled network.
-        truth: (n,) whether an item with a vote is of class 1.
-    """
-
-    votes: torch.Tensor | SignedVotes
-    truth: NDArray[np.bool_]
+    votes: torch.Tensor | SignedVotes  # signs (n, m), or only the votes for the compiled network
+    truth: NDArray[np.bool_]  # (n,) whether an item with a vote is of class 1
 
 
 def compiles(net: nn.Module, device: torch.device) -> bool:
@@ -45,13 +40,8 @@ def to_example(net: nn.Module, task: Task, device: torch.device) -> Example:
 def backward_tasks(net: nn.Module, tasks: Sequence[Task], device: torch.device, *, masked: bool = False) -> float:
     """Accumulate the gradient of the mean cross-entropy over all items of a batch; returns that mean.
 
-    Items without a vote count as items, but teach nothing.
-
-    Args:
-        net: The network.
-        tasks: The batch.
-        device: Where torch computes.
-        masked: Only items of the paper's network whose pooled embedding sums to more than zero teach and count.
+    Items without a vote count as items, but teach nothing. If `masked`, only items of the paper's network whose pooled
+    embedding sums to more than zero teach and count.
     """
     total = sum(len(task.target) for task in tasks)
     if isinstance(net, HyperNet) and compiles(net, device):

@@ -19,26 +19,19 @@ from hyperlabel.errors import WeightsError
 from hyperlabel.files import replacing
 from hyperlabel.shown import printable, show
 from hyperlabel.tables import reason_of
+from hyperlabel.tensors import order_metadata
 from hyperlabel.train.recipe import Recipe
 
 
 @dataclass
-class Progress:
-    """The progress of a run.
+class RunProgress:
+    """The progress of a run."""
 
-    Attributes:
-        iteration: Iterations done.
-        best_loss: Lowest mean loss between two lines of the log.
-        best_iteration: When that was.
-        seconds: Time spent, without interruptions.
-        done: Whether no iteration is left.
-    """
-
-    iteration: int = 0
-    best_loss: float = float("inf")
-    best_iteration: int = 0
-    seconds: float = 0.0
-    done: bool = False
+    iteration: int = 0  # iterations done
+    best_loss: float = float("inf")  # lowest mean loss between two lines of the log
+    best_iteration: int = 0  # when that was
+    seconds: float = 0.0  # time spent, without interruptions
+    done: bool = False  # whether no iteration is left
 
 
 @contextmanager
@@ -60,24 +53,21 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def save_checkpoint(
-    path: Path, recipe: Recipe, progress: Progress, net: nn.Module, optimizer: torch.optim.Optimizer
+    path: Path, recipe: Recipe, progress: RunProgress, net: nn.Module, optimizer: torch.optim.Optimizer
 ) -> None:
-    """Write a checkpoint; the old file stays until the new one is complete.
-
-    Raises:
-        WeightsError: It cannot be written there.
-    """
+    """Write a checkpoint; the old file stays until the new one is complete."""
     tensors = {f"net/{name}": value.contiguous() for name, value in net.state_dict().items()}
     for index, state in optimizer.state_dict()["state"].items():
         tensors |= {f"optimiser/{index}/{name}": value for name, value in state.items()}
     metadata = {"recipe": recipe.to_json(), "progress": json.dumps(asdict(progress))}
     with writing(path), replacing(path) as part:
         save_file(tensors, part, metadata)
+        order_metadata(part)
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turn what a damaged or foreign checkpoint raises into one clear error."""
+    """Turn what a damaged checkpoint, or another file, raises into one clear error."""
     try:
         yield
     except (SafetensorError, OSError, KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
@@ -86,16 +76,12 @@ def reading(path: Path) -> Iterator[None]:
         ) from error
 
 
-def read_progress(path: Path) -> tuple[Recipe, Progress]:
-    """The recipe and the progress of a checkpoint, without its tensors.
-
-    Raises:
-        WeightsError: The file is broken, or not a checkpoint of this version.
-    """
+def read_progress(path: Path) -> tuple[Recipe, RunProgress]:
+    """The recipe and the progress of a checkpoint, without its tensors; it must be one of this version."""
     with reading(path):
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
-        progress = Progress(**json.loads(metadata["progress"]))
+        progress = RunProgress(**json.loads(metadata["progress"]))
         for name, value in asdict(progress).items():
             if not isinstance(value, int | float) or (name.endswith("iteration") and not isinstance(value, int)):
                 raise ValueError(f"{name} is {show(value)}; expected a number")
@@ -103,22 +89,14 @@ def read_progress(path: Path) -> tuple[Recipe, Progress]:
 
 
 def load_net(path: Path, net: nn.Module) -> None:
-    """Read the weights of a checkpoint into a network of the same shape.
-
-    Raises:
-        WeightsError: They are not there, or do not fit.
-    """
+    """Read the weights of a checkpoint into a network of the same shape; a WeightsError if they do not fit."""
     with reading(path), safe_open(path, framework="pt") as file:
         names = [name for name in file.keys() if name.startswith("net/")]  # noqa: SIM118
         net.load_state_dict({name.removeprefix("net/"): file.get_tensor(name) for name in names})
 
 
 def load_optimizer(path: Path, optimizer: torch.optim.Optimizer) -> None:
-    """Read the state of a checkpoint into an optimizer over the same parameters.
-
-    Raises:
-        WeightsError: It is not there, or does not fit.
-    """
+    """Read the state of a checkpoint into an optimizer over the same parameters; a WeightsError if it does not fit."""
     state: dict[int, dict[str, torch.Tensor]] = {}
     with reading(path):
         with safe_open(path, framework="pt") as file:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from hyperlabel.kernels import Float32
 from hyperlabel.networks.paper import LEAK
 from hyperlabel.train.net import HyperNet, PoolLayer
+from hyperlabel.weights import TERMS
 
 Int32 = NDArray[np.int32]
 
@@ -31,7 +32,6 @@ SOURCE = Path(__file__).with_name("layer.c")
 _MATH = ("associative-math", "reciprocal-math", "finite-math-only", "no-signed-zeros", "no-trapping-math")
 _FAST = (*(f"-f{name}" for name in _MATH), "-fno-math-errno")
 FLAGS = ("-O3", "-march=native", *_FAST, "-shared", "-fPIC", f"-DLEAK={LEAK}f")
-TERMS = ("self", "row", "column", "all")
 
 
 @cache
@@ -62,25 +62,15 @@ def _call(function: Any, n: int, *arrays: NDArray[Any] | None) -> float:
 
 @dataclass(frozen=True)
 class SignedVotes:
-    """The votes of a matrix in the order of items.
+    """The votes of a matrix in the order of items."""
 
-    Attributes:
-        starts: (n + 1,) where the votes of each item start.
-        lf: (e,) the LF of each vote.
-        signs: (e, 1) +1 for class 1, -1 for class 0.
-        per_row: (n, 1) votes per item, at least 1.
-        per_column: (m, 1) votes per LF, at least 1.
-        row_sums: (n, 1) sum of the signs of each item.
-        column_sums: (m, 1) sum of the signs of each LF.
-    """
-
-    starts: Int32
-    lf: Int32
-    signs: Float32
-    per_row: Float32
-    per_column: Float32
-    row_sums: Float32
-    column_sums: Float32
+    starts: Int32  # (n + 1,) where the votes of each item start
+    lf: Int32  # (e,) the LF of each vote
+    signs: Float32  # (e, 1) +1 for class 1, -1 for class 0
+    per_row: Float32  # (n, 1) votes per item, at least 1
+    per_column: Float32  # (m, 1) votes per LF, at least 1
+    row_sums: Float32  # (n, 1) sum of the signs of each item
+    column_sums: Float32  # (m, 1) sum of the signs of each LF
 
     @classmethod
     def from_array(cls, votes: NDArray[np.int8]) -> "SignedVotes":
@@ -111,13 +101,10 @@ class _Seen:
 class CompiledNet:
     """The current weights of a network, and the gradients that accumulate for them.
 
-    Args:
-        net: The network; its weights are read once, so that all matrices of a batch share the work.
-        masked: Only items whose pooled embedding sums to more than zero have a loss.
-
-    Attributes:
-        layers: Matrices (d_in, d_out) per term, and the bias (1, d_out), of each pooling layer.
-        head: The weights of the head in one block: matrices (d_in, d_out), each followed by its bias.
+    The weights are read once, so that all matrices of a batch share the work. If `masked`, only items whose pooled
+    embedding sums to more than zero have a loss. `layers` are matrices (d_in, d_out) per term, and the bias (1, d_out),
+    of each pooling layer; `head` has the weights of the head in one block: matrices (d_in, d_out), each followed by its
+    bias.
     """
 
     def __init__(self, net: HyperNet, *, masked: bool = False) -> None:
@@ -144,11 +131,9 @@ class CompiledNet:
         return self._finish(votes, last, None)[0]
 
     def backward(self, votes: SignedVotes, target: Float32) -> float:
-        """Accumulate the gradients of the summed cross-entropy over the items with votes; returns that sum.
+        """Accumulate the gradients of the cross-entropy, summed over the items with votes; returns the sum.
 
-        Args:
-            votes: The votes of n items.
-            target: (n,) the probability of class 1.
+        The target is (n,) the probability of class 1.
         """
         seen = self._forward(votes)
         _, loss, grad, to_rows, to_columns = self._finish(votes, seen[-1], target)

@@ -46,12 +46,7 @@ class Course(Protocol[Net, Drawn]):
 
 
 class PaperCourse:
-    """The course of the paper's network and of its ablations.
-
-    Args:
-        recipe: What to train.
-        device: Where torch computes.
-    """
+    """The course of the paper's network and of its ablations."""
 
     def __init__(self, recipe: Recipe, device: torch.device) -> None:
         self.recipe, self.device, self.prior = recipe, device, recipe.make_prior()
@@ -89,11 +84,7 @@ class PaperCourse:
 
 
 class UnrolledCourse:
-    """The course of the unrolled network, always on the CPU.
-
-    Args:
-        recipe: What to train.
-    """
+    """The course of the unrolled network, always on the CPU."""
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe

@@ -7,8 +7,9 @@ import torch
 from numpy.typing import NDArray
 
 from hyperlabel.errors import WeightsError
+from hyperlabel.kernels import sigmoid
 from hyperlabel.networks.base import Gold
-from hyperlabel.networks.paper import forward, to_probabilities
+from hyperlabel.networks.paper import forward
 from hyperlabel.networks.unrolled import UnrolledNetwork
 from hyperlabel.patterns import Patterns
 from hyperlabel.priors import IndependentPrior, PanelPrior, RulesPrior, drop_silent
@@ -58,27 +59,21 @@ def unrolled_weights(net: UnrolledNet, header: dict[str, Any]) -> Weights:
 
 def _read_steps(network: UnrolledNetwork, lesson: Lesson) -> NDArray[np.float64]:
     """Probabilities after the last step. -> (p, k)."""
-    counts = lesson.gold.astype(np.int64)
-    known = np.flatnonzero(counts.any(1))
-    gold = Gold(lesson.patterns.take(known), counts[known])
+    gold = Gold.of(lesson.patterns, lesson.gold.astype(np.int64))
     return network.probabilities(lesson.patterns, network.read_steps(lesson.patterns, gold))
 
 
 @torch.no_grad()
 def check_agreement(net: HyperNet, weights: Weights) -> None:
-    """Compare torch on items with NumPy on patterns, on seeded synthetic votes of several shapes.
-
-    Raises:
-        WeightsError: A probability differs by more than the tolerance.
-    """
+    """Refuse weights unless torch on items and NumPy on patterns agree, on seeded synthetic votes of several shapes."""
     rng = np.random.default_rng(0)
     for _ in range(10):
         votes = IndependentPrior(items=(50, 400)).sample(rng).votes
         patterns = Patterns.from_votes(Votes.from_array(votes, n_classes=2))
         logits, _ = forward(weights, patterns)
-        ours = patterns.expand(to_probabilities(logits))
-        theirs = to_probabilities(net.cpu()(torch.from_numpy(to_signs(votes)))[:, None].numpy())
-        _check_distance(ours, theirs)
+        signs = torch.from_numpy(to_signs(votes))
+        theirs = torch.stack([net.cpu()(each) for each in (-signs, signs)], dim=1)  # class 0, class 1
+        _check_distance(sigmoid(patterns.expand(logits).astype(np.float64)), theirs.sigmoid().numpy())
 
 
 def _check_distance(ours: NDArray[np.float64], theirs: NDArray[Any]) -> None:

@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
-from hyperlabel.tables import write_text
+from hyperlabel.errors import require
+from hyperlabel.tables import write_text, write_whole
 from hyperlabel.train.checkpoint import load_net
 from hyperlabel.train.courses import MakeCourse, make_course
-from hyperlabel.train.curves import draw_curves
-from hyperlabel.train.loop import CHECKPOINT, run_folder
+from hyperlabel.train.loop import CHECKPOINT, read_log, run_folder
 from hyperlabel.train.recipe import Recipe
 from hyperlabel.train.runs import RunSummary, select_run, summarize
 
@@ -25,20 +25,14 @@ DESCRIPTIONS = {
     "hlm2": "Unrolled label model of hyperlabel, trained on synthetic votes only.",
 }
 
+CHANCE = 0.6945  # a little above ln 2, the loss of knowing nothing: anything higher is warm-up
+PANELS = {"loss": "training loss (mean of each stretch)", "validation_accuracy": "validation accuracy"}
+
 
 def finish(recipe: Recipe, out: Path, runs: int, make: MakeCourse = make_course) -> RunSummary:
     """Export every run, copy the selected one to `weights.safetensors`, write `summary.json` and `curves.png`.
 
     Networks that NumPy does not run are ablations and are not exported; they stay checkpoints.
-
-    Args:
-        recipe: How the runs were trained.
-        out: Where they keep their files.
-        runs: Number of runs.
-        make: Makes the course.
-
-    Raises:
-        HyperlabelError: One of them cannot be written; what was there before stays.
     """
     chosen, course = select_run(out, runs), make(recipe, torch.device("cpu"))
     for run in range(runs):
@@ -68,3 +62,25 @@ def _header(recipe: Recipe, summary: RunSummary, runs: int, *, selected: bool) -
         "run": dataclasses.asdict(summary),
         "selected": f"of {runs} runs, by mean validation accuracy" if selected else "no",
     }
+
+
+def draw_curves(out: Path, runs: int, selected: int) -> Path:
+    """Write `curves.png`: loss and validation accuracy of every run, the selected one in front."""
+    require("matplotlib", extra="plots")
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    panels = figure.subplots(1, 2)
+    for axes, (field, title) in zip(panels, PANELS.items(), strict=True):
+        for run in sorted(range(runs), key=lambda run: run == selected):
+            records = [record for record in read_log(run_folder(out, run)) if field in record]
+            style = {"color": "C0", "linewidth": 1.8} if run == selected else {"color": "0.7", "linewidth": 0.8}
+            label = f"run {run}, selected" if run == selected else None
+            axes.plot([r["iteration"] for r in records], [r[field] for r in records], label=label, **style)
+        axes.set(xlabel="iteration", title=title)
+        axes.grid(alpha=0.3)
+    if panels[0].get_ylim()[0] < CHANCE:
+        panels[0].set_ylim(top=CHANCE)
+    panels[1].legend(loc="lower right")
+    write_whole(out / "curves.png", lambda part: figure.savefig(part, format="png", dpi=120), argument="--out")
+    return out / "curves.png"

@@ -39,17 +39,11 @@ VALIDATION_PRIORS: tuple[LabeledPrior, ...] = (
 
 @dataclass(frozen=True)
 class LessonPrior:
-    """Tasks of a prior, made into lessons.
+    """Tasks of a prior, made into lessons."""
 
-    Attributes:
-        prior: Where tasks come from.
-        gold_chance: How often some of the truth is gold.
-        balance_power: See `Lesson`; crowds and panels are left as they are, since F1 is rarely used there.
-    """
-
-    prior: LabeledPrior
-    gold_chance: float
-    balance_power: float
+    prior: LabeledPrior  # where tasks come from
+    gold_chance: float  # how often some of the truth is gold
+    balance_power: float  # see `Lesson`; crowds and panels are left as they are, since F1 is rarely used there
 
     def sample(self, rng: np.random.Generator) -> Lesson:
         """Draw one lesson."""

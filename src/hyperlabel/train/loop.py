@@ -15,7 +15,7 @@ from hyperlabel.errors import WeightsError
 from hyperlabel.files import replacing
 from hyperlabel.shown import printable, show
 from hyperlabel.tables import reason_of
-from hyperlabel.train.checkpoint import Progress, load_net, load_optimizer, read_progress, save_checkpoint, writing
+from hyperlabel.train.checkpoint import RunProgress, load_net, load_optimizer, read_progress, save_checkpoint, writing
 from hyperlabel.train.courses import MakeCourse, make_course
 from hyperlabel.train.recipe import Recipe
 
@@ -29,11 +29,7 @@ def run_folder(out: Path, run: int) -> Path:
 
 
 def read_log(folder: Path) -> list[dict[str, Any]]:
-    """The records of a run's log, without an incomplete last line; empty if there is no log.
-
-    Raises:
-        WeightsError: A line of it is none that training wrote.
-    """
+    """The records of a run's log, without an incomplete last line; empty if there is no log."""
     path = folder / LOG
     try:
         text = path.read_bytes().decode() if path.exists() else ""
@@ -63,15 +59,10 @@ def _clock() -> Iterator[list[float]]:
 
 
 class Run:
-    """A training run and its folder.
+    """A training run and its folder, for the checkpoint and the log.
 
-    Args:
-        recipe: What to train.
-        run: Number of the run; with the recipe's seed it seeds everything.
-        folder: Where the checkpoint and the log go.
-        device: Where torch computes.
-        resume: Continue from the folder's checkpoint, if there is one.
-        make: Makes the course.
+    The number of the run and the recipe's seed seed everything. If it resumes, it continues from the folder's
+    checkpoint, if there is one.
     """
 
     def __init__(
@@ -90,7 +81,7 @@ class Run:
             torch.manual_seed(1000 * recipe.seed + run)
             self.net: nn.Module = self.course.new_net()
         self.optimizer = torch.optim.Adam(self.net.parameters(), lr=recipe.lr, amsgrad=True, fused=True)
-        self.progress = Progress()
+        self.progress = RunProgress()
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
         if resume and (folder / CHECKPOINT).exists():

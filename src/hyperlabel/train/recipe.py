@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from hyperlabel.checks import ABOVE_ZERO, check_number
 from hyperlabel.errors import ParameterError
 from hyperlabel.priors import (
     LABELED_PRIORS,
@@ -33,76 +34,51 @@ _POSITIVE = (
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that decides the outcome of a run, except its number.
+    """Everything that decides the outcome of a run, except its number."""
 
-    Attributes:
-        prior: Where training data comes from: one of `PRIORS` for the paper's network and its ablations, of
-            `LABELED_PRIORS` for the unrolled one.
-        assumption: Which label vectors are valid in the uniform prior.
-        candidates: Extra label vectors tried for each matrix of the uniform and the released prior (0: one, as in the
-            paper).
-        max_cells: The most cells of a matrix of these two priors; 120,000 cuts none of the paper's sizes.
-        log_items: For the released prior, whether the logarithm of the number of items is uniform.
-        architecture: `gnn` is the paper's; `deepset` and `mlp` are its ablations; `unrolled` is for hlm2.
-        widths: Output width of each pooling layer; not used by the unrolled network.
-        masked: For the paper's network, only items whose pooled embedding sums to more than zero teach, as in the
-            authors' code; otherwise all that have a vote.
-        width: Width of the hidden layers of the unrolled network.
-        steps: Steps of the unrolled network, each with its own weights.
-        iterations: Budget; one iteration is one step of the optimizer.
-        batch: Matrices per iteration.
-        schedule: `cosine` warms up and decays to zero; `constant` is the paper's, and stops early.
-        lr: Peak learning rate.
-        warmup: Iterations of linear warm-up of the cosine schedule.
-        clip: Largest norm of the gradient of the cosine schedule.
-        patience: With `constant`, stop after this many iterations without a lower loss, which is the mean over
-            the last tenth as many.
-        seed: With the number of the run and of the iteration, seeds everything.
-        log_every: Iterations between two lines of the log; each line holds a validation.
-        validation: Where the validation sets of the paper's network come from; `paper` are those of its authors.
-        validation_sets: Number of synthetic validation sets.
-        quick_sets: How many of them are validated at each line of the log if all of them would take too long;
-            0 is all.
-        full_every: With `quick_sets`, iterations between two validations on all sets.
-        gold_chance: How often the unrolled network knows some of the truth as gold.
-        balance_power: For the unrolled network, how much more the items of rare classes count.
-    """
-
+    # Where training data comes from: one of `PRIORS` for the paper's network and its ablations, of `LABELED_PRIORS` for
+    # the unrolled one.
     prior: Literal["uniform", "released", "independent", "mixture", "rules", "crowd", "topics"] = "uniform"
-    assumption: Assumption = "majority"
+    assumption: Assumption = "majority"  # which label vectors are valid in the uniform prior
+    # Extra label vectors tried for each matrix of the uniform and the released prior (0: one, as in the paper).
     candidates: int = 64
-    max_cells: int = 40_000
-    log_items: bool = False
+    max_cells: int = 40_000  # the most cells of a matrix of these two priors; 120,000 cuts none of the paper's sizes
+    log_items: bool = False  # for the released prior, whether the logarithm of the number of items is uniform
+    # `gnn` is the paper's; `deepset` and `mlp` are its ablations; `unrolled` is for hlm2.
     architecture: Literal["gnn", "deepset", "mlp", "unrolled"] = "gnn"
-    widths: tuple[int, ...] = (32, 32, 32, 32)
+    widths: tuple[int, ...] = (32, 32, 32, 32)  # output width of each pooling layer; not used by the unrolled network
+    # For the paper's network, only items whose pooled embedding sums to more than zero teach, as in the authors' code;
+    # otherwise all that have a vote.
     masked: bool = False
-    width: int = 16
-    steps: int = 3
-    iterations: int = 400
-    batch: int = 32
+    width: int = 16  # width of the hidden layers of the unrolled network
+    steps: int = 3  # steps of the unrolled network, each with its own weights
+    iterations: int = 400  # budget; one iteration is one step of the optimizer
+    batch: int = 32  # matrices per iteration
+    # `cosine` warms up and decays to zero; `constant` is the paper's, and stops early.
     schedule: Literal["cosine", "constant"] = "cosine"
-    lr: float = 0.003
-    warmup: int = 200
-    clip: float = 1.0
+    lr: float = 0.003  # peak learning rate
+    warmup: int = 200  # iterations of linear warm-up of the cosine schedule
+    clip: float = 1.0  # largest norm of the gradient of the cosine schedule
+    # With `constant`, stop after this many iterations without a lower loss, which is the mean over the last tenth as
+    # many.
     patience: int = 10_000
-    seed: int = 0
-    log_every: int = 25
+    seed: int = 0  # with the number of the run and of the iteration, seeds everything
+    log_every: int = 25  # iterations between two lines of the log; each line holds a validation
+    # Where the validation sets of the paper's network come from; `paper` are those of its authors.
     validation: Literal["independent", "paper"] = "independent"
-    validation_sets: int = 100
+    validation_sets: int = 100  # number of synthetic validation sets
+    # How many of them are validated at each line of the log if all of them would take too long; 0 is all.
     quick_sets: int = 0
-    full_every: int = 1000
-    gold_chance: float = 0.3
-    balance_power: float = 0.3
+    full_every: int = 1000  # with `quick_sets`, iterations between two validations on all sets
+    gold_chance: float = 0.3  # how often the unrolled network knows some of the truth as gold
+    balance_power: float = 0.3  # for the unrolled network, how much more the items of rare classes count
 
     def __post_init__(self) -> None:
         for name in _POSITIVE:
-            if getattr(self, name) < 1:
-                raise ParameterError(f"{name} is {getattr(self, name)}; expected at least 1")
+            check_number(getattr(self, name), name, "at least 1", least=1, whole=True)
         for name in ("candidates", "warmup", "seed", "quick_sets"):
-            if getattr(self, name) < 0:
-                raise ParameterError(f"{name} is {getattr(self, name)}; expected 0 or more")
-        if not 0 < self.lr < math.inf:
-            raise ParameterError(f"lr is {self.lr}; expected a number above 0")
+            check_number(getattr(self, name), name, "0 or more", least=0, whole=True)
+        check_number(self.lr, "lr", "a number above 0", least=ABOVE_ZERO)
         if not self.widths or min(self.widths) < 1:
             raise ParameterError(f"widths is {list(self.widths)}; expected at least one width, each at least 1")
         fitting = LABELED_PRIORS if self.is_unrolled else PRIORS

@@ -28,23 +28,14 @@ TURN = 5_000  # iterations of every run before any run goes on: unfinished runs 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What selection looks at.
+    """What selection looks at."""
 
-    Attributes:
-        run: Number of the run.
-        mean_accuracy: Validation accuracy averaged over all validations on all sets: the paper's criterion.
-        last_accuracy: Validation accuracy at the end.
-        last_loss: Mean training loss of the last stretch.
-        iterations: Iterations done.
-        seconds: Time spent.
-    """
-
-    run: int
-    mean_accuracy: float
-    last_accuracy: float
-    last_loss: float
-    iterations: int
-    seconds: float
+    run: int  # number of the run
+    mean_accuracy: float  # validation accuracy averaged over all validations on all sets: the paper's criterion
+    last_accuracy: float  # validation accuracy at the end
+    last_loss: float  # mean training loss of the last stretch
+    iterations: int  # iterations done
+    seconds: float  # time spent
 
 
 def summarize(out: Path, run: int) -> RunSummary:

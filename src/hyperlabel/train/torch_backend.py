@@ -17,15 +17,10 @@ def sum_groups(values: Tensor, index: Tensor, size: int) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class TorchGroups:
-    """Nodes by what they have in common.
+    """Nodes by what they have in common."""
 
-    Attributes:
-        index: (q,) the group of each node.
-        size: Number of groups.
-    """
-
-    index: Tensor
-    size: int
+    index: Tensor  # (q,) the group of each node
+    size: int  # number of groups
 
     def sum(self, values: Tensor) -> Tensor:
         """Sums of the members of each group. (q, ...) -> (size, ...)."""

@@ -16,10 +16,11 @@ from torch.nn import functional
 
 from hyperlabel.networks.unrolled.design import find_log_effect, find_residuals
 from hyperlabel.networks.unrolled.evidence import START
-from hyperlabel.networks.unrolled.nodes import CENTER_AND_SCALE, describe_nodes
-from hyperlabel.networks.unrolled.steps import OF_NODE, OF_SET, Step, advance
+from hyperlabel.networks.unrolled.nodes import Nodes
+from hyperlabel.networks.unrolled.steps import Step, advance
 from hyperlabel.patterns import Patterns
 from hyperlabel.train.torch_backend import TorchBackend, sum_groups
+from hyperlabel.weights import unrolled_layers
 
 EARLY = 0.3  # weight of the loss of each step before the last
 LEAST_PROBABILITY = 1e-7  # keeps the loss of a row that is certainly wrong finite
@@ -27,19 +28,12 @@ LEAST_PROBABILITY = 1e-7  # keeps the loss of a row that is certainly wrong fini
 
 @dataclass(frozen=True)
 class Lesson:
-    """Patterns to learn from.
+    """Patterns to learn from."""
 
-    Attributes:
-        patterns: The votes; each pattern has some.
-        truth: (p, k) items of each class.
-        gold: (p, k) those of them whose class the network may know.
-        balance_power: Items of a class count in the loss by its share to the power of minus this.
-    """
-
-    patterns: Patterns
-    truth: NDArray[np.float32]
-    gold: NDArray[np.float32]
-    balance_power: float
+    patterns: Patterns  # the votes; each pattern has some
+    truth: NDArray[np.float32]  # (p, k) items of each class
+    gold: NDArray[np.float32]  # (p, k) those of them whose class the network may know
+    balance_power: float  # items of a class count in the loss by its share to the power of minus this
 
 
 class Batch:
@@ -78,7 +72,7 @@ class Batch:
         self.of_set, of_set = (_repeat(np.diff(firsts[kind])) for kind in ("row", "node"))
         self.size = sum_groups(torch.ones(len(self.row)), self.row, self.rows)
         q = int(firsts["node"][-1])
-        self.nodes = describe_nodes(
+        self.nodes = Nodes(
             TorchBackend(),
             k,
             int(firsts["lf"][-1]),
@@ -123,12 +117,10 @@ class Layers(nn.Module):
 
     def __init__(self, width: int) -> None:
         super().__init__()
-        self.node0, self.node1 = nn.Linear(len(CENTER_AND_SCALE), width), nn.Linear(width, width)
-        self.pooled, self.evidence = nn.Linear(4 * width, width), nn.Linear(width, OF_NODE)
-        self.set0, self.set1 = nn.Linear(width, width), nn.Linear(width, OF_SET)
-        for layer in (self.evidence, self.set1):
-            nn.init.zeros_(layer.weight)
-            nn.init.zeros_(layer.bias)
+        for name, (d_out, d_in) in unrolled_layers(width).items():
+            self.add_module(name, nn.Linear(d_in, d_out))
+        for parameter in (*self.get_submodule("evidence").parameters(), *self.get_submodule("set1").parameters()):
+            nn.init.zeros_(parameter)
 
     def forward(self, name: str, values: Tensor) -> Tensor:
         """One layer, by its name. (x, d_in) -> (x, d_out)."""
@@ -137,26 +129,15 @@ class Layers(nn.Module):
 
 @dataclass(frozen=True)
 class Opinion:
-    """The logits of every row, and what each vote adds to them.
+    """The logits of every row, and what each vote adds to them."""
 
-    Attributes:
-        total: (r, k) what the votes of each row add up to.
-        added: (e, k) what each vote adds.
-        to_belief: Turns such sums into beliefs. (x, k) -> (x, k).
-    """
-
-    total: Tensor
-    added: Tensor
-    to_belief: Callable[[Tensor], Tensor]
+    total: Tensor  # (r, k) what the votes of each row add up to
+    added: Tensor  # (e, k) what each vote adds
+    to_belief: Callable[[Tensor], Tensor]  # turns such sums into beliefs; (x, k) -> (x, k)
 
 
 class UnrolledNet(nn.Module):
-    """The whole network.
-
-    Args:
-        width: Width of the hidden layers.
-        steps: Number of steps, each with its own weights.
-    """
+    """The whole network: steps with hidden layers of some width, each with its own weights."""
 
     def __init__(self, width: int, steps: int) -> None:
         super().__init__()

@@ -1,10 +1,10 @@
 """What labels are worth, and what to do next: certificates, estimates and advice, above the label models."""
 
 from hyperlabel.trust.advice import Advice, AdviceList, Worth
-from hyperlabel.trust.advisor import advise
 from hyperlabel.trust.audit import AuditSample, audit_sample
 from hyperlabel.trust.certificate import Certificate, Part, certify
 from hyperlabel.trust.estimates import Estimate, Estimates, Interval, estimate
+from hyperlabel.trust.findings import advise
 
 __all__ = [
     "Advice",

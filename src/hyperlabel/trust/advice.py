@@ -29,11 +29,11 @@ class Worth(NamedTuple):
 WORTH = {
     "unvoted": Worth(9.7, 0.00, 42),
     "uncovered": Worth(4.9, 0.00, 8),
-    "copies, many": Worth(4.0, 0.02, 43),
+    "copies, many": Worth(3.9, 0.05, 43),
     "copies, few": Worth(0.3, 0.00, 8),
-    "balance": Worth(1.4, 0.11, 36),
+    "balance": Worth(1.3, 0.11, 36),
     "label, rules": Worth(1.2, 0.21, 19),
-    "label, people": Worth(0.6, 0.18, 22),
+    "label, people": Worth(0.5, 0.23, 22),
     "idle": Worth(0.0, 0.00, 18),
 }
 
@@ -104,13 +104,9 @@ class AdviceList:
         return [{**vars(each), "worth": each.worth._asdict()} for each in self.items]
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw what each advice has been worth on public sets; needs matplotlib.
+        """Draw what each advice has been worth on public sets.
 
-        Args:
-            ax: Axes of matplotlib to draw into; new ones if not given.
-
-        Returns:
-            The axes.
+        Draws into `ax`, axes of matplotlib, or into new ones, and returns them.
         """
         drawn = plot_bars([f"{a.kind} ({a.number:,})" for a in self.items], [a.worth.gain for a in self.items], ax)
         drawn.set_xlabel("points gained on public sets")

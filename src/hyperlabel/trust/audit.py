@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.checks import check_number, check_seed
+from hyperlabel.checks import check_count, check_seed
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.kernels import Float64
 from hyperlabel.models import LabelModel, choose_model
@@ -84,7 +84,7 @@ def audit_sample(
     >>> len(sample), sample.inclusion.tolist()
     (2, [0.5, 0.5])
     """
-    check_number(n, "n", "a whole number, at least 1", least=1, whole=True)
+    check_count(n, "n")
     check_strata(strata)
     own = choose_model(model)
     read = to_votes(votes, n_classes=own.n_classes, classes=own.classes)

@@ -21,20 +21,14 @@ _UNLIKELY = 4.0  # a random sample almost never differs by this many standard er
 
 @dataclass(frozen=True, eq=False)
 class Audited:
-    """Labels and gold of the same items.
+    """Labels and gold of the same items."""
 
-    Attributes:
-        labels: The labels of the items.
-        gold: (n,) class numbers of the gold that judges them, -1 for unknown. A class that no label can have is
-            numbered after those of the labels.
-        learned: (n,) class numbers of the gold that the model learned from here, -1 for unknown.
-        stratum: (n,) the stratum that each item was sampled in.
-    """
-
-    labels: Labels
+    labels: Labels  # the labels of the items
+    # (n,) class numbers of the gold that judges them, -1 for unknown; a class that no label can have is numbered after
+    # those of the labels.
     gold: NDArray[np.int64]
-    learned: NDArray[np.int64]
-    stratum: NDArray[np.int64]
+    learned: NDArray[np.int64]  # (n,) class numbers of the gold that the model learned from here, -1 for unknown
+    stratum: NDArray[np.int64]  # (n,) the stratum that each item was sampled in
 
     @property
     def free(self) -> NDArray[np.bool_]:
@@ -66,36 +60,15 @@ def read_audited(
     strata: int = 1,
     metric: Metric = "accuracy",
 ) -> Audited:
-    """Label items by a model that has not seen the gold.
-
-    Args:
-        model: The label model. One that is not fitted reads these votes, as a copy. Or labels, made without the gold.
-        votes: The votes.
-        gold: A random sample's true classes, as for `LabelModel.fit`.
-        learn: What a model that is not fitted may learn from, besides the votes: gold of other items, or a number
-            between 0 and 1, which is the share of `gold` that it learns from, drawn at random.
-        strata: How many strata of confidence the gold was sampled in.
-        metric: What the labels should be good at.
-    """
+    """Label items by a model that has not seen the gold; the arguments are those of `certify`."""
     check_strata(strata)
-    model = model if isinstance(model, Labels) else choose_model(model)
     if isinstance(model, Labels):
-        labels, known = model, _read_labels(model, votes, gold, learn)
-        learned = np.full(len(known), -1, np.int64)
-    elif model.is_fitted:
-        if learn is not None:
-            raise ParameterError(
-                f"learn is given, but this {type(model).__name__} is fitted; give one that is not, or leave learn out"
-            )
-        labels = model.label(votes, metric)
-        known = _read_gold(labels, gold)
-        _warn_of_learned(model, int((known >= 0).sum()))
-        learned = np.full(len(known), -1, np.int64)
+        labels, known, learned = model, _read_labels(model, votes, gold, learn), None
     else:
-        read = to_votes(votes, n_classes=model.n_classes, classes=model.classes)
-        labels, known, learned = _learn_apart(model, read, gold, learn, metric)
+        labels, known, learned = _label(choose_model(model), votes, gold, learn, metric)
     if not (known >= 0).any():
         raise VotesError("gold is unknown for every item; expected the classes of a random sample of the items")
+    learned = np.full(len(known), -1, np.int64) if learned is None else learned
     audited = Audited(labels, known, learned, strata_of(labels, strata))
     if strata == 1:
         _warn_of_choice(audited)
@@ -114,21 +87,28 @@ def _read_labels(labels: Labels, votes: object, gold: object, learn: object) -> 
     return _read_gold(labels, gold)
 
 
-def _read_gold(labels: Labels, gold: object, name: str = "gold") -> NDArray[np.int64]:
+def _read_gold(labels: Labels, gold: object) -> NDArray[np.int64]:
     """Gold as class numbers, including classes that labels cannot have. -> (n,)."""
-    column = Identity(len(labels), labels.items, labels.origin).match(gold, name)
+    column = Identity(len(labels), labels.items, labels.origin).match(gold, "gold")
     return encode_column(column, labels.classes + missing_classes(column, labels.classes)).astype(np.int64)
 
 
-def _learn_apart(
-    model: LabelModel, votes: Any, gold: object, learn: object, metric: Metric
-) -> tuple[Labels, NDArray[np.int64], NDArray[np.int64]]:
-    """The labels of a model that learns from some gold, and the (n,) gold that is left and that it learned from."""
+def _label(
+    model: LabelModel, votes: object, gold: object, learn: object, metric: Metric
+) -> tuple[Labels, NDArray[np.int64], NDArray[np.int64] | None]:
+    """The labels, the (n,) gold that judges them, and the (n,) gold that the model learned from here, if any."""
+    if model.is_fitted and learn is not None:
+        raise ParameterError(
+            f"learn is given, but this {type(model).__name__} is fitted; give one that is not, or leave learn out"
+        )
+    read: Any = votes if model.is_fitted else to_votes(votes, **model.stated_classes)
     if learn is None:
-        labels = model.label(votes, metric)
+        labels = model.label(read, metric)
         known = _read_gold(labels, gold)
-        return labels, known, np.full(len(known), -1, np.int64)
-    read, known = votes.with_labels(gold, "gold")
+        if model.is_fitted:
+            _warn_of_learned(model, int((known >= 0).sum()))
+        return labels, known, None
+    read, known = read.with_labels(gold, "gold")
     if isinstance(learn, int | float):
         taught = _split(known, float(learn))
         known = np.where(taught >= 0, -1, known)

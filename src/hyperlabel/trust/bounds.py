@@ -21,30 +21,20 @@ _NOTHING = 1e-17  # terms that are this small relative to their sum do not chang
 
 
 class Sample(NamedTuple):
-    """What is known about some items from a random sample of them.
+    """What is known about some items from a random sample of them."""
 
-    Attributes:
-        items: How many there are.
-        gold: How many of them were drawn.
-        wrong: How many of those drawn are wrong.
-    """
-
-    items: int
-    gold: int
-    wrong: int
+    items: int  # how many there are
+    gold: int  # how many of them were drawn
+    wrong: int  # how many of those drawn are wrong
 
 
 def p_value(samples: Sequence[Sample], total: int) -> float:
-    """The largest chance to see this few wrong items, if `total` or more items are wrong.
-
-    Args:
-        samples: One sample for each stratum.
-        total: Wrong items.
+    """The largest chance to see this few wrong items, if `total` or more are wrong; one sample for each stratum.
 
     >>> round(p_value([Sample(items=10**8, gold=45, wrong=0)], 5 * 10**6), 4)  # 0.95 ** 45
     0.0994
     """
-    if total > sum(each.items - each.gold + each.wrong for each in samples):
+    if total > sum(map(_most, samples)):
         return 0.0  # this many cannot be wrong: too many were seen to be right
     if len(samples) == 1:
         return exp(_log_chance(samples[0], total))
@@ -61,7 +51,7 @@ def most_wrong(samples: Sequence[Sample], level: float) -> int:
     >>> most_wrong([Sample(items=1000, gold=100, wrong=2)], level=0.1), most_wrong([Sample(50, 50, 3)], level=0.1)
     (50, 3)
     """
-    low, high = sum(each.wrong for each in samples), sum(_most(each) for each in samples)
+    low, high = sum(each.wrong for each in samples), sum(map(_most, samples))
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if p_value(samples, middle) > level else (low, middle - 1)
@@ -102,7 +92,7 @@ def _log_chance(sample: Sample, amount: int) -> float:
     items, gold, wrong = sample
     if amount <= wrong:
         return 0.0
-    others = items - amount - gold  # items that are neither wrong nor drawn, were all drawn right
+    others = items - amount - gold  # items that are neither wrong nor drawn, if all that were drawn are right
     term = total = 1.0
     for i in range(wrong, max(0, -others), -1):
         term *= i * (others + i) / ((amount - i + 1) * (gold - i + 1))

@@ -16,28 +16,20 @@ from hyperlabel.models import LabelModel
 from hyperlabel.plots import new_axes
 from hyperlabel.shown import html_table, printable
 from hyperlabel.trust.audited import Audited, read_audited
-from hyperlabel.trust.sequence import Ranking, Step, search
+from hyperlabel.trust.sequence import ItemSet, Ranking, search
 
 _POWER = 0.8  # chance that the stated number of needed labels suffices
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Labels that are accepted by one threshold: all, or those of one class.
+    """Labels that are accepted by one threshold: all, or those of one class."""
 
-    Attributes:
-        name: The class; None for labels of all classes.
-        items: How many labels there are.
-        accepted: The set of them that is accepted; None if there is none.
-        steps: The sets that could be tested, each larger than the one before.
-        level: The chance to accept a set with too many wrong labels.
-    """
-
-    name: Hashable | None
-    items: int
-    accepted: Step | None
-    steps: tuple[Step, ...]
-    level: float
+    name: Hashable | None  # the class; None for labels of all classes
+    items: int  # how many labels there are
+    accepted: ItemSet | None  # the set of them that is accepted; None if there is none
+    steps: tuple[ItemSet, ...]  # the sets that could be tested, each larger than the one before
+    level: float  # the chance to accept a set with too many wrong labels
 
     @property
     def threshold(self) -> float | None:
@@ -103,13 +95,13 @@ class Certificate:
 
     @property
     def needed(self) -> int | None:
-        """About how many labels by hand would certify something, if nothing is certified; None if no number would."""
+        """About how many labels by hand would certify something, if nothing is certified; None if more hardly would."""
         if self.accepted.any():
             return self.n_gold
         found = [n for part in self.parts for step in part.steps if (n := self._needed_for(part, step)) is not None]
         return min(found, default=None)
 
-    def _needed_for(self, part: Part, step: Step) -> int | None:
+    def _needed_for(self, part: Part, step: ItemSet) -> int | None:
         """The gold items, most of them elsewhere, with which a set would likely pass, if its error is as it looks."""
         items, gold, wrong = step.total
         rate, normal = _rate(step), NormalDist()
@@ -140,7 +132,8 @@ class Certificate:
         if not steps:
             return "no item with gold has a label"
         best = min(steps, key=_rate).total
-        return f"of the surest labels, {best.wrong:,} of {best.gold:,} are wrong, and more gold would not change that"
+        wrong = f"{best.wrong:,} of {best.gold:,} are wrong"
+        return f"of the surest labels, {wrong}; at that rate, more gold would hardly help"
 
     __repr__ = __str__
 
@@ -173,13 +166,9 @@ class Certificate:
         return html_table(head, [self._row(part) for part in self.parts], str(self))
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the upper bound on the error against the share of items accepted; needs matplotlib.
+        """Draw the upper bound on the error against the share of items accepted.
 
-        Args:
-            ax: Axes of matplotlib to draw into; new ones if not given.
-
-        Returns:
-            The axes.
+        Draws into `ax`, axes of matplotlib, or into new ones, and returns them.
         """
         drawn = new_axes(ax)
         for part in self.parts:
@@ -266,7 +255,7 @@ def certify_audited(audited: Audited, error: float, confidence: float, *, by_cla
     return Certificate(error, confidence, accepted, audited.corrected, tuple(parts), n_gold, n_learned)
 
 
-def _rate(step: Step) -> float:
+def _rate(step: ItemSet) -> float:
     """The share of wrong labels of a set according to its gold; a little more if there is little gold."""
     return (step.total.wrong + 0.5) / (step.total.gold + 1)
 

@@ -161,17 +161,11 @@ def estimate_audited(audited: Audited, confidence: float) -> Estimates:
 
 
 class GoldSample(NamedTuple):
-    """What gold says.
+    """What gold says."""
 
-    Attributes:
-        truth: (g, q) the quantities of the gold items, see `observe`.
-        called: (g, k) whether an item is labeled so.
-        strata: How the gold items were drawn.
-    """
-
-    truth: Float64
-    called: Float64
-    strata: Strata
+    truth: Float64  # (g, q) the quantities of the gold items, see `observe`
+    called: Float64  # (g, k) whether an item is labeled so
+    strata: Strata  # how the gold items were drawn
 
 
 def observe(gold: Ints, labels: Ints, k: int) -> Float64:
@@ -199,13 +193,8 @@ def estimate_sample(
 ) -> Estimates:
     """Estimates from a sample and from predictions.
 
-    Args:
-        sample: What gold says.
-        predicted: (g, q) the quantities of the gold items as the model expects them.
-        overall: (q,) their means over all items.
-        called: (k,) the shares of the labels among all items.
-        names: The classes.
-        confidence: The probability that each interval holds the truth.
+    `predicted` are (g, q) the quantities of the gold items as the model expects them, `overall` (q,) their means over
+    all items, `called` (k,) the shares of the labels among all items.
     """
     k = len(names)
     powered = estimate_means(sample.truth, predicted, overall, sample.strata)
@@ -237,12 +226,7 @@ def _interval(value: float, shift: float, half: float) -> Interval:
 def _f1(powered: Powered, called: Float64, corrections: Float64, strata: Strata, confidence: float) -> Interval:
     """F1 and its interval, linear in the means that it is made of.
 
-    Args:
-        powered: The means of the quantities, and their corrections.
-        called: (k,) the shares of the labels.
-        corrections: (g, k) how the shares of the labels vary, if they come from the sample.
-        strata: How the gold items were drawn.
-        confidence: The probability that the interval holds the truth.
+    `called` are (k,) the shares of the labels, `corrections` (g, k) how these vary, if they come from the sample.
     """
     k = len(called)
     size, both = powered.means[1 : k + 1] + called, powered.means[k + 1 :]

@@ -1,17 +1,22 @@
-"""What can be advised about votes: each function looks for one thing and gives an `Advice` if it finds it."""
+"""`advise`: what to do next. Each other function looks for one thing and gives an `Advice` if it finds it."""
 
+import shlex
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_text
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import Labels
 from hyperlabel.lf.leave_one_out import sample_items
+from hyperlabel.metrics import Metric
+from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.patterns import Patterns
-from hyperlabel.trust.advice import Advice
-from hyperlabel.trust.situation import Situation, quote
+from hyperlabel.trust.advice import Advice, AdviceList
+from hyperlabel.trust.situation import Situation
+from hyperlabel.votes.classes import decode
 from hyperlabel.votes.outcomes import speak
 
 TILT = 0.3
@@ -42,8 +47,10 @@ def find_balance(at: Situation) -> Advice | None:
     shares = {c: round(float(share), 2) for c, share in zip(at.votes.classes, own, strict=True)}
     largest = int(np.argmax(own))
     name, low, high = at.votes.classes[largest], *_tilted(own, largest)
+    share = f"({number / at.votes.n_items:.0%})"
+    depend = f"1 label {share} depends" if number == 1 else f"{number:,} labels {share} depend"
     reason = (
-        f"{number:,} labels ({number / at.votes.n_items:.0%}) depend on the class balance: they change if, say, "
+        f"{depend} on the class balance: {'it changes' if number == 1 else 'they change'} if, say, "
         f"the share of {name} is {low:.2f} or {high:.2f}, not {own[largest]:.2f} as the model estimates. State it"
     )
     for_f1 = ", metric='f1'" if at.metric == "f1" else ""
@@ -52,7 +59,7 @@ def find_balance(at: Situation) -> Advice | None:
         number,
         reason,
         f"{at.make_call(f'class_balance={shares!r}')}.fit_predict(votes{for_f1})",
-        at.command("label", "--class-balance " + quote(",".join(f"{c}={share}" for c, share in shares.items()))),
+        at.command("label", "--class-balance " + shlex.quote(",".join(f"{c}={share}" for c, share in shares.items()))),
         at.identify(at.items_of(changed)) if patterns is at.patterns else (),
     )
 
@@ -94,18 +101,16 @@ def _tilted(shares: Float64, number: int) -> tuple[float, float]:
 
 def find_labels_worth_giving(at: Situation) -> Advice | None:
     """The items to label by hand next."""
-    gold = (
-        np.array([at.votes.classes[g] if g >= 0 else None for g in at.gold], object) if (at.gold >= 0).any() else None
-    )
+    gold = decode(at.gold, at.votes.classes) if (at.gold >= 0).any() else None
     items = tuple(at.fitted.suggest(at.votes, _SUGGESTED, gold).tolist())
     if not items:
         return None
     known = "" if gold is None else f" in addition to the {int((at.gold >= 0).sum()):,} known"
-    named = ", ".join(map(str, items[:3]))
+    named = ", ".join(map(str, items[:3])) + (", ..." if len(items) > 3 else "")
     return Advice(
         "label",
         len(items),
-        f"{len(items)} labels by hand{known} would teach the model most: items {named}, ...",
+        f"{len(items)} labels by hand{known} would teach the model most: items {named}",
         f"{at.make_call()}.suggest(votes, {_SUGGESTED}{'' if gold is None else ', gold'})",
         at.command("suggest", f"-n {_SUGGESTED}{'' if gold is None else ' --gold GOLD'}"),
         items,
@@ -178,7 +183,7 @@ def _labels_that_change(at: Situation, lfs: NDArray[np.intp]) -> int:
 
 
 def find_unvoted(at: Situation) -> Advice | None:
-    """Classes that nobody votes for."""
+    """Classes without votes."""
     votes, classes = at.votes, at.votes.classes
     cast = np.bincount(votes.rows.vote, minlength=votes.n_codes) @ speak(votes.outcomes, votes.n_classes)
     known = np.bincount(at.gold[at.gold >= 0], minlength=votes.n_classes)
@@ -192,7 +197,7 @@ def find_unvoted(at: Situation) -> Advice | None:
         len(unvoted),
         f"nobody votes for {named}{gold}: no item can get this label. Write an LF for it",
         f"hl.apply_lfs([hl.keyword_lf(['...'], {classes[unvoted[0]]!r})], texts)",
-        at.command("analyze", "--classes " + quote(",".join(map(str, classes)))),
+        at.command("analyze", "--classes " + shlex.quote(",".join(map(str, classes)))),
         tuple(classes[c] for c in unvoted[:20]),
         scale=float(known[unvoted].sum() / known.sum() / _UNIT) if known[unvoted].any() else 1.0,
     )
@@ -204,10 +209,11 @@ def find_uncovered(at: Situation) -> Advice | None:
     if len(empty) < _LEAST_SHARE * at.votes.n_items:
         return None
     share = len(empty) / at.votes.n_items
+    n_empty, has, them = ("1 item", "has", "it") if len(empty) == 1 else (f"{len(empty):,} items", "have", "them")
     return Advice(
         "uncovered",
         len(empty),
-        f"{len(empty):,} items ({share:.0%}) have no vote, and so no label: write an LF, or label them by text",
+        f"{n_empty} ({share:.0%}) {has} no vote, and so no label: write an LF, or label {them} by text",
         f"hl.fill_labels({at.make_call()}, votes, texts)",
         at.command("label", "--text text"),
         at.identify(empty),
@@ -232,3 +238,35 @@ FINDERS = (
     find_unvoted,
     find_uncovered,
 )
+
+
+def advise(
+    votes: object,
+    gold: object = None,
+    *,
+    model: LabelModel | str | None = None,
+    metric: Metric = "accuracy",
+    table: str = "VOTES",
+) -> AdviceList:
+    """What to do next to get better labels, most valuable first.
+
+    Every kind of advice was tested on public sets, and is given because it helped there (docs/trust.md).
+
+    Args:
+        votes: The votes.
+        gold: What is known, as for `LabelModel.fit`; the model learns from it.
+        model: The label model, or its short name; the hyper label model if not given. One that is not fitted reads
+            these votes, as a copy.
+        metric: What the labels should be good at, as for `predict`.
+        table: The name of the table of votes in commands.
+
+    >>> import numpy as np
+    >>> truth = np.arange(40) % 2
+    >>> votes = np.stack([truth, 1 - truth[::-1], truth], axis=1)
+    >>> [copies] = [advice for advice in advise(votes) if advice.kind == "copies"]
+    >>> copies.number, copies.call
+    (2, 'votes = np.delete(votes, [1, 2], axis=1)')
+    """
+    at = Situation.read(votes, gold, choose_model(model), check_text(table, "table"), metric)
+    found = [advice for find in FINDERS if (advice := find(at)) is not None]
+    return AdviceList(tuple(sorted(found, key=lambda advice: -advice.worth.gain)))

@@ -24,39 +24,24 @@ IMAGINED = 4.0
 
 
 class Strata(NamedTuple):
-    """How the sample was drawn.
+    """How the sample was drawn."""
 
-    Attributes:
-        items: (h,) items of each stratum.
-        of_gold: (g,) the stratum of each gold item.
-    """
-
-    items: Ints
-    of_gold: Ints
+    items: Ints  # (h,) items of each stratum
+    of_gold: Ints  # (g,) the stratum of each gold item
 
 
 class Powered(NamedTuple):
-    """Estimated means of several quantities.
+    """Estimated means of several quantities."""
 
-    Attributes:
-        means: (q,) the estimates.
-        corrections: (g, q) truth minus prediction times power, of each gold item.
-        low: (q,) the correction of a negative item with an average prediction.
-    """
-
-    means: Float64
-    corrections: Float64
-    low: Float64
+    means: Float64  # (q,) the estimates
+    corrections: Float64  # (g, q) truth minus prediction times power, of each gold item
+    low: Float64  # (q,) the correction of a negative item with an average prediction
 
 
 def estimate_means(truth: Float64, predicted: Float64, overall: Float64, strata: Strata) -> Powered:
     """Means over all items of quantities that are 0 or 1.
 
-    Args:
-        truth: (g, q) the quantities of the gold items.
-        predicted: (g, q) what is predicted for them.
-        overall: (q,) the mean of what is predicted for all items.
-        strata: How the gold items were drawn.
+    `truth` and `predicted` are (g, q), of the gold items, `overall` (q,) the mean prediction for all items.
     """
     weights = _weights(strata)[:, None]
     power = _power(truth, predicted, weights)
@@ -73,27 +58,17 @@ def _power(truth: Float64, predicted: Float64, weights: Float64) -> Float64:
     return np.asarray(np.clip(slope, 0.0, 1.0))
 
 
-class Spread(NamedTuple):
-    """How uncertain means of corrections are.
+class Uncertainty(NamedTuple):
+    """How uncertain means of corrections are."""
 
-    Attributes:
-        shift: (q,) what to add to the means for the center of the intervals, if corrections are skewed.
-        half: (q,) half the width of intervals around them.
-    """
-
-    shift: Float64
-    half: Float64
+    shift: Float64  # (q,) what to add to the means for the center of the intervals, if corrections are skewed
+    half: Float64  # (q,) half the width of intervals around them
 
 
-def spread_of(corrections: Float64, low: Float64, reach: Float64, strata: Strata, confidence: float) -> Spread:
-    """How uncertain estimated means are.
+def spread_of(corrections: Float64, low: Float64, reach: Float64, strata: Strata, confidence: float) -> Uncertainty:
+    """How uncertain means of (g, q) corrections are.
 
-    Args:
-        corrections: (g, q) what is averaged over the gold items.
-        low: (q,) the imagined corrections at the lower end.
-        reach: (q,) how much higher those at the upper end are.
-        strata: How the gold items were drawn.
-        confidence: The probability that an interval holds the truth.
+    `low` are (q,) the imagined corrections at the lower end, `reach` how much higher those at the upper end are.
     """
     variance, skew = np.zeros(corrections.shape[1]), np.zeros(corrections.shape[1])
     for number, items in enumerate(strata.items.tolist()):
@@ -107,7 +82,7 @@ def spread_of(corrections: Float64, low: Float64, reach: Float64, strata: Strata
     quantile = student(confidence, len(corrections) - len(strata.items) - 1)
     shift = np.divide(skew, variance, out=np.zeros_like(skew), where=variance > 0) * (1 + 2 * quantile**2) / 6
     steps = np.sqrt(max(0.0, 1 - len(corrections) / strata.items.sum())) * reach / 2 / len(corrections)
-    return Spread(shift, quantile * np.sqrt(variance) + steps)
+    return Uncertainty(shift, quantile * np.sqrt(variance) + steps)
 
 
 def _moments(own: Float64, low: Float64, reach: Float64, imagined: float) -> tuple[Float64, Float64, float]:

@@ -24,18 +24,12 @@ GROWTH = 1.05
 _ROUNDING = 1e-9  # of a share times a number of items
 
 
-class Step(NamedTuple):
-    """A set of items that can be tested.
+class ItemSet(NamedTuple):
+    """A set of items that can be tested."""
 
-    Attributes:
-        level: Its last level, see `Ranking`.
-        threshold: The least confidence of its items.
-        samples: What gold says about its items, by stratum.
-    """
-
-    level: int
-    threshold: float
-    samples: tuple[Sample, ...]
+    level: int  # its last level, see `Ranking`
+    threshold: float  # the least confidence of its items
+    samples: tuple[Sample, ...]  # what gold says about its items, by stratum
 
     @property
     def total(self) -> Sample:
@@ -58,19 +52,12 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Items by their confidence; those of the same confidence make a level.
+    """Items by their confidence; those of the same confidence make a level."""
 
-    Attributes:
-        level: (n,) the level of each item, 0 for the surest ones; -1 for items that are not ranked.
-        stratum: (n,) the stratum that each item was sampled in.
-        confidence: (l,) of the levels.
-        items: (l, h) items of each level and all before, by stratum.
-    """
-
-    level: NDArray[np.int64]
-    stratum: Ints
-    confidence: Float64
-    items: NDArray[np.int64]
+    level: NDArray[np.int64]  # (n,) the level of each item, 0 for the surest ones; -1 for items that are not ranked
+    stratum: Ints  # (n,) the stratum that each item was sampled in
+    confidence: Float64  # (l,) of the levels
+    items: NDArray[np.int64]  # (l, h) items of each level and all before, by stratum
 
     @classmethod
     def of(cls, confidence: Float64, ranked: NDArray[np.bool_], stratum: Ints) -> "Ranking":
@@ -82,12 +69,10 @@ class Ranking:
         cells = np.bincount(inverse * strata + stratum[ranked], minlength=len(values) * strata)
         return cls(level, stratum, -values, np.cumsum(cells.reshape(-1, strata), axis=0))
 
-    def steps(self, gold: NDArray[np.integer], wrong: NDArray[np.bool_]) -> list[Step]:
+    def steps(self, gold: NDArray[np.integer], wrong: NDArray[np.bool_]) -> list[ItemSet]:
         """The sets to test, each larger than the one before; the last one has all ranked items.
 
-        Args:
-            gold: (g,) places of the items with gold; those that are not ranked do not count.
-            wrong: (g,) whether their labels are wrong.
+        `gold` are (g,) places of the items with gold, ranked or not, `wrong` whether their labels are wrong.
         """
         level = self.level[gold]
         order = np.argsort(level, kind="stable")[(level < 0).sum() :]
@@ -102,20 +87,14 @@ class Ranking:
         lasts = [*level[ends - 1][:-1].tolist(), len(self.confidence) - 1]
         return [self._step(last, *counts[:, i]) for i, last in enumerate(lasts)]
 
-    def _step(self, last: int, drawn: NDArray[np.integer], wrong: NDArray[np.integer]) -> Step:
+    def _step(self, last: int, drawn: NDArray[np.integer], wrong: NDArray[np.integer]) -> ItemSet:
         parts = zip(self.items[last].tolist(), drawn.tolist(), wrong.tolist(), strict=True)
         samples = tuple(Sample(*part) for part in parts if part[0])
-        return Step(last, float(self.confidence[last]), samples)
+        return ItemSet(last, float(self.confidence[last]), samples)
 
 
-def search(steps: Sequence[Step], error: float, level: float) -> Step | None:
-    """The largest set that can be accepted; None if there is none.
-
-    Args:
-        steps: Sets that grow.
-        error: The largest share of wrong labels.
-        level: The chance to accept a set that has more.
-    """
+def search(steps: Sequence[ItemSet], error: float, level: float) -> ItemSet | None:
+    """The largest of growing sets with at most a share of wrong labels, at this level; None if there is none."""
     accepted = None
     for step in steps:
         if accepted is None and not step.can_pass(error, level):

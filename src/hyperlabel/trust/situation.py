@@ -19,31 +19,21 @@ from hyperlabel.votes import Votes, to_votes
 
 @dataclass(frozen=True, eq=False)
 class Situation:
-    """Votes, gold and a model.
+    """Votes, gold and a model."""
 
-    Attributes:
-        data: The votes as they were given.
-        votes: The votes.
-        gold: (n,) class numbers, -1 for unknown.
-        model: The label model, as it was given.
-        table: The name of the table of votes in commands.
-        metric: What the labels should be good at.
-    """
-
-    data: object
+    data: object  # the votes as they were given
     votes: Votes
-    gold: NDArray[np.int64]
-    model: LabelModel
-    table: str = "VOTES"
-    metric: Metric = "accuracy"
+    gold: NDArray[np.int64]  # (n,) class numbers, -1 for unknown
+    model: LabelModel  # the label model, as it was given
+    table: str  # the name of the table of votes in commands
+    metric: Metric  # what the labels should be good at
 
     @classmethod
     def read(
         cls, votes: object, gold: object, model: LabelModel, table: str = "VOTES", metric: Metric = "accuracy"
     ) -> "Situation":
         """Read what was given."""
-        stated = model.classes_.tolist() if model.is_fitted else model.classes
-        read = to_votes(votes, n_classes=None if model.is_fitted else model.n_classes, classes=stated)
+        read = to_votes(votes, **model.stated_classes)
         known = np.full(read.n_items, -1, np.int64)
         if gold is not None:
             read, known = read.with_labels(gold, "gold")
@@ -101,7 +91,8 @@ class Situation:
         """A command of this model on the table of votes."""
         short = self._short_name
         model = "" if short == "hlm2" else f" --model {short}"
-        return f"hyperlabel {verb} {quote(self.table)} {options}{model}{' --metric f1' if self.metric == 'f1' else ''}"
+        metric = " --metric f1" if self.metric == "f1" else ""
+        return f"hyperlabel {verb} {shlex.quote(self.table)} {options}{model}{metric}"
 
     @property
     def _short_name(self) -> str:
@@ -122,14 +113,5 @@ class Situation:
         """The option of commands that drops LFs."""
         names = [self.votes.lf_names[j] for j in lfs]
         if any("," in name for name in names):
-            return " ".join(f"--drop {quote(name)}" for name in names)
-        return f"--drop {quote(','.join(names))}"
-
-
-def quote(text: str) -> str:
-    r"""A string quoted for a shell.
-
-    >>> quote("a,b"), quote("it's")
-    ('a,b', '\'it\'"\'"\'s\'')
-    """
-    return shlex.quote(text)
+            return " ".join(f"--drop {shlex.quote(name)}" for name in names)
+        return f"--drop {shlex.quote(','.join(names))}"

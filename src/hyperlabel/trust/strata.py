@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.checks import check_number
 from hyperlabel.labels import Labels
+from hyperlabel.votes.levels import middle_ranks
 
 MOST_STRATA = 10
 
@@ -25,9 +26,8 @@ def strata_of(labels: Labels, strata: int) -> NDArray[np.int64]:
     if strata == 1:
         return stratum
     labeled = labels.best >= 0
-    _, level, counts = np.unique(-labels.confidence[labeled], return_inverse=True, return_counts=True)
-    middle = np.cumsum(counts) - counts / 2  # where a level's items are, among all
-    stratum[labeled] = np.minimum(middle * strata / max(1, labeled.sum()), strata - 1).astype(np.int64)[level]
+    place = middle_ranks(-labels.confidence[labeled])
+    stratum[labeled] = np.minimum(place * strata / max(1, labeled.sum()), strata - 1)
     stratum[~labeled] = strata
     return np.unique(stratum, return_inverse=True)[1]  # without empty strata
 

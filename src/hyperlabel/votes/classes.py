@@ -12,8 +12,7 @@ from hyperlabel.columns.doubts import kind_of
 from hyperlabel.columns.frames import Column
 from hyperlabel.columns.rule import DEFAULT
 from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.shown import show
-from hyperlabel.shown import show_some as show_some
+from hyperlabel.shown import show, show_some
 
 ABSTAIN = -1
 """The vote of an LF that does not vote, and the label of an item that gets none."""
@@ -263,14 +262,29 @@ def smallest_type(k: int) -> np.dtype[np.signedinteger]:
     return np.min_scalar_type(-max(2, k))
 
 
-def missing_from(classes: Classes, others: Classes) -> Classes:
-    """Those of the other classes that are not among the first; True is not 1.
+def join_classes(one: Classes, other: Classes, *, one_votes: bool, other_votes: bool) -> Classes:
+    """Classes, then those that only others have. Without votes, classes of another kind were only a guess: they go.
 
-    >>> missing_from((0, 1), (1, 2))
-    (2,)
+    Args:
+        one: Classes of some votes.
+        other: Classes of others.
+        one_votes: Whether anybody votes for the first.
+        other_votes: Whether anybody votes for the others.
+
+    >>> join_classes((0, 1), (1, 2), one_votes=True, other_votes=True)
+    (0, 1, 2)
+    >>> join_classes((0, 1), ("ham", "spam"), one_votes=False, other_votes=True)
+    ('ham', 'spam')
     """
-    known = {(type(c), c) for c in classes}
-    return tuple(c for c in others if (type(c), c) not in known)
+    if kind_of(one[0]) == kind_of(other[0]):
+        known = set(one)
+        return one + tuple(c for c in other if c not in known)
+    if one_votes and other_votes:
+        raise VotesError(
+            f"votes for the classes {show_some(one)} cannot be joined with votes for {show_some(other)}; expected one "
+            "kind of class: all numbers, all strings or all booleans"
+        )
+    return one if one_votes or not other_votes else other
 
 
 def missing_classes(column: Column, classes: Classes) -> Classes:

@@ -18,7 +18,7 @@ from hyperlabel.columns.rule import (
     find_identifiers,
     take_votes,
 )
-from hyperlabel.columns.sources import GLANCE, Table, exact_array, open_table
+from hyperlabel.columns.sources import GLANCE, MemoryTable, exact_array, open_table
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Ints
 from hyperlabel.shown import show, show_some
@@ -37,23 +37,20 @@ from hyperlabel.votes.rows import Rows
 
 @dataclass(frozen=True, eq=False)
 class Wide:
-    """A wide table, encoded.
+    """A wide table, encoded."""
 
-    Attributes:
-        table: The table.
-        columns: What was taken from it.
-        classes: The classes.
-        stated: Whether they were stated.
-        cells: (n, m) class numbers, -1 abstains.
-        outcomes: Outcomes that are not one class; None if all votes are classes.
-    """
-
-    table: Table
-    columns: VoteColumns
+    table: MemoryTable
+    columns: VoteColumns  # what was taken from it
     classes: Classes
-    stated: bool
-    cells: Ints
-    outcomes: Outcomes | None = None
+    stated: bool  # whether they were stated
+    cells: Ints  # (n, m) class numbers, -1 abstains
+    outcomes: Outcomes | None = None  # outcomes that are not one class; None if all votes are classes
+
+
+def check_item(item: object) -> None:
+    """Refuse a column of identifiers that is no name of a column."""
+    if item is not None and not isinstance(item, str):
+        raise ParameterError(f"item is {show(item)}; expected the name of a column")
 
 
 def encode_wide(
@@ -67,8 +64,10 @@ def encode_wide(
     classes: Sequence[Hashable] | None = None,
 ) -> Wide:
     """Find the LFs of a table and encode their votes; see `Votes.from_frame`."""
-    if item is not None and not isinstance(item, str):
-        raise ParameterError(f"item is {show(item)}; expected the name of a column")
+    check_item(item)
+    listed = isinstance(others, Collection) and not isinstance(others, str)
+    if not listed or not all(isinstance(name, str) for name in others):
+        raise ParameterError(f"others is {show(others)}; expected a list of names of columns")
     others = {*others, *([] if item is None else [item])}
     table = _open_wide(frame, lfs, item, others)
     stated = state_classes(n_classes, classes)
@@ -91,7 +90,7 @@ def encode_wide(
     return Wide(table, taken, known, is_stated, cells, outcomes)
 
 
-def _open_wide(frame: object, lfs: Sequence[str] | None, item: str | None, others: Collection[str]) -> Table:
+def _open_wide(frame: object, lfs: Sequence[str] | None, item: str | None, others: Collection[str]) -> MemoryTable:
     """Open a table that has rows and the column of identifiers."""
 
     def wanted(names: list[str]) -> list[str]:
@@ -110,7 +109,7 @@ def _open_wide(frame: object, lfs: Sequence[str] | None, item: str | None, other
 class _Reader:
     """Columns of a table, each factorized once."""
 
-    def __init__(self, table: Table, abstain: frozenset[Key], stated: Classes | None) -> None:
+    def __init__(self, table: MemoryTable, abstain: frozenset[Key], stated: Classes | None) -> None:
         self.table, self.abstain = table, abstain
         self.may_be_numbers = stated is None or not isinstance(stated[0], str)
         self.read: dict[tuple[str, ...], list[Column]] = {}
@@ -126,25 +125,15 @@ class _Reader:
 
 @dataclass(frozen=True, eq=False)
 class Long:
-    """A long table, encoded.
+    """A long table, encoded."""
 
-    Attributes:
-        items: (n,) the identifiers of the items, in order of appearance.
-        lf_names: The LFs, in order.
-        classes: The classes.
-        stated: Whether they were stated.
-        rows: The votes.
-        warnings: What looks wrong but may be intended.
-        outcomes: Outcomes that are not one class; None if all votes are classes.
-    """
-
-    items: NDArray[Any]
-    lf_names: tuple[str, ...]
+    items: NDArray[Any]  # (n,) the identifiers of the items, in order of appearance
+    lf_names: tuple[str, ...]  # the LFs, in order
     classes: Classes
-    stated: bool
-    rows: Rows
-    warnings: tuple[str, ...]
-    outcomes: Outcomes | None = None
+    stated: bool  # whether they were stated
+    rows: Rows  # the votes
+    warnings: tuple[str, ...]  # what looks wrong but may be intended
+    outcomes: Outcomes | None = None  # outcomes that are not one class; None if all votes are classes
 
 
 def encode_long(
@@ -170,7 +159,7 @@ def encode_long(
     outcomes = state_outcomes(partial, known)
     numbers = encode_votes(vote_column, known, outcomes)
     item_number, items = number_by_appearance(item_column)
-    kept = _one_vote_a_pair(item_number, lf_column, numbers, items, (*known, *partial))
+    kept = _one_vote_per_pair(item_number, lf_column, numbers, items, (*known, *partial))
     rows = Rows.from_triples(item_number[kept], lf_column.codes[kept], numbers[kept], len(items))
     lf_names = name_once(lf_column.name, lf_column.values)
     warnings = () if stated else tuple(warn_of_classes(_tallies(rows, lf_names, (*known, *partial))))
@@ -216,7 +205,7 @@ def check_identified(column: Column) -> None:
         raise VotesError(f"{column.place_of_row(int(empty[0]))} is empty; expected an identifier in every row")
 
 
-def _one_vote_a_pair(
+def _one_vote_per_pair(
     item: Ints, lf_column: Column, numbers: Ints, items: NDArray[Any], classes: Classes
 ) -> NDArray[np.intp]:
     """Rows of a long table to keep: those that vote, each (item, LF) once."""

@@ -10,14 +10,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.columns.arrays import as_list
 from hyperlabel.columns.sources import exact_array, is_default
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Ints
 from hyperlabel.shown import html_table, show_names, show_some
 from hyperlabel.votes.classes import ABSTAIN, Classes, decode, no_label, smallest_type
 from hyperlabel.votes.items import UNKNOWN, Identity, Origin
+from hyperlabel.votes.matching import check_cells, check_names, check_places, find_lfs
 from hyperlabel.votes.outcomes import Outcomes, same_outcomes
-from hyperlabel.votes.parts import check_cells, check_names, check_places, find_lfs, triples
 from hyperlabel.votes.rows import Rows
 from hyperlabel.votes.written import to_pandas, to_polars, write_votes
 
@@ -133,7 +134,9 @@ class VoteFrame:
         >>> Votes.from_array([[0, 1, 1]], lfs=["a", "b", "c"]).drop("a", "c").lf_names
         ('b',)
         """
-        names = [name for each in lfs for name in ([each] if isinstance(each, str) else each)]
+        names = [
+            name for each in lfs for name in ([each] if isinstance(each, str) else as_list(each, "lfs", "names of LFs"))
+        ]
         gone = set(find_lfs(self.lf_names, names).tolist())
         if len(gone) == self.n_lfs:
             raise ParameterError(f"lfs is {show_some(names)}, which is all of them; keep at least one LF")
@@ -153,8 +156,7 @@ class VoteFrame:
                 f"votes has {self.n_items:,} items and {self.n_lfs:,} LFs, too many for a dense array; use votes.rows"
             )
         cells = np.full(self.shape, ABSTAIN, smallest_type(self.n_codes))
-        item, lf, vote = triples(self.rows)
-        cells[item, lf] = vote
+        cells[self.rows.row, self.rows.lf] = self.rows.vote
         return cells
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -177,17 +179,15 @@ class VoteFrame:
 
         Needs Polars (extra `cli`).
         """
-        frame = self._numbered().to_polars() if self.outcomes is not None else self.to_polars()
+        # Outcomes may be next to classes of any kind, so then votes are written as numbers.
+        numbered = self if self.outcomes is None else self._changed(classes=tuple(range(self.n_codes)), outcomes=None)
+        frame = numbered.to_polars()
         item = frame.columns[0] if self.items is not None else None
         lfs, classes = list(self.lf_names), list(self.classes)
         header = {"classes": classes, "lfs": lfs, "item": item, "named": self.named, "stated": self.stated}
         if self.outcomes is not None:
             header["outcomes"] = self.outcomes.to_header()
         write_votes(path, frame, header)
-
-    def _numbered(self) -> Self:
-        """The same votes as numbers: outcomes can be next to classes of any kind."""
-        return self._changed(classes=tuple(range(self.n_codes)), outcomes=None)
 
     def __eq__(self, other: object) -> bool:
         """Whether the votes, classes, LFs and identifiers are the same."""
@@ -205,10 +205,9 @@ class VoteFrame:
 
     def __repr__(self) -> str:
         share = 1 - len(self.rows.vote) / (self.n_items * self.n_lfs)
-        return f"{type(self).__name__}({self._caption()}, {share:.0%} abstain)"
-
-    def _caption(self) -> str:
-        return f"{self.n_items:,} items, {self.n_lfs:,} LFs, classes {show_names(list(map(str, self.classes[:20])))}"
+        size = f"{self.n_items:,} items, {self.n_lfs:,} LFs"
+        classes = show_names(list(map(str, self.classes[:20])))
+        return f"{type(self).__name__}({size}, classes {classes}, {share:.0%} abstain)"
 
     def _repr_html_(self) -> str:
         """The first votes as an HTML table."""
@@ -261,9 +260,8 @@ class VoteFrame:
             return self._changed(cells=self.cells[:, order], lf_names=names, n_lfs=len(names), _rows=None)
         index = np.full(self.n_lfs, ABSTAIN, np.int64)
         index[order] = np.arange(len(order))
-        item, lf, vote = triples(self.rows)
-        kept = index[lf] >= 0
-        rows = Rows.from_triples(item[kept], index[lf[kept]], vote[kept], self.n_items)
+        kept = self.rows.keep(index[self.rows.lf] >= 0)
+        rows = Rows.from_triples(kept.row, index[kept.lf], kept.vote, self.n_items)
         return self._changed(lf_names=names, n_lfs=len(names), _rows=rows)
 
     def _dense(self) -> Self:

@@ -19,19 +19,12 @@ from hyperlabel.shown import show, show_some
 
 @dataclass(frozen=True, eq=False)
 class Origin:
-    """How items were named in the input.
+    """How items were named in the input."""
 
-    Attributes:
-        name: The column of the identifiers, if they came in a column.
-        index: The index of the pandas frame, if they came in one.
-        repeated: A column that should identify the items, but has repeated or missing values.
-        columns: What was taken from the table.
-    """
-
-    name: str | None = None
-    index: Any = None
-    repeated: str | None = None
-    columns: VoteColumns | None = None
+    name: str | None = None  # the column of the identifiers, if they came in a column
+    index: Any = None  # the index of the pandas frame, if they came in one
+    repeated: str | None = None  # a column that should identify the items, but has repeated or missing values
+    columns: VoteColumns | None = None  # what was taken from the table
 
     def take(self, places: Any) -> "Origin":
         """For some of the items: a slice, a mask or places."""
@@ -44,17 +37,11 @@ UNKNOWN = Origin()
 
 @dataclass(frozen=True, eq=False)
 class Identity:
-    """The items of votes.
+    """The items of votes."""
 
-    Attributes:
-        n: Number of items.
-        ids: (n,) identifiers; None if items are identified by place.
-        origin: How they were named in the input.
-    """
-
-    n: int
-    ids: NDArray[Any] | None
-    origin: Origin
+    n: int  # number of items
+    ids: NDArray[Any] | None  # (n,) identifiers; None if items are identified by place
+    origin: Origin  # how they were named in the input
 
     def place_of(self, item: Hashable) -> int:
         """The place of an item."""
@@ -63,8 +50,8 @@ class Identity:
                 raise ParameterError(f"item is {show(item)}; expected an index from 0 to {self.n - 1}")
             return int(item)
         try:
-            place = self._places().get(_plain(item))
-        except TypeError:  # not hashable, such as a list
+            place = {each: i for i, each in enumerate(self.ids.tolist())}.get(_plain(item))
+        except Exception:  # not hashable, such as a list, or an error of its own
             place = None
         if place is None:
             some = show_some(self.ids[:5].tolist())
@@ -74,17 +61,15 @@ class Identity:
         return place
 
     def match(self, labels: Any, name: str) -> Column:
-        """Gold or truth, one entry per item, empty where it is not known.
+        """Gold or truth, one entry per item, empty where it is not known; errors use `name`.
 
-        Args:
-            labels: (n,) classes; a pandas Series, which is matched by its index; or a mapping from item to class.
-            name: What to call the labels in an error.
+        Labels are (n,) classes; a pandas Series, which is matched by its index; or a mapping from item to class.
         """
         if isinstance(labels, Mapping) and not hasattr(labels, "tocsr"):  # SciPy's dok matrix is also a mapping
             return self._match_pairs(list(labels), list(labels.values()), name)
         listed = is_series(labels) or isinstance(labels, np.ndarray | list | tuple)
         if not listed or getattr(labels, "ndim", 1) != 1:
-            shape = f" with shape {labels.shape}" if hasattr(labels, "shape") else ""
+            shape = f" with shape {labels.shape}" if hasattr(type(labels), "shape") else ""
             raise VotesError(
                 f"{name} is of type {type(labels).__name__}{shape}; expected one class per item in one dimension, "
                 "or a mapping from item to class"
@@ -101,9 +86,11 @@ class Identity:
 
     def _by_place(self, index: Any) -> bool:
         """Whether a Series of labels is matched by place: its index only counts, or the votes have nothing to match."""
-        same = len(index) == self.n
-        nothing = self.ids is None and self.origin.index is None
-        return same and (is_default(index) or nothing or _equal(index, self.origin.index))
+        if len(index) != self.n:
+            return False
+        own = self.origin.index
+        nothing = self.ids is None and own is None
+        return is_default(index) or nothing or (own is not None and len(own) == self.n and bool(index.equals(own)))
 
     def _match_series(self, labels: Any, name: str) -> Column:
         """By the index of the frame that the votes came from, or by their identifiers, whichever has the entries."""
@@ -158,28 +145,16 @@ class Identity:
             raise VotesError(f"{what}; expected identifiers such as {show_some(ids[:5])}")
         warn_of_votes([f"{what}; they are left out"])
 
-    def _places(self) -> dict[Any, int]:
-        assert self.ids is not None
-        return {item: i for i, item in enumerate(self.ids.tolist())}
-
 
 def _plain(key: Any) -> Any:
     return key.item() if isinstance(key, np.generic) else key
 
 
-def _equal(one: Any, other: Any) -> bool:
-    return other is not None and len(one) == len(other) and bool(one.equals(other))
-
-
 def identify(table: Any, item: str | None, columns: VoteColumns) -> tuple[NDArray[Any] | None, Origin]:
     """The identifiers of the items of a table, and where they came from.
 
-    A column with the name of an identifier comes first, then the pandas index; only unique values identify.
-
-    Args:
-        table: The table, as `open_table` gives it.
-        item: The column of the identifiers; found by its name if not given.
-        columns: What was taken from the table.
+    A column with the name of an identifier comes first, unless `item` names one, then the pandas index; only unique
+    values identify.
     """
     candidates = [item] if item is not None else find_identifiers(columns.ignored)
     for name in candidates:

@@ -22,7 +22,7 @@ from hyperlabel.votes.outcomes import Cuts, Outcomes, ladder_of_levels
 Bools = NDArray[np.bool_]
 
 MOST_LEVELS, LEAST_LEVELS = 10, 4
-ITEMS_A_LEVEL = 50
+ITEMS_PER_LEVEL = 50
 """Scores that each level of an LF should have, if there are enough."""
 
 SAMPLED = 10_000
@@ -43,7 +43,7 @@ def number_of_levels(n: int) -> int:
     >>> [number_of_levels(n) for n in (20, 300, 2000)]
     [4, 6, 10]
     """
-    return int(np.clip(n // ITEMS_A_LEVEL // 2 * 2, LEAST_LEVELS, MOST_LEVELS))
+    return int(np.clip(n // ITEMS_PER_LEVEL // 2 * 2, LEAST_LEVELS, MOST_LEVELS))
 
 
 def sample_rows(scores: Float64) -> Float64:
@@ -61,16 +61,7 @@ def cut_scores(
     scale: tuple[float, float] | None,
     direction: object,
 ) -> Outcomes:
-    """Where the scores of each LF are cut, and what the levels lean to.
-
-    Args:
-        scores: (n, m), NaN where there is none.
-        names: The m LFs.
-        k: Number of classes.
-        levels: How many levels; or their bounds, the same for all LFs; by `number_of_levels` if not given.
-        scale: The least and the largest possible score, if known.
-        direction: `up`, `down`, a mapping from LF to one of these, or None to estimate it.
-    """
+    """Where the scores of each LF are cut, and what the levels lean to; arguments as for `Votes.from_scores`."""
     some = sample_rows(scores)
     up = find_directions(some, names, direction)
     if levels is not None and not isinstance(levels, int | np.integer):
@@ -101,15 +92,10 @@ def _turn(bounds: Sequence[tuple[float, ...]], up: Bools) -> list[tuple[float, .
 
 
 class Spread(NamedTuple):
-    """How the scores of an LF are spread.
+    """How the scores of an LF are spread."""
 
-    Attributes:
-        values: (v,) the different scores, in order.
-        upto: (v + 1,) share of the scores below each, then 1.
-    """
-
-    values: Float64
-    upto: Float64
+    values: Float64  # (v,) the different scores, in order
+    upto: Float64  # (v + 1,) share of the scores below each, then 1
 
     @classmethod
     def of(cls, scores: Float64) -> "Spread":
@@ -123,13 +109,7 @@ class Spread(NamedTuple):
         return self.values[1:] / 2 + self.values[:-1] / 2
 
     def steps(self, first: int, stop: int, n: int) -> Float64:
-        """The bounds between n levels of about equal size for some of the scores, equal ones at their middle rank.
-
-        Args:
-            first: The place of the least of these scores.
-            stop: The place after the largest.
-            n: How many levels.
-        """
+        """The bounds between n levels of about equal size for the scores at some places, equal ones at middle rank."""
         low, high = self.upto[first], self.upto[stop]
         middle = (self.upto[first:stop] + self.upto[first + 1 : stop + 1]) / 2
         level = np.floor((middle - low) / max(high - low, 1e-12) * n)
@@ -152,18 +132,13 @@ class Spread(NamedTuple):
 
 
 class Parted(NamedTuple):
-    """Where the scores of an LF are cut, for two classes.
+    """Where the scores of an LF are cut, for two classes."""
 
-    Attributes:
-        low: Bounds among the scores that lean to the first class.
-        middle: Scores below the first bound lean to the first class, from the second on to the second class; those
-            between lean to neither.
-        high: Bounds among the scores that lean to the second class.
-    """
-
-    low: Float64
+    low: Float64  # bounds among the scores that lean to the first class
+    # Scores below the first bound lean to the first class, from the second on to the second class; those between lean
+    # to neither.
     middle: tuple[float, float]
-    high: Float64
+    high: Float64  # bounds among the scores that lean to the second class
 
     def bounds(self, below: int, between: int, above: int) -> tuple[float, ...]:
         """The bounds on a ladder of this many levels; levels next to the middle stay empty if there are too many."""
@@ -190,14 +165,10 @@ def _part_all(
 
 
 def _part(spread: Spread, wanted: int, most_values: int, rank: float, middle: float | None) -> Parted:
-    """Where an LF is cut.
+    """Where an LF is cut: up to `most_values` different scores are levels themselves, else there are as many as wanted.
 
-    Args:
-        spread: Its scores.
-        wanted: How many levels there should be.
-        most_values: Up to this many different scores are levels themselves.
-        rank: The share of the items below the middle.
-        middle: Where to cut an LF whose scores are all the same; None if these should lean to neither class.
+    `rank` is the share of the items below the middle. If the scores are all the same, they are cut at `middle`, or lean
+    to neither class if that is None.
     """
     if len(spread.values) < 2:
         return _part_one(spread, middle)
@@ -242,11 +213,8 @@ def _steps(spread: Spread, n: int) -> tuple[float, ...]:
 def find_share(pointed: Float64, middles: Float64) -> float:
     """The share of the items that lies above the middle of every LF. -> from 0.1 to 0.9.
 
-    It is the upper one of two groups; but if nearly all items lie on one side of the scale, they stay there.
-
-    Args:
-        pointed: (n, m) scores that point up, NaN where there is none.
-        middles: (m,) the middle of the scale, NaN where it is not known.
+    It is the upper one of two groups of the (n, m) scores that point up; but if nearly all items lie on one side of the
+    (m,) middles of the scale, they stay there.
     """
     known = ~np.isnan(pointed - middles)
     means = (np.where(known, pointed - middles, 0).sum(1) / np.maximum(known.sum(1), 1))[known.any(1)]
@@ -279,25 +247,24 @@ def share_of_upper_group(pointed: Float64) -> float:
 
 
 def find_directions(scores: Float64, names: Sequence[str], direction: object) -> Bools:
-    """Whether high scores of each LF speak for the later classes. -> (m,).
-
-    If it is estimated, an LF points down if its ranks run against those of the others; most LFs point up.
-    """
+    """Whether high scores of each LF speak for the later classes: as stated, or else as estimated. -> (m,)."""
     if isinstance(direction, Mapping):
         unknown = [name for name in direction if not isinstance(name, str) or name not in names]
         if unknown:
             raise ParameterError(
                 f"direction has the unknown LF {show(unknown[0])}; expected some of {show_some(names)}"
             )
-        estimated = find_directions(scores, names, None)
-        stated = [direction.get(name) for name in names]
-        return np.array(
-            [e if s is None else _check_direction(s) == "up" for s, e in zip(stated, estimated, strict=True)]
-        )
+        pairs = zip(map(direction.get, names), _estimate_directions(scores), strict=True)
+        return np.array([estimated if way is None else _check_direction(way) == "up" for way, estimated in pairs])
     if direction is not None:
         return np.full(len(names), _check_direction(direction) == "up")
+    return _estimate_directions(scores)
+
+
+def _estimate_directions(scores: Float64) -> Bools:
+    """An LF points down if its ranks run against those of the others; most LFs point up. (n, m) -> (m,)."""
     ranked = np.stack([_ranks(column) for column in scores.T], 1)
-    signs = np.ones(len(names))
+    signs = np.ones(scores.shape[1])
     for _ in range(5):
         total = (ranked * signs).sum(1, keepdims=True)
         against = (ranked * (total - ranked * signs)).sum(0)  # the others' ranks
@@ -305,19 +272,25 @@ def find_directions(scores: Float64, names: Sequence[str], direction: object) ->
         if (new == signs).all():
             break
         signs = new
-    if signs.sum() < 0:
-        signs = -signs
-    return np.asarray(signs > 0)
+    return np.asarray(signs < 0 if signs.sum() < 0 else signs > 0)
 
 
 def _ranks(scores: Float64) -> Float64:
     """Ranks of scores from -1 to 1, the same for equal scores; 0 where there is none. (n,) -> (n,)."""
     known = ~np.isnan(scores)
     ranks = np.zeros(len(scores))
-    _, where, counts = np.unique(scores[known], return_inverse=True, return_counts=True)
-    middle = np.cumsum(counts) - counts / 2
-    ranks[known] = 2 * middle[where] / max(1, known.sum()) - 1
+    ranks[known] = 2 * middle_ranks(scores[known]) / max(1, known.sum()) - 1
     return ranks
+
+
+def middle_ranks(values: Float64) -> Float64:
+    """How many values are below each, and half of those equal to it. (n,) -> (n,).
+
+    >>> middle_ranks(np.array([7.0, 5.0, 7.0])).tolist()
+    [2.0, 0.5, 2.0]
+    """
+    _, where, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - counts / 2)[where])
 
 
 def _check_direction(direction: object) -> str:

@@ -21,17 +21,11 @@ NO_LADDER = -1
 
 
 class Cuts(NamedTuple):
-    """Where the scores of an LF are cut into levels.
+    """Where the scores of an LF are cut into levels."""
 
-    Attributes:
-        bounds: (levels - 1,) a score that is equal to a bound is above it.
-        up: Whether high scores speak for the later classes.
-        first: The name of the outcome that is the first level.
-    """
-
-    bounds: tuple[float, ...]
-    up: bool
-    first: str
+    bounds: tuple[float, ...]  # (levels - 1,) a score that is equal to a bound is above it
+    up: bool  # whether high scores speak for the later classes
+    first: str  # the name of the outcome that is the first level
 
     def levels_of(self, scores: Float64) -> NDArray[np.int8]:
         """The level of each score, the last one speaks most for the last class; -1 where there is no score. (n,)."""
@@ -62,21 +56,15 @@ class Cuts(NamedTuple):
 class Outcomes:
     """The outcomes that LFs may have besides votes for one class.
 
-    Attributes:
-        names: The names of the s outcomes.
-        leaning: (s, k) how much it speaks for each class; rows sum to 1, or to 0 where no class is left.
-        ladder: (s,) for a level of scores the number of its ladder, -1 for others; levels of a ladder are in order.
-        cuts: Where the scores of LFs are cut.
-
     >>> outcomes = Outcomes(("!spam",), np.array([[0.5, 0.0, 0.5]]), np.array([-1]))
     >>> outcomes.table.tolist()[3], outcomes.main.tolist()
     ([0.5, 0.0, 0.5], [-1])
     """
 
-    names: tuple[str, ...]
-    leaning: Float64
-    ladder: Ints
-    cuts: Mapping[str, Cuts] = field(default_factory=dict)
+    names: tuple[str, ...]  # the names of the s outcomes
+    leaning: Float64  # (s, k) how much it speaks for each class; rows sum to 1, or to 0 where no class is left
+    ladder: Ints  # (s,) for a level of scores the number of its ladder, -1 for others; levels of a ladder are in order
+    cuts: Mapping[str, Cuts] = field(default_factory=dict)  # where the scores of LFs are cut
 
     def __len__(self) -> int:
         return len(self.names)
@@ -98,6 +86,11 @@ class Outcomes:
         unique = (self.leaning >= best - 1e-9).sum(1) == 1
         return np.where(unique, self.leaning.argmax(1), -1)
 
+    @property
+    def main_classes(self) -> NDArray[np.int64]:
+        """The same for each number of a vote: classes for themselves, then the outcomes. (k + s,)."""
+        return np.append(np.arange(self.n_classes), self.main)
+
     @cached_property
     def supported(self) -> NDArray[np.bool_]:
         """The classes under which each number of a vote is right: those that it speaks for most. (k + s, k)."""
@@ -114,8 +107,7 @@ class Outcomes:
     def merge(self, other: "Outcomes") -> tuple["Outcomes", NDArray[np.int64]]:
         """These outcomes and those that only others have, and (s,) the place of each of the others among them.
 
-        Raises:
-            VotesError: The scores of an LF are cut in two ways.
+        The scores of an LF must not be cut in two ways.
         """
         for lf in self.cuts.keys() & other.cuts.keys():
             if self.cuts[lf] != other.cuts[lf]:
@@ -156,12 +148,25 @@ class Outcomes:
 
     @classmethod
     def from_header(cls, header: Mapping[str, Any] | None, k: int) -> "Outcomes | None":
-        """The inverse of `to_header`; None for None."""
+        """The inverse of `to_header`; None for None.
+
+        Raises:
+            ValueError: The parts do not fit together.
+        """
         if header is None:
             return None
-        cuts = {lf: Cuts(tuple(bounds), bool(up), first) for lf, (bounds, up, first) in header["cuts"].items()}
+        cuts = {lf: Cuts(tuple(bounds), bool(up), first) for lf, (bounds, up, first) in dict(header["cuts"]).items()}
         leaning = np.array(header["leaning"], np.float64).reshape(-1, k)
-        return cls(tuple(header["names"]), leaning, np.array(header["ladder"], np.int64), cuts)
+        ladder, names = np.array(header["ladder"], np.int64), header["names"]
+        named = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        if not named or not len(set(names)) == len(names) == len(leaning) or ladder.shape != (len(names),):
+            raise ValueError("names, leaning and ladder of outcomes do not fit together")
+        if not np.isfinite(leaning).all() or not ((ladder >= NO_LADDER) & (ladder < len(names))).all():
+            raise ValueError("leaning or ladder of an outcome is out of range")
+        numbers = all(isinstance(bound, int | float) for each in cuts.values() for bound in each.bounds)
+        if not numbers or not all(each.first in names for each in cuts.values()):
+            raise ValueError("cuts of scores do not fit to the outcomes")
+        return cls(tuple(names), leaning, ladder, cuts)
 
 
 def same_outcomes(one: Outcomes | None, other: Outcomes | None) -> bool:
@@ -175,13 +180,10 @@ def speak(outcomes: Outcomes | None, k: int) -> Float64:
 
 
 def ladder_of_levels(levels: int, k: int, below: int | None = None, between: int = 0) -> Outcomes:
-    """The levels of scores: their leaning grows from the first class to the last.
+    """The levels of scores: their leaning grows from the first class to the last of k.
 
-    Args:
-        levels: How many.
-        k: Number of classes, which are ordered.
-        below: With two classes, how many levels speak for the first; half of them if not given.
-        between: How many of the levels after these speak for neither.
+    With two classes, the first levels (`below`, else half of them) speak for the first, and the next (`between`) for
+    neither.
 
     >>> ladder_of_levels(4, 2).leaning[:, 1].tolist()
     [0.125, 0.375, 0.625, 0.875]
@@ -257,8 +259,8 @@ def soft(shares: Mapping[Hashable, float]) -> str:
 
 
 def _check_writable(c: Hashable) -> str:
-    name = str(c)
-    if isinstance(c, bool) or not isinstance(c, str | int | np.integer) or not name or set(name) & set(_MARKS):
+    name = str(c) if isinstance(c, str | int | np.integer) and not isinstance(c, bool) else ""
+    if not name or set(name) & set(_MARKS):
         raise ParameterError(
             f"the class is {show(c)}; expected a string without ! | : or a whole number. Rename the class"
         )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hyperlabel.checks import check_flag
-from hyperlabel.columns.arrays import as_list
+from hyperlabel.columns.arrays import as_list, is_sparse
 from hyperlabel.columns.frames import plain
 from hyperlabel.columns.rule import choose_columns
 from hyperlabel.errors import ParameterError
@@ -82,7 +82,7 @@ def _read_without_columns(
     if is_folder(path):
         return read_wrench(path, lfs=lfs, n_classes=n_classes, classes=classes).votes
     data = read_array(path)
-    read = Votes.from_sparse if hasattr(data, "tocoo") else Votes.from_array
+    read = Votes.from_sparse if is_sparse(data) else Votes.from_array
     return read(data, n_classes=n_classes, classes=classes, lfs=lfs)
 
 

@@ -17,17 +17,11 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Sparse vote rows.
+    """Sparse vote rows."""
 
-    Attributes:
-        starts: (n + 1,) where each row's votes begin.
-        lf: (e,) the LF of each vote, increasing within a row.
-        vote: (e,) the class number of each vote.
-    """
-
-    starts: Numbers
-    lf: Numbers
-    vote: Numbers
+    starts: Numbers  # (n + 1,) where each row's votes begin
+    lf: Numbers  # (e,) the LF of each vote, increasing within a row
+    vote: Numbers  # (e,) the class number of each vote
 
     @staticmethod
     def from_cells(cells: Ints) -> "Rows":
@@ -49,15 +43,19 @@ class Rows:
         np.cumsum(np.bincount(item, minlength=n), out=starts[1:])
         return cls(starts, lf[order].astype(np.int64), vote[order].astype(np.int64))
 
+    @property
+    def row(self) -> NDArray[np.intp]:
+        """The row of each vote. (e,)."""
+        return np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+
     def to_cells(self, m: int) -> Ints:
         """As a dense array of the smallest type, -1 abstains; not to be changed. -> (n, m)."""
-        sizes = np.diff(self.starts)
-        cells = np.full((len(sizes), m), -1, np.min_scalar_type(-2 - self.vote.max(initial=0)))
-        cells[np.repeat(np.arange(len(sizes)), sizes), self.lf] = self.vote
+        cells = np.full((len(self.starts) - 1, m), -1, np.min_scalar_type(-2 - self.vote.max(initial=0)))
+        cells[self.row, self.lf] = self.vote
         return cells
 
     def voted_classes(self, k: int) -> NDArray[np.bool_]:
-        """Whether anybody votes for each class. -> (k,)."""
+        """Whether any LF votes for each class. -> (k,)."""
         return np.bincount(self.vote, minlength=k) > 0
 
     def part(self, start: int, stop: int) -> "Rows":
@@ -71,6 +69,11 @@ class Rows:
         starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         source = np.repeat(self.starts[index] - starts[:-1], sizes) + np.arange(starts[-1])
         return Rows(starts, self.lf[source], self.vote[source])
+
+    def keep(self, kept: NDArray[np.bool_]) -> "Rows":
+        """The rows with only some of their votes, by a mask. (e,)."""
+        starts = np.append(0, np.cumsum(kept))[self.starts]
+        return Rows(starts, self.lf[kept], self.vote[kept])
 
     def concatenate(self, other: "Rows") -> "Rows":
         """These rows, then the others."""
@@ -98,11 +101,7 @@ class Rows:
 
 
 class DenseRows(Rows):
-    """Rows of a dense array; their single votes are made when first needed.
-
-    Args:
-        cells: (n, m) class numbers, -1 abstains; not to be changed.
-    """
+    """Rows of a dense (n, m) array, which is not to be changed; their single votes are made when first needed."""
 
     cells: Ints
 
@@ -141,7 +140,7 @@ class DenseRows(Rows):
         return self.cells
 
     def voted_classes(self, k: int) -> NDArray[np.bool_]:
-        """Whether anybody votes for each class; a few rows are enough if all classes have votes. -> (k,)."""
+        """Whether any LF votes for each class; a few rows are enough if all classes have votes. -> (k,)."""
         found = np.zeros(k + 1, bool)  # the last is for abstaining
         for block in row_blocks(*self.cells.shape):
             found[self.cells[block]] = True

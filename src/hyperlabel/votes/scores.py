@@ -11,7 +11,7 @@ from hyperlabel.checks import check_number
 from hyperlabel.columns.arrays import as_list
 from hyperlabel.columns.frames import Column, library_of
 from hyperlabel.columns.rule import VoteColumns, choose_columns
-from hyperlabel.columns.sources import GLANCE, Table, open_table
+from hyperlabel.columns.sources import GLANCE, MemoryTable, open_table
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Float64
 from hyperlabel.shown import show, show_some
@@ -37,7 +37,8 @@ def read_scores(frame: Any, names: Sequence[str]) -> Float64:
             ) from None
         if (np.abs(array) > LARGEST).any():
             raise VotesError(
-                f"column {name!r} holds {_largest(array):g}; expected scores up to {LARGEST:g}, or nothing"
+                f"column {name!r} holds {array[np.nanargmax(np.abs(array))]:g}; expected scores up to {LARGEST:g}, or "
+                "nothing"
             )
         columns.append(array)
     return np.stack(columns, 1)
@@ -63,10 +64,6 @@ def _is_number(value: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return not isinstance(value, bool)
-
-
-def _largest(scores: Float64) -> float:
-    return float(scores[np.nanargmax(np.abs(scores))])
 
 
 def check_scores(scores: NDArray[Any]) -> Float64:
@@ -106,24 +103,20 @@ def open_scores(
     names = choose_columns(table.names, lfs, others)
     held = _named_by_text(frame, table)
     if lfs is None:
-        names = tuple(name for name in names if all(_is_number(v) for v in _glance(held, name)))
+        names = tuple(name for name in names if all(map(_is_number, _values(held[:GLANCE], name))))
     if not names or not table.n_rows:
         raise VotesError(f"scores has no column of numbers among {show_some(table.names, 20)}; name them with lfs")
     ids, origin = identify(table, item, VoteColumns(tuple(names), tuple(n for n in table.names if n not in names)))
     return ids, replace(origin, columns=None), tuple(names), read_scores(held, names)
 
 
-def _named_by_text(frame: Any, table: Table) -> Any:
+def _named_by_text(frame: Any, table: MemoryTable) -> Any:
     """The frame with the names of its table, which are text even where those of the frame are numbers."""
     if isinstance(frame, list | tuple):
         return [{str(name): value for name, value in record.items()} for record in frame]
     if library_of(frame, "DataFrame") == "pandas":
         return frame.set_axis(table.names, axis=1)
     return table.frame  # type: ignore[attr-defined]
-
-
-def _glance(frame: Any, name: str) -> list[Any]:
-    return list(_values(frame[:GLANCE], name))
 
 
 def match_cuts(outcomes: Outcomes | None, names: Sequence[str], k: int) -> Outcomes:

@@ -19,9 +19,6 @@ UNIFORM = "uniform"
 def read_balance(stated: Any, classes: Sequence[Any]) -> Float64:
     """A class balance: shares in the order of the classes, a mapping or pandas Series by class, or `uniform`. -> (k,).
 
-    Raises:
-        ParameterError: It is not one probability per class, summing to 1.
-
     >>> read_balance({"spam": 0.7, "ham": 0.3}, ("ham", "spam")).tolist()
     [0.3, 0.7]
     >>> read_balance("uniform", ("ham", "spam")).tolist()
@@ -43,9 +40,6 @@ def read_balance(stated: Any, classes: Sequence[Any]) -> Float64:
 
 def read_accuracies(stated: Any, lf_names: Sequence[str] | None, m: int) -> Float64:
     """Accuracies of LFs in their order, or a mapping or pandas Series by LF; NaN where not known. -> (m,).
-
-    Raises:
-        ParameterError: It is not one share per LF.
 
     >>> read_accuracies({"links": 0.9}, ("short", "links"), 2).tolist()
     [nan, 0.9]
@@ -69,7 +63,10 @@ def read_accuracies(stated: Any, lf_names: Sequence[str] | None, m: int) -> Floa
 def by_name(stated: Any) -> dict[Any, Any] | None:
     """What is stated by name; None if it is stated in order, as in a Series whose index only counts."""
     if isinstance(stated, Mapping):
-        return dict(stated)
+        try:
+            return dict(stated)
+        except Exception as error:  # a mapping may raise anything when it is read
+            raise ParameterError(f"{show(stated)} cannot be read as a mapping ({error}); expected a dict") from None
     if library_of(stated, "Series") == "pandas" and not is_default(stated.index):
         if not stated.index.is_unique:
             raise ParameterError(
@@ -83,7 +80,7 @@ def _in_order(
     named: Mapping[Any, Any], names: Sequence[Any], argument: str, what: str, missing: float | None = None
 ) -> list[Any]:
     """Values by name, in the order of the names."""
-    held = {key_of(_plain(key)): value for key, value in named.items()}
+    held = {key_of(key.item() if isinstance(key, np.generic) else key): value for key, value in named.items()}
     if all(isinstance(key, str) for _, key in held) and not any(isinstance(name, str) for name in names):
         names = list(map(str, names))  # JSON writes numbers and booleans as keys this way
     keys = [key_of(name) for name in names]
@@ -109,10 +106,5 @@ def _as_floats(stated: Any, argument: str, expected: str) -> Float64:
         raise ParameterError(f"{argument} is {_show(stated)}; {expected}") from None
 
 
-def _plain(key: Any) -> Any:
-    return key.item() if isinstance(key, np.generic) else key
-
-
 def _show(stated: Any) -> str:
-    shown = stated.tolist() if hasattr(stated, "tolist") else stated
-    return f"{show(shown, 80)}"
+    return show(stated.tolist() if hasattr(type(stated), "tolist") else stated, 80)

@@ -13,42 +13,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.checks import check_flag, check_kind
-from hyperlabel.columns.arrays import as_list, check_array, check_sparse, place
+from hyperlabel.columns.arrays import as_list, check_array, check_sparse, is_sparse, place
 from hyperlabel.columns.doubts import FEW_ROWS
 from hyperlabel.columns.rule import may_be_votes
 from hyperlabel.columns.sources import holds_columns
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
-from hyperlabel.shown import show
+from hyperlabel.shown import show, show_some
 from hyperlabel.votes.classes import (
     ABSTAIN,
     Classes,
     complete_classes,
     encode_column,
+    join_classes,
     missing_classes,
-    missing_from,
-    show_some,
     smallest_type,
     state_classes,
 )
-from hyperlabel.votes.encode import encode_long, encode_wide, number_classes
+from hyperlabel.votes.encode import check_item, encode_long, encode_wide, number_classes
 from hyperlabel.votes.frame import VoteFrame
 from hyperlabel.votes.items import UNKNOWN, Origin, identify
 from hyperlabel.votes.levels import cut_scores
-from hyperlabel.votes.outcomes import Outcomes
-from hyperlabel.votes.parts import (
+from hyperlabel.votes.matching import (
     default_names,
     describe_gold,
     join_names,
     join_outcomes,
     match_lfs,
     match_rows,
-    triples,
     warn_of_missing_zero,
 )
+from hyperlabel.votes.outcomes import Outcomes
 from hyperlabel.votes.rows import Rows
 from hyperlabel.votes.scores import check_scale, check_scores, match_cuts, open_scores
-
-__all__ = ["ABSTAIN", "Rows", "Votes", "check_no_other_lf", "match_lfs", "to_votes"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -229,9 +225,9 @@ class Votes(VoteFrame):
         ['level 1 of 3 (1 low)', None, 'level 3 of 3 (1 low)']
         """
         known = state_classes(None, classes)
-        assert known is not None  # classes are given
-        if len(known) < 2:
-            raise ParameterError(f"classes is {list(known)}; expected two classes or more, in the order of scores")
+        if known is None or len(known) < 2:
+            raise ParameterError(f"classes is {show(classes)}; expected two classes or more, in the order of scores")
+        check_item(item)
         origin, ids = UNKNOWN, None
         if isinstance(scores, np.ndarray):
             values, names = check_scores(scores), default_names(lfs, np.shape(scores)[-1])
@@ -301,15 +297,7 @@ class Votes(VoteFrame):
     def read_like(
         cls, frame: Any, names: Sequence[str], classes: Sequence[Hashable], outcomes: Outcomes, item: str | None = None
     ) -> "Votes":
-        """Votes of LFs by name, some of which give scores that were cut before.
-
-        Args:
-            frame: A frame with a column for each LF.
-            names: The LFs.
-            classes: The classes.
-            outcomes: Where scores are cut.
-            item: Column of the identifiers.
-        """
+        """Votes of LFs by name, a column each, some of which give scores that were cut before, as `outcomes` say."""
         scored = [name for name in names if name in outcomes.cuts]
         voting = [name for name in names if name not in outcomes.cuts]
         votes: Votes = cls.from_scores(frame, classes=classes, lfs=scored, item=item, like=outcomes)
@@ -331,26 +319,26 @@ class Votes(VoteFrame):
         """
         more = to_votes(other)
         names = join_names(self.lf_names, more.lf_names, renumber=not self.named and not more.named)
-        new = missing_from(self.classes, more.classes)
-        if new and self.stated:
-            used = set(np.unique(more.rows.vote).tolist())
-            more._check_unused([i for i, c in enumerate(more.classes) if c in new and i in used], self.classes)
-            new = ()
-        classes = self.classes + new
+        classes = self.classes
+        if self.stated:
+            known = {(type(c), c) for c in classes}
+            more._check_unused([i for i, c in enumerate(more.classes) if (type(c), c) not in known], classes)
+        else:
+            votes, others = len(self.rows.vote) > 0, len(more.rows.vote) > 0
+            classes = join_classes(classes, more.classes, one_votes=votes, other_votes=others)
         number = {c: i for i, c in enumerate(classes)}
         table = np.array([number.get(c, ABSTAIN) for c in more.classes], np.int64)
         outcomes, own, table = join_outcomes(self, more, table, len(classes))
-        item, lf, vote = triples(self.rows)
-        item2, lf2, vote2 = triples(match_rows(self.identity, more.identity, more.rows))
+        one, two = self.rows, match_rows(self.identity, more.identity, more.rows)
         rows = Rows.from_triples(
-            np.concatenate([item, item2]),
-            np.concatenate([lf, lf2 + self.n_lfs]),
-            np.concatenate([vote if own is None else own[vote], table[vote2]]),
+            np.concatenate([one.row, two.row]),
+            np.concatenate([one.lf, two.lf + self.n_lfs]),
+            np.concatenate([one.vote if own is None else own[one.vote], table[two.vote]]),
             self.n_items,
         )
         named = self.named or more.named
-        joined = self._changed(classes=classes, lf_names=names, n_lfs=len(names), cells=None, _rows=rows, named=named)
-        joined = joined._changed(outcomes=outcomes)
+        parts = {"classes": classes, "lf_names": names, "n_lfs": len(names), "named": named, "outcomes": outcomes}
+        joined = self._changed(cells=None, _rows=rows, **parts)
         return joined._dense() if self.cells is not None else joined
 
     def with_classes(self, classes: Sequence[Hashable]) -> Self:
@@ -379,7 +367,7 @@ class Votes(VoteFrame):
         return moved._changed(classes=stated, stated=True, outcomes=outcomes)
 
     def _check_unused(self, unknown: list[int], classes: Classes) -> None:
-        """Check that nobody votes for some classes, since they are not among the stated ones."""
+        """Check that no LF votes for some classes, since they are not among the stated ones."""
         if not unknown:
             return
         wrong = np.flatnonzero(np.isin(self.rows.vote, unknown))
@@ -457,7 +445,7 @@ def to_votes(
         return data.with_classes(stated if classes is not None else complete_classes(data.classes, n_classes))
     if holds_columns(data):
         return Votes.from_frame(data, lfs=lfs, n_classes=n_classes, classes=classes)
-    read = Votes.from_sparse if hasattr(data, "tocoo") else Votes.from_array
+    read = Votes.from_sparse if is_sparse(data) else Votes.from_array
     return read(data, n_classes=n_classes, classes=classes)
 
 

@@ -19,19 +19,12 @@ SPLITS = ("train", "valid", "test")
 
 @dataclass(frozen=True, eq=False)
 class WrenchData:
-    """A WRENCH data set, its splits one after another.
+    """A WRENCH data set, its splits one after another."""
 
-    Attributes:
-        votes: The votes; items are named `<split>/<id>`.
-        truth: (n,) class numbers, -1 where unknown.
-        split: (n,) the split of each item.
-        records: (n,) the data of each item, as in the files.
-    """
-
-    votes: Votes
-    truth: NDArray[np.int64]
-    split: NDArray[np.str_]
-    records: list[dict[str, Any]]
+    votes: Votes  # the votes; items are named `<split>/<id>`
+    truth: NDArray[np.int64]  # (n,) class numbers, -1 where unknown
+    split: NDArray[np.str_]  # (n,) the split of each item
+    records: list[dict[str, Any]]  # (n,) the data of each item, as in the files
 
 
 def is_wrench(folder: Path) -> bool:

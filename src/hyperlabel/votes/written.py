@@ -42,6 +42,11 @@ def _series(name: str, values: Any) -> Any:
 
     try:
         return pl.Series(name, values)
+    except UnicodeEncodeError as error:
+        raise VotesError(
+            f"column {name!r} holds half of a character, {show(error.object)}, which a table cannot hold; rename the "
+            "item or class"
+        ) from error
     except (TypeError, pl.exceptions.PolarsError) as error:
         raise VotesError(
             f"column {name!r} holds values of several kinds, which a table cannot hold: {show(values[0])}, ...; rename "
@@ -72,7 +77,7 @@ def write_votes(path: str | Path, frame: Any, header: Mapping[str, Any]) -> None
 
     failures = pl.exceptions.PolarsError, pl.exceptions.PanicException
     text = json.dumps(header)
-    write_whole(Path(path), lambda part: frame.write_parquet(part, metadata={HEADER: text}), failures, "path")
+    write_whole(path, lambda part: frame.write_parquet(part, metadata={HEADER: text}), failures, "path")
 
 
 def read_header(path: str | Path) -> dict[str, Any] | None:

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.compat.snorkel.convert import filter_labels, to_int_label_array
-from hyperlabel.compat.snorkel.scores import score_labels
+from hyperlabel.checks import check_choice
+from hyperlabel.columns.arrays import as_array
+from hyperlabel.compat.snorkel.convert import as_numbers, filter_labels, to_int_label_array
+from hyperlabel.compat.snorkel.scores import METRICS, score_labels
 from hyperlabel.errors import ParameterError, VotesError
 
 __all__ = ["get_label_buckets", "get_label_instances", "metric_score"]
@@ -44,12 +46,14 @@ def get_label_instances(bucket: tuple[int, ...], x: NDArray[Any], *y: NDArray[An
     >>> get_label_instances((1, 0), np.array(["a", "b"]), np.array([1, 1]), np.array([1, 0])).tolist()
     ['b']
     """
-    if len(y) != len(bucket) or len(x) != len(y[0]):
+    labels, items = to_int_label_array(bucket), as_array(x, "x", "an array of items")
+    columns = [to_int_label_array(each) for each in y]
+    if len(y) != len(labels) or {items.shape[:1]} != {column.shape for column in columns}:
         raise ParameterError(
-            f"bucket has {len(bucket)} labels, y {len(y)} arrays, x {len(x)} items; expected a label for each array "
-            "and an item for each label"
+            f"bucket has {len(labels)} labels, y {len(y)} arrays, x the shape {items.shape}; expected a label for each "
+            "array and an item for each label"
         )
-    return x[get_label_buckets(*y).get(tuple(bucket), np.empty(0, np.int_))]
+    return items[get_label_buckets(*columns).get(tuple(labels.tolist()), np.empty(0, np.int_))]
 
 
 def metric_score(
@@ -71,12 +75,13 @@ def metric_score(
     >>> metric_score(np.array([0, 1, 1]), np.array([0, 1, 0]), metric="f1")
     0.6666666666666666
     """
+    check_choice(metric, "metric", METRICS)
     if (probs if metric == "roc_auc" else preds) is None:
         raise ParameterError(
             f"metric is {metric!r}, which needs {'probs' if metric == 'roc_auc' else 'preds'}; give it"
         )
-    kept = filter_labels({"golds": golds, "preds": preds, "probs": probs}, filter_dict or {})
-    truth = to_int_label_array(np.asarray(kept["golds"]))
-    labels = np.zeros(len(truth), int) if preds is None else to_int_label_array(np.asarray(kept["preds"]))
-    shares = np.zeros((len(truth), 2)) if probs is None else np.asarray(kept["probs"])
+    kept = filter_labels({"golds": golds, "preds": preds, "probs": probs}, {} if filter_dict is None else filter_dict)
+    truth = to_int_label_array(kept["golds"])
+    labels = np.zeros(len(truth), int) if preds is None else to_int_label_array(kept["preds"])
+    shares = np.zeros((len(truth), 2)) if probs is None else as_numbers(kept["probs"], "probs", "probabilities")
     return score_labels(truth, labels, shares, [metric])[metric]

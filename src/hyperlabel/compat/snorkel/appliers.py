@@ -7,7 +7,7 @@ failed on which row.
 import importlib.util
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,6 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import check_flag
+from hyperlabel.columns.arrays import as_list
+from hyperlabel.compat.snorkel.functions import names_of
 from hyperlabel.compat.snorkel.rows import CHUNK, SeriesRow, iter_rows
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.lf import define
@@ -37,17 +40,11 @@ class ApplierMetadata(NamedTuple):
 
 @dataclass
 class Runner:
-    """LFs that are called on rows, here or in another process.
+    """LFs that are called on rows, here or in another process."""
 
-    Attributes:
-        lfs: The LFs: anything that has a name and can be called.
-        tolerant: Whether a failure counts as an abstention instead of an error.
-        faults: How often each LF failed.
-    """
-
-    lfs: Sequence[Any]
-    tolerant: bool
-    faults: Counter[str] = field(default_factory=Counter)
+    lfs: Sequence[Any]  # the LFs: anything that has a name and can be called
+    tolerant: bool  # whether a failure counts as an abstention instead of an error
+    faults: Counter[str] = field(default_factory=Counter)  # how often each LF failed
 
     def vote(self, rows: Iterable[Any], advance: Advance = lambda rows: None) -> VotesArray:
         """The votes on rows, a chunk at a time. -> (n, m)."""
@@ -79,8 +76,7 @@ class Runner:
                 for call in calls:
                     said.append(call(x))  # its length shows where an LF failed
         except Exception as error:
-            if hasattr(error, "add_note"):  # Python 3.11
-                error.add_note(self._place(start, len(said)))
+            error.add_note(self._place(start, len(said)))
             raise
         return said
 
@@ -110,37 +106,31 @@ def _call_on_series(lf: Callable[[Any], Any], x: Any) -> Any:
 
 
 class BaseLFApplier:
-    """What all appliers share.
-
-    Args:
-        lfs: The LFs, each with its own name.
-    """
+    """What all appliers share; each LF has its own name."""
 
     def __init__(self, lfs: Sequence[Any]) -> None:
-        names = [lf.name for lf in lfs]
+        names = names_of(lfs)
         if not names:
             raise ParameterError("lfs is empty; expected at least one labeling function")
         name, times = Counter(names).most_common(1)[0]
         if times > 1:
             raise ParameterError(f"lfs has {times} LFs named '{name}'; give each its own name")
-        self._lfs, self._lf_names = lfs, names
+        self._lfs, self._lf_names = list(lfs), names
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}, LFs: {self._lf_names}"
 
     def _run(self, rows: Iterable[Any], n: int, progress_bar: bool, fault_tolerant: bool, return_meta: bool) -> Any:
-        runner = Runner(self._lfs, fault_tolerant)
-        shown = progress_bar and importlib.util.find_spec("rich") is not None  # on by default: needs no package
+        runner = Runner(self._lfs, check_flag(fault_tolerant, "fault_tolerant"))
+        wanted = check_flag(progress_bar, "progress_bar")  # the default, so it must not need a package
+        shown = wanted and importlib.util.find_spec("rich") is not None
         with show_progress(n, shown) as advance:
             votes = runner.vote(rows, advance)
-        return (votes, ApplierMetadata(runner.faults)) if return_meta else votes
+        return (votes, ApplierMetadata(runner.faults)) if check_flag(return_meta, "return_meta") else votes
 
 
 class LFApplier(BaseLFApplier):
     """LFs over a list of data points or a NumPy array.
-
-    Args:
-        lfs: The LFs.
 
     >>> lf = define.LabelingFunction("big", lambda x: 1 if x[0] > 42 else 0)
     >>> LFApplier([lf]).apply(np.array([[10], [100]]), progress_bar=False).tolist()
@@ -162,15 +152,12 @@ class LFApplier(BaseLFApplier):
             fault_tolerant: Whether an LF that fails abstains.
             return_meta: Whether to return how often each LF failed as well.
         """
-        points = data_points if isinstance(data_points, Sized) else list(data_points)
+        points = as_list(data_points, "data_points", "a list of data points")
         return self._run(points, len(points), progress_bar, fault_tolerant, return_meta)
 
 
 class PandasLFApplier(BaseLFApplier):
-    """LFs over the rows of a pandas frame.
-
-    Args:
-        lfs: The LFs. A row behaves like a pandas Series.
+    """LFs over the rows of a pandas frame; a row behaves like a pandas Series.
 
     >>> import pandas as pd
     >>> lf = define.LabelingFunction("big", lambda x: 1 if x.num > 42 else 0)
@@ -179,23 +166,14 @@ class PandasLFApplier(BaseLFApplier):
     """
 
     def apply(self, df: Any, progress_bar: bool = True, fault_tolerant: bool = False, return_meta: bool = False) -> Any:
-        """The votes. -> (n, m), or with `return_meta` the votes and an `ApplierMetadata`.
-
-        Args:
-            df: The frame.
-            progress_bar: Whether to show a progress bar.
-            fault_tolerant: Whether an LF that fails abstains.
-            return_meta: Whether to return how often each LF failed as well.
-        """
+        """The votes on the rows of a frame; the other arguments are those of `LFApplier.apply`. -> (n, m)."""
+        if not hasattr(df, "iterrows"):
+            raise ParameterError(f"df is {show(df)}; expected a pandas frame")
         return self._run(iter_rows(df), len(df), progress_bar, fault_tolerant, return_meta)
 
 
 class DaskLFApplier(BaseLFApplier):
-    """LFs over the rows of a Dask frame, one partition at a time.
-
-    Args:
-        lfs: The LFs. A row behaves like a pandas Series.
-    """
+    """LFs over the rows of a Dask frame, one partition at a time; a row behaves like a pandas Series."""
 
     def apply(self, df: Any, scheduler: Any = "processes", fault_tolerant: bool = False) -> VotesArray:
         """The votes. -> (n, m).
@@ -215,23 +193,12 @@ class DaskLFApplier(BaseLFApplier):
 
 
 class PandasParallelLFApplier(DaskLFApplier):
-    """LFs over the rows of a pandas frame, in several processes with Dask.
-
-    Args:
-        lfs: The LFs. A row behaves like a pandas Series.
-    """
+    """LFs over the rows of a pandas frame, in several processes with Dask; a row behaves like a pandas Series."""
 
     def apply(  # type: ignore[override]
         self, df: Any, n_parallel: int = 2, scheduler: Any = "processes", fault_tolerant: bool = False
     ) -> VotesArray:
-        """The votes. -> (n, m).
-
-        Args:
-            df: The frame.
-            n_parallel: Number of parts, at least 2.
-            scheduler: A scheduler of Dask by its name, or a `Client`.
-            fault_tolerant: Whether an LF that fails abstains.
-        """
+        """The votes on a frame in `n_parallel` parts, at least 2; otherwise like `DaskLFApplier.apply`. -> (n, m)."""
         if n_parallel < 2:
             raise ParameterError(f"n_parallel is {n_parallel}; expected at least 2. PandasLFApplier is for one process")
         require("dask.dataframe", extra="dask")
@@ -242,19 +209,10 @@ class PandasParallelLFApplier(DaskLFApplier):
 
 
 class SparkLFApplier(BaseLFApplier):
-    """LFs over an RDD of Spark, whose rows they see as they are.
-
-    Args:
-        lfs: The LFs.
-    """
+    """LFs over an RDD of Spark, whose rows they see as they are."""
 
     def apply(self, data_points: Any, fault_tolerant: bool = False) -> VotesArray:
-        """The votes. -> (n, m).
-
-        Args:
-            data_points: The RDD.
-            fault_tolerant: Whether an LF that fails abstains.
-        """
+        """The votes on an RDD; an LF that fails abstains if `fault_tolerant`. -> (n, m)."""
         runner = Runner(self._lfs, fault_tolerant)
         parts = data_points.mapPartitions(partial(_vote_on_rows, runner)).collect()
         return np.concatenate(parts)

@@ -7,12 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.checks import ABOVE_ZERO, check_choice, check_count, check_flag, check_number
+from hyperlabel.columns.arrays import as_array
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.kernels import Float64
+from hyperlabel.memory import check_memory
+from hyperlabel.shown import show
 from hyperlabel.votes.classes import ABSTAIN
 
 Labels = NDArray[np.int_]
 
+_LARGEST = 2**53  # the largest label that a float holds exactly
 POLICIES = ("abstain", "random", "true-random")
 
 
@@ -28,10 +33,11 @@ def probs_to_preds(probs: Float64, tie_break_policy: str = "random", tol: float 
     >>> probs_to_preds(np.array([[0.5, 0.5], [0.2, 0.8]]), tie_break_policy="abstain").tolist()
     [-1, 1]
     """
+    probs = as_numbers(probs, "probs", "an array of probabilities").astype(np.float64)
     if probs.ndim != 2 or probs.shape[1] < 2:
         raise ParameterError(f"probs has shape {probs.shape}; expected (items, classes) with at least 2 classes")
-    if tie_break_policy not in POLICIES:
-        raise ParameterError(f"tie_break_policy is {tie_break_policy!r}; expected one of {', '.join(POLICIES)}")
+    check_choice(tie_break_policy, "tie_break_policy", POLICIES)
+    check_number(tol, "tol", "a number above 0", least=ABOVE_ZERO)
     tied = np.abs(probs - probs.max(axis=1, keepdims=True)) < tol
     labels: Labels = tied.argmax(1).astype(np.int_)
     for i in np.flatnonzero(tied.sum(1) != 1):
@@ -54,28 +60,48 @@ def preds_to_probs(preds: NDArray[np.integer], num_classes: int) -> Float64:
     >>> preds_to_probs(np.array([1, 0]), 2).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
-    if np.any(preds < 0):
-        place = int((np.ravel(preds) < 0).argmax())
-        raise VotesError(f"preds[{place}] abstains, which has no probability; leave it out")
-    one_hot: Float64 = np.eye(num_classes)[preds.squeeze()]
+    check_count(num_classes, "num_classes")
+    num_classes = int(num_classes)  # NumPy's own wrap when they are multiplied
+    labels = to_int_label_array(preds)
+    if (labels < 0).any():
+        raise VotesError(f"preds[{(labels < 0).argmax()}] abstains, which has no probability; leave it out")
+    if (labels >= num_classes).any():
+        place = int((labels >= num_classes).argmax())
+        raise VotesError(f"preds[{place}] is {labels[place]}; expected a class below {num_classes}, the num_classes")
+    check_memory(len(labels) * num_classes, f"{len(labels):,} labels of {num_classes:,} classes", "give fewer classes")
+    one_hot: Float64 = np.zeros((len(labels), num_classes))
+    one_hot[np.arange(len(labels)), labels] = 1
     return one_hot
 
 
-def to_int_label_array(X: NDArray[Any], flatten_vector: bool = True) -> NDArray[np.int_]:
+def to_int_label_array(X: object, flatten_vector: bool = True) -> NDArray[np.int_]:
     """Labels as integers, in one dimension if asked. (n,) or (n, 1) -> (n,).
 
     >>> to_int_label_array(np.array([[1.0], [0.0]])).tolist()
     [1, 0]
     """
-    X = np.asarray(X)
-    if np.any(np.mod(X, 1) != 0):
-        raise VotesError(f"labels hold {X[np.mod(X, 1) != 0].flat[0]!r}; expected whole numbers")
-    labels = X.astype(np.int_)
-    if not flatten_vector:
+    numbers = as_numbers(X, "labels", "whole numbers, one label per item")
+    wrong = (np.mod(numbers, 1) != 0) | (np.abs(numbers) > _LARGEST)
+    if wrong.any():
+        raise VotesError(f"labels hold {numbers[wrong].flat[0]!r}; expected whole numbers")
+    labels = numbers.astype(np.int_)
+    if not check_flag(flatten_vector, "flatten_vector"):
         return labels
     if labels.size != max(labels.shape, default=1):
         raise VotesError(f"labels have shape {labels.shape}; expected one label per item")
     return labels.ravel()
+
+
+def as_numbers(values: object, argument: str, expected: str) -> NDArray[Any]:
+    """An argument as an array of finite numbers, of any shape; refuse anything else."""
+    array = as_array(values, argument, expected)
+    try:
+        numbers = array if array.dtype.kind in "biuf" else array.astype(np.float64)
+        if array.dtype.kind in "biufO" and np.isfinite(numbers).all():
+            return numbers
+    except Exception:  # of objects that are no numbers
+        pass
+    raise VotesError(f"{argument} is {show(values)}; expected {expected}")
 
 
 def filter_labels(
@@ -91,7 +117,11 @@ def filter_labels(
     >>> found["preds"].tolist()
     [0, -1]
     """
-    given = {name: np.asarray(array) for name, array in label_dict.items() if array is not None}
+    expected = "an array with an entry per item"
+    given = {name: as_array(array, name, expected) for name, array in label_dict.items() if array is not None}
+    if len({array.shape[:1] for array in given.values()} | {()}) > 2 or any(a.ndim == 0 for a in given.values()):
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in given.items())
+        raise VotesError(f"the shapes are {shapes}; expected {expected} each, of the same items")
     masks = [~np.isin(np.ravel(given[name]), left_out) for name, left_out in filter_dict.items() if name in given]
     kept = np.logical_and.reduce(masks) if masks else slice(None)
     return {name: given[name][kept] if name in given else None for name in label_dict}
@@ -112,5 +142,11 @@ def filter_unlabeled_dataframe(X: Any, y: NDArray[Any], L: NDArray[np.integer]) 
     >>> kept.text.tolist(), probs.tolist()
     (['b'], [[0.1, 0.9]])
     """
-    covered = (L != ABSTAIN).any(axis=1)
-    return X.iloc[covered], y[covered]
+    votes, others = as_numbers(L, "L", "an array of votes"), as_array(y, "y", "an array with an entry per item")
+    if not hasattr(X, "iloc") or votes.ndim != 2 or not len(X) == len(votes) == (others.shape or (0,))[0]:
+        raise VotesError(
+            f"X is {show(X, 80)}, y has shape {others.shape}, L {votes.shape}; expected a pandas frame of n items, "
+            "(n, ...) and (n, LFs)"
+        )
+    covered = (votes != ABSTAIN).any(axis=1)
+    return X.iloc[covered], others[covered]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
+from hyperlabel.columns.arrays import as_list
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf import define
 from hyperlabel.shown import show
@@ -50,6 +51,16 @@ class LabelingFunction(define.LabelingFunction):
         return f"{type(self).__name__} {self.name}, Preprocessors: {self.pre}"
 
 
+def names_of(lfs: object) -> list[str]:
+    """The names of LFs, ours or others that have a name; refuse anything else."""
+    given = as_list(lfs, "lfs", "a list of labeling functions")
+    names: list[Any] = [getattr(lf, "name", None) for lf in given]
+    for lf, name in zip(given, names, strict=True):
+        if not isinstance(name, str) or not callable(lf):
+            raise ParameterError(f"lfs holds {show(lf, 80)}; expected labeling functions, each with a name")
+    return names
+
+
 def _preprocess_and_vote(pre: Sequence[Callable[[Any], Any]], function: Callable[[Any], Any], x: Any) -> Any:
     return function(_preprocess(pre, x))
 
@@ -69,12 +80,7 @@ def labeling_function(
     resources: Mapping[str, Any] | None = None,
     pre: Sequence[Callable[[Any], Any]] | None = None,
 ) -> Callable[[Callable[..., int]], LabelingFunction]:
-    """Make a labeling function of a function: `@labeling_function()`.
-
-    Args:
-        name: Name of the LF; the function's own if not given.
-        resources: Keyword arguments of the function.
-        pre: Preprocessors, applied in this order.
+    """Make a labeling function of a function: `@labeling_function()`; see `LabelingFunction` for the arguments.
 
     >>> @labeling_function(name="link", resources={"words": ["http", "www"]})
     ... def contains_link(x, words):

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel import models
-from hyperlabel.compat.snorkel.convert import to_int_label_array
+from hyperlabel.checks import check_number
+from hyperlabel.compat.snorkel.convert import as_numbers, to_int_label_array
 from hyperlabel.compat.snorkel.voters import BaseLabeler
 from hyperlabel.errors import NotFittedError, ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.lf.analysis import LFAnalysis
+from hyperlabel.memory import check_memory
 from hyperlabel.models.estimation.vote_sums import VoteSums
 from hyperlabel.tensors import Arrays
 from hyperlabel.votes.stated import UNIFORM
@@ -89,6 +91,8 @@ class LabelModel(BaseLabeler):
         """
         _ignore_training(kwargs)
         patterns = self._patterns(L_train)
+        m, k = patterns.n_lfs, self.cardinality
+        check_memory(2 * m * k * k, f"what {m:,} LFs say by {k:,} classes", "give a smaller cardinality")
         balance = _read_balance(class_balance, Y_dev, self.cardinality)
         self._model = models.HyperLabelModel(n_classes=self.cardinality, class_balance=balance).fit(patterns)
         analysis = LFAnalysis(patterns, model=self._model)
@@ -164,14 +168,17 @@ def _read_balance(
     """The share of each class, or None if it was not given. -> (k,)."""
     if isinstance(balance, str) and balance == UNIFORM:
         return np.full(k, 1 / k)
-    name, shares = "class_balance", None if balance is None else np.asarray(balance, np.float64)
+    name, shares = "class_balance", None
+    if balance is not None:
+        shares = as_numbers(balance, name, "the share of each class").astype(np.float64)
     if shares is None and Y_dev is not None:
-        labels = to_int_label_array(np.asarray(Y_dev))
+        labels = to_int_label_array(Y_dev)
+        check_number(int(labels.max(initial=0)), "the largest class of Y_dev", f"at most {k - 1}", most=k - 1)
         name, shares = "Y_dev", np.bincount(labels[labels >= 0], minlength=k).astype(np.float64)
     if shares is None:
         return None
     if shares.shape != (k,):
-        raise ParameterError(f"{name} has {len(shares)} classes; expected {k}, the cardinality")
+        raise ParameterError(f"{name} has shape {shares.shape}; expected {k} classes, the cardinality")
     missing = np.flatnonzero(~(shares > 0))
     if len(missing):
         raise ParameterError(f"{name} has the share {shares[missing[0]]} for class {missing[0]}; expected more than 0")

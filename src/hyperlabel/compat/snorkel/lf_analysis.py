@@ -6,10 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.compat.snorkel.convert import to_int_label_array
+from hyperlabel.checks import check_count
+from hyperlabel.columns.arrays import as_array
+from hyperlabel.compat.snorkel.convert import as_numbers, to_int_label_array
+from hyperlabel.compat.snorkel.functions import names_of
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.kernels import Float64
 from hyperlabel.lf import analysis
+from hyperlabel.memory import check_memory
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
 
@@ -27,12 +31,14 @@ class LFAnalysis:
     """
 
     def __init__(self, L: NDArray[np.integer], lfs: Sequence[Any] | None = None) -> None:
-        self.L = np.asarray(L)
+        self.L = as_array(L, "L", "an array of votes")
         self._votes = Votes.from_array(self.L)
         self._analysis = analysis.LFAnalysis(self._votes)
-        if lfs is not None and len(lfs) != self._votes.n_lfs:
-            raise ParameterError(f"lfs has {len(lfs)} LFs, but L has {self._votes.n_lfs} columns; expected as many LFs")
-        self._lf_names = None if lfs is None else [lf.name for lf in lfs]
+        self._lf_names = None if lfs is None else names_of(lfs)
+        if self._lf_names is not None and len(self._lf_names) != self._votes.n_lfs:
+            raise ParameterError(
+                f"lfs has {len(self._lf_names)} LFs, but L has {self._votes.n_lfs} columns; expected as many LFs"
+            )
 
     def label_coverage(self) -> float:
         """Share of the items on which at least one LF votes."""
@@ -82,9 +88,12 @@ class LFAnalysis:
             Y: (n,) true classes.
             k: Number of classes.
         """
+        check_count(k, "k")
         votes, known = Votes.from_array(self.L, n_classes=k).with_labels(to_int_label_array(Y), "Y")
         patterns = Patterns.from_votes(votes)
         truth = patterns.count_labels(known)
+        numbers = patterns.n_lfs * (patterns.n_classes + 1) * patterns.n_classes
+        check_memory(numbers, f"shares of votes by {patterns.n_classes:,} classes", "give fewer classes")
         shares: Float64 = np.empty((patterns.n_lfs, k + 1, k))
         for vote in range(-1, k):
             shares[:, vote + 1] = (patterns.to_array() == vote).T @ truth
@@ -113,8 +122,10 @@ class LFAnalysis:
             columns |= {"Correct": known.correct, "Incorrect": known.incorrect}
             columns["Emp. Acc."] = self.lf_empirical_accuracies(Y)
         if est_weights is not None:
-            columns["Learned Weight"] = est_weights
-        return pd.DataFrame(columns, index=self._lf_names or list(range(self._votes.n_lfs)))
+            columns["Learned Weight"] = weights = as_numbers(est_weights, "est_weights", "the weight of each LF")
+            if weights.shape != (self._votes.n_lfs,):
+                raise ParameterError(f"est_weights has shape {weights.shape}; expected a weight for each LF")
+        return pd.DataFrame(columns, index=self._lf_names or range(self._votes.n_lfs))
 
     def _with_truth(self, Y: NDArray[Any]) -> analysis.LFAnalysis:
         return analysis.LFAnalysis(self._votes, to_int_label_array(Y))

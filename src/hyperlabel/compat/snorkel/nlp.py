@@ -11,18 +11,7 @@ ENGLISH = "en_core_web_sm"
 
 
 class SpacyPreprocessor(Preprocessor):
-    """Adds spaCy's `Doc` of a text to the data point.
-
-    Args:
-        text_field: The field of the text.
-        doc_field: The field for the document.
-        language: The model that spaCy loads.
-        disable: Components of the model to leave out.
-        pre: Preprocessors to apply first.
-        memoize: Whether to remember results.
-        memoize_key: What results are remembered by, as for `Preprocessor`.
-        gpu: Whether spaCy prefers a GPU.
-    """
+    """Adds spaCy's `Doc` of a text to the data point; see `nlp_labeling_function` for the arguments."""
 
     def __init__(
         self,
@@ -111,10 +100,6 @@ def nlp_labeling_function(
         gpu: Whether spaCy prefers a GPU.
     """
     check_parentheses("nlp_labeling_function", name)
-
-    def make(f: Callable[..., int]) -> NLPLabelingFunction:
-        return NLPLabelingFunction(
-            name or f.__name__, f, resources, pre, text_field, doc_field, language, disable, memoize, memoize_key, gpu
-        )
-
-    return make
+    return lambda f: NLPLabelingFunction(
+        name or f.__name__, f, resources, pre, text_field, doc_field, language, disable, memoize, memoize_key, gpu
+    )

@@ -12,11 +12,7 @@ CHUNK = 10_000  # rows whose values are unpacked at a time
 
 
 class SeriesRow:
-    """One row of a frame.
-
-    Args:
-        place: The row's place in the frame, which the class knows.
-        values: The value of each column by name; the row may change it.
+    """One row of a frame, by its place there, and the value of each column by name; the row may change it.
 
     >>> import pandas as pd
     >>> x = next(iter_rows(pd.DataFrame({"text": ["hello"], "num": [3]}, index=["first"])))

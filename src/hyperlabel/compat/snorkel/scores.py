@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.columns.arrays import as_list
 from hyperlabel.compat.snorkel.convert import to_int_label_array
 from hyperlabel.errors import ParameterError, VotesError, require
 from hyperlabel.kernels import Float64
+from hyperlabel.shown import show
 from hyperlabel.votes.classes import ABSTAIN
 
 Labels = NDArray[np.int_]
@@ -27,13 +29,7 @@ METRICS = (
 
 
 def score_labels(truth: NDArray[Any], labels: Labels, probs: Float64, metrics: Iterable[str]) -> dict[str, float]:
-    """Scores by the names of the metrics.
-
-    Args:
-        truth: (n,) or (n, 1) true classes; -1 is left out, except for coverage.
-        labels: (n,) labels; -1 is left out, except for coverage.
-        probs: (n, k) probabilities.
-        metrics: Names of metrics.
+    """Scores by the names of the metrics; -1 in `truth` or `labels` is left out, except for coverage.
 
     >>> score_labels(np.array([0, 1, 1]), np.array([0, 1, -1]), np.full((3, 2), 0.5), ["accuracy", "coverage"])
     {'accuracy': 1.0, 'coverage': 0.6666666666666666}
@@ -41,13 +37,15 @@ def score_labels(truth: NDArray[Any], labels: Labels, probs: Float64, metrics: I
     truth = to_int_label_array(truth)
     if len(truth) != len(labels) or not len(truth):
         raise VotesError(f"Y has {len(truth)} labels, L has {len(labels)} items; expected one label per item")
+    if probs.ndim != 2 or len(probs) != len(truth):
+        raise VotesError(f"probs has shape {probs.shape}; expected ({len(truth)}, classes), a row per item")
     kept = (truth != ABSTAIN) & (labels != ABSTAIN)
-    return {name: _score(name, truth, labels, probs, kept) for name in metrics}
+    return {name: _score(name, truth, labels, probs, kept) for name in as_list(metrics, "metrics", "a list of names")}
 
 
 def _score(name: str, truth: Labels, labels: Labels, probs: Float64, kept: NDArray[np.bool_]) -> float:
-    if name not in METRICS:
-        raise ParameterError(f"metrics holds {name!r}; expected some of {', '.join(METRICS)}")
+    if not isinstance(name, str) or name not in METRICS:
+        raise ParameterError(f"metrics holds {show(name)}; expected some of {', '.join(METRICS)}")
     if name == "coverage":
         return float((labels != ABSTAIN).mean())
     if not kept.any():

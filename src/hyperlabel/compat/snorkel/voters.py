@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.compat.snorkel.convert import Labels, probs_to_preds
+from hyperlabel.checks import check_choice, check_count, check_flag
+from hyperlabel.compat.snorkel.convert import POLICIES, Labels, as_numbers, probs_to_preds
 from hyperlabel.compat.snorkel.scores import score_labels
 from hyperlabel.errors import NotFittedError, ParameterError, WeightsError
 from hyperlabel.kernels import Float64
@@ -32,6 +33,7 @@ class BaseLabeler(ABC):
     kind: ClassVar[str] = "voter"
 
     def __init__(self, cardinality: int = 2, **kwargs: Any) -> None:
+        check_count(cardinality, "cardinality")
         self.cardinality = cardinality
 
     @abstractmethod
@@ -48,9 +50,11 @@ class BaseLabeler(ABC):
             return_probs: Whether to return the probabilities as well.
             tie_break_policy: `abstain`, `random` (by a hash of the item's place) or `true-random`.
         """
+        wanted = return_probs is not None and check_flag(return_probs, "return_probs")
+        check_choice(tie_break_policy, "tie_break_policy", POLICIES)
         probs = self.predict_proba(L)
         labels = probs_to_preds(probs, tie_break_policy)
-        return (labels, probs) if return_probs else labels
+        return (labels, probs) if wanted else labels
 
     def score(
         self,
@@ -67,11 +71,11 @@ class BaseLabeler(ABC):
             metrics: Some of accuracy, coverage, precision, recall, f1, f1_micro, f1_macro, matthews_corrcoef, roc_auc.
             tie_break_policy: As for `predict`.
         """
-        if tie_break_policy == "abstain":
+        if isinstance(tie_break_policy, str) and tie_break_policy == "abstain":
             logging.getLogger(__name__).warning("scores leave out items without a label (tie_break_policy='abstain')")
         labels: Labels
         labels, probs = self.predict(L, return_probs=True, tie_break_policy=tie_break_policy)
-        return score_labels(Y, labels, probs, metrics or ())
+        return score_labels(Y, labels, probs, () if metrics is None else metrics)
 
     def save(self, destination: str | Path) -> None:
         """Write the model to a safetensors file; an old file stays until the new one is complete."""
@@ -128,9 +132,12 @@ class MajorityClassVoter(BaseLabeler):
 
     def fit(self, balance: NDArray[Any], *args: Any, **kwargs: Any) -> None:
         """Take the share of each class. (k,)."""
-        if len(balance) != self.cardinality:
-            raise ParameterError(f"balance has {len(balance)} entries; expected {self.cardinality}, one for each class")
-        self.balance = np.asarray(balance)
+        shares = as_numbers(balance, "balance", "the share of each class")
+        if shares.shape != (self.cardinality,):
+            raise ParameterError(
+                f"balance has shape {shares.shape}; expected {self.cardinality} shares, one for each class"
+            )
+        self.balance = shares
 
     def predict_proba(self, L: NDArray[np.integer]) -> Float64:
         """1 for the most frequent class, divided among ties. (n, m) -> (n, k)."""

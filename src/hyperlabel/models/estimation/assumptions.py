@@ -35,11 +35,7 @@ def numbers_by_vote(patterns: Patterns) -> int:
 
 
 def check_looks(patterns: Patterns, who: str) -> None:
-    """Refuse what would take minutes: many classes, for each of which a model looks at every vote.
-
-    Raises:
-        ParameterError: There are many classes, and too many votes for them.
-    """
+    """Refuse what would take minutes: many classes, for each of which a model looks at every vote."""
     votes, k = len(patterns.lf), patterns.n_classes
     if k > MANY_CLASSES and votes * k > MOST_LOOKS:
         raise ParameterError(

@@ -6,7 +6,7 @@ row's logits are the sum of the evidence of its votes, scaled by a power of how 
 log class balance. Nothing else is passed from step to step, so that
 
 - the result is equivariant in items, LFs and classes, for any number of classes;
-- the evidence is its own explanation: logits are sums over votes;
+- the evidence is its own explanation: logits are sums over votes, unless shares of votes are mixed in;
 - the rows enter through sums over votes only, which add up over chunks however rows are split or repeated: a set of
   any size is read with one table of evidence in memory, and that table judges new rows.
 
@@ -15,10 +15,10 @@ for a class with many votes. *Confusion*: the log-likelihood of the vote given e
 confusion counts, shrunk toward those of all LFs, as in Dawid-Skene.
 
 `nodes.py` and `steps.py` are the network, for arrays of either library; `votes.py` and `evidence.py` are the sums over
-rows in NumPy; `calibrate.py` matches evidence to gold and known shares; `network.py` and `state.py` are the protocol.
+rows in NumPy; `calibrate.py` matches evidence to gold and known shares; `agreement.py` asks whether beliefs fit how
+often judges agree; `network.py` and `state.py` are the protocol.
 """
 
 from hyperlabel.networks.unrolled.network import UnrolledNetwork
-from hyperlabel.networks.unrolled.state import UnrolledState
 
-__all__ = ["UnrolledNetwork", "UnrolledState"]
+__all__ = ["UnrolledNetwork"]

@@ -22,10 +22,11 @@ Array = Any
 """An array of either library."""
 
 ALL = slice(None)
+FEW_CELLS = 1 << 15  # of rows that are computed at once
 MANY_COLUMNS = 32  # from this many on, a row of an array is long enough to be added by itself
 
 
-class Groups(Protocol):
+class NodeGroups(Protocol):
     """Nodes by what they have in common; some groups may be empty."""
 
     @property
@@ -49,7 +50,7 @@ class Backend(Hashable, Protocol):
     def xp(self) -> Any:
         """The namespace of the functions that both libraries have."""
 
-    def group(self, index: Array, size: int) -> Groups:
+    def group(self, index: Array, size: int) -> NodeGroups:
         """Nodes by the number of their group."""
 
     def to_columns(self, values: Sequence[Array]) -> Array:
@@ -68,7 +69,7 @@ class Backend(Hashable, Protocol):
         """Compute something for all rows, block by block, as many at a time as is best for rows of this size."""
 
 
-class Linear(Protocol):
+class LinearLayers(Protocol):
     """The linear layers of one step, by name."""
 
     def __call__(self, name: str, values: Array) -> Array:
@@ -158,10 +159,10 @@ class NumpyBackend:
 
     def by_blocks(self, compute: Callable[[slice], Float64], rows: int, width: int) -> Float64:
         """Compute something for rows, block by block, so that all of it stays in the cache."""
+        if rows * width <= FEW_CELLS:
+            return compute(ALL)
         blocks = row_blocks(rows, width)
         first = compute(blocks[0])
-        if len(blocks) == 1:
-            return first
         whole = np.empty((rows, *first.shape[1:]), first.dtype)
         whole[blocks[0]] = first
         for block in blocks[1:]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.kernels import Float64, scale_rows
 from hyperlabel.networks.base import Sums
+from hyperlabel.networks.unrolled.backend import logit
 from hyperlabel.networks.unrolled.evidence import Evidence
 from hyperlabel.networks.unrolled.votes import VoteTable
 
@@ -108,7 +109,7 @@ class Shares:
             cast = votes.reshape(-1, k).sum(1)
             known = (cast > 0) & ~np.isnan(self.accuracies)
             shares = right.sum(1) / np.maximum(cast, LEAST_COUNT)
-            missed = np.where(known, _logit(_bound(self.accuracies)) - _logit(_bound(shares)), 0)
+            missed = np.where(known, logit(np, _bound(self.accuracies)) - logit(np, _bound(shares)), 0)
             missed /= max(float(factors) / items, LEAST_COUNT)
             added = (missed[:, None, None] * np.eye(k)).reshape(-1, k)
             evidence = evidence._replace(table=evidence.table + added)
@@ -117,7 +118,3 @@ class Shares:
 
 def _bound(shares: Float64) -> Float64:
     return np.clip(shares, LEAST_SHARE, 1 - LEAST_SHARE)
-
-
-def _logit(share: Float64) -> Float64:
-    return np.log(share / (1 - share))

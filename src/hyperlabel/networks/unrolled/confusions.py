@@ -16,7 +16,6 @@ MIX = 1.0  # log-odds that these items are as its skill and bias say, not as its
 HALF_ITEM = 0.5  # imagined items of each class in the confusions of all LFs
 SKILL_ITEMS = 2.0  # imagined items on which an LF votes like all LFs
 LEAST_ACCURACY, MOST_ACCURACY = 1e-4, 1 - 1e-4  # so that odds are finite and not 0
-LEAST_ITEMS = 1e-9  # avoids division by zero where an LF does not vote
 
 
 class Confusions:
@@ -33,9 +32,8 @@ class Confusions:
     def __init__(self, nodes: Nodes, class_counts: Array, right: Array, shrink: Array, mix: Array) -> None:
         xp, k = nodes.backend.xp, nodes.k
         self.nodes, self.class_counts, self.of_lf = nodes, class_counts, nodes.by_lf.sum(class_counts)
-        pooled = nodes.by_class.sum(class_counts).reshape(-1, k, k)  # (t, vote, class)
-        everyone = (pooled + HALF_ITEM) / (pooled.sum(1)[:, None] + HALF_ITEM * k)
-        self.skilled, lean, self.total = self._expect(everyone, right)
+        pooled = nodes.by_class.sum(class_counts).reshape(-1, k, k) + HALF_ITEM  # (t, vote, class)
+        self.skilled, lean, self.total = self._expect(pooled / pooled.sum(1)[:, None], right)
         items, mix = xp.exp(shrink + SHRINK), sigmoid(xp, mix + MIX)
         self.items = items[:, None]  # (q, 1)
         self.leaned, self.plain = (items * (mix * lean))[:, None], (items * ((1 - mix) * nodes.share))[:, None]
@@ -61,8 +59,7 @@ class Confusions:
         """
         nodes, xp, by_lf, lf = self.nodes, self.nodes.backend.xp, self.nodes.by_lf, self.nodes.by_lf.index
         typical = nodes.lf_by_set.of(everyone.diagonal(0, 1, 2))  # (m, k): how often all LFs are right
-        votes = self.of_lf.sum(1)
-        skill = self._skill(typical, right, votes)  # (m,)
+        skill = self._skill(typical, right)  # (m,)
         total = 1 + typical * (skill - 1)[:, None]  # (m, k): what shares add up to once right votes have these odds
         skilled = nodes.by_class.of(everyone.reshape(-1, nodes.k))
         skilled.reshape(-1)[nodes.own] *= skill[lf]
@@ -72,21 +69,20 @@ class Confusions:
             return xp.einsum("qk,qk->q", skilled[block], by_lf.of(items, block))
 
         cast = nodes.backend.by_blocks(count_cast, len(lf), nodes.k)
-        never = SKILL_ITEMS / (votes + SKILL_ITEMS)  # (m,): the bias to votes that are never cast
+        never = SKILL_ITEMS / (nodes.of_lf + SKILL_ITEMS)  # (m,): the bias to votes that are never cast
         least = never[lf]
         lean = (1 - least) * nodes.n / cast  # (q,): what votes are multiplied by beyond that
         kept = by_lf.sum(skilled * lean[:, None])
         return skilled, lean + least, kept + never[:, None] * total
 
-    def _skill(self, typical: Array, right: Array, votes: Array) -> Array:
+    def _skill(self, typical: Array, right: Array) -> Array:
         """The odds that an LF is right over those of all LFs on its items; 1 for one-sided LFs. (m,).
 
         Args:
             typical: (m, k) how often all LFs are right, by the class of the item.
             right: (m,) right votes of each LF.
-            votes: (m,) votes of each LF.
         """
-        bound = self.nodes.backend.bound
-        expected = bound((self.of_lf * typical).sum(1) / bound(votes, LEAST_ITEMS), LEAST_ACCURACY, MOST_ACCURACY)
+        bound, votes = self.nodes.backend.bound, self.nodes.of_lf
+        expected = bound((self.of_lf * typical).sum(1) / votes, LEAST_ACCURACY, MOST_ACCURACY)
         accuracy = (right + SKILL_ITEMS * expected) / (votes + SKILL_ITEMS)
         return (odds(bound(accuracy, LEAST_ACCURACY, MOST_ACCURACY)) / odds(expected)) ** self.nodes.spread

@@ -24,6 +24,7 @@ class Evidence(NamedTuple):
         power: How the factor changes with the number of votes: `scale * size ** power`.
         gold_weight: How many gold items the belief about a row counts as.
         gold_worth: (k,) how many gold items one of each class counts as.
+        vote_weight: How much shares of the votes count in probabilities, 0 to 1.
     """
 
     table: Float64
@@ -32,6 +33,7 @@ class Evidence(NamedTuple):
     power: float
     gold_weight: float
     gold_worth: Float64
+    vote_weight: float = 0.0
 
     def factors(self, votes: VoteTable) -> Float64:
         """The factor of the evidence on each row. (r,)."""
@@ -39,7 +41,7 @@ class Evidence(NamedTuple):
         return factors
 
     def beliefs(self, votes: VoteTable, dtype: type[Real]) -> NDArray[Real]:
-        """Probabilities of the classes, before gold is looked up. (r, k)."""
+        """What the evidence says: probabilities before shares of votes and gold are mixed in. (r, k)."""
         beliefs, factors = np.empty((len(votes.size), len(self.bias)), dtype), self.factors(votes)
         if len(self.bias) == 2:  # only the difference matters
             bias, table = self.bias[0] - self.bias[1], (self.table[:, 0] - self.table[:, 1])[:, None]
@@ -52,6 +54,15 @@ class Evidence(NamedTuple):
             logits += bias
             softmax(logits, beliefs[block])
         return beliefs
+
+    def mix_votes(self, beliefs: Float64, votes: VoteTable) -> None:
+        """Mix shares of the votes into the beliefs about rows, in place. (r, k)."""
+        if not self.vote_weight:
+            return
+        k, weights = len(self.bias), self.vote_weight / votes.size
+        beliefs *= 1 - self.vote_weight
+        for block, counts in votes.layout.sum_by_row(own_classes(len(self.table) // k, k)):
+            beliefs[block] += weights[block, None] * counts
 
 
 def reading_type(k: int) -> type[np.floating]:

@@ -109,9 +109,9 @@ class Fold:
         expected = share * np.exp(np.concatenate([np.zeros_like(own)[:, None], says - own[:, None]], 1))
         expected /= np.maximum(expected.sum(1, keepdims=True), 1e-12)
         given_class = (counts + SHRINK * expected) / (counts.sum(1, keepdims=True) + SHRINK)
-        told = np.log(np.maximum(given_class, 1e-12) / np.maximum(share, 1e-12))[:, 1:]
-        told -= told.mean(2, keepdims=True)
-        return np.where(cast[:, 1:, None] > 0, own[:, None] + slope * told, says)
+        added = np.log(np.maximum(given_class, 1e-12) / np.maximum(share, 1e-12))[:, 1:]
+        added -= added.mean(2, keepdims=True)
+        return np.where(cast[:, 1:, None] > 0, own[:, None] + slope * added, says)
 
     def _in_order(self, evidence: Float64, cast: Float64) -> Float64:
         """Evidence in which a higher level never says less for a later class. (m, s, k), (m, s) -> (m, s, k)."""

@@ -6,13 +6,13 @@ Written once for NumPy and torch. Several sets may be side by side: q nodes of t
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import NamedTuple
 
-from hyperlabel.networks.unrolled.backend import Array, Backend, Groups
+from hyperlabel.networks.unrolled.backend import Array, Backend, NodeGroups
 
 TYPICAL = 100.0  # an average LF counts as having cast at most this many votes: synthetic sets rarely have more
 ONE_CLASS = 0.999  # an LF votes for one class if at least this share of its votes is for it
 FULL_SPREAD = 0.25  # with this share of votes outside its main class, an LF counts as voting for all classes
+LEAST_ITEMS = 1e-9  # avoids division by zero where an LF does not vote
 RARITY = 0.5  # a vote for a class with many votes says less for it, by this power of the class's share
 
 # Log-odds that the confusion form of evidence is trusted, before the learned correction.
@@ -54,23 +54,32 @@ order of 1. The first eleven are known before any belief; a share from 0 to 1 be
 BEFORE_BELIEFS = 11
 
 
-class Nodes(NamedTuple):
-    """The nodes that occur, and how they are grouped. Counts are scaled.
+class Nodes:
+    """The nodes that occur, how they are grouped, and what is known about them before any belief.
 
-    Attributes:
+    Args:
         backend: The library of the arrays.
         k: Number of classes.
-        vote: (q,) the class of each node.
+        lfs: Number of LFs of all sets.
+        lf: (q,) the LF of each node.
+        vote: (q,) its class.
+        of_set: (q,) its set.
+        n: (q,) items on which it votes.
+        items: (t,) items with votes.
+        voting: (t,) LFs that vote.
+        gold: (q,) those of the items on which it votes whose class is known.
+
+    Attributes:
         by_class: The nodes by set and class.
         by_lf: The nodes by LF.
         by_set: The nodes by set.
         own: (q,) the place of the node's own class in an array (q, k), one row after another.
         scale: (t,) the factor of counts of items.
-        n: (q,) items on which the node votes.
+        n: (q,) items on which the node votes; scaled, as all counts here.
         total: (t,) votes.
         items: (t,) items with votes.
-        of_lf: (q,) votes of the LF.
-        share: (q,) of these, those of the node.
+        of_lf: (m,) votes of each LF; never 0, as it is divided by.
+        share: (q,) of the votes of its LF, those of the node.
         spread: (m,) how far each LF votes for several classes, 0 to 1.
         lf_by_set: The LFs by set.
         rarity: (q,) what a vote says for its class: less if it has many votes, unless the LF votes for several and
@@ -78,33 +87,82 @@ class Nodes(NamedTuple):
         trust: (q,) log-odds that confusions can be trusted, before the learned correction.
         features: (q, 11) what is known before any belief, normalized.
         gold_features: (q, 2) what is known about gold items, normalized.
-        weight_in_class: (q, 1) how much the node counts in a mean over the nodes of its class.
-        weight_in_lf: (q, 1) the same for its LF.
+        pools: Every node twice, first by its class, then by its LF.
+        weight_in_pools: (2, q, 1) how much the node counts in a mean over the nodes of its class, and of its LF.
         weight_in_set: (q, 1) the same for its set.
     """
 
-    backend: Backend
-    k: int
-    vote: Array
-    by_class: Groups
-    by_lf: Groups
-    by_set: Groups
-    own: Array
-    scale: Array
-    n: Array
-    total: Array
-    items: Array
-    of_lf: Array
-    share: Array
-    spread: Array
-    lf_by_set: Groups
-    rarity: Array
-    trust: Array
-    features: Array
-    gold_features: Array
-    weight_in_class: Array
-    weight_in_lf: Array
-    weight_in_set: Array
+    def __init__(
+        self,
+        backend: Backend,
+        k: int,
+        lfs: int,
+        *,
+        lf: Array,
+        vote: Array,
+        of_set: Array,
+        n: Array,
+        items: Array,
+        voting: Array,
+        gold: Array,
+    ) -> None:
+        xp, sets = backend.xp, len(items)
+        self.backend, self.k, self.vote, self.own = backend, k, vote, xp.arange(len(vote)) * k + vote
+        self.by_set, self.by_class = backend.group(of_set, sets), backend.group(of_set * k + vote, sets * k)
+        self.by_lf = backend.group(lf, lfs)
+        self.lf_by_set = backend.group(self.by_lf.max(of_set) if sets > 1 else xp.zeros(lfs, dtype=xp.int64), sets)
+        self._count(n, items, voting)
+        self._describe(voting, gold)
+        self._weigh(sets, lfs)
+
+    def _count(self, n: Array, items: Array, voting: Array) -> None:
+        """Set what is counted, scaled."""
+        bound, of_set, votes = self.backend.bound, self.by_set.index, self.by_set.sum(n)
+        self.scale = find_scale(self.backend.xp, votes, voting)
+        self.n, self.items, self.total = n * self.scale[of_set], items * self.scale, votes * self.scale
+        self.of_lf = bound(self.by_lf.sum(self.n), LEAST_ITEMS)
+        self.share = self.n / self.of_lf[self.by_lf.index]
+        self.spread = bound((1 - self.by_lf.max(self.share)) / FULL_SPREAD, 0, 1)
+
+    def _describe(self, voting: Array, gold: Array) -> None:
+        """Set features, rarity and trust."""
+        xp, spread = self.backend.xp, self.spread[self.by_lf.index]
+        raw = self._raw_features(voting)
+        raw |= {"log gold items": xp.log1p(gold), "gold share": self.scale[self.by_set.index] * gold / self.n}
+        features, thin = normalize(self.backend, raw), _thinness(self.backend, raw)
+        self.features, self.gold_features = features[:, :BEFORE_BELIEFS], features[:, BEFORE_BELIEFS:]
+        self.rarity = _rarity(xp, raw, spread, thin)
+        self.trust = _trust(self.backend, raw, spread, thin)
+
+    def _weigh(self, sets: int, lfs: int) -> None:
+        """Set pools, and how much each node counts in them."""
+        xp, to_learned, weight = self.backend.xp, self.backend.to_learned, self.backend.xp.sqrt(self.n)
+        classes, twice = sets * self.k, xp.concatenate([weight, weight])
+        index = xp.concatenate([self.by_class.index, classes + self.by_lf.index])
+        self.pools = self.backend.group(index, classes + lfs)
+        self.weight_in_pools = to_learned(twice / _total(twice, self.pools)).reshape(2, -1, 1)
+        self.weight_in_set = to_learned(weight / _total(weight, self.by_set))[:, None]
+
+    def _raw_features(self, voting: Array) -> dict[str, Array]:
+        """What is known about each node before any belief, by name. (q,) each."""
+        xp, n, of_set = self.backend.xp, self.n, self.by_set.index
+        class_share = _total(n, self.by_class) / self.total[of_set]
+        coverage = xp.log(n / self.items[of_set])
+        mean_coverage = self.by_set.sum(coverage) / self.by_set.sum(xp.ones_like(n))
+        several = self.by_set.sum(n * (self.share < ONE_CLASS)) / self.total
+        return {
+            "log items": xp.log(n),
+            "log coverage": coverage,
+            "share of the LF's votes": self.share,
+            "log class share over uniform": xp.log(class_share * self.k),
+            "class share": class_share,
+            "log votes per item": xp.log(self.total / self.items)[of_set],
+            "log classes": xp.full_like(n, math.log(self.k)),
+            "log LFs": xp.log(voting)[of_set],
+            "log items of the set": xp.log(self.items)[of_set],
+            "log coverage over the mean": coverage - mean_coverage[of_set],
+            "votes of LFs of several classes": several[of_set],
+        }
 
 
 def normalize(backend: Backend, raw: Mapping[str, Array]) -> Array:
@@ -132,76 +190,6 @@ def find_scale(xp: Array, votes: Array, voting: Array) -> Array:
     return xp.minimum(TYPICAL * voting, votes) / votes
 
 
-def describe_nodes(
-    backend: Backend,
-    k: int,
-    lfs: int,
-    *,
-    lf: Array,
-    vote: Array,
-    of_set: Array,
-    n: Array,
-    items: Array,
-    voting: Array,
-    gold: Array,
-) -> Nodes:
-    """What is known about nodes before any belief; counts given here are not scaled.
-
-    Args:
-        backend: The library of the arrays.
-        k: Number of classes.
-        lfs: Number of LFs of all sets.
-        lf: (q,) the LF of each node.
-        vote: (q,) its class.
-        of_set: (q,) its set.
-        n: (q,) items on which it votes.
-        items: (t,) items with votes.
-        voting: (t,) LFs that vote.
-        gold: (q,) those of the items on which it votes whose class is known.
-    """
-    xp, sets = backend.xp, len(items)
-    by_set, by_class = backend.group(of_set, sets), backend.group(of_set * k + vote, sets * k)
-    by_lf = backend.group(lf, lfs)
-    votes = by_set.sum(n)
-    scale = find_scale(xp, votes, voting)
-    n, items, total = n * scale[of_set], items * scale, votes * scale
-    of_lf = _total(n, by_lf)
-    share, class_share = n / of_lf, _total(n, by_class) / total[of_set]
-    spread = backend.bound((1 - by_lf.max(share)) / FULL_SPREAD, 0, 1)
-    raw = _raw_features(xp, k, by_set, n, share, class_share, items, total, voting)
-    raw |= {"log gold items": xp.log1p(gold), "gold share": scale[of_set] * gold / n}
-    features = normalize(backend, raw)
-    thin = _thinness(backend, raw)
-    weight = xp.sqrt(n)
-    in_class, in_lf, in_set = (
-        backend.to_learned(weight / _total(weight, groups))[:, None] for groups in (by_class, by_lf, by_set)
-    )
-    return Nodes(
-        backend=backend,
-        k=k,
-        vote=vote,
-        by_class=by_class,
-        by_lf=by_lf,
-        by_set=by_set,
-        own=xp.arange(len(vote)) * k + vote,
-        scale=scale,
-        n=n,
-        total=total,
-        items=items,
-        of_lf=of_lf,
-        share=share,
-        spread=spread,
-        lf_by_set=backend.group(by_lf.max(of_set) if sets > 1 else xp.zeros(lfs, dtype=xp.int64), sets),
-        rarity=_rarity(xp, raw, spread[lf], thin),
-        trust=_trust(backend, raw, spread[lf], thin),
-        features=features[:, :BEFORE_BELIEFS],
-        gold_features=features[:, BEFORE_BELIEFS:],
-        weight_in_class=in_class,
-        weight_in_lf=in_lf,
-        weight_in_set=in_set,
-    )
-
-
 def _thinness(backend: Backend, raw: Mapping[str, Array]) -> Array:
     """How thin the set of a node is, 0 to 1. (q,)."""
     votes = (FEW_VOTES - raw["log votes per item"]) / (FEW_VOTES - THIN_VOTES)
@@ -227,37 +215,6 @@ def _rarity(xp: Array, raw: Mapping[str, Array], spread: Array, thin: Array) -> 
     return xp.exp(-by_class - by_coverage)
 
 
-def _total(values: Array, groups: Groups) -> Array:
+def _total(values: Array, groups: NodeGroups) -> Array:
     """For each node the sum over its group. (q,) -> (q,)."""
     return groups.sum(values)[groups.index]
-
-
-def _raw_features(
-    xp: Array,
-    k: int,
-    by_set: Groups,
-    n: Array,
-    share: Array,
-    class_share: Array,
-    items: Array,
-    total: Array,
-    voting: Array,
-) -> dict[str, Array]:
-    """What is known about each node before any belief, by name. (q,) each; see `describe_nodes`, counts are scaled."""
-    of_set = by_set.index
-    coverage = xp.log(n / items[of_set])
-    mean_coverage = by_set.sum(coverage) / by_set.sum(xp.ones_like(n))
-    several = by_set.sum(n * (share < ONE_CLASS)) / total
-    return {
-        "log items": xp.log(n),
-        "log coverage": coverage,
-        "share of the LF's votes": share,
-        "log class share over uniform": xp.log(class_share * k),
-        "class share": class_share,
-        "log votes per item": xp.log(total / items)[of_set],
-        "log classes": xp.full_like(n, math.log(k)),
-        "log LFs": xp.log(voting)[of_set],
-        "log items of the set": xp.log(items)[of_set],
-        "log coverage over the mean": coverage - mean_coverage[of_set],
-        "votes of LFs of several classes": several[of_set],
-    }

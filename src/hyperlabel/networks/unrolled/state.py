@@ -28,9 +28,17 @@ class UnrolledState:
     evidence: Evidence
     gold: Gold | None
 
-    def judge(self, patterns: Patterns, votes: VoteTable) -> Float64:
-        """Probabilities of the classes, gold looked up; uniform where nobody votes. (p, k)."""
-        beliefs = self.evidence.beliefs(votes, np.float64)
+    def judge(self, patterns: Patterns, votes: VoteTable, beliefs: Float64 | None = None) -> Float64:
+        """Probabilities of the classes, gold looked up; uniform where nobody votes. (p, k).
+
+        Args:
+            patterns: The patterns.
+            votes: Their votes.
+            beliefs: (r, k) what the evidence says about rows with votes, where it is known; changed.
+        """
+        if beliefs is None:
+            beliefs = self.evidence.beliefs(votes, np.float64)
+        self.evidence.mix_votes(beliefs, votes)
         if len(beliefs) < patterns.n_patterns:
             voted, beliefs = beliefs, np.full((patterns.n_patterns, beliefs.shape[1]), 1 / beliefs.shape[1])
             beliefs[votes.has_votes] = voted
@@ -48,8 +56,10 @@ class UnrolledState:
         weight = self.evidence.gold_weight
         beliefs[known] = (weight * beliefs[known] + counts) / (weight + counts.sum(1, keepdims=True))
 
-    def contributions(self, patterns: Patterns) -> Float64:
-        """What each vote adds to the logits of its row. (e, k)."""
+    def contributions(self, patterns: Patterns) -> Float64 | None:
+        """What each vote adds to the logits of its row; None where shares of votes are mixed in. (e, k)."""
+        if self.evidence.vote_weight:
+            return None
         votes = VoteTable.from_patterns(patterns, rows_only=True)
         node = patterns.lf * patterns.n_codes + patterns.vote
         factors = self.evidence.factors(votes).repeat(votes.size)
@@ -66,6 +76,7 @@ class UnrolledState:
             "power": np.array([evidence.power]),
             "gold_weight": np.array([evidence.gold_weight]),
             "gold_worth": evidence.gold_worth,
+            "vote_weight": np.array([evidence.vote_weight]),
         }
         return arrays if self.gold is None else arrays | self.gold.to_arrays()
 
@@ -73,8 +84,12 @@ class UnrolledState:
     def from_arrays(cls, arrays: dict[str, NDArray[Any]], outcomes: Outcomes | None = None) -> "UnrolledState":
         """The inverse of `to_arrays`."""
         scale, power, gold_weight = (float(arrays[name][0]) for name in ("scale", "power", "gold_weight"))
-        evidence = Evidence(arrays["table"], arrays["bias"], scale, power, gold_weight, arrays["gold_worth"])
+        vote_weight = float(arrays.get("vote_weight", [0.0])[0])  # files of before have none
+        numbers = scale, power, gold_weight, arrays["gold_worth"], vote_weight
+        evidence = Evidence(arrays["table"], arrays["bias"], *numbers)
         k = len(evidence.bias)
+        if evidence.gold_worth.shape != (k,):
+            raise ValueError(f"gold_worth has shape {evidence.gold_worth.shape}; expected one number for each class")
         m = len(evidence.table) // (k + (0 if outcomes is None else len(outcomes)))
         return cls(evidence, Gold.from_arrays(arrays, m, k, outcomes))
 

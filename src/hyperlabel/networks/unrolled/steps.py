@@ -3,7 +3,7 @@
 import math
 from typing import NamedTuple
 
-from hyperlabel.networks.unrolled.backend import Array, Linear, logit, sigmoid
+from hyperlabel.networks.unrolled.backend import Array, LinearLayers, logit, sigmoid
 from hyperlabel.networks.unrolled.confusions import Confusions
 from hyperlabel.networks.unrolled.nodes import Nodes, normalize
 
@@ -22,9 +22,6 @@ LEAST_PRECISION = 1e-4  # precisions stay this far from 0 and 1, so that their l
 LEAST_RECALL, MOST_RECALL = 1e-4, 10.0  # recalls of rare classes may exceed 1: beliefs and votes need not agree
 
 
-OF_NODE, OF_SET = 4, 3  # numbers that are learned per node and per set
-
-
 class Step(NamedTuple):
     """The result of a step: everything that the logits of a row need, for t sets of q nodes.
 
@@ -34,6 +31,7 @@ class Step(NamedTuple):
         scale: (t,) the factor of evidence on a row with one vote.
         power: (t,) how the factor changes with the number of votes: `scale * size ** power`.
         gold_weight: (t,) how many gold items the belief about a row counts as.
+        trusted: (t,) how far confusions are trusted, 0 to 1.
     """
 
     evidence: Array
@@ -41,6 +39,7 @@ class Step(NamedTuple):
     scale: Array
     power: Array
     gold_weight: Array
+    trusted: Array
 
 
 def confusion_balance(k: int) -> float:
@@ -53,7 +52,7 @@ def confusion_balance(k: int) -> float:
 
 
 def advance(
-    linear: Linear, nodes: Nodes, class_counts: Array, class_totals: Array, design: Array, *, last: bool
+    linear: LinearLayers, nodes: Nodes, class_counts: Array, class_totals: Array, design: Array, *, last: bool
 ) -> Step:
     """One step.
 
@@ -70,8 +69,9 @@ def advance(
         last: Whether it is the last step.
     """
     xp, k = nodes.backend.xp, nodes.k
-    balance = (class_totals + ONE_ITEM) / (class_totals.sum(1)[:, None] + ONE_ITEM * k)
-    own = class_counts.reshape(-1)[nodes.own]  # (q,)
+    items = class_totals + ONE_ITEM
+    balance = items / items.sum(1)[:, None]
+    own = class_counts.take(nodes.own)  # (q,)
     right = nodes.by_lf.sum(own)  # (m,)
     features = [nodes.features, _believed_features(nodes, own, right, balance, design), nodes.gold_features]
     of_node, of_set = _learned(linear, nodes, xp.concatenate(features, 1))
@@ -89,6 +89,7 @@ def advance(
         scale=loudness * softer * xp.exp(loud),
         power=power + POWER * trusted,
         gold_weight=xp.exp(gold_weight + GOLD),
+        trusted=trusted,
     )
 
 
@@ -98,7 +99,7 @@ def _believed_features(nodes: Nodes, own: Array, right: Array, balance: Array, d
     of_class = balance.reshape(-1)[nodes.by_class.index]
     precision = (own + of_class) / (nodes.n + ONE_ITEM)  # with one imagined item of the class's share
     recall = (own + HALF_ITEM) / (nodes.items[nodes.by_set.index] * of_class + HALF_ITEM)
-    accuracy = right[nodes.by_lf.index] / nodes.of_lf
+    accuracy = (right / nodes.of_lf)[nodes.by_lf.index]
     logit_precision = logit(xp, bound(precision, LEAST_PRECISION, 1 - LEAST_PRECISION))
     logit_class = logit(xp, of_class)
     raw = {
@@ -112,12 +113,12 @@ def _believed_features(nodes: Nodes, own: Array, right: Array, balance: Array, d
     return normalize(nodes.backend, raw)
 
 
-def _learned(linear: Linear, nodes: Nodes, features: Array) -> tuple[Array, Array]:
+def _learned(linear: LinearLayers, nodes: Nodes, features: Array) -> tuple[Array, Array]:
     """The learned network: four numbers per node and three per set. (q, 19) -> (q, 4), (t, 3)."""
     xp = nodes.backend.xp
     hidden = _silu(xp, linear("node1", _silu(xp, linear("node0", features))))
-    of_class = nodes.by_class.of(nodes.by_class.sum(nodes.weight_in_class * hidden))
-    of_lf = nodes.by_lf.of(nodes.by_lf.sum(nodes.weight_in_lf * hidden))
+    pooled = nodes.pools.sum((nodes.weight_in_pools * hidden).reshape(-1, hidden.shape[1]))
+    of_class, of_lf = nodes.pools.of(pooled).reshape(2, *hidden.shape)
     of_all = nodes.by_set.sum(nodes.weight_in_set * hidden)
     context = xp.concatenate([hidden, of_class, of_lf, nodes.by_set.of(of_all)], 1)
     of_node = linear("evidence", _silu(xp, linear("pooled", context)))

@@ -24,7 +24,7 @@ class AdvicePanel:
         with self.list:
             found = self.page.hub.advice[:_SHOWN]
             if not found:
-                ui.label("No advice yet." if self.page.project.standing.columns else "Write a rule first.").classes(
+                ui.label("No advice yet." if self.page.project.snapshot.columns else "Write a rule first.").classes(
                     "soft"
                 )
             for advice in found:

@@ -59,23 +59,22 @@ class Bar:
 
     def draw(self) -> None:
         """Show the current numbers."""
-        moment, data = self.page.hub.view.moment, self.page.project.data
-        rows = f"{data.n:,} of {data.n_rows:,} rows" if data.is_sample else f"{data.n:,} rows"
-        facts = {
-            "rows": rows,
-            "LFs": f"{moment.n_lfs:,} LF{'' if moment.n_lfs == 1 else 's'}",
-            "gold": f"{moment.n_gold:,} gold",
-            "labeled": f"{percent(moment.coverage)} labeled",
-        }
+        moment = self.page.hub.view.moment
+        facts = (
+            self.page.project.data.size,
+            f"{moment.n_lfs:,} LF{'' if moment.n_lfs == 1 else 's'}",
+            f"{moment.n_gold:,} gold",
+            f"{percent(moment.coverage)} labeled",
+        )
         self.facts.clear()
         with self.facts:
-            for text in facts.values():
+            for text in facts:
                 ui.label(text).classes("fact")
             if moment.gold.whole:
                 tip = (
                     "Labels that agree with gold, each judged without its own gold, and the 95% interval. No label is "
+                    "wrong. The share holds for all items only if these were picked at random."
                 )
-                tip += "wrong. The share holds for all items only if these were picked at random."
                 ui.label(f"right on gold {interval(moment.gold)}").classes("fact strong").tooltip(tip)
             if moment.truth.whole:
                 ui.label(f"right by the truth {percent(moment.truth.value)}").classes("fact").tooltip(

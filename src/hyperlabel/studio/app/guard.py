@@ -32,21 +32,13 @@ _READING = ("GET", "HEAD")
 
 @dataclass(eq=False)
 class Guard:
-    """An ASGI application that lets only the owner's browser through to another.
+    """An ASGI application that lets only the owner's browser through to another."""
 
-    Attributes:
-        app: The application behind.
-        port: The port that it is served on.
-        loopback: Whether only addresses of this machine are served.
-        token: The secret of the address that is printed.
-        cookie: The secret of the cookie.
-    """
-
-    app: App
-    port: int
-    loopback: bool = True
-    token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
-    cookie: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+    app: App  # the application behind
+    port: int  # the port that it is served on
+    loopback: bool = True  # whether only addresses of this machine are served
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(32))  # the secret of the address that is printed
+    cookie: str = field(default_factory=lambda: secrets.token_urlsafe(32))  # the secret of the cookie
 
     @property
     def cookie_name(self) -> str:

@@ -23,38 +23,23 @@ _MOMENT = 0.4  # seconds before a page says that it is working
 
 @dataclass(frozen=True, eq=False)
 class Changes:
-    """Rows whose label changed.
+    """Rows whose label changed."""
 
-    Attributes:
-        what: What changed them, or would.
-        rows: (c,) the rows.
-        before: (c,) class numbers before, -1 for none.
-        after: (c,) class numbers after.
-    """
-
-    what: str
-    rows: NDArray[np.intp]
-    before: NDArray[np.intp]
-    after: NDArray[np.intp]
+    what: str  # what changed them, or would
+    rows: NDArray[np.intp]  # (c,) the rows
+    before: NDArray[np.intp]  # (c,) class numbers before, -1 for none
+    after: NDArray[np.intp]  # (c,) class numbers after
 
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """What all pages show about a project, computed once per change.
+    """What all pages show about a project, computed once per change."""
 
-    Attributes:
-        lfs: One row per LF.
-        moment: The numbers now.
-        history: The numbers after each change.
-        conflicts: (m, m) items on which two LFs vote for different classes.
-        changes: What the last change changed.
-    """
-
-    lfs: list[dict[str, Any]]
-    moment: Moment
-    history: tuple[Moment, ...]
-    conflicts: NDArray[np.int64]
-    changes: Changes
+    lfs: list[dict[str, Any]]  # one row per LF
+    moment: Moment  # the numbers now
+    history: tuple[Moment, ...]  # the numbers after each change
+    conflicts: NDArray[np.int64]  # (m, m) items on which two LFs vote for different classes
+    changes: Changes  # what the last change changed
 
 
 class Face(Protocol):
@@ -70,13 +55,8 @@ class Face(Protocol):
 class Hub:
     """A project and the pages that show it.
 
-    Attributes:
-        project: The project.
-        run: How its LFs are run.
-        pages: The pages that are open.
-        view: What they show.
-        problem: What is wrong with the files on disk, if anything.
-        advice: What to do next; it appears a moment after the labels.
+    All pages show the same `view`, and the same `problem` if something is wrong with the files on disk. `advice`, what
+    to do next, appears a moment after the labels.
     """
 
     def __init__(self, project: Project, run: StoppableRun) -> None:
@@ -140,9 +120,9 @@ class Hub:
             await self.redraw()
 
     def _changed(self, call: Callable[[], Result]) -> tuple[Result, View]:
-        before = self.project.standing.best
+        before = self.project.snapshot.best
         result = call()
-        after = self.project.standing.best
+        after = self.project.snapshot.best
         rows = np.flatnonzero(before != after)
         self.problem = ""
         changes = Changes(self.project.moment.action, rows, before[rows], after[rows])
@@ -151,6 +131,6 @@ class Hub:
 
 def take_view(project: Project, changes: Changes) -> View:
     """What pages show about a project."""
-    standing = project.standing
-    conflicts = standing.analysis.pair_conflicts if standing.columns else np.zeros((0, 0), np.int64)
+    snapshot = project.snapshot
+    conflicts = snapshot.analysis.pair_conflicts if snapshot.columns else np.zeros((0, 0), np.int64)
     return View(project.list_lfs(), project.moment, tuple(project.history), conflicts, changes)

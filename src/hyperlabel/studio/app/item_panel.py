@@ -169,7 +169,7 @@ class ItemPanel:
         if self.item is None:
             return
         row = project.data.row_of[self.item]
-        gold, shares = int(project.standing.gold[row]), project.standing.labels.probabilities[row]
+        gold, shares = int(project.snapshot.gold[row]), project.snapshot.labels.probabilities[row]
         with self.classes:
             for number, name in enumerate(project.classes):
                 button = ui.button(on_click=lambda _, n=number: self.page.act(self.give(n)), color=None).props(
@@ -192,7 +192,7 @@ class ItemPanel:
             return
         row = project.data.row_of[self.item]
         with self.about:
-            if not project.standing.n_votes[row]:
+            if not project.snapshot.n_votes[row]:
                 ui.label("No rule votes on this item yet.").classes("soft")
                 return
             explained = project.explain(self.item)

@@ -22,6 +22,12 @@ def share_column(field: str, head: str, tip: str) -> dict[str, Any]:
     }
 
 
+def make_grid(columns: list[dict[str, Any]], options: dict[str, Any]) -> ui.aggrid:
+    """A table without rows."""
+    shared = {"columnDefs": columns, "rowData": [], "animateRows": False, "tooltipShowDelay": 300}
+    return ui.aggrid(shared | options).classes("grid")
+
+
 class LFsPanel:
     """One row per LF; a click shows its rows, a double click opens it in the editor."""
 
@@ -42,17 +48,14 @@ class LFsPanel:
             self.empty = ui.label(
                 "There are no rules yet. Select words in the text and add a rule, or write one in Python."
             ).classes("soft empty")
-            self.grid = ui.aggrid(
+            self.grid = make_grid(
+                columns,
                 {
-                    "columnDefs": columns,
-                    "rowData": [],
                     "defaultColDef": {"sortable": True, "resizable": True},
                     ":getRowId": "params => params.data.lf",
                     "rowSelection": {"mode": "singleRow", "checkboxes": False, "enableClickSelection": True},
-                    "animateRows": False,
-                    "tooltipShowDelay": 300,
-                }
-            ).classes("grid")
+                },
+            )
             self.grid.on("cellClicked", self._show_rows, ["data"])
             self.grid.on("cellDoubleClicked", self._edit, ["data"])
             self.hint = ui.label("click: its rows, in the next tab; double click: edit it").classes("soft")

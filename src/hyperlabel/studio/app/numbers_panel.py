@@ -55,16 +55,14 @@ class NumbersPanel:
         }
 
     def _draw_confidence(self) -> dict[str, Any]:
-        standing = self.page.project.standing
-        labeled = (standing.best >= 0) & (standing.gold < 0)
-        counts, edges = np.histogram(standing.confidence[labeled], _BINS, (0, 1))
+        snapshot = self.page.project.snapshot
+        labeled = (snapshot.best >= 0) & (snapshot.gold < 0)
+        counts, edges = np.histogram(snapshot.confidence[labeled], _BINS, (0, 1))
         return {
             "grid": {"left": 50, "right": 10, "top": 8, "bottom": 24},
             "xAxis": {"type": "category", "data": [f"{edge:.1f}" for edge in edges[:-1]], **_AXIS},
             "yAxis": {"type": "value", **_AXIS},
-            "series": [
-                {"type": "bar", "data": counts.tolist(), "itemStyle": {"color": "#5a7fb5"}, "barCategoryGap": "8%"}
-            ],
+            "series": [{"type": "bar", "data": counts.tolist(), "itemStyle": {"color": _BLUE}, "barCategoryGap": "8%"}],
         }
 
     def _draw_history(self) -> dict[str, Any]:
@@ -96,7 +94,7 @@ class NumbersPanel:
 
     def _draw_conflicts(self) -> dict[str, Any]:
         conflicts = self.page.hub.view.conflicts
-        names = list(self.page.project.standing.lf_names)
+        names = list(self.page.project.snapshot.lf_names)
         most = np.sort(np.argsort(-conflicts.sum(0), kind="stable")[:_SHOWN])
         self.shown = [names[j] for j in most]
         cells = [[x, y, int(conflicts[a, b])] for x, a in enumerate(most) for y, b in enumerate(most) if a != b]

@@ -43,16 +43,11 @@ document.addEventListener('keydown', (e) => {
 
 
 class Page:
-    """What one browser tab shows.
-
-    Args:
-        hub: The project and all pages that show it.
-    """
+    """What one browser tab shows."""
 
     def __init__(self, hub: Hub) -> None:
         self.hub = hub
         self.client = ui.context.client
-        self.busy = False
         ui.add_css(files("hyperlabel.studio.app").joinpath("studio.css").read_text(encoding="utf-8"))
         self.dark = ui.dark_mode()
         self.bar = Bar(self)
@@ -66,24 +61,27 @@ class Page:
                     self.item = ItemPanel(self)
                     self.rules = RulesPanel(self)
             with ui.card().classes("panel right"):
-                self.tabs = ui.tabs().props("dense no-caps align=left")
-                with self.tabs:
-                    for name, title in TABS.items():
-                        ui.tab(name, title)
-                with ui.tab_panels(self.tabs, value="lfs", animated=False, keep_alive=True).classes("tab-panels"):
-                    with ui.tab_panel("lfs"):
-                        self.lfs = LFsPanel(self)
-                    with ui.tab_panel("rows"):
-                        self.rows = RowsPanel(self)
-                    with ui.tab_panel("python"):
-                        self.python = PythonPanel(self)
-                    with ui.tab_panel("numbers"):
-                        self.numbers = NumbersPanel(self)
+                self._make_tabs()
                 self.advice = AdvicePanel(self)
         self.running = self._make_running()
         ui.on("studio_key", self._pressed)
         ui.timer(0.2, self._draw_running)
         ui.timer(_LOOK, hub.look)
+
+    def _make_tabs(self) -> None:
+        self.tabs = ui.tabs().props("dense no-caps align=left")
+        with self.tabs:
+            for name, title in TABS.items():
+                ui.tab(name, title)
+        with ui.tab_panels(self.tabs, value="lfs", animated=False, keep_alive=True).classes("tab-panels"):
+            with ui.tab_panel("lfs"):
+                self.lfs = LFsPanel(self)
+            with ui.tab_panel("rows"):
+                self.rows = RowsPanel(self)
+            with ui.tab_panel("python"):
+                self.python = PythonPanel(self)
+            with ui.tab_panel("numbers"):
+                self.numbers = NumbersPanel(self)
 
     @property
     def project(self) -> Project:

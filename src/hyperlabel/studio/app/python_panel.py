@@ -8,7 +8,7 @@ from hyperlabel.errors import HyperlabelError
 from hyperlabel.studio.app.frame import Frame
 from hyperlabel.studio.app.hub import Changes
 from hyperlabel.studio.app.shown import percent
-from hyperlabel.studio.standing import Effect
+from hyperlabel.studio.snapshot import Effect
 
 NEW = "(a new LF)"
 _TEMPLATE = """@labeling_function

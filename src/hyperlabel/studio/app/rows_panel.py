@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.studio.app.frame import Frame
 from hyperlabel.studio.app.hub import Changes
-from hyperlabel.studio.app.lfs_panel import share_column
+from hyperlabel.studio.app.lfs_panel import make_grid, share_column
 from hyperlabel.studio.app.shown import class_name
 from hyperlabel.studio.find import Filter
 
@@ -29,19 +29,7 @@ class RowsPanel:
         self.quiet = False
         with ui.column().classes("fill"):
             with ui.row().classes("filters"):
-                self.lf = self._select("LF", "lf")
-                self.vote = self._select("vote", "vote")
-                self.against = self._select("against", "against")
-                self.label = self._select("label", "label")
-                self.gold = self._select("gold", "gold")
-                self.conflict = ui.checkbox("conflicts", on_change=self._changed).props("dense")
-                self.low = ui.number("confidence to", min=0, max=1, step=0.05, on_change=self._changed)
-                self.low.props("dense outlined clearable").classes("narrow")
-                self.search = ui.input("search", on_change=self._changed).props("dense outlined clearable debounce=250")
-                self.search.classes("search")
-                ui.button("clear", on_click=lambda: page.act(self.show(Filter()))).props("flat dense no-caps")
-                last = ui.button("last change", on_click=lambda: page.act(self.show_changes(page.hub.view.changes)))
-                last.props("flat dense no-caps").tooltip("the rows whose label the last change changed")
+                self._make_filters(page)
             self.count = ui.label().classes("soft")
             columns = [
                 {"field": "item", "headerName": "item", "width": 92, "cellClass": "mono", "tooltipField": "item"},
@@ -52,16 +40,23 @@ class RowsPanel:
                 {"field": "gold", "headerName": "gold", "width": 64},
                 {"field": "votes", "headerName": "votes", "width": 130, "tooltipField": "votes"},
             ]
-            self.grid = ui.aggrid(
-                {
-                    "columnDefs": columns,
-                    "rowData": [],
-                    "defaultColDef": {"resizable": True},
-                    "animateRows": False,
-                    "tooltipShowDelay": 300,
-                }
-            ).classes("grid")
+            self.grid = make_grid(columns, {"defaultColDef": {"resizable": True}})
             self.grid.on("cellClicked", self._open, ["data"])
+
+    def _make_filters(self, page: Frame) -> None:
+        self.lf = self._select("LF", "lf")
+        self.vote = self._select("vote", "vote")
+        self.against = self._select("against", "against")
+        self.label = self._select("label", "label")
+        self.gold = self._select("gold", "gold")
+        self.conflict = ui.checkbox("conflicts", on_change=self._changed).props("dense")
+        self.low = ui.number("confidence to", min=0, max=1, step=0.05, on_change=self._changed)
+        self.low.props("dense outlined clearable").classes("narrow")
+        self.search = ui.input("search", on_change=self._changed).props("dense outlined clearable debounce=250")
+        self.search.classes("search")
+        ui.button("clear", on_click=lambda: page.act(self.show(Filter()))).props("flat dense no-caps")
+        last = ui.button("last change", on_click=lambda: page.act(self.show_changes(page.hub.view.changes)))
+        last.props("flat dense no-caps").tooltip("the rows whose label the last change changed")
 
     def _select(self, title: str, field: str) -> Any:
         made = ui.select({}, label=title, on_change=self._changed).props("dense outlined options-dense")
@@ -99,25 +94,25 @@ class RowsPanel:
 
     def _known(self, wanted: Filter) -> Filter:
         """The filter without LFs that are gone."""
-        names = self.page.project.standing.columns
+        names = self.page.project.snapshot.columns
         lf = wanted.lf if wanted.lf in names else None
         return replace(wanted, lf=lf, against=wanted.against if wanted.against in names else None)
 
     def _list(self, rows: NDArray[np.intp], before: Any, after: Any) -> list[dict[str, Any]]:
         project = self.page.project
-        standing, data, classes = project.standing, project.data, project.classes
+        snapshot, data, classes = project.snapshot, project.data, project.classes
         listed = []
         for place, row in enumerate(rows.tolist()):
-            votes = {name: int(column[row]) for name, column in standing.columns.items() if column[row] >= 0}
-            label = int(standing.best[row] if after is None else after[place])
+            votes = {name: int(column[row]) for name, column in snapshot.columns.items() if column[row] >= 0}
+            label = int(snapshot.best[row] if after is None else after[place])
             listed.append(
                 {
                     "item": data.ids[row],
                     "text": data.text(row)[:_TEXT],
                     "before": "" if before is None else class_name(int(before[place]), classes),
                     "label": class_name(label, classes),
-                    "confidence": float(standing.confidence[row]) if label >= 0 else None,
-                    "gold": class_name(int(standing.gold[row]), classes),
+                    "confidence": float(snapshot.confidence[row]) if label >= 0 else None,
+                    "gold": class_name(int(snapshot.gold[row]), classes),
                     "votes": ", ".join(f"{name}: {classes[vote]}" for name, vote in votes.items()),
                 }
             )
@@ -126,14 +121,15 @@ class RowsPanel:
     def _draw_filters(self) -> None:
         """Set the fields to the filter."""
         self.quiet = True
-        names = {"": _ANY, **{name: name for name in self.page.project.standing.lf_names}}
+        names = {"": _ANY, **{name: name for name in self.page.project.snapshot.lf_names}}
         classes = {"": _ANY, **{str(c): str(c) for c in self.page.project.classes}}
         wanted = self._known(self.wanted)
+        label = "" if wanted.label is None else "-" if wanted.label == "" else str(wanted.label)
         for field, options, value in (
             (self.lf, names, wanted.lf or ""),
             (self.against, names, wanted.against or ""),
             (self.vote, classes, "" if wanted.vote is None else str(wanted.vote)),
-            (self.label, {**classes, "-": "none"}, _shown_label(wanted.label)),
+            (self.label, {**classes, "-": "none"}, label),
             (self.gold, _GOLD, wanted.gold),
         ):
             field.set_options(options, value=value)
@@ -165,7 +161,3 @@ class RowsPanel:
         if item.item is not None:
             item.past.append(item.item)
         self.page.act(item.show(event.args["data"]["item"]))
-
-
-def _shown_label(label: Any) -> str:
-    return "" if label is None else "-" if label == "" else str(label)

@@ -68,7 +68,7 @@ class RulesPanel:
             return None
         if self.stated is not None and self.stated[0] == item:
             return self.stated[1]
-        best = int(project.standing.best[project.data.row_of[item]])
+        best = int(project.snapshot.best[project.data.row_of[item]])
         return project.classes[best] if best >= 0 else None
 
     def _draw(self, selection: str) -> None:
@@ -94,11 +94,12 @@ class RulesPanel:
 
     def _draw_candidate(self, number: int, candidate: Candidate) -> None:
         effect = candidate.effect
+        call = candidate.source.partition(" = ")[2].strip().replace(f", name={candidate.name!r})", ")")
         with ui.row().classes("candidate"):
             add = ui.button(KEYS[number], on_click=lambda: self.page.act(self.accept(number)), color=None)
             add.props(f'dense flat no-caps aria-label="Add {candidate.name}"').classes("add").tooltip("add this rule")
             with ui.column().classes("what"):
-                ui.label(_shorten(candidate)).classes("mono code").tooltip(candidate.source.strip())
+                ui.label(call).classes("mono code").tooltip(candidate.source.strip())
                 with ui.row().classes("facts"):
                     ui.label(f"votes on {percent(effect.coverage)}")
                     ui.label(f"gold {effect.right} right, {effect.wrong} wrong")
@@ -110,8 +111,3 @@ class RulesPanel:
         effect = candidate.effect
         changes = Changes(f"{candidate.name} would change", effect.changed, effect.before, effect.after)
         self.page.act(self.page.rows.show_changes(changes))
-
-
-def _shorten(candidate: Candidate) -> str:
-    """The call that makes the LF, without its name."""
-    return candidate.source.partition(" = ")[2].strip().replace(f", name={candidate.name!r})", ")")

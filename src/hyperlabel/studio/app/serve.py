@@ -21,12 +21,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Address:
-    """A port of this machine, reserved for the studio.
-
-    Args:
-        port: The port; 0 for a free one.
-        host: The address to listen on.
-    """
+    """A port of this machine, reserved for the studio; 0 takes a free one."""
 
     def __init__(self, port: int = 0, host: str = LOOPBACK) -> None:
         self.host = host
@@ -34,6 +29,7 @@ class Address:
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             self.socket.bind((host, port))
+            self.socket.listen()  # from here on nobody else gets the port, and who connects early waits
         except OSError as error:
             self.socket.close()
             raise ParameterError(
@@ -49,15 +45,7 @@ class Address:
 def serve(
     project: Project, run: StoppableRun, address: Address, *, open_browser: bool, say: Callable[[str], None]
 ) -> None:
-    """Serve a project until the process ends.
-
-    Args:
-        project: The project.
-        run: How it runs LFs.
-        address: Where to listen.
-        open_browser: Whether to open a browser tab.
-        say: Prints the address.
-    """
+    """Serve a project until the process ends; `say` prints the address."""
     hub = Hub(project, run)
     name = Path(project.data.table.name).name
 

@@ -42,10 +42,8 @@ def class_name(number: int, classes: Sequence[Hashable]) -> str:
 def mark_words(words: Sequence[tuple[str, bool]], selected: tuple[int, int] | None, hits: Sequence[bool]) -> str:
     """A text as HTML in which each word is an element; what was selected and what LFs found is marked.
 
-    Args:
-        words: The pieces of the text, and whether each is a word.
-        selected: The first and the last selected piece.
-        hits: For each piece, whether an LF found it.
+    The text is in pieces, each with whether it is a word; `selected` are the first and the last selected piece, and
+    `hits` says for each whether an LF found it.
 
     >>> mark_words([("<b>", False), ("hi", True)], (1, 1), [False, True])
     '&lt;b&gt;<span data-i="1" class="word hit selected">hi</span>'

@@ -13,7 +13,7 @@ from hyperlabel.studio.project import run_here
 _CHUNK = 2_000  # rows between two signs of progress
 
 
-class StoppedError(HyperlabelError):
+class LFStoppedError(HyperlabelError):
     """An LF was stopped by the user."""
 
 
@@ -42,7 +42,7 @@ class StoppableRun:
             return self._run(lf, items, advance)
         except HyperlabelError as error:
             if self._stopped.is_set():
-                raise StoppedError(
+                raise LFStoppedError(
                     f"LF '{lf.name}' was stopped after {self.done:,} rows; nothing was changed"
                 ) from error
             raise

@@ -16,18 +16,12 @@ _ROUNDING = 1e-5  # how much the sum of a row of float32 may differ from 1
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """Labels of patterns on their way to the items; items get only what is asked for.
+class PatternLabels:
+    """Labels of patterns on their way to the items; items get only what is asked for."""
 
-    Attributes:
-        of_patterns: One row per pattern.
-        patterns: The patterns; patterns without items keep one row each.
-        gold: (n,) gold classes of the items, which overrule; -1 for unknown.
-    """
-
-    of_patterns: Labels
-    patterns: Patterns
-    gold: NDArray[np.int64] | None = None
+    of_patterns: Labels  # one row per pattern
+    patterns: Patterns  # the patterns; patterns without items keep one row each
+    gold: NDArray[np.int64] | None = None  # (n,) gold classes of the items, which overrule; -1 for unknown
 
     @property
     def labels(self) -> NDArray[Any]:

@@ -1,6 +1,6 @@
 """The state of a project: votes and gold of all rows, and the labels that follow; what one more column would change.
 
-Everything is computed on patterns. A `Standing` never changes: an accepted change makes a new one.
+Everything is computed on patterns. A `Snapshot` never changes: an accepted change makes a new one.
 """
 
 from collections.abc import Mapping
@@ -23,22 +23,14 @@ _FOLDS = 5  # parts of the gold; each is judged by a model that does not know it
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
-    """Votes and gold, and what follows.
+class Snapshot:
+    """Votes and gold, and what follows."""
 
-    Attributes:
-        n: Number of rows.
-        classes: The classes.
-        columns: (n,) class numbers of each LF by name, -1 where it abstains.
-        gold: (n,) class numbers, -1 where not known.
-        balance: Known shares of the classes, in their order; none if empty.
-    """
-
-    n: int
+    n: int  # number of rows
     classes: Classes
-    columns: Mapping[str, Ints]
-    gold: NDArray[np.int64]
-    balance: tuple[float, ...] = ()
+    columns: Mapping[str, Ints]  # (n,) class numbers of each LF by name, -1 where it abstains
+    gold: NDArray[np.int64]  # (n,) class numbers, -1 where not known
+    balance: tuple[float, ...] = ()  # known shares of the classes, in their order; none if empty
     grown: Patterns | None = field(default=None, repr=False)
 
     @property
@@ -75,8 +67,11 @@ class Standing:
 
     def _fit(self, gold: NDArray[np.int64]) -> HyperLabelModel:
         counts = self.patterns.count_labels(gold) if (gold >= 0).any() else None
-        model = HyperLabelModel(classes=self.classes, class_balance=self.balance or None)
-        return model.fit_patterns(self.patterns, counts)
+        return self.new_model().fit_patterns(self.patterns, counts)
+
+    def new_model(self) -> HyperLabelModel:
+        """The label model, not fitted."""
+        return HyperLabelModel(classes=self.classes, class_balance=self.balance or None)
 
     @cached_property
     def analysis(self) -> LFAnalysis:
@@ -87,7 +82,7 @@ class Standing:
 
     @cached_property
     def labels(self) -> Labels:
-        """The labels of the rows: the gold class where it is known, none where nobody votes."""
+        """The labels of the rows: the gold class where it is known, none where no LF votes."""
         if not self.columns or not self.k:
             even = np.full((self.n, self.k), 1 / max(self.k, 1))
             labels = Labels(np.full(self.n, ABSTAIN, np.intp), even, self.classes)
@@ -138,12 +133,12 @@ class Standing:
             judged[aside] = best[self.inverse[aside]]
         return judged
 
-    def with_gold(self, gold: NDArray[np.int64], balance: tuple[float, ...]) -> "Standing":
-        """The standing with the same votes and other gold, or another class balance."""
+    def with_gold(self, gold: NDArray[np.int64], balance: tuple[float, ...]) -> "Snapshot":
+        """The snapshot with the same votes and other gold, or another class balance."""
         return replace(self, gold=gold, balance=balance, grown=self.patterns if self.columns else None)
 
-    def with_column(self, name: str, column: Ints) -> "Standing":
-        """The standing with one more LF, or with other votes of one."""
+    def with_column(self, name: str, column: Ints) -> "Snapshot":
+        """The snapshot with one more LF, or with other votes of one."""
         grown = None
         if self.columns and name not in self.columns:
             grown = add_column(self.patterns, name, column)
@@ -208,16 +203,16 @@ class Effect:
     after: NDArray[np.intp]
 
 
-def find_effect(standing: Standing, name: str, column: Ints) -> Effect:
+def find_effect(snapshot: Snapshot, name: str, column: Ints) -> Effect:
     """What a column of votes would do, as a new LF or instead of the LF with that name."""
     voted = column >= 0
     total = max(int(voted.sum()), 1)
-    without = replace(standing, columns={n: c for n, c in standing.columns.items() if n != name}, grown=None)
-    others = without if name in standing.columns else standing
-    after = standing.with_column(name, column).best
-    changed = np.flatnonzero(after != standing.best)
-    known = voted & (standing.gold >= 0)
-    right = int((column[known] == standing.gold[known]).sum())
+    without = replace(snapshot, columns={n: c for n, c in snapshot.columns.items() if n != name}, grown=None)
+    others = without if name in snapshot.columns else snapshot
+    after = snapshot.with_column(name, column).best
+    changed = np.flatnonzero(after != snapshot.best)
+    known = voted & (snapshot.gold >= 0)
+    right = int((column[known] == snapshot.gold[known]).sum())
     return Effect(
         votes=int(voted.sum()),
         coverage=float(voted.mean()),
@@ -226,16 +221,16 @@ def find_effect(standing: Standing, name: str, column: Ints) -> Effect:
         right=right,
         wrong=int(known.sum()) - right,
         changed=changed,
-        before=standing.best[changed],
+        before=snapshot.best[changed],
         after=after[changed],
     )
 
 
-def _differs(standing: Standing, column: Ints) -> NDArray[np.bool_]:
+def _differs(snapshot: Snapshot, column: Ints) -> NDArray[np.bool_]:
     """Whether some LF votes for another class than a column does. (n,)."""
-    if not standing.columns:
-        return np.zeros(standing.n, bool)
-    cast = np.zeros((standing.patterns.n_patterns, standing.k), bool)
-    cast[standing.patterns.row, standing.patterns.vote] = True
-    own = cast[standing.inverse, np.maximum(column, 0)]
-    return np.asarray(cast.sum(1)[standing.inverse] > own)
+    if not snapshot.columns:
+        return np.zeros(snapshot.n, bool)
+    cast = np.zeros((snapshot.patterns.n_patterns, snapshot.k), bool)
+    cast[snapshot.patterns.row, snapshot.patterns.vote] = True
+    own = cast[snapshot.inverse, np.maximum(column, 0)]
+    return np.asarray(cast.sum(1)[snapshot.inverse] > own)

@@ -1,4 +1,4 @@
-"""Parts of votes: checks of what a constructor or an index was given, and LFs and items found by name."""
+"""Checks of what a constructor or an index of votes was given, and LFs and items matched by name or place."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.columns.arrays import as_list
+from hyperlabel.columns.arrays import as_array, as_list
 from hyperlabel.columns.doubts import warn_of_classes
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.kernels import Ints
@@ -18,10 +18,7 @@ from hyperlabel.votes.rows import Rows
 
 
 def match_lfs(present: Sequence[str], wanted: Sequence[str]) -> NDArray[np.intp]:
-    """The place of each wanted LF among those present. -> (m,).
-
-    Raises:
-        VotesError: An LF is missing, unknown or repeated.
+    """The place of each wanted LF among those present; none may be missing, unknown or repeated. -> (m,).
 
     >>> match_lfs(("a", "b"), ("b", "a")).tolist()
     [1, 0]
@@ -70,7 +67,7 @@ def check_places(key: Any, n: int) -> slice | NDArray[np.intp]:
         if not len(range(*key.indices(n))):
             raise ParameterError(f"the slice {key} of {n} items is empty; expected at least one item")
         return key
-    places = np.asarray(key)
+    places = as_array(key, "the key of votes[...]", "an LF's name, a list of names, a slice, a mask or places")
     wrong = places.ndim != 1 or places.dtype.kind not in "iub" or not places.size
     if wrong or (places.dtype.kind == "b" and len(places) != n):
         raise ParameterError(
@@ -85,9 +82,9 @@ def check_places(key: Any, n: int) -> slice | NDArray[np.intp]:
 
 def find_lfs(present: tuple[str, ...], names: Sequence[str]) -> NDArray[np.intp]:
     """The places of LFs by name."""
-    missing = next((name for name in names if name not in present), None)
-    if missing is not None or not names:
-        raise ParameterError(f"votes has no LF {missing!r}; it has {show_some(present)}")
+    wrong = [name for name in names if not (isinstance(name, str) and name in present)]
+    if wrong or not names:
+        raise ParameterError(f"votes has no LF {show(wrong[0] if wrong else None)}; it has {show_some(present)}")
     return np.array([present.index(name) for name in names], np.intp)
 
 
@@ -105,14 +102,8 @@ def join_outcomes(
 ) -> tuple[Outcomes | None, NDArray[np.int64] | None, NDArray[np.int64]]:
     """The outcomes of two votes, and the numbers that their votes have among these and k classes.
 
-    Args:
-        one: Votes.
-        more: Other votes.
-        table: The number of each class of the other votes, -1 if it is missing.
-        k: Number of classes of both.
-
-    Returns:
-        The outcomes, the numbers of the first votes (None if they do not change), and those of the others.
+    `table` is the number of each class of the other votes, -1 if it is missing. -> the outcomes, the numbers of the
+    first votes (None if they do not change), and those of the others.
     """
     if one.outcomes is None and more.outcomes is None:
         return None, None, table
@@ -144,11 +135,6 @@ def match_rows(one: Identity, more: Identity, rows: Rows) -> Rows:
         warn_of_votes([f"{len(index):,} items of the other votes are not in these, for instance {first!r}; left out"])
     empty = Rows(np.zeros(2, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
     return rows.concatenate(empty).take(np.array(found, np.intp))
-
-
-def triples(rows: Rows) -> tuple[NDArray[np.intp], NDArray[np.int64], NDArray[np.int64]]:
-    """The item, LF and class number of each vote. (e,) each."""
-    return np.repeat(np.arange(len(rows.starts) - 1), np.diff(rows.starts)), rows.lf, rows.vote
 
 
 def warn_of_missing_zero(cells: Ints) -> None:
