@@ -3,6 +3,7 @@
 import asyncio
 import http.client
 import re
+import socket
 import subprocess
 import sys
 
@@ -15,6 +16,8 @@ from chromium import wait_for
 
 pytest.importorskip("nicegui")
 
+from hyperlabel.errors import ParameterError  # noqa: E402
+from hyperlabel.studio.app import Address  # noqa: E402
 from hyperlabel.studio.app.guard import Guard  # noqa: E402
 
 PORT = 8000
@@ -148,6 +151,16 @@ def test_beyond_this_machine_numbers_are_hosts_and_names_are_not():
     guard = Guard(None, PORT, loopback=False)
     assert guard.is_own_host(f"192.168.0.7:{PORT}")
     assert not guard.is_own_host(f"evil.example:{PORT}")
+
+
+def test_an_address_is_answered_and_owned_from_the_start():
+    address = Address()
+    with (
+        address.socket,
+        socket.create_connection(("127.0.0.1", address.port), timeout=30),
+        pytest.raises(ParameterError, match=f"port is {address.port}, but it cannot be used"),
+    ):
+        Address(address.port)
 
 
 def test_the_served_studio_refuses_what_the_guard_refuses(tmp_path):
