@@ -350,6 +350,15 @@ def test_other_columns_and_tables_than_those_of_the_project_are_refused(table, t
         Project(tmp_path / "other.csv", folder=tmp_path / "p")
 
 
+def test_the_usual_column_of_texts_is_refused_too_if_it_is_named(table, tmp_path):
+    with Project(table, folder=tmp_path / "p", text="author"):
+        pass
+    with Project(table, folder=tmp_path / "p") as project:
+        assert project.data.settings.text == "author"
+    with pytest.raises(ProjectError, match=r"^text is 'text', but the project in '.*p' has 'author'; leave it out"):
+        Project(table, folder=tmp_path / "p", text="text")
+
+
 def test_a_project_without_table_or_folder_is_refused(tmp_path):
     with pytest.raises(ParameterError, match="table and folder are both missing"):
         Project()

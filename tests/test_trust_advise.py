@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 
 import hyperlabel as hl
+from hyperlabel.cli.app import run
+from hyperlabel.errors import ParameterError
 from hyperlabel.trust.advice import WORTH, Advice, AdviceList
 
 N = 600
@@ -49,6 +51,14 @@ def test_advice_has_number_reason_call_command_and_worth():
         assert shlex.split(advice.command)[:1] == ["hyperlabel"]
         assert "my votes.csv" in shlex.split(advice.command)
         assert str(advice.worth) in str(advice)
+
+
+def test_commands_read_the_table_as_it_was_read():
+    commands = [each.command for each in hl.advise(np.c_[GOOD, GOOD[:, 0]], table=["v.csv", "--lfs", "lf a,lf b"])]
+    assert commands
+    assert all("v.csv --lfs 'lf a,lf b' " in command for command in commands)
+    with pytest.raises(ParameterError, match=r"table is 3; expected the name of a table, or a list of words"):
+        hl.advise(GOOD, table=["v.csv", 3])
 
 
 def test_advice_about_one_item_is_in_the_singular():
@@ -230,3 +240,13 @@ def test_names_are_shown_and_never_obeyed():
     for each in found:
         assert "\x1b" not in str(each)
         assert "<b>x" not in each._repr_html_()
+
+
+def test_printed_commands_run_on_the_columns_that_were_read(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    frame = pl.DataFrame(np.c_[GOOD, GOOD[:, 0]], schema=[f"rule {j}" for j in range(GOOD.shape[1] + 1)])
+    frame.with_columns(pl.Series("length", np.arange(len(GOOD)))).write_csv("v.csv")
+    run(["advise", "v.csv", "--lfs", "rule *", "--json"])
+    [copies] = [each for each in json.loads(capsys.readouterr().out)["advice"] if each["kind"] == "copies"]
+    assert run(shlex.split(copies["command"])[1:]) == 0
+    assert "rule 4; ignored: rule 5, length;" in capsys.readouterr().err

@@ -27,7 +27,7 @@ def advise(
     model, selection, metric = read_options(modeling, reading)
     with say_warnings(strict=manner.strict):
         source, known = open_labeled(votes, selection, {"gold": modeling.gold})
-        advice = find(source.votes, known["gold"], model=model, metric=metric, table=votes)
+        advice = find(source.votes, known["gold"], model=model, metric=metric, table=[votes, *reading.words])
         say(source.taken.describe())
     if manner.json:
         summary.add_taken(source.taken)

@@ -91,6 +91,17 @@ class TableOptions:
     encoding: Encoding = None
     scores: Annotated[str | None, Option(metavar="A,B,...", help=SCORES_HELP)] = None
 
+    @property
+    def words(self) -> list[str]:
+        """The options that are given, as they are typed.
+
+        >>> TableOptions(lfs=["a", "b,c"], long=None, classes="x,y").words
+        ['--classes', 'x,y', '--lfs', 'a', '--lfs', 'b,c']
+        """
+        given = ((each.name, getattr(self, each.name) or []) for each in fields(self))
+        typed = [(name, [value] if isinstance(value, str) else value) for name, value in given]
+        return [word for name, values in typed for value in values for word in (f"--{name}", value)]
+
 
 @dataclass(frozen=True)
 class LearningOptions:

@@ -36,7 +36,7 @@ def make_report(
             metric=metric,
             title=title,
             certificate=found,
-            table=votes,
+            table=[votes, *reading.words],
         )
     return source, page
 

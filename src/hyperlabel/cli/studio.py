@@ -10,7 +10,7 @@ from hyperlabel.errors import ParameterError, require
 from hyperlabel.files import is_file
 
 TABLE_HELP = "A table of texts, in any format that other commands read; or the folder of a project."
-TEXT_HELP = "The column of the texts."
+TEXT_HELP = "The column of the texts; `text` if not given."
 PROJECT_HELP = "Folder of the project: lfs.py, gold.csv, project.toml. Beside the table if not given."
 ID_HELP = "The column that identifies items; else one named id or the like, or rows are counted from 0."
 LFS_HELP = "Columns of existing votes: names or patterns; else those whose names start with lf_."
@@ -22,7 +22,7 @@ DEMO_HELP = "Start with sentences from the documentation of installed packages: 
 def studio(
     table: Annotated[str | None, typer.Argument(metavar="TABLE", help=TABLE_HELP, show_default=False)] = None,
     *,
-    text: Annotated[str, Option(metavar="COLUMN", help=TEXT_HELP)] = "text",
+    text: Annotated[str | None, Option(metavar="COLUMN", help=TEXT_HELP)] = None,
     project: Annotated[Path | None, Option(metavar="FOLDER", help=PROJECT_HELP)] = None,
     classes: ClassNames = None,
     id: Annotated[str | None, Option(metavar="COLUMN", help=ID_HELP)] = None,

@@ -1,6 +1,7 @@
 """`report`: the page about votes and their labels, from Python."""
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -62,7 +63,7 @@ def report(
     metric: Metric = "accuracy",
     title: str = "Labels",
     certificate: Certificate | None = None,
-    table: str = "VOTES",
+    table: str | Sequence[str] = "VOTES",
 ) -> Report:
     """A page about LFs and the labels they make: for people who rely on the labels and people who write LFs.
 
@@ -76,15 +77,14 @@ def report(
         metric: What the labels should be good at, as for `LabelModel.predict`.
         title: The title of the page.
         certificate: The result of `certify`, to show.
-        table: The name of the table of votes in commands.
+        table: The table of votes in commands, as for `advise`.
 
     >>> page = report([[0, 1], [1, 1], [0, -1]], truth=[0, 1, 0], title="Three items")
     >>> print(page.headline.split(";")[0])
     3 of 3 items have labels by 2 LFs
     """
     given = choose_model(model)
-    for name, text in (("title", title), ("table", table)):
-        check_text(text, name)
+    check_text(title, "title")
     if certificate is not None:
         check_kind(certificate, "certificate", Certificate, "what certify returns")
     read = _read(given, votes, truth, gold)

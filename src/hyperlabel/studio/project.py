@@ -3,7 +3,7 @@
 Every accepted change is on disk before the call returns. Only new or changed LFs are run.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -41,6 +41,7 @@ from hyperlabel.votes.stated import read_balance
 Run = Callable[[LabelingFunction, Items, Advance], Answer]
 
 _PYTHON = "Python that defines an LF"
+_COLUMN = "the name of a column"
 _MOST_KEPT = 1000  # answers of LFs, current and past
 
 
@@ -60,7 +61,7 @@ class Project:
 
     Args:
         table: Any table that hyperlabel reads, or the folder of a project; not needed if `folder` has a project.
-        text: The column of the texts.
+        text: The column of the texts; `text` if not given.
         folder: The folder; if not given, next to the table, with the ending `.studio`.
         classes: The classes, in order; those of the columns of gold, truth and votes if not given.
         id: The column that identifies items; one named `id` or the like if not given, or else rows are counted from 0.
@@ -87,7 +88,7 @@ class Project:
         self,
         table: str | Path | None = None,
         *,
-        text: str = "text",
+        text: str | None = None,
         folder: str | Path | None = None,
         classes: Sequence[Hashable] | None = None,
         id: str | None = None,
@@ -98,26 +99,26 @@ class Project:
         run: Run = run_here,
     ) -> None:
         require("polars", extra="cli")
-        for name, column in (("text", text), ("id", id), ("gold", gold), ("truth", truth)):
-            if column is not None or name == "text":
-                check_text(column, name, "the name of a column")
+        columns = {"text": text, "id": id, "gold": gold, "truth": truth}
+        named = {name: check_text(column, name, _COLUMN) for name, column in columns.items() if column is not None}
         check_number(sample, "sample", "a number of rows, at least 1", least=1, whole=True)
-        columns = tuple(as_list(lfs, "lfs", "a list of columns"))
+        votes = tuple(as_list(lfs, "lfs", "a list of columns"))
         self.folder = Folder.open(choose_folder(table, folder))
         try:
-            settings = Settings("", text, id, _check_classes(classes), (), columns, gold, truth, int(sample))
-            self._open(table, settings, run)
+            self._run, self._answers = run, {}  # type: Run, dict[str, Answer]
+            texts = "text" if text is None else text
+            settings = Settings("", texts, id, _check_classes(classes), (), votes, gold, truth, int(sample))
+            self._open(table, settings, named)
         except BaseException:
             self.folder.give_up()
             raise
 
-    def _open(self, table: str | Path | None, settings: Settings, run: Run) -> None:
-        self._run, self._answers = run, {}  # type: Run, dict[str, Answer]
+    def _open(self, table: str | Path | None, settings: Settings, named: Mapping[str, str]) -> None:
         self.past: list[ProjectState] = []
         found = self.folder.read_state()
         state = self._begin(table, settings) if found is None else found
         if found is not None:
-            self._check_same(table, settings, found.settings)
+            self._check_same(table, named, found.settings)
         self.data = Data.open(state.settings, self.folder.path)
         prepared = self._prepare(state, _nothing)
         if found is None:  # a mistake leaves no project behind, which would repeat it
@@ -125,16 +126,16 @@ class Project:
         self.history: list[Moment] = []
         self._take(state, *prepared, "opened")
 
-    def _check_same(self, table: str | Path | None, given: Settings, kept: Settings) -> None:
+    def _check_same(self, table: str | Path | None, named: Mapping[str, str], kept: Settings) -> None:
         """Refuse a table and columns other than those of the project that is in the folder: they would be ignored."""
         place = self.folder.path
         if table is not None and Path(table) != place and self.folder.path_to(Path(table)) != kept.table:
             raise ProjectError(f"'{place}' has a project of '{kept.table}', not of '{table}'; name another folder")
-        for key in ("text", "id", "gold", "truth"):
-            named, own = getattr(given, key), getattr(kept, key)
-            if named not in (None, own, "text"):  # the column of the texts if none is named
+        for key, column in named.items():
+            own = getattr(kept, key)
+            if column != own:
                 raise ProjectError(
-                    f"{key} is '{named}', but the project in '{place}' has {own!r}; leave it out, correct {SETTINGS}, "
+                    f"{key} is '{column}', but the project in '{place}' has {own!r}; leave it out, correct {SETTINGS}, "
                     "or name another folder"
                 )
 

@@ -1,12 +1,14 @@
 """`advise`: what to do next. Each other function looks for one thing and gives an `Advice` if it finds it."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.checks import check_text
+from hyperlabel.columns.arrays import as_list
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import Labels
@@ -246,7 +248,7 @@ def advise(
     *,
     model: LabelModel | str | None = None,
     metric: Metric = "accuracy",
-    table: str = "VOTES",
+    table: str | Sequence[str] = "VOTES",
 ) -> AdviceList:
     """What to do next to get better labels, most valuable first.
 
@@ -258,7 +260,8 @@ def advise(
         model: The label model, or its short name; the hyper label model if not given. One that is not fitted reads
             these votes, as a copy.
         metric: What the labels should be good at, as for `predict`.
-        table: The name of the table of votes in commands.
+        table: The name of the table of votes in commands, or several words: its name, and options that say how it is
+            read.
 
     >>> import numpy as np
     >>> truth = np.arange(40) % 2
@@ -267,6 +270,13 @@ def advise(
     >>> copies.number, copies.call
     (2, 'votes = np.delete(votes, [1, 2], axis=1)')
     """
-    at = Situation.read(votes, gold, choose_model(model), check_text(table, "table"), metric)
+    at = Situation.read(votes, gold, choose_model(model), _check_words(table), metric)
     found = [advice for find in FINDERS if (advice := find(at)) is not None]
     return AdviceList(tuple(sorted(found, key=lambda advice: -advice.worth.gain)))
+
+
+def _check_words(table: object) -> list[str]:
+    """The words that name a table in commands."""
+    expected = "the name of a table, or a list of words"
+    words = [table] if isinstance(table, str) else as_list(table, "table", expected)
+    return [check_text(word, "table", expected) for word in words]

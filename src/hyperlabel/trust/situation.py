@@ -1,6 +1,7 @@
 """What advice is based on: votes, what is known, and the labels of a model that has read them."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,19 +26,24 @@ class Situation:
     votes: Votes
     gold: NDArray[np.int64]  # (n,) class numbers, -1 for unknown
     model: LabelModel  # the label model, as it was given
-    table: str  # the name of the table of votes in commands
+    table: tuple[str, ...]  # the table of votes in commands: its name, and options that say how it is read
     metric: Metric  # what the labels should be good at
 
     @classmethod
     def read(
-        cls, votes: object, gold: object, model: LabelModel, table: str = "VOTES", metric: Metric = "accuracy"
+        cls,
+        votes: object,
+        gold: object,
+        model: LabelModel,
+        table: Sequence[str] = ("VOTES",),
+        metric: Metric = "accuracy",
     ) -> "Situation":
         """Read what was given."""
         read = to_votes(votes, **model.stated_classes)
         known = np.full(read.n_items, -1, np.int64)
         if gold is not None:
             read, known = read.with_labels(gold, "gold")
-        return cls(votes, read, known, model, table, check_metric(metric))
+        return cls(votes, read, known, model, tuple(table), check_metric(metric))
 
     @cached_property
     def fitted(self) -> LabelModel:
@@ -92,7 +98,7 @@ class Situation:
         short = self._short_name
         model = "" if short == "hlm2" else f" --model {short}"
         metric = " --metric f1" if self.metric == "f1" else ""
-        return f"hyperlabel {verb} {shlex.quote(self.table)} {options}{model}{metric}"
+        return f"hyperlabel {verb} {shlex.join(self.table)} {options}{model}{metric}"
 
     @property
     def _short_name(self) -> str:
