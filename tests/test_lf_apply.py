@@ -343,3 +343,13 @@ def test_gold_of_some_rows_meets_the_rows_that_lfs_read():
     gold = pd.Series([1, 0], index=[3, 1])
     assert votes.with_labels(gold, "gold")[1].tolist() == [-1, 1, -1, 0, -1]
     assert HyperLabelModel().label(votes).to_pandas().index.tolist() == [7, 3, 9, 1, 2]
+
+
+@pytest.mark.parametrize("vote", [None, 1])
+def test_column_lf_that_returns_a_masked_array_is_refused(vote):
+    @labeling_function(columns=True, vote=vote)
+    def hidden(frame):
+        return np.ma.array([True] * 5, mask=[True] + [False] * 4)
+
+    with pytest.raises(LFError, match="it returned a masked array; expected a plain one"):
+        apply_lfs([hidden], FRAME)
