@@ -253,7 +253,7 @@ def test_gold_of_items_that_votes_does_not_have_is_counted_and_left_out(votes, g
         (
             SHUFFLED,
             pd.Series(["spam", None, "ham", None]),
-            r"^gold is a Series with the index 0 to 3, which votes has in another order \(3, 0, 2, 1\); give gold.to_n",
+            r"^gold has the index 0 to 3, which votes has in another order \(3, 0, 2, 1\); give it as .to_n",
         ),
         (THREE, {True: 1}, "^gold has the item True, which votes does not have; expected an index from 0 to 2"),
     ],

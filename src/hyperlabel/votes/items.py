@@ -64,6 +64,19 @@ class Identity:
         whole = isinstance(item, int | np.integer) and not isinstance(item, bool)
         return whole and bool(0 <= item < self.n)
 
+    def check_index(self, values: Any, name: str) -> None:
+        """Refuse what comes by place, such as texts, if it is of pandas and its index says that items are elsewhere."""
+        own = self.origin.index
+        if own is None or "pandas" not in (library_of(values, "Series"), library_of(values, "DataFrame")):
+            return
+        if is_default(values.index):
+            self._check_order(values.index, name)
+        elif not values.index.equals(own):
+            raise VotesError(
+                f"{name} has the index {show_some(values.index[:5].tolist())}, votes has "
+                f"{show_some(own[:5].tolist())}; give it as .loc[frame.index], or as .to_numpy() to match by place"
+            )
+
     def match(self, labels: Any, name: str) -> Column:
         """Gold or truth, one entry per item, empty where it is not known; errors use `name`.
 
@@ -108,9 +121,9 @@ class Identity:
             return
         if own.dtype.kind in "iu" and np.array_equal(np.sort(own), np.arange(self.n)):
             raise VotesError(
-                f"{name} is a Series with the index 0 to {self.n - 1}, which votes has in another order "
-                f"({show_some(own[:5].tolist())}); give {name}.to_numpy() to match by place, or "
-                f"{name}.reindex(frame.index) to match by index"
+                f"{name} has the index 0 to {self.n - 1}, which votes has in another order "
+                f"({show_some(own[:5].tolist())}); give it as .to_numpy() to match by place, or as "
+                ".reindex(frame.index) to match by index"
             )
 
     def _match_series(self, labels: Any, name: str) -> Column:
@@ -133,10 +146,11 @@ class Identity:
 
         Identifiers that count from 1 are also places of other items, so entries that both have are refused.
         """
-        ids = None if self.ids is None else self.ids.tolist()
+        ids: list[Any] | None = None if self.ids is None else self.ids.tolist()
         if ids is not None and self._has_name_of_ids(index):
             return ids
-        known = [way for way in (None if self.origin.index is None else self.origin.index.tolist(), ids) if way]
+        index_ids = None if self.origin.index is None else self.origin.index.tolist()
+        known: list[list[Any]] = [way for way in (index_ids, ids) if way]
         places = [{each: i for i, each in enumerate(way)} for way in known]
         held = [{key: found[key] for key in index.tolist() if key in found} for found in places]
         if len(held) == 2 and held[0] != held[1] and len(held[0]) == len(held[1]):
