@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 import scipy.sparse
 
+import hyperlabel as hl
 from hyperlabel.columns.arrays import as_list, check_array, check_sparse, looks_like_number, place
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.votes import to_votes
@@ -332,3 +333,34 @@ def test_as_list_refuses_what_has_no_order_or_members(values):
 
 def test_as_list_takes_everything_that_is_like_a_list():
     assert [as_list(v, "lfs", "a list") for v in (("a",), ["a"], np.array(["a"]), {"a": 1}.keys())] == [["a"]] * 4
+
+
+MASKED = np.ma.array([[0, 1], [1, 1]], mask=[[True, False], [False, False]])
+
+
+def test_rows_that_are_masked_arrays_are_refused():
+    with pytest.raises(VotesError, match=r"^votes is a masked array; expected -1 where an LF abstains: votes.filled"):
+        to_votes(list(MASKED))
+
+
+def test_masked_gold_is_unknown():
+    votes = to_votes([[0, 1], [1, 1], [0, 0]])
+    for kind in (int, float, bool, object):
+        gold = np.ma.array([1, 0, 1], mask=[False, True, False]).astype(kind)
+        assert votes.with_labels(gold, "gold")[1].tolist() == [1, -1, 1]
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda masked: hl.Votes.from_scores(masked.astype(float), classes=[0, 1]),
+        lambda masked: hl.HyperLabelModel(class_balance=masked[0]).fit([[0, 1]]),
+        lambda masked: hl.HyperLabelModel(lf_accuracies=masked[0]).fit([[0, 1]]),
+        lambda masked: hl.Classifier().fit(["a", "b"], masked),
+        lambda masked: hl.fill_labels(hl.HyperLabelModel(), [[0, 1], [1, 1]], masked),
+        lambda masked: hl.Votes.from_array([[0, 1], [1, 1]])[masked[0]],
+    ],
+)
+def test_what_a_mask_hides_is_never_taken(use):
+    with pytest.raises(ParameterError, match="is a masked array; expected a plain one. Put in the value that means"):
+        use(MASKED)

@@ -8,6 +8,7 @@ from hyperlabel.votes.classes import (
     MOST_STATED,
     are_numbers,
     complete_classes,
+    decode,
     encode_column,
     infer_classes,
     missing_classes,
@@ -212,3 +213,16 @@ def test_smallest_type_holds_all_class_numbers(k, kind):
 )
 def test_missing_classes_are_those_of_labels_of_the_same_kind(values, classes, expected):
     assert missing_classes(Column.from_values("gold", values), classes) == expected
+
+
+@pytest.mark.parametrize("classes", [(2**63, 0), (2**63, -5), (2**62 + 1, 2**62), (2**70, 1)])
+def test_large_numbers_are_classes_to_the_last_digit(classes):
+    labels = decode(np.array([0, 1, -1]), classes).tolist()
+    assert labels == [*classes, -1]
+    assert set(map(type, labels)) == {int}
+
+
+def test_blank_string_is_no_class():
+    """It abstains in every table, so votes for it would be lost."""
+    with pytest.raises(ParameterError, match=r"^classes is \[' ', 'a'\]; a blank string means no vote"):
+        state_classes(None, [" ", "a"])

@@ -210,6 +210,7 @@ def test_dawid_skene_stopped_early_warns_and_says_how_far_it_came(votes):
         ({"smoothing": -1}, "smoothing is -1; expected a number of items, 0 or more"),
         ({"smoothing": np.nan}, "smoothing is nan"),
         ({"max_iter": 0}, "max_iter is 0; expected a whole number, at least 1"),
+        ({"learn_from_empty": "x"}, "learn_from_empty is 'x'; expected True or False"),
         ({"tol": -1e-3}, "tol is -0.001; expected 0 or more"),
         (
             {"class_balance": [0.5, 0.4]},

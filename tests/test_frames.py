@@ -3,6 +3,7 @@
 import datetime
 from collections import Counter
 from decimal import Decimal
+from enum import StrEnum
 
 import numpy as np
 import pandas as pd
@@ -268,3 +269,34 @@ def test_columns_read_at_once_are_those_read_one_by_one(cells):
 def test_large_integers_beside_nulls_stay_exact(kind):
     frame = pl.DataFrame({"a": [2**53 + 1, None], "b": [1, None]}, schema={"a": kind, "b": kind})
     assert [c.values for c in columns_of(frame, ["a", "b"])] == [(2**53 + 1,), (1,)]
+
+
+def test_large_numbers_of_signed_and_unsigned_columns_stay_apart():
+    """NumPy's common type of both is a float, which holds neither."""
+    large = [2**60, 2**60 + 1]
+    frame = pd.DataFrame({"a": np.array(large, np.int64), "b": np.array(large[::-1], np.uint64)})
+    assert Votes.from_frame(frame, classes=large).to_numpy().tolist() == [[0, 1], [1, 0]]
+    items = np.array([2**63 + 1, 2**63 + 1, 2**63], np.uint64)
+    long = pd.DataFrame({"item": items, "worker": [-1, 2, 2], "vote": ["x", "y", "y"]})
+    votes = Votes.from_long(long, item="item", lf="worker", vote="vote")
+    assert votes.items.tolist() == [2**63 + 1, 2**63]
+    assert votes.to_numpy().tolist() == [[0, 1], [-1, 1]]
+
+
+def test_identifiers_true_and_one_stay_apart():
+    long = [{"item": 1, "lf": "a", "vote": 0}, {"item": True, "lf": "a", "vote": 1}]
+    items = Votes.from_long(long, item="item", lf="lf", vote="vote").items.tolist()
+    assert items == [1, True]
+    assert list(map(type, items)) == [int, bool]
+
+
+class Name(StrEnum):
+    HAM = "ham"
+    SPAM = "spam"
+
+
+def test_strings_of_an_enumeration_are_plain_classes():
+    votes = Votes.from_frame([{"a": Name.HAM, "b": "ham"}, {"a": "spam", "b": Name.SPAM}])
+    assert votes.classes == ("ham", "spam")
+    assert set(map(type, votes.classes)) == {str}
+    assert set(map(type, votes.with_classes(list(Name)).classes)) == {str}

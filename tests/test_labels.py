@@ -158,8 +158,18 @@ BY_ID = Votes.from_frame(FRAME.assign(id=[40, 10, 30, 20]))
 BY_INDEX = Votes.from_frame(FRAME.set_axis(list("pqrs")))
 BY_BOTH = Votes.from_frame(FRAME.set_axis(list("pqrs")).assign(id=[40, 10, 30, 20]))
 PLAIN = Votes.from_frame(FRAME)
+FROM_ONE = Votes.from_frame(FRAME.assign(id=[1, 2, 3, 4]))
+SHUFFLED = Votes.from_frame(FRAME.set_axis([3, 0, 2, 1]))
 
 MATCHED = {
+    "series by id that has its name": (FROM_ONE, pd.Series(["spam", "ham"], index=pd.Index([2, 3], name="id"))),
+    "whole series by id that has its name": (
+        Votes.from_frame(FRAME.assign(id=[3, 0, 2, 1])),
+        pd.Series(["spam", None, "ham", None], index=pd.Index([0, 1, 2, 3], name="id")),
+    ),
+    "series by id that no index has": (FROM_ONE, pd.Series({2: "spam", 3: "ham", 4: None})),
+    "series by index that no id has": (FROM_ONE, pd.Series({0: None, 1: "spam", 2: "ham"})),
+    "shuffled series of shuffled votes": (SHUFFLED, pd.Series(["ham", "spam"], index=[2, 0])),
     "mapping by id": (BY_ID, {10: "spam", 30: "ham"}),
     "mapping by index": (BY_INDEX, {"q": "spam", "r": "ham"}),
     "mapping by id beside an index": (BY_BOTH, {10: "spam", 30: "ham"}),
@@ -229,6 +239,23 @@ def test_gold_of_items_that_votes_does_not_have_is_counted_and_left_out(votes, g
             pd.Series({"p": "spam"}),
             "^gold has an index with repeated values",
         ),
+        (
+            BY_INDEX,
+            pd.Series(["spam", "ham"], index=["q", "q"]),
+            "^gold is a Series whose index has 'q' twice; expected each item once",
+        ),
+        (
+            FROM_ONE,
+            pd.Series({2: "spam", 3: "ham"}),
+            r"^gold is a Series whose entry 2 may name an index of votes or an identifier in its column 'id', which "
+            r"are other items; give gold.to_dict\(\) to match by identifier, or gold.reindex\(frame.index\)",
+        ),
+        (
+            SHUFFLED,
+            pd.Series(["spam", None, "ham", None]),
+            r"^gold has the index 0 to 3, which votes has in another order \(3, 0, 2, 1\); give it as .to_n",
+        ),
+        (THREE, {True: 1}, "^gold has the item True, which votes does not have; expected an index from 0 to 2"),
     ],
 )
 def test_gold_that_cannot_be_matched_is_refused(votes, gold, message):

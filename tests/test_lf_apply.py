@@ -318,3 +318,38 @@ def test_failure_that_cannot_say_what_it_is_is_called_by_its_class():
         apply_lfs([fail], ["a"])
     with pytest.warns(VotesWarning, match="failed on 1 of 1 items .* with Silent"):
         assert apply_lfs([fail], ["a"], on_error="abstain").failures == {"fail": 1}
+
+
+NAMED_ITEMS = {
+    "index": (FRAME[["text"]].set_axis([7, 3, 9, 1, 2]), [7, 3, 9, 1, 2]),
+    "column": (FRAME.assign(id=list("pqrst")), list("pqrst")),
+    "polars": (pl.DataFrame({"id": list("pqrst"), "text": TEXTS}), list("pqrst")),
+    "records": ([{"id": i, "text": text} for i, text in zip("pqrst", TEXTS, strict=True)], list("pqrst")),
+    "repeated": (FRAME[["text"]].set_axis([0, 1, 2, 0, 1]), None),
+    "texts": (TEXTS, None),
+}
+
+
+@pytest.mark.parametrize(("data", "ids"), NAMED_ITEMS.values(), ids=NAMED_ITEMS.keys())
+def test_items_that_lfs_read_keep_their_identifiers(data, ids):
+    votes = apply_lfs([keyword_lf("check", 1)], data)
+    assert (None if votes.items is None else votes.items.tolist()) == ids
+
+
+def test_gold_of_some_rows_meets_the_rows_that_lfs_read():
+    """An index of numbers that are also places of other items would label those."""
+    frame = FRAME[["text"]].set_axis([7, 3, 9, 1, 2])
+    votes = apply_lfs([keyword_lf("check", 1), keyword_lf("song", 0)], frame)
+    gold = pd.Series([1, 0], index=[3, 1])
+    assert votes.with_labels(gold, "gold")[1].tolist() == [-1, 1, -1, 0, -1]
+    assert HyperLabelModel().label(votes).to_pandas().index.tolist() == [7, 3, 9, 1, 2]
+
+
+@pytest.mark.parametrize("vote", [None, 1])
+def test_column_lf_that_returns_a_masked_array_is_refused(vote):
+    @labeling_function(columns=True, vote=vote)
+    def hidden(frame):
+        return np.ma.array([True] * 5, mask=[True] + [False] * 4)
+
+    with pytest.raises(LFError, match="it returned a masked array; expected a plain one"):
+        apply_lfs([hidden], FRAME)

@@ -292,3 +292,35 @@ def test_fingerprint_of_data_that_are_no_plain_values_changes_with_them():
     one, two = ([{"when": np.datetime64(day), "tags": ["a"]}] for day in ("2020-01-01", "2020-01-02"))
     assert fingerprint_items(read_items(one)) == fingerprint_items(read_items(one))
     assert fingerprint_items(read_items(one)) != fingerprint_items(read_items(two))
+
+
+BUFFERS = [
+    np.int64(1),
+    np.array([1]),
+    np.array([[1]]),
+    np.array([1], "m8[s]"),
+    np.array([5e-324]),  # the same bytes
+    np.int64(1).tobytes(),
+    bytearray(np.int64(1).tobytes()),
+    memoryview(np.int64(1).tobytes()).tolist(),
+]
+
+
+def test_values_with_the_same_bytes_are_told_apart():
+    """Marshal writes an array as its bytes, without its type and shape: one would get the vote of another."""
+    assert len({fingerprint_items(read_items([{"x": value}])) for value in BUFFERS}) == len(BUFFERS)
+    assert len({fingerprint_items(read_items([[value]])) for value in BUFFERS}) == len(BUFFERS)
+
+
+def test_cache_knows_arrays_by_type_and_shape(tmp_path):
+    lf = LabelingFunction("lf", lambda x: np.ndim(x.x))
+    arrays = [{"x": np.array([[1, 2]])}, {"x": np.array([1, 2])}]
+    votes = [apply_lfs([lf], [each], cache=tmp_path, n_classes=9).to_numpy().item() for each in arrays]
+    assert votes == [2, 1]
+
+
+def test_values_too_deep_for_marshal_have_a_fingerprint():
+    deep: list = []
+    for _ in range(300):
+        deep = [deep]
+    assert fingerprint_items(read_items([{"x": deep}])) != fingerprint_items(read_items([{"x": [deep]}]))

@@ -180,3 +180,9 @@ def test_ready_made_lf_that_is_malformed_is_a_parameter_error(make, message):
 def test_names_of_ready_made_lfs_tell_what_they_do():
     lfs = [keyword_lf(["check out", "sub"], 1), regex_lf(r"https?://\w+", 1), threshold_lf("len", 0, below=2.5)]
     assert [lf.name for lf in lfs] == ["keyword_check_out_sub", "regex_https_w", "len_below_2.5"]
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, lambda data: [{"x": each} for each in data["x"]]])
+def test_lookup_lf_abstains_on_nulls_whatever_its_table_says(make):
+    lf = lookup_lf({1.0: "a", None: "b"}, column="x")
+    assert apply_lfs([lf], make({"x": [1.0, None]}), classes=["a", "b"]).to_numpy().ravel().tolist() == [0, -1]

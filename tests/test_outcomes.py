@@ -544,3 +544,11 @@ def test_columns_of_scores_may_be_named_by_numbers(form):
     np.testing.assert_array_equal(votes.to_numpy(), hl.Votes.from_scores(scores, classes=[0, 1]).to_numpy())
     model = hl.HyperLabelModel().fit(votes)
     np.testing.assert_array_equal(model.predict_proba(frame), model.predict_proba(votes))
+
+
+def test_scores_cut_like_votes_of_other_classes_are_refused():
+    """Levels lean to the later class: in another order every label would be turned around."""
+    scores = np.array([[0.1, 0.3], [0.9, 0.8], [0.8, 0.6]])
+    votes = hl.Votes.from_scores(scores, classes=["bad", "good"])
+    with pytest.raises(ParameterError, match=r"^like has the classes 'bad', 'good' but classes is \['good', 'bad'\]"):
+        hl.Votes.from_scores(scores, classes=["good", "bad"], like=votes)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import hyperlabel.patterns
-from hyperlabel.errors import VotesError, WeightsError
+from hyperlabel.errors import ParameterError, VotesError, WeightsError
 from hyperlabel.kernels import hash_rows
 from hyperlabel.patterns import Patterns
 from hyperlabel.tensors import write_tensors
@@ -550,3 +550,9 @@ def test_patterns_of_two_kinds_of_classes_are_not_merged(other):
         one.merge(two)
     with pytest.raises(VotesError, match=r"^votes for the classes .* cannot be joined with votes for 0, 1"):
         Votes.from_frame(pd.DataFrame(other)).join(Votes.from_array([[0, 1]], lfs=["c", "d"]))
+
+
+def test_expand_refuses_another_number_of_values():
+    patterns = Patterns.from_votes(Votes.from_array([[0, 1], [1, -1], [0, 1]]))
+    with pytest.raises(ParameterError, match="^values has 3 rows; expected one for each of the 2 patterns"):
+        patterns.expand(np.zeros(3))

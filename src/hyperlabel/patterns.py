@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.checks import check_count, check_kind
 from hyperlabel.columns.rule import may_be_votes
-from hyperlabel.errors import VotesError, WeightsError
+from hyperlabel.errors import ParameterError, VotesError, WeightsError
 from hyperlabel.kernels import Ints, KeyGroups, Keys, group_keys, hash_rows, key_space, pack_rows, row_blocks
 from hyperlabel.shown import show, show_some
 from hyperlabel.tensors import plain_classes, read_tensors, write_tensors
@@ -369,6 +369,10 @@ class Patterns:
 
     def expand(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
         """From one value per pattern to one value per item. (p, ...) -> (n, ...)."""
+        if len(values) != self.n_patterns:
+            raise ParameterError(
+                f"values has {len(values)} rows; expected one for each of the {self.n_patterns} patterns"
+            )
         return values.take(self._inverse().astype(np.intp, copy=False), axis=0)  # `take` is slow with narrower integers
 
     def to_votes(self) -> Votes:

@@ -16,7 +16,7 @@ from hyperlabel.labels import Labels, find_f1_rule
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.shown import show
-from hyperlabel.votes import to_votes
+from hyperlabel.votes import Votes
 
 VOTES, TEXT, FEATURES, GOLD = "votes", "text", "features", "gold"
 """Where a label comes from."""
@@ -68,7 +68,8 @@ def fill_labels(
     check_flag(combine, "combine")
     fitted = model if model.is_fitted else copy.copy(model).fit(votes, gold)
     given = fitted.label(votes, metric)
-    items = _Items.read(read_inputs(inputs), _with_gold(given, votes, gold), _voted(fitted, votes))
+    given.identity.check_index(inputs, "inputs")
+    items = _Items.read(read_inputs(inputs), _with_gold(given, fitted.read_votes(votes), gold), _voted(fitted, votes))
     learned = Classifier() if classifier is None else classifier
     teachers = np.flatnonzero((items.labels.best >= 0) & items.known)
     aside = _teach(learned, items, teachers, combine=combine)
@@ -87,13 +88,13 @@ def _voted(model: LabelModel, votes: object) -> Mask:
     return voted
 
 
-def _with_gold(labels: Labels, votes: object, gold: object) -> Labels:
+def _with_gold(labels: Labels, votes: Votes, gold: object) -> Labels:
     """The labels with their source, and with gold where it is known."""
     source = np.where(labels.best >= 0, VOTES, None)  # type: ignore[call-overload]
     marked = replace(labels, source=source.astype(object))
     if gold is None:
         return marked
-    _, known = to_votes(votes, classes=labels.classes).with_labels(gold, "gold")
+    _, known = votes.with_labels(gold, "gold")
     return marked.with_gold(known)
 
 

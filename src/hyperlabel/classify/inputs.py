@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.columns.arrays import as_list, convert_sparse, is_sparse
+from hyperlabel.columns.arrays import as_list, convert_sparse, is_sparse, unmasked
 from hyperlabel.errors import ParameterError
 from hyperlabel.labels import Labels
 from hyperlabel.shown import show
@@ -30,6 +30,7 @@ def read_inputs(inputs: Any, name: str = "inputs") -> Inputs:
         return _read_sparse(inputs, name)
     found = inputs.to_numpy() if hasattr(type(inputs), "to_numpy") else inputs  # Series and frames
     if isinstance(found, np.ndarray) and found.ndim:
+        found = unmasked(found, name)
         return found.tolist() if found.ndim == 1 and found.dtype.kind in "OUT" else found
     return as_list(found, name, "texts, or an array of items by features")
 
@@ -94,6 +95,8 @@ def check_examples(inputs: object, labels: object, name: str) -> tuple[Examples,
     """
     read = read_inputs(inputs, f"{name} inputs")
     probabilities = labels.probabilities if isinstance(labels, Labels) else labels
+    if isinstance(labels, Labels):
+        labels.identity.check_index(inputs, f"{name} inputs")
     checked = _as_floats(probabilities, f"{name} probabilities")
     if checked.ndim != 2 or checked.shape[1] < 2:
         raise ParameterError(
@@ -121,7 +124,9 @@ def check_examples(inputs: object, labels: object, name: str) -> tuple[Examples,
 
 def _as_floats(probabilities: Any, name: str) -> NDArray[np.float64]:
     try:
-        return np.asarray(probabilities, dtype=np.float64)
+        return unmasked(probabilities, name, np.float64)
+    except ParameterError:
+        raise
     except Exception:  # an object may raise anything when it is converted to numbers
         raise ParameterError(
             f"{name} is {show(probabilities)}; expected (items, classes) of numbers, as predict_proba of a label model "

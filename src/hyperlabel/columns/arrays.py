@@ -185,9 +185,30 @@ def as_array(values: object, argument: str, expected: str) -> NDArray[Any]:
     try:
         if isinstance(values, str | bytes | Mapping) or hasattr(values, "tocsr"):
             raise TypeError  # see above
-        return np.asarray(values)
+        return unmasked(values, argument)
+    except ParameterError:
+        raise
     except Exception:  # rows of different lengths, or an object that raises anything
         raise ParameterError(f"{argument} is {show(values)}; expected {expected}") from None
+
+
+def unmasked(values: object, argument: str, dtype: Any = None) -> NDArray[Any]:
+    """An argument as an array; refuse a masked one, since NumPy would take what its mask hides.
+
+    >>> unmasked([0, 1], "labels").shape
+    (2,)
+    """
+    if is_masked(values):
+        raise ParameterError(
+            f"{argument} is a masked array; expected a plain one. Put in the value that means nothing with .filled"
+        )
+    return np.asarray(values, dtype)
+
+
+def is_masked(values: object) -> bool:
+    """Whether values are a masked array, or a list of such rows."""
+    rows = values if isinstance(values, list | tuple) else [values]
+    return any(hasattr(type(row), "filled") for row in rows)  # on the type: an object may claim any attribute
 
 
 def place(wrong: NDArray[np.bool_]) -> str:
@@ -197,7 +218,7 @@ def place(wrong: NDArray[np.bool_]) -> str:
 
 
 def _as_array(array: object) -> NDArray[Any]:
-    if hasattr(type(array), "filled"):  # on the type: an object may claim any attribute
+    if is_masked(array):
         raise VotesError("votes is a masked array; expected -1 where an LF abstains: votes.filled(-1)")
     if not isinstance(array, str | bytes | Mapping):
         try:

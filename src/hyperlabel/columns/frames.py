@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.columns.arrays import looks_like_number
+from hyperlabel.columns.arrays import is_masked, looks_like_number
 from hyperlabel.columns.doubts import MOST_VALUES, kind_of
 from hyperlabel.columns.rule import DEFAULT, ColumnSummary, Key, key_of
 from hyperlabel.errors import VotesError
@@ -50,7 +50,7 @@ class Column:
         >>> column.values, column.codes.tolist()
         (('x', 'y'), [0, -1, 1, 0])
         """
-        if isinstance(values, np.ndarray) and values.dtype.kind in "iub":
+        if isinstance(values, np.ndarray) and values.dtype.kind in "iub" and not is_masked(values):
             return cls.from_factors(name, factorize_numbers(values), describe)
         # The type in a key tells True from 1.
         seen: dict[Any, int] = {}
@@ -225,7 +225,7 @@ def plain(value: Any) -> Any:
         value = value.astype(f"{value.dtype.kind}8[us]")  # those in nanoseconds would become numbers
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, str):
-        return value if value.strip() else None
+        return str.__str__(value) if value.strip() else None  # an enumeration of strings has its own `str`
     # NaN is not equal to itself, and comparing pandas' NA gives NA.
     if value is None or (value != value) is not False:
         return None
@@ -297,8 +297,8 @@ Blocks = Iterator[tuple[list[int], NDArray[Any]]]
 
 def _pandas_blocks(frame: Any, places: Sequence[int]) -> Blocks:
     kinds = [kind.kind if isinstance(kind, np.dtype) else "" for kind in frame.dtypes]
-    for block in ("iu", "b", "f"):
-        chosen = [i for i, j in enumerate(places) if kinds[j] and kinds[j] in block]
+    for block in "iubf":  # signed and unsigned numbers together would be rounded to floats
+        chosen = [i for i, j in enumerate(places) if kinds[j] == block]
         if chosen:
             yield chosen, frame.iloc[:, [places[i] for i in chosen]].to_numpy()
 

@@ -213,6 +213,7 @@ def exact_array(values: list[Any]) -> NDArray[Any]:
     """
     if values and all(np.isscalar(value) for value in values):
         typed = np.array(values)
-        if typed.tolist() == values:
+        held = typed.tolist()
+        if held == values and list(map(type, held)) == list(map(type, values)):  # True is 1, and 2**63 is a float
             return typed
     return np.fromiter(values, object, len(values))  # one by one: a value may claim to be an array

@@ -47,7 +47,7 @@ class Labels:
 
     def __getitem__(self, key: Any) -> "Labels":
         """The labels of a slice, a mask or places."""
-        places = check_places(key, len(self))
+        places = check_places(key, self.identity)
         items, source = (None if held is None else held[places] for held in (self.items, self.source))
         origin = self.origin.take(places)
         return Labels(self.best[places], self.probabilities[places], self.classes, items, origin, source)
@@ -80,11 +80,11 @@ class Labels:
         >>> labels.to_pandas().columns.tolist()
         ['label', 'confidence', 'p_ham', 'p_spam']
         """
-        return to_pandas(self._identity, self._columns())
+        return to_pandas(self.identity, self._columns())
 
     def to_polars(self) -> Any:
         """A Polars frame: identifiers, if there are any, `label` (null for none), `confidence` and `p_<class>`."""
-        return to_polars(self._identity, self._columns(), nulls=["label"])
+        return to_polars(self.identity, self._columns(), nulls=["label"])
 
     def __repr__(self) -> str:
         counts = np.bincount(self.best[self.best >= 0], minlength=len(self.classes)).tolist()
@@ -120,7 +120,8 @@ class Labels:
         return drawn
 
     @property
-    def _identity(self) -> Identity:
+    def identity(self) -> Identity:
+        """How the items are identified."""
         return Identity(len(self), self.items, self.origin)
 
     def _columns(self) -> dict[str, NDArray[Any]]:

@@ -28,8 +28,8 @@ from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.patterns import Patterns
 from hyperlabel.plots import new_axes, plot_bars, plot_grid
 from hyperlabel.shown import html_table, show, show_some
-from hyperlabel.votes import to_votes
 from hyperlabel.votes.classes import decode
+from hyperlabel.votes.items import Identity
 
 DUPLICATE, NEAR_DUPLICATE, DEPENDENT = "duplicate", "near-duplicate", "dependent"
 
@@ -253,6 +253,7 @@ class LFAnalysis(VoteStatistics):
             raise ParameterError("errors needs the truth of the items; give it: LFAnalysis(votes, truth)")
         if not isinstance(lf, str) or lf not in self.lf_names:
             raise ParameterError(f"lf is {show(lf)}; expected one of the LFs {show_some(self.lf_names)}")
+        judged.identity.check_index(items, "items")
         values = None if items is None else as_list(items, "items", "a list with an entry per item")
         if values is not None and len(values) != self.n_items:
             raise ParameterError(
@@ -260,7 +261,9 @@ class LFAnalysis(VoteStatistics):
             )
         votes = self.patterns.expand(self._votes_of(self.lf_names.index(lf)))
         wrong = np.flatnonzero((votes >= 0) & (judged.truth >= 0) & (votes != judged.truth))
-        columns: dict[str, NDArray[Any]] = {"item": wrong if judged.items is None else judged.items[wrong]}
+        columns: dict[str, NDArray[Any]] = {
+            "item": wrong if judged.identity.ids is None else judged.identity.ids[wrong]
+        }
         numbers = {"vote": votes, "truth": judged.truth, "label": self.patterns.expand(self.labels)}
         columns |= {name: decode(each[wrong], self.classes) for name, each in numbers.items()}
         if values is not None:
@@ -365,18 +368,16 @@ class Judged:
     """Items, some with known truth."""
 
     truth: NDArray[np.int64]  # (n,) class numbers, -1 for unknown
-    items: NDArray[Any] | None  # (n,) identifiers; None if items are identified by place
+    identity: Identity  # how the items are identified
 
 
 def _read(model: LabelModel, votes: object, truth: object) -> tuple[Patterns, Judged | None]:
     """Patterns in the classes and the order of LFs of the model, and the true classes of their items."""
     if truth is None:
         return model.read(votes), None
-    if isinstance(votes, Patterns) and votes.inverse is None:
-        raise ParameterError("votes is Patterns that were only counted and know no items; give the votes themselves")
-    read, known = to_votes(votes, **model.stated_classes).with_labels(truth, "truth")
+    read, known = model.read_votes(votes).with_labels(truth, "truth")
     # Truth may add a class, which a model that is not fitted learns about; LFs are put in the model's order.
-    return model.read(read), Judged(known, read.items)
+    return model.read(read), Judged(known, read.identity)
 
 
 def _check_names(lfs: Sequence[str], m: int) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from hyperlabel.lf.run import Advance, Answer, RunRows, place, run_all, run_rows
 from hyperlabel.shown import show
 from hyperlabel.votes import Votes
 from hyperlabel.votes.classes import ABSTAIN, complete_classes, infer_classes, smallest_type, state_classes
+from hyperlabel.votes.items import Origin, identify_data
 from hyperlabel.votes.partial import encode_votes, set_aside, state_outcomes
 
 Answered = tuple[LabelingFunction, Answer]  # an LF and what it answered
@@ -64,7 +65,8 @@ def apply_lfs(
     Args:
         lfs: The LFs. A plain function counts as a function of a row.
         data: A list of items (mappings, objects, texts, ...), a pandas or Polars frame, or a Polars LazyFrame, Dask
-            or Spark frame.
+            or Spark frame. Items are identified as those of `Votes.from_frame` are: by a column named `id` or the
+            like, else by the index of a pandas frame, else by place.
         classes: The classes, in the order of their probabilities; inferred from the votes if not given.
             If classes are names, an LF may also vote for a class by its number in this order.
         n_classes: Number of classes, if classes are numbers.
@@ -116,7 +118,7 @@ def apply_lfs(
         run = partial(run_all, items=items, tolerant=tolerant, advance=shown, by_row=by_row)
         answers = run(made) if folder is None else _run_cached(made, items, folder, run, shown)
     warn_of_votes(_doubts(made, answers, items.n))
-    return _votes(made, answers, classes, n_classes, like)
+    return _votes(made, answers, classes, n_classes, like, identify_data(data))
 
 
 def _check_eager(engine: str, wanted: Mapping[str, bool]) -> None:
@@ -209,6 +211,7 @@ def _votes(
     classes: Sequence[Hashable] | None,
     n_classes: int | None,
     like: Votes | None,
+    named: tuple[NDArray[Any] | None, Origin],
 ) -> AppliedVotes:
     pairs = list(zip(lfs, answers, strict=True))
     voting, scoring = [pair for pair in pairs if pair[0].scores is None], [pair for pair in pairs if pair[0].scores]
@@ -223,7 +226,9 @@ def _votes(
         votes.classes,
         votes.stated,
         votes.lf_names,
+        items=named[0],
         cells=votes.cells,
+        origin=named[1],
         outcomes=votes.outcomes,
         failures={lf.name: answer.failures for lf, answer in pairs},
         answers={lf.name: answer.said.listed() for lf, answer in pairs if answer.said is not None},

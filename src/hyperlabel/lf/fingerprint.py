@@ -29,6 +29,8 @@ from hyperlabel.lf.items import Items, read_items
 from hyperlabel.shown import show
 
 PLAIN = {type(None), bool, int, float, str, bytes}
+_SINGLE = {*PLAIN, complex, type(...)}
+_HOLDERS = {list, tuple, set, frozenset}
 MARSHAL = 2
 """A version of marshal's format that writes one object twice just like two equal objects."""
 
@@ -145,17 +147,28 @@ def fingerprint_items(items: Items, column: str | None = None) -> str:
 
 def bytes_of(value: Any) -> bytes:
     """Data as bytes: equal values of the same types give equal bytes in nearly all cases, others never."""
-    try:
-        return marshal.dumps(value, MARSHAL)
-    except ValueError:
-        return _pickle(value, _name_code)
+    plain = _marshal(value)
+    return _pickle(value, _name_code) if plain is None else plain
 
 
 def _bytes_of(values: list[Any]) -> bytes:
+    plain = _marshal(values)
+    return b"".join(_hash(bytes_of(value)).encode() for value in values) if plain is None else plain
+
+
+def _marshal(value: Any) -> bytes | None:
+    """The bytes of a value of Python's own types; None for others, since marshal writes arrays as their bare bytes."""
     try:
-        return marshal.dumps(values, MARSHAL)
-    except ValueError:
-        return b"".join(_hash(bytes_of(value)).encode() for value in values)
+        return marshal.dumps(value, MARSHAL) if _is_plain(value) else None
+    except (ValueError, RecursionError):  # too deep
+        return None
+
+
+def _is_plain(value: Any) -> bool:
+    kind = type(value)
+    if kind is dict:
+        return all(_is_plain(each) for pair in value.items() for each in pair)
+    return kind in _SINGLE or (kind in _HOLDERS and all(map(_is_plain, value)))
 
 
 def _name_code(value: Any) -> str:

@@ -139,7 +139,7 @@ class Lookup:
     """The vote that a table holds for a value; abstains if it holds none."""
 
     def __init__(self, table: Mapping[Any, Hashable]) -> None:
-        self.table: dict[Any, Hashable] = dict(table)
+        self.table: dict[Any, Hashable] = {value: vote for value, vote in table.items() if value is not None}
 
     def __call__(self, value: Any) -> Hashable:
         """The vote for a value."""

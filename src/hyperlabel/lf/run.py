@@ -257,6 +257,10 @@ def _evaluate(lf: ColumnFunction, items: Items) -> Any:
 def _read_votes(lf: ColumnFunction, items: Items, votes: Any) -> Answer:
     if not is_series(votes) and not isinstance(votes, np.ndarray | list | tuple):
         raise TypeError(f"it returned {show(votes)}; expected one vote per row in a series, array or list")
+    if isinstance(votes, np.ma.MaskedArray):
+        raise TypeError(
+            "it returned a masked array; expected a plain one: .filled(-1), or .filled(False) if its vote is stated"
+        )
     if len(votes) != items.n:
         raise ValueError(f"it returned {len(votes)} votes; expected one for each of the {items.n} rows")
     if isinstance(items, PandasItems) and hasattr(votes, "index") and not isinstance(votes, list | tuple):

@@ -271,7 +271,7 @@ class LabelModel(Fitted, Parameters, ABC):
         """
         if isinstance(votes, Patterns):
             return self._label(votes, metric).of_items(None)
-        read = self._read_votes(votes)
+        read = self.read_votes(votes)
         return replace(self._label(read, metric).of_items(read.items), origin=read.origin)
 
     def _label(self, votes: object, metric: Metric) -> PatternLabels:
@@ -339,7 +339,7 @@ class LabelModel(Fitted, Parameters, ABC):
             metric: Share of right labels, or F1: of the second of two classes, macro F1 for more. An item without
                 a label is wrong.
         """
-        votes = self._read_votes(votes)
+        votes = self.read_votes(votes)
         read, known = votes.with_labels(truth, "truth")
         if not (known >= 0).any():
             raise ParameterError("truth is unknown for every item; expected at least one class")
@@ -361,7 +361,7 @@ class LabelModel(Fitted, Parameters, ABC):
         [0]
         """
         check_count(n, "n")
-        read = self._read_votes(votes)
+        read = self.read_votes(votes)
         known = np.zeros(read.n_items, bool)
         if gold is not None:
             read, classes = read.with_labels(gold, "gold")
@@ -396,7 +396,7 @@ class LabelModel(Fitted, Parameters, ABC):
         <BLANKLINE>
         The label would be 1 if lf0 voted 1 instead of 0.
         """
-        read = self._read_votes(votes)
+        read = self.read_votes(votes)
         return explain_item(self.fitted_on(read), read, item)
 
     def fitted_on(self, votes: object) -> Self:

@@ -25,7 +25,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.checks import check_choice, check_count, check_number
+from hyperlabel.checks import check_choice, check_count, check_flag, check_number
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64, softmax
 from hyperlabel.models.base import LabelModel
@@ -187,6 +187,7 @@ class DawidSkene(ConfusionModel):
     def _check_params(self) -> None:
         super()._check_params()
         check_number(self.smoothing, "smoothing", "a number of items, 0 or more", least=0)
+        check_flag(self.learn_from_empty, "learn_from_empty")
 
     def _learns_from_empty(self) -> bool:
         return self.learn_from_empty

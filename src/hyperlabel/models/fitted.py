@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.checks import check_flag
 from hyperlabel.columns.frames import is_frame
-from hyperlabel.columns.sources import holds_columns
+from hyperlabel.columns.sources import exact_array, holds_columns
 from hyperlabel.errors import NotFittedError, ParameterError
 from hyperlabel.models.seen import Seen, check_gold_counts
 from hyperlabel.patterns import Patterns, to_patterns
@@ -39,9 +39,7 @@ class Fitted:
     @property
     def classes_(self) -> NDArray[Any]:
         """The classes, in the order of their probabilities; known after `fit`."""
-        classes = self._fitted().classes
-        kinds = {type(c) for c in classes}
-        return np.array(classes, dtype=None if len(kinds) == 1 else object)  # NumPy would turn 1 and "a" into strings
+        return exact_array(list(self._fitted().classes))
 
     @property
     def n_features_in_(self) -> int:
@@ -68,9 +66,10 @@ class Fitted:
         if isinstance(votes, Patterns):
             patterns = to_patterns(votes, **self.stated_classes)
             return patterns.with_lfs(self._seen.lf_names) if self.is_fitted else patterns
-        return Patterns.from_votes(self._read_votes(votes))
+        return Patterns.from_votes(self.read_votes(votes))
 
-    def _read_votes(self, votes: object) -> Votes:
+    def read_votes(self, votes: object) -> Votes:
+        """Votes with the LFs, classes and cuts of scores that `fit` saw, if there was one; other columns are left."""
         if isinstance(votes, Patterns) and votes.inverse is None:
             raise ParameterError(
                 "votes is Patterns that were only counted and know no items; give the votes themselves"

@@ -20,7 +20,7 @@ from hyperlabel.reports.page import Beside, headline, render
 from hyperlabel.shown import show
 from hyperlabel.tables import write_text
 from hyperlabel.trust import Certificate, advise
-from hyperlabel.votes import Votes, to_votes
+from hyperlabel.votes import Votes
 
 _HEIGHT = 640  # pixels of the page inside a notebook
 
@@ -102,7 +102,7 @@ def report(
 
 def _read(model: LabelModel, votes: object, truth: object, gold: object) -> Votes:
     """The votes, with the classes that truth or gold add."""
-    read = to_votes(votes, **model.stated_classes)
+    read = model.read_votes(votes)
     for name, labels in (("truth", truth), ("gold", gold)):
         if labels is not None:
             read, _ = read.with_labels(labels, name)
@@ -113,6 +113,7 @@ def _check_texts(texts: Any, votes: Votes) -> list[Any] | None:
     if texts is None:
         return None
     expected = f"one text for each of the {votes.n_items} items of votes"
+    votes.identity.check_index(texts, "texts")
     listed = as_list(texts, "texts", expected)
     if len(listed) != votes.n_items:
         raise ParameterError(f"texts is {show(texts)}; expected {expected}")

@@ -13,7 +13,6 @@ from hyperlabel.kernels import Float64
 from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.shown import html_table
 from hyperlabel.trust.strata import check_strata, share_out, strata_of
-from hyperlabel.votes import to_votes
 
 _SHOWN_ROWS = 10
 
@@ -87,7 +86,7 @@ def audit_sample(
     check_count(n, "n")
     check_strata(strata)
     own = choose_model(model)
-    read = to_votes(votes, n_classes=own.n_classes, classes=own.classes)
+    read = own.read_votes(votes)
     free = np.ones(read.n_items, bool) if gold is None else read.with_labels(gold, "gold")[1] < 0
     if n > free.sum():
         raise ParameterError(f"n is {n}; expected at most {free.sum()}, the number of items without gold")

@@ -15,7 +15,7 @@ from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.metrics import Metric, check_metric
 from hyperlabel.models import LabelModel, label_model_class, label_models
 from hyperlabel.patterns import Patterns
-from hyperlabel.votes import Votes, to_votes
+from hyperlabel.votes import Votes
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Situation:
         metric: Metric = "accuracy",
     ) -> "Situation":
         """Read what was given."""
-        read = to_votes(votes, **model.stated_classes)
+        read = model.read_votes(votes)
         known = np.full(read.n_items, -1, np.int64)
         if gold is not None:
             read, known = read.with_labels(gold, "gold")

@@ -11,6 +11,7 @@ from hyperlabel.columns.arrays import as_list, looks_like_number
 from hyperlabel.columns.doubts import kind_of
 from hyperlabel.columns.frames import Column
 from hyperlabel.columns.rule import DEFAULT
+from hyperlabel.columns.sources import exact_array
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.shown import show, show_some
 
@@ -34,7 +35,9 @@ def state_classes(n_classes: int | None, classes: Sequence[Hashable] | None) -> 
     if classes is None:
         return None if n_classes is None else tuple(range(_check_number(n_classes)))
     listed = as_list(classes, "classes", "a list of classes")
-    names = tuple(c.item() if isinstance(c, np.generic) else c for c in listed)
+    names = tuple(
+        str.__str__(c) if isinstance(c, str) else c.item() if isinstance(c, np.generic) else c for c in listed
+    )
     _check_stated(names)
     if n_classes is not None and _check_number(n_classes) != len(names):
         raise ParameterError(f"n_classes is {n_classes} but classes names {len(names)}; give one of the two")
@@ -53,6 +56,10 @@ def _check_stated(names: tuple[Any, ...]) -> None:
         raise ParameterError(
             f"classes is [{show_some(names)}]; -1 means no vote and no label. Call that class something "
             "else, such as 'negative'"
+        )
+    if any(isinstance(c, str) and not c.strip() for c in names):
+        raise ParameterError(
+            f"classes is [{show_some(names)}]; a blank string means no vote. Call that class something else"
         )
     if len(names) > MOST_STATED:
         raise ParameterError(f"classes names {len(names)} classes; expected at most {MOST_STATED}")
@@ -249,11 +256,7 @@ def decode(numbers: NDArray[np.integer], classes: Classes) -> NDArray[Any]:
     [1, -1, 0]
     """
     none = no_label(classes)
-    if none is None:
-        table = np.empty(len(classes) + 1, object)
-        table[:] = [*classes, none]
-    else:
-        table = np.array([*classes, none])
+    table = exact_array([*classes, none]) if none is not None else np.array([*classes, none], object)
     return table.take(numbers, mode="wrap")
 
 

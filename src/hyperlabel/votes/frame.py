@@ -125,7 +125,7 @@ class VoteFrame:
             return self._decode(self._column(find_lfs(self.lf_names, [key])[0]))
         if isinstance(key, list | tuple) and key and all(isinstance(each, str) for each in key):
             return self._take_lfs(find_lfs(self.lf_names, key))
-        return self._take_items(check_places(key, self.n_items))
+        return self._take_items(check_places(key, self.identity))
 
     def drop(self, *lfs: str | Sequence[str]) -> Self:
         """The votes without some LFs, by name.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.columns.frames import Column, is_series, library_of
 from hyperlabel.columns.rule import VoteColumns, find_identifiers
-from hyperlabel.columns.sources import exact_array, is_default
+from hyperlabel.columns.sources import exact_array, holds_columns, is_default, open_table
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.shown import show, show_some
 
@@ -46,9 +46,9 @@ class Identity:
     def place_of(self, item: Hashable) -> int:
         """The place of an item."""
         if self.ids is None:
-            if not isinstance(item, int | np.integer) or isinstance(item, bool) or not 0 <= item < self.n:
+            if not self._is_place(item):
                 raise ParameterError(f"item is {show(item)}; expected an index from 0 to {self.n - 1}")
-            return int(item)
+            return int(item)  # type: ignore[call-overload, no-any-return]
         try:
             place = {each: i for i, each in enumerate(self.ids.tolist())}.get(_plain(item))
         except Exception:  # not hashable, such as a list, or an error of its own
@@ -59,6 +59,23 @@ class Identity:
                 f"item is {show(item)}, which votes does not have; expected an identifier such as {some}"
             )
         return place
+
+    def _is_place(self, item: Any) -> bool:
+        whole = isinstance(item, int | np.integer) and not isinstance(item, bool)
+        return whole and bool(0 <= item < self.n)
+
+    def check_index(self, values: Any, name: str) -> None:
+        """Refuse what comes by place, such as texts, if it is of pandas and its index says that items are elsewhere."""
+        own = self.origin.index
+        if own is None or "pandas" not in (library_of(values, "Series"), library_of(values, "DataFrame")):
+            return
+        if is_default(values.index):
+            self._check_order(values.index, name)
+        elif not values.index.equals(own):
+            raise VotesError(
+                f"{name} has the index {show_some(values.index[:5].tolist())}, votes has "
+                f"{show_some(own[:5].tolist())}; give it as .loc[frame.index], or as .to_numpy() to match by place"
+            )
 
     def match(self, labels: Any, name: str) -> Column:
         """Gold or truth, one entry per item, empty where it is not known; errors use `name`.
@@ -76,6 +93,8 @@ class Identity:
             )
         if library_of(labels, "Series") == "pandas" and not self._by_place(labels.index):
             return self._match_series(labels, name)
+        if library_of(labels, "Series") == "pandas":
+            self._check_order(labels.index, name)
         if len(labels) != self.n:
             raise VotesError(
                 f"{name} has {len(labels)} entries but votes has {self.n} items; "
@@ -86,25 +105,63 @@ class Identity:
 
     def _by_place(self, index: Any) -> bool:
         """Whether a Series of labels is matched by place: its index only counts, or the votes have nothing to match."""
-        if len(index) != self.n:
+        if len(index) != self.n or self._has_name_of_ids(index):
             return False
         own = self.origin.index
         nothing = self.ids is None and own is None
         return is_default(index) or nothing or (own is not None and len(own) == self.n and bool(index.equals(own)))
 
+    def _has_name_of_ids(self, index: Any) -> bool:
+        return self.ids is not None and self.origin.name is not None and bool(index.name == self.origin.name)
+
+    def _check_order(self, index: Any, name: str) -> None:
+        """Refuse a Series that counts its entries if the votes have the same numbers in another order."""
+        own = self.origin.index
+        if own is None or not is_default(index) or index.equals(own):
+            return
+        if own.dtype.kind in "iu" and np.array_equal(np.sort(own), np.arange(self.n)):
+            raise VotesError(
+                f"{name} has the index 0 to {self.n - 1}, which votes has in another order "
+                f"({show_some(own[:5].tolist())}); give it as .to_numpy() to match by place, or as "
+                ".reindex(frame.index) to match by index"
+            )
+
     def _match_series(self, labels: Any, name: str) -> Column:
         """By the index of the frame that the votes came from, or by their identifiers, whichever has the entries."""
+        if not labels.index.is_unique:
+            twice = labels.index[labels.index.duplicated()][0]
+            raise VotesError(f"{name} is a Series whose index has {show(twice)} twice; expected each item once")
         keys = labels.index.tolist()
-        known = [way.tolist() for way in (self.origin.index, self.ids) if way is not None] or [list(range(self.n))]
-        held = set(keys)
-        best = max(known, key=lambda ids: len(held & set(ids)))
-        if not keys or not held & set(best):
+        best = self._ids_of(labels.index, name)
+        if not keys or not set(keys) & set(best):
             expected = show_some(best[:5])
             raise VotesError(
                 f"{name} is a Series whose index ({show_some(keys, 5)}) has none of the items of votes ({expected}); "
                 f"give it the index of the votes, or give {name}.to_numpy() to match by place"
             )
         return self._fill(keys, labels.tolist(), name, best)
+
+    def _ids_of(self, index: Any, name: str) -> list[Any]:
+        """What the index of a Series names: the column of identifiers if it has its name, else what has most entries.
+
+        Identifiers that count from 1 are also places of other items, so entries that both have are refused.
+        """
+        ids: list[Any] | None = None if self.ids is None else self.ids.tolist()
+        if ids is not None and self._has_name_of_ids(index):
+            return ids
+        index_ids = None if self.origin.index is None else self.origin.index.tolist()
+        known: list[list[Any]] = [way for way in (index_ids, ids) if way]
+        places = [{each: i for i, each in enumerate(way)} for way in known]
+        held = [{key: found[key] for key in index.tolist() if key in found} for found in places]
+        if len(held) == 2 and held[0] != held[1] and len(held[0]) == len(held[1]):
+            key = next(key for key in (held[0] | held[1]) if held[0].get(key) != held[1].get(key))
+            raise VotesError(
+                f"{name} is a Series whose entry {show(key)} may name an index of votes or an identifier in its column "
+                f"{self.origin.name!r}, which are other items; give {name}.to_dict() to match by identifier, or "
+                f"{name}.reindex(frame.index) to match by index"
+            )
+        sizes = [len(found) for found in held]
+        return known[sizes.index(max(sizes))] if known else list(range(self.n))
 
     def _match_pairs(self, keys: Sequence[Any], values: Sequence[Any], name: str) -> Column:
         if self.ids is not None:
@@ -114,10 +171,10 @@ class Identity:
                 f"{name} is a mapping, but column {self.origin.repeated!r} does not identify the items: values are "
                 f"missing or repeated. Give {name} as one class per item, -1 for unknown"
             )
-        wrong = next((k for k in keys if not isinstance(k, int | np.integer) or not 0 <= k < self.n), None)
-        if wrong is not None:
+        wrong = [key for key in keys if not self._is_place(key)]
+        if wrong:
             raise VotesError(
-                f"{name} has the item {show(wrong)}, which votes does not have; expected an index from 0 to "
+                f"{name} has the item {show(wrong[0])}, which votes does not have; expected an index from 0 to "
                 f"{self.n - 1}"
             )
         return self._fill(keys, values, name, list(range(self.n)))
@@ -167,3 +224,16 @@ def identify(table: Any, item: str | None, columns: VoteColumns) -> tuple[NDArra
     if table.index is not None and table.index.is_unique and not is_default(table.index):
         return exact_array(table.index.tolist()), Origin(None, table.index, None, columns)
     return None, Origin(None, table.index, repeated, columns)
+
+
+def identify_data(data: object) -> tuple[NDArray[Any] | None, Origin]:
+    """The identifiers of any data that LFs read, found as those of a table of votes, and where they came from.
+
+    >>> identify_data([{"id": 7, "text": "win"}, {"id": 3, "text": "hello"}])[0].tolist()
+    [7, 3]
+    """
+    if not holds_columns(data):
+        return None, UNKNOWN
+    table = open_table(data)
+    ids, origin = identify(table, None, VoteColumns((), tuple(table.names)))
+    return ids, replace(origin, columns=None)  # no column was taken as votes

@@ -61,8 +61,9 @@ def check_cells(shape: tuple[int, int], k: int, cells: Ints | None, rows: Rows |
         )
 
 
-def check_places(key: Any, n: int) -> slice | NDArray[np.intp]:
+def check_places(key: Any, items: Identity) -> slice | NDArray[np.intp]:
     """Places of items from a slice, a mask or numbers."""
+    n = items.n
     if isinstance(key, slice):
         if not len(range(*key.indices(n))):
             raise ParameterError(f"the slice {key} of {n} items is empty; expected at least one item")
@@ -74,6 +75,8 @@ def check_places(key: Any, n: int) -> slice | NDArray[np.intp]:
             f"votes[{show(key)}] is not understood; expected an LF's name, a list of names, a slice, a mask of {n} or "
             "a list of places"
         )
+    if places.dtype.kind == "b":
+        items.check_index(key, "the mask")
     places = np.flatnonzero(places) if places.dtype.kind == "b" else places.astype(np.intp)
     if not len(places) or places.min() < -n or places.max() >= n:
         raise ParameterError(f"votes[{show(key)}] has no items, or places outside the {n} items; expected some of them")
@@ -121,20 +124,32 @@ def join_outcomes(
 
 def match_rows(one: Identity, more: Identity, rows: Rows) -> Rows:
     """The rows of more votes in the order of the first ones' items, empty where they have none."""
-    if one.ids is None or more.ids is None:
+    ids = _shared_ids(one, more)
+    if ids is None:
         if one.n != more.n:
             raise VotesError(f"votes has {one.n} items but the other votes have {more.n}; expected the same items")
         return rows
-    index = {item: i for i, item in enumerate(more.ids.tolist())}
-    found = [index.pop(item, ABSTAIN) for item in one.ids.tolist()]
+    index = {item: i for i, item in enumerate(ids[1])}
+    found = [index.pop(item, ABSTAIN) for item in ids[0]]
     if max(found) < 0:
-        some = show_some(more.ids[:5].tolist())
+        some = show_some(ids[1][:5])
         raise VotesError(f"the votes have no item in common; expected identifiers such as {some}")
     if index:
         first = next(iter(index))
         warn_of_votes([f"{len(index):,} items of the other votes are not in these, for instance {first!r}; left out"])
     empty = Rows(np.zeros(2, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
     return rows.concatenate(empty).take(np.array(found, np.intp))
+
+
+def _shared_ids(one: Identity, more: Identity) -> tuple[list[Any], list[Any]] | None:
+    """The identifiers that two votes have, or the indexes of their frames if one of them only counts; else None."""
+    if one.ids is not None and more.ids is not None:
+        return one.ids.tolist(), more.ids.tolist()
+    first, second = one.origin.index, more.origin.index
+    in_columns = one.origin.name is not None or more.origin.name is not None
+    if first is None or second is None or in_columns or (one.ids is None and more.ids is None):
+        return None
+    return (first.tolist(), second.tolist()) if first.is_unique and second.is_unique else None
 
 
 def warn_of_missing_zero(cells: Ints) -> None:

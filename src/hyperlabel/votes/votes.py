@@ -235,6 +235,11 @@ class Votes(VoteFrame):
             ids, origin, names, values = open_scores(scores, lfs, item)
         if like is not None:
             check_kind(like, "like", (Votes, Outcomes), "votes from scores that were cut before")
+            if isinstance(like, Votes) and like.classes != known:
+                raise ParameterError(
+                    f"like has the classes {show_some(like.classes)} but classes is [{show_some(known)}]; expected the "
+                    "same in the same order"
+                )
             outcomes = match_cuts(like.outcomes if isinstance(like, Votes) else like, names, len(known))
         else:
             outcomes = cut_scores(values, names, len(known), levels, check_scale(scale, values), direction)
