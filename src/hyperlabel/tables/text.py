@@ -28,6 +28,7 @@ SEPARATORS = (",", ";", "\t", "|")
 
 _HEAD = 1 << 16  # bytes in which a separator is looked for
 _LINES = 50
+_QUOTED = r'"[^"]*(?:""[^"]*)*"'  # a quoted cell
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
@@ -177,6 +178,7 @@ def _check_lines(path: Path, format: Format, look: _Look, name: str) -> tuple[Te
         text, has_strays = Text(path, format, names=tuple(header)), False
         if look.separators == look.quotes == look.returns == 0:
             return text, False
+        without = _line_without_strays(format.separator)
         for row, (written, fields, number) in enumerate(chain([first], lines), -1):
             if written.endswith("\r"):
                 raise ValueError(f"line {number} ends in a carriage return only; remove it, or quote its cell")
@@ -187,7 +189,7 @@ def _check_lines(path: Path, format: Format, look: _Look, name: str) -> tuple[Te
                     f"'{printable(name)}' cannot be read: line {number} has {len(fields)} fields, the header has "
                     f"{len(header)}. Is it a complete csv file?"
                 )
-            has_strays = has_strays or ('"' in "".join(fields) and _quote_cells(written, format.separator) != written)
+            has_strays = has_strays or ('"' in "".join(fields) and not without.fullmatch(written))
     return text, has_strays
 
 
@@ -204,6 +206,18 @@ def _read_lines(file: TextIO, separator: str) -> Iterator[tuple[str, list[str], 
     for fields in lines:
         yield "".join(read), fields, lines.line_num
         read.clear()
+
+
+def _line_without_strays(separator: str) -> re.Pattern[str]:
+    """A line in which every cell that has a quote is quoted.
+
+    >>> line = _line_without_strays(",")
+    >>> bool(line.fullmatch('"a ""b"" c",d')), bool(line.fullmatch('a "b" c,d'))
+    (True, False)
+    """
+    mark = re.escape(separator)
+    cell = rf'(?>{_QUOTED}|[^"{mark}\r\n]*)'
+    return re.compile(rf"{cell}(?>{mark}{cell})*[\r\n]*")
 
 
 def _quote_strays(path: Path, separator: str) -> Iterator[bytes]:
@@ -224,7 +238,7 @@ def _quote_cells(line: str, separator: str) -> str:
         text = cell[0]
         return text if text.startswith('"') or '"' not in text else '"' + text.replace('"', '""') + '"'
 
-    return re.sub(rf'"[^"]*(?:""[^"]*)*"|[^{re.escape(separator)}\r\n]+', quote, line)
+    return re.sub(rf"{_QUOTED}|[^{re.escape(separator)}\r\n]+", quote, line)
 
 
 def _check_header(header: list[str], name: str) -> None:
