@@ -34,6 +34,8 @@ def label(engine, tmp_path):
 
 @pytest.mark.parametrize("most", [1 << 22, 1])
 def test_probabilities_of_classes_that_differ_in_case_are_told_apart(engine, tmp_path, most):
+    if engine == "spark":
+        pytest.skip("whether a session tells such names apart is its own setting; one that does not gives an error")
     frame = pl.DataFrame(
         {"id": range(4), "a": ["x", "X", "y", "x"], "b": ["x", "X", "X", "X"], "c": ["x", "y", "y", "X"]}
     )
