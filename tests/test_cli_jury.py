@@ -53,6 +53,21 @@ def test_jury_names_the_classes_that_it_found_and_what_it_wrote(hyperlabel):
     assert "wrote" not in hyperlabel("jury", "judgments.csv", *OPTIONS).err
 
 
+@pytest.mark.parametrize("option", ["--item", "--judge", "--vote"])
+def test_jury_by_a_column_that_is_missing_is_refused_also_with_a_file_of_gold(hyperlabel, option):
+    pl.DataFrame({"question": ["001"], "gold": ["win"]}).write_csv("gold.csv")
+    done = hyperlabel("jury", "judgments.csv", *COLUMNS, "--gold", "gold.csv", option, "nothing")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert f"{option} is 'nothing'; expected a column of the table: question, model" in done.err
+
+
+def test_jury_with_gold_by_lists_is_refused(hyperlabel):
+    pl.DataFrame({"question": [["001"]], "gold": ["win"]}).write_parquet("gold.parquet")
+    done = hyperlabel("jury", "judgments.csv", *COLUMNS, "--gold", "gold.parquet")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "column 'question' holds values of the type List(String)" in done.err
+
+
 def test_columns_of_the_card_that_are_empty_are_not_shown(hyperlabel):
     rows = [(i, j, ("win", "loss")[(i + (j == i % 3)) % 2]) for i in range(30) for j in range(3)]
     pl.DataFrame(rows, schema=["question", "model", "verdict"], orient="row").write_csv("even.csv")

@@ -1,6 +1,7 @@
 """`hyperlabel label`: every format in, every column kept, gold by column and by file."""
 
 import json
+import re
 
 import numpy as np
 import polars as pl
@@ -491,6 +492,22 @@ def test_label_with_counted_patterns_as_a_model_is_refused(hyperlabel, votes):
     said = hyperlabel("label", votes, "--lfs", "lf_*", "--model", "counts.safetensors")
     assert (said.code, said.out) == (2, "")
     assert "counts.safetensors holds counted patterns: read it with Patterns.load(path)" in said.err
+
+
+@pytest.mark.parametrize(
+    ("ids", "reason"),
+    [
+        ([7, None], "column 'id' is empty in row 1; expected the id of an item in every row"),
+        ([[7], [3]], r"column 'id' holds values of the type List\(Int64\); expected the id of an item"),
+        ([True, False], "column 'id' has no id of an item in the votes: 'true' is unknown"),
+    ],
+)
+def test_gold_by_what_is_no_identifier_is_refused(hyperlabel, ids, reason):
+    TABLE.with_columns(id=pl.Series([7, 3, 0, 9, 1])).write_parquet("votes.parquet")
+    pl.DataFrame({"id": ids, "gold": ["ham", "spam"]}).write_parquet("gold.parquet")
+    done = hyperlabel("label", "votes.parquet", "--gold", "gold.parquet", "--lfs", "lf_*")
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert re.search(reason, done.err)
 
 
 def test_gold_of_other_items_beside_some_of_these_is_counted_and_left_out(hyperlabel, tmp_path):

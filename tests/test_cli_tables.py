@@ -206,6 +206,20 @@ def test_export_prints_a_query_that_labels_as_the_state_does(hyperlabel):
     assert [label for (label,) in found] == LABELS
 
 
+def test_export_to_a_terminal_shows_the_escapes_of_names(tmp_path):
+    hl.label_model("mv").fit(pl.DataFrame({"a\x1b[2J": ["x", "y\x1b[8m"], "b": ["x", "x"]})).save(
+        tmp_path / "s.safetensors"
+    )
+    ours, theirs = os.openpty()
+    query = [sys.executable, "-m", "hyperlabel", "export", tmp_path / "s.safetensors", "--sql", "duckdb", "--from", "t"]
+    subprocess.run(query, stdout=theirs, check=True)
+    os.close(theirs)
+    shown = os.read(ours, 1 << 16)
+    os.close(ours)
+    assert rb"a\x1b[2J" in shown
+    assert b"\x1b" not in shown
+
+
 def test_export_writes_patterns_with_their_labels(hyperlabel):
     write_plain("v.csv")
     hyperlabel("fit", "v.csv", "-o", "s.safetensors")

@@ -32,6 +32,24 @@ def label(engine, tmp_path):
     return label_it
 
 
+@pytest.mark.parametrize("most", [1 << 22, 1])
+def test_probabilities_of_classes_that_differ_in_case_are_told_apart(engine, tmp_path, most):
+    if engine == "spark":
+        pytest.skip("whether a session tells such names apart is its own setting; one that does not gives an error")
+    frame = pl.DataFrame(
+        {"id": range(4), "a": ["x", "X", "y", "x"], "b": ["x", "X", "X", "X"], "c": ["x", "y", "y", "X"]}
+    )
+    frame.write_parquet("votes.parquet")
+    with pytest.warns(hl.VotesWarning, match="differ only in case"):
+        engines.label("votes.parquet", probabilities=True, engine=engine, max_patterns=most, out="out.parquet")
+    with pytest.warns(hl.VotesWarning, match="differ only in case"):
+        labels = hl.HyperLabelModel().label(frame)
+    table = pq.read_table(tmp_path / "out.parquet").sort_by("id")
+    assert table.column_names[-3:] == ["p_X", "p_x", "p_y"]
+    found = np.stack([table.column(place).to_numpy() for place in (-3, -2, -1)], axis=1)
+    np.testing.assert_allclose(found, labels.probabilities, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", ["answers", "__hyperlabel_items", "__hyperlabel_answers", "items"])
 def test_label_of_a_relation_beside_tables_of_any_name_reads_the_relation(name):
     duckdb = pytest.importorskip("duckdb")

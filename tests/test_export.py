@@ -247,6 +247,15 @@ def test_table_with_a_column_of_a_new_name_stops_the_query(database):
         base.run(to_sql(model, dialect, "votes"), rows.assign(id=0, label="input"))
 
 
+@pytest.mark.parametrize("name", ["order", "main.order", "Votes", "my votes"])
+def test_table_may_be_a_word_of_sql(name):
+    model = hl.label_model("mv").fit(pd.DataFrame({"select": ["x", "y"], "from": ["x", "y"]}))
+    with duckdb.connect() as base:
+        base.execute(f'CREATE TABLE "{name.removeprefix("main.")}" AS SELECT \'x\' AS "select", \'x\' AS "from"')
+        assert base.sql(to_sql(model, "duckdb", name)).fetchall() == [("x", "x", "x", 1.0)]
+    assert ("FROM Votes" in to_sql(model, "postgres", name)) == (name == "Votes")
+
+
 def test_query_keeps_the_columns_of_the_table():
     model, rows = text_case(k=2)
     rows = rows.assign(id=np.arange(len(rows)), note="kept")

@@ -526,6 +526,28 @@ def test_wrong_scores_of_lfs_are_errors_with_their_place():
         hl.apply_lfs([lf], pl.LazyFrame({"a": [1]}), classes=["bad", "good"])
 
 
+def test_partial_votes_lean_to_classes_that_only_gold_has():
+    frame = pl.DataFrame(
+        {
+            "a": ["x", "!x", "y", "x"],
+            "b": ["x:0.7", "y", "x", "y"],
+            "c": ["y", "y", "!x", "x"],
+            "gold": ["z", *[None] * 3],
+        }
+    )
+    votes = hl.Votes.from_frame(frame, lfs=["a", "b", "c"])
+    with pytest.warns(hl.VotesWarning, match="gold has classes that no LF votes for: 'z'"):
+        grown, _ = votes.with_labels(frame["gold"].to_list(), "gold")
+    stated = hl.Votes.from_frame(frame, lfs=["a", "b", "c"], classes=["x", "y", "z"])
+    np.testing.assert_array_equal(grown.outcomes.leaning, stated.outcomes.leaning)
+    np.testing.assert_allclose(grown.outcomes.leaning, [[0, 0.5, 0.5], [0.7, 0.15, 0.15]])
+    with pytest.warns(hl.VotesWarning):
+        model = hl.HyperLabelModel().fit(votes, frame["gold"].to_list())
+    with pytest.warns(hl.VotesWarning):
+        rows = hl.engines.label(frame.lazy(), lfs=["a", "b", "c"], gold="gold").collect()
+    np.testing.assert_array_equal(model.label(votes).confidence[1:], rows["confidence"].to_numpy()[1:])
+
+
 def test_outcomes_of_other_classes_keep_what_is_left():
     outcomes = Outcomes(("a|b", "c:0.8"), np.array([[0.5, 0.5, 0], [0.1, 0.1, 0.8]]), np.array([-1, -1]))
     moved = outcomes.with_classes(np.array([1, -1, 0]), 2)

@@ -1,6 +1,8 @@
 """Tables: every form is read back equal, odd ones included; results stand whole or not at all."""
 
+import csv
 import gzip
+import io
 import json
 import os
 import signal
@@ -179,6 +181,23 @@ def test_pattern_over_files_that_do_not_fit_is_refused(tmp_path):
         read_table(tmp_path)
 
 
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".arrow"])
+@pytest.mark.parametrize("other", [{"b": ["x"], "a": ["y"]}, {"a": ["x"]}, {"a": ["x"], "b": ["y"], "c": ["z"]}])
+def test_folder_of_tables_with_other_columns_is_refused_before_they_are_read(tmp_path, ending, other):
+    write_table(pl.DataFrame({"a": ["x"], "b": ["y"]}), tmp_path / f"1{ending}")
+    write_table(pl.DataFrame(other), tmp_path / f"2{ending}")
+    with pytest.raises(
+        VotesError, match=r"table 2 in it has \w+ \(.*\) where the first has .*; expected the same colum"
+    ):
+        Table.open(tmp_path)
+
+
+def test_folder_may_hold_compressed_texts_beside_others(tmp_path):
+    for name in ("1.csv", "2.csv.gz", "3.tsv.zst"):
+        write_table(pl.DataFrame({"id": [name], "a": ["x"]}), tmp_path / name)
+    assert read_table(tmp_path)["id"].to_list() == ["1.csv", "2.csv.gz", "3.tsv.zst"]
+
+
 def write_hive(folder, ending=".parquet"):
     for day, region in (("007", "a%20b"), ("08", "__HIVE_DEFAULT_PARTITION__")):
         place = folder / f"day={day}" / f"region={region}"
@@ -288,6 +307,22 @@ def test_duckdb_type_that_tables_do_not_have_is_refused_by_name(tmp_path, capfd,
     with pytest.raises(VotesError, match=r"has the column 'took' of type .*cast it to VARCHAR, with a SELECT"):
         read_table(path)
     assert read_table(f"{path}::SELECT lf FROM a").rows() == [(1,)]
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("SELECT *, 2 AS a FROM t", "has two columns named 'a'"),
+        ("SELECT a FROM t; SELECT 1 AS b", "cannot be read: it has several statements after ::; expected one"),
+    ],
+)
+def test_duckdb_query_that_is_not_one_table_is_refused(tmp_path, capfd, query, reason):
+    with duckdb.connect(str(tmp_path / "d.duckdb")) as connection:
+        connection.execute("CREATE TABLE t AS SELECT 1 AS a")
+    with pytest.raises(VotesError, match=reason):
+        Table.open(f"{tmp_path / 'd.duckdb'}::{query}")
+    assert read_table(f"{tmp_path / 'd.duckdb'}::SELECT a FROM t;").rows() == [(1,)]
     assert capfd.readouterr().err == ""
 
 
@@ -401,6 +436,27 @@ def test_categories_of_many_batches_are_one_arrow_file(tmp_path):
     assert pl.read_ipc(tmp_path / "o.arrow")["c"].cast(pl.String).equals(names.cast(pl.String))
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([(1, 2, 3)], pa.month_day_nano_interval()),
+        pa.array([[None]], pa.list_(pa.decimal256(60, 1))),
+        pa.array([[1]], pa.list_view(pa.int32())),
+        pa.RunEndEncodedArray.from_arrays([1], ["a"]),
+        pa.UnionArray.from_sparse(pa.array([0], pa.int8()), [pa.array([1])]),
+    ],
+    ids=["interval", "wide decimals", "list view", "runs", "union"],
+)
+@pytest.mark.parametrize("open_writer", [pa.ipc.new_file, pa.ipc.new_stream])
+def test_arrow_type_that_tables_do_not_have_is_refused_by_name(tmp_path, capfd, values, open_writer):
+    table = pa.table({"odd": values})
+    with open_writer(tmp_path / "v.arrow", table.schema) as writer:
+        writer.write_table(table)
+    with pytest.raises(VotesError, match="column 'odd' is of type .*, which tables do not have; cast it"):
+        Table.open(tmp_path / "v.arrow")
+    assert capfd.readouterr().err == ""
+
+
 def test_bytes_are_no_json(tmp_path, capfd):
     with pytest.raises(ParameterError, match="column 'b' holds bytes, which JSON does not have; write parquet"):
         write_table(pl.DataFrame({"b": [b"x"]}), tmp_path / "o.jsonl")
@@ -482,6 +538,32 @@ def test_separator_is_the_one_that_all_first_lines_share(tmp_path, content, sepa
         assert columns == pl.read_csv(content.encode(), separator=separator).columns
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [('5" pipe', "1"), ("x", "0"), ('6" pipe', "1"), ("y", "")],
+        [("a", '5" pipe'), ('"\n"', "b"), ('""""', "c")],
+        [(' "x"', "y"), ('a "b" c', '"d, ""e"""'), ("", '""')],
+    ],
+)
+def test_quotes_within_cells_that_are_not_quoted_are_letters(tmp_path, rows, end):
+    for header in ('a"', "b"), ("a", "b"):
+        text = end.join(map(",".join, [header, *rows])) + end
+        (tmp_path / "v.csv").write_text(text, newline="")
+        frame = read_table(tmp_path / "v.csv")
+        assert frame.columns == list(header)
+        assert [tuple(cell or "" for cell in row) for row in frame.rows()] == [
+            tuple(row) for row in csv.reader(io.StringIO(text, newline=""))
+        ][1:]
+    assert frame.null_count().sum_horizontal().item() == sum(cell == "" for row in rows for cell in row)
+
+
+def test_mark_of_utf8_is_no_part_of_a_name_if_the_encoding_is_named(tmp_path):
+    (tmp_path / "v.csv").write_bytes(b'\xef\xbb\xbf"id",a\n1,x\n')
+    assert read_table(tmp_path / "v.csv", encoding="UTF8").columns == ["id", "a"]
+
+
 def test_other_separators_can_be_named(tmp_path):
     (tmp_path / "v.csv").write_text("id:a\n1:x\n")
     assert read_table(tmp_path / "v.csv", delimiter=":").rows() == [("1", "x")]
@@ -498,7 +580,8 @@ BAD = {
     "middle.csv": (b"a,b\n0,1\n\n1,0\n", "line 3 has 0 fields"),
     "open.csv": (b'a,b\n0,"1\n1,0\n', "unexpected end of data"),
     "mac.csv": (b"a,b\r0,1\r", "its lines end in carriage returns only; convert them"),
-    "stray.csv": (b'a,b\n5" pipe,1\nx,0\n', "CSV malformed"),
+    "return.csv": (b"a,b\n0\r,1\n1,0\n", "line 2 ends in a carriage return only; remove it, or quote its cell"),
+    "returns.csv": (b"a,b\r0,1\n1,0\n", "line 1 ends in a carriage return only"),
     "empty.csv": (b"", "empty CSV"),
     "cut.csv.gz": (gzip.compress(b"a,b\n0,1\n" * 1000, mtime=0)[:-20], "end-of-stream"),
     "no.csv.gz": (b"a,b\n", "Not a gzipped file"),
@@ -627,6 +710,12 @@ def test_target_that_cannot_be_written_is_refused(tmp_path, target, message):
         write_table(FRAME, tmp_path / target)
     with pytest.raises(ParameterError, match=message.replace("out is", "--out is")):
         check_target(tmp_path / target, "--out")
+
+
+def test_nested_column_on_standard_output_is_refused_before_the_header(capfdbinary):
+    with pytest.raises(ParameterError, match=r"^standard output is csv, but CSV .* nested data; name a parquet file"):
+        write_stdout(pl.DataFrame({"a": [1], "vector": [[0.5]]}))
+    assert capfdbinary.readouterr().out == b""
 
 
 def test_nested_column_in_a_csv_is_refused_and_leaves_the_old_file(tmp_path):

@@ -48,10 +48,13 @@ def _print_query(state: str, dialect: str, source: str) -> None:
     from hyperlabel.export import to_sql
     from hyperlabel.files import write_all
     from hyperlabel.models import load
+    from hyperlabel.shown import printable_lines
 
     query = to_sql(load(state), dialect, source)
     sys.stdout.flush()
-    write_all(sys.stdout.buffer, f"{query};\n".encode())
+    out = sys.stdout.buffer
+    show = printable_lines if out.isatty() else str  # a terminal would obey the names of classes and LFs
+    write_all(out, f"{show(query)};\n".encode())
 
 
 def _write_patterns(state: str, out: str, patterns: str | None) -> None:

@@ -427,12 +427,14 @@ def _row_numbers(ids: pl.Series, source: VotesInput, name: str) -> list[int | No
     One file of labels may serve many slices of a set: identifiers of other items are counted in a warning.
     """
     known = pl.Series(range(source.votes.n_items)) if source.key is None else source.frame[source.key]
-    if known.dtype != ids.dtype and pl.String in (known.dtype, ids.dtype):  # one of the two is from a csv
-        known, ids = known.cast(pl.String), ids.cast(pl.String)
-    place = {value: row for row, value in enumerate(known)}
-    if len(place) != source.votes.n_items:
-        raise VotesError(f"column '{source.key}' of the votes does not identify items: it has a value twice")
     where = f"'{name}', column '{ids.name}'"
+    check_ids(ids, where)
+    kinds = {known.dtype, ids.dtype}
+    if len(kinds) > 1 and kinds & {pl.String, pl.Boolean}:  # one of the two is from a csv; true is not the item 1
+        known, ids = known.cast(pl.String), ids.cast(pl.String)
+    place = {} if known.dtype.is_nested() else {value: row for row, value in enumerate(known)}
+    if len(place) != source.votes.n_items:
+        raise VotesError(f"column '{source.key}' of the votes does not identify items: it has a value twice, or lists")
     foreign = [value for value in ids if value not in place]
     if len(foreign) == len(ids) > 0:
         hint = _NUMBERED if source.key is None else "; check the ids"
@@ -444,6 +446,14 @@ def _row_numbers(ids: pl.Series, source: VotesInput, name: str) -> list[int | No
         twice = column.values[int(np.bincount(column.codes).argmax())]
         raise VotesError(f"{where} has {twice!r} more than once; give each item one class")
     return [place.get(value) for value in ids]
+
+
+def check_ids(ids: pl.Series, where: str) -> None:
+    """Refuse values in a table of gold or truth that cannot be the identifier of an item."""
+    if ids.dtype.is_nested():
+        raise VotesError(f"{where} holds values of the type {ids.dtype}; expected the id of an item in every row")
+    if ids.null_count():
+        raise VotesError(f"{where} is empty in row {ids.is_null().arg_max()}; expected the id of an item in every row")
 
 
 def check_output(out: str | None, engine: str = "memory") -> None:

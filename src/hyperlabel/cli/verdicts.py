@@ -11,7 +11,7 @@ from hyperlabel.checks import ABOVE_ZERO, check_number
 from hyperlabel.cli.analysis import percent, plain_table
 from hyperlabel.cli.models import make_model
 from hyperlabel.cli.options import JuryOptions, TableOptions, split_names
-from hyperlabel.cli.tables import Selection, class_column, count_classes, match_classes
+from hyperlabel.cli.tables import Selection, check_ids, class_column, count_classes, match_classes
 from hyperlabel.cli.terminal import console, say
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.panel import Jury, jury
@@ -58,7 +58,8 @@ def decide(table: str, options: JuryOptions) -> Jury:
     judgments = Table.open(table, delimiter=reading.delimiter, encoding=reading.encoding)
     if (options.vote is None) == (options.score is None):
         raise ParameterError("--vote and --score are both given, or neither is; expected one of them")
-    for option, name in (("--vote", options.vote), ("--score", options.score)):
+    named = {"--item": options.item, "--judge": options.judge, "--vote": options.vote, "--score": options.score}
+    for option, name in named.items():
         if name is not None and name not in judgments.columns:
             names = ", ".join(map(printable, judgments.columns))
             raise ParameterError(f"{option} is '{printable(name)}'; expected a column of the table: {names}")
@@ -95,13 +96,13 @@ def _read_gold(options: JuryOptions, frame: pl.DataFrame) -> object:
             f"--gold is '{printable(gold)}', which is neither a column of the table ({columns}) nor a table: {error}"
         ) from error
     key = options.item if options.item in table.columns else "id"
-    column = class_column(table, key, gold)
+    column, where = class_column(table, key, gold), f"'{printable(gold)}', column '{printable(key)}'"
+    check_ids(table[key], where)
     numbers = [column] if frame.schema[options.item] == pl.String else [key, column]
     for name in numbers:
         table = number_texts(table.lazy(), [name]).collect()
     twice = table.filter(table[key].is_duplicated())[key]
     if len(twice):
-        where = f"'{printable(gold)}', column '{printable(key)}'"
         raise VotesError(f"{where} has {twice[0]!r} more than once; give each item one class")
     return dict(zip(table[key].to_list(), table[column].to_list(), strict=True))
 

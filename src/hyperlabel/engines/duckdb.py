@@ -140,9 +140,11 @@ class DuckdbEngine:
         """By a hash join on the keys."""
         answers = _new_name("answers")
         matches = [f"{answers}.{name} = {key}" for name, key in zip(packing.names, self._keys(packing), strict=True)]
-        columns = [*self._passed(added), *(f"{answers}.{_name(name)}" for name in added.names)]
+        named = _distinct_names(added.names)
+        columns = [*self._passed(added), *(f"{answers}.{_name(name)}" for name in named)]
         query = f"SELECT {', '.join(columns)} FROM {self.items} LEFT JOIN {answers} ON {' AND '.join(matches)}"
-        globals()[answers] = to_table(table, packing, added)  # DuckDB finds it by name and keeps it
+        # DuckDB finds it by name and keeps it.
+        globals()[answers] = to_table(table, packing, added).rename_columns([*packing.names, *named])
         try:
             return self._query(query)
         finally:
@@ -156,11 +158,13 @@ class DuckdbEngine:
                 "or fewer patterns. Write the relation to a file first, or use another engine"
             )
 
+        named = _distinct_names(added.names)
+
         def answer_batch(*keys: Any) -> Any:
-            return pa.StructArray.from_arrays(to_columns(answer(to_keys(keys)), added), added.names)
+            return pa.StructArray.from_arrays(to_columns(answer(to_keys(keys)), added), named)
 
         kinds = [_LABEL_TYPES[added.label_kind], *["DOUBLE"] * (len(added.names) - 1)]
-        kind = ", ".join(f"{_name(name)} {kind}" for name, kind in zip(added.names, kinds, strict=True))
+        kind = ", ".join(f"{_name(name)} {kind}" for name, kind in zip(named, kinds, strict=True))
         function, arguments = _new_name("answer"), ["BIGINT"] * len(packing.keys)
         self.connection.create_function(function, answer_batch, arguments, f"STRUCT({kind})", type="arrow")
         answers = f"unnest({function}({', '.join(self._keys(packing))}))"
@@ -237,6 +241,20 @@ def _new_name(what: str) -> str:
 def _can_name(names: Sequence[str]) -> bool:
     """Whether DuckDB can tell columns with these names apart."""
     return all(names) and len({name.lower() for name in names}) == len(names)
+
+
+def _distinct_names(names: Sequence[str]) -> list[str]:
+    """Names that DuckDB can tell apart: `p_spam` and `p_Spam` are one name to it.
+
+    >>> _distinct_names(["p_Spam", "p_spam", "p_spam_"])
+    ['p_Spam', 'p_spam_', 'p_spam__']
+    """
+    found: dict[str, str] = {}
+    for name in names:
+        while name.lower() in found:
+            name += "_"
+        found[name.lower()] = name
+    return list(found.values())
 
 
 def _literal(value: Any, kind: str = "VARCHAR") -> str:

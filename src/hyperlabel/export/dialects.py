@@ -35,14 +35,16 @@ class Dialect:
         return f"{self.quote}{escaped}{self.quote}"
 
     def table_name(self, table: str) -> str:
-        """The name of a table, its parts separated by dots; quoted where it is not a plain word.
+        """The name of a table, its parts separated by dots; quoted, as it may be a word of SQL.
+
+        Plain words with capitals are not: to PostgreSQL, Votes is the table votes, and "Votes" is not.
 
         >>> DIALECTS["postgres"].table_name("public.my votes")
         '"public"."my votes"'
         """
         if not check_text(table, "table", "the name of a table").strip():
             raise ParameterError("the table has no name; expected the name of a table, such as votes")
-        if re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", table):
+        if table != table.lower() and re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", table):
             return table
         return ".".join(map(self.name_of, table.split(".")))
 

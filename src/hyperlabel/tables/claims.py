@@ -155,7 +155,10 @@ def _within(data: mmap.mmap, at: int) -> int:
 
 
 def check_arrow(file: Path) -> None:
-    """Let pyarrow check all batches, as it raises where Polars would end the process; nothing if it is missing."""
+    """Let pyarrow check all types and batches, as it raises where Polars would end the process or its thread.
+
+    Nothing is checked if it is missing.
+    """
     if importlib.util.find_spec("pyarrow") is None:
         return
     import pyarrow as pa
@@ -163,9 +166,30 @@ def check_arrow(file: Path) -> None:
     with pa.memory_map(str(file)) as opened:
         if opened.read(6) == b"ARROW1":
             reader = pa.ipc.open_file(opened)
+            _check_types(reader.schema)
             for number in range(reader.num_record_batches):
                 reader.get_batch(number)
         else:
             opened.seek(0)
-            for _ in pa.ipc.open_stream(opened):
+            reader = pa.ipc.open_stream(opened)
+            _check_types(reader.schema)
+            for _ in reader:
                 pass
+
+
+def _check_types(schema: Any) -> None:
+    for column in schema:
+        if _is_foreign(column.type):
+            raise ValueError(f"column '{column.name}' is of type {column.type}, which tables do not have; cast it")
+
+
+def _is_foreign(kind: Any) -> bool:
+    """Whether Polars does not have a type, or the type of a part of it."""
+    from pyarrow import types
+
+    foreign = types.is_union, types.is_interval, types.is_decimal256, types.is_run_end_encoded
+    views = types.is_list_view, types.is_large_list_view
+    if types.is_dictionary(kind):
+        return _is_foreign(kind.value_type)
+    parts = [kind.field(place).type for place in range(kind.num_fields)]
+    return any(test(kind) for test in (*foreign, *views)) or any(map(_is_foreign, parts))

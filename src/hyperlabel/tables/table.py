@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from hyperlabel.errors import VotesError, require
 from hyperlabel.shown import printable
 from hyperlabel.tables.claims import check_arrow, check_parquet
 from hyperlabel.tables.failures import reading
-from hyperlabel.tables.formats import NAMES, SCHEMA, Kind
+from hyperlabel.tables.formats import NAMES, SCHEMA, Format, Kind
 from hyperlabel.tables.sources import Query, Source, find_source
 from hyperlabel.tables.spool import spool_path
 from hyperlabel.tables.text import Text, open_text
@@ -120,7 +120,7 @@ def read_table(source: object, *, delimiter: str | None = None, encoding: str | 
 def _open_texts(source: Source, delimiter: str | None, encoding: str | None) -> Table:
     names = [source.name] if len(source.files) == 1 else map(str, source.files)
     texts = [
-        open_text(file, source.format, name, delimiter, encoding)
+        open_text(file, Format.of_name(file.name) or source.format, name, delimiter, encoding)
         for file, name in zip(source.files, names, strict=True)
     ]
     with reading(source.name, NAMES[source.format.kind]):
@@ -195,9 +195,21 @@ def _join(frames: list[tuple[dict[str, str | None], Any]]) -> tuple[Any, tuple[s
     with_hive = [
         frame.with_columns(pl.lit(values[name], pl.String).alias(name) for name in hive) for values, frame in frames
     ]
-    frame = with_hive[0] if len(with_hive) == 1 else pl.concat(with_hive)
-    frame.collect_schema()  # files that do not fit together are refused here
-    return frame, hive
+    _check_alike(with_hive)
+    return with_hive[0] if len(with_hive) == 1 else pl.concat(with_hive), hive
+
+
+def _check_alike(frames: list[Any]) -> None:
+    """Refuse tables whose columns differ: of Arrow files, Polars would find out only while it reads them."""
+    schemas = [frame.collect_schema() for frame in frames]
+    for number, schema in enumerate(schemas, 1):
+        pairs = zip_longest(schemas[0].items(), schema.items(), fillvalue=("nothing", "no type"))
+        first, found = next(((one, two) for one, two in pairs if one != two), (None, None))
+        if first and found:
+            raise ValueError(
+                f"table {number} in it has {found[0]} ({found[1]}) where the first has {first[0]} ({first[1]}); "
+                "expected the same columns in all"
+            )
 
 
 def _open_query(query: Query) -> Table:
@@ -211,6 +223,7 @@ def _open_query(query: Query) -> Table:
     path = spool_path()
     with reading(query.name, "DuckDB"), duckdb.connect(str(query.file), read_only=True) as connection:
         rows = connection.sql(_select(query, connection))
+        _check_columns(rows.columns, f"'{printable(query.name)}'")
         _check_types(rows, query.name)
         reader = rows.to_arrow_reader(_BATCH)
         with pa.OSFile(str(path), "wb") as out, pa.ipc.new_file(out, reader.schema) as writer:
@@ -249,6 +262,8 @@ def _select(query: Query, connection: Any) -> str:
             f"'{printable(query.file)}' has no table '{printable(query.what)}'; its tables are {shown}. "
             "A query starts with SELECT, FROM or WITH"
         )
+    if len(connection.extract_statements(query.what)) != 1:
+        raise ValueError("it has several statements after ::; expected one")
     return query.what
 
 
@@ -261,11 +276,11 @@ def _to_lazy(source: Any) -> Any:
         return source.lazy()
     with reading("the frame", "table"):
         if library == "pandas" and hasattr(source, "columns"):
-            _check_columns([str(name) for name in source.columns])
+            _check_columns([str(name) for name in source.columns], "the frame")
             require("pyarrow", extra="duckdb")
             return pl.from_pandas(source).lazy()
         if library == "pyarrow" and hasattr(source, "schema"):
-            _check_columns(source.schema.names)
+            _check_columns(source.schema.names, "the frame")
             return pl.DataFrame(source).lazy()
         if library == "datasets" and hasattr(source, "to_polars"):
             return source.to_polars().lazy()
@@ -275,7 +290,7 @@ def _to_lazy(source: Any) -> Any:
     )
 
 
-def _check_columns(names: list[str]) -> None:
+def _check_columns(names: list[str], where: str) -> None:
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
-        raise VotesError(f"the frame has two columns named '{printable(twice)}'; expected each name once. Rename one")
+        raise VotesError(f"{where} has two columns named '{printable(twice)}'; expected each name once. Rename one")

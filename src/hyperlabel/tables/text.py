@@ -7,12 +7,15 @@ are too short, so that a truncated file would lose votes.
 import codecs
 import csv
 import io
+import re
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
+from typing import TextIO
 
 from hyperlabel.errors import ParameterError, TableWarning, VotesError
 from hyperlabel.shown import printable
@@ -25,6 +28,7 @@ SEPARATORS = (",", ";", "\t", "|")
 
 _HEAD = 1 << 16  # bytes in which a separator is looked for
 _LINES = 50
+_QUOTED = r'"[^"]*(?:""[^"]*)*"'  # a quoted cell
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
@@ -48,7 +52,7 @@ def open_text(path: Path, format: Format, name: str, delimiter: str | None, enco
     with reading(name, NAMES[format.kind]):
         if format.compression is not None:
             path = spool(decompress(path, format.compression))
-        path = _to_utf8(path, encoding or _marked_encoding(path))
+        path = _to_utf8(path, _marked_encoding(path) if encoding is None or _is_utf8(encoding) else encoding)
         if format.kind == "csv":
             format = replace(format, separator=delimiter or _find_separator(path, format.separator), compression=None)
         look = _look_at(path, format.separator or ",")
@@ -61,8 +65,8 @@ def open_text(path: Path, format: Format, name: str, delimiter: str | None, enco
             path = _to_utf8(path, "latin-1")
         if format.kind != "csv":
             return Text(path, format)
-        names, rows = _check_lines(path, format.separator, look, name)
-    return Text(path, format, rows, names)
+        text, has_strays = _check_lines(path, format, look, name)
+        return replace(text, path=spool(_quote_strays(path, format.separator))) if has_strays else text
 
 
 def _check_options(delimiter: str | None, encoding: str | None) -> None:
@@ -82,8 +86,12 @@ def _marked_encoding(path: Path) -> str:
     return next((encoding for mark, encoding in _MARKS if head.startswith(mark)), "utf-8")
 
 
+def _is_utf8(encoding: str) -> bool:
+    return codecs.lookup(encoding).name == "utf-8"
+
+
 def _to_utf8(path: Path, encoding: str) -> Path:
-    if codecs.lookup(encoding).name == "utf-8":
+    if _is_utf8(encoding):
         return path
     with path.open("rb") as file:
         return spool(transcode(read_blocks(file), encoding))
@@ -124,12 +132,13 @@ class _Look:
     is_utf8: bool  # whether they are UTF-8
     separators: int  # extra separators, compared with the first line's number in each line
     quotes: int  # number of quotes, which hide separators
+    returns: int  # carriage returns that are not part of the end of a line
 
 
 def _look_at(path: Path, separator: str) -> _Look:
     """One pass over the bytes. A file of another kind, with null bytes or other ends of lines, is refused."""
     mark, decoder = separator.encode(), codecs.getincrementaldecoder("utf-8")()
-    is_utf8, last, separators, quotes, lines, returns = True, b"\n", 0, 0, 0, 0
+    is_utf8, last, separators, quotes, lines, returns, ends = True, b"\n", 0, 0, 0, 0, 0
     with path.open("rb") as file:
         width = file.readline().count(mark)
         file.seek(0)
@@ -139,11 +148,12 @@ def _look_at(path: Path, separator: str) -> _Look:
             if is_utf8 and not (block.isascii() and not decoder.getstate()[0]):
                 is_utf8 = _decodes(decoder, block)
             separators, quotes = separators + block.count(mark), quotes + block.count(b'"')
+            ends += (last + block).count(b"\r\n")
             lines, returns, last = lines + block.count(b"\n"), returns + block.count(b"\r"), block[-1:]
     if returns and not lines:
         raise ValueError("its lines end in carriage returns only; convert them, for instance with: tr '\\r' '\\n'")
     is_utf8 = is_utf8 and not decoder.getstate()[0]
-    return _Look(is_utf8, separators - width * (lines + (last != b"\n")), quotes)
+    return _Look(is_utf8, separators - width * (lines + (last != b"\n")), quotes, returns - ends)
 
 
 def _decodes(decoder: codecs.IncrementalDecoder, block: bytes) -> bool:
@@ -154,27 +164,81 @@ def _decodes(decoder: codecs.IncrementalDecoder, block: bytes) -> bool:
     return True
 
 
-def _check_lines(path: Path, separator: str, look: _Look, name: str) -> tuple[tuple[str, ...], int | None]:
-    """The names of the columns, and the number of rows before blank lines at the end, if there are such lines.
+def _check_lines(path: Path, format: Format, look: _Look, name: str) -> tuple[Text, bool]:
+    """The table without blank lines at its end, and whether cells without quotes around them have quotes in them.
 
-    Refuses columns with the same name, and lines whose number of fields differs from the header.
+    Refuses columns with the same name, lines whose number of fields differs from the header, and carriage returns that
+    are neither quoted nor part of the end of a line: Polars drops some of these.
     """
     with path.open(newline="", encoding="utf-8") as file, _long_fields():
-        lines = csv.reader(file, delimiter=separator, strict=True)
-        header = next(lines, [])
+        lines = _read_lines(file, format.separator)
+        first = next(lines, ("", [], 0))
+        header = first[1]
         _check_header(header, name)
-        if look.separators == 0 and look.quotes == 0:
-            return tuple(header), None
-        for row, fields in enumerate(lines):
+        text, has_strays = Text(path, format, names=tuple(header)), False
+        if look.separators == look.quotes == look.returns == 0:
+            return text, False
+        without = _line_without_strays(format.separator)
+        for row, (written, fields, number) in enumerate(chain([first], lines), -1):
+            if written.endswith("\r"):
+                raise ValueError(f"line {number} ends in a carriage return only; remove it, or quote its cell")
             if max(1, len(fields)) != len(header):
-                where = lines.line_num
-                if not any([fields, *lines]):
-                    return tuple(header), row
+                if not any([fields, *(more for _, more, _ in lines)]):
+                    return replace(text, rows=row), has_strays
                 raise VotesError(
-                    f"'{printable(name)}' cannot be read: line {where} has {len(fields)} fields, the header has "
+                    f"'{printable(name)}' cannot be read: line {number} has {len(fields)} fields, the header has "
                     f"{len(header)}. Is it a complete csv file?"
                 )
-    return tuple(header), None
+            has_strays = has_strays or ('"' in "".join(fields) and not without.fullmatch(written))
+    return text, has_strays
+
+
+def _read_lines(file: TextIO, separator: str) -> Iterator[tuple[str, list[str], int]]:
+    """Each line, with those that its quoted cells span: as it is written, its fields, and its number."""
+    read: list[str] = []
+
+    def remember() -> Iterator[str]:
+        for line in file:
+            read.append(line)
+            yield line
+
+    lines = csv.reader(remember(), delimiter=separator, strict=True)
+    for fields in lines:
+        yield "".join(read), fields, lines.line_num
+        read.clear()
+
+
+def _line_without_strays(separator: str) -> re.Pattern[str]:
+    """A line in which every cell that has a quote is quoted.
+
+    >>> line = _line_without_strays(",")
+    >>> bool(line.fullmatch('"a ""b"" c",d')), bool(line.fullmatch('a "b" c,d'))
+    (True, False)
+    """
+    mark = re.escape(separator)
+    cell = rf'(?>{_QUOTED}|[^"{mark}\r\n]*)'
+    return re.compile(rf"{cell}(?>{mark}{cell})*[\r\n]*")
+
+
+def _quote_strays(path: Path, separator: str) -> Iterator[bytes]:
+    """The file with quotes around each cell that has quotes in it: to Polars, any quote hides ends of lines."""
+    with path.open(newline="", encoding="utf-8") as file, _long_fields():
+        for written, _, _ in _read_lines(file, separator):
+            yield _quote_cells(written, separator).encode()
+
+
+def _quote_cells(line: str, separator: str) -> str:
+    """A line with quotes around each cell that has quotes in it.
+
+    >>> _quote_cells('5" pipe,"a, b",', ",")
+    '"5"" pipe","a, b",'
+    """
+
+    def quote(cell: re.Match[str]) -> str:
+        text = cell[0]
+        return text if text.startswith('"') or '"' not in text else '"' + text.replace('"', '""') + '"'
+
+    return re.sub(rf"{_QUOTED}|[^{re.escape(separator)}\r\n]+", quote, line)
 
 
 def _check_header(header: list[str], name: str) -> None:

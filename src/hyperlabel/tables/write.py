@@ -189,14 +189,23 @@ def _sink_arrow(frame: Any, part: Path, metadata: dict[str, str]) -> None:
 
 def write_stdout(frame: Any) -> None:
     """Stream a table to standard output as csv, in constant memory; nothing is cut off silently."""
+    import polars as pl
+
     sys.stdout.flush()
     out, lazy = sys.stdout.buffer, frame.lazy()
+    header = lazy.collect_schema().to_frame()
+    try:
+        header.clear(1).write_csv()
+    except pl.exceptions.PolarsError as error:
+        raise ParameterError(
+            f"standard output is csv, but {reason_of(error)}; name a parquet file with --out"
+        ) from error
     show = printable_lines if out.isatty() else str  # a terminal would obey control characters
     try:
-        write_all(out, show(lazy.collect_schema().to_frame().write_csv()).encode())
+        write_all(out, show(header.write_csv()).encode())
         for batch in lazy.collect_batches(chunk_size=_BATCH):
             write_all(out, show(batch.write_csv(include_header=False)).encode())
-    except OSError as error:
+    except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise ParameterError(
             f"standard output was cut short: {reason_of(error)}; some of its rows are missing"
         ) from error

@@ -104,6 +104,19 @@ class Outcomes:
         total = leaning.sum(1, keepdims=True)
         return replace(self, leaning=leaning / np.where(total > 0, total, 1))
 
+    def read_again(self, classes: Sequence[Hashable]) -> "Outcomes":
+        """The same, with partial votes read for these k classes: `!spam` leans to all others, also to new ones.
+
+        >>> outcomes = Outcomes(("!spam",), np.array([[1.0, 0.0, 0.0]]), np.array([-1]))
+        >>> outcomes.read_again(["ham", "spam", "scam"]).leaning.tolist()
+        [[0.5, 0.0, 0.5]]
+        """
+        names, leaning = [str(c) for c in classes], self.leaning.copy()
+        for place in np.flatnonzero(self.ladder == NO_LADDER):
+            read = read_leaning(self.names[place], names)
+            leaning[place] = leaning[place] if read is None else read
+        return replace(self, leaning=leaning)
+
     def merge(self, other: "Outcomes") -> tuple["Outcomes", NDArray[np.int64]]:
         """These outcomes and those that only others have, and (s,) the place of each of the others among them.
 

@@ -362,7 +362,7 @@ class Votes(VoteFrame):
         self._check_unused([i for i, c in enumerate(self.classes) if c not in number], stated)
         numbers, outcomes = [number.get(c, ABSTAIN) for c in self.classes], self.outcomes
         if outcomes is not None:
-            outcomes = outcomes.with_classes(np.array(numbers), len(stated))
+            outcomes = outcomes.with_classes(np.array(numbers), len(stated)).read_again(stated)
             numbers += range(len(stated), len(stated) + len(outcomes))
         table = np.array([*numbers, ABSTAIN], smallest_type(max(numbers) + 1))
         if self.cells is not None:
