@@ -99,6 +99,32 @@ def test_vote_for_a_far_class_takes_no_memory_for_the_classes_between():
     assert peak < 50e6
 
 
+FAR = [[9999, 1], [1, -1], [1, 2], [0, 1], [1, 1], [0, 0]]
+
+
+def test_advice_and_reports_learn_about_classes_with_votes_alone(monkeypatch):
+    learned, fit = [], hl.HyperLabelModel._fit
+
+    def spy(self, patterns, gold):
+        learned.append(patterns.n_classes)
+        return fit(self, patterns, gold)
+
+    monkeypatch.setattr(hl.HyperLabelModel, "_fit", spy)
+    hl.advise(FAR * 6, {0: 0})
+    assert max(learned) == 4
+    hl.report(FAR * 6)
+    assert max(learned) == 5  # and one whose share is stated in turn
+
+
+def test_dependence_looks_at_classes_with_votes_alone(monkeypatch):
+    near = np.where(np.array(FAR) == 9999, 3, FAR)
+    seen, unique = [], np.unique
+    monkeypatch.setattr(np, "unique", lambda *given, **options: seen.append(1) or unique(*given, **options))
+    found = hl.LFAnalysis(FAR * 6).dependence
+    assert len(seen) < 100  # of 10,000 classes
+    np.testing.assert_allclose(found, hl.LFAnalysis(np.tile(near, (6, 1))).dependence)
+
+
 def test_dawid_skene_of_thousands_of_classes_is_refused_before_it_takes_minutes():
     votes = np.random.default_rng(0).integers(0, 2000, (4000, 5))
     with pytest.raises(ParameterError, match="2,000 classes .* Use 'hlm2' or 'mv', or fewer classes"):

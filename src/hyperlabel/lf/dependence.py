@@ -31,12 +31,18 @@ def count_agreements(patterns: Patterns) -> Counts:
 
 def _by_class(patterns: Patterns) -> Iterator[tuple[Patterns, NDArray[np.intp], NDArray[np.intp]]]:
     """The votes for one class at a time, the LFs that cast them, and which of these cast each vote."""
-    for c in range(patterns.n_classes):
+    for c in _voted_classes(patterns):
         rows = patterns.rows.keep(patterns.vote == c)
         present = np.flatnonzero(np.diff(rows.starts))
         lfs, column = np.unique(rows.lf, return_inverse=True)
         filled = Rows(rows.starts[np.append(present, -1)], rows.lf, rows.vote)
         yield patterns.with_rows(filled, patterns.counts[present]), lfs, column
+
+
+def _voted_classes(patterns: Patterns) -> list[int]:
+    """The classes that LFs vote for: of many stated ones, few may occur."""
+    cast = np.bincount(patterns.vote, minlength=patterns.n_classes)[: patterns.n_classes]
+    return np.flatnonzero(cast).tolist()
 
 
 def correlate(patterns: Patterns, agreements: Counts, posterior: Float64) -> Float64:
@@ -53,14 +59,14 @@ def correlate(patterns: Patterns, agreements: Counts, posterior: Float64) -> Flo
 
 def _expect_agreements(patterns: Patterns, posterior: Float64) -> Float64:
     """On how many items two LFs would vote alike if they were independent given the class. -> (m, m)."""
-    m, k = patterns.n_lfs, patterns.n_classes
-    items = patterns.counts @ posterior  # (k,) items of each class
-    total = np.zeros((m, m))
-    for c in range(k):
+    possible = posterior[:, posterior[patterns.has_votes].any(0)]  # (p, c) of classes that an item with votes may have
+    items = patterns.counts @ possible  # (c,) items of each class
+    total = np.zeros((patterns.n_lfs, patterns.n_lfs))
+    for c in _voted_classes(patterns):
         kept = np.flatnonzero(patterns.vote == c)
         lfs, column = np.unique(patterns.lf[kept], return_inverse=True)
-        class_counts = posterior[patterns.row[kept]] * patterns.counts[patterns.row[kept], None]
-        votes = np.stack([np.bincount(column, class_counts[:, y], len(lfs)) for y in range(k)], 1)  # (lfs, k)
+        class_counts = possible[patterns.row[kept]] * patterns.counts[patterns.row[kept], None]
+        votes = np.stack([np.bincount(column, counts, len(lfs)) for counts in class_counts.T], 1)  # (lfs, c)
         scaled = votes / np.sqrt(np.maximum(items, _LEAST_CLASS))
         total[np.ix_(lfs, lfs)] += scaled @ scaled.T
     return total

@@ -20,6 +20,7 @@ _FEW_SHARES = np.round(np.linspace(0.1, 0.8, 8), 2)  # and for one of more class
 _CLASSES = 6  # how many classes to look at, if there are more
 _MOST_WORK = 5_000_000  # all passes together look at no more votes than this per class
 _LEAST_ITEMS = 300
+_LEAST_SHARE = 0.01  # of a class that some LF votes for; all others stay out, as they would take time
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,8 @@ def find_sensitivity(model: LabelModel, analysis: LFAnalysis) -> Sensitivity | N
     chosen = np.array([1]) if k == 2 else np.argsort(-own, kind="stable")[:_CLASSES]
     shares = _SHARES if k == 2 else _FEW_SHARES
     patterns = _affordable(analysis, len(chosen) * len(shares))
-    stated = [[{"class_balance": _balance(own, int(c), s)} for s in shares] for c in chosen]
+    others = np.where(analysis.probabilities[analysis.patterns.has_votes].any(0), np.maximum(own, _LEAST_SHARE), 0)
+    stated = [[{"class_balance": _balance(others, int(c), s)} for s in shares] for c in chosen]
     found = [[copy.copy(model).set_params(**each).label(patterns).best for each in row] for row in stated]
     weight = np.where(patterns.has_votes, patterns.counts, 0) / max(1, patterns.counts @ patterns.has_votes)
     labeled = np.array([[weight @ (best == c) for best in row] for c, row in zip(chosen, found, strict=True)])
@@ -62,9 +64,9 @@ def _affordable(analysis: LFAnalysis, runs: int) -> Any:
     return sample_items(patterns, min(patterns.n_items, max(_LEAST_ITEMS, int(patterns.n_items * _MOST_WORK / work))))
 
 
-def _balance(own: Float64, chosen: int, stated: float) -> list[float]:
-    """The share of one class, and the others in their ratio, none of them empty. -> (k,)."""
-    rest = np.maximum(own, 0.01)
+def _balance(others: Float64, chosen: int, stated: float) -> list[float]:
+    """The share of one class, and the others in their ratio. -> (k,)."""
+    rest = others.copy()
     rest[chosen] = 0
     balance = rest / rest.sum() * (1 - stated)
     balance[chosen] = stated

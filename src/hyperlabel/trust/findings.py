@@ -82,14 +82,15 @@ def _tilt_classes(at: Situation, patterns: Patterns) -> tuple[Float64, NDArray[n
 
     labels = label()
     weights = patterns.counts * patterns.has_votes
-    own = np.clip(weights @ labels.probabilities / weights.sum(), 1e-6, None)
+    shares = weights @ labels.probabilities / weights.sum()
+    own = np.where(shares > 0, np.maximum(shares, 1e-6), 0)  # classes without votes and gold stay out: they take time
     changed = np.zeros(patterns.n_patterns, bool)
     classes = np.argsort(-own)[: 1 if len(own) == 2 else _TILTED_CLASSES]
     for number in classes.tolist():
         for tilted in _tilted(own, number):
-            shares = own * (1 - tilted) / (1 - own[number])
-            shares[number] = tilted
-            changed |= label(class_balance=(shares / shares.sum()).tolist()).best != labels.best
+            balance = own * (1 - tilted) / (1 - own[number])
+            balance[number] = tilted
+            changed |= label(class_balance=(balance / balance.sum()).tolist()).best != labels.best
     return own / own.sum(), changed
 
 
