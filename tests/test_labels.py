@@ -146,6 +146,15 @@ def test_bad_gold_gives_one_error_with_place_value_and_remedy(votes, gold, messa
         votes.with_labels(gold, "gold")
 
 
+def test_entries_that_are_identifiers_of_other_items_are_warned_of():
+    gold = pd.Series({2: "spam", 3: "ham"})
+    message = r"^gold is a Series whose entry 2 is taken from the index of votes; in its column 'id', it names another"
+    with pytest.warns(VotesWarning, match=message):
+        by_index = FROM_ONE.with_labels(gold, "gold")[1]
+    assert by_index.tolist() == FROM_ONE.with_labels(gold.reindex(range(len(FROM_ONE))), "gold")[1].tolist()
+    assert by_index.tolist() != FROM_ONE.with_labels(gold.to_dict(), "gold")[1].tolist()
+
+
 def test_labels_are_called_by_their_name_in_errors():
     with pytest.raises(VotesError, match="^truth has 1 entries but votes has 3 items"):
         THREE.with_labels([0], "truth")
@@ -243,12 +252,6 @@ def test_gold_of_items_that_votes_does_not_have_is_counted_and_left_out(votes, g
             BY_INDEX,
             pd.Series(["spam", "ham"], index=["q", "q"]),
             "^gold is a Series whose index has 'q' twice; expected each item once",
-        ),
-        (
-            FROM_ONE,
-            pd.Series({2: "spam", 3: "ham"}),
-            r"^gold is a Series whose entry 2 may name an index of votes or an identifier in its column 'id', which "
-            r"are other items; give gold.to_dict\(\) to match by identifier, or gold.reindex\(frame.index\)",
         ),
         (
             SHUFFLED,

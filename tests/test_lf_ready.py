@@ -186,3 +186,18 @@ def test_names_of_ready_made_lfs_tell_what_they_do():
 def test_lookup_lf_abstains_on_nulls_whatever_its_table_says(make):
     lf = lookup_lf({1.0: "a", None: "b"}, column="x")
     assert apply_lfs([lf], make({"x": [1.0, None]}), classes=["a", "b"]).to_numpy().ravel().tolist() == [0, -1]
+
+
+@pytest.mark.parametrize("bounds", [{"above": 3, "below": 2}, {"at_least": 2, "below": 2}, {"above": 2, "at_most": 2}])
+def test_bounds_that_no_number_meets_are_refused(bounds):
+    with pytest.raises(ParameterError, match=r"^bounds are \{.*\}, which no number meets; exchange them"):
+        threshold_lf("stars", "bad", **bounds)
+
+
+def test_bounds_of_different_kinds_are_refused():
+    with pytest.raises(ParameterError, match=r"^bounds are \{.*\}; expected bounds that can be compared"):
+        threshold_lf("day", "late", above=3, below=datetime.date(2020, 6, 1))
+
+
+def test_bounds_that_one_number_meets_are_taken():
+    assert threshold_lf("stars", "bad", at_least=2, at_most=2)({"stars": 2}) == "bad"

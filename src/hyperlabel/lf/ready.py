@@ -249,11 +249,24 @@ def threshold_lf(
         raise ParameterError(
             f"bounds are {show(given)}; expected numbers, at least one of above, at_least, below and at_most"
         )
+    try:
+        is_empty = _is_empty(**bounds)
+    except TypeError:  # a number and a date
+        raise ParameterError(f"bounds are {show(given)}; expected bounds that can be compared") from None
+    if is_empty:
+        raise ParameterError(f"bounds are {show(given)}, which no number meets; exchange them, or write two LFs")
     check_text(column, "column", "the name of a column")
     parts = [str(part) for pair in given.items() for part in pair]
     return Within(
         "_".join([column, *parts]) if name is None else name, Bounds(**bounds), column=column, vote=_stated(vote)
     )
+
+
+def _is_empty(above: Any, at_least: Any, below: Any, at_most: Any) -> bool:
+    """Whether no number meets the bounds."""
+    lows = [(bound, strict) for bound, strict in ((above, True), (at_least, False)) if bound is not None]
+    highs = [(bound, strict) for bound, strict in ((below, True), (at_most, False)) if bound is not None]
+    return any(low > high or (low == high and (a or b)) for low, a in lows for high, b in highs)
 
 
 def lookup_lf(table: Mapping[Any, Hashable], *, column: str, name: str | None = None) -> LabelingFunction:

@@ -144,7 +144,7 @@ class Identity:
     def _ids_of(self, index: Any, name: str) -> list[Any]:
         """What the index of a Series names: the column of identifiers if it has its name, else what has most entries.
 
-        Identifiers that count from 1 are also places of other items, so entries that both have are refused.
+        Identifiers that count from 1 are also in the index, of other items: then it is the index, with a warning.
         """
         ids: list[Any] | None = None if self.ids is None else self.ids.tolist()
         if ids is not None and self._has_name_of_ids(index):
@@ -155,10 +155,12 @@ class Identity:
         held = [{key: found[key] for key in index.tolist() if key in found} for found in places]
         if len(held) == 2 and held[0] != held[1] and len(held[0]) == len(held[1]):
             key = next(key for key in (held[0] | held[1]) if held[0].get(key) != held[1].get(key))
-            raise VotesError(
-                f"{name} is a Series whose entry {show(key)} may name an index of votes or an identifier in its column "
-                f"{self.origin.name!r}, which are other items; give {name}.to_dict() to match by identifier, or "
-                f"{name}.reindex(frame.index) to match by index"
+            warn_of_votes(
+                [
+                    f"{name} is a Series whose entry {show(key)} is taken from the index of votes; in its column "
+                    f"{self.origin.name!r}, it names another item. Give {name}.to_dict() to match by that column, or "
+                    f"{name}.reindex(frame.index) if the index is meant"
+                ]
             )
         sizes = [len(found) for found in held]
         return known[sizes.index(max(sizes))] if known else list(range(self.n))
