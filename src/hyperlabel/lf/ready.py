@@ -251,7 +251,7 @@ def threshold_lf(
         )
     try:
         is_empty = _is_empty(**bounds)
-    except TypeError:  # a number and a date
+    except Exception:  # a number and a date, or objects that raise anything
         raise ParameterError(f"bounds are {show(given)}; expected bounds that can be compared") from None
     if is_empty:
         raise ParameterError(f"bounds are {show(given)}, which no number meets; exchange them, or write two LFs")
