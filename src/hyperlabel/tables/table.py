@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import groupby, zip_longest
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal
 
@@ -195,21 +195,33 @@ def _join(frames: list[tuple[dict[str, str | None], Any]]) -> tuple[Any, tuple[s
     with_hive = [
         frame.with_columns(pl.lit(values[name], pl.String).alias(name) for name in hive) for values, frame in frames
     ]
-    _check_alike(with_hive)
-    return with_hive[0] if len(with_hive) == 1 else pl.concat(with_hive), hive
+    return with_hive[0] if len(with_hive) == 1 else pl.concat(_align(with_hive)), hive
 
 
-def _check_alike(frames: list[Any]) -> None:
-    """Refuse tables whose columns differ: of Arrow files, Polars would find out only while it reads them."""
+def _align(frames: list[Any]) -> list[Any]:
+    """Tables with their columns in the order of the first; empty ones, of no type, have the type of the others.
+
+    Refuses tables whose columns differ: of Arrow files, Polars would find out only while it reads them.
+    """
+    import polars as pl
+
     schemas = [frame.collect_schema() for frame in frames]
+    types: dict[str, Any] = {}  # that of the first table in which a column has one
+    for name, kind in (column for schema in schemas for column in schema.items()):
+        types[name] = kind if types.get(name, pl.Null) == pl.Null else types[name]
     for number, schema in enumerate(schemas, 1):
-        pairs = zip_longest(schemas[0].items(), schema.items(), fillvalue=("nothing", "no type"))
-        first, found = next(((one, two) for one, two in pairs if one != two), (None, None))
-        if first and found:
-            raise ValueError(
-                f"table {number} in it has {found[0]} ({found[1]}) where the first has {first[0]} ({first[1]}); "
-                "expected the same columns in all"
-            )
+        for name, kind in types.items():
+            found = schema.get(name, "missing")
+            if found not in (pl.Null, kind):
+                raise ValueError(
+                    f"in table {number} of it, column {name} is {found}; in another, it is {kind}. Expected the same "
+                    "columns in all"
+                )
+    whole = [pl.col(name).cast(kind) for name, kind in types.items()]
+    return [
+        frame if [*schema.items()] == [*types.items()] else frame.select(whole)
+        for frame, schema in zip(frames, schemas, strict=True)
+    ]
 
 
 def _open_query(query: Query) -> Table:
