@@ -14,6 +14,7 @@ from hyperlabel.kernels import (
     mix_bits,
     multiply,
     pack_rows,
+    quiet_product,
     scale_rows,
     softmax,
 )
@@ -364,3 +365,8 @@ def test_hash_rows_of_few_and_of_many_votes_are_the_same():
     cells = random_votes(np.random.default_rng(8), 200, 5, 3)
     one_by_one = [hash_cells(cells[i : i + 1], 3)[0] for i in range(200)]
     np.testing.assert_array_equal(hash_cells(cells, 3), one_by_one)
+
+
+def test_products_of_small_arrays_never_warn():
+    with np.errstate(all="raise"):  # as a stray number beside the arrays would
+        assert np.isnan(quiet_product(np.array([[np.inf]], np.float32), np.array([[0]], np.float32)))

@@ -70,7 +70,7 @@ def pack_digits(cells: Ints, k: int, digits: int) -> Iterator[tuple[slice, Float
     step = max(1, _BLOCK_PRODUCT // weights.size)
     for start in range(0, n, step):
         block = slice(start, min(start + step, n))
-        yield block, cells[block].astype(np.float32).dot(weights) + zeros  # `@` warns of what BLAS reads beside them
+        yield block, quiet_product(cells[block].astype(np.float32), weights) + zeros
 
 
 @lru_cache(maxsize=16)
@@ -90,6 +90,13 @@ def _join_digits(parts: Keys, base: np.uint64) -> Keys:
     for part in range(parts.shape[1] - 2, -1, -1):
         keys = keys * base + parts[:, part]
     return keys
+
+
+@np.errstate(all="ignore")
+def quiet_product(values: Float32, matrix: Float32) -> Float32:
+    """A matrix product without the warnings of what BLAS finds beside small arrays, where it may read. -> (r, d)."""
+    product: Float32 = values.dot(matrix)
+    return product
 
 
 def multiply(values: Float32, matrix: Float32) -> Float32:

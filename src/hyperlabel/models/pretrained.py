@@ -85,6 +85,7 @@ class HyperLabelModel(LabelModel):
     reads_in_passes = True
     takes_outcomes = True
 
+    @np.errstate(all="ignore")  # see `quiet_product`; probabilities are checked in the end
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> Float64 | None:
         self.weights_ = load_weights(self.weights)
         network = self._network(patterns)
@@ -113,6 +114,7 @@ class HyperLabelModel(LabelModel):
         self.weights_ = fine_tune(self.weights_, patterns, usable, lr=FINE_TUNING_LR, steps=self.n_iter_)
         return load_network(self.weights_, calibrated=self.calibrated)
 
+    @np.errstate(all="ignore")
     def _fit_passes(self, reduce: Reduce, shape: Patterns, gold: Gold | None) -> None:
         self.weights_ = load_weights(self.weights)
         if gold is not None and not is_unrolled(self.weights_):
@@ -122,6 +124,7 @@ class HyperLabelModel(LabelModel):
             )
         self.state_ = read(self._network(shape), reduce, shape.n_lfs, shape.n_classes, gold)
 
+    @np.errstate(all="ignore")
     def _probabilities(self, patterns: Patterns) -> Float64:
         network = self._judging_network()
         if network.fits(patterns):

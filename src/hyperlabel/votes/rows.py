@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.kernels import Ints, row_blocks
+from hyperlabel.kernels import Ints, quiet_product, row_blocks
 
 Numbers = NDArray[np.int64]
 
@@ -169,5 +169,5 @@ def _count_starts(cells: Ints) -> Numbers:
     """Where each row's votes would begin. (n, m) -> (n + 1,)."""
     starts, ones = np.zeros(len(cells) + 1, np.int64), np.ones(cells.shape[1], np.float32)
     for block in row_blocks(*cells.shape):  # a product with ones is the fastest way to add short rows
-        starts[1:][block] = (cells[block] >= 0).astype(np.float32).dot(ones)  # `@` warns of what BLAS reads beside them
+        starts[1:][block] = quiet_product((cells[block] >= 0).astype(np.float32), ones)
     return starts.cumsum(out=starts)
