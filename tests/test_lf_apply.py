@@ -353,3 +353,10 @@ def test_column_lf_that_returns_a_masked_array_is_refused(vote):
 
     with pytest.raises(LFError, match="it returned a masked array; expected a plain one"):
         apply_lfs([hidden], FRAME)
+
+
+@pytest.mark.parametrize("vote", [None, 1])
+def test_column_lf_that_returns_an_array_of_two_axes_is_refused(vote):
+    lf = labeling_function("lf", columns=True, vote=vote)(lambda frame: np.ones((2, 1), bool))
+    with pytest.raises(LFError, match=r"an array of shape \(2, 1\); expected one vote per row"):
+        apply_lfs([lf], pd.DataFrame({"a": [1, 2]}))

@@ -416,3 +416,36 @@ def test_stopped_process_loses_no_more_than_the_calls_in_flight(tmp_path, signal
     called = [int(line) for line in log.read_text().split()]
     assert set(called) == set(range(n))
     assert len(called) - n <= len(stops) * threads
+
+
+@pytest.mark.parametrize(
+    ("says", "one", "other"),
+    [
+        (lambda f: np.asarray(f.index % 2), pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [1, 2]}, index=[1, 2])),
+        (
+            lambda f: (f["a"] + 100 > 0).to_numpy().astype(int),
+            pd.DataFrame({"a": np.array([100, 2], np.int64)}),
+            pd.DataFrame({"a": np.array([100, 2], np.int8)}),
+        ),
+        (lambda f: [int(1 in f.columns)] * 2, pd.DataFrame({"1": [1, 2]}), pd.DataFrame({1: [1, 2]})),
+        (lambda f: [int(hasattr(f, "height"))] * 2, pd.DataFrame({"a": [1, 2]}), pl.DataFrame({"a": [1, 2]})),
+        (
+            lambda f: (f["a"] + pl.lit(100, pl.Int8) > 0).cast(pl.Int8),
+            pl.DataFrame({"a": [100, 2]}),
+            pl.DataFrame({"a": [100, 2]}, schema={"a": pl.Int8}),
+        ),
+    ],
+)
+def test_lfs_of_whole_columns_run_again_if_the_index_names_or_types_changed(tmp_path, says, one, other):
+    lf = hl.labeling_function("lf", columns=True)(says)
+    before = apply_lfs([lf], one, n_classes=2, cache=tmp_path).cells
+    after = apply_lfs([lf], other, n_classes=2, cache=tmp_path).cells
+    assert before.tolist() != after.tolist()
+    np.testing.assert_array_equal(after, apply_lfs([lf], other, n_classes=2).cells)
+
+
+def test_keys_of_a_record_that_are_no_strings_tell_rows_apart(tmp_path):
+    lf = LabelingFunction("lf", lambda x: x[1])
+    for rows in ([{1: 0}, {1: 1}], [{1: 1}, {1: 0}]):
+        votes = apply_lfs([lf], rows, cache=tmp_path)
+        assert votes.cells[:, 0].tolist() == [row[1] for row in rows]

@@ -324,3 +324,9 @@ def test_values_too_deep_for_marshal_have_a_fingerprint():
     for _ in range(300):
         deep = [deep]
     assert fingerprint_items(read_items([{"x": deep}])) != fingerprint_items(read_items([{"x": [deep]}]))
+
+
+def test_fingerprint_of_an_lf_changes_with_the_index_of_a_table_it_holds():
+    tables = [pd.DataFrame({"a": [1, 2]}, index=index) for index in (["x", "y"], ["y", "x"])]
+    one, two = (LabelingFunction("lf", lambda x, table: table.loc[x, "a"], resources={"table": t}) for t in tables)
+    assert fingerprint_lf(one) != fingerprint_lf(two)

@@ -1,5 +1,6 @@
 import copy
 import pickle
+from collections import deque
 from types import SimpleNamespace
 
 import numpy as np
@@ -91,3 +92,21 @@ def test_frame_of_a_list_is_an_error():
 def test_keys_of_a_record_that_are_no_strings_are_read_by_item():
     row = row_class((None, 3, "text"))(("a", "b", "c"))
     assert (row[None], row["text"], row.text) == ("a", "c", "c")
+
+
+class Counted:
+    """A sequence that knows its length alone, as data sets of other packages do."""
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, place):
+        return "ab"[place % 2]
+
+
+@pytest.mark.parametrize(
+    "data", [pd.Series(["a", "b"], index=[5.0, 6.0]), deque(["a", "b"]), pl.Series(["a", "b"]), Counted()]
+)
+def test_sequences_of_any_kind_are_cut_by_place(data):
+    items = read_items(data)
+    assert [make_rows(items.cut(*part)) for part in ((0, 1), (1, 2), (0, 2))] == [["a"], ["b"], ["a", "b"]]

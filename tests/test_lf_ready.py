@@ -201,3 +201,17 @@ def test_bounds_of_different_kinds_are_refused():
 
 def test_bounds_that_one_number_meets_are_taken():
     assert threshold_lf("stars", "bad", at_least=2, at_most=2)({"stars": 2}) == "bad"
+
+
+@pytest.mark.parametrize("make", [list, lambda rows: pd.DataFrame(rows), lambda rows: pl.DataFrame(rows)])
+def test_lookup_lf_abstains_on_nan_even_if_its_table_has_that_very_object(make):
+    nan = float("nan")
+    votes = apply_lfs([lookup_lf({nan: 1, 0.0: 0}, column="a")], make([{"a": nan}, {"a": 0.0}]))
+    assert votes.cells.tolist() == [[-1], [0]]
+
+
+@pytest.mark.parametrize("make", [list, lambda rows: pd.DataFrame(rows), lambda rows: pl.DataFrame(rows)])
+def test_threshold_lf_with_a_whole_bound_between_two_floats_compares_exactly(make):
+    lfs = [threshold_lf("a", 1, at_least=2**53 + 1), threshold_lf("a", 0, below=2**53 + 1)]
+    votes = apply_lfs(lfs, make([{"a": 2.0**53}, {"a": 2.0**53 + 2}]))
+    assert votes.cells.tolist() == [[-1, 0], [1, -1]]

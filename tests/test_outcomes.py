@@ -574,3 +574,23 @@ def test_scores_cut_like_votes_of_other_classes_are_refused():
     votes = hl.Votes.from_scores(scores, classes=["bad", "good"])
     with pytest.raises(ParameterError, match=r"^like has the classes 'bad', 'good' but classes is \['good', 'bad'\]"):
         hl.Votes.from_scores(scores, classes=["good", "bad"], like=votes)
+
+
+def test_a_number_of_classes_states_the_classes_of_partial_votes_in_every_form():
+    rows = [{"a": 0}, {"a": 1}]
+    lfs = [hl.LabelingFunction("p", lambda x: hl.NOT(1) if x.a else None), hl.LabelingFunction("q", lambda x: 0)]
+    long = pd.DataFrame({"item": [0, 1, 1], "lf": ["q", "p", "q"], "vote": [0, "!1", 0]})
+    wide = pd.DataFrame({"p": [None, "!1"], "q": [0, 0]})
+    for votes in (
+        hl.apply_lfs(lfs, rows, n_classes=3),
+        hl.Votes.from_frame(wide, n_classes=3),
+        hl.Votes.from_long(long, item="item", lf="lf", vote="vote", n_classes=3).with_lfs(["p", "q"]),
+    ):
+        assert votes.classes == (0, 1, 2)
+        assert votes.to_numpy().tolist() == [[-1, 0], [3, 0]]
+
+
+def test_a_number_of_classes_leaves_partial_votes_of_named_classes_partial():
+    votes = hl.Votes.from_frame(pd.DataFrame({"p": ["!b", None], "q": ["a", "b"]}), n_classes=2)
+    assert votes.classes == ("a", "b")
+    assert votes.outcomes.names == ("!b",)

@@ -370,3 +370,20 @@ def test_a_fitted_model_refuses_a_judge_it_has_not_seen_and_lets_its_others_abst
     assert one.labels.probabilities[0].tolist() == verdicts.labels.probabilities[5].tolist()
     with pytest.raises(ParameterError, match="price lacks the judge 'claude'; expected a price for each of 'gpt', 'cl"):
         hl.jury(few, **names, model=model, price={"gpt": 2})
+
+
+def test_the_card_of_a_fitted_model_names_the_right_judges_in_any_order(panel):
+    votes = panel[0].copy()
+    votes[::2, 4] = -1
+    table = make_table(votes).dropna()
+    first = hl.jury(table, **NAMES, price=dict.fromkeys(table["judge"].unique(), 2))
+    again = hl.jury(
+        table.sort_values("judge", ascending=False, kind="stable"),
+        **NAMES,
+        price=dict.fromkeys(table["judge"].unique(), 2),
+        model=first.model,
+    )
+    for name, column in first.judges.columns.items():
+        np.testing.assert_array_equal(again.judges[name], column, name)
+    assert again.curve["added"].tolist() == first.curve["added"].tolist()
+    assert again.enough(0.9) == first.enough(0.9)

@@ -238,9 +238,9 @@ def _votes(
 def _class_votes(pairs: Sequence[Answered], classes: Sequence[Hashable] | None, n_classes: int | None) -> Votes:
     """The votes of LFs that vote for classes, or lean to several."""
     columns = [answer.column(lf.name) for lf, answer in pairs]
-    stated = None if classes is None else state_classes(n_classes, classes)
+    stated = state_classes(n_classes, classes)
     columns, leaning = set_aside(columns, stated)
-    if stated is None:
+    if stated is None or classes is None:
         known = complete_classes(infer_classes(columns, n_classes), n_classes)
     else:
         known = stated

@@ -140,9 +140,9 @@ def fingerprint_items(items: Items, column: str | None = None) -> str:
     if column is None and items.names is None:
         return _hash(b"items", _bytes_of(list(items.data)))
     names = items.names or [] if column is None else [column]
-    return _hash(
-        str(items.n).encode(), *(_hash(name.encode(), _bytes_of(items.values(name))).encode() for name in names)
-    )
+    form = bytes_of(items.form) if column is None else b""  # single columns are read by value alone
+    values = (_hash(name.encode(), _bytes_of(items.values(name))).encode() for name in names)
+    return _hash(str(items.n).encode(), form, *values)
 
 
 def bytes_of(value: Any) -> bytes:

@@ -73,9 +73,13 @@ def row_class(names: tuple[str, ...]) -> type[Row]:
     # Attributes of named tuples are read in C; here they get the names of the columns, whatever they are.
     make_reader: Any = namedtuple
     reader = make_reader("reader", [f"c{place}" for place in places.values()])
-    shown = [name for name in places if isinstance(name, str) and not name.startswith("_")]
-    columns = {name: getattr(reader, f"c{places[name]}") for name in shown}
+    columns = {name: getattr(reader, f"c{places[name]}") for name in shown_names(names)}
     return type("Row", (Row,), {"__slots__": (), **columns, "_places": places})
+
+
+def shown_names(names: Sequence[str]) -> list[str]:
+    """The columns that are attributes of a row."""
+    return [name for name in names if isinstance(name, str) and not name.startswith("_")]
 
 
 def names_of(kind: type[Row]) -> tuple[str, ...]:
@@ -144,6 +148,11 @@ class Items(ABC):
         """The frame that functions of whole columns get."""
         return self.data
 
+    @property
+    def form(self) -> Any:
+        """What functions of whole columns see of the frame besides names and values: types, for instance."""
+        return type(self.data).__name__
+
     def values(self, name: str) -> list[Any]:
         """The values of a column as Python objects. -> n."""
         if name not in self._values:
@@ -187,13 +196,16 @@ class ListItems(Items):
     """Items of a list or array: mappings become rows, everything else is given to LFs as it is."""
 
     def __init__(self, data: Any) -> None:
-        super().__init__(data, len(data), None)
+        # A slice of other sequences may go by labels, be a table, or not exist at all.
+        listed = data if isinstance(data, list | tuple | np.ndarray) else _list_items(data)
+        super().__init__(listed, len(listed), None)
+        self._kind = type(data).__name__
 
     @property
     def frame(self) -> Any:
         """Not possible: there is no frame."""
         raise ParameterError(
-            f"data is of type {type(self.data).__name__}, but LFs of whole columns read frames; "
+            f"data is of type {self._kind}, but LFs of whole columns read frames; "
             "make a frame first, for instance with pandas.DataFrame(data)"
         )
 
@@ -225,6 +237,13 @@ class PandasItems(Items):
 
     def __init__(self, data: Any) -> None:
         super().__init__(data, len(data), [str(name) for name in data.columns])
+
+    @property
+    def form(self) -> Any:
+        """Types of the columns, their names as they are, the index, and what is attached to the frame."""
+        index = self.data.index
+        labels = index.dtype, list(index.names), index.tolist()
+        return "pandas", list(self.data.dtypes), list(self.data.columns), *labels, self.data.attrs
 
     def numbers(self, name: str) -> NDArray[Any] | None:
         """The values of a column of NumPy numbers."""
@@ -272,6 +291,11 @@ class PolarsItems(Items):
     def __init__(self, data: Any) -> None:
         super().__init__(data, data.height, data.columns)
 
+    @property
+    def form(self) -> Any:
+        """Types of the columns."""
+        return "polars", self.data.dtypes
+
     def numbers(self, name: str) -> NDArray[Any] | None:
         """The values of a column of floats, or of whole numbers without nulls."""
         series = self.data[name]
@@ -301,6 +325,11 @@ class ArrowItems(Items):
     def frame(self) -> Any:
         """The records as a pandas frame."""
         return self.data.to_pandas()
+
+    @property
+    def form(self) -> Any:
+        """Types of the columns, and what is attached to them."""
+        return "arrow", self.data.schema.serialize().to_pybytes()
 
     def numbers(self, name: str) -> NDArray[Any] | None:
         """The values of a column of floats, or of whole numbers without nulls."""
@@ -333,13 +362,18 @@ def read_items(data: Any) -> Items:
         if twice is not None:
             raise VotesError(f"data has {names.count(twice)} columns named {twice!r}; expected one. Rename the others")
         return items
-    if hasattr(data, "num_rows"):
+    if hasattr(data, "num_rows") and hasattr(data, "schema"):
         return ArrowItems(data)
     if isinstance(data, str | bytes | Mapping) or not hasattr(data, "__getitem__") or not _has_length(data):
         raise VotesError(
             f"data is of type {type(data).__name__}; expected a list of items, or a pandas, Polars, Dask or Spark frame"
         )
     return ListItems(data)
+
+
+def _list_items(data: Any) -> list[Any]:
+    """The items of a sequence; one that cannot be iterated need not say where it ends."""
+    return list(data) if hasattr(data, "__iter__") else [data[i] for i in range(len(data))]
 
 
 def _has_length(data: Any) -> bool:

@@ -120,6 +120,8 @@ class Bounds:
         if not all(abs(bound) <= sys.float_info.max for bound in given):
             return None  # beyond all floats, where Python still compares
         whole = numbers.dtype.kind in "iu"
+        if not whole and any(float(bound) != bound for bound in given):
+            return None  # between two floats, where Python still compares
         values = numbers if whole else numbers.astype(np.float64, copy=False)
         within = np.ones(len(values), bool)
         # Whole numbers are compared with whole numbers exactly, as in Python.
@@ -139,7 +141,7 @@ class Lookup:
     """The vote that a table holds for a value; abstains if it holds none."""
 
     def __init__(self, table: Mapping[Any, Hashable]) -> None:
-        self.table: dict[Any, Hashable] = {value: vote for value, vote in table.items() if value is not None}
+        self.table: dict[Any, Hashable] = {value: vote for value, vote in table.items() if not is_null(value)}
 
     def __call__(self, value: Any) -> Hashable:
         """The vote for a value."""

@@ -261,6 +261,8 @@ def _read_votes(lf: ColumnFunction, items: Items, votes: Any) -> Answer:
         raise TypeError(
             "it returned a masked array; expected a plain one: .filled(-1), or .filled(False) if its vote is stated"
         )
+    if isinstance(votes, np.ndarray) and votes.ndim != 1:
+        raise ValueError(f"it returned an array of shape {votes.shape}; expected one vote per row")
     if len(votes) != items.n:
         raise ValueError(f"it returned {len(votes)} votes; expected one for each of the {items.n} rows")
     if isinstance(items, PandasItems) and hasattr(votes, "index") and not isinstance(votes, list | tuple):

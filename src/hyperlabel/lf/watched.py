@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-from hyperlabel.lf.items import Row, names_of
+from hyperlabel.lf.items import Row, names_of, shown_names
 
 
 class WatchedRow:
@@ -40,8 +40,8 @@ class WatchedRow:
         return type(self._row)
 
     def _note(self, name: object) -> None:
-        if isinstance(name, str):  # all names are strings
-            self._seen.add(name)
+        # The cache writes names as strings, so that a key of a record that is none counts as a look at everything.
+        self._seen.add(name if isinstance(name, str) else None)
 
     def _all(self) -> Row:
         self._seen.add(None)
@@ -100,7 +100,7 @@ def watch(row: Row) -> WatchedRow:
 @lru_cache(maxsize=256)
 def _watched_class(kind: type[Row]) -> type[WatchedRow]:
     """The class of watched rows with these columns; a column may have the name of a method."""
-    columns = {name: _reader(name) for name in names_of(kind) if not name.startswith("_")}
+    columns = {name: _reader(name) for name in shown_names(names_of(kind))}
     return type("WatchedRow", (WatchedRow,), {"__slots__": (), **columns})
 
 

@@ -101,7 +101,7 @@ def jury(
         classes = chosen.classes_.tolist()
     judgments = read_judgments(table, names, abstain=abstain, classes=classes, delimiter=delimiter, encoding=encoding)
     if chosen.is_fitted and chosen.lf_names_ is not None:
-        judgments = _with_silent(judgments, chosen.lf_names_, judge)
+        judgments = _as_panel(judgments, chosen.lf_names_, judge)
     costs = read_costs(None if isinstance(price, str) else price, judgments)
     if score is None:
         votes, undecided = collect_votes(judgments)
@@ -120,16 +120,18 @@ def jury(
     return Jury(votes, labels, fitted, judgments, undecided, known, costs)
 
 
-def _with_silent(judgments: Judgments, known: Sequence[str], column: str) -> Judgments:
-    """The judgments of a fitted model's judges, of whom those that say nothing abstain; others are refused."""
-    new = [name for name in judgments.judges if name not in known]
+def _as_panel(judgments: Judgments, panel: Sequence[str], column: str) -> Judgments:
+    """The judgments of a fitted model's judges, in its order; those that say nothing abstain, others are refused."""
+    place = {name: j for j, name in enumerate(panel)}
+    new = [name for name in judgments.judges if name not in place]
     if new:
         raise VotesError(
-            f"column {column!r} has the judge {new[0]!r}, but model was fitted on the judges {show_some(known)}; leave "
+            f"column {column!r} has the judge {new[0]!r}, but model was fitted on the judges {show_some(panel)}; leave "
             f"out the rows of {new[0]!r}, or give a model that is not fitted"
         )
-    silent = [name for name in known if name not in judgments.judges]
-    return replace(judgments, judges=(*judgments.judges, *silent))
+    # In one order: the card and the curve have names from the votes and numbers from the model.
+    places = np.array([place[name] for name in judgments.judges], np.int64)
+    return replace(judgments, judges=tuple(panel), judge=places[judgments.judge])
 
 
 def _fit(model: LabelModel, votes: Votes, gold: NDArray[np.int64] | None) -> LabelModel:

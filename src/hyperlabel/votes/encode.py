@@ -154,7 +154,7 @@ def encode_long(
     vote_column = replace(vote_column, abstain=abstain_keys(abstain, named))
     if classes is None:
         (vote_column,) = unify_numbers([vote_column])
-    (vote_column,), partial = set_aside([vote_column], named)
+    (vote_column,), partial = set_aside([vote_column], state_classes(n_classes, classes))
     known, stated = find_classes([vote_column], n_classes, classes)
     outcomes = state_outcomes(partial, known)
     numbers = encode_votes(vote_column, known, outcomes)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.columns.frames import Column
 from hyperlabel.columns.rule import key_of
-from hyperlabel.votes.classes import Classes, encode_column, smallest_type
+from hyperlabel.votes.classes import Classes, are_numbers, encode_column, smallest_type
 from hyperlabel.votes.outcomes import Outcomes, may_lean, read_leaning, stack_outcomes
 
 
@@ -27,12 +27,18 @@ def set_aside(columns: Sequence[Column], stated: Classes | None) -> tuple[list[C
     if not texts:
         return list(columns), ()
     plain = {str(v) for column in columns for v in column.voted if v not in texts}
-    names = sorted(plain) if stated is None else [str(c) for c in stated]
+    names = _names_of(plain, stated)
     found = tuple(sorted(t for t in texts if t not in names and read_leaning(t, names) is not None))
     if not found:
         return list(columns), ()
     keys = frozenset(map(key_of, found))
     return [replace(column, abstain=column.abstain | keys) for column in columns], found
+
+
+def _names_of(plain: set[str], stated: Classes | None) -> list[str]:
+    """The classes that partial votes may name; a stated number of classes says nothing about classes with names."""
+    known = [str(c) for c in stated or ()]
+    return sorted(plain) if stated is None or (are_numbers(stated) and not plain.issubset(known)) else known
 
 
 def state_outcomes(found: Sequence[str], classes: Classes) -> Outcomes | None:
