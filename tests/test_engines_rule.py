@@ -59,6 +59,7 @@ MESSY = {
     "one class": ({"a": ["spam", None] * 30, "b": ["spam", None, None] * 20}, {}),
     "stated classes": (VOTES, {"classes": ["ham", "other", "spam"]}),
     "booleans": ({"a": [True, False, None] * 20, "b": [True, None] * 30}, {}),
+    "gold of numbers beside NA": ({**NUMBERS, "gold": ["0", "NA", "1.0", None] * 15}, {"gold": "gold"}),
     "gold of a class that nobody votes for": (
         {**VOTES, "gold": ["eggs", "ham", *[None] * (N - 2)]},
         {"gold": "gold"},

@@ -153,6 +153,15 @@ def unify_numbers(columns: Sequence[Column]) -> list[Column]:
     return [_with_numbers(column) for column in columns]
 
 
+def unify_labels(column: Column, classes: Classes) -> Column:
+    """Labels next to these classes: numbers that a word turned into strings are numbers, if the classes are.
+
+    >>> unify_labels(Column.from_values("gold", ["0", "NA", "1.0"]), (0, 1)).voted
+    [0, 1]
+    """
+    return unify_numbers([column])[0] if no_label(classes) is not None else column
+
+
 def _is_number(value: object) -> bool:
     """Whether a value is a number, or the usual string of one."""
     return kind_of(value) == "number" or (isinstance(value, str) and _NUMBER.fullmatch(value) is not None)
