@@ -367,6 +367,14 @@ def test_label_with_a_gold_file_of_many_columns_takes_the_one_named_so(hyperlabe
     assert_allclose(table.select("p_ham", "p_spam"), taught())
 
 
+@pytest.mark.parametrize("engine", ["memory", "polars"])
+def test_label_with_gold_of_numbers_beside_a_word_learns_from_them(hyperlabel, tmp_path, engine):
+    (tmp_path / "v.csv").write_text("id,a,b,gold\n1,0,1,1.0\n2,1,1,NA\n3,0,0,0\n4,1,0,\n")
+    assert hyperlabel("label", "v.csv", "--gold", "gold", "--engine", engine, "-o", "o.csv").code == 0
+    labels = pl.read_csv("o.csv")["label"].to_list()
+    assert (labels[0], labels[1], labels[2]) == (1, 1, 0)
+
+
 def test_label_of_a_table_without_id_finds_gold_by_row(hyperlabel, votes):
     TABLE.drop("id").write_csv(votes)
     rows = [TABLE["id"].to_list().index(item) for item in GOLD]

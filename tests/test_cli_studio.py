@@ -24,6 +24,9 @@ pytest.importorskip("nicegui")
             ParameterError,
             "port is 1, but it cannot be used on 192.0.2.1",
         ),
+        (["t.csv", "--port", "99999"], ParameterError, "port is 99999, but it cannot be used on 127.0.0.1: .*0-65535"),
+        (["t.csv", "--port", "-1"], ParameterError, "port is -1, but it cannot be used on 127.0.0.1: .*0-65535"),
+        (["t.csv", "--host", "a..b"], ParameterError, "port is 0, but it cannot be used on a..b: "),
     ],
 )
 def test_a_mistake_is_refused_before_anything_is_served(tmp_path, monkeypatch, arguments, error, message):

@@ -161,15 +161,31 @@ DOUBTED = {
     "a typo": (with_first("SAPM"), r"a handful of times: 'SAPM' \('lf_0', 1\), perhaps 'spam'.* state all classes"),
     "several spellings": (
         TEXTS.assign(lf_1=np.where(PLACE % 2, TEXTS["lf_1"], TEXTS["lf_1"].str.title() + " ")),
-        r"differ only in case, spaces or zeros: 'Ham ' \(\d+\), 'ham' \(\d+\); 'Spam ' \(\d+\), 'spam' \(\d+\)\. Each",
+        r"case, spaces, quotes, stops or zeros: 'Ham ' \(\d+\), 'ham' \(\d+\); 'Spam ' \(\d+\), 'spam' \(\d+\)\. Each",
     ),
     "spellings in few rows": (
         pd.DataFrame({"a": ["cafe\u0301", "x"], "b": ["caf\xe9", "x"]}),
-        r"differ only in case, spaces or zeros: 'cafe\u0301' \(1\), 'caf\xe9' \(1\)",
+        r"differ only in case, spaces, quotes, stops or zeros: 'cafe\u0301' \(1\), 'caf\xe9' \(1\)",
     ),
     "zeros before numbers": (
         pd.DataFrame({"a": ["1", "00", "0"], "b": ["01", "0", "0"]}),
-        r"differ only in case, spaces or zeros: '0' \(3\), '00' \(1\); '01' \(1\), '1' \(1\)",
+        r"differ only in case, spaces, quotes, stops or zeros: '0' \(3\), '00' \(1\); '01' \(1\), '1' \(1\)",
+    ),
+    "zeros after numbers": (
+        pd.DataFrame({"a": ["1.0", "0.0", "0.0"], "b": ["1", "0.0", "0.0"]}),
+        r"quotes, stops or zeros: '1' \(1\), '1.0' \(1\)",
+    ),
+    "letters that nobody sees": (
+        pd.DataFrame({"a": ["spam\u200b", "ham"], "b": ["spam", "ham"]}),
+        r"quotes, stops or zeros: 'spam' \(1\), 'spam\\u200b' \(1\)",
+    ),
+    "answers of a language model": (
+        pd.DataFrame({"a": ['"Spam".', "ham", "spam"], "b": ["spam", "ham.", "spam"]}),
+        r"quotes, stops or zeros: '\"Spam\".' \(1\), 'spam' \(3\); 'ham' \(1\), 'ham.' \(1\)",
+    ),
+    "an empty list": (
+        TEXTS.map(lambda vote: "[]" if vote is None else vote),
+        r"classes that look like no vote: '\[\]' \(\d+\); if so, list them in abstain",
     ),
     "an error of a spreadsheet": (
         TEXTS.map(lambda vote: "#N/A" if vote is None else vote),

@@ -50,10 +50,16 @@ MESSY = {
     "99 abstains": ({**NUMBERS, "c": [99, 0, 1] * 20}, {"abstain": [99, -1]}),
     "numbers as texts": ({name: [None if v is None else str(v) for v in held] for name, held in NUMBERS.items()}, {}),
     "numbers as texts beside NA": ({"a": ["0", "1", "NA"] * 20, "b": [0, 1, 1] * 20}, {}),
+    "several spellings of numbers beside NA": (
+        {"a": ["0.0", "1.0", "NA", "1"] * 15, "b": [0, 1, 1] * 20, "c": ["1", "0.0"] * 30},
+        {},
+    ),
+    "decimals as texts beside NA": ({"a": ["0.5", "1.0", "NA"] * 20, "b": ["0.5", "1", "1"] * 20}, {}),
     "decimals that are whole": ({"a": [0.0, 1.0, float("nan")] * 20, "b": [1.0, 0.0, None] * 20}, {}),
     "one class": ({"a": ["spam", None] * 30, "b": ["spam", None, None] * 20}, {}),
     "stated classes": (VOTES, {"classes": ["ham", "other", "spam"]}),
     "booleans": ({"a": [True, False, None] * 20, "b": [True, None] * 30}, {}),
+    "gold of numbers beside NA": ({**NUMBERS, "gold": ["0", "NA", "1.0", None] * 15}, {"gold": "gold"}),
     "gold of a class that nobody votes for": (
         {**VOTES, "gold": ["eggs", "ham", *[None] * (N - 2)]},
         {"gold": "gold"},

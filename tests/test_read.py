@@ -71,6 +71,21 @@ def test_table_of_texts_gives_class_names(tmp_path):
     assert read_votes(tmp_path / "votes.csv", classes=["spam", "other", "ham", "x"]).cells.max() == 2
 
 
+@pytest.mark.parametrize("word", ["NaN", "NA", "null", "-", "", "-1", "-1.0"])
+def test_numbers_beside_a_word_are_one_class_in_every_spelling(tmp_path, word):
+    path = write(tmp_path, "v.csv", f"a,b,c\n1.0,1,0\n{word},0,1\n0.0,0,1.00\n")
+    votes = read_votes(path)
+    assert votes.classes == (0, 1)
+    np.testing.assert_array_equal(votes.to_numpy(), [[1, 1, 0], [-1, 0, 1], [0, 0, 1]])
+
+
+@pytest.mark.parametrize("word", ["NA", ""])
+def test_decimal_numbers_beside_a_word_are_refused(tmp_path, word):
+    path = write(tmp_path, "v.csv", f"a,b\n0.5,0.7\n{word},0.5\n0.7,0.7\n")
+    with pytest.raises(VotesError, match="holds 0.5, which is not a whole number"):
+        read_votes(path)
+
+
 def test_table_of_true_and_false_in_a_csv_gives_texts(tmp_path):
     votes = read_votes(write(tmp_path, "votes.csv", "a,b\ntrue,false\n,true\n"))
     assert (votes.classes, votes.cells.tolist()) == (("false", "true"), [[1, 0], [-1, 1]])

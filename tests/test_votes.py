@@ -548,3 +548,10 @@ def test_times_that_no_calendar_has_are_one_error():
     frame = pl.DataFrame({"a": [2**62, 0], "b": [0, 1]}).with_columns(pl.col("a").cast(pl.Datetime("ms")))
     with pytest.raises(VotesError):
         Votes.from_frame(frame)
+
+
+@pytest.mark.parametrize("word", ["NA", "NaN", "-"])
+def test_labels_of_numbers_beside_a_word_are_numbers(word):
+    votes, gold = Votes.from_array([[0, 1], [1, 1], [0, 0]]).with_labels(["1.0", word, "0"], "gold")
+    assert votes.classes == (0, 1)
+    assert gold.tolist() == [1, -1, 0]

@@ -102,7 +102,7 @@ class Loop:
         return HyperLabelModel().fit(self.votes)
 
     @cached_property
-    def gold(self) -> dict[int, str]:
+    def gold(self) -> dict[str, str]:
         """The items that the model suggests, as a person would label them."""
         return self._ask(self.model.suggest(self.votes, N_GOLD))
 
@@ -126,8 +126,10 @@ class Loop:
         """Share of right labels among some items."""
         return float((labels == self.truth)[items].mean())
 
-    def _ask(self, items: NDArray[Any]) -> dict[int, str]:
-        return {int(item): str(self.truth[int(item)]) for item in items}
+    def _ask(self, items: NDArray[Any]) -> dict[str, str]:
+        """What a person says about items, by their ids: votes on rows with ids name items by them."""
+        truth = dict(self.frame.select("id", "truth").iter_rows())
+        return {str(item): truth[item] for item in items}
 
 
 def run_demo(out: Path) -> None:
@@ -184,8 +186,7 @@ def _show_gold(loop: Loop) -> None:
     for name, *shares in zip(RULES, *figures, strict=True):
         table.add_row(name, RULES[name][0], *(f"{share:.0%}" for share in shares))
     console.print(table)
-    others = loop.has_votes.copy()
-    others[list(loop.gold)] = False
+    others = loop.has_votes & ~loop.frame["id"].is_in(list(loop.gold)).to_numpy()
     models = ("majority vote", MajorityVote()), ("hyperlabel", loop.model), (f"with {N_GOLD} gold", loop.taught)
     right = [f"{name} {loop.score(model.predict(loop.votes), others):.1%}" for name, model in models]
     say(f"   Right labels, of items with votes and no gold: {', '.join(right)}")
@@ -208,7 +209,7 @@ def _show_filled(loop: Loop) -> None:
 
 
 def _write(loop: Loop, out: Path) -> None:
-    gold = {"id": loop.frame["id"].gather(list(loop.gold)), "gold": list(loop.gold.values())}
+    gold = {"id": list(loop.gold), "gold": list(loop.gold.values())}
     files: Mapping[str, pl.DataFrame] = {
         "votes.csv": loop.table,
         "gold.csv": pl.DataFrame(gold),

@@ -41,8 +41,13 @@ _TIME = re.compile(
 _PERCENTAGE = re.compile(r"[+-]?\d+([.,]\d+)?\s?%")
 _COMMA = re.compile(r"[+-]?\d+(,\d+)?")  # a number with a decimal comma, or a whole one beside it
 _NO_VOTES = frozenset(
-    {"?", "??", ".", "--", "n.a.", "#n/a", "#null!", "#value!", "#ref!", "#div/0!", "#name?", "#num!"}
-)  # what means no vote in spreadsheets and forms, in lower case
+    {
+        "?", "??", ".", "--", "\u2013", "\u2014", "n.a.", "(blank)", "[]", "{}",
+        "#n/a", "#null!", "#value!", "#ref!", "#div/0!", "#name?", "#num!", "#error!",
+    }
+)  # fmt: skip
+"""What means no vote in spreadsheets, forms and exports, in lower case."""
+_UNSEEN_ZEROS = re.compile(r"^0+(?=\d)|\.0*$")  # of a number
 
 
 def find_doubts(
@@ -276,9 +281,16 @@ def warn_of_classes(tallies: Tallies) -> list[str]:
 
 
 def _folded(name: str) -> str:
-    """A name without what people do not see or mean: case, spaces, forms of letters, zeros before a number."""
-    plain = " ".join(unicodedata.normalize("NFKC", name).casefold().split())
-    return (plain.lstrip("0") or "0") if plain.isdecimal() else plain
+    r"""A name without what people do not see or mean: case, spaces, quotes, stops, forms of letters, zeros of a number.
+
+    >>> _folded(" \u200bSpam."), _folded("007"), _folded("1.0"), _folded("1.5")
+    ('spam', '7', '1', '1.5')
+    """
+    seen = "".join(c for c in unicodedata.normalize("NFKC", name).casefold() if unicodedata.category(c) != "Cf")
+    plain = " ".join(seen.split())
+    if plain.replace(".", "", 1).isdecimal():
+        return _UNSEEN_ZEROS.sub("", plain)
+    return plain.strip("'\"`. ") or plain
 
 
 def _spellings(classes: Tally) -> list[str]:
@@ -291,8 +303,8 @@ def _spellings(classes: Tally) -> list[str]:
         return []
     more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
     return [
-        f"classes that differ only in case, spaces or zeros: {'; '.join(found[:3])}{more}. Each counts as a class of "
-        "its own: write them alike, or state all classes with classes"
+        f"classes that differ only in case, spaces, quotes, stops or zeros: {'; '.join(found[:3])}{more}. Each counts "
+        "as a class of its own: write them alike, or state all classes with classes"
     ]
 
 

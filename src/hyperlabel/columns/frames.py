@@ -6,11 +6,11 @@ rows. `hyperlabel.columns.sources` opens anything that holds columns.
 
 import numbers
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,6 +132,12 @@ class Column:
         words = [value for value in values if not (isinstance(value, str) and looks_like_number(value))]
         return words or values
 
+    def with_values(self, values: Sequence[Any]) -> Self:
+        """The column with other values, in the order of its own; those that are equal become one."""
+        number = number_values(values)
+        table = np.array([*(number[key_of(value)] for value in values), -1], np.int64)
+        return replace(self, values=tuple(value for _, value in number), codes=table[self.codes])
+
     def place(self, value: object) -> str:
         """Where a value first occurs."""
         return self.place_of_row(self._row(value))
@@ -143,6 +149,15 @@ class Column:
     def _row(self, value: object) -> int:
         code = next(i for i, v in enumerate(self.values) if type(v) is type(value) and v == value)
         return int((self.codes == code).argmax())
+
+
+def number_values(values: Iterable[Any]) -> dict[Key, int]:
+    """The distinct values by number, in order of appearance.
+
+    >>> number_values([1, True, 1])
+    {(False, 1): 0, (True, True): 1}
+    """
+    return {key: i for i, key in enumerate(dict.fromkeys(map(key_of, values)))}
 
 
 def factorize_numbers(values: NDArray[Any]) -> Factors:

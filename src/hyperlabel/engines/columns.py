@@ -7,12 +7,12 @@ decided on the counts: by the same rule, with the same columns and classes as fo
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.columns.frames import Column, plain
+from hyperlabel.columns.frames import Column, number_values, plain
 from hyperlabel.columns.rule import ColumnSummary, Key, key_of
 from hyperlabel.engines.base import Engine
 from hyperlabel.engines.packing import Digit, Packing, RowKeys
@@ -47,6 +47,14 @@ class CountedColumn(Column):
     def is_votes(self) -> bool:
         """Whether it is a column of votes, not of gold."""
         return isinstance(self.describe, Places) and not self.describe.gold
+
+    def with_values(self, values: Sequence[Any]) -> Self:
+        """The column with other values; the rows of those that become one are added up."""
+        number = number_values(values)
+        held = [0] * len(number)
+        for value, n in zip(values, self.held, strict=True):
+            held[number[key_of(value)]] += n
+        return replace(super().with_values(values), held=tuple(held))
 
     def first_of(self, kind: str) -> Any:
         """The first value of a kind; if rows have no order, the least."""
@@ -146,7 +154,7 @@ def count_column(
     pairs = [(d, read(value)) for d, value in enumerate(raw, 1) if counts[d]]
     minus = counts[0] - look.negative.get(digit.column, counts[0])
     values = [ABSTAIN, *(value for _, value in pairs)] if minus else [value for _, value in pairs]
-    number = {key: i for i, key in enumerate(dict.fromkeys(map(key_of, values)))}
+    number = number_values(values)
     codes, held = np.full(digit.base, -1), [0] * len(number)
     for d, value in pairs:
         codes[d] = number[key_of(value)]

@@ -31,6 +31,7 @@ from hyperlabel.votes.classes import (
     missing_classes,
     no_label,
     state_classes,
+    unify_labels,
     unify_numbers,
 )
 from hyperlabel.votes.partial import set_aside, state_outcomes
@@ -228,6 +229,7 @@ class _Reader:
         (gold,) = self._count([self.job.gold or ""], no_label(known) is not None)
         digit = self.look.digits[-1]
         gold = replace(gold, abstain=Column.abstain, describe=Places(self.engine, digit, gold=True))
+        gold = unify_labels(gold, known)  # type: ignore[assignment]
         extra = () if stated else missing_classes(gold, known)
         if extra:
             said = describe_gold({c: gold.summary.counts.get(c, 0) for c in extra})

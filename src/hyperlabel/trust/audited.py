@@ -13,7 +13,7 @@ from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.trust.strata import check_strata, strata_of
 from hyperlabel.votes import to_votes
-from hyperlabel.votes.classes import decode, encode_column, missing_classes
+from hyperlabel.votes.classes import decode, encode_column, missing_classes, unify_labels
 
 _UNLIKELY = 4.0  # a random sample almost never differs by this many standard errors
 
@@ -88,7 +88,7 @@ def _read_labels(labels: Labels, votes: object, gold: object, learn: object) -> 
 
 def _read_gold(labels: Labels, gold: object) -> NDArray[np.int64]:
     """Gold as class numbers, including classes that labels cannot have. -> (n,)."""
-    column = labels.identity.match(gold, "gold")
+    column = unify_labels(labels.identity.match(gold, "gold"), labels.classes)
     return encode_column(column, labels.classes + missing_classes(column, labels.classes)).astype(np.int64)
 
 

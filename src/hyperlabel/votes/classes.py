@@ -1,7 +1,7 @@
 """Classes: what the user states, what columns imply, and their numbers 0..k-1."""
 
+import re
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.columns.arrays import as_list, looks_like_number
 from hyperlabel.columns.doubts import kind_of
-from hyperlabel.columns.frames import Column
+from hyperlabel.columns.frames import Column, plain
 from hyperlabel.columns.rule import DEFAULT
 from hyperlabel.columns.sources import exact_array
 from hyperlabel.errors import ParameterError, VotesError
@@ -22,6 +22,8 @@ MOST_INFERRED = 10_000
 """Class numbers this large are more often identifiers than classes: that many classes must be stated."""
 
 MOST_STATED = 1 << 20
+
+_NUMBER = re.compile(r"-?(0|[1-9]\d{0,300})(\.\d{0,300})?", re.ASCII)  # 007 is a name
 
 Classes = tuple[Hashable, ...]
 
@@ -131,16 +133,17 @@ def find_classes(
 
 
 def unify_numbers(columns: Sequence[Column]) -> list[Column]:
-    """The columns with strings of whole numbers as numbers, if some column became strings because of a word.
+    """The columns with strings of numbers as numbers, if some column became strings because of a word.
 
     One `NA` in a csv turns all numbers of its column into strings. Strings that are numbers everywhere stay strings.
+    A number has several spellings, such as 1 and 1.0, which must not become several classes.
 
     >>> one, two = unify_numbers([Column.from_values("a", ["0", "NA", "1"]), Column.from_values("b", [1, 1, 0])])
     >>> one.voted, two.voted
     ([0, 1], [1, 0])
     """
     votes = [value for column in columns for value in column.voted]
-    if not all(_is_whole(value) for value in votes) or not any(isinstance(value, str) for value in votes):
+    if not all(_is_number(value) for value in votes) or not any(isinstance(value, str) for value in votes):
         return list(columns)
     words = (value for column in columns for value in column.values if column.abstains(value))
     if all(isinstance(v, str) for v in votes) and not any(
@@ -150,14 +153,29 @@ def unify_numbers(columns: Sequence[Column]) -> list[Column]:
     return [_with_numbers(column) for column in columns]
 
 
-def _is_whole(value: object) -> bool:
-    """Whether a value is a class number, or the usual string of one."""
-    return kind_of(value) == "number" or (isinstance(value, str) and value.isdecimal() and str(int(value)) == value)
+def unify_labels(column: Column, classes: Classes) -> Column:
+    """Labels next to these classes: numbers that a word turned into strings are numbers, if the classes are.
+
+    >>> unify_labels(Column.from_values("gold", ["0", "NA", "1.0"]), (0, 1)).voted
+    [0, 1]
+    """
+    return unify_numbers([column])[0] if no_label(classes) is not None else column
+
+
+def _is_number(value: object) -> bool:
+    """Whether a value is a number, or the usual string of one."""
+    return kind_of(value) == "number" or (isinstance(value, str) and _NUMBER.fullmatch(value) is not None)
 
 
 def _with_numbers(column: Column) -> Column:
-    values = tuple(int(v) if isinstance(v, str) and not column.abstains(v) else v for v in column.values)
-    return replace(column, values=values) if len(set(values)) == len(values) else column
+    return column.with_values(
+        [_number(v) if isinstance(v, str) and not column.abstains(v) else v for v in column.values]
+    )
+
+
+def _number(text: str) -> int | float:
+    number: int | float = plain(float(text)) if "." in text else int(text)
+    return number
 
 
 def _check_few(k: int) -> None:

@@ -28,6 +28,7 @@ from hyperlabel.votes.classes import (
     missing_classes,
     smallest_type,
     state_classes,
+    unify_labels,
 )
 from hyperlabel.votes.encode import check_item, encode_long, encode_wide, number_classes
 from hyperlabel.votes.frame import VoteFrame
@@ -411,7 +412,7 @@ class Votes(VoteFrame):
         >>> votes.n_classes, truth.tolist()
         (3, [-1, 2])
         """
-        column = self.identity.match(labels, name)
+        column = unify_labels(self.identity.match(labels, name), self.classes)
         extra = () if self.stated else missing_classes(column, self.classes)
         votes = self.with_classes(self.classes + extra)._changed(stated=self.stated) if extra else self
         numbers = encode_column(column, votes.classes).astype(np.int64)

@@ -30,10 +30,11 @@ class Address:
         try:
             self.socket.bind((host, port))
             self.socket.listen()  # from here on nobody else gets the port, and who connects early waits
-        except OSError as error:
+        except (OSError, OverflowError, ValueError) as error:  # also numbers and names that no machine has
             self.socket.close()
+            reason = error.strerror if isinstance(error, OSError) else error
             raise ParameterError(
-                f"port is {port}, but it cannot be used on {host}: {error.strerror}; choose another port, or 0"
+                f"port is {port}, but it cannot be used on {host}: {reason}; choose another port, or 0"
             ) from error
         self.port = int(self.socket.getsockname()[1])
 
