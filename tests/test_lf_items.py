@@ -110,3 +110,12 @@ class Counted:
 def test_sequences_of_any_kind_are_cut_by_place(data):
     items = read_items(data)
     assert [make_rows(items.cut(*part)) for part in ((0, 1), (1, 2), (0, 2))] == [["a"], ["b"], ["a", "b"]]
+
+
+def test_items_that_cannot_be_read_are_one_error():
+    class Short(Counted):
+        def __getitem__(self, place):
+            raise IndexError(place)
+
+    with pytest.raises(VotesError, match=r"^data is of type Short, whose items cannot be read \(IndexError\); exp"):
+        read_items(Short())

@@ -373,7 +373,11 @@ def read_items(data: Any) -> Items:
 
 def _list_items(data: Any) -> list[Any]:
     """The items of a sequence; one that cannot be iterated need not say where it ends."""
-    return list(data) if hasattr(data, "__iter__") else [data[i] for i in range(len(data))]
+    try:
+        return list(data) if hasattr(data, "__iter__") else [data[i] for i in range(len(data))]
+    except Exception as error:  # an object may raise anything when it is asked for its items
+        kind, raised = type(data).__name__, type(error).__name__
+        raise VotesError(f"data is of type {kind}, whose items cannot be read ({raised}); expected a list") from error
 
 
 def _has_length(data: Any) -> bool:
