@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -82,3 +83,15 @@ def test_limit_of_the_process_is_the_memory_that_there_is():
         "from hyperlabel.memory import memory_bytes; print(memory_bytes() <= 1 << 33)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"
+
+
+def test_no_more_memory_is_taken_than_was_checked(monkeypatch):
+    counted = []
+    monkeypatch.setattr("hyperlabel.models.base.check_memory", lambda numbers, *_: counted.append(numbers))
+    tracemalloc.start()
+    try:
+        hl.HyperLabelModel(n_classes=800, class_balance="uniform").fit(VOTES, {0: 1, 1: 2})
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * max(counted)

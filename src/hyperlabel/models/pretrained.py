@@ -40,6 +40,7 @@ from hyperlabel.weights import BUNDLED, Weights, check_weights, load_weights
 # compares the two, and this one is never worse than the model that is not fine-tuned.
 FINE_TUNING_LR = 1e-4
 
+_TABLES = 8  # of evidence and the like that are held at once, about, if all classes have votes
 _CHUNK = 1 << 16  # patterns that are read at a time if a set does not fit
 
 
@@ -101,7 +102,7 @@ class HyperLabelModel(LabelModel):
 
     def _count_numbers(self, patterns: Patterns) -> int:
         if is_unrolled(load_weights(self.weights)):
-            return 4 * numbers_by_vote(patterns)
+            return _TABLES * numbers_by_vote(patterns)
         check_looks(patterns, f"{type(self).__name__} with the weights 'hlm'")
         return 0
 
