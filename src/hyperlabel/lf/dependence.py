@@ -41,8 +41,7 @@ def _by_class(patterns: Patterns) -> Iterator[tuple[Patterns, NDArray[np.intp], 
 
 def _voted_classes(patterns: Patterns) -> list[int]:
     """The classes that LFs vote for: of many stated ones, few may occur."""
-    cast = np.bincount(patterns.vote, minlength=patterns.n_classes)[: patterns.n_classes]
-    return np.flatnonzero(cast).tolist()
+    return np.flatnonzero(patterns.rows.voted_classes(patterns.n_codes)[: patterns.n_classes]).tolist()
 
 
 def correlate(patterns: Patterns, agreements: Counts, posterior: Float64) -> Float64:
