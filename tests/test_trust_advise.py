@@ -250,3 +250,10 @@ def test_printed_commands_run_on_the_columns_that_were_read(tmp_path, capsys, mo
     [copies] = [each for each in json.loads(capsys.readouterr().out)["advice"] if each["kind"] == "copies"]
     assert run(shlex.split(copies["command"])[1:]) == 0
     assert "rule 4; ignored: rule 5, length;" in capsys.readouterr().err
+
+
+def test_few_items_with_a_far_class_are_all_looked_at():
+    cells = np.random.default_rng(0).integers(-1, 2, (50, 20))
+    cells[0, 0] = 9999  # with 10,000 classes the votes are too many for one pass, yet there are only 50 items
+    kinds = [advice.kind for advice in hl.advise(cells)]
+    assert "balance" in kinds

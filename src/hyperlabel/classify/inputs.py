@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.columns.arrays import as_list, convert_sparse, is_sparse, unmasked
+from hyperlabel.columns.arrays import as_list, convert_sparse, is_sparse, refuse_masked
 from hyperlabel.errors import ParameterError
 from hyperlabel.labels import Labels
 from hyperlabel.shown import show
@@ -30,7 +30,8 @@ def read_inputs(inputs: Any, name: str = "inputs") -> Inputs:
         return _read_sparse(inputs, name)
     found = inputs.to_numpy() if hasattr(type(inputs), "to_numpy") else inputs  # Series and frames
     if isinstance(found, np.ndarray) and found.ndim:
-        found = unmasked(found, name)
+        refuse_masked(found, name)
+        found = np.asarray(found)
         return found.tolist() if found.ndim == 1 and found.dtype.kind in "OUT" else found
     return as_list(found, name, "texts, or an array of items by features")
 
@@ -123,10 +124,9 @@ def check_examples(inputs: object, labels: object, name: str) -> tuple[Examples,
 
 
 def _as_floats(probabilities: Any, name: str) -> NDArray[np.float64]:
+    refuse_masked(probabilities, name)
     try:
-        return unmasked(probabilities, name, np.float64)
-    except ParameterError:
-        raise
+        return np.asarray(probabilities, np.float64)
     except Exception:  # an object may raise anything when it is converted to numbers
         raise ParameterError(
             f"{name} is {show(probabilities)}; expected (items, classes) of numbers, as predict_proba of a label model "

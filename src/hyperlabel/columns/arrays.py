@@ -182,27 +182,21 @@ def as_array(values: object, argument: str, expected: str) -> NDArray[Any]:
     >>> as_array([0, 1], "labels", "a list of labels").shape
     (2,)
     """
+    refuse_masked(values, argument)
     try:
         if isinstance(values, str | bytes | Mapping) or hasattr(values, "tocsr"):
             raise TypeError  # see above
-        return unmasked(values, argument)
-    except ParameterError:
-        raise
+        return np.asarray(values)
     except Exception:  # rows of different lengths, or an object that raises anything
         raise ParameterError(f"{argument} is {show(values)}; expected {expected}") from None
 
 
-def unmasked(values: object, argument: str, dtype: Any = None) -> NDArray[Any]:
-    """An argument as an array; refuse a masked one, since NumPy would take what its mask hides.
-
-    >>> unmasked([0, 1], "labels").shape
-    (2,)
-    """
+def refuse_masked(values: object, argument: str) -> None:
+    """Refuse a masked array, since NumPy would take what its mask hides."""
     if is_masked(values):
         raise ParameterError(
             f"{argument} is a masked array; expected a plain one. Put in the value that means nothing with .filled"
         )
-    return np.asarray(values, dtype)
 
 
 def is_masked(values: object) -> bool:

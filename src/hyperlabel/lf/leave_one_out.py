@@ -69,6 +69,14 @@ def affordable_items(patterns: Patterns) -> int:
     return min(n, max(_LEAST_ITEMS, int(MOST_VOTES / work / votes_per_item)))
 
 
+def sample_affordable(patterns: Patterns, passes: int, most: int) -> Patterns:
+    """The patterns, or those of a sample of the items, if passes look at more than `most` votes times classes."""
+    work = len(patterns.lf) * patterns.n_classes * passes
+    if work <= most:
+        return patterns
+    return sample_items(patterns, min(patterns.n_items, max(_LEAST_ITEMS, patterns.n_items * most // work)))
+
+
 def sample_items(patterns: Patterns, n_items: int) -> Patterns:
     """The patterns of n items, drawn at random with a fixed seed."""
     if n_items == patterns.n_items:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.kernels import Float64
 from hyperlabel.lf.analysis import LFAnalysis
-from hyperlabel.lf.leave_one_out import sample_items
+from hyperlabel.lf.leave_one_out import sample_affordable
 from hyperlabel.models import LabelModel
 from hyperlabel.reports.charts import Line, line_chart
 from hyperlabel.reports.elements import class_tag, hue, note, section
@@ -19,7 +19,6 @@ _SHARES = np.round(np.linspace(0.05, 0.95, 19), 2)  # shares to try for one of t
 _FEW_SHARES = np.round(np.linspace(0.1, 0.8, 8), 2)  # and for one of more classes
 _CLASSES = 6  # how many classes to look at, if there are more
 _MOST_WORK = 5_000_000  # all passes together look at no more votes than this per class
-_LEAST_ITEMS = 300
 _LEAST_SHARE = 0.01  # of a class that some LF votes for; all others stay out, as they would take time
 
 
@@ -44,7 +43,7 @@ def find_sensitivity(model: LabelModel, analysis: LFAnalysis) -> Sensitivity | N
     own = own / max(1, own.sum())
     chosen = np.array([1]) if k == 2 else np.argsort(-own, kind="stable")[:_CLASSES]
     shares = _SHARES if k == 2 else _FEW_SHARES
-    patterns = _affordable(analysis, len(chosen) * len(shares))
+    patterns = sample_affordable(replace(analysis.patterns, inverse=None), len(chosen) * len(shares), _MOST_WORK)
     others = np.where(analysis.probabilities[analysis.patterns.has_votes].any(0), np.maximum(own, _LEAST_SHARE), 0)
     stated = [[{"class_balance": _balance(others, int(c), s)} for s in shares] for c in chosen]
     found = [[copy.copy(model).set_params(**each).label(patterns).best for each in row] for row in stated]
@@ -53,15 +52,6 @@ def find_sensitivity(model: LabelModel, analysis: LFAnalysis) -> Sensitivity | N
     changes = np.array([[weight @ (a != b) for a, b in zip(row, row[1:], strict=False)] for row in found])
     accuracy = _accuracy(analysis, found[0]) if k == 2 and patterns.n_items == analysis.n_items else None
     return Sensitivity(chosen, shares, labeled, changes, own[chosen], accuracy)
-
-
-def _affordable(analysis: LFAnalysis, runs: int) -> Any:
-    """The patterns, or those of a sample of the items if all would take too long."""
-    patterns = replace(analysis.patterns, inverse=None)
-    work = len(patterns.lf) * patterns.n_classes * runs
-    if work <= _MOST_WORK:
-        return patterns
-    return sample_items(patterns, min(patterns.n_items, max(_LEAST_ITEMS, int(patterns.n_items * _MOST_WORK / work))))
 
 
 def _balance(others: Float64, chosen: int, stated: float) -> list[float]:

@@ -12,7 +12,7 @@ from hyperlabel.columns.arrays import as_list
 from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import Labels
-from hyperlabel.lf.leave_one_out import sample_items
+from hyperlabel.lf.leave_one_out import sample_affordable
 from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.patterns import Patterns
@@ -38,7 +38,7 @@ def find_balance(at: Situation) -> Advice | None:
     """Labels that depend on the class balance, if it can be stated but is not."""
     if at.model.get_params().get("class_balance", 0) is not None or at.model.is_fitted:
         return None
-    patterns = _affordable(at.patterns)
+    patterns = sample_affordable(at.patterns, 1, _MOST_WORK)
     try:
         own, changed = _tilt_classes(at, patterns)
     except ParameterError:  # the paper's network cannot be told a balance
@@ -64,12 +64,6 @@ def find_balance(at: Situation) -> Advice | None:
         at.command("label", "--class-balance " + shlex.quote(",".join(f"{c}={share}" for c, share in shares.items()))),
         at.identify(at.items_of(changed)) if patterns is at.patterns else (),
     )
-
-
-def _affordable(patterns: Patterns) -> Patterns:
-    """The patterns, or those of a random sample of the items if there are many votes."""
-    work = len(patterns.lf) * patterns.n_classes
-    return patterns if work <= _MOST_WORK else sample_items(patterns, max(100, patterns.n_items * _MOST_WORK // work))
 
 
 def _tilt_classes(at: Situation, patterns: Patterns) -> tuple[Float64, NDArray[np.bool_]]:

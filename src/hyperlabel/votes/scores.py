@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.checks import check_number
-from hyperlabel.columns.arrays import as_list, unmasked
+from hyperlabel.columns.arrays import as_list, refuse_masked
 from hyperlabel.columns.frames import Column, library_of
 from hyperlabel.columns.rule import VoteColumns, choose_columns
 from hyperlabel.columns.sources import GLANCE, MemoryTable, open_table
@@ -68,7 +68,8 @@ def _is_number(value: Any) -> bool:
 
 def check_scores(scores: NDArray[Any]) -> Float64:
     """An array of scores. -> (n, m)."""
-    scores = unmasked(scores, "scores")
+    refuse_masked(scores, "scores")
+    scores = np.asarray(scores)
     if scores.ndim != 2 or not scores.size or scores.dtype.kind not in "iuf" or (np.abs(scores) > LARGEST).any():
         raise VotesError(
             f"scores has shape {scores.shape} and type {scores.dtype}; expected finite numbers, or NaN for none, "

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from hyperlabel.columns.arrays import unmasked
+from hyperlabel.columns.arrays import refuse_masked
 from hyperlabel.columns.frames import library_of
 from hyperlabel.columns.rule import key_of
 from hyperlabel.columns.sources import is_default
@@ -99,15 +99,14 @@ def _in_order(
 
 
 def _as_floats(stated: Any, argument: str, expected: str) -> Float64:
+    refuse_masked(stated, argument)
     try:
         if isinstance(stated, str | bytes | Mapping):
             raise TypeError
-        shares = unmasked(stated, argument)
+        shares = np.asarray(stated)
         if shares.dtype.kind in "mM":  # times, which NumPy would turn into numbers
             raise TypeError
         return shares.astype(np.float64)
-    except ParameterError:
-        raise
     except Exception:  # an object may raise anything when it is converted to numbers
         raise ParameterError(f"{argument} is {_show(stated)}; {expected}") from None
 
