@@ -68,6 +68,29 @@ def test_compare_with_gold_learns_from_it():
     assert evaluate("mv", label_model("mv"), Contest(votes, truth, None), "accuracy").score == 0.5
 
 
+@pytest.mark.parametrize("metric", ["accuracy", "f1"])
+@pytest.mark.parametrize("classes", ["abc", "ca"])
+def test_compare_scores_a_fitted_model_of_other_classes_by_their_names(metric, classes):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 200)
+    cells = np.where(rng.random((200, 5)) < 0.8, truth[:, None], 1 - truth[:, None])
+    votes = Votes.from_array(cells, classes=["a", "c"])
+    fitted = label_model("mv", classes=list(classes)).fit(votes)
+    result = evaluate("saved", fitted, Contest(votes, truth, None), metric)
+    right = fitted.predict(votes, metric=metric) == np.array(["a", "c"])[truth]
+    called = fitted.predict(votes, metric=metric) == "c"
+    f1 = 2 * (right & called).sum() / (called.sum() + truth.sum())
+    assert result.score == pytest.approx(right.mean() if metric == "accuracy" else f1)
+    assert result.brier == pytest.approx(2 * np.mean((cells != truth[:, None]).mean(1) ** 2))
+
+
+def test_compare_scores_a_truth_that_a_fitted_model_does_not_know_as_wrong():
+    fitted = label_model("mv").fit(Votes.from_array([[0, 1]], classes=["a", "b"]))
+    votes = Votes.from_array([[0, 0], [1, 1]], classes=["a", "b", "c"])
+    result = evaluate("saved", fitted, Contest(votes, np.array([0, 2]), None), "accuracy")
+    assert (result.score, result.brier) == (0.5, 1.0)
+
+
 def test_compare_of_a_model_that_the_votes_do_not_suit_says_why():
     votes = Votes.from_array([[0, 1], [1, 1], [0, 0]])
     result = evaluate("fs", label_model("fs"), Contest(votes, np.array([0, 1, 0]), None), "accuracy")

@@ -140,6 +140,30 @@ def test_crowdkit_form_is_that_of_its_own_aggregators(crowd):
     assert HyperLabel("ds").fit_predict(data, gold)["t0"] == gold["t0"]
 
 
+@pytest.mark.parametrize("unknown", [None, np.nan, "", "NA"])
+def test_crowdkit_gold_that_says_nothing_leaves_the_label_of_the_votes(crowd, unknown):
+    data, truth = crowd
+    right = "abc"[truth[0]]
+    ours, expected = HyperLabel("ds"), HyperLabel("ds").fit(data, pd.Series({"t0": right}))
+    ours.fit(data, pd.Series({"t0": right, "t1": unknown}, dtype=object))
+    assert ours.labels_.equals(expected.labels_)
+    assert ours.probas_.equals(expected.probas_)
+    assert list(ours.probas_.columns) == ["a", "b", "c"]
+
+
+def test_crowdkit_gold_is_numbered_as_the_model_states_its_classes(crowd):
+    data, _ = crowd
+    gold = pd.Series({"t0": "a", "t1": "b", "t2": "c"})
+    ours = HyperLabel(hl.label_model("mv", classes=["c", "b", "a"])).fit(data, gold)
+    assert ours.labels_[gold.index].tolist() == gold.tolist()
+    assert ours.probas_.loc["t0"].to_dict() == {"c": 0.0, "b": 0.0, "a": 1.0}
+
+
+def test_crowdkit_gold_with_a_task_twice_is_refused(crowd):
+    with pytest.raises(VotesError, match="gold is a Series whose index has 't0' twice; expected each task once"):
+        HyperLabel().fit(crowd[0], pd.Series(["a", "b"], index=["t0", "t0"]))
+
+
 def test_crowdkit_columns_must_be_there(crowd):
     with pytest.raises(VotesError, match="data has no column 'worker'; expected the columns task, worker and label"):
         HyperLabel().fit(crowd[0].rename(columns={"worker": "annotator"}))

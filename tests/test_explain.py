@@ -75,6 +75,14 @@ def test_a_tie_that_abstains_is_explained_by_the_first_of_the_best():
     assert str(found).startswith("item 0: no label, tied at 0 (probability 0.50)")
 
 
+def test_a_tie_that_is_broken_at_random_is_explained_by_its_label():
+    explained = [hl.label_model("mv", tie_break="random", seed=seed).explain([[0, 1]], 0) for seed in range(9)]
+    assert {each.label for each in explained} == {0, 1}
+    for each in explained:
+        assert f"adds to the log-odds of {each.label}\n" in str(each)
+        assert {c.vote for c in each.contributions if c.log_odds > 0} == {each.label}
+
+
 @pytest.mark.parametrize("k", [2, 4])
 def test_hyper_model_changes_that_are_named_change_the_label(k):
     votes = draw(k=k)

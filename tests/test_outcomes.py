@@ -594,3 +594,65 @@ def test_a_number_of_classes_leaves_partial_votes_of_named_classes_partial():
     votes = hl.Votes.from_frame(pd.DataFrame({"p": ["!b", None], "q": ["a", "b"]}), n_classes=2)
     assert votes.classes == ("a", "b")
     assert votes.outcomes.names == ("!b",)
+
+
+def draw_partial(n=60):
+    """Votes for three classes, of which some rule classes out, join them, or are unsure; and the truth of the items."""
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 3, n)
+    say = [lambda c: c, lambda c: f"!{c}", lambda c: "|".join(sorted({c, "b"})), lambda c: f"{c}:0.7", lambda c: None]
+    right = rng.random((n, 4)) < 0.7
+    said = np.where(right, truth[:, None], rng.integers(0, 3, (n, 4)))
+    kind = rng.choice(5, (n, 4), p=[0.5, 0.15, 0.1, 0.05, 0.2])
+    cells = [[say[how]("abc"[c]) for how, c in zip(*row, strict=True)] for row in zip(kind, said, strict=True)]
+    return pd.DataFrame(cells, columns=["w", "x", "y", "z"], dtype=object), np.array(list("abc"))[truth]
+
+
+@pytest.mark.parametrize("name", TAKE_OUTCOMES)
+def test_gold_and_ties_of_partial_votes_are_those_of_the_row_alone(name):
+    frame, truth = draw_partial()
+    gold = {i: truth[i] for i in range(0, 60, 2)}
+    fitted = hl.label_model(name, classes=["a", "b", "c"], tie_break="random").fit(frame, gold)
+    shares, labels = fitted.predict_proba(frame), fitted.predict(frame)
+    for i in range(len(frame)):  # a row alone has fewer outcomes, so others have their numbers
+        np.testing.assert_allclose(fitted.predict_proba(frame.iloc[[i]])[0], shares[i], atol=1e-9)
+        assert fitted.predict(frame.iloc[[i]])[0] == labels[i]
+
+
+@pytest.mark.parametrize("rows", [1, 7, 25])
+def test_chunks_may_have_partial_votes_that_the_first_one_lacks(rows):
+    frame, _ = draw_partial()
+    chunks = [frame.iloc[i : i + rows] for i in range(0, len(frame), rows)]
+    model = hl.HyperLabelModel(classes=["c", "a", "b"])
+    chunked, whole = hl.engines.fit_chunks(model, lambda: chunks, metric="f1"), model.fit(frame)
+    np.testing.assert_allclose(chunked.predict_proba(frame), whole.predict_proba(frame), atol=1e-5)
+    with pytest.raises(ParameterError, match="which is not one class"):
+        hl.engines.fit_chunks(hl.label_model("hlm", classes=["c", "a", "b"]), lambda: chunks)
+
+
+@pytest.mark.filterwarnings("ignore:a class that:hyperlabel.errors.VotesWarning")
+@pytest.mark.parametrize("classes", [None, ["c", "a", "b"]])
+@pytest.mark.parametrize("rows", [1, 7, 25])
+def test_counted_chunks_of_partial_votes_are_the_patterns_of_the_whole(rows, classes):
+    frame, _ = draw_partial()
+    chunks = [frame.iloc[i : i + rows].dropna(how="all") for i in range(0, len(frame), rows)]
+    counted = hl.Patterns.from_chunks([chunk for chunk in chunks if len(chunk)], classes=classes)
+    whole = hl.Patterns.from_votes(hl.Votes.from_frame(frame.dropna(how="all"), classes=classes))
+    assert (counted.classes, counted.outcomes.names) == (whole.classes, whole.outcomes.names)
+    np.testing.assert_array_equal(counted.outcomes.leaning, whole.outcomes.leaning)
+    np.testing.assert_array_equal(counted.to_array(), whole.to_array())
+    np.testing.assert_array_equal(counted.counts, whole.counts)
+
+
+def test_what_a_vote_rules_out_leaves_all_other_classes_wherever_classes_are_added():
+    two = hl.Votes.from_frame(pd.DataFrame({"x": ["a", "!a", "b"], "y": ["!a", "b", "a"]}))
+    more = pd.DataFrame({"z": ["c", "a", "c"]})
+    for votes in (
+        two.with_classes(["a", "b", "c"]),
+        hl.Patterns.from_votes(two).with_classes(("a", "b", "c")),
+        two.join(more),
+        hl.Votes.from_frame(more).with_classes(["a", "b", "c"]).join(two),
+        hl.Patterns.from_votes(two).merge(hl.Patterns.from_votes(two.with_classes(["a", "b", "c"]))),
+    ):
+        assert votes.classes == ("a", "b", "c")
+        assert votes.outcomes.leaning.tolist() == [[0, 0.5, 0.5]]

@@ -192,6 +192,20 @@ def test_gold_loss_is_that_of_a_model_without_gold():
     assert verdicts.judges["gold_loss"][0] > 0.1
 
 
+@pytest.mark.parametrize("fitted", [False, True])
+@pytest.mark.parametrize("classes", [["b", "a"], ["a", "aa", "b"]])
+def test_gold_is_that_class_in_a_model_of_other_classes(classes, fitted):
+    rows = [("i0", "aab", "a"), ("i1", "bbb", "b"), ("i2", "bba", None), ("i3", "aaa", "b")]
+    named = [(i, j, v, g) for i, said, g in rows for j, v in zip("xyz", said, strict=True)]
+    table = [dict(zip(("item", "judge", "vote", "gold"), row, strict=True)) for row in named]
+    model = hl.label_model("mv", classes=classes)
+    if fitted:
+        model = hl.jury(table, item="item", judge="judge", vote="vote", model=model).model
+    verdicts = hl.jury(table, item="item", judge="judge", vote="vote", gold="gold", model=model)
+    assert verdicts.labels.labels.tolist() == ["a", "b", "b", "b"]
+    assert verdicts.judges["accuracy"].round(3).tolist() == [0.667, 0.667, 0.333]
+
+
 def test_gold_that_differs_within_an_item_is_an_error():
     table = make_table(np.array([[0, 1], [1, 1]])).assign(known=["A", "B", "B", "B"])
     with pytest.raises(VotesError, match="column 'known' has 'A' and 'B' for item 'q0'; expected one value"):

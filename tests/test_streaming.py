@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import hyperlabel as hl
 from hyperlabel.engines import fit_chunks
+from hyperlabel.errors import VotesError
 from hyperlabel.networks import Gold, add_sums, load_network
 from hyperlabel.patterns import Patterns
 from hyperlabel.votes import Votes
@@ -191,3 +192,14 @@ def test_chunks_that_can_be_read_only_once_are_refused():
     once = iter([[[0, 1]], [[1, 1]], [[0, 0]]])
     with pytest.raises(hl.VotesError, match="expected at least one chunk of votes each time it is called"):
         fit_chunks(hl.HyperLabelModel(n_classes=2), lambda: once)
+
+
+def test_chunks_of_other_classes_are_matched_by_name_or_refused():
+    one = Votes.from_array([[0, 1], [1, 1], [0, 0]], classes=["a", "b"])
+    two = Votes.from_array([[0, 1], [0, 0], [0, 0]], classes=["b", "a"])
+    fitted = fit_chunks(hl.HyperLabelModel(), lambda: [one, two], n_classes=2)
+    expected = fit_chunks(hl.HyperLabelModel(), lambda: [one, two], classes=["a", "b"])
+    assert_array_equal(fitted.predict_proba(one), expected.predict_proba(one))
+    other = Votes.from_array([[0, 1]], classes=["a", "c"])
+    with pytest.raises(VotesError, match="votes has the class 'c'; expected one of 'a', 'b'"):
+        fit_chunks(hl.HyperLabelModel(), lambda: [one, other], n_classes=2)

@@ -22,7 +22,7 @@ from hyperlabel.shown import show, show_some
 from hyperlabel.tensors import plain_classes, read_tensors, write_tensors
 from hyperlabel.votes import ABSTAIN, Votes, match_lfs, to_votes
 from hyperlabel.votes.classes import Classes, complete_classes, join_classes, smallest_type, state_classes
-from hyperlabel.votes.outcomes import Outcomes, read_leaning, same_outcomes
+from hyperlabel.votes.outcomes import Outcomes, may_lean, read_leaning, same_outcomes
 from hyperlabel.votes.partial import state_outcomes
 from hyperlabel.votes.rows import DenseRows, Rows, take_cells
 
@@ -118,7 +118,7 @@ class Patterns:
             inferred = inferred and unstated
         if merged is None:
             raise VotesError("chunks is empty; expected at least one chunk of votes")
-        return merged._sort_names() if inferred else merged
+        return merged._as_one_set(inferred=inferred)
 
     def merge(self, other: "Patterns") -> "Patterns":
         """The patterns of both: counts of equal rows are added. Which item has which pattern is not kept.
@@ -147,15 +147,28 @@ class Patterns:
         joined = Patterns(rows, counts, self.n_lfs, len(classes), None, names, classes, one.outcomes)
         return joined.join_equal()[0]
 
-    def _sort_names(self) -> "Patterns":
-        """The same with classes and partial votes as those of all items at once: sorted, and meaning all classes."""
-        classes, outcomes = tuple(sorted(self.classes)), self.outcomes  # type: ignore[type-var]
+    def _as_one_set(self, *, inferred: bool) -> "Patterns":
+        """The same with classes and partial votes as those of all items at once: sorted, and meaning all classes.
+
+        Stated classes stay as they are. If classes were inferred, a chunk took `!spam` for a class where nobody voted
+        for spam.
+        """
+        classes, own = self.classes, () if self.outcomes is None else self.outcomes.names
+        partial: list[Any] = []
+        if inferred:
+            plain = [str(c) for c in classes if not may_lean(c)]
+            partial = [c for c in classes if may_lean(c) and read_leaning(str(c), plain) is not None]
+            classes = tuple(sorted(set(classes).difference(partial)))  # type: ignore[type-var]
         texts = [str(c) for c in classes]
-        if outcomes is not None and all(read_leaning(name, texts) is not None for name in outcomes.names):
-            outcomes = state_outcomes(sorted(outcomes.names), classes)
+        if any(read_leaning(name, texts) is None for name in own):  # levels of scores have an order of their own
+            return self.with_classes(classes).join_equal()[0] if inferred else self
+        outcomes = state_outcomes(sorted({*own, *partial}), classes)
         if classes == self.classes and same_outcomes(outcomes, self.outcomes):
             return self
-        return self.with_classes(classes).with_outcomes(outcomes).join_equal()[0]
+        same = replace(self, classes=classes, n_classes=len(classes), outcomes=outcomes)
+        place = {name: number for number, name in enumerate(same.vote_names)}
+        number = np.array([place[name] for name in self.vote_names], np.int64)
+        return replace(same, rows=Rows(self.starts, self.lf, number[self.vote])).join_equal()[0]
 
     def with_rows(self, rows: Rows, counts: Ints) -> "Patterns":
         """Other rows of the same LFs and classes, without items."""
@@ -189,7 +202,7 @@ class Patterns:
         table = np.array([number.get(c, ABSTAIN) for c in self.classes], np.int64)
         outcomes = self.outcomes
         if outcomes is not None:
-            outcomes = outcomes.with_classes(table, len(classes))
+            outcomes = outcomes.with_classes(table, len(classes)).read_again(classes)
             table = np.append(table, np.arange(len(outcomes)) + len(classes))
         vote = table[self.vote]
         if len(vote) and vote.min() < 0:

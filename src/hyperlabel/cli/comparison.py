@@ -15,10 +15,12 @@ from hyperlabel.cli.options import LearningOptions
 from hyperlabel.cli.tables import VotesInput, read_labels
 from hyperlabel.cli.terminal import console
 from hyperlabel.errors import ConvergenceWarning, HyperlabelError, ParameterError
+from hyperlabel.kernels import Float64
+from hyperlabel.labels import Labels
 from hyperlabel.metrics import Metric, brier, score
 from hyperlabel.models import LabelModel, label_model_class, label_models
 from hyperlabel.votes import Votes
-from hyperlabel.votes.classes import decode
+from hyperlabel.votes.classes import ABSTAIN, Classes, decode
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,23 @@ def evaluate(name: str, model: LabelModel, contest: Contest, metric: Metric) -> 
         return Result(name, note=str(error))
     seconds = time.perf_counter() - start
     note = "did not converge" if any(issubclass(w.category, ConvergenceWarning) for w in caught) else ""
-    reached = score(metric, truth, labels.best, votes.n_classes)
-    return Result(name, reached, brier(truth, labels.probabilities), seconds, note)
+    best, shares = _in_classes(labels, votes.classes)
+    return Result(name, score(metric, truth, best, votes.n_classes), brier(truth, shares), seconds, note)
+
+
+def _in_classes(labels: Labels, classes: Classes) -> tuple[NDArray[np.intp], Float64]:
+    """The labels and probabilities of a model in the classes of the truth. -> (n,), (n, k and more).
+
+    A saved model may have other classes, or another order. Those that the truth lacks come last, and are wrong.
+    """
+    if labels.classes == classes:
+        return labels.best, labels.probabilities
+    number = {c: i for i, c in enumerate(dict.fromkeys((*classes, *labels.classes)))}
+    place = np.array([number[c] for c in labels.classes], np.intp)
+    shares = np.zeros((len(labels), len(number)))
+    shares[:, place] = labels.probabilities
+    best = np.append(np.where(place < len(classes), place, ABSTAIN), ABSTAIN)[labels.best]
+    return best, shares
 
 
 def result_table(results: Sequence[Result], metric: Metric, n_classes: int) -> Table:

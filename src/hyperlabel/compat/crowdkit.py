@@ -5,7 +5,9 @@ from typing import Any
 from hyperlabel.checks import check_kind
 from hyperlabel.errors import VotesError, require
 from hyperlabel.models import LabelModel, choose_model
+from hyperlabel.shown import show
 from hyperlabel.votes import Votes
+from hyperlabel.votes.classes import decode
 
 COLUMNS = ("task", "worker", "label")
 
@@ -43,20 +45,25 @@ class HyperLabel:
         check_kind(data, "data", pd.DataFrame, "a pandas frame with the columns task, worker and label")
         if gold is not None:
             check_kind(gold, "gold", pd.Series, "a pandas series of known labels, indexed by task")
+            _check_once(gold)
         missing = [name for name in COLUMNS if name not in data.columns]
         if missing:
             raise VotesError(f"data has no column {missing[0]!r}; expected the columns task, worker and label")
         votes = Votes.from_long(data, item="task", lf="worker", vote="label")
         chosen = choose_model(self.model)
         made = type(chosen)(**chosen.get_params())
-        self.model_ = made.fit(votes, None if gold is None else gold.to_dict())
-        found = self.model_.label(votes)
+        if gold is None:
+            self.model_ = made.fit(votes)
+            found = self.model_.label(votes)
+        else:
+            # Gold is read once, as all gold is: what says nothing is unknown, and the classes are those of the model.
+            votes, known = made.read_votes(votes).with_labels(gold.to_dict(), "gold")
+            self.model_ = made.fit(votes, decode(known, votes.classes))
+            found = self.model_.label(votes).with_gold(known)
         index = pd.Index(votes.items, name="task")
         self.labels_ = pd.Series(found.labels, index=index, name="agg_label")
         columns = pd.Index(found.classes, name="label")
         self.probas_ = pd.DataFrame(found.probabilities, index=index, columns=columns)
-        if gold is not None:
-            _keep_gold(self.labels_, self.probas_, gold)
         return self
 
     def fit_predict(self, data: Any, gold: Any = None) -> Any:
@@ -68,10 +75,8 @@ class HyperLabel:
         return self.fit(data, gold).probas_
 
 
-def _keep_gold(labels: Any, shares: Any, gold: Any) -> None:
-    """Give tasks with gold their gold label, in place."""
-    for task, label in gold.items():
-        if task in labels.index:
-            labels.loc[task] = label
-            shares.loc[task] = 0.0
-            shares.loc[task, label] = 1.0
+def _check_once(gold: Any) -> None:
+    """Refuse gold that names a task twice."""
+    if not gold.index.is_unique:
+        twice = gold.index[gold.index.duplicated()][0]
+        raise VotesError(f"gold is a Series whose index has {show(twice)} twice; expected each task once")

@@ -58,7 +58,7 @@ def fit_chunks(
     def read() -> Iterator[Patterns]:
         return (to_patterns(chunk, n_classes=n_classes, classes=classes) for chunk in chunks())
 
-    first = _first(read())
+    first = _with_outcomes(read())
 
     def reduce_chunks(sums: Callable[[Patterns], Sums]) -> Sums:
         parts = (sums(_match(patterns, first)) for patterns in read())
@@ -75,9 +75,17 @@ def _first(parts: Iterator[Chunk]) -> Chunk:
     return first
 
 
+def _with_outcomes(chunks: Iterator[Patterns]) -> Patterns:
+    """The first chunk, which knows the outcomes of all: a later one may have more of them, such as `!spam`."""
+    first = _first(chunks)
+    for patterns in chunks:
+        first = first.with_outcomes(_match(patterns, first).with_outcomes(first.outcomes).outcomes)
+    return first
+
+
 def _match(patterns: Patterns, first: Patterns) -> Patterns:
-    """A chunk with the LFs in the order of the first one."""
+    """A chunk with the LFs and classes in the order of the first one."""
     matched = patterns.with_lfs(first.lf_names)
     if matched.n_lfs != first.n_lfs:
         raise VotesError(f"a chunk has {matched.n_lfs} LFs, the first has {first.n_lfs}; give all the same columns")
-    return matched
+    return matched.with_classes(first.classes)

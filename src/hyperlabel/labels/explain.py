@@ -84,9 +84,11 @@ class Explanation:
     def __str__(self) -> str:
         if not self.contributions:
             return f"item {self.item}: nobody votes on it, so it has no label"
-        best = max(self.probabilities, key=lambda c: self.probabilities[c])
-        tied = f"no label, tied at {best}" if self.label in (ABSTAIN, None) else str(self.label)
-        lines = [f"item {self.item}: {tied} (probability {self.probabilities[best]:.2f})", ""]
+        best, shown = self.label, str(self.label)  # of tied classes, the label need not be the first
+        if self.label in (ABSTAIN, None):
+            best = max(self.probabilities, key=lambda c: self.probabilities[c])
+            shown = f"no label, tied at {best}"
+        lines = [f"item {self.item}: {shown} (probability {self.probabilities[best]:.2f})", ""]
         table = [("LF", "vote", f"adds to the log-odds of {best}")]
         table += [(c.lf, str(c.vote), f"{c.log_odds:+.3f}") for c in self.contributions]
         widths = [max(len(row[i]) for row in table) for i in range(2)]

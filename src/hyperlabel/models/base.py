@@ -289,12 +289,13 @@ class LabelModel(Fitted, Parameters, ABC):
             patterns: Patterns of the LFs and classes that the model learned, in their order.
             metric: As for `predict`.
         """
+        patterns = self._fitted().match(patterns, type(self).__name__)
         return self._to_labels(self.pattern_probabilities(patterns), patterns, metric)
 
     def pattern_probabilities(self, patterns: Patterns) -> Float64:
         """Probabilities of patterns, judged in the state of `fit`; uniform where no LF votes. -> (p, k)."""
         seen = self._fitted()
-        seen.check(patterns, type(self).__name__)
+        patterns = seen.match(patterns, type(self).__name__)
         check_memory(
             patterns.n_patterns * patterns.n_classes,
             f"{patterns.n_patterns:,} different rows of {patterns.n_classes:,} classes",
@@ -305,7 +306,7 @@ class LabelModel(Fitted, Parameters, ABC):
     def contributions(self, patterns: Patterns) -> Float64 | None:
         """What each vote adds to the log-odds of each class; None if the model does not know it exactly. -> (e, k)."""
         seen = self._fitted()
-        seen.check(patterns, type(self).__name__)
+        patterns = seen.match(patterns, type(self).__name__)
         return self._contributions(seen.restrict(patterns)) if seen.all_active else None
 
     def predict_proba(self, votes: object) -> Float64:

@@ -65,8 +65,11 @@ class Seen:
         """Whether the model learned about every class."""
         return len(self.active) == len(self.classes)
 
-    def check(self, patterns: Patterns, model: str) -> None:
-        """Refuse patterns of other LFs or classes."""
+    def match(self, patterns: Patterns, model: str) -> Patterns:
+        """The patterns with the outcomes in the order that `fit` saw; refuses those of other LFs or classes.
+
+        Gold is looked up, and ties are drawn, by the numbers of votes: other votes may number their outcomes otherwise.
+        """
         check_patterns(patterns)
         if patterns.n_lfs != self.n_lfs:
             raise ParameterError(
@@ -81,6 +84,7 @@ class Seen:
             raise ParameterError(
                 f"votes has {patterns.n_classes} classes, but this {model} learned {len(self.classes)}; fit it again"
             )
+        return patterns.with_outcomes(self.outcomes)
 
     def _numbers(self) -> NDArray[np.int64]:
         """The number of each class among the active ones, -1 for others. (k,)."""

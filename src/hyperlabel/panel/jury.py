@@ -108,12 +108,12 @@ def jury(
     else:
         votes, judgments = collect_scores(judgments, chosen.outcomes_ if chosen.is_fitted else None)
         undecided = np.zeros(votes.n_lfs, np.int64)
+    votes = chosen.read_votes(votes)  # before gold is numbered: the model may have other classes, or another order
     known = None
     given = judgments.gold if isinstance(gold, str) else gold
     if given is not None:
         votes, known = votes.with_labels(given, "gold")
     fitted = _fit(chosen, votes, known)
-    votes = votes.with_classes(fitted.classes_.tolist())
     labels = fitted.label(votes)
     if known is not None:
         labels = labels.with_gold(known)

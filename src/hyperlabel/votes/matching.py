@@ -101,20 +101,21 @@ def join_names(one: tuple[str, ...], more: tuple[str, ...], *, renumber: bool) -
 
 
 def join_outcomes(
-    one: Any, more: Any, table: NDArray[np.int64], k: int
+    one: Any, more: Any, table: NDArray[np.int64], classes: Classes
 ) -> tuple[Outcomes | None, NDArray[np.int64] | None, NDArray[np.int64]]:
-    """The outcomes of two votes, and the numbers that their votes have among these and k classes.
+    """The outcomes of two votes, and the numbers that their votes have among these and the classes of both.
 
     `table` is the number of each class of the other votes, -1 if it is missing. -> the outcomes, the numbers of the
     first votes (None if they do not change), and those of the others.
     """
     if one.outcomes is None and more.outcomes is None:
         return None, None, table
-    other = None if more.outcomes is None else more.outcomes.with_classes(table, k)
+    k = len(classes)
+    other = None if more.outcomes is None else more.outcomes.with_classes(table, k).read_again(classes)
     if one.outcomes is None:
         assert other is not None
         return other, None, np.append(table, np.arange(len(other)) + k)
-    first = one.outcomes.with_classes(np.arange(one.n_classes), k)
+    first = one.outcomes.with_classes(np.arange(one.n_classes), k).read_again(classes)
     own = np.append(np.arange(one.n_classes), np.arange(len(first)) + k)
     if other is None:
         return first, own, table

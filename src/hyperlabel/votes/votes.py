@@ -334,7 +334,7 @@ class Votes(VoteFrame):
             classes = join_classes(classes, more.classes, one_votes=votes, other_votes=others)
         number = {c: i for i, c in enumerate(classes)}
         table = np.array([number.get(c, ABSTAIN) for c in more.classes], np.int64)
-        outcomes, own, table = join_outcomes(self, more, table, len(classes))
+        outcomes, own, table = join_outcomes(self, more, table, classes)
         one, two = self.rows, match_rows(self.identity, more.identity, more.rows)
         rows = Rows.from_triples(
             np.concatenate([one.row, two.row]),
