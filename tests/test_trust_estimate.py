@@ -6,6 +6,7 @@ import pytest
 
 import hyperlabel as hl
 from hyperlabel.metrics import f1
+from hyperlabel.trust.estimates import GoldSample, estimate_sample, observe
 from hyperlabel.trust.prediction_powered import Strata, estimate_means, spread_of, student
 
 N = 3000
@@ -97,6 +98,16 @@ def test_stratified_gold_gives_estimates_of_all_items(model):
         found = hl.estimate(model, VOTES, gold, strata=3).accuracy.interval
         covered.append(found.low <= (model.predict(VOTES) == TRUTH).mean() <= found.high)
     assert sum(covered) >= 14  # of 18 expected; fewer in one of a hundred tests
+
+
+def test_f1_of_a_stratified_sample_alone_counts_strata_by_their_items():
+    truth, labels = np.array([1] * 20 + [1] * 10 + [0] * 10), np.array([1] * 20 + [1, 0] * 10)
+    strata = Strata(np.array([100, 900]), np.repeat([0, 1], 20))  # all right in one, half right in the other
+    sample = GoldSample(observe(truth, labels, 2), np.eye(2)[labels], strata)
+    nothing = np.zeros((40, 5))
+    found = estimate_sample(sample, nothing, nothing[0], np.array([0.45, 0.55]), [0, 1], 0.9)
+    both = 0.1 + 0.9 / 4
+    assert found.f1.sample_alone.value == pytest.approx(2 * both / (both + 0.9 / 4 + both + 0.9 / 4))
 
 
 def test_too_little_gold_and_wrong_arguments_are_named(model):

@@ -204,7 +204,7 @@ def estimate_sample(
     enough = (np.maximum(sample.truth[:, 1 : k + 1], sample.called).sum(0) >= LEAST_OF_CLASS) | (called == 0)
     f1 = None
     if enough[1] if k == 2 else enough.all():
-        own = sample.called.mean(0)
+        own = sample.strata.weights @ sample.called
         by_model = _f1(powered, called, np.zeros_like(sample.called), sample.strata, confidence)
         f1 = Estimate(by_model, _f1(alone, own, sample.called, sample.strata, confidence))
     shares = dict(zip(names, found[1 : k + 1], strict=True))
@@ -236,7 +236,7 @@ def _f1(powered: Powered, called: Float64, corrections: Float64, strata: Strata,
     each = (2 * of_both - _pad(f1, kept, k) * (of_class + corrections))[:, kept] / size[kept]
     mean = each.mean(1, keepdims=True)
     reach = np.array([2 / size[kept].min() / len(f1)])
-    shift, half = spread_of(mean, mean.mean(0) - reach / 2, reach, strata, confidence)
+    shift, half = spread_of(mean, strata.weights @ mean - reach / 2, reach, strata, confidence)
     return _interval(float(f1.mean()), float(shift[0]), float(half[0]))
 
 
