@@ -87,7 +87,15 @@ def test_f1_needs_gold_of_each_class(model):
 
 def test_classes_that_only_gold_has_are_estimated_too(model):
     gold = {item: 2 if i % 4 == 0 else c for i, (item, c) in enumerate(draw(200).items())}
-    assert hl.estimate(model, VOTES, gold).shares["class 2"].interval.value == pytest.approx(0.25, abs=0.05)
+    assert hl.estimate(model, VOTES, gold).shares[2].interval.value == pytest.approx(0.25, abs=0.05)
+
+
+def test_a_class_that_only_gold_has_keeps_its_name():
+    names = np.array(["class 2", "class 3", "class 9"], object)
+    votes = pl.DataFrame({f"lf{j}": names[column].tolist() for j, column in enumerate(VOTES[:400].clip(0).T)})
+    gold = {i: str(names[i % 3]) for i in range(0, 400, 2)}
+    alone = {name: share.sample_alone.value for name, share in hl.estimate("mv", votes, gold).shares.items()}
+    assert alone == pytest.approx(dict.fromkeys(names.tolist(), 1 / 3), abs=0.01)
 
 
 def test_stratified_gold_gives_estimates_of_all_items(model):

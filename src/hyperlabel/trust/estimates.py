@@ -151,13 +151,13 @@ def estimate_audited(audited: Audited, confidence: float) -> Estimates:
     """Like `estimate`, for labels and gold that are already read."""
     labels, places = audited.labels, audited.known
     strata = _read_strata(audited)
-    k = max(len(labels.classes), int(audited.gold.max()) + 1)
+    k = len(audited.classes)
     predicted = predict_quantities(labels, k)
     overall = predicted[audited.free].mean(0)
     called = np.eye(k + 1)[labels.best][:, :k]  # (n, k); a label of -1 takes the last row, which is cut off
     sample = GoldSample(observe(audited.gold[places], labels.best[places], k), called[places], strata)
-    names = [*labels.classes, *(f"class {c}" for c in range(len(labels.classes), k))]
-    return estimate_sample(sample, predicted[places], overall, called[audited.free].mean(0), names, confidence)
+    counted = called[audited.free].mean(0)
+    return estimate_sample(sample, predicted[places], overall, counted, audited.classes, confidence)
 
 
 class GoldSample(NamedTuple):
