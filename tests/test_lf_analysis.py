@@ -326,3 +326,34 @@ def test_alone_is_the_share_of_votes_that_no_other_lf_votes_beside():
     analysis = LFAnalysis([[0, -1, -1], [0, -1, -1], [1, 1, -1], [1, -1, -1]])
     np.testing.assert_allclose(analysis.alone, [0.75, 0.0, np.nan])
     np.testing.assert_allclose(analysis.summary()["alone"], analysis.alone)
+
+
+@pytest.fixture(scope="module")
+def partial():
+    """Votes for one class and for several of them, and the truth."""
+    votes = {
+        "a": ["ham", "!spam", "spam", "!ham", None, "!spam", "!spam"],
+        "b": ["ham", "spam", "!eggs", "ham", "eggs", "eggs", "!spam"],
+    }
+    truth = ["ham", "ham", "spam", "ham", "eggs", "spam", "eggs"]
+    classes = ["eggs", "ham", "spam"]
+    return LFAnalysis(hl.Votes.from_frame(pd.DataFrame(votes), classes=classes), truth, model="mv")
+
+
+def test_errors_are_the_votes_that_speak_for_other_classes(partial):
+    found = partial.errors("a")
+    assert found["item"].tolist() == [3, 5]
+    assert found["vote"].tolist() == ["!ham", "!spam"]
+    assert partial.incorrect.tolist() == [2, 2]
+
+
+def test_votes_that_share_a_class_do_not_conflict(partial):
+    assert partial.pair_conflicts.tolist() == [[0, 2], [2, 0]]  # !spam and spam, !ham and ham
+
+
+def test_errors_of_scores_are_those_that_count_as_incorrect():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 60)
+    votes = hl.Votes.from_scores(truth[:, None] + rng.normal(0, 0.6, (60, 3)), classes=["low", "mid", "high"])
+    analysis = LFAnalysis(votes, np.array(["low", "mid", "high"])[truth], model="mv")
+    assert [len(analysis.errors(lf)) for lf in analysis.lf_names] == analysis.incorrect.tolist()

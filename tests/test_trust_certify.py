@@ -62,6 +62,16 @@ def test_stated_error_is_exceeded_in_few_draws(model):
     assert np.mean([c.share for c in certificates]) > 0.3
 
 
+@pytest.mark.parametrize("drawn", [1, 15])
+def test_of_few_items_no_more_labels_are_needed_than_there_are(drawn):
+    truth = np.arange(40) % 2
+    votes = np.stack([truth] * 3, axis=1)
+    certificate = hl.certify("mv", votes, dict(enumerate(truth[:drawn].tolist())))
+    assert drawn < certificate.needed <= 40
+    assert "would be needed" in str(certificate)  # it said that more would hardly help
+    assert hl.certify("mv", votes, dict(enumerate(truth[: certificate.needed].tolist()))).accepted.all()
+
+
 def test_nothing_certified_says_about_how_many_labels_would_be_needed(model):
     certificate = hl.certify(model, VOTES, draw(60), error=0.03)
     assert not certificate.accepted.any()

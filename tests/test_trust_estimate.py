@@ -6,6 +6,7 @@ import pytest
 
 import hyperlabel as hl
 from hyperlabel.metrics import f1
+from hyperlabel.trust.estimates import GoldSample, estimate_sample, observe
 from hyperlabel.trust.prediction_powered import Strata, estimate_means, spread_of, student
 
 N = 3000
@@ -86,7 +87,15 @@ def test_f1_needs_gold_of_each_class(model):
 
 def test_classes_that_only_gold_has_are_estimated_too(model):
     gold = {item: 2 if i % 4 == 0 else c for i, (item, c) in enumerate(draw(200).items())}
-    assert hl.estimate(model, VOTES, gold).shares["class 2"].interval.value == pytest.approx(0.25, abs=0.05)
+    assert hl.estimate(model, VOTES, gold).shares[2].interval.value == pytest.approx(0.25, abs=0.05)
+
+
+def test_a_class_that_only_gold_has_keeps_its_name():
+    names = np.array(["class 2", "class 3", "class 9"], object)
+    votes = pl.DataFrame({f"lf{j}": names[column].tolist() for j, column in enumerate(VOTES[:400].clip(0).T)})
+    gold = {i: str(names[i % 3]) for i in range(0, 400, 2)}
+    alone = {name: share.sample_alone.value for name, share in hl.estimate("mv", votes, gold).shares.items()}
+    assert alone == pytest.approx(dict.fromkeys(names.tolist(), 1 / 3), abs=0.01)
 
 
 def test_stratified_gold_gives_estimates_of_all_items(model):
@@ -97,6 +106,16 @@ def test_stratified_gold_gives_estimates_of_all_items(model):
         found = hl.estimate(model, VOTES, gold, strata=3).accuracy.interval
         covered.append(found.low <= (model.predict(VOTES) == TRUTH).mean() <= found.high)
     assert sum(covered) >= 14  # of 18 expected; fewer in one of a hundred tests
+
+
+def test_f1_of_a_stratified_sample_alone_counts_strata_by_their_items():
+    truth, labels = np.array([1] * 20 + [1] * 10 + [0] * 10), np.array([1] * 20 + [1, 0] * 10)
+    strata = Strata(np.array([100, 900]), np.repeat([0, 1], 20))  # all right in one, half right in the other
+    sample = GoldSample(observe(truth, labels, 2), np.eye(2)[labels], strata)
+    nothing = np.zeros((40, 5))
+    found = estimate_sample(sample, nothing, nothing[0], np.array([0.45, 0.55]), [0, 1], 0.9)
+    both = 0.1 + 0.9 / 4
+    assert found.f1.sample_alone.value == pytest.approx(2 * both / (both + 0.9 / 4 + both + 0.9 / 4))
 
 
 def test_too_little_gold_and_wrong_arguments_are_named(model):

@@ -19,7 +19,7 @@ from hyperlabel.errors import ParameterError
 from hyperlabel.kernels import Float64
 from hyperlabel.labels import Labels
 from hyperlabel.labels.decide import TIE
-from hyperlabel.lf.dependence import compare_votes, correlate, count_agreements, count_shared
+from hyperlabel.lf.dependence import compare_votes, correlate, count_agreements, count_compatible, count_shared
 from hyperlabel.lf.leave_one_out import LeaveOneOut, affordable_items, leave_one_out, sample_items
 from hyperlabel.lf.statistics import Counts, VoteStatistics, share, sum_by_lf
 from hyperlabel.lf.table import ResultTable
@@ -151,10 +151,10 @@ class LFAnalysis(VoteStatistics):
         """On how many items both LFs of a pair vote for the same class. (m, m); the diagonal is `votes`."""
         return count_agreements(self.patterns.as_classes())
 
-    @property
+    @cached_property
     def pair_conflicts(self) -> Counts:
-        """On how many items the LFs of a pair vote for different classes. (m, m)."""
-        return self.shared - self.agreements
+        """On how many items the LFs of a pair vote for different classes; votes for several may share one. (m, m)."""
+        return self.shared - self.agreements - count_compatible(self.patterns)
 
     @cached_property
     def dependence(self) -> Float64:
@@ -260,18 +260,25 @@ class LFAnalysis(VoteStatistics):
                 f"items has {len(values)} entries, but there are {self.n_items} items; give one entry per item"
             )
         votes = self.patterns.expand(self._votes_of(self.lf_names.index(lf)))
-        wrong = np.flatnonzero((votes >= 0) & (judged.truth >= 0) & (votes != judged.truth))
+        known = np.flatnonzero((votes >= 0) & (judged.truth >= 0))
+        wrong = known[~self._right(votes[known], judged.truth[known])]
         columns: dict[str, NDArray[Any]] = {
             "item": wrong if judged.identity.ids is None else judged.identity.ids[wrong]
         }
-        numbers = {"vote": votes, "truth": judged.truth, "label": self.patterns.expand(self.labels)}
+        columns["vote"] = decode(votes[wrong], self.patterns.vote_names)
+        numbers = {"truth": judged.truth, "label": self.patterns.expand(self.labels)}
         columns |= {name: decode(each[wrong], self.classes) for name, each in numbers.items()}
         if values is not None:
             columns["text"] = exact_array([values[i] for i in wrong])
         return ResultTable(columns)
 
+    def _right(self, votes: NDArray[np.int64], truth: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether votes are right; one that is not for one class is, under the classes that it speaks for. (q,)."""
+        outcomes = self.patterns.outcomes
+        return np.asarray(votes == truth if outcomes is None else outcomes.supported[votes, truth])
+
     def _votes_of(self, j: int) -> NDArray[np.int64]:
-        """The class number that an LF votes for in each pattern, -1 for none. -> (p,)."""
+        """The number of what an LF votes for in each pattern, -1 for no vote. -> (p,)."""
         votes, own = np.full(self.patterns.n_patterns, -1), self.patterns.lf == j
         votes[self.patterns.row[own]] = self.patterns.vote[own]
         return votes

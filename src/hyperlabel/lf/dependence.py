@@ -29,6 +29,25 @@ def count_agreements(patterns: Patterns) -> Counts:
     return total
 
 
+def count_compatible(patterns: Patterns) -> Counts:
+    """On how many items both LFs of a pair vote, one of them for several classes, and a class is left. -> (m, m)."""
+    m = patterns.n_lfs
+    total = np.zeros((m, m), np.int64)
+    if patterns.outcomes is None:
+        return total
+    supports, numbers = np.unique(patterns.outcomes.supported, axis=0, return_inverse=True)
+    kind, single = numbers.reshape(-1)[patterns.vote], supports.sum(1) == 1
+    for u in np.unique(kind[~single[kind]]).tolist():
+        meets = (supports & supports[u]).any(1)
+        meets[u] = True
+        kept = meets[kind]
+        place = np.where(kind == u, 0, np.where(single[kind], 1, 2))[kept]  # the same vote, one class, other classes
+        part = patterns.with_rows(patterns.rows.keep(kept), patterns.counts)
+        found = sum_products(part, place * m + part.lf, np.ones(len(part.lf)), 3 * m).astype(np.int64)
+        total += found[:m].reshape(m, 3, m).sum(1) + found[m : 2 * m, :m]
+    return total
+
+
 def _by_class(patterns: Patterns) -> Iterator[tuple[Patterns, NDArray[np.intp], NDArray[np.intp]]]:
     """The votes for one class at a time, the LFs that cast them, and which of these cast each vote."""
     for c in _voted_classes(patterns):

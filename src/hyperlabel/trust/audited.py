@@ -2,7 +2,7 @@
 
 import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.trust.strata import check_strata, strata_of
 from hyperlabel.votes import to_votes
-from hyperlabel.votes.classes import decode, encode_column, missing_classes, unify_labels
+from hyperlabel.votes.classes import Classes, decode, encode_column, missing_classes, unify_labels
 
 _UNLIKELY = 4.0  # a random sample almost never differs by this many standard errors
 
@@ -28,6 +28,7 @@ class Audited:
     gold: NDArray[np.int64]
     learned: NDArray[np.int64]  # (n,) class numbers of the gold that the model learned from here, -1 for unknown
     stratum: NDArray[np.int64]  # (n,) the stratum that each item was sampled in
+    classes: Classes  # those of the labels, then those that only the gold has
 
     @property
     def free(self) -> NDArray[np.bool_]:
@@ -62,20 +63,28 @@ def read_audited(
     """Label items by a model that has not seen the gold; the arguments are those of `certify`."""
     check_strata(strata)
     if isinstance(model, Labels):
-        labels, known, learned = model, _read_labels(model, votes, gold, learn), None
+        labels, read, learned = model, _read_labels(model, votes, gold, learn), None
     else:
-        labels, known, learned = _label(choose_model(model), votes, gold, learn, metric)
+        labels, read, learned = _label(choose_model(model), votes, gold, learn, metric)
+    known = read.numbers
     if not (known >= 0).any():
         raise VotesError("gold is unknown for every item; expected the classes of a random sample of the items")
     learned = np.full(len(known), -1, np.int64) if learned is None else learned
-    audited = Audited(labels, known, learned, strata_of(labels, strata))
+    audited = Audited(labels, known, learned, strata_of(labels, strata), read.classes)
     if strata == 1:
         _warn_of_choice(audited)
     return audited
 
 
-def _read_labels(labels: Labels, votes: object, gold: object, learn: object) -> NDArray[np.int64]:
-    """The gold of labels that were given. -> (n,)."""
+class _Gold(NamedTuple):
+    """Gold as class numbers."""
+
+    numbers: NDArray[np.int64]  # (n,) -1 for unknown
+    classes: Classes  # what the numbers mean
+
+
+def _read_labels(labels: Labels, votes: object, gold: object, learn: object) -> _Gold:
+    """The gold of labels that were given."""
     if learn is not None:
         raise ParameterError("learn is given, but labels learn nothing; give a label model, or leave learn out")
     n = len(labels) if votes is None else to_votes(votes).n_items
@@ -86,16 +95,17 @@ def _read_labels(labels: Labels, votes: object, gold: object, learn: object) -> 
     return _read_gold(labels, gold)
 
 
-def _read_gold(labels: Labels, gold: object) -> NDArray[np.int64]:
-    """Gold as class numbers, including classes that labels cannot have. -> (n,)."""
+def _read_gold(labels: Labels, gold: object) -> _Gold:
+    """Gold as class numbers, including classes that labels cannot have."""
     column = unify_labels(labels.identity.match(gold, "gold"), labels.classes)
-    return encode_column(column, labels.classes + missing_classes(column, labels.classes)).astype(np.int64)
+    classes = labels.classes + missing_classes(column, labels.classes)
+    return _Gold(encode_column(column, classes).astype(np.int64), classes)
 
 
 def _label(
     model: LabelModel, votes: object, gold: object, learn: object, metric: Metric
-) -> tuple[Labels, NDArray[np.int64], NDArray[np.int64] | None]:
-    """The labels, the (n,) gold that judges them, and the (n,) gold that the model learned from here, if any."""
+) -> tuple[Labels, _Gold, NDArray[np.int64] | None]:
+    """The labels, the gold that judges them, and the (n,) gold that the model learned from here, if any."""
     if model.is_fitted and learn is not None:
         raise ParameterError(
             f"learn is given, but this {type(model).__name__} is fitted; give one that is not, or leave learn out"
@@ -103,10 +113,10 @@ def _label(
     read: Any = votes if model.is_fitted else to_votes(votes, **model.stated_classes)
     if learn is None:
         labels = model.label(read, metric)
-        known = _read_gold(labels, gold)
+        judging = _read_gold(labels, gold)
         if model.is_fitted:
-            _warn_of_learned(model, int((known >= 0).sum()))
-        return labels, known, None
+            _warn_of_learned(model, int((judging.numbers >= 0).sum()))
+        return labels, judging, None
     read, known = read.with_labels(gold, "gold")
     if isinstance(learn, int | float):
         taught = _split(known, float(learn))
@@ -114,7 +124,8 @@ def _label(
     else:
         read, taught = read.with_labels(learn, "learn")
         _check_apart(read, known, taught)
-    return copy.copy(model).fit(read, decode(taught, read.classes)).label(read, metric), known, taught
+    labels = copy.copy(model).fit(read, decode(taught, read.classes)).label(read, metric)
+    return labels, _Gold(known, read.classes), taught
 
 
 def _split(known: NDArray[np.int64], share: float) -> NDArray[np.int64]:

@@ -111,8 +111,9 @@ class Certificate:
             rate = self.error / 2  # too little gold to tell
         spread = normal.inv_cdf(1 - part.level) * sqrt(self.error * (1 - self.error))
         spread += normal.inv_cdf(_POWER) * sqrt(rate * (1 - rate))
-        wanted = (spread / (self.error - rate)) ** 2 * self.n_gold / gold
-        return _round_up(wanted) if wanted * gold / self.n_gold < items else None
+        wanted = (spread / (self.error - rate)) ** 2
+        wanted *= items / (items + wanted)  # drawn without replacement: never more than there are
+        return min(max(_round_up(wanted * self.n_gold / gold), self.n_gold + 1), len(self.accepted) - self.n_learned)
 
     def __str__(self) -> str:
         sure = f"{_percent(self.confidence)} confidence, {self.n_gold:,} labels by hand"

@@ -151,13 +151,13 @@ def estimate_audited(audited: Audited, confidence: float) -> Estimates:
     """Like `estimate`, for labels and gold that are already read."""
     labels, places = audited.labels, audited.known
     strata = _read_strata(audited)
-    k = max(len(labels.classes), int(audited.gold.max()) + 1)
+    k = len(audited.classes)
     predicted = predict_quantities(labels, k)
     overall = predicted[audited.free].mean(0)
     called = np.eye(k + 1)[labels.best][:, :k]  # (n, k); a label of -1 takes the last row, which is cut off
     sample = GoldSample(observe(audited.gold[places], labels.best[places], k), called[places], strata)
-    names = [*labels.classes, *(f"class {c}" for c in range(len(labels.classes), k))]
-    return estimate_sample(sample, predicted[places], overall, called[audited.free].mean(0), names, confidence)
+    counted = called[audited.free].mean(0)
+    return estimate_sample(sample, predicted[places], overall, counted, audited.classes, confidence)
 
 
 class GoldSample(NamedTuple):
@@ -204,7 +204,7 @@ def estimate_sample(
     enough = (np.maximum(sample.truth[:, 1 : k + 1], sample.called).sum(0) >= LEAST_OF_CLASS) | (called == 0)
     f1 = None
     if enough[1] if k == 2 else enough.all():
-        own = sample.called.mean(0)
+        own = sample.strata.weights @ sample.called
         by_model = _f1(powered, called, np.zeros_like(sample.called), sample.strata, confidence)
         f1 = Estimate(by_model, _f1(alone, own, sample.called, sample.strata, confidence))
     shares = dict(zip(names, found[1 : k + 1], strict=True))
@@ -236,7 +236,7 @@ def _f1(powered: Powered, called: Float64, corrections: Float64, strata: Strata,
     each = (2 * of_both - _pad(f1, kept, k) * (of_class + corrections))[:, kept] / size[kept]
     mean = each.mean(1, keepdims=True)
     reach = np.array([2 / size[kept].min() / len(f1)])
-    shift, half = spread_of(mean, mean.mean(0) - reach / 2, reach, strata, confidence)
+    shift, half = spread_of(mean, strata.weights @ mean - reach / 2, reach, strata, confidence)
     return _interval(float(f1.mean()), float(shift[0]), float(half[0]))
 
 

@@ -29,6 +29,13 @@ class Strata(NamedTuple):
     items: Ints  # (h,) items of each stratum
     of_gold: Ints  # (g,) the stratum of each gold item
 
+    @property
+    def weights(self) -> Float64:
+        """The share of all items that each gold item stands for. (g,)."""
+        drawn = np.bincount(self.of_gold, minlength=len(self.items))
+        shares = self.items / self.items.sum()
+        return np.asarray((shares / np.maximum(drawn, 1))[self.of_gold])
+
 
 class Powered(NamedTuple):
     """Estimated means of several quantities."""
@@ -43,7 +50,7 @@ def estimate_means(truth: Float64, predicted: Float64, overall: Float64, strata:
 
     `truth` and `predicted` are (g, q), of the gold items, `overall` (q,) the mean prediction for all items.
     """
-    weights = _weights(strata)[:, None]
+    weights = strata.weights[:, None]
     power = _power(truth, predicted, weights)
     corrections = truth - power * predicted
     return Powered(power * overall + (weights * corrections).sum(0), corrections, -power * overall)
@@ -103,10 +110,3 @@ def student(confidence: float, degrees: int) -> float:
     z, v = NormalDist().inv_cdf((1 + confidence) / 2), max(degrees, 1)
     first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
     return z + first / v + second / v**2 + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384 / v**3
-
-
-def _weights(strata: Strata) -> Float64:
-    """The share of all items that each gold item stands for. -> (g,)."""
-    drawn = np.bincount(strata.of_gold, minlength=len(strata.items))
-    shares = strata.items / strata.items.sum()
-    return np.asarray((shares / np.maximum(drawn, 1))[strata.of_gold])
