@@ -133,6 +133,48 @@ def test_column_that_cannot_be_votes_is_refused_with_the_remedy_unless_lfs_are_n
     np.testing.assert_array_equal(Votes.from_frame(frame, lfs=["lf_*"]).to_numpy(), CELLS)
 
 
+def test_abstain_that_leaves_out_what_usually_abstains_is_doubted():
+    frame = TEXTS.map(lambda vote: "N/A" if vote is None else vote)
+    frame.loc[0, "lf_0"] = "?"
+    with pytest.warns(VotesWarning, match=r"look like no vote: 'N/A' \(\d+\); if so, list them in abstain"):
+        Votes.from_frame(frame, abstain=["?"])
+    Votes.from_frame(frame, abstain=["?", "N/A"])
+
+
+def test_refusal_of_another_spelling_says_so():
+    frame = TEXTS.assign(lf_0=TEXTS["lf_0"].str.title(), lf_1=TEXTS["lf_1"] + " ", lf_2=TEXTS["lf_2"].str.upper())
+    with pytest.raises(
+        VotesError, match=r"column 'lf_0' holds 'Ham', 'Spam', .*\(another has 'ham ': write them alike\)"
+    ):
+        Votes.from_frame(frame)
+
+
+def test_refusal_of_scores_names_the_remedy_for_scores():
+    frame = pd.DataFrame({"id": PLACE, "a": PLACE / N, "b": [f"{i % 100}%" for i in PLACE]})
+    with pytest.raises(VotesError, match=r"; for scores, use Votes.from_scores \(command line: --scores\)"):
+        Votes.from_frame(frame)
+    with pytest.raises(VotesError, match=r"column 'b' holds '0%'; expected scores.* Write scores as 0\.5, not 50%"):
+        Votes.from_scores(frame, lfs=["a", "b"], classes=["bad", "good"])
+    assert Votes.from_scores(frame, lfs=["a"], classes=["bad", "good"]).shape == (N, 1)
+
+
+@pytest.mark.parametrize("voter", ["WorkerId", "ASSIGNMENT:worker_id", "_annotator_id", "judge"])
+def test_refusal_of_an_export_with_a_row_per_vote_names_who_votes_and_takes_no_other_column_for_an_lf(voter):
+    export = {
+        "HITId": PLACE // 4,
+        voter: [f"w{i % 4}" for i in PLACE],
+        "status": "Submitted",
+        "seconds": PLACE / 7,
+        "Input.text": "some text",
+        "Answer.mood": np.where(PLACE % 3, "good", "bad"),
+        "approved": "",
+    }
+    with pytest.raises(VotesError, match=rf"--lfs\);.* \(command line: --long ITEM,{voter},VOTE\)$") as caught:
+        Votes.from_frame(pd.DataFrame(export))
+    assert "for instance" not in str(caught.value)
+    assert Votes.from_long(pd.DataFrame(export), item="HITId", lf=voter, vote="Answer.mood").shape == (N // 4, 4)
+
+
 def test_refusal_names_the_columns_that_are_left():
     with pytest.raises(VotesError, match=r"command line: --lfs\), for instance lfs=\['lf_0', 'lf_1', 'lf_2', 'lf_3'\]"):
         Votes.from_frame(TEXTS.assign(speaker=[f"user{i}" for i in PLACE]))
@@ -186,6 +228,14 @@ DOUBTED = {
     "an empty list": (
         TEXTS.map(lambda vote: "[]" if vote is None else vote),
         r"classes that look like no vote: '\[\]' \(\d+\); if so, list them in abstain",
+    ),
+    "what abstains in another case": (
+        TEXTS.map(lambda vote: "none" if vote is None else vote),
+        r"classes that look like no vote: 'none' \(\d+\); .* with all other values that abstain",
+    ),
+    "quotes of a word processor": (
+        pd.DataFrame({"a": ["\u201cspam\u201d", "ham"], "b": ["spam", "ham"]}),
+        r"quotes, stops or zeros: 'spam' \(1\), '\u201cspam\u201d' \(1\)",
     ),
     "an error of a spreadsheet": (
         TEXTS.map(lambda vote: "#N/A" if vote is None else vote),
@@ -264,7 +314,8 @@ def test_texts_that_are_numbers_everywhere_stay_texts():
 def test_abstain_lists_what_abstains_instead():
     frame = TEXTS.fillna("skip")
     np.testing.assert_array_equal(Votes.from_frame(frame, abstain=["skip"]).to_numpy(), CELLS)
-    assert Votes.from_frame(TEXTS.fillna("NA"), abstain=["skip"]).classes == ("NA", "ham", "spam")
+    with pytest.warns(VotesWarning, match="classes that look like no vote: 'NA'"):
+        assert Votes.from_frame(TEXTS.fillna("NA"), abstain=["skip"]).classes == ("NA", "ham", "spam")
     np.testing.assert_array_equal(Votes.from_frame(NUMBERS.replace(-1, 9), abstain=[9]).to_numpy(), CELLS)
 
 

@@ -83,6 +83,26 @@ def test_csv_in_latin_1_is_read_with_a_warning_and_without_one_if_named(tmp_path
     assert read_table(path, encoding="latin-1").rows() == ROWS
 
 
+def test_csv_in_windows_1252_is_told_from_latin_1_by_its_quotes_dashes_and_euros(tmp_path):
+    path = tmp_path / "v.csv"
+    path.write_bytes("a,b\n\u201cgut\u201d,5 \u20ac \u2013 sch\u00f6n\n".encode("cp1252"))
+    with pytest.warns(TableWarning, match=r"v\.csv' is not UTF-8 and was read as Windows-1252; name another encoding"):
+        assert read_table(path).rows() == [("\u201cgut\u201d", "5 \u20ac \u2013 sch\u00f6n")]
+    path.write_bytes(b"a,b\n\x93\x81,\xf6\n")  # Windows-1252 has no letter 0x81
+    with pytest.warns(TableWarning, match="was read as Latin-1"):
+        assert read_table(path).rows() == [("\x93\x81", "\u00f6")]
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"), [("v.json", "one object per line, and name it .jsonl"), ("v.XLSX", "Save the sheet as csv")]
+)
+def test_ending_of_another_format_has_its_remedy(tmp_path, name, remedy):
+    path = tmp_path / name
+    path.write_text("[]")
+    with pytest.raises(VotesError, match=rf"ends in '.*'; expected one of .*{remedy}$"):
+        read_table(path)
+
+
 def test_csv_in_utf_16_without_a_mark_is_refused_until_the_encoding_is_named(tmp_path):
     path = write_csv(tmp_path / "v.csv", encoding="utf-16-le")
     with pytest.raises(VotesError, match=r"has null bytes, like UTF-16 without a mark; if so, name the encoding"):
@@ -590,8 +610,7 @@ def test_other_separators_can_be_named(tmp_path):
 
 BAD = {
     "short.csv": (b"a,b\n0,1\n1\n", "line 3 has 1 fields, the header has 2"),
-    "long.csv": (b"a,b\n0,1,2\n", "line 2 has 3 fields, the header has 2"),
-    "middle.csv": (b"a,b\n0,1\n\n1,0\n", "line 3 has 0 fields"),
+    "long.csv": (b"a,b\n0,1\n0,1,2\n", "line 3 has 3 fields, the header has 2"),
     "open.csv": (b'a,b\n0,"1\n1,0\n', "unexpected end of data"),
     "mac.csv": (b"a,b\r0,1\r", "its lines end in carriage returns only; convert them"),
     "return.csv": (b"a,b\n0\r,1\n1,0\n", "line 2 ends in a carriage return only; remove it, or quote its cell"),

@@ -44,7 +44,7 @@ ACCURACIES_HELP = f"Known shares of right votes for some LFs, such as links=0.9,
 GOOD_AT_HELP = f"What the labels should be good at: {METRIC_HELP}; use f1 with --class-balance."
 ENGINE_HELP = (
     f"Where to run: {', '.join(ENGINES)}, or memory; auto is polars for parquet and large csv, else memory. "
-    "spark and dask write a folder of parquet files."
+    "With spark and dask, a table is written as a folder of parquet files."
 )
 AUDIT_HELP = f"Classes of items drawn at random, to judge labels by: {_FORMS}."
 LEARN_HELP = "Gold of other items to learn from, given like --gold; or the share of --gold to learn from."

@@ -21,6 +21,13 @@ Tallies = Mapping[str, Tally]
 
 REMEDY = "name the LFs with lfs (command line: --lfs)"
 
+PERCENTAGES, DECIMAL_COMMA, NOT_WHOLE = (
+    "holds percentages",
+    "a number with a decimal comma",
+    "which is not a whole number",
+)
+"""How the reasons for refusing columns of scores begin or end."""
+
 FEW_ROWS = 20
 """With fewer, a table is too small to tell an identifier from a class, or a lone class from a mistake."""
 
@@ -43,10 +50,12 @@ _COMMA = re.compile(r"[+-]?\d+(,\d+)?")  # a number with a decimal comma, or a w
 _NO_VOTES = frozenset(
     {
         "?", "??", ".", "--", "\u2013", "\u2014", "n.a.", "(blank)", "[]", "{}",
+        "-", "-1", "na", "n/a", "<na>", "none", "nan", "null", "abstain",
         "#n/a", "#null!", "#value!", "#ref!", "#div/0!", "#name?", "#num!", "#error!",
     }
 )  # fmt: skip
-"""What means no vote in spreadsheets, forms and exports, in lower case."""
+"""What means no vote in spreadsheets, forms and exports, in lower case. What usually abstains is among it: it may be
+written in another case, or `abstain` may list other values."""
 _UNSEEN_ZEROS = re.compile(r"^0+(?=\d)|\.0*$")  # of a number
 
 
@@ -130,13 +139,13 @@ def _refuse_values(tally: Tally, first: object) -> str | None:
     if is_time or (tally and all(isinstance(v, str) and _TIME.fullmatch(v.strip()) for v in tally)):
         return f"holds times ({first!s:.30})" if not isinstance(first, str) else f"holds times ({show(first, 30)})"
     if tally and all(isinstance(v, str) and _PERCENTAGE.fullmatch(v.strip()) for v in tally):
-        return f"holds percentages ({show(first, 30)})"
+        return f"{PERCENTAGES} ({show(first, 30)})"
     comma = _decimal_comma(tally)
     if comma is not None:
-        return f"holds {show(comma, 30)}, a number with a decimal comma"
+        return f"holds {show(comma, 30)}, {DECIMAL_COMMA}"
     decimal = next((v for v in tally if kind_of(v) == "number" and not isinstance(v, int)), None)
     if decimal is not None:
-        return f"holds {decimal}, which is not a whole number"
+        return f"holds {decimal}, {NOT_WHOLE}"
     long = next((v for v in tally if isinstance(v, str) and len(v) > _LONGEST_NAME), None)
     if long is not None:
         return f"holds texts ({long[:30]!r}...)"
@@ -187,9 +196,11 @@ def _compare_texts(tallies: dict[str, Tally], n_rows: Mapping[str, int]) -> tupl
     votes = {name: sum(tally.values()) for name, tally in tallies.items()}
     # There are enough rows to judge a column, or it has a value in each of the few rows.
     enough = {name for name in tallies if n_rows[name] >= FEW_ROWS or votes[name] == n_rows[name]}
-    refused = {name: _no_company(tallies[name]) for name in _outside_main_group(tallies) if name in enough}
+    outside = [name for name in _outside_main_group(tallies) if name in enough]
+    spelled = _spelled_otherwise(holders) if outside else {}
+    refused = {name: _no_company(tallies[name], spelled) for name in outside}
     constant = [name for name in lone if n_rows[name] >= FEW_ROWS and votes[name] > _CONSTANT * n_rows[name]]
-    refused |= {name: f"{_no_company(tallies[name])}, in nearly every row" for name in constant}
+    refused |= {name: f"{_no_company(tallies[name], {})}, in nearly every row" for name in constant}
     if refused or not lone or median_low(map(len, tallies.values())) == 1:
         return refused, []  # if most LFs vote for one class each, one more is normal
     shown = ", ".join(f"{next(iter(tallies[name]))!r} ({name!r}, {votes[name]:,} votes)" for name in lone)
@@ -198,8 +209,23 @@ def _compare_texts(tallies: dict[str, Tally], n_rows: Mapping[str, int]) -> tupl
     ]
 
 
-def _no_company(tally: Tally) -> str:
-    return f"holds {show_some(list(tally), 3)}, which no other LF votes for"
+def _no_company(tally: Tally, spelled: Mapping[Any, str]) -> str:
+    held = f"holds {show_some(list(tally), 3)}, which no other LF votes for"
+    other = next((spelled[value] for value in tally if value in spelled), None)
+    return held if other is None else f"{held} (another has {show(other, 40)}: write them alike)"
+
+
+def _spelled_otherwise(values: Iterable[str]) -> dict[Any, str]:
+    """For each value that is written in several ways another one of them."""
+    return {value: names[names[0] == value] for names in _same_names(values) for value in names}
+
+
+def _same_names(names: Iterable[str]) -> list[list[str]]:
+    """Names that differ only in what `_folded` leaves out, together."""
+    groups = defaultdict(list)
+    for name in names:
+        groups[_folded(name)].append(name)
+    return [same for same in groups.values() if len(same) > 1]
 
 
 def _outside_main_group(tallies: dict[str, Tally]) -> list[str]:
@@ -290,15 +316,12 @@ def _folded(name: str) -> str:
     plain = " ".join(seen.split())
     if plain.replace(".", "", 1).isdecimal():
         return _UNSEEN_ZEROS.sub("", plain)
-    return plain.strip("'\"`. ") or plain
+    return plain.strip("'\"`\u2018\u2019\u201c\u201d. ") or plain
 
 
 def _spellings(classes: Tally) -> list[str]:
     """Names that differ only in what `_folded` leaves out: their votes are not added up."""
-    groups = defaultdict(list)
-    for name in _texts(classes):
-        groups[_folded(name)].append(name)
-    found = [_with_votes(names, classes) for names in groups.values() if len(names) > 1]
+    found = [_with_votes(names, classes) for names in _same_names(_texts(classes))]
     if not found:
         return []
     more = f"; and {len(found) - 3} more" if len(found) > 3 else ""
@@ -315,7 +338,7 @@ def _no_votes(classes: Tally) -> list[str]:
         return []
     return [
         f"classes that look like no vote: {_with_votes(found, classes)}; if so, list them in abstain (command line: "
-        "--abstain), else state all classes with classes"
+        "--abstain), with all other values that abstain, else state all classes with classes"
     ]
 
 

@@ -68,7 +68,9 @@ class Column:
         except Exception as error:  # not hashable, or an error of its own
             odd = listed[len(row_codes)]
             where = cls(name, (), np.empty(0, int), describe).place_of_row(len(row_codes))
-            raise VotesError(f"{where} is {show(odd)} ({type(odd).__name__}); expected a single value") from error
+            raise VotesError(
+                f"{where} is {show(odd)} ({type(odd).__name__}); expected a single value. Unpack it, or leave it out"
+            ) from error
         return cls(name, tuple(value for _, value in table), np.array(row_codes, np.int64), describe)
 
     @classmethod

@@ -16,9 +16,9 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from hyperlabel.columns.arrays import as_list
-from hyperlabel.columns.doubts import REMEDY, add_up, find_doubts, kind_of
+from hyperlabel.columns.doubts import DECIMAL_COMMA, NOT_WHOLE, PERCENTAGES, REMEDY, add_up, find_doubts, kind_of
 from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.shown import show, show_counts, show_names, show_some
+from hyperlabel.shown import printable, show, show_counts, show_names, show_some
 
 Key = tuple[bool, Any]
 Tally = dict[Any, int]  # votes of each class
@@ -164,7 +164,7 @@ def take_votes(
         distinct = {s.name: s.distinct for s in summaries}
         refused, doubts = find_doubts(found.tallies, n_rows, distinct, judge_columns=lfs is None)
         if refused:
-            raise VotesError(_refusal(refused, chosen, len(names)))
+            raise VotesError(_refusal(refused, chosen, names))
     if lfs is None and glance is not None:
         doubts += _glance_at_ignored(glance, [name for name in left if name not in others], found, abstain)
     return VoteColumns(chosen, left, found.classes, found.abstained, tuple(doubts))
@@ -309,14 +309,31 @@ def read_tallies(
 # What cannot be a table of votes.
 
 
-def _refusal(refused: Mapping[str, str], chosen: Sequence[str], n_columns: int) -> str:
-    """One error for all refused columns, with the LFs that are left."""
+def _refusal(refused: Mapping[str, str], chosen: Sequence[str], names: Sequence[str]) -> str:
+    """One error for all refused columns, with the LFs that are left, unless a column of voters is among them."""
     reasons = "; ".join(f"column {name!r} {reason}" for name, reason in list(refused.items())[:3])
     more = f"; and {len(refused) - 3} more columns" if len(refused) > 3 else ""
     rest = [name for name in chosen if name not in refused]
-    example = f", for instance lfs={rest}" if 0 < len(rest) <= 8 else ""
-    long = "; for a table with one row per vote, use Votes.from_long (command line: --long)" if n_columns <= 5 else ""
-    return f"{reasons}{more}. If not all columns are votes, {REMEDY}{example}{long}"
+    voter = next((name for name in names if _names_voters(name)), None)
+    is_long = voter is not None and voter not in refused
+    example = f", for instance lfs={rest}" if 0 < len(rest) <= 8 and not is_long else ""
+    is_score = any(r.startswith(PERCENTAGES) or r.endswith((DECIMAL_COMMA, NOT_WHOLE)) for r in refused.values())
+    scores = "; for scores, use Votes.from_scores (command line: --scores)" if is_score else ""
+    long = "; for a table with one row per vote, use Votes.from_long (command line: --long"
+    long += f" ITEM,{printable(voter)},VOTE)" if voter is not None else ")"
+    return (
+        f"{reasons}{more}. If not all columns are votes, {REMEDY}{example}{scores}"
+        f"{long if voter is not None or len(names) <= 5 else ''}"
+    )
+
+
+def _names_voters(name: str) -> bool:
+    """Whether a column says who votes, by its name, as tools of annotation export it.
+
+    >>> [_names_voters(name) for name in ("WorkerId", "ASSIGNMENT:worker_id", "_annotator_id", "coworker")]
+    [True, True, True, False]
+    """
+    return re.split("[:.]", plain_name(name))[-1].strip("_") in VOTERS
 
 
 def _check_wide(names: Sequence[str], summarize: Summarize) -> None:

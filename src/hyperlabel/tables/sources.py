@@ -171,10 +171,20 @@ def _one_format(name: str, files: Sequence[Path]) -> Format:
     return first
 
 
+_REMEDIES = {
+    ".json": ". Write one object per line, and name it .jsonl",
+    ".txt": ". If it is a csv, name it so",
+    ".xls": ". Save the sheet as csv",
+    ".xlsx": ". Save the sheet as csv",
+    ".ods": ". Save the sheet as csv",
+}
+
+
 def _format_of(path: Path) -> Format:
     found = Format.of_name(path.name)
     if found is None:
-        raise VotesError(f"'{printable(path)}' ends in '{printable(path.suffix)}'; expected one of {ENDINGS}")
+        remedy = _REMEDIES.get(path.suffix.lower(), "")
+        raise VotesError(f"'{printable(path)}' ends in '{printable(path.suffix)}'; expected one of {ENDINGS}{remedy}")
     return found
 
 

@@ -30,6 +30,8 @@ _HEAD = 1 << 16  # bytes in which a separator is looked for
 _LINES = 50
 _QUOTED = r'"[^"]*(?:""[^"]*)*"'  # a quoted cell
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+_WESTERN = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
+_WINDOWS, _NOT_WINDOWS = re.compile(rb"[\x80-\x9f]"), re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,8 @@ class Text:
 def open_text(path: Path, format: Format, name: str, delimiter: str | None, encoding: str | None) -> Text:
     """Check a csv or JSON lines file, and copy it to a temporary file if it is compressed or not UTF-8.
 
-    A separator that is not given is found in the first lines; an encoding by its mark, else it is UTF-8, else Latin-1
-    with a warning. Errors use `name`.
+    A separator that is not given is found in the first lines; an encoding by its mark, else it is UTF-8, else
+    Windows-1252 or Latin-1 with a warning. Errors use `name`.
     """
     _check_options(delimiter, encoding)
     with reading(name, NAMES[format.kind]):
@@ -57,12 +59,14 @@ def open_text(path: Path, format: Format, name: str, delimiter: str | None, enco
             format = replace(format, separator=delimiter or _find_separator(path, format.separator), compression=None)
         look = _look_at(path, format.separator or ",")
         if not look.is_utf8:
+            found = "cp1252" if _is_windows(path) else "latin-1"
             warnings.warn(
-                f"'{printable(name)}' is not UTF-8 and was read as Latin-1; name another encoding if texts look wrong",
+                f"'{printable(name)}' is not UTF-8 and was read as {_WESTERN[found]}; name another encoding if texts "
+                "look wrong",
                 TableWarning,
                 stacklevel=2,
             )
-            path = _to_utf8(path, "latin-1")
+            path = _to_utf8(path, found)
         if format.kind != "csv":
             return Text(path, format)
         text, has_strays = _check_lines(path, format, look, name)
@@ -88,6 +92,17 @@ def _marked_encoding(path: Path) -> str:
 
 def _is_utf8(encoding: str) -> bool:
     return codecs.lookup(encoding).name == "utf-8"
+
+
+def _is_windows(path: Path) -> bool:
+    """Whether bytes are Windows-1252: it has quotes, dashes and the euro where Latin-1 has only control codes."""
+    found = False
+    with path.open("rb") as file:
+        for block in read_blocks(file):
+            if _NOT_WINDOWS.search(block):
+                return False
+            found = found or _WINDOWS.search(block) is not None
+    return found
 
 
 def _to_utf8(path: Path, encoding: str) -> Path:
@@ -185,12 +200,23 @@ def _check_lines(path: Path, format: Format, look: _Look, name: str) -> tuple[Te
             if max(1, len(fields)) != len(header):
                 if not any([fields, *(more for _, more, _ in lines)]):
                     return replace(text, rows=row), has_strays
-                raise VotesError(
-                    f"'{printable(name)}' cannot be read: line {number} has {len(fields)} fields, the header has "
-                    f"{len(header)}. Is it a complete csv file?"
-                )
+                raise VotesError(f"'{printable(name)}' cannot be read: {_uneven(number, fields, header)}")
             has_strays = has_strays or ('"' in "".join(fields) and not without.fullmatch(written))
     return text, has_strays
+
+
+def _uneven(number: int, fields: list[str], header: list[str]) -> str:
+    """What is wrong with a line that has another number of fields than the header, and the remedy.
+
+    >>> _uneven(3, [], ["id", "a"])
+    'line 3 is blank. Remove it'
+    """
+    if not fields:
+        return f"line {number} is blank{', not the names of the columns' if number == 1 else ''}. Remove it"
+    widths = f"line {number} has {len(fields)} fields, the header has {len(header)}"
+    if number == 2 and len(fields) > len(header):
+        return f"{widths}. If line 1 does not hold the names of the columns, remove it; else give each column a name"
+    return f"{widths}. Is it a complete csv file?"
 
 
 def _read_lines(file: TextIO, separator: str) -> Iterator[tuple[str, list[str], int]]:
@@ -245,6 +271,11 @@ def _check_header(header: list[str], name: str) -> None:
     places: dict[str, int] = {}
     for place, column in enumerate(header):
         first = places.setdefault(column, place)
+        if first != place and not column:
+            raise VotesError(
+                f"'{printable(name)}' has columns without a name, the {_ordinal(first)} and the {_ordinal(place)}; "
+                "name or delete them. If the names are in a later line, delete the lines above it"
+            )
         if first != place:
             raise VotesError(
                 f"'{printable(name)}' has two columns named '{printable(column)}', the {_ordinal(first)} and the "

@@ -202,7 +202,10 @@ def check_identified(column: Column) -> None:
     """Refuse a column of identifiers that is empty in some row."""
     empty = np.flatnonzero(column.codes < 0)
     if len(empty):
-        raise VotesError(f"{column.place_of_row(int(empty[0]))} is empty; expected an identifier in every row")
+        raise VotesError(
+            f"{column.place_of_row(int(empty[0]))} is empty; expected an identifier in every row. Give it one, or "
+            "remove the row"
+        )
 
 
 def _one_vote_per_pair(

@@ -32,8 +32,8 @@ def read_scores(frame: Any, names: Sequence[str]) -> Float64:
         except (TypeError, ValueError):
             wrong = next(v for v in values if not _is_number(v))
             raise VotesError(
-                f"column {name!r} holds {show(wrong)}; expected scores, which are numbers, or nothing. Name the "
-                "columns of scores"
+                f"column {name!r} holds {show(wrong)}; expected scores, which are numbers, or nothing. Write scores as "
+                "0.5, not 50% or 0,5; if the column has none, name those that do"
             ) from None
         if (np.abs(array) > LARGEST).any():
             raise VotesError(
