@@ -596,3 +596,20 @@ def test_gold_with_quotes_and_line_breaks_survives_its_file(project):
 
 def test_public_project_is_the_studio_s():
     assert hl.Project is Project
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+@pytest.mark.parametrize("sample", [100, 20])
+@pytest.mark.parametrize("change", [lambda f: f.reverse(), lambda f: f.head(40), lambda f: f.drop("likes")])
+def test_labels_are_never_written_beside_rows_that_changed_since_they_were_read(tmp_path, form, sample, change):
+    path = tmp_path / f"texts.{form}"
+    frame = pl.DataFrame({"text": TEXTS, "likes": [None, 0.5, float("nan")] * 20})
+    getattr(frame, f"write_{form}")(path)
+    with Project(path, classes=["ham", "spam"], sample=sample) as project:
+        add_rules(project)
+        project.save_labels(tmp_path / "out.parquet")
+        before = (tmp_path / "out.parquet").read_bytes()
+        getattr(change(frame), f"write_{form}")(path)
+        with pytest.raises(ProjectError, match=f"texts.{form} has changed since the project was opened; open the"):
+            project.save_labels(tmp_path / "out.parquet")
+    assert (tmp_path / "out.parquet").read_bytes() == before

@@ -46,12 +46,29 @@ class Data:
         _check_columns(table, settings)
         n_rows = _count(table)
         rows = _draw(n_rows, settings.sample)
-        with table.reading():
-            kept = table.lazy() if len(rows) == n_rows else _take(table.lazy(), rows)
-            frame = kept.collect(engine="streaming").lazy()
+        frame = _read(table, rows, n_rows).lazy()
         data = cls(table, settings, number_columns(table, settings, frame).collect(), rows, n_rows)
         _check_texts(data)
         return data
+
+    def read_again(self) -> Any:
+        """The rows that are explored, each cell as the table has it now; refused if they are not what was read before.
+
+        Votes and labels belong to rows by their place: in a table with other rows, or another order, they would be
+        those of other items.
+        """
+        try:
+            n_rows = _count(self.table)
+            frame = _read(self.table, self.rows, n_rows)
+            numbered = number_columns(self.table, self.settings, frame.lazy()).collect()
+            same, reason = n_rows == self.n_rows and bool(numbered.equals(self.frame)), None
+        except VotesError as error:  # what is known about a file does not fit another one
+            same, reason = False, error
+        if not same:
+            raise ProjectError(
+                f"{self.table.name} has changed since the project was opened; open the project again"
+            ) from reason
+        return frame
 
     @property
     def n(self) -> int:
@@ -201,6 +218,13 @@ def _draw(n_rows: int, most: int) -> NDArray[np.int64]:
     if n_rows <= most:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(_SEED).choice(n_rows, most, replace=False))
+
+
+def _read(table: Table, rows: NDArray[np.int64], n_rows: int) -> Any:
+    """Some rows of a table, or all, as a Polars frame."""
+    with table.reading():
+        kept = table.lazy() if len(rows) == n_rows else _take(table.lazy(), rows)
+        return kept.collect(engine="streaming")
 
 
 def _take(frame: Any, rows: NDArray[np.int64]) -> Any:

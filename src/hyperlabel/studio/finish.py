@@ -39,11 +39,12 @@ def write_labels(
     check_target(path)
     if not snapshot.columns:
         raise ProjectError("there is no LF, so there are no labels to write; add one first")
+    rows = data.read_again()
     if data.is_sample:
         frame = label_all(data, lfs, gold, snapshot)
         write_table(frame, path)
         return _count_labels(path)
-    write_table(add_labels(data.table.collect(), snapshot.labels), path, metadata=provenance(snapshot.model))
+    write_table(add_labels(rows, snapshot.labels), path, metadata=provenance(snapshot.model))
     return int((snapshot.best >= 0).sum())
 
 
