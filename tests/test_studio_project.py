@@ -613,3 +613,62 @@ def test_labels_are_never_written_beside_rows_that_changed_since_they_were_read(
         with pytest.raises(ProjectError, match=f"texts.{form} has changed since the project was opened; open the"):
             project.save_labels(tmp_path / "out.parquet")
     assert (tmp_path / "out.parquet").read_bytes() == before
+
+
+def test_a_change_keeps_what_another_program_wrote_a_moment_before(project):
+    add_rules(project)
+    lfs, gold = project.folder.path / "lfs.py", project.folder.path / "gold.csv"
+    lfs.write_text(lfs.read_text() + "best = keyword_lf('best', 'ham', name='best')\n")
+    project.give_gold("c0", "spam")
+    assert "best" in project.source.lfs
+    gold.write_text(gold.read_text() + "c1,ham,,\n")
+    project.remove("best")
+    assert set(project.state.gold) == {"c0", "c1"}
+    assert "best" not in lfs.read_text()
+    assert project.folder.changed() == []
+
+
+def test_each_undo_says_what_it_took_back(project):
+    add_rules(project)
+    project.give_gold("c4", "spam")
+    assert [project.undo() for _ in range(3)] == ["gold c4: spam", "added love", "added song"]
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda p: p.add("song = keyword_lf('x', 'ham', name='new')"), "the LF 'song' would be gone after this; give"),
+        (lambda p: p.remove("one"), "the LF 'two' would be gone after this; edit lfs.py itself"),
+        (lambda p: p.edit("one", "one = keyword_lf('e', 'ham', name='one')"), "the LF 'two' would be gone"),
+        (lambda p: p.edit("song", "# nothing"), "the source does not define an LF; to remove 'song', remove it"),
+        (lambda p: p.candidates("c0", vote="spam", most="x"), "most is 'x'; expected a whole number, at least 1"),
+    ],
+)
+def test_no_change_loses_another_lf(project, act, message):
+    add_rules(project)
+    project.add("one, two = keyword_lf('a', 'ham', name='one'), keyword_lf('i', 'ham', name='two')")
+    before = (project.folder.path / "lfs.py").read_bytes()
+    with pytest.raises((ProjectError, ParameterError), match=message):
+        act(project)
+    assert (project.folder.path / "lfs.py").read_bytes() == before
+
+
+ODD = ["use {vote} now", "x\u00b2 any", "\u00bd words", "\ufb01ne {", "fine {a} '", "{0} list \\ \"", "\u2460 \u0130 {}"]
+
+
+def test_rules_from_any_letters_can_be_added_and_vote_as_promised(tmp_path):
+    path = tmp_path / "t.parquet"
+    columns = {"te{x}t": ODD * 2, "k{}'": ["{u}", "c"] * 7, "n": [float("inf"), 1] * 7, "l": [[1], [2]] * 7}
+    pl.DataFrame(columns).write_parquet(path)
+    with Project(path, text="te{x}t", classes=["{h}", "s'"]) as project:
+        project.add("words = ['x']\n@labeling_function\ndef own(x):\n    return '{h}' if any(words) else ABSTAIN")
+        for row, text in enumerate(ODD):
+            for selection in (text, *text.split(), ""):
+                for candidate in project.candidates(str(row), selection, vote="s'", most=99):
+                    project.add(candidate)
+                    column = project.snapshot.columns[candidate.name]
+                    assert (column >= 0).sum() == candidate.effect.votes
+        assert (project.snapshot.columns["own"] == 0).all()
+        assert len(project.source.lfs) == len(project.history) - 1 > 30
+    with Project(folder=tmp_path / "t.studio") as project:
+        assert len(project.source.lfs) == len(project.snapshot.columns) > 30
