@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from datetime import datetime, timedelta
 
 import numpy as np
 import polars as pl
@@ -653,7 +654,7 @@ def test_no_change_loses_another_lf(project, act, message):
     assert (project.folder.path / "lfs.py").read_bytes() == before
 
 
-ODD = ["use {vote} now", "x\u00b2 any", "\u00bd words", "\ufb01ne {", "fine {a} '", "{0} list \\ \"", "\u2460 \u0130 {}"]
+ODD = ["use {vote} now", "x\u00b2 any", "\u00bd words", "\ufb01ne {", "fine {a} '", '{0} list \\ "', "\u2460 {}"]
 
 
 def test_rules_from_any_letters_can_be_added_and_vote_as_promised(tmp_path):
@@ -672,3 +673,119 @@ def test_rules_from_any_letters_can_be_added_and_vote_as_promised(tmp_path):
         assert len(project.source.lfs) == len(project.history) - 1 > 30
     with Project(folder=tmp_path / "t.studio") as project:
         assert len(project.source.lfs) == len(project.snapshot.columns) > 30
+
+
+@pytest.mark.parametrize("classes", [["a\r\nb", "c\rd"], ["\x7f", 'q"\n'], ["-", "+"], [" ham", "ham"], [3, 1]])
+def test_odd_classes_and_identifiers_survive_their_files(tmp_path, classes):
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"id": ["a\r\nb", "a\nb", "\rc", '"'], "text": ["free", "free", "see", "\x7f"]}).write_parquet(path)
+    with Project(path, classes=classes) as project:
+        project.add(f"free = keyword_lf('free', {classes[0]!r}, name='free')")
+        project.give_gold("a\r\nb", classes[1])
+        project.give_gold("\rc", classes[0], picked="a\r")
+        before, state = project.labels.labels.tolist(), project.state
+    with Project(folder=tmp_path / "t.studio") as project:
+        assert project.state == state
+        assert project.labels.labels.tolist() == before
+
+
+def test_half_of_a_character_is_refused_and_changes_nothing(project):
+    for act in (lambda: project.give_gold("c0", "spam", picked="\ud800"), lambda: project.set_classes(["a", "\ud800"])):
+        with pytest.raises(ProjectError, match=r"(gold.csv|project.toml) cannot be written: .* ends in half of a char"):
+            act()
+    assert project.folder.changed() == []
+    assert project.classes == ("ham", "spam")
+
+
+def test_files_of_editors_that_mark_the_encoding_are_read(project):
+    add_rules(project)
+    for name in ("project.toml", "lfs.py", "gold.csv"):
+        path = project.folder.path / name
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    state = project.state
+    assert project.refresh()
+    assert project.state == state
+
+
+ALIKE = [f"{'Dear customer, thank you for your order. ' * 3}{word}" for word in ("free", "see", "win")]
+
+
+@pytest.mark.parametrize("texts", [ALIKE, ["", "see", "win"], [None, "see", " "]])
+@pytest.mark.parametrize("sample", [10, 2])
+def test_gold_is_refused_if_another_row_has_its_place_however_alike_they_start(tmp_path, texts, sample):
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"text": texts}).write_parquet(path)
+    with Project(path, classes=["ham", "spam"]) as project:
+        for item in ("0", "1", "2"):
+            project.give_gold(item, "spam")
+    settings = tmp_path / "t.studio" / "project.toml"
+    settings.write_text(settings.read_text().replace("100000", str(sample)))
+    with Project(folder=tmp_path / "t.studio") as project:
+        project.add("free = keyword_lf('free', 'spam', name='free')")
+        project.save_labels(tmp_path / "out.parquet")
+    pl.DataFrame({"text": [texts[2], texts[1], texts[0]]}).write_parquet(path)
+    with (
+        pytest.raises(ProjectError, match=r"item .* started with .* the table has changed"),
+        Project(folder=tmp_path / "t.studio") as project,
+    ):
+        project.save_labels(tmp_path / "out.parquet")
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [datetime(2020, 1, 1, hour) for hour in range(20)],
+        [timedelta(hours=hour) for hour in range(20)],
+        [1e17 * i for i in range(20)],
+        [f"i{i % 13}" for i in range(20)],  # the sample has the second of two
+    ],
+)
+def test_gold_reaches_all_rows_whatever_kind_their_identifiers_are_of(tmp_path, ids):
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"id": ids, "text": ["free", "see"] * 10}).write_parquet(path)
+    with Project(path, id="id", classes=["ham", "spam"], sample=2) as project:
+        project.add("free = keyword_lf('free', 'spam', name='free')")
+        item, row = project.data.ids[1], project.data.rows[1]
+        gold = "ham" if row % 2 == 0 else "spam"
+        project.give_gold(item, gold)
+        if ids.count(ids[row]) > 1:
+            with pytest.raises(ProjectError, match="id is 'id', which has the value 'i3' twice; gold cannot be"):
+                project.save_labels(tmp_path / "out.parquet")
+            return
+        project.save_labels(tmp_path / "out.parquet")
+    assert pl.read_parquet(tmp_path / "out.parquet")["label"][int(row)] == gold
+
+
+@pytest.mark.parametrize("sample", [100, 20])
+def test_lfs_may_be_named_like_the_columns_that_are_added(tmp_path, sample):
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"text": ["free", "see"] * 20}).write_parquet(path)
+    with Project(path, classes=["ham", "spam"], sample=sample) as project:
+        project.add("label = keyword_lf('free', 'spam', name='label')")
+        project.add("confidence = keyword_lf('see', 'ham', name='confidence')")
+        assert project.save_labels(tmp_path / "out.parquet") == 40
+    out = pl.read_parquet(tmp_path / "out.parquet")
+    assert out.columns == ["text", "label", "confidence"]
+    assert out["label"].to_list() == ["spam", "ham"] * 20
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('classes = "ham"', "project.toml: classes is 'ham'; expected a list"),
+        ("classes = [[1], [2]]", "project.toml: classes is .*; expected at least one, each once"),
+        ("class_balance = [0.5]", "project.toml: class_balance is .*; expected one probability for each"),
+        ('sample = "x"', "project.toml: sample is 'x'; expected a number of rows"),
+        ("lfs = [5]", "project.toml: lfs is 5; expected names of columns"),
+        ("text = 5", "project.toml: text is 5; expected a string"),
+        ('id = ""', "id is '', but .* has the columns"),
+    ],
+)
+def test_settings_that_no_project_writes_are_refused(table, line, message):
+    with Project(table) as project:
+        path = project.folder.path / "project.toml"
+    key = line.partition(" ")[0]
+    kept = [each for each in path.read_text().splitlines() if not each.startswith(f"{key} ")]
+    path.write_text("\n".join([*kept, line]))
+    with pytest.raises(ProjectError, match=message):
+        Project(folder=path.parent)

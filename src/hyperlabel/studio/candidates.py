@@ -264,8 +264,9 @@ def free_name(wanted: str, vote: Hashable, taken: Collection[str]) -> str:
 
 
 def _slug(text: str) -> str:
-    """Letters, digits and underscores that may be in a name, as Python reads it: two names that differ only in the
-    forms of their letters are one variable.
+    """Letters, digits and underscores that may be in a name, in the form in which Python reads it.
+
+    Two names that differ only in the forms of their letters are one variable.
 
     >>> _slug("m\u00b2 \ufb01ne!")
     'm2_fine'

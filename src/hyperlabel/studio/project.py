@@ -25,7 +25,7 @@ from hyperlabel.lf.lazy import name_votes
 from hyperlabel.lf.run import Advance, Answer, run_all
 from hyperlabel.shown import html_table, show
 from hyperlabel.studio.candidates import Candidate, ideas_of_item, ideas_of_selection, propose
-from hyperlabel.studio.data import Data, complete
+from hyperlabel.studio.data import Data, check_gold_text, complete
 from hyperlabel.studio.figures import Moment, list_lfs, take_moment
 from hyperlabel.studio.find import By, Filter, find_rows, next_rows
 from hyperlabel.studio.finish import write_certificate, write_labels, write_report
@@ -152,7 +152,7 @@ class Project:
             raise ProjectError(f"'{self.folder.path}' has no {SETTINGS}; name the table to start from")
         path = self.folder.path_to(check_path(table, "table", "the path of a table"))
         settings = complete(replace(settings, table=path), self.folder.path)
-        state = ProjectState(settings, self.folder.read(LFS) or HEADER, {})
+        state = ProjectState(settings, self.folder.read_lfs() or HEADER, {})
         gold = self.folder.read(GOLD)
         return state if gold is None else replace(state, gold=read_gold(gold, settings.classes))
 
@@ -196,17 +196,9 @@ class Project:
         for item, known in state.gold.items():
             row = self.data.row_of.get(item)
             if row is not None:
-                self._check_text(item, row, known)
+                check_gold_text(item, self.data.text(row), known, state.settings)
                 gold[row] = classes.index(known.label)
         return gold
-
-    def _check_text(self, item: str, row: int, known: GoldLabel) -> None:
-        """Refuse gold of an item whose text has changed: the table is not the same."""
-        if known.text and known.text != self.data.excerpt(row):
-            raise ProjectError(
-                f"{GOLD}: item {item!r} started with {show(known.text, 50)} when its class was given, and now with "
-                f"{show(self.data.excerpt(row), 50)}; the table has changed. Correct {GOLD}, or empty its column text"
-            )
 
     def _column(self, lf: LabelingFunction, text: str, classes: Classes, advance: Advance) -> Ints:
         """The votes of an LF as class numbers; it runs only if it has not run before. -> (n,)."""
