@@ -14,6 +14,7 @@ from hyperlabel.errors import ParameterError, ProjectError, VotesError
 from hyperlabel.studio import Filter, Project, load_lfs
 from hyperlabel.studio.candidates import ideas_of_item, ideas_of_selection
 from hyperlabel.studio.folder import Settings, read_gold
+from hyperlabel.studio.marks import mark_pieces
 from hyperlabel.studio.snapshot import add_column
 
 SPAM = [
@@ -789,3 +790,20 @@ def test_settings_that_no_project_writes_are_refused(table, line, message):
     path.write_text("\n".join([*kept, line]))
     with pytest.raises(ProjectError, match=message):
         Project(folder=path.parent)
+
+
+def test_a_search_that_no_engine_could_take_is_refused(project):
+    with pytest.raises(ParameterError, match=r"search is 'aaa.*; expected at most 1,000 letters"):
+        project.find(Filter(search="a" * 300_000))
+
+
+def test_what_lfs_found_is_marked_as_re_finds_it_but_never_searched_forever():
+    rng = np.random.default_rng(0)
+    lfs = [hl.regex_lf(p, "x") for p in (r"a+b+", r"(ab?)+c*", r"\ba\w+ b?", r"(?i)B{2,}", r"x*y*")]
+    for _ in range(200):
+        pieces = ["".join(rng.choice(list("aabbcd AB\n.xy"), 3)) for _ in range(8)]
+        spans = [found.span() for lf in lfs for found in lf.pattern.finditer("".join(pieces))]
+        expected = [any(a < 3 * i + 3 and b > 3 * i and a < b for a, b in spans) for i in range(8)]
+        assert mark_pieces(lfs, "text", pieces) == expected
+    for text in ("a" * 60 + "b", "a" * 60 + "\u00e9", ""):
+        assert mark_pieces([hl.regex_lf("(a+)+$", "x")], "text", [text]) == [False]
