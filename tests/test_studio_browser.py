@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import polars as pl
 import pytest
@@ -69,6 +70,16 @@ def open_page(browser, url):
     browser.wait_text("Rules from this item")
 
 
+def click_until(browser, finder, script):
+    """Click until it has an effect: while a grid is drawn once more, a click is lost."""
+    for _ in range(20):
+        time.sleep(0.3)
+        browser.click(finder)
+        with suppress(AssertionError):
+            return browser.wait(script, 5)
+    return browser.wait(script)
+
+
 def find_item(browser, words):
     """Search for an item and show it."""
     browser.press("Escape")
@@ -79,9 +90,7 @@ def find_item(browser, words):
     quoted = json.dumps(words.lower())
     cell = "document.querySelector('.q-tab-panel:not([style*=none]) .ag-row [col-id=text]')"
     browser.wait(f"({cell} || {{innerText: ''}}).innerText.toLowerCase().includes({quoted})")
-    time.sleep(0.3)  # the grid may still be drawn once more
-    browser.click(cell)
-    browser.wait(f"document.querySelector('.text').innerText.toLowerCase().includes({quoted})")
+    click_until(browser, cell, f"document.querySelector('.text').innerText.toLowerCase().includes({quoted})")
     browser.run("document.activeElement.blur()")
 
 
@@ -224,6 +233,67 @@ def test_a_table_without_classes_asks_for_them(folder):
         browser.wait_text("1 gold", ".top")
         assert browser.console == []
     assert "classes" in (folder / "c.studio" / "project.toml").read_text()
+
+
+def test_a_page_that_was_disconnected_for_a_moment_shows_what_changes(folder):
+    with Studio(folder, "c.csv", "--classes", "ham,spam") as studio, Chromium(folder) as browser:
+        open_page(browser, studio.url)
+        for gold in (1, 2):
+            browser.run("window.socket.io.engine.close(), true")
+            browser.wait("window.socket.connected")
+            text = browser.text(".text")
+            browser.press("1")
+            browser.wait_text(f"{gold} gold", ".top")
+            browser.wait(f"document.querySelector('.text').innerText !== {json.dumps(text)}")
+
+
+def test_keys_act_in_their_order_and_never_on_an_item_that_was_not_seen(folder):
+    with Studio(folder, "c.csv", "--classes", "ham,spam") as studio, Chromium(folder) as browser:
+        open_page(browser, studio.url)
+        find_item(browser, "check the views")
+        for key in ("ArrowRight", "2", "a"):  # no key waits for the page
+            browser.press(key)
+        browser.wait_text("1 LF", ".top")
+        browser.wait_text("Rules from this item")
+        text = browser.text(".text")
+        press = "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: '1', bubbles: true, repeat: %s}));"
+        browser.run(press % "false" + press % "true" * 5 + press % "false" * 2)  # held down, and pressed in a hurry
+        browser.wait(f"document.querySelector('.text').innerText !== {json.dumps(text)}")
+        browser.press("?")
+        browser.wait_text("this list")
+        assert browser.console == []
+        browser.wait_text("1 gold", ".top")
+    with Project(folder=folder / "c.studio") as project:
+        (rule,) = project.source.lfs.values()
+        assert rule.vote == "spam"
+        assert [known.label for known in project.state.gold.values()] == ["ham"]
+
+
+def test_nothing_that_is_shown_is_run_or_searched_forever(folder):
+    odd = "</script><script>throw 1</script>"
+    texts = ["a" * 40 + "b", f"{odd} \u202e \x1b[31m", "<img src=x onerror='throw 2'>", "", "word " * 50_000] * 2
+    pl.DataFrame({"text": texts, odd: ["<b>", "{x}"] * 5}).write_parquet(folder / "<i>odd.parquet")
+    project = folder / "odd.studio"
+    with Project(folder / "<i>odd.parquet", folder=project, classes=[odd, "-", "{}"]) as opened:
+        opened.add(f"r = regex_lf(r'(a+)+$', {odd!r}, name='r')")
+        opened.add(f"w = keyword_lf('word', '-', name={odd + '!'!r})")
+    with Studio(folder, "--project", str(project)) as studio, Chromium(folder) as browser:
+        browser.open(studio.url)
+        browser.wait("document.querySelectorAll('.text').length > 0 && !!document.querySelector('.class')")
+        browser.press("r")
+        for row, start in enumerate(["aaaa", "</sc", "<img", "", "word"]):
+            place = f".q-tab-panel:not([style*=none]) .ag-row[row-index='{row}'] [col-id=text]"
+            shown = f"document.querySelector('.item .mono').innerText === 'row {row}'"
+            click_until(browser, f"document.querySelector({json.dumps(place)})", shown)
+            assert browser.text(".text").startswith(start)
+            for key in ("ArrowRight", "1", "Escape"):
+                browser.press(key)
+        assert "... and 230,000 more letters" in browser.text(".text")
+        for key in "lwm":
+            browser.press(key)
+        browser.wait_text("2 LFs", ".top")
+        assert browser.console == []
+    assert "Traceback" not in (folder / "log.txt").read_text()
 
 
 def test_an_endless_lf_is_stopped(folder):

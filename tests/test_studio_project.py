@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from datetime import datetime, timedelta
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,7 @@ from hyperlabel.errors import ParameterError, ProjectError, VotesError
 from hyperlabel.studio import Filter, Project, load_lfs
 from hyperlabel.studio.candidates import ideas_of_item, ideas_of_selection
 from hyperlabel.studio.folder import Settings, read_gold
+from hyperlabel.studio.marks import mark_pieces
 from hyperlabel.studio.snapshot import add_column
 
 SPAM = [
@@ -596,3 +598,212 @@ def test_gold_with_quotes_and_line_breaks_survives_its_file(project):
 
 def test_public_project_is_the_studio_s():
     assert hl.Project is Project
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+@pytest.mark.parametrize("sample", [100, 20])
+@pytest.mark.parametrize("change", [lambda f: f.reverse(), lambda f: f.head(40), lambda f: f.drop("likes")])
+def test_labels_are_never_written_beside_rows_that_changed_since_they_were_read(tmp_path, form, sample, change):
+    path = tmp_path / f"texts.{form}"
+    frame = pl.DataFrame({"text": TEXTS, "likes": [None, 0.5, float("nan")] * 20})
+    getattr(frame, f"write_{form}")(path)
+    with Project(path, classes=["ham", "spam"], sample=sample) as project:
+        add_rules(project)
+        project.save_labels(tmp_path / "out.parquet")
+        before = (tmp_path / "out.parquet").read_bytes()
+        getattr(change(frame), f"write_{form}")(path)
+        with pytest.raises(ProjectError, match=f"texts.{form} has changed since the project was opened; open the"):
+            project.save_labels(tmp_path / "out.parquet")
+    assert (tmp_path / "out.parquet").read_bytes() == before
+
+
+def test_a_change_keeps_what_another_program_wrote_a_moment_before(project):
+    add_rules(project)
+    lfs, gold = project.folder.path / "lfs.py", project.folder.path / "gold.csv"
+    lfs.write_text(lfs.read_text() + "best = keyword_lf('best', 'ham', name='best')\n")
+    project.give_gold("c0", "spam")
+    assert "best" in project.source.lfs
+    gold.write_text(gold.read_text() + "c1,ham,,\n")
+    project.remove("best")
+    assert set(project.state.gold) == {"c0", "c1"}
+    assert "best" not in lfs.read_text()
+    assert project.folder.changed() == []
+
+
+def test_each_undo_says_what_it_took_back(project):
+    add_rules(project)
+    project.give_gold("c4", "spam")
+    assert [project.undo() for _ in range(3)] == ["gold c4: spam", "added love", "added song"]
+
+
+@pytest.mark.parametrize(
+    ("act", "message"),
+    [
+        (lambda p: p.add("song = keyword_lf('x', 'ham', name='new')"), "the LF 'song' would be gone after this; give"),
+        (lambda p: p.remove("one"), "the LF 'two' would be gone after this; edit lfs.py itself"),
+        (lambda p: p.edit("one", "one = keyword_lf('e', 'ham', name='one')"), "the LF 'two' would be gone"),
+        (lambda p: p.edit("song", "# nothing"), "the source does not define an LF; to remove 'song', remove it"),
+        (lambda p: p.candidates("c0", vote="spam", most="x"), "most is 'x'; expected a whole number, at least 1"),
+    ],
+)
+def test_no_change_loses_another_lf(project, act, message):
+    add_rules(project)
+    project.add("one, two = keyword_lf('a', 'ham', name='one'), keyword_lf('i', 'ham', name='two')")
+    before = (project.folder.path / "lfs.py").read_bytes()
+    with pytest.raises((ProjectError, ParameterError), match=message):
+        act(project)
+    assert (project.folder.path / "lfs.py").read_bytes() == before
+
+
+ODD = ["use {vote} now", "x\u00b2 any", "\u00bd words", "\ufb01ne {", "fine {a} '", '{0} list \\ "', "\u2460 {}"]
+
+
+def test_rules_from_any_letters_can_be_added_and_vote_as_promised(tmp_path):
+    path = tmp_path / "t.parquet"
+    columns = {"te{x}t": ODD * 2, "k{}'": ["{u}", "c"] * 7, "n": [float("inf"), 1] * 7, "l": [[1], [2]] * 7}
+    pl.DataFrame(columns).write_parquet(path)
+    with Project(path, text="te{x}t", classes=["{h}", "s'"]) as project:
+        project.add("words = ['x']\n@labeling_function\ndef own(x):\n    return '{h}' if any(words) else ABSTAIN")
+        for row, text in enumerate(ODD):
+            for selection in (text, *text.split(), ""):
+                for candidate in project.candidates(str(row), selection, vote="s'", most=99):
+                    project.add(candidate)
+                    column = project.snapshot.columns[candidate.name]
+                    assert (column >= 0).sum() == candidate.effect.votes
+        assert (project.snapshot.columns["own"] == 0).all()
+        assert len(project.source.lfs) == len(project.history) - 1 > 30
+    with Project(folder=tmp_path / "t.studio") as project:
+        assert len(project.source.lfs) == len(project.snapshot.columns) > 30
+
+
+@pytest.mark.parametrize("classes", [["a\r\nb", "c\rd"], ["\x7f", 'q"\n'], ["-", "+"], [" ham", "ham"], [3, 1]])
+def test_odd_classes_and_identifiers_survive_their_files(tmp_path, classes):
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"id": ["a\r\nb", "a\nb", "\rc", '"'], "text": ["free", "free", "see", "\x7f"]}).write_parquet(path)
+    with Project(path, classes=classes) as project:
+        project.add(f"free = keyword_lf('free', {classes[0]!r}, name='free')")
+        project.give_gold("a\r\nb", classes[1])
+        project.give_gold("\rc", classes[0], picked="a\r")
+        before, state = project.labels.labels.tolist(), project.state
+    with Project(folder=tmp_path / "t.studio") as project:
+        assert project.state == state
+        assert project.labels.labels.tolist() == before
+
+
+def test_half_of_a_character_is_refused_and_changes_nothing(project):
+    for act in (lambda: project.give_gold("c0", "spam", picked="\ud800"), lambda: project.set_classes(["a", "\ud800"])):
+        with pytest.raises(ProjectError, match=r"(gold.csv|project.toml) cannot be written: .* ends in half of a char"):
+            act()
+    assert project.folder.changed() == []
+    assert project.classes == ("ham", "spam")
+
+
+def test_files_of_editors_that_mark_the_encoding_are_read(project):
+    add_rules(project)
+    for name in ("project.toml", "lfs.py", "gold.csv"):
+        path = project.folder.path / name
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    state = project.state
+    assert project.refresh()
+    assert project.state == state
+
+
+ALIKE = [f"{'Dear customer, thank you for your order. ' * 3}{word}" for word in ("free", "see", "win")]
+
+
+@pytest.mark.parametrize("texts", [ALIKE, ["", "see", "win"], [None, "see", " "]])
+@pytest.mark.parametrize("sample", [10, 2])
+def test_gold_is_refused_if_another_row_has_its_place_however_alike_they_start(tmp_path, texts, sample):
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"text": texts}).write_parquet(path)
+    with Project(path, classes=["ham", "spam"]) as project:
+        for item in ("0", "1", "2"):
+            project.give_gold(item, "spam")
+    settings = tmp_path / "t.studio" / "project.toml"
+    settings.write_text(settings.read_text().replace("100000", str(sample)))
+    with Project(folder=tmp_path / "t.studio") as project:
+        project.add("free = keyword_lf('free', 'spam', name='free')")
+        project.save_labels(tmp_path / "out.parquet")
+    pl.DataFrame({"text": [texts[2], texts[1], texts[0]]}).write_parquet(path)
+    with (
+        pytest.raises(ProjectError, match=r"item .* started with .* the table has changed"),
+        Project(folder=tmp_path / "t.studio") as project,
+    ):
+        project.save_labels(tmp_path / "out.parquet")
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [datetime(2020, 1, 1, hour) for hour in range(20)],
+        [timedelta(hours=hour) for hour in range(20)],
+        [1e17 * i for i in range(20)],
+        [f"i{i % 13}" for i in range(20)],  # the sample has the second of two
+    ],
+)
+def test_gold_reaches_all_rows_whatever_kind_their_identifiers_are_of(tmp_path, ids):
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"id": ids, "text": ["free", "see"] * 10}).write_parquet(path)
+    with Project(path, id="id", classes=["ham", "spam"], sample=2) as project:
+        project.add("free = keyword_lf('free', 'spam', name='free')")
+        item, row = project.data.ids[1], project.data.rows[1]
+        gold = "ham" if row % 2 == 0 else "spam"
+        project.give_gold(item, gold)
+        if ids.count(ids[row]) > 1:
+            with pytest.raises(ProjectError, match="id is 'id', which has the value 'i3' twice; gold cannot be"):
+                project.save_labels(tmp_path / "out.parquet")
+            return
+        project.save_labels(tmp_path / "out.parquet")
+    assert pl.read_parquet(tmp_path / "out.parquet")["label"][int(row)] == gold
+
+
+@pytest.mark.parametrize("sample", [100, 20])
+def test_lfs_may_be_named_like_the_columns_that_are_added(tmp_path, sample):
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"text": ["free", "see"] * 20}).write_parquet(path)
+    with Project(path, classes=["ham", "spam"], sample=sample) as project:
+        project.add("label = keyword_lf('free', 'spam', name='label')")
+        project.add("confidence = keyword_lf('see', 'ham', name='confidence')")
+        assert project.save_labels(tmp_path / "out.parquet") == 40
+    out = pl.read_parquet(tmp_path / "out.parquet")
+    assert out.columns == ["text", "label", "confidence"]
+    assert out["label"].to_list() == ["spam", "ham"] * 20
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('classes = "ham"', "project.toml: classes is 'ham'; expected a list"),
+        ("classes = [[1], [2]]", "project.toml: classes is .*; expected at least one, each once"),
+        ("class_balance = [0.5]", "project.toml: class_balance is .*; expected one probability for each"),
+        ('sample = "x"', "project.toml: sample is 'x'; expected a number of rows"),
+        ("lfs = [5]", "project.toml: lfs is 5; expected names of columns"),
+        ("text = 5", "project.toml: text is 5; expected a string"),
+        ('id = ""', "id is '', but .* has the columns"),
+    ],
+)
+def test_settings_that_no_project_writes_are_refused(table, line, message):
+    with Project(table) as project:
+        path = project.folder.path / "project.toml"
+    key = line.partition(" ")[0]
+    kept = [each for each in path.read_text().splitlines() if not each.startswith(f"{key} ")]
+    path.write_text("\n".join([*kept, line]))
+    with pytest.raises(ProjectError, match=message):
+        Project(folder=path.parent)
+
+
+def test_a_search_that_no_engine_could_take_is_refused(project):
+    with pytest.raises(ParameterError, match=r"search is 'aaa.*; expected at most 1,000 letters"):
+        project.find(Filter(search="a" * 300_000))
+
+
+def test_what_lfs_found_is_marked_as_re_finds_it_but_never_searched_forever():
+    rng = np.random.default_rng(0)
+    lfs = [hl.regex_lf(p, "x") for p in (r"a+b+", r"(ab?)+c*", r"\ba\w+ b?", r"(?i)B{2,}", r"x*y*")]
+    for _ in range(200):
+        pieces = ["".join(rng.choice(list("aabbcd AB\n.xy"), 3)) for _ in range(8)]
+        spans = [found.span() for lf in lfs for found in lf.pattern.finditer("".join(pieces))]
+        expected = [any(a < 3 * i + 3 and b > 3 * i and a < b for a, b in spans) for i in range(8)]
+        assert mark_pieces(lfs, "text", pieces) == expected
+    for text in ("a" * 60 + "b", "a" * 60 + "\u00e9", ""):
+        assert mark_pieces([hl.regex_lf("(a+)+$", "x")], "text", [text]) == [False]

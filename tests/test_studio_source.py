@@ -89,3 +89,14 @@ def test_a_text_that_cannot_be_run_is_refused_with_its_line(text, message):
 def test_load_lfs_of_a_missing_file_is_refused(tmp_path):
     with pytest.raises(ProjectError, match=r"lfs.py' cannot be read: No such file"):
         load_lfs(tmp_path / "lfs.py")
+
+
+@pytest.mark.parametrize("odd", ["\u2028", "\x0c", "\x0b", "\x1c", "\x85", "\r", "\r\n"])
+def test_statements_are_those_of_python_whatever_else_ends_a_line_elsewhere(odd):
+    text = "from hyperlabel import keyword_lf\n"
+    text += f"s = '''a{odd}b'''\n# one{odd if odd[0] != chr(13) else ''}\na = keyword_lf('a', 'x', name='a')\n"
+    text += "b = keyword_lf('b', 'x', name='b')\n"
+    source = LFSource.load(text)
+    assert source.block("b") == "b = keyword_lf('b', 'x', name='b')\n"
+    assert list(LFSource.load(source.removed("a")).lfs) == ["b"]
+    assert list(LFSource.load(source.replaced("b", "c = keyword_lf('c', 'x', name='c')")).lfs) == ["a", "c"]

@@ -4,9 +4,12 @@ A candidate is a line of Python for `lfs.py`. How promising it is follows from w
 labels of the other rows on which it would vote, and the number of these rows.
 """
 
+import builtins
 import keyword
+import math
 import re
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+import unicodedata
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -27,6 +30,7 @@ _HOPE = 0.1  # gain over chance that is assumed before anything is known about a
 _COMMON = 0.05  # at this share of the rows, a third of that gain is assumed
 _LONG = 4  # letters after the first that a word needs for the full gain
 _WORDS = 40  # words of an item that are tried
+_LETTERS = 40  # letters of an item or a class that a name takes
 
 
 class Idea(NamedTuple):
@@ -34,7 +38,7 @@ class Idea(NamedTuple):
 
     kind: str  # `keyword`, `phrase`, `expression`, `length`, `number` or `column`
     name: str  # a name for it
-    call: str  # the call that makes the LF, without its name
+    call: str  # the call that makes the LF, a format with places for `vote` and, if it needs one, `name`
     rows: NDArray[np.integer]  # rows on which it votes
 
 
@@ -101,7 +105,7 @@ def hope(rows: Ints, letters: Ints, n: int) -> Float64:
 
 
 def propose(
-    ideas: Iterable[Idea], snapshot: Snapshot, vote: Hashable, taken: Sequence[str], most: int
+    ideas: Iterable[Idea], snapshot: Snapshot, vote: Hashable, taken: Collection[str], most: int
 ) -> list[Candidate]:
     """The most promising ideas as candidates, the best first; their names are none of those `taken`."""
     evidence, number = KnownClasses(snapshot), snapshot.classes.index(vote)
@@ -157,7 +161,7 @@ def ideas_of_item(data: Data, index: WordIndex, row: int) -> Iterator[Idea]:
 
 def _ideas_of_words(data: Data, index: WordIndex, words: Sequence[str]) -> Iterator[Idea]:
     for word in dict.fromkeys(words):
-        call = f"keyword_lf({word!r}, {{vote}}{_column(data)})"
+        call = f"keyword_lf({_quote(word)}, {{vote}}{_column(data)})"
         yield Idea("keyword", word, call, index.rows_of(word))
     for pair in dict.fromkeys(zip(words, words[1:], strict=False)):
         yield from _idea_of_phrase(data, index, " ".join(pair))
@@ -171,7 +175,7 @@ def _idea_of_phrase(data: Data, index: WordIndex, phrase: str) -> Iterator[Idea]
         return
     pattern = f"(?i){lf.function.pattern.pattern}"  # type: ignore[attr-defined]
     rows = data.rows_matching(pattern, index.rows_of_all(words) if words else None)
-    call = f"keyword_lf({phrase!r}, {{vote}}{_column(data)})"
+    call = f"keyword_lf({_quote(phrase)}, {{vote}}{_column(data)})"
     yield Idea("phrase" if len(words) > 1 else "keyword", phrase, call, rows)
 
 
@@ -187,13 +191,12 @@ def _ideas_of_signs(data: Data, text: str) -> Iterator[Idea]:
     """Links, numbers and shouting, if a text has them."""
     for name, pattern in _SIGNS.items():
         if re.search(pattern, text):
-            escaped = pattern.replace("{", "{{").replace("}", "}}")
-            call = f"regex_lf(r'{escaped}', {{vote}}{_column(data)})"
+            call = f"regex_lf(r'{_escape(pattern)}', {{vote}}{_column(data)})"
             yield Idea("expression", name, call, data.rows_matching(pattern))
 
 
 def _idea_of_length(data: Data, length: int) -> Idea:
-    lengths = f"pl.col({data.settings.text!r}).str.len_chars()"
+    lengths = f"pl.col({_quote(data.settings.text)}).str.len_chars()"
     if length <= np.median(data.lengths):
         bound = -(-max(length, 1) // 10) * 10
         name, test, mask = f"at_most_{bound}_letters", f"{lengths} <= {bound}", data.lengths <= bound
@@ -205,14 +208,12 @@ def _idea_of_length(data: Data, length: int) -> Idea:
 
 def _ideas_of_column(data: Data, name: str, value: Any) -> Iterator[Idea]:
     """Rules from the value of an item in another column: equal to a text, at least or at most a number."""
-    series = data.frame[name]
-    if value is None or value != value:
-        return
+    series, column = data.frame[name], _quote(name)
     if isinstance(value, str | bool):
-        call = f"lookup_lf({{{{{value!r}: {{vote}}}}}}, column={name!r})"
+        call = f"lookup_lf({{{{{_quote(value)}: {{vote}}}}}}, column={column})"
         yield Idea("column", f"{name}_{value}", call, _rows(series == value))
-    elif isinstance(value, int | float):
-        at_least, at_most = (f"threshold_lf({name!r}, {{vote}}, {b}={value!r})" for b in ("at_least", "at_most"))
+    elif isinstance(value, int | float) and math.isfinite(value):
+        at_least, at_most = (f"threshold_lf({column}, {{vote}}, {b}={value!r})" for b in ("at_least", "at_most"))
         yield Idea("number", f"{name}_at_least_{value}", at_least, _rows(series >= value))
         yield Idea("number", f"{name}_at_most_{value}", at_most, _rows(series <= value))
 
@@ -222,7 +223,17 @@ def _rows(mask: Any) -> NDArray[np.intp]:
     return np.flatnonzero(mask.fill_null(False).to_numpy())
 
 
-def to_source(idea: Idea, vote: Hashable, taken: Sequence[str]) -> tuple[str, str]:
+def _quote(value: Any) -> str:
+    """A value as Python, within the format of a call."""
+    return _escape(repr(value))
+
+
+def _escape(text: str) -> str:
+    """A text that stays itself within a format."""
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def to_source(idea: Idea, vote: Hashable, taken: Collection[str]) -> tuple[str, str]:
     r"""The name and the statement of an idea, for a class; the name is not one that is taken.
 
     >>> idea = Idea("keyword", "check out", "keyword_lf('check out', {vote})", np.array([0, 1]))
@@ -236,20 +247,33 @@ def to_source(idea: Idea, vote: Hashable, taken: Sequence[str]) -> tuple[str, st
     return name, f"{name} = {call}\n"
 
 
-def free_name(wanted: str, vote: Hashable, taken: Sequence[str]) -> str:
-    """A name for an LF: letters, digits and underscores, not used by another LF.
+def free_name(wanted: str, vote: Hashable, taken: Collection[str]) -> str:
+    """A name for an LF: letters, digits and underscores, not used by another LF, nor by Python.
 
-    >>> free_name("Check out!", "spam", []), free_name("in", "spam", []), free_name("a", 1, ["a", "a_1"])
-    ('check_out', 'in_spam', 'a_1_2')
+    >>> free_name("Check out!", "spam", []), free_name("any", "spam", []), free_name("a", 1, ["a", "a_1"])
+    ('check_out', 'any_spam', 'a_1_2')
     """
-    slug = re.sub(r"\W+", "_", wanted.lower()).strip("_")[:40] or "rule"
+    slug = _slug(wanted)[:_LETTERS] or "rule"
     slug = slug if slug.isidentifier() else f"lf_{slug}"
-    reserved = {*taken, *keyword.kwlist, *_RESERVED}
+    reserved = {*taken, *keyword.kwlist, *dir(builtins), *_RESERVED}
     if slug not in reserved:
         return slug
-    slug = f"{slug}_" + (re.sub(r"\W+", "_", str(vote)).strip("_") or "vote")
+    slug = f"{slug}_{_slug(str(vote))[:_LETTERS] or 'vote'}"
     numbers = (f"{slug}_{i}" if i > 1 else slug for i in range(1, len(taken) + 3))
     return next(name for name in numbers if name not in reserved)
+
+
+def _slug(text: str) -> str:
+    """Letters, digits and underscores that may be in a name, in the form in which Python reads it.
+
+    Two names that differ only in the forms of their letters are one variable.
+
+    >>> _slug("m\u00b2 \ufb01ne!")
+    'm2_fine'
+    """
+    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
+    letters = "".join(letter if f"a{letter}".isidentifier() else "_" for letter in plain)
+    return re.sub("__+", "_", letters).strip("_")
 
 
 _RESERVED = ("pl", "re", "hl", "keyword_lf", "regex_lf", "lookup_lf", "threshold_lf", "expression_lf")
@@ -262,4 +286,4 @@ def _words(text: str) -> list[str]:
 def _column(data: Data) -> str:
     """The argument that names the column of the texts, if it is not the default."""
     name = data.settings.text
-    return "" if name == "text" else f", column={name!r}"
+    return "" if name == "text" else f", column={_quote(name)}"

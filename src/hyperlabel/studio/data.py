@@ -1,5 +1,6 @@
 """The table of a project: the rows that are explored, all of a small table or a sample of a large one."""
 
+import hashlib
 import os
 import re
 from collections.abc import Sequence
@@ -17,8 +18,8 @@ from hyperlabel.errors import ProjectError, VotesError
 from hyperlabel.kernels import Ints
 from hyperlabel.lf.items import Items, read_items
 from hyperlabel.lf.regex import Texts, match_texts
-from hyperlabel.shown import show_names
-from hyperlabel.studio.folder import Settings
+from hyperlabel.shown import show, show_names
+from hyperlabel.studio.folder import GOLD, GoldLabel, Settings
 from hyperlabel.tables import Table
 from hyperlabel.votes import Votes
 from hyperlabel.votes.classes import Classes, encode_column, infer_classes
@@ -46,12 +47,29 @@ class Data:
         _check_columns(table, settings)
         n_rows = _count(table)
         rows = _draw(n_rows, settings.sample)
-        with table.reading():
-            kept = table.lazy() if len(rows) == n_rows else _take(table.lazy(), rows)
-            frame = kept.collect(engine="streaming").lazy()
+        frame = _read(table, rows, n_rows).lazy()
         data = cls(table, settings, number_columns(table, settings, frame).collect(), rows, n_rows)
         _check_texts(data)
         return data
+
+    def read_again(self) -> Any:
+        """The rows that are explored, each cell as the table has it now; refused if they are not what was read before.
+
+        Votes and labels belong to rows by their place: in a table with other rows, or another order, they would be
+        those of other items.
+        """
+        try:
+            n_rows = _count(self.table)
+            frame = _read(self.table, self.rows, n_rows)
+            numbered = number_columns(self.table, self.settings, frame.lazy()).collect()
+            same, reason = n_rows == self.n_rows and bool(numbered.equals(self.frame)), None
+        except VotesError as error:  # what is known about a file does not fit another one
+            same, reason = False, error
+        if not same:
+            raise ProjectError(
+                f"{self.table.name} has changed since the project was opened; open the project again"
+            ) from reason
+        return frame
 
     @property
     def n(self) -> int:
@@ -120,8 +138,8 @@ class Data:
         return str(self.texts[row])
 
     def excerpt(self, row: int) -> str:
-        """How the text of a row starts, on one line."""
-        return " ".join(self.text(row)[: 2 * EXCERPT].split())[:EXCERPT]
+        """How the text of a row starts, as gold.csv keeps it."""
+        return make_excerpt(self.text(row), self.settings)
 
     def encode(self, column: str | None, classes: Classes) -> NDArray[np.int64]:
         """The classes of a column, -1 for none; all -1 without a column. -> (n,)."""
@@ -138,6 +156,32 @@ class Data:
         votes = Votes.from_frame(self.frame.select(names), lfs=list(names), classes=classes)
         assert votes.cells is not None  # votes of a wide table are dense
         return {name: votes.cells[:, j] for j, name in enumerate(votes.lf_names)}
+
+
+def make_excerpt(text: str, settings: Settings) -> str:
+    """How a text starts, on one line; a text that it does not tell from others gets a mark if it has no identifier.
+
+    >>> make_excerpt("free  money", Settings("t.csv", "text")), make_excerpt(" ", Settings("t.csv", "text"))
+    ('free money', '#36a9e7f1')
+    """
+    start = _start(text)
+    if settings.id is not None or (start and start == " ".join(text.split())):
+        return start
+    return f"{start} #{hashlib.sha256(text.encode('utf-8', 'replace')).hexdigest()[:8]}".strip()
+
+
+def _start(text: str) -> str:
+    return " ".join(text[: 2 * EXCERPT].split())[:EXCERPT]
+
+
+def check_gold_text(item: str, text: str, known: GoldLabel, settings: Settings) -> None:
+    """Refuse gold of an item whose text has changed: the table is not the same."""
+    now = make_excerpt(text, settings)
+    if known.text and known.text not in (now, _start(text)):  # the start alone is what was kept before there were marks
+        raise ProjectError(
+            f"{GOLD}: item {item!r} started with {show(known.text, 50)} when its class was given, and now with "
+            f"{show(now, 50)}; the table has changed. Correct {GOLD}, or empty its column text"
+        )
 
 
 def open_table(settings: Settings, folder: Path) -> Table:
@@ -177,9 +221,8 @@ def _imply(table: Table, holders: Sequence[str]) -> Classes:
 
 def _check_columns(table: Table, settings: Settings) -> None:
     named = {"text": settings.text, "id": settings.id, "gold": settings.gold, "truth": settings.truth}
-    wanted = [*((key, name) for key, name in named.items() if name), *(("lfs", name) for name in settings.lfs)]
-    for key, name in wanted:
-        if name not in table.columns:
+    for key, name in [*named.items(), *(("lfs", name) for name in settings.lfs)]:
+        if name is not None and name not in table.columns:
             raise ProjectError(
                 f"{key} is '{name}', but {Path(table.name).name} has the columns {show_names(table.columns)}; "
                 f"name one of them with {key} (command line: --{key})"
@@ -201,6 +244,13 @@ def _draw(n_rows: int, most: int) -> NDArray[np.int64]:
     if n_rows <= most:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(_SEED).choice(n_rows, most, replace=False))
+
+
+def _read(table: Table, rows: NDArray[np.int64], n_rows: int) -> Any:
+    """Some rows of a table, or all, as a Polars frame."""
+    with table.reading():
+        kept = table.lazy() if len(rows) == n_rows else _take(table.lazy(), rows)
+        return kept.collect(engine="streaming")
 
 
 def _take(frame: Any, rows: NDArray[np.int64]) -> Any:

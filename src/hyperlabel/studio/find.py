@@ -21,6 +21,7 @@ Rows = NDArray[np.intp]
 By = Literal["useful", "uncertain", "contested", "uncovered", "random"]
 GoldIs = Literal["any", "given", "missing", "right", "wrong"]
 
+_LONGEST = 1_000  # letters to search for; Polars refuses expressions that are much larger
 _LEAST = 1e-9  # worth of a row with no word that would make a rule
 
 
@@ -91,6 +92,8 @@ def _check_filter(wanted: Filter) -> None:
             check_number(bound, "a bound of confidence", expected)
     check_choice(wanted.gold, "gold", get_args(GoldIs))
     check_text(wanted.search, "search")
+    if len(wanted.search) > _LONGEST:
+        raise ParameterError(f"search is {show(wanted.search, 50)}; expected at most {_LONGEST:,} letters")
 
 
 def _voted(snapshot: Snapshot, wanted: Filter) -> Mask:

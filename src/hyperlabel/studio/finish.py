@@ -1,5 +1,6 @@
 """Saving results: labels of all rows, the report, and the certificate."""
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from hyperlabel.lf import LabelingFunction, apply_lfs
 from hyperlabel.lf.analysis import LFAnalysis
 from hyperlabel.provenance import provenance
 from hyperlabel.reports import ShownItems, render
-from hyperlabel.studio.data import Data, number_columns
+from hyperlabel.studio.data import Data, check_gold_text, number_columns
 from hyperlabel.studio.folder import GoldLabel
 from hyperlabel.studio.snapshot import Snapshot
 from hyperlabel.tables import Table, check_target, write_table, write_text
@@ -39,11 +40,12 @@ def write_labels(
     check_target(path)
     if not snapshot.columns:
         raise ProjectError("there is no LF, so there are no labels to write; add one first")
+    rows = data.read_again()
     if data.is_sample:
         frame = label_all(data, lfs, gold, snapshot)
         write_table(frame, path)
         return _count_labels(path)
-    write_table(add_labels(data.table.collect(), snapshot.labels), path, metadata=provenance(snapshot.model))
+    write_table(add_labels(rows, snapshot.labels), path, metadata=provenance(snapshot.model))
     return int((snapshot.best >= 0).sum())
 
 
@@ -51,11 +53,12 @@ def label_all(
     data: Data, lfs: Mapping[str, LabelingFunction], gold: Mapping[str, GoldLabel], snapshot: Snapshot
 ) -> Any:
     """All rows of a table with their labels, a lazy Polars frame."""
-    names = list(snapshot.lf_names)
     given = _with_gold(data, number_columns(data.table, data.settings, data.table.lazy()), gold)
     voted = apply_lfs(list(lfs.values()), given, classes=snapshot.classes) if lfs else given
-    labeled = label_rows(voted, lfs=names, model=snapshot.new_model(), gold=_GOLD)
-    return labeled.drop([*lfs, _GOLD])
+    hidden = {name: f"__vote_{j}__" for j, name in enumerate(lfs)}  # an LF may be named like a column that is added
+    names = [hidden.get(name, name) for name in snapshot.lf_names]
+    labeled = label_rows(voted.rename(hidden), lfs=names, model=snapshot.new_model(), gold=_GOLD)
+    return labeled.drop([*hidden.values(), _GOLD])
 
 
 def _with_gold(data: Data, frame: Any, gold: Mapping[str, GoldLabel]) -> Any:
@@ -66,11 +69,39 @@ def _with_gold(data: Data, frame: Any, gold: Mapping[str, GoldLabel]) -> Any:
     known = pl.LazyFrame(
         {_ROW: list(gold), _GOLD: [each.label for each in gold.values()]}, schema={_ROW: pl.String, _GOLD: kind}
     )
-    key = pl.col(own.id) if own.id else pl.int_range(pl.len())
-    joined = frame.with_columns(key.cast(pl.String).alias(_ROW)).join(known, on=_ROW, how="left", maintain_order="left")
+    numbered = frame.with_columns(_name_items(data).alias(_ROW))
+    _check_gold(data, numbered.join(known, on=_ROW, how="semi"), gold)
+    joined = numbered.join(known, on=_ROW, how="left", maintain_order="left")
     if own.gold:
         joined = joined.with_columns(pl.coalesce(pl.col(_GOLD), pl.col(own.gold).cast(kind, strict=False)))
     return joined.drop(_ROW)
+
+
+def _name_items(data: Data) -> Any:
+    """The identifiers of all rows as strings, as `Data.ids` has those of the rows that are explored."""
+    import polars as pl
+
+    own = data.settings.id
+    if own is None:
+        return pl.int_range(pl.len()).cast(pl.String)
+    kind = data.frame.schema[own]
+    if kind == pl.String or kind.is_integer():
+        return pl.col(own).cast(pl.String)
+    # Polars writes dates and the like in other ways than Python.
+    return pl.col(own).map_batches(lambda ids: pl.Series([str(each) for each in ids.to_list()]), pl.String)
+
+
+def _check_gold(data: Data, found: Any, gold: Mapping[str, GoldLabel]) -> None:
+    """Refuse gold that is not of one row, with the text it was given for; only a sample of the rows was read before."""
+    if not gold:
+        return
+    with data.table.reading():
+        rows = found.select(_ROW, data.settings.text).collect(engine="streaming").rows()
+    times = Counter(item for item, _ in rows)
+    for item, text in rows:
+        if times[item] > 1:
+            raise ProjectError(f"id is '{data.settings.id}', which has the value {item!r} twice; gold cannot be placed")
+        check_gold_text(item, text or "", gold[item], data.settings)
 
 
 def _count_labels(path: Path) -> int:

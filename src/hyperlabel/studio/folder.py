@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hyperlabel.checks import check_path
+from hyperlabel.checks import check_kind, check_number, check_path, check_text
 from hyperlabel.errors import ParameterError, ProjectError
 from hyperlabel.files import is_file, may_be_path, replacing
-from hyperlabel.shown import printable
+from hyperlabel.shown import printable, show
 from hyperlabel.studio.source import NAME as LFS
-from hyperlabel.votes.classes import Classes
+from hyperlabel.votes.classes import Classes, state_classes
+from hyperlabel.votes.stated import read_balance
 
 try:
     import fcntl
@@ -77,8 +78,9 @@ class Settings:
         classes = ["ham", "spam"]
         """
         kept = {key: value for key, value in vars(self).items() if value not in (None, ())}
-        # JSON's form of strings, numbers and lists of these is TOML too.
-        lines = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in kept.items()]
+        # JSON's form of strings, numbers and lists of these is TOML too, but for one character.
+        dumped = {key: json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f") for key, value in kept.items()}
+        lines = [f"{key} = {value}" for key, value in dumped.items()]
         return "\n".join(["# A project of hyperlabel studio.", f"format = {FORMAT}", *lines]) + "\n"
 
     @classmethod
@@ -91,9 +93,28 @@ class Settings:
             plain: dict[str, Any] = {
                 key: tuple(value) if isinstance(value, list) else value for key, value in read.items()
             }
-            return cls(**plain)
+            return _check_settings(cls(**plain))
+        except ParameterError as error:
+            raise ProjectError(f"{SETTINGS}: {error}") from error
         except (tomllib.TOMLDecodeError, TypeError) as error:
             raise ProjectError(f"{SETTINGS} cannot be read: {error}; correct it") from error
+
+
+def _check_settings(read: Settings) -> Settings:
+    """Refuse what no project writes: people edit the file, too."""
+    for key in ("table", "text", "id", "gold", "truth"):
+        if getattr(read, key) is not None:
+            check_text(getattr(read, key), key)
+    for key in ("classes", "class_balance", "lfs"):
+        check_kind(getattr(read, key), key, tuple, "a list")
+    for name in read.lfs:
+        check_text(name, "lfs", "names of columns")
+    check_number(read.sample, "sample", "a number of rows, at least 1", least=1, whole=True)
+    if read.classes:
+        state_classes(None, read.classes)
+    if read.class_balance:
+        read_balance(read.class_balance, read.classes)
+    return read
 
 
 @dataclass(frozen=True)
@@ -144,16 +165,19 @@ class Folder:
         self.seen[name] = self._content(name)
         content = self.seen[name]
         try:
-            return None if content is None else content.decode("utf-8").replace("\r\n", "\n")
+            return None if content is None else content.decode("utf-8-sig")  # some editors write a mark first
         except UnicodeDecodeError as error:
             raise ProjectError(f"{name} is not UTF-8: byte {error.start}, {error.reason}; save it as UTF-8") from error
 
     def write(self, name: str, text: str) -> None:
         """Replace a file as a whole."""
-        content = text.encode("utf-8")
         try:
+            content = text.encode("utf-8")
             with replacing(self.path / name) as part:
                 part.write_bytes(content)
+        except UnicodeEncodeError as error:
+            shown = show(text[max(error.start - 20, 0) : error.start + 1])
+            raise ProjectError(f"{name} cannot be written: {shown} ends in half of a character") from error
         except OSError as error:
             raise ProjectError(f"'{self.path / name}' cannot be written: {error.strerror}") from error
         self.seen[name] = content
@@ -169,7 +193,12 @@ class Folder:
             return None
         read = Settings.from_toml(settings)
         gold = read_gold(self.read(GOLD) or "", read.classes)
-        return ProjectState(read, self.read(LFS) or "", gold)
+        return ProjectState(read, self.read_lfs() or "", gold)
+
+    def read_lfs(self) -> str | None:
+        """The text of `lfs.py`, its lines ending in one way; None if it does not exist."""
+        text = self.read(LFS)
+        return None if text is None else text.replace("\r\n", "\n")
 
     def write_state(self, state: ProjectState, before: ProjectState | None = None) -> None:
         """Write the files that changed: classes first, since gold and LFs name them."""
@@ -235,11 +264,14 @@ def write_gold(gold: Mapping[str, GoldLabel]) -> str:
     id,gold,picked,text
     7,spam,random,free money
     """
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["id", "gold", "picked", "text"])
-    writer.writerows([item, *label] for item, label in gold.items())
-    return out.getvalue()
+    rows = [("id", "gold", "picked", "text"), *((item, *label) for item, label in gold.items())]
+    return "".join(",".join(map(_cell, row)) + "\n" for row in rows)
+
+
+def _cell(value: object) -> str:
+    """A cell of a csv; Python's writer leaves a carriage return as it is, which would end the row for readers."""
+    text = str(value)
+    return '"' + text.replace('"', '""') + '"' if any(letter in text for letter in ',"\r\n') else text
 
 
 def read_gold(text: str, classes: Classes) -> dict[str, GoldLabel]:
@@ -248,7 +280,13 @@ def read_gold(text: str, classes: Classes) -> dict[str, GoldLabel]:
     >>> read_gold("id,gold\n7,1\n", (0, 1))
     {'7': GoldLabel(label=1, picked='', text='')}
     """
-    rows = csv.DictReader(io.StringIO(text))
+    try:
+        return _read_gold(csv.DictReader(io.StringIO(text)), text, classes)
+    except csv.Error as error:
+        raise ProjectError(f"{GOLD} cannot be read: {error}; correct it") from error
+
+
+def _read_gold(rows: "csv.DictReader[str]", text: str, classes: Classes) -> dict[str, GoldLabel]:
     missing = {"id", "gold"} - set(rows.fieldnames or ())
     if missing and text.strip():
         raise ProjectError(f"{GOLD} has no column '{min(missing)}'; expected id, gold, picked, text")

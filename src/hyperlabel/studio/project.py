@@ -8,12 +8,12 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.checks import check_number, check_path, check_text
+from hyperlabel.checks import check_count, check_number, check_path, check_text
 from hyperlabel.columns.arrays import as_list
 from hyperlabel.errors import ParameterError, ProjectError, require
 from hyperlabel.kernels import Ints
@@ -25,7 +25,7 @@ from hyperlabel.lf.lazy import name_votes
 from hyperlabel.lf.run import Advance, Answer, run_all
 from hyperlabel.shown import html_table, show
 from hyperlabel.studio.candidates import Candidate, ideas_of_item, ideas_of_selection, propose
-from hyperlabel.studio.data import Data, complete
+from hyperlabel.studio.data import Data, check_gold_text, complete
 from hyperlabel.studio.figures import Moment, list_lfs, take_moment
 from hyperlabel.studio.find import By, Filter, find_rows, next_rows
 from hyperlabel.studio.finish import write_certificate, write_labels, write_report
@@ -43,6 +43,13 @@ Run = Callable[[LabelingFunction, Items, Advance], Answer]
 _PYTHON = "Python that defines an LF"
 _COLUMN = "the name of a column"
 _MOST_KEPT = 1000  # answers of LFs, current and past
+
+
+class Done(NamedTuple):
+    """A change that can be undone."""
+
+    before: ProjectState  # the state before it
+    action: str  # what was done
 
 
 def _nothing(rows: int) -> None:
@@ -114,7 +121,7 @@ class Project:
             raise
 
     def _open(self, table: str | Path | None, settings: Settings, named: Mapping[str, str]) -> None:
-        self.past: list[ProjectState] = []
+        self.past: list[Done] = []
         found = self.folder.read_state()
         state = self._begin(table, settings) if found is None else found
         if found is not None:
@@ -145,7 +152,7 @@ class Project:
             raise ProjectError(f"'{self.folder.path}' has no {SETTINGS}; name the table to start from")
         path = self.folder.path_to(check_path(table, "table", "the path of a table"))
         settings = complete(replace(settings, table=path), self.folder.path)
-        state = ProjectState(settings, self.folder.read(LFS) or HEADER, {})
+        state = ProjectState(settings, self.folder.read_lfs() or HEADER, {})
         gold = self.folder.read(GOLD)
         return state if gold is None else replace(state, gold=read_gold(gold, settings.classes))
 
@@ -189,17 +196,9 @@ class Project:
         for item, known in state.gold.items():
             row = self.data.row_of.get(item)
             if row is not None:
-                self._check_text(item, row, known)
+                check_gold_text(item, self.data.text(row), known, state.settings)
                 gold[row] = classes.index(known.label)
         return gold
-
-    def _check_text(self, item: str, row: int, known: GoldLabel) -> None:
-        """Refuse gold of an item whose text has changed: the table is not the same."""
-        if known.text and known.text != self.data.excerpt(row):
-            raise ProjectError(
-                f"{GOLD}: item {item!r} started with {show(known.text, 50)} when its class was given, and now with "
-                f"{show(self.data.excerpt(row), 50)}; the table has changed. Correct {GOLD}, or empty its column text"
-            )
 
     def _column(self, lf: LabelingFunction, text: str, classes: Classes, advance: Advance) -> Ints:
         """The votes of an LF as class numbers; it runs only if it has not run before. -> (n,)."""
@@ -219,7 +218,7 @@ class Project:
         self.moment = take_moment(snapshot, self.truth, action)
         self.history.append(self.moment)
 
-    def _write(self, state: ProjectState, past: list[ProjectState], action: str, advance: Advance) -> None:
+    def _write(self, state: ProjectState, past: list[Done], action: str, advance: Advance) -> None:
         """Prepare a state, write it, and make it the current one."""
         prepared = self._prepare(state, advance)
         self.folder.write_state(state, self.state)
@@ -227,15 +226,15 @@ class Project:
         self._take(state, *prepared, action)
 
     def _accept(self, state: ProjectState, action: str, advance: Advance = _nothing) -> None:
-        """Make a change, which can be undone."""
-        self.refresh()
-        self._write(state, [*self.past, self.state], action, advance)
+        """Make a change, which can be undone. It must start from what is on disk: refresh before."""
+        self._write(state, [*self.past, Done(self.state, action)], action, advance)
 
     # Changes.
 
     def set_classes(self, classes: Sequence[Hashable]) -> None:
         """State the classes, in order. Classes that LFs vote for, or that gold has, must be among them."""
         stated = _check_classes(classes)
+        self.refresh()
         used = {known.label for known in self.state.gold.values()} - set(stated)
         if used:
             raise ProjectError(f"classes is {list(stated)}, but gold has {min(map(str, used))!r}; remove it first")
@@ -246,6 +245,7 @@ class Project:
 
     def set_balance(self, shares: object) -> None:
         """State the class balance, in order or by class; None removes it."""
+        self.refresh()
         balance = () if shares is None else tuple(read_balance(shares, self.classes).tolist())
         settings = replace(self.state.settings, class_balance=balance)
         self._accept(replace(self.state, settings=settings), "class balance")
@@ -258,6 +258,7 @@ class Project:
             label: One of the classes.
             picked: How the item was picked: `random` ones measure accuracy without bias.
         """
+        self.refresh()
         row = self._row_of(item)
         if label is not None and not self._is_class(label):
             shown = ", ".join(map(repr, self.classes)) or "none yet: state them with set_classes"
@@ -280,8 +281,11 @@ class Project:
             ProjectError: The source does not define an LF.
         """
         block = source.source if isinstance(source, Candidate) else check_text(source, "source", _PYTHON)
+        self.refresh()
         text = self.source.added(block)
-        new = [name for name in self._load(text).lfs if name not in self.source.lfs]
+        loaded = self._load(text)
+        self._check_kept(loaded, "give what it defines other names")
+        new = [name for name in loaded.lfs if name not in self.source.lfs]
         if not new:
             raise ProjectError(
                 "the source does not define a new LF; expected a function with @labeling_function, or a line such as "
@@ -291,15 +295,23 @@ class Project:
 
     def edit(self, name: str, source: str, *, advance: Advance | None = None) -> None:
         """Replace the statement that defines an LF; see `add`."""
+        check_text(source, "source", _PYTHON)
+        self.refresh()
         self._check_own(name)
-        text = self.source.replaced(name, check_text(source, "source", _PYTHON))
-        self._load(text)
+        text = self.source.replaced(name, source)
+        loaded = self._load(text)
+        self._check_kept(loaded, f"edit {LFS} itself", name)
+        if len(loaded.lfs) < len(self.source.lfs):
+            raise ProjectError(f"the source does not define an LF; to remove '{name}', remove it")
         self._accept(replace(self.state, source=text), f"edited {name}", advance or _nothing)
 
     def remove(self, name: str) -> None:
         """Remove an LF."""
+        self.refresh()
         self._check_own(name)
-        self._accept(replace(self.state, source=self.source.removed(name)), f"removed {name}")
+        text = self.source.removed(name)
+        self._check_kept(self._load(text), f"edit {LFS} itself", name)
+        self._accept(replace(self.state, source=text), f"removed {name}")
 
     def undo(self) -> str:
         """Undo the last accepted change; returns what it was.
@@ -310,8 +322,8 @@ class Project:
         self.refresh()
         if not self.past:
             raise ProjectError("nothing was changed since the project was opened; there is nothing to undo")
-        undone = self.moment.action
-        self._write(self.past[-1], self.past[:-1], f"undid: {undone}", _nothing)
+        before, undone = self.past[-1]
+        self._write(before, self.past[:-1], f"undid: {undone}", _nothing)
         return undone
 
     def refresh(self) -> bool:
@@ -334,8 +346,9 @@ class Project:
         except BaseException:
             self.folder.seen = seen  # so that it is checked again
             raise
-        self.past.append(self.state)
-        self._take(state, *prepared, f"{', '.join(changed)} changed outside")
+        action = f"{', '.join(changed)} changed outside"
+        self.past.append(Done(self.state, action))
+        self._take(state, *prepared, action)
         return True
 
     def _load(self, text: str) -> LFSource:
@@ -354,6 +367,12 @@ class Project:
         if check_text(name, "name", "the name of an LF") not in self.source.lfs:
             where = "is a column of the table" if name in self.snapshot.columns else f"is not in {LFS}"
             raise ProjectError(f"name is {name!r}, which {where}; expected {', '.join(self.source.lfs) or 'none'}")
+
+    def _check_kept(self, loaded: LFSource, remedy: str, name: str | None = None) -> None:
+        """Refuse a text that loses another LF than the named one: two may share a statement, or a variable."""
+        lost = [own for own in self.source.lfs if own not in loaded.lfs and own != name]
+        if lost:
+            raise ProjectError(f"the LF '{lost[0]}' would be gone after this; {remedy}")
 
     # Looking.
 
@@ -428,6 +447,7 @@ class Project:
         """
         row = self._row_of(item)
         check_text(selection, "selection")
+        check_count(most, "most")
         vote = self._vote_of(row) if vote is None else vote
         if not self._is_class(vote):
             raise ProjectError(
@@ -437,8 +457,12 @@ class Project:
             ideas = list(ideas_of_selection(self.data, self.words, selection))
         else:
             ideas = list(ideas_of_item(self.data, self.words, row))
-        found = propose(ideas, self.snapshot, vote, [*self.source.lfs, *self.data.frame.columns], most)
+        found = propose(ideas, self.snapshot, vote, self._taken(), most)
         return [each for each in found if each.score > 0 or selection.strip()]
+
+    def _taken(self) -> set[str]:
+        """Names that a new LF must not have: it would replace what other LFs use."""
+        return {*self.source.lfs, *self.source.variables, *self.data.frame.columns}
 
     def _vote_of(self, row: int) -> Hashable:
         best = int(self.snapshot.best[row])

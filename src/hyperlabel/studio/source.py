@@ -5,6 +5,7 @@ else that people wrote there, including helpers and comments, stays as it is.
 """
 
 import ast
+import re
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ class LFSource:
     lfs: dict[str, LabelingFunction]  # the LFs, by name, in the order of the text
     # For each LF the first line of its statement, and the line after it; lines count from 0.
     spans: dict[str, tuple[int, int]]
+    variables: frozenset[str] = frozenset()  # all names that the text defines or imports
 
     @classmethod
     def load(cls, text: str, path: str | Path = NAME) -> "LFSource":
@@ -53,12 +55,12 @@ class LFSource:
                     f"{NAME}, line {span[0] + 1}: there are two LFs named '{lf.name}'; give each its own name"
                 )
             lfs[lf.name], spans[lf.name] = lf, span
-        return cls(text, lfs, spans)
+        return cls(text, lfs, spans, frozenset(namespace))
 
     def block(self, name: str) -> str:
         """The statement that defines an LF."""
         start, stop = self.spans[name]
-        return "\n".join(self.text.splitlines()[start:stop]) + "\n"
+        return "\n".join(_lines(self.text)[start:stop]) + "\n"
 
     def added(self, block: str) -> str:
         """The text with another statement at its end."""
@@ -69,13 +71,13 @@ class LFSource:
 
     def replaced(self, name: str, block: str) -> str:
         """The text with the statement of an LF replaced."""
-        lines = self.text.splitlines()
+        lines = _lines(self.text)
         start, stop = self.spans[name]
-        return _with_imports("\n".join([*lines[:start], *block.strip().splitlines(), *lines[stop:]]) + "\n", block)
+        return _with_imports("\n".join([*lines[:start], *_lines(block.strip()), *lines[stop:]]) + "\n", block)
 
     def removed(self, name: str) -> str:
         """The text without an LF's statement, and without the empty lines above it."""
-        lines = self.text.splitlines()
+        lines = _lines(self.text)
         start, stop = self.spans[name]
         while start > 1 and not lines[start - 1].strip() and (stop == len(lines) or not lines[stop].strip()):
             start -= 1
@@ -114,9 +116,15 @@ def _run(text: str, path: str) -> dict[str, Any]:
     return namespace
 
 
+def _lines(text: str) -> list[str]:
+    """The lines of a text as Python counts them: other characters that end a line elsewhere may be part of a string."""
+    lines = re.split("\r\n|\r|\n", text)
+    return lines if lines[-1] else lines[:-1]
+
+
 def _statements(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """The variables that statements at the top level set, and the lines of each, including comments right above."""
-    lines = text.splitlines()
+    lines = _lines(text)
     for node in ast.parse(text).body:
         start = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))]) - 1
         while start and lines[start - 1].startswith("#"):
@@ -145,7 +153,7 @@ def _with_imports(text: str, block: str) -> str:
     wanted = [line for name, line in _IMPORTS.items() if name in used - known]
     if not wanted:
         return text
-    lines = text.splitlines()
+    lines = _lines(text)
     heads = [node.end_lineno or 0 for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
     at = max(heads) if heads else _below_docstring(body)
     above = [] if heads or not at else [""]

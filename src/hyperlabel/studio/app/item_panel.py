@@ -1,14 +1,16 @@
 """The item: its text, what is known about it, and its class by key or click."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from nicegui import events, ui
 
-from hyperlabel.lf.ready import Matches
 from hyperlabel.studio.app.frame import Frame
 from hyperlabel.studio.app.shown import color_of, mark_words, percent
 from hyperlabel.studio.find import By
+from hyperlabel.studio.marks import mark_pieces
 
 WAYS: dict[By, str] = {
     "useful": "most useful",
@@ -17,6 +19,7 @@ WAYS: dict[By, str] = {
     "uncovered": "uncovered",
     "random": "random",
 }
+_LETTERS = 20_000  # letters of a text that are shown
 _SELECT = """(e) => {
   const chosen = window.getSelection().toString();
   const word = e.target.closest ? e.target.closest('[data-i]') : null;
@@ -31,6 +34,8 @@ class ItemPanel:
         item: Its identifier; None if there is none left.
         selected: The first and the last selected piece of its text.
         chosen: What was selected with the mouse; all of the selected pieces if empty.
+        rest: Letters of its text that are not shown.
+        moving: Whether another item is about to be shown: keys that are pressed in the meantime were not meant for it.
     """
 
     def __init__(self, page: Frame) -> None:
@@ -41,10 +46,12 @@ class ItemPanel:
         self.pieces: list[tuple[str, bool]] = []
         self.selected: tuple[int, int] | None = None
         self.chosen = ""
+        self.rest = 0
+        self.moving = False
         with ui.card().classes("panel item").props('aria-label="Item"'):
             with ui.row().classes("bar"):
                 ui.label("Item").classes("title")
-                self.name = ui.label().classes("soft mono")
+                self.name = ui.label().classes("soft mono which")
                 ui.space()
                 self.way = ui.select(WAYS, value=self.by, on_change=self._set_way).props(
                     "dense options-dense borderless"
@@ -58,6 +65,19 @@ class ItemPanel:
 
     async def next(self) -> None:
         """Show the next item."""
+        if not self.moving:
+            with self._moving():
+                await self._next()
+
+    @contextmanager
+    def _moving(self) -> Iterator[None]:
+        self.moving = True
+        try:
+            yield
+        finally:
+            self.moving = False
+
+    async def _next(self) -> None:
         wanted = await self.page.hub.ask(lambda: self.page.project.next_items(self.by, 2))
         fresh = [item for item in wanted if item != self.item] or wanted
         if self.item is not None:
@@ -73,7 +93,8 @@ class ItemPanel:
         """Show an item."""
         self.item, self.selected, self.chosen = item, None, ""
         text = "" if item is None else self.page.project.data.text(self.page.project.data.row_of[item])
-        found = re.findall(r"(\w+)|(\W+)", text)
+        self.rest = max(len(text) - _LETTERS, 0)
+        found = re.findall(r"(\w+)|(\W+)", text[:_LETTERS])
         self.pieces = [(word or other, bool(word)) for word, other in found]
         self.draw()
         await self.page.rules.propose()
@@ -81,15 +102,16 @@ class ItemPanel:
     async def give(self, number: int) -> None:
         """Give the item a class, and show the next one."""
         item, project = self.item, self.page.project
-        if item is None or number >= len(project.classes):
+        if item is None or number >= len(project.classes) or self.moving:
             return
         label = project.classes[number]
         known = project.state.gold.get(item)
         if known is not None and known.label == label:
             await self.page.hub.change(lambda: project.give_gold(item, None))
             return
-        await self.page.hub.change(lambda: project.give_gold(item, label, picked=self.by))
-        await self.next()
+        with self._moving():
+            await self.page.hub.change(lambda: project.give_gold(item, label, picked=self.by))
+            await self._next()
 
     async def move(self, step: int, *, extend: bool) -> None:
         """Select the next or the previous word, or extend what is selected by it."""
@@ -147,21 +169,15 @@ class ItemPanel:
         if self.item is None:
             self.text.set_content("There are no more items here. Choose another way to pick the next one.")
             return
-        self.text.set_content(mark_words(self.pieces, self.selected, self._hits()))
+        more = f" ... and {self.rest:,} more letters" if self.rest else ""
+        self.text.set_content(mark_words(self.pieces, self.selected, self._hits()) + more)
 
     def _hits(self) -> list[bool]:
         """For each piece of the text, whether an LF found it."""
-        text = "".join(piece for piece, _ in self.pieces)
-        spans = []
-        for lf in self.page.project.source.lfs.values():
-            if isinstance(lf, Matches) and lf.column == self.page.project.state.settings.text:
-                spans += [found.span() for found in lf.function.pattern.finditer(text)]  # type: ignore[attr-defined]
-        hits, start = [], 0
-        for piece, _ in self.pieces:
-            stop = start + len(piece)
-            hits.append(any(a < stop and b > start for a, b in spans))
-            start = stop
-        return hits
+        project = self.page.project
+        return mark_pieces(
+            project.source.lfs.values(), project.state.settings.text, [piece for piece, _ in self.pieces]
+        )
 
     def _draw_classes(self) -> None:
         project = self.page.project

@@ -32,11 +32,13 @@ document.addEventListener('keydown', (e) => {
   if (e.ctrlKey || e.altKey || e.metaKey) return;
   if (e.target.closest('input, textarea, select, [contenteditable=true], .q-menu')) return;
   if (e.key === ' ' && e.target.closest('button')) return;
+  if (e.repeat && !e.key.startsWith('Arrow')) return;  // a key held down gives one answer, not one to every item
   if (['ArrowLeft', 'ArrowRight', ' ', '/'].includes(e.key)) {
     if (e.target.closest('.nicegui-aggrid, [role=tablist]')) return;
     e.preventDefault();
   }
-  emitEvent('studio_key', {key: e.key, shift: e.shiftKey});
+  const seen = document.querySelector('.item .which');
+  emitEvent('studio_key', {key: e.key, shift: e.shiftKey, seen: seen ? seen.textContent : ''});
   if (e.key === '/') search(100);
 });
 """
@@ -92,7 +94,7 @@ class Page:
         """Show the first item, once the browser is connected."""
         await self.client.connected()
         self.hub.pages.append(self)
-        self.client.on_disconnect(self._leave)
+        self.client.on_delete(self._leave)  # not when it disconnects: it reconnects, and must see what changed
         self.client.run_javascript(_LISTEN)
         self._set_dark(bool(await self.client.run_javascript(_IS_DARK, timeout=5)))
         self.act(self.item.next())
@@ -117,6 +119,8 @@ class Page:
             self.problem.set_text(self.hub.problem)
             self.problem.set_visibility(bool(self.hub.problem))
             await self.rows.draw()
+        if not self.item.moving:
+            self.act(self.rules.propose())  # what a rule would change has changed
 
     def draw_advice(self) -> None:
         """Show what to do next."""
@@ -185,6 +189,8 @@ class Page:
 
     def _pressed(self, event: events.GenericEventArguments) -> None:
         key, shift = str(event.args["key"]), bool(event.args["shift"])
+        if len(key) == 1 and key in f"123456789{KEYS}" and event.args["seen"] != self.item.name.text:
+            return  # it was pressed while the page still showed another item
         if key in "123456789" and len(key) == 1:
             number = int(key) - 1
             if self.item.selection:

@@ -16,6 +16,7 @@ from hyperlabel.studio.find import Filter
 _SHOWN = 200  # the most rows
 _TEXT = 300  # letters of a text
 _ANY = "any"
+_NONE = "none"  # the key of rows without a label; those of the classes are their numbers
 _GOLD = {"any": _ANY, "given": "given", "missing": "not given", "right": "votes right", "wrong": "votes wrong"}
 
 
@@ -93,10 +94,15 @@ class RowsPanel:
         self.grid.update()
 
     def _known(self, wanted: Filter) -> Filter:
-        """The filter without LFs that are gone."""
-        names = self.page.project.snapshot.columns
-        lf = wanted.lf if wanted.lf in names else None
-        return replace(wanted, lf=lf, against=wanted.against if wanted.against in names else None)
+        """The filter without LFs and classes that are gone."""
+        names, classes = self.page.project.snapshot.columns, self.page.project.classes
+        return replace(
+            wanted,
+            lf=wanted.lf if wanted.lf in names else None,
+            against=wanted.against if wanted.against in names else None,
+            vote=wanted.vote if wanted.vote in classes else None,
+            label=wanted.label if wanted.label in ("", *classes) else None,
+        )
 
     def _list(self, rows: NDArray[np.intp], before: Any, after: Any) -> list[dict[str, Any]]:
         project = self.page.project
@@ -122,14 +128,15 @@ class RowsPanel:
         """Set the fields to the filter."""
         self.quiet = True
         names = {"": _ANY, **{name: name for name in self.page.project.snapshot.lf_names}}
-        classes = {"": _ANY, **{str(c): str(c) for c in self.page.project.classes}}
+        numbers = {c: str(number) for number, c in enumerate(self.page.project.classes)}
+        classes = {"": _ANY, **{number: str(c) for c, number in numbers.items()}}
         wanted = self._known(self.wanted)
-        label = "" if wanted.label is None else "-" if wanted.label == "" else str(wanted.label)
+        label = "" if wanted.label is None else numbers.get(wanted.label, _NONE)
         for field, options, value in (
             (self.lf, names, wanted.lf or ""),
             (self.against, names, wanted.against or ""),
-            (self.vote, classes, "" if wanted.vote is None else str(wanted.vote)),
-            (self.label, {**classes, "-": "none"}, label),
+            (self.vote, classes, numbers.get(wanted.vote, "")),
+            (self.label, {**classes, _NONE: "(none)"}, label),
             (self.gold, _GOLD, wanted.gold),
         ):
             field.set_options(options, value=value)
@@ -142,13 +149,13 @@ class RowsPanel:
         """A field was changed by hand."""
         if self.quiet:
             return
-        known = {str(c): c for c in self.page.project.classes}
+        known = {str(number): c for number, c in enumerate(self.page.project.classes)}
         self.wanted = Filter(
             lf=self.lf.value or None,
             vote=known.get(self.vote.value),
             against=self.against.value or None,
             conflict=True if self.conflict.value else None,
-            label="" if self.label.value == "-" else known.get(self.label.value),
+            label="" if self.label.value == _NONE else known.get(self.label.value),
             confidence=None if self.low.value is None else (0.0, float(self.low.value)),
             gold=self.gold.value or "any",
             search=self.search.value or "",

@@ -4,6 +4,7 @@ from typing import Any
 
 from nicegui import ui
 
+from hyperlabel.errors import HyperlabelError
 from hyperlabel.studio.app.frame import Frame
 from hyperlabel.studio.app.hub import Changes
 from hyperlabel.studio.app.shown import color_of, percent
@@ -25,7 +26,7 @@ class RulesPanel:
         self.candidates: list[Candidate] = []
         self.vote: Any = None
         self.stated: Any = None  # the class that the user chose for this item
-        self.asked = 0
+        self.asked = self.answered = 0
         with ui.card().classes("panel rules").props('aria-label="Candidate rules"'):
             with ui.row().classes("bar"):
                 self.title = ui.label("Rules").classes("title")
@@ -47,19 +48,32 @@ class RulesPanel:
         found: list[Candidate] = []
         if item is not None and self.vote is not None:
             vote, project = self.vote, self.page.project
-            found = await self.page.hub.ask(lambda: project.candidates(item, selection, vote=vote, most=len(KEYS)))
+            try:
+                found = await self.page.hub.ask(lambda: project.candidates(item, selection, vote=vote, most=len(KEYS)))
+            except BaseException:  # nothing is left to wait for
+                self.answered = max(self.answered, asked)
+                raise
         if asked == self.asked:
-            self.candidates = found
+            self.answered, self.candidates = asked, found
             self._draw(selection)
 
     async def accept(self, number: int) -> None:
-        """Add a candidate to the LFs."""
-        if number >= len(self.candidates):
+        """Add a candidate to the LFs; one that is still being looked for, if it was asked for before."""
+        item = self.page.item
+        seen = item.item
+        while self.answered < self.asked:
+            await self.page.hub.ask(lambda: None)
+        if number >= len(self.candidates) or item.item != seen or item.moving:
             return
-        chosen = self.candidates[number]
-        await self.page.hub.change(lambda: self.page.project.add(chosen))
+        shown, self.candidates = self.candidates, []  # the same key again must not add it again
+        chosen = shown[number]
+        try:
+            await self.page.hub.change(lambda: self.page.project.add(chosen))
+        except HyperlabelError:
+            self.candidates = shown
+            raise
         self.page.say(f"added {chosen.name}: {len(chosen.effect.changed):,} labels changed")
-        await self.page.item.clear()
+        await item.clear()
 
     def _vote(self) -> Any:
         """The class to vote for: what was chosen, else the gold of the item, else its label."""

@@ -18,6 +18,7 @@ from hyperlabel.studio.app.worker import StoppableRun
 from hyperlabel.studio.project import Project
 
 LOOPBACK = "127.0.0.1"
+_RECONNECT = 60.0  # seconds that a page has to connect again; on a busy machine it may not answer for a while
 
 
 class Address:
@@ -50,12 +51,12 @@ def serve(
     hub = Hub(project, run)
     name = Path(project.data.table.name).name
 
-    @ui.page("/", title=f"{name} - hyperlabel studio", response_timeout=30, reconnect_timeout=60)
+    @ui.page("/", title=f"{name} - hyperlabel studio", response_timeout=30)
     async def page() -> None:
         await Page(hub).begin()
 
     outer = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
-    ui.run_with(outer, dark=None, show_welcome_message=False, favicon="\U0001f3f7\ufe0f")
+    ui.run_with(outer, dark=None, show_welcome_message=False, favicon="\U0001f3f7\ufe0f", reconnect_timeout=_RECONNECT)
     guard = Guard(outer, address.port, loopback=address.host == LOOPBACK)
     url = address.url(guard.token)
 

@@ -35,8 +35,8 @@ def color_of(number: int) -> str:
 
 
 def class_name(number: int, classes: Sequence[Hashable]) -> str:
-    """The name of a class number; a dash for none."""
-    return str(classes[number]) if number >= 0 else "-"
+    """The name of a class number; nothing for none, since a class may be named by any sign."""
+    return str(classes[number]) if number >= 0 else ""
 
 
 def mark_words(words: Sequence[tuple[str, bool]], selected: tuple[int, int] | None, hits: Sequence[bool]) -> str:
