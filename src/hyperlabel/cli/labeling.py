@@ -115,7 +115,7 @@ class Labeling:
         if self.selection.classes is None or self.model.is_fitted:
             return None
         frame = number_texts(table.lazy(), names) if table.kind == "csv" else table.lazy()
-        return match_classes(self.selection, frame.select(names))
+        return match_classes(self.selection, frame, names)
 
     @property
     def _labels(self) -> list[str]:

@@ -61,15 +61,16 @@ def label_all(
 def _with_gold(data: Data, frame: Any, gold: Mapping[str, GoldLabel]) -> Any:
     """A lazy frame with a column of gold: from gold.csv, else from the table."""
     import polars as pl
+    import polars.selectors as cs
 
     own, kind = data.settings, Added(data.settings.classes).label_type
     known = pl.LazyFrame(
         {_ROW: list(gold), _GOLD: [each.label for each in gold.values()]}, schema={_ROW: pl.String, _GOLD: kind}
     )
-    key = pl.col(own.id) if own.id else pl.int_range(pl.len())
+    key = cs.by_name(own.id) if own.id else pl.int_range(pl.len())
     joined = frame.with_columns(key.cast(pl.String).alias(_ROW)).join(known, on=_ROW, how="left", maintain_order="left")
     if own.gold:
-        joined = joined.with_columns(pl.coalesce(pl.col(_GOLD), pl.col(own.gold).cast(kind, strict=False)))
+        joined = joined.with_columns(pl.coalesce(pl.col(_GOLD), cs.by_name(own.gold).cast(kind, strict=False)))
     return joined.drop(_ROW)
 
 
