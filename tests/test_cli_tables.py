@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 import hyperlabel as hl
+from hyperlabel.cli.labeling import Labeling
 from hyperlabel.cli.tables import WIDE, Selection, choose_engine
 from hyperlabel.tables import Table, read_table, write_table
 
@@ -480,3 +481,20 @@ def test_names_of_columns_of_a_long_table_are_no_patterns(hyperlabel):
     write_table(pl.DataFrame(long), "votes.parquet")
     hyperlabel("label", "votes.parquet", "--long", "*,^lf$,^.*$", "--gold", "gold", "--classes", "x,y", "-o", "out.csv")
     assert read_table("out.csv")["label"].to_list() == ["y", "y"]
+
+
+@pytest.mark.parametrize("engine", ["memory", "polars", "duckdb"])
+def test_counts_of_labels_are_not_those_of_a_command_that_replaces_the_result(hyperlabel, monkeypatch, engine):
+    votes = pl.DataFrame({"id": range(4), "a": ["x", "y", "y", None], "gold": [None, None, None, "x"]})
+    write_table(votes, "votes.parquet")
+    replaced = Labeling.write
+
+    def write(task, out):
+        labels = replaced(task, out)
+        Path(out).write_bytes(b"PAR1 of another command")
+        return labels
+
+    monkeypatch.setattr(Labeling, "write", write)
+    said = hyperlabel("label", "votes.parquet", "--gold", "gold", "-o", "out.parquet", "--engine", engine, "--json")
+    assert said.code == 0
+    assert json.loads(said.out)["per_class"] == {"x": 2, "y": 2}

@@ -374,7 +374,7 @@ def size_of(table: Table) -> int:
 
 def scan_labels(out: str) -> pl.LazyFrame:
     """The column of labels of a result that was written, read when needed."""
-    frame: pl.LazyFrame = Table.open(out).lazy().select("label")
+    frame: pl.LazyFrame = Table.open(out).lazy()
     return frame
 
 
