@@ -16,6 +16,7 @@ import pyarrow as pa
 import pytest
 
 import hyperlabel as hl
+from hyperlabel.cli.labeling import Labeling
 from hyperlabel.cli.tables import WIDE, Selection, choose_engine
 from hyperlabel.tables import Table, read_table, write_table
 
@@ -457,3 +458,43 @@ def test_small_parquet_of_very_many_columns_is_read_into_memory(tmp_path, column
     pl.DataFrame({f"lf_{j}": [0, 1] for j in range(columns)}).write_parquet(tmp_path / "wide.parquet")
     path = str(tmp_path / "wide.parquet")
     assert choose_engine("auto", path, Table.open(path), Selection(), None) == engine
+
+
+def test_gold_is_matched_by_the_column_that_identifies_the_votes(hyperlabel):
+    write_table(pl.DataFrame({"item": [10, 11, 12], "a": ["x", "y", "y"], "b": ["x", "y", None]}), "votes.csv")
+    write_table(pl.DataFrame({"id": [12, 11], "item": [10, 11], "gold": ["y", "x"]}), "gold.csv")
+    hyperlabel("label", "votes.csv", "--gold", "gold.csv", "-o", "out.csv")
+    assert read_table("out.csv")["label"].to_list() == ["y", "x", "y"]
+
+
+@pytest.mark.parametrize("name", ["*", "^.*$"])  # patterns to Polars
+@pytest.mark.parametrize("engine", ["memory", "polars", "duckdb"])
+def test_names_of_columns_are_no_patterns(hyperlabel, name, engine):
+    write_table(pl.DataFrame({"id": [1, 2], name: ["x", "y"], "b": ["x", None]}), "votes.parquet")
+    arguments = ["--lfs", name, "--lfs", "b", "--classes", "y,x", "--engine", engine, "-o", "out.parquet"]
+    hyperlabel("label", "votes.parquet", *arguments)
+    assert read_table("out.parquet").sort("id")["label"].to_list() == ["x", "y"]
+
+
+def test_names_of_columns_of_a_long_table_are_no_patterns(hyperlabel):
+    long = {"*": [1, 1, 2], "^lf$": ["a", "b", "a"], "^.*$": ["x", "x", "y"], "gold": [None, "y", None]}
+    write_table(pl.DataFrame(long), "votes.parquet")
+    hyperlabel("label", "votes.parquet", "--long", "*,^lf$,^.*$", "--gold", "gold", "--classes", "x,y", "-o", "out.csv")
+    assert read_table("out.csv")["label"].to_list() == ["y", "y"]
+
+
+@pytest.mark.parametrize("engine", ["memory", "polars", "duckdb"])
+def test_counts_of_labels_are_not_those_of_a_command_that_replaces_the_result(hyperlabel, monkeypatch, engine):
+    votes = pl.DataFrame({"id": range(4), "a": ["x", "y", "y", None], "gold": [None, None, None, "x"]})
+    write_table(votes, "votes.parquet")
+    replaced = Labeling.write
+
+    def write(task, out):
+        labels = replaced(task, out)
+        Path(out).write_bytes(b"PAR1 of another command")
+        return labels
+
+    monkeypatch.setattr(Labeling, "write", write)
+    said = hyperlabel("label", "votes.parquet", "--gold", "gold", "-o", "out.parquet", "--engine", engine, "--json")
+    assert said.code == 0
+    assert json.loads(said.out)["per_class"] == {"x": 2, "y": 2}

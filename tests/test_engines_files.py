@@ -151,6 +151,27 @@ def test_label_of_a_folder_of_files_reads_them_all(tmp_path):
     assert pl.read_parquet("out.parquet").height == 150
 
 
+def test_duckdb_does_not_mix_up_the_columns_of_a_folder_of_files(tmp_path):
+    first = {"id": [1, 2], "a": ["spam", "ham"], "A": ["spam", "spam"]}
+    (tmp_path / "in").mkdir()
+    pl.DataFrame(first).write_parquet("in/1.parquet")
+    pl.DataFrame({"A": [None, "spam"], "a": ["ham", "ham"], "id": [3, 4]}).write_parquet("in/2.parquet")
+    engines.label("in", engine="duckdb", out="out.parquet")
+    engines.label("in", engine="polars", out="expected.parquet")
+    found, expected = (pl.read_parquet(name) for name in ("out.parquet", "expected.parquet"))
+    assert found.sort("id").equals(expected)
+    assert expected.rows()[2][:3] == (3, "ham", None)
+
+
+@pytest.mark.parametrize("other", [{"id": ["007"]}, {"id": [7], "note": ["lost?"]}])
+def test_duckdb_refuses_a_folder_of_files_with_other_columns(tmp_path, other):
+    (tmp_path / "in").mkdir()
+    pl.DataFrame({"id": [1], "a": ["spam"]}).write_parquet("in/1.parquet")
+    pl.DataFrame({"a": ["ham"], **other}).write_parquet("in/2.parquet")
+    with pytest.raises(hl.VotesError, match="Expected the same columns in all"):
+        engines.label("in", engine="duckdb", out="out.parquet")
+
+
 @pytest.mark.parametrize(
     ("path", "options", "message"),
     [
@@ -358,3 +379,9 @@ def test_null_abstains_in_unsigned_columns_on_every_engine(tmp_path, engine, kin
     out = tmp_path / "out.parquet"
     engines.label(tmp_path / "votes.parquet", lfs=list(columns), model="mv", engine=engine, out=out)
     assert read_result(out)["label"].to_list() == [1, 1, 0, 2]
+
+
+def test_duckdb_refuses_infinite_votes_as_memory_does(tmp_path):
+    pl.DataFrame({"id": [1, 2], "a": [float("inf"), 1.0], "b": [0.0, 1.0]}).write_parquet("votes.parquet")
+    with pytest.raises(hl.VotesError, match="a value of column 'a' is inf; expected a whole number, 0 or more"):
+        engines.label("votes.parquet", lfs=["a", "b"], engine="duckdb", out="out.parquet")

@@ -201,7 +201,7 @@ def test_pattern_over_files_that_do_not_fit_is_refused(tmp_path):
         read_table(tmp_path)
 
 
-@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".arrow"])
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".arrow", ".parquet"])
 @pytest.mark.parametrize("other", [{"b": ["x"], "c": ["y"]}, {"a": ["x"]}, {"a": ["x"], "b": ["y"], "c": ["z"]}])
 def test_folder_of_tables_with_other_columns_is_refused_before_they_are_read(tmp_path, ending, other):
     write_table(pl.DataFrame({"a": ["x"], "b": ["y"]}), tmp_path / f"1{ending}")
@@ -210,15 +210,16 @@ def test_folder_of_tables_with_other_columns_is_refused_before_they_are_read(tmp
         Table.open(tmp_path)
 
 
-@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".arrow"])
-def test_tables_of_a_folder_may_have_their_columns_in_another_order_or_empty(tmp_path, ending):
-    write_table(pl.DataFrame({"a": ["x"], "b": ["y"]}), tmp_path / f"1{ending}")
-    write_table(pl.DataFrame({"b": ["z"], "a": [None]}), tmp_path / f"2{ending}")
+@pytest.mark.parametrize("name", ["a", "*", "^.*$"])  # the last two are patterns to Polars
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".arrow", ".parquet"])
+def test_tables_of_a_folder_may_have_their_columns_in_another_order_or_empty(tmp_path, ending, name):
+    write_table(pl.DataFrame({name: [None], "b": ["y"]}), tmp_path / f"1{ending}")
+    write_table(pl.DataFrame({"b": ["z"], name: ["x"]}), tmp_path / f"2{ending}")
     found = read_table(tmp_path)
-    assert found.rows() == [("x", "y"), (None, "z")]
+    assert found.rows() == [(None, "y"), ("x", "z")]
 
 
-@pytest.mark.parametrize("ending", [".jsonl", ".arrow"])
+@pytest.mark.parametrize("ending", [".jsonl", ".arrow", ".parquet"])
 def test_tables_of_a_folder_with_other_types_are_refused(tmp_path, ending):
     write_table(pl.DataFrame({"a": [1]}), tmp_path / f"1{ending}")
     write_table(pl.DataFrame({"a": ["x"]}), tmp_path / f"2{ending}")
@@ -230,6 +231,42 @@ def test_folder_may_hold_compressed_texts_beside_others(tmp_path):
     for name in ("1.csv", "2.csv.gz", "3.tsv.zst"):
         write_table(pl.DataFrame({"id": [name], "a": ["x"]}), tmp_path / name)
     assert read_table(tmp_path)["id"].to_list() == ["1.csv", "2.csv.gz", "3.tsv.zst"]
+
+
+def test_folder_may_hold_links_to_other_folders(tmp_path):
+    folder, other = make_folder(tmp_path / "folder"), make_folder(tmp_path / "other")
+    write_table(FRAME, folder / "1.parquet")
+    write_table(FRAME, other / "2.parquet")
+    (folder / "linked").symlink_to(other)
+    assert read_table(folder).rows() == ROWS + ROWS
+    (other / "circle").symlink_to(folder)
+    with pytest.raises(VotesError, match=r"has the link '.*circle' to a folder that it is in; remove it"):
+        read_table(folder)
+
+
+@pytest.mark.parametrize("others", [0, 40])  # of few keys, only lines that may have one twice are parsed
+def test_json_lines_with_a_key_twice_are_refused(tmp_path, others):
+    more = "".join(f', "k{j}": 1' for j in range(others))
+    path = tmp_path / "v.jsonl"
+    path.write_text(f'{{"id": 1, "a": "a", "b": "\\"a\\""{more}}}\n\n')
+    assert read_table(path).rows() == [(1, "a", '"a"', *[1] * others)]
+    path.write_text(f'{{"id": 1, "a": "x"}}\n{{"id": 2, "a": "x"{more}, "a": "y"}}\n')
+    with pytest.raises(VotesError, match=r"v\.jsonl' has the key 'a' twice in line 2; expected each key once"):
+        read_table(path)
+
+
+def test_large_numbers_of_json_lines_stay_whole(tmp_path):
+    path = tmp_path / "v.jsonl"
+    path.write_text(f'{{"id": {2**64 - 1}, "far": {-(2**70)}}}\n{{"id": 2}}\n')
+    found = read_table(path)
+    assert found.rows() == [(2**64 - 1, str(-(2**70))), (2, None)]
+    assert found.schema["id"] == pl.UInt64
+
+
+def test_numbers_that_parquet_does_not_have_are_refused_where_parquet_is_needed(tmp_path):
+    table = Table.open(pl.DataFrame({"id": [2**70]}, schema={"id": pl.Int128}))
+    with pytest.raises(VotesError, match=r"has the column 'id' of type Int128, which only Polars reads"):
+        table.parquet_files()
 
 
 def write_hive(folder, ending=".parquet"):

@@ -39,7 +39,7 @@ def audit(
         places = sample.places.tolist()
         named = name_items(source, places)
         others = [name for name in source.frame.columns if name not in (named.name, *source.votes.lf_names)]
-        rows = named.to_frame().hstack(source.frame[places].select(others).get_columns())
+        rows = named.to_frame().hstack(source.frame[places, others].get_columns())
         said.lines.append(source.taken.describe())
         said.settle()
         write_table(rows, "-")

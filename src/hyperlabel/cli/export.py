@@ -25,7 +25,8 @@ def export(
 ) -> None:
     """Export a fitted model to SQL, or as a table.
 
-    The SELECT keeps the columns of the table and adds 'label' and 'confidence', equal to those of `label --model`.
+    The SELECT keeps the columns of the table and adds 'label' and 'confidence', equal to those of `label --model`. If
+    the table has a column of such a name, it stops as ambiguous: rename that column first.
 
     Example: hyperlabel export state.safetensors --sql duckdb --from votes
     """

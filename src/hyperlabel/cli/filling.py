@@ -98,7 +98,7 @@ class Filling:
         if absent is not None:  # the LFs or votes of a long table
             raise ParameterError(f"{option} is '{printable(absent)}', which --long names too; expected another column")
         if self.features is not None:
-            return _read_features(frame.select(columns))
+            return _read_features(frame[columns])
         column = frame[columns[0]]
         if column.dtype.is_nested():
             raise ParameterError(f"--text is '{columns[0]}', a column of {column.dtype}; expected texts")

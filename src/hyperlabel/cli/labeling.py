@@ -31,7 +31,7 @@ from hyperlabel.metrics import Metric
 from hyperlabel.models import LabelModel
 from hyperlabel.provenance import provenance
 from hyperlabel.shown import printable
-from hyperlabel.tables import Table, write_table
+from hyperlabel.tables import Table, reading, write_table
 from hyperlabel.votes.read import number_texts
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Labeling:
         if self.selection.classes is None or self.model.is_fitted:
             return None
         frame = number_texts(table.lazy(), names) if table.kind == "csv" else table.lazy()
-        return match_classes(self.selection, frame.select(names))
+        return match_classes(self.selection, frame, names)
 
     @property
     def _labels(self) -> list[str]:
@@ -176,18 +176,27 @@ class Labeling:
         return frame
 
     def write(self, out: str) -> pl.LazyFrame:
-        """Label, and write the result; gives its column of labels, read when needed."""
+        """Label, and write the result; gives its labels and how many items have each, read when needed."""
         if self.engine not in ("memory", "polars"):
             with progress("labeling"):
                 self.work.write(Path(out), self.metadata)
-            return scan_labels(out)
+            return self._counts_of(out)
         result = self._in_memory() if self.engine == "memory" else self.work.frame
         if out == "-":  # the rows themselves show progress
             write_table(result, out, metadata=self.metadata, argument="--out")
-            return result.lazy().select("label")
-        with progress("labeling", self.n_rows) as advance:
-            write_table(watched(result.lazy(), advance), out, metadata=self.metadata, argument="--out")
-        return scan_labels(out)
+        else:
+            with progress("labeling", self.n_rows) as advance:
+                write_table(watched(result.lazy(), advance), out, metadata=self.metadata, argument="--out")
+        return _each_once(result.lazy()) if self.engine == "memory" or out == "-" else self._counts_of(out)
+
+    def _counts_of(self, out: str) -> pl.LazyFrame:
+        """The labels of a result; the file is asked only if need be: another command may be replacing it."""
+        counts = self.work.label_counts
+        return (
+            _each_once(scan_labels(out))
+            if counts is None
+            else pl.LazyFrame({"label": [*counts], "items": [*counts.values()]})
+        )
 
     @property
     def taken(self) -> VoteColumns:
@@ -204,6 +213,10 @@ class Labeling:
         return own | provenance(self.fitted if self.n_rows else self.model, options)
 
 
+def _each_once(frame: pl.LazyFrame) -> pl.LazyFrame:
+    return frame.select("label", pl.lit(1, pl.Int64).alias("items"))
+
+
 def watched(frame: pl.LazyFrame, advance: Callable[[int], None]) -> pl.LazyFrame:
     """The same rows, with progress reported now and then; unchanged if there is no terminal."""
     if not console.is_terminal:
@@ -218,7 +231,8 @@ def watched(frame: pl.LazyFrame, advance: Callable[[int], None]) -> pl.LazyFrame
 
 def count_labels(labels: pl.LazyFrame) -> dict[Any, int]:
     """How many rows of a result have each label, most first; None for none."""
-    counts = labels.group_by("label").agg(pl.len().alias("items")).collect(engine="streaming")
+    with reading("the result", "table"):
+        counts = labels.group_by("label").agg(pl.col("items").sum()).collect(engine="streaming")
     return dict(counts.sort("items", "label", descending=[True, False]).iter_rows())
 
 

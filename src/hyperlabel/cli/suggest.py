@@ -39,7 +39,7 @@ def suggest(
         items = range(source.votes.n_items) if source.votes.items is None else source.votes.items.tolist()
         place = {item: row for row, item in enumerate(items)}
         places = [place[item] for item in suggested]
-        votes_of = source.votes[places].to_polars().select(source.votes.lf_names)
+        votes_of = source.votes[places].to_polars()[list(source.votes.lf_names)]
         rows = votes_of.insert_column(0, name_items(source, places))
         said.lines.append(source.taken.describe())
         said.settle()

@@ -11,6 +11,7 @@ import polars as pl
 from hyperlabel.cli.options import ENGINES, TableOptions, split_names
 from hyperlabel.columns.frames import Column
 from hyperlabel.columns.rule import VoteColumns, choose_columns
+from hyperlabel.columns.sources import exactly
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.files import is_folder
 from hyperlabel.models import LabelModel
@@ -193,7 +194,7 @@ def read_source(votes: str, table: Table | None, selection: Selection, labels: S
     lfs, others = wide_columns(table, selection, labels)
     columns = list(choose_columns(frame.columns, lfs, others))
     numbered = number_texts(frame.lazy(), columns).collect() if table.kind == "csv" else frame
-    classes = match_classes(selection, numbered.lazy().select(columns))
+    classes = match_classes(selection, numbered.lazy(), columns)
     read = Votes.from_frame(numbered, lfs=lfs, others=others, abstain=selection.abstain, classes=classes)
     return VotesInput(read, frame, _find_key(read, frame))
 
@@ -273,31 +274,34 @@ def _open_long(frame: pl.DataFrame, selection: Selection, labels: Sequence[str],
         raise ParameterError(f"--long is '{','.join(names)}'; expected three columns: item,lf,vote")
     item, lf, vote = names
     numbered = number_texts(frame.lazy(), [vote]).collect() if written else frame
-    classes = match_classes(selection, numbered.lazy().select([vote])) if vote in frame.columns else None
+    classes = match_classes(selection, numbered.lazy(), [vote]) if vote in frame.columns else None
     votes = Votes.from_long(numbered, item=item, lf=lf, vote=vote, abstain=selection.abstain, classes=classes)
-    items = frame.select(item).unique(maintain_order=True)
+    items = frame[[item]].unique(maintain_order=True)
     for name in labels:
         if name in frame.columns and name not in names:
-            items = items.with_columns(_one_per_item(frame, item, name))
+            items = items.with_columns(_one_per_item(frame[item], frame[name]))
     return VotesInput(votes, items, item, tuple(name for name in frame.columns if name not in names))
 
 
-def _one_per_item(frame: pl.DataFrame, item: str, column: str) -> pl.Series:
+def _one_per_item(items: pl.Series, column: pl.Series) -> pl.Series:
     """A column of a long table, which must not differ between the rows of an item. -> (n,)."""
-    values = frame.group_by(item, maintain_order=True).agg(pl.col(column).drop_nulls().unique())
-    several = values.filter(pl.col(column).list.len() > 1)
+    rows = pl.DataFrame({"item": items, "value": column})  # names of ours: others could be patterns to Polars
+    values = rows.group_by("item", maintain_order=True).agg(pl.col("value").drop_nulls().unique())
+    several = values.filter(pl.col("value").list.len() > 1)
     if len(several):
         name, found = several.row(0)
-        raise VotesError(f"column '{column}' has {found[0]!r} and {found[1]!r} for item {name!r}; expected one value")
-    return values[column].list.first()
+        raise VotesError(
+            f"column '{column.name}' has {found[0]!r} and {found[1]!r} for item {name!r}; expected one value"
+        )
+    return values["value"].list.first().alias(column.name)
 
 
-def match_classes(selection: Selection, votes: pl.LazyFrame) -> Sequence[Hashable] | None:
+def match_classes(selection: Selection, frame: pl.LazyFrame, columns: Sequence[str]) -> Sequence[Hashable] | None:
     """The classes of a selection in the type of the columns of votes, if they were typed as text."""
     classes = selection.classes
     if classes is None or not selection.as_typed:
         return classes
-    kinds = _kinds(votes)
+    kinds = _kinds(frame.select(exactly(columns)))
     if kinds == {"boolean"} and {str(c).lower() for c in classes} <= {"true", "false"}:
         return [str(c).lower() == "true" for c in classes]
     return classes if "text" in kinds else _numbers(classes)
@@ -306,13 +310,16 @@ def match_classes(selection: Selection, votes: pl.LazyFrame) -> Sequence[Hashabl
 def _kinds(votes: pl.LazyFrame) -> set[str]:
     """What columns hold, `text`, `boolean` or `number`, without the columns that have no vote."""
     texts = (pl.String, pl.Categorical, pl.Enum)
-    kinds = {
-        name: "text" if kind in texts else "boolean" if kind == pl.Boolean else "number"
-        for name, kind in votes.collect_schema().items()
-    }
-    empty = {name: pl.col(name).cast(pl.String) == "" if kinds[name] == "text" else pl.lit(False) for name in kinds}
-    voted = votes.select((pl.col(name).is_not_null() & ~empty[name]).any() for name in kinds)
-    return {kinds[name] for name, found in voted.collect(engine="streaming").row(0, named=True).items() if found}
+    kinds = [
+        "text" if kind in texts else "boolean" if kind == pl.Boolean else "number"
+        for kind in votes.collect_schema().dtypes()
+    ]
+    columns = [pl.nth(place) for place in range(len(kinds))]
+    cast = [
+        c.cast(pl.String) != "" if kind == "text" else c.is_not_null() for c, kind in zip(columns, kinds, strict=True)
+    ]
+    voted = votes.select(each.any() for each in cast).collect(engine="streaming").row(0)
+    return {kind for kind, found in zip(kinds, voted, strict=True) if found}
 
 
 def _numbers(classes: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
@@ -367,7 +374,7 @@ def size_of(table: Table) -> int:
 
 def scan_labels(out: str) -> pl.LazyFrame:
     """The column of labels of a result that was written, read when needed."""
-    frame: pl.LazyFrame = Table.open(out).lazy().select("label")
+    frame: pl.LazyFrame = Table.open(out).lazy()
     return frame
 
 
@@ -386,7 +393,7 @@ def read_labels(name: str, source: VotesInput, what: str) -> object:
             f"({', '.join(map(printable, source.frame.columns))}) nor a table: {error}"
         ) from error
     own = _name_of_places(source.frame.columns) if source.key is None else source.key
-    key = "id" if "id" in table.columns else own
+    key = own if own in table.columns else "id" if "id" in table.columns else own
     column = class_column(table, key, name, _NUMBERED if source.key is None else "")
     values: list[Any] = [None] * source.votes.n_items
     for row, value in zip(_row_numbers(table[key], source, name), _class_values(table, column, source), strict=True):

@@ -77,7 +77,7 @@ def decide(table: str, options: JuryOptions) -> Jury:
         position=options.position,
         price=_read_price(options.price, frame.columns),
         gold=_read_gold(options, frame),
-        classes=classes if options.vote is None else match_classes(typed, frame.lazy().select(options.vote)),
+        classes=classes if options.vote is None else match_classes(typed, frame.lazy(), [options.vote]),
         abstain=reading.abstain,
         model=make_model(options.model),
     )

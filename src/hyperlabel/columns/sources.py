@@ -94,10 +94,10 @@ def _opener(data: object) -> Callable[[Any, _Wanted], MemoryTable] | None:
 def _collect(frame: Any, wanted: _Wanted) -> MemoryTable:
     with reading("votes", "table"):  # its file may be gone
         names = frame.collect_schema().names()
-        return _Polars(frame.select(_exactly(wanted(names))).collect(), names)
+        return _Polars(frame.select(exactly(wanted(names))).collect(), names)
 
 
-def _exactly(names: Sequence[str]) -> list[Any]:
+def exactly(names: Sequence[str]) -> list[Any]:
     """Columns by exact name, as Polars could take a name for a pattern."""
     import polars.selectors as cs
 

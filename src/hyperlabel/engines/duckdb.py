@@ -262,7 +262,7 @@ def _literal(value: Any, kind: str = "VARCHAR") -> str:
     if isinstance(value, bool | int):
         return str(value).lower()
     if isinstance(value, float):
-        return f"{value!r}::DOUBLE"
+        return f"'{value!r}'::DOUBLE"  # quoted, as inf would be a name
     if isinstance(value, timedelta):
         return f"to_microseconds({value // timedelta(microseconds=1)})"
     if isinstance(value, bytes):

@@ -115,6 +115,16 @@ class Work:
         with interruptible():
             write_whole(target, lambda part: engine.write(frame, part, format, texts), engine.failures)
 
+    @property
+    def label_counts(self) -> dict[Any, int] | None:
+        """How many rows get each label, None for none, from the counts of patterns; None if these do not tell."""
+        if self._counted is None or self._reading.counted is None or self.job.text is not None:
+            return None
+        added = Added(self._reading.encoder.classes)
+        counts = np.zeros(len(added.label_values), np.int64)
+        np.add.at(counts, self._answer(self._counted, added).answers.label, self._reading.counted[1])
+        return {label: n for label, n in zip(added.label_values, counts.tolist(), strict=True) if n}
+
     @cached_property
     def _reading(self) -> RowsRead:
         with self._failing():

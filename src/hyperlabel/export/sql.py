@@ -25,6 +25,7 @@ MOST_NUMBERS = 100_000
 """At most this many numbers fit in a query; databases refuse longer ones."""
 
 _ROW, _ITEM = "hyperlabel_row", "hyperlabel_item"  # unlikely names for columns of a table
+_REMEDY = "rename_the_column_of_the_table"  # databases show this name if the table has a column of a new name
 _LOWEST = -700.0  # its exponential is practically 0; PostgreSQL fails if one underflows
 
 
@@ -33,7 +34,7 @@ def to_sql(model: LabelModel, dialect: str, table: str, *, lfs: Sequence[str] | 
 
     Votes may be strings, numbers or booleans, whatever the type of the columns. NULL, NaN, blank and the usual null
     strings and -1 abstain; an item without votes has no label. A vote for anything that is not a class stops the query.
-    So does a table that already has a column `label` or `confidence`: it would be ambiguous.
+    So does a table that already has a column `label` or `confidence`: it would be ambiguous. Rename it there first.
 
     Args:
         model: A fitted model that judges by sums over votes: `hlm2`, `mv`, `bv`, `ds` or `hds`.
@@ -95,7 +96,7 @@ class _Query:
         # If the table has a column with the name of a new one, this query fails instead of returning the old column.
         new = "label AS new_label, confidence AS new_confidence"
         query = f"SELECT {row} AS {_ITEM}, {new}, {_listed(texts)}\nFROM {self.table} AS {_ROW}\n"
-        query += "CROSS JOIN (SELECT 0 AS label, 0 AS confidence) AS hyperlabel_new"
+        query += f"CROSS JOIN (SELECT 0 AS label, 0 AS confidence) AS {_REMEDY}"
         for number, columns in enumerate(self._steps()):
             shown = _listed(f"{expression} AS {name}" for name, expression in columns.items())
             query = f"SELECT *, {shown}\nFROM (\n{query}{self.dialect.fence}\n) AS s{number}"

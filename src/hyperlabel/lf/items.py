@@ -304,7 +304,7 @@ class PolarsItems(Items):
 
     def select(self, names: Sequence[str]) -> Any:
         """Some columns."""
-        return self.data.select(names)
+        return self.data[list(names)]
 
     def _read(self, name: str) -> list[Any]:
         return self.data[name].to_list()  # type: ignore[no-any-return]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hyperlabel.columns.frames import columns_of
 from hyperlabel.columns.rule import choose_columns, find_identifiers
+from hyperlabel.columns.sources import exactly
 from hyperlabel.errors import ProjectError, VotesError
 from hyperlabel.kernels import Ints
 from hyperlabel.lf.items import Items, read_items
@@ -153,7 +154,7 @@ class Data:
         names = self.settings.lfs
         if not names or not classes:
             return {}
-        votes = Votes.from_frame(self.frame.select(names), lfs=list(names), classes=classes)
+        votes = Votes.from_frame(self.frame[list(names)], lfs=list(names), classes=classes)
         assert votes.cells is not None  # votes of a wide table are dense
         return {name: votes.cells[:, j] for j, name in enumerate(votes.lf_names)}
 
@@ -212,7 +213,7 @@ def complete(settings: Settings, folder: Path) -> Settings:
 def _imply(table: Table, holders: Sequence[str]) -> Classes:
     """The classes that columns of votes, gold and truth hold."""
     with table.reading():
-        frame = number_texts(table.lazy().select(holders), holders).collect()
+        frame = number_texts(table.lazy().select(exactly(holders)), holders).collect()
     classes = infer_classes(columns_of(frame, list(holders)))
     if len(classes) > _MOST_CLASSES:
         raise ProjectError(f"the columns {show_names(holders)} hold {len(classes)} classes; state the classes")

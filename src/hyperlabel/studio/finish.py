@@ -64,6 +64,7 @@ def label_all(
 def _with_gold(data: Data, frame: Any, gold: Mapping[str, GoldLabel]) -> Any:
     """A lazy frame with a column of gold: from gold.csv, else from the table."""
     import polars as pl
+    import polars.selectors as cs
 
     own, kind = data.settings, Added(data.settings.classes).label_type
     known = pl.LazyFrame(
@@ -73,22 +74,23 @@ def _with_gold(data: Data, frame: Any, gold: Mapping[str, GoldLabel]) -> Any:
     _check_gold(data, numbered.join(known, on=_ROW, how="semi"), gold)
     joined = numbered.join(known, on=_ROW, how="left", maintain_order="left")
     if own.gold:
-        joined = joined.with_columns(pl.coalesce(pl.col(_GOLD), pl.col(own.gold).cast(kind, strict=False)))
+        joined = joined.with_columns(pl.coalesce(pl.col(_GOLD), cs.by_name(own.gold).cast(kind, strict=False)))
     return joined.drop(_ROW)
 
 
 def _name_items(data: Data) -> Any:
     """The identifiers of all rows as strings, as `Data.ids` has those of the rows that are explored."""
     import polars as pl
+    import polars.selectors as cs
 
     own = data.settings.id
     if own is None:
         return pl.int_range(pl.len()).cast(pl.String)
-    kind = data.frame.schema[own]
+    kind, ids = data.frame.schema[own], cs.by_name(own)
     if kind == pl.String or kind.is_integer():
-        return pl.col(own).cast(pl.String)
+        return ids.cast(pl.String)
     # Polars writes dates and the like in other ways than Python.
-    return pl.col(own).map_batches(lambda ids: pl.Series([str(each) for each in ids.to_list()]), pl.String)
+    return ids.as_expr().map_batches(lambda ids: pl.Series([str(each) for each in ids.to_list()]), pl.String)
 
 
 def _check_gold(data: Data, found: Any, gold: Mapping[str, GoldLabel]) -> None:

@@ -137,13 +137,24 @@ def _until(parts: Sequence[str]) -> list[str]:
 def _find_folder(folder: Path, name: str) -> Source:
     """All tables below a folder; files and folders that are hidden or start with _ are not data."""
     files = []
-    for root, folders, names in os.walk(folder):
+    for root, folders, names in os.walk(folder, followlinks=True):
         folders[:] = sorted(part for part in folders if not part.startswith((".", "_")))
+        _refuse_circle(root, folders, name)
         files += [Path(root, file) for file in names if not file.startswith((".", "_")) and Format.of_name(file)]
     if not files:
         raise VotesError(f"'{printable(name)}' is a folder without tables; expected files that end in {ENDINGS}")
     files.sort()
     return _check_hive(Source(name, tuple(files), _one_format(name, files), folder))
+
+
+def _refuse_circle(root: str, folders: Sequence[str], name: str) -> None:
+    """Refuse a link to a folder that it is in: there is no end to what is below it."""
+    for link in (Path(root, part) for part in folders):
+        # The way to it may lead through links, too.
+        if link.is_symlink() and any(link.samefile(above) for above in link.parents):
+            raise VotesError(
+                f"'{printable(name)}' has the link '{printable(link)}' to a folder that it is in; remove it"
+            )
 
 
 def _check_hive(source: Source) -> Source:

@@ -21,7 +21,7 @@ from hyperlabel.tables.failures import reading
 from hyperlabel.tables.formats import NAMES, SCHEMA, Format, Kind
 from hyperlabel.tables.sources import Query, Source, find_source
 from hyperlabel.tables.spool import spool_path
-from hyperlabel.tables.text import Text, open_text
+from hyperlabel.tables.text import Text, open_text, order_keys
 
 _BATCH = 1 << 16  # rows that are held at a time
 
@@ -48,6 +48,7 @@ class Table:
     # The metadata of a parquet or Arrow file; results keep it.
     metadata: Mapping[str, str] = field(default_factory=dict)
     frame: Any = None
+    alike: bool = True  # whether all its files have the same columns in the same order
 
     @classmethod
     def open(cls, source: object, *, delimiter: str | None = None, encoding: str | None = None) -> "Table":
@@ -85,12 +86,26 @@ class Table:
 
     def parquet_files(self) -> tuple[Path, ...]:
         """The rows as parquet files, for engines that read only parquet; a temporary file if they are not parquet."""
-        if self.kind == "parquet" and not self.hive:
+        self._check_whole_numbers()
+        # DuckDB casts what differs to the first file's types, drops new columns, and takes `A` for `a`, silently.
+        if self.kind == "parquet" and not self.hive and self.alike:
             return self.files
         path = spool_path()
         with self.reading():
             self.frame.sink_parquet(path)
         return (path,)
+
+    def _check_whole_numbers(self) -> None:
+        """Refuse what parquet does not have: Polars writes bytes that it alone takes for numbers."""
+        import polars as pl
+
+        kinds = self.frame.collect_schema()
+        wide = next((name for name, kind in kinds.items() if kind in (pl.Int128, pl.UInt128)), None)
+        if wide is not None:
+            raise VotesError(
+                f"'{printable(self.name)}' has the column '{printable(wide)}' of type {kinds[wide]}, which only Polars "
+                "reads; use engine polars, or make it a column of strings"
+            )
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -118,28 +133,52 @@ def read_table(source: object, *, delimiter: str | None = None, encoding: str | 
 
 
 def _open_texts(source: Source, delimiter: str | None, encoding: str | None) -> Table:
-    names = [source.name] if len(source.files) == 1 else map(str, source.files)
+    names = [source.name] if len(source.files) == 1 else [*map(str, source.files)]
     texts = [
         open_text(file, Format.of_name(file.name) or source.format, name, delimiter, encoding)
         for file, name in zip(source.files, names, strict=True)
     ]
     with reading(source.name, NAMES[source.format.kind]):
-        frames = [(source.hive(file), _scan_text(text)) for file, text in zip(source.files, texts, strict=True)]
+        scanned = [_scan_text(text, name) for text, name in zip(texts, names, strict=True)]
+        frames = [(source.hive(file), frame) for file, frame in zip(source.files, scanned, strict=True)]
         frame, hive = _join(frames)
     return Table(source.name, source.format.kind, tuple(text.path for text in texts), hive, source.root, {}, frame)
 
 
-def _scan_text(text: Text) -> Any:
+def _scan_text(text: Text, name: str) -> Any:
     import polars as pl
+    import polars.selectors as cs
 
     if text.format.kind == "json":
         if not text.path.stat().st_size:
             return pl.LazyFrame()
-        return pl.scan_ndjson(glob.escape(str(text.path)), infer_schema_length=None)
+        frame = pl.scan_ndjson(glob.escape(str(text.path)), infer_schema_length=None)
+        columns = frame.collect_schema().names()
+        ordered = order_keys(text.path, columns, name)
+        return _narrow(frame if ordered == columns else frame.select(cs.by_name(key) for key in ordered))
     # Polars leaves the doubled quotes of a name as they are.
     names = {"with_column_names": lambda _: list(text.names)} if any('"' in name for name in text.names) else {}
     options: dict[str, Any] = {"separator": text.format.separator, "n_rows": text.rows, **names}
     return pl.scan_csv(text.path, infer_schema=False, glob=False, **options)
+
+
+def _narrow(frame: Any) -> Any:
+    """A frame whose whole numbers of 128 bits, which parquet and other libraries do not have, are of 64 bits, or text.
+
+    >>> import polars as pl
+    >>> frame = pl.LazyFrame({"a": [2**64 - 1], "b": [2**64]}, schema={"a": pl.Int128, "b": pl.Int128})
+    >>> _narrow(frame).collect().rows()
+    [(18446744073709551615, '18446744073709551616')]
+    """
+    import polars as pl
+
+    wide = [pl.nth(place) for place, kind in enumerate(frame.collect_schema().dtypes()) if kind == pl.Int128]
+    if not wide:
+        return frame
+    ends = frame.select(e.alias(f"{j}{n}") for j, c in enumerate(wide) for n, e in enumerate((c.min(), c.max())))
+    found = [0 if end is None else end for end in ends.collect(engine="streaming").row(0)]
+    fits = [low >= 0 and high < 2**64 for low, high in zip(found[::2], found[1::2], strict=True)]
+    return frame.with_columns(c.cast(pl.UInt64 if fit else pl.String) for c, fit in zip(wide, fits, strict=True))
 
 
 def _open_binary(source: Source) -> Table:
@@ -150,15 +189,27 @@ def _open_binary(source: Source) -> Table:
         for file in source.files:
             check(file)
         if source.format.kind == "parquet":
-            groups = [list(files) for _, files in groupby(source.files, lambda file: file.parent)]
-            options: dict[str, Any] = {"glob": False, "hive_partitioning": False}
-            frames = [(source.hive(files[0]), pl.scan_parquet(files, **options)) for files in groups]
+            frames, alike = _scan_parquet(source)
             metadata = {key: text for key, text in pl.read_parquet_metadata(source.files[0]).items() if key != SCHEMA}
         else:
-            frames = [(source.hive(file), _scan_arrow(file)) for file in source.files]
+            frames, alike = [(source.hive(file), _scan_arrow(file)) for file in source.files], True
             metadata = _arrow_metadata(source.files[0])
         frame, hive = _join(frames)
-    return Table(source.name, source.format.kind, source.files, hive, source.root, metadata, frame)
+    return Table(source.name, source.format.kind, source.files, hive, source.root, metadata, frame, alike)
+
+
+def _scan_parquet(source: Source) -> tuple[list[tuple[dict[str, str | None], Any]], bool]:
+    """A frame for each run of files of one folder with the same columns, and whether all files have these.
+
+    Only such files are one scan: of others, Polars would find out while it reads them.
+    """
+    import polars as pl
+
+    options: dict[str, Any] = {"glob": False, "hive_partitioning": False}
+    columns = {file: [*pl.scan_parquet(file, **options).collect_schema().items()] for file in source.files}
+    runs = [list(files) for _, files in groupby(source.files, lambda file: (file.parent, columns[file]))]
+    frames = [(source.hive(files[0]), pl.scan_parquet(files, **options)) for files in runs]
+    return frames, all(each == columns[source.files[0]] for each in columns.values())
 
 
 def _scan_arrow(file: Path) -> Any:
@@ -204,6 +255,7 @@ def _align(frames: list[Any]) -> list[Any]:
     Refuses tables whose columns differ: of Arrow files, Polars would find out only while it reads them.
     """
     import polars as pl
+    import polars.selectors as cs
 
     schemas = [frame.collect_schema() for frame in frames]
     types: dict[str, Any] = {}  # that of the first table in which a column has one
@@ -217,7 +269,7 @@ def _align(frames: list[Any]) -> list[Any]:
                     f"in table {number} of it, column {name} is {found}; in another, it is {kind}. Expected the same "
                     "columns in all"
                 )
-    whole = [pl.col(name).cast(kind) for name, kind in types.items()]
+    whole = [cs.by_name(name).cast(kind) for name, kind in types.items()]  # by exact name: * would be all columns
     return [
         frame if [*schema.items()] == [*types.items()] else frame.select(whole)
         for frame, schema in zip(frames, schemas, strict=True)

@@ -7,10 +7,12 @@ are too short, so that a truncated file would lose votes.
 import codecs
 import csv
 import io
+import json
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -28,6 +30,7 @@ SEPARATORS = (",", ";", "\t", "|")
 
 _HEAD = 1 << 16  # bytes in which a separator is looked for
 _LINES = 50
+_FEW_KEYS = 32
 _QUOTED = r'"[^"]*(?:""[^"]*)*"'  # a quoted cell
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _WESTERN = {"cp1252": "Windows-1252", "latin-1": "Latin-1"}
@@ -265,6 +268,47 @@ def _quote_cells(line: str, separator: str) -> str:
         return text if text.startswith('"') or '"' not in text else '"' + text.replace('"', '""') + '"'
 
     return re.sub(rf"{_QUOTED}|[^{re.escape(separator)}\r\n]+", quote, line)
+
+
+def order_keys(path: Path, names: Sequence[str], name: str) -> list[str]:
+    """The keys of JSON lines in the order in which they first occur: Polars gives more than 32 in a random one.
+
+    Refuses a key twice in a line, of which Polars takes the first, and other libraries the last. Lines of few keys are
+    parsed only if they have the letters of one twice, which costs little beside reading the table.
+    """
+    marks = [json.dumps(key, ensure_ascii=False).encode(errors="replace") for key in names]
+    is_wide = len(marks) > _FEW_KEYS  # then to parse a line is cheaper than to look for all keys in it
+    order: dict[str, None] = {}
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if is_wide or any(line.count(mark) > 1 for mark in marks):
+                keys = _keys_of(line)
+                twice = next((key for key, n in keys.items() if n > 1), None)
+                if twice is not None:
+                    raise VotesError(
+                        f"'{printable(name)}' has the key '{printable(twice)}' twice in line {number}; expected each "
+                        "key once. Rename or remove one"
+                    )
+                order.update(dict.fromkeys(keys))
+    present = set(names)
+    return (
+        [*(key for key in order if key in present), *(key for key in names if key not in order)]
+        if is_wide
+        else [*names]
+    )
+
+
+def _keys_of(line: bytes) -> Counter[str]:
+    """How often a line of JSON has each key, in order.
+
+    >>> _keys_of(b'{"a": {"b": 1, "c": 2}, "b": "a", "a": 2}')
+    Counter({'a': 2, 'b': 1})
+    """
+    try:
+        pairs = json.loads(line, object_pairs_hook=list)
+    except (ValueError, RecursionError):  # a blank line; damage is found by the reader of the table
+        return Counter()
+    return Counter(key for key, _ in pairs) if line.lstrip().startswith(b"{") else Counter()
 
 
 def _check_header(header: list[str], name: str) -> None:
