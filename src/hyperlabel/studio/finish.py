@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.columns.sources import exactly
 from hyperlabel.engines import label as label_rows
 from hyperlabel.errors import ProjectError
 from hyperlabel.labels.added import Added, add_labels
@@ -98,7 +99,7 @@ def _check_gold(data: Data, found: Any, gold: Mapping[str, GoldLabel]) -> None:
     if not gold:
         return
     with data.table.reading():
-        rows = found.select(_ROW, data.settings.text).collect(engine="streaming").rows()
+        rows = found.select(exactly([_ROW, data.settings.text])).collect(engine="streaming").rows()
     times = Counter(item for item, _ in rows)
     for item, text in rows:
         if times[item] > 1:
