@@ -67,7 +67,8 @@ class ItemPanel:
         """Show the next item."""
         if not self.moving:
             with self._moving():
-                await self._next()
+                item = await self._find_next()
+            await self._leave_for(item)
 
     @contextmanager
     def _moving(self) -> Iterator[None]:
@@ -77,12 +78,16 @@ class ItemPanel:
         finally:
             self.moving = False
 
-    async def _next(self) -> None:
+    async def _find_next(self) -> str | None:
         wanted = await self.page.hub.ask(lambda: self.page.project.next_items(self.by, 2))
         fresh = [item for item in wanted if item != self.item] or wanted
+        return fresh[0] if fresh else None
+
+    async def _leave_for(self, item: str | None) -> None:
+        """Show another item; keys count for it as soon as it is drawn, though its rules are not found yet."""
         if self.item is not None:
             self.past.append(self.item)
-        await self.show(fresh[0] if fresh else None)
+        await self.show(item)
 
     async def back(self) -> None:
         """Show the item before."""
@@ -111,7 +116,8 @@ class ItemPanel:
             return
         with self._moving():
             await self.page.hub.change(lambda: project.give_gold(item, label, picked=self.by))
-            await self._next()
+            following = await self._find_next()
+        await self._leave_for(following)
 
     async def move(self, step: int, *, extend: bool) -> None:
         """Select the next or the previous word, or extend what is selected by it."""
