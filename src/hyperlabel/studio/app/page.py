@@ -263,4 +263,5 @@ class Page:
         """State the classes that were typed, and start."""
         names = [name.strip() for name in (typed or "").split(",") if name.strip()]
         await self.hub.change(lambda: self.project.set_classes(names))
-        await self.item.next()
+        if self.item.item is None:
+            await self.item.next()  # else the item that is seen stays: a key may be on its way to it
