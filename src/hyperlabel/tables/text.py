@@ -290,12 +290,10 @@ def order_keys(path: Path, names: Sequence[str], name: str) -> list[str]:
                         "key once. Rename or remove one"
                     )
                 order.update(dict.fromkeys(keys))
+    if not is_wide:
+        return [*names]
     present = set(names)
-    return (
-        [*(key for key in order if key in present), *(key for key in names if key not in order)]
-        if is_wide
-        else [*names]
-    )
+    return [*(key for key in order if key in present), *(key for key in names if key not in order)]
 
 
 def _keys_of(line: bytes) -> Counter[str]:
