@@ -8,9 +8,33 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from sybil import Example, Sybil
 from sybil.document import Document
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
+
+# Test files that take more than a few seconds, by the start of their names: `--quick` leaves them out.
+SLOW = (
+    "test_amcl", "test_build", "test_classify", "test_cli.py", "test_cli_", "test_cll", "test_compare", "test_compat",
+    "test_data_tables", "test_defects", "test_ebcc", "test_empty", "test_engines", "test_experiments", "test_export",
+    "test_files", "test_habits", "test_lf_cache", "test_lf_calls", "test_lf_jobs", "test_lf_lazy", "test_lf_prompt",
+    "test_lf_regex", "test_networks_unrolled", "test_packing", "test_parity", "test_properties", "test_random_forest",
+    "test_reports", "test_site", "test_sklearn", "test_streaming", "test_studio", "test_training", "test_trust_advise",
+    "test_tutorials",
+)  # fmt: skip
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option of `sh scripts/test --quick`."""
+    parser.addoption("--quick", action="store_true", help="leave out what takes more than a few seconds")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out slow test files, and all documents, if only the quick ones are wanted."""
+    if not config.getoption("--quick"):
+        return None
+    slow = collection_path.name.startswith(SLOW) or collection_path.name == "campaign"
+    return slow or collection_path.suffix == ".md" or None
 
 
 def run_commands(example: Example) -> None:

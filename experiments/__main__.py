@@ -3,10 +3,12 @@
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
@@ -14,10 +16,11 @@ from experiments import ablation, aggregate, endmodel, page, references, runtime
 from experiments.existence import SECONDS
 from experiments.record import show_result
 from experiments.store import Options, Progress, read_records
-from hyperlabel.cli.terminal import console, say
 from hyperlabel.errors import HyperlabelError, ParameterError
 
 Option = typer.Option
+console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+say = partial(console.print, soft_wrap=True)
 
 app = typer.Typer(
     help="The project's experiments; those of the paper keep finished parts and go on where they were interrupted.",
@@ -359,12 +362,13 @@ def run_certify(
     data: Data = DATA,
     out: Table = None,
     strata: Annotated[int, Option(metavar="NUMBER", help="Strata of confidence that gold is drawn in.")] = 1,
+    once: Annotated[bool, Option("--once", help="The sharper certificates for one look.")] = False,
     draws: Annotated[int, Option(metavar="NUMBER", help="Samples of gold for each set.")] = 1000,
 ) -> None:
     """How often certificates are broken, and what they accept."""
     from experiments import certify
 
-    show_result(certify.run_certify(data, strata, draws), out)
+    show_result(certify.run_certify(data, strata, draws, once=once), out)
 
 
 @app.command("estimate")
@@ -412,7 +416,7 @@ def run_studio_person(
     figure: Annotated[Path | None, Option(metavar="FILE", help="Picture of the curves.")] = None,
     out: Table = None,
 ) -> None:
-    """What a script reaches that follows the studio's suggestions."""
+    """Accuracy of a script that follows the studio's suggestions."""
     from experiments import studio_person
 
     show_result(studio_person.run(texts, figure), out)
@@ -420,7 +424,7 @@ def run_studio_person(
 
 @app.command("studio_speed")
 def run_studio_speed(items: int = 100_000, large: int = 1_000_000, out: Table = None) -> None:
-    """How quickly the studio follows rules and gold."""
+    """Speed of the studio: rules, gold, candidates."""
     from experiments import studio_speed
 
     show_result(studio_speed.run(items, large), out)
@@ -479,6 +483,14 @@ def run_tables(out: Table = None) -> None:
     from experiments import tables
 
     show_result(tables.run(), out)
+
+
+@app.command("house")
+def run_house(out: Table = None) -> None:
+    """Lines, lengths of functions, deep imports, and how many functions and files common calls pass."""
+    from experiments.house import measure_house
+
+    show_result(measure_house(), out)
 
 
 def main() -> None:

@@ -22,13 +22,12 @@ from experiments.plots import new_figure, save, style
 from experiments.protocol import make_model, score
 from experiments.references import RELEASED, RELEASED_FILE
 from experiments.store import Cell, Options, Progress, Record, Store, read_records
+from hyperlabel.data import Patterns, Votes
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.models import HyperLabelModel
-from hyperlabel.patterns import Patterns
-from hyperlabel.votes import Votes
 
 Recipe = Any
-"""A `hyperlabel.train.recipe.Recipe`, which only torch can load."""
+"""A `hyperlabel.training._recipe.Recipe`, which only torch can load."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def _check_names(names: Sequence[str]) -> None:
 
 def make_recipe(name: str, *, iterations: int, batch: int) -> Recipe:
     """The recipe of a variant: the paper's model, or hlm2, but for what the variant replaces."""
-    from hyperlabel.train.recipe import Recipe
+    from hyperlabel.training import Recipe
 
     variant = VARIANTS[name]
     base: Mapping[str, Any] = {"widths": WIDTHS} if variant.published else UNROLLED
@@ -124,22 +123,21 @@ def _named(progress: Progress, what: str) -> Progress:
     return lambda done, total, last: progress(done, total, f"{what}: {last}")
 
 
-def _make_course(name: str) -> Any:
-    """What makes the course of a variant."""
+def _find_task_maker(name: str) -> Any:
+    """What makes the training task of a variant."""
     from experiments.unrolled_variants import ABLATIONS
-    from hyperlabel.train.courses import make_course
+    from hyperlabel.training import make_training_task
 
-    return ABLATIONS[name].make if name in ABLATIONS else make_course
+    return ABLATIONS[name].make if name in ABLATIONS else make_training_task
 
 
 def train_variant(name: str, recipe: Recipe, folder: Path, runs: int, progress: Progress) -> None:
     """Train all runs of a variant, as many at a time as there are cores, and export them."""
-    from hyperlabel.train.finish import finish
-    from hyperlabel.train.runs import check_resumable, train_runs
+    from hyperlabel.training import check_resumable, finish, train_runs
 
     folder.mkdir(parents=True, exist_ok=True)
     check_resumable(recipe, folder, runs)
-    total, jobs, make = recipe.iterations * runs, min(runs, cpu_count() or 1), _make_course(name)
+    total, jobs, make = recipe.iterations * runs, min(runs, cpu_count() or 1), _find_task_maker(name)
     with closing(train_runs(recipe, folder, runs, jobs=jobs, resume=True, make=make)) as steps:
         for done in steps:
             progress(sum(done.values()), total, "steps of all runs")
@@ -148,7 +146,7 @@ def train_variant(name: str, recipe: Recipe, folder: Path, runs: int, progress: 
 
 def _scorer(name: str, recipe: Recipe, folder: Path, sets: Mapping[str, DataSet]) -> Any:
     """What scores one run on one set."""
-    from hyperlabel.train.runs import summarize
+    from hyperlabel.training import summarize
 
     others = ("mv", RELEASED) if RELEASED_FILE.exists() else ("mv",)
     beside = {name: {each: _score_of(each, data) for each in others} for name, data in sets.items()}
@@ -175,8 +173,7 @@ def _score_of(model: str, data: DataSet) -> float:
 
 
 def _predict(name: str, recipe: Recipe, folder: Path, seed: int, data: DataSet) -> Ints:
-    from hyperlabel.train.finish import WEIGHTS
-    from hyperlabel.train.loop import run_folder
+    from hyperlabel.training import WEIGHTS, run_folder
 
     if recipe.architecture == "mlp":
         return predict_flat(_load_flat(folder, seed, recipe.widths), data)
@@ -191,25 +188,21 @@ def predict_unrolled(name: str, recipe: Recipe, folder: Path, seed: int, data: D
     import torch
 
     from experiments.unrolled_variants import ABLATIONS
-    from hyperlabel.train.checkpoint import load_net
-    from hyperlabel.train.loop import CHECKPOINT, run_folder
-    from hyperlabel.train.unrolled import Batch, Lesson
+    from hyperlabel.training import CHECKPOINT, Batch, TrainingSet, load_net, run_folder
 
-    net = _make_course(name)(recipe, torch.device("cpu")).new_net()
+    net = _find_task_maker(name)(recipe, torch.device("cpu")).new_net()
     load_net(run_folder(folder, seed) / CHECKPOINT, net)
     patterns = Patterns.from_votes(Votes.from_array(data.votes, n_classes=data.k))
     shown = ABLATIONS[name].show(patterns) if name in ABLATIONS else patterns
     nothing = np.zeros((patterns.n_patterns, data.k), np.float32)
     with torch.no_grad():
-        labels = net(Batch([Lesson(shown, nothing, nothing, 0.0)]))[-1].argmax(1).numpy()
+        labels = net(Batch([TrainingSet(shown, nothing, nothing, 0.0)]))[-1].argmax(1).numpy()
     return patterns.expand(labels.astype(np.int64))
 
 
 @cache
 def _load_flat(folder: Path, seed: int, widths: tuple[int, ...]) -> Any:
-    from hyperlabel.train.checkpoint import load_net
-    from hyperlabel.train.loop import CHECKPOINT, run_folder
-    from hyperlabel.train.net import make_net
+    from hyperlabel.training import CHECKPOINT, load_net, make_net, run_folder
 
     net = make_net("mlp", widths)
     load_net(run_folder(folder, seed) / CHECKPOINT, net)
@@ -224,7 +217,7 @@ def predict_flat(net: Any, data: DataSet) -> Ints:
     """
     import torch
 
-    from hyperlabel.theory import to_signs
+    from hyperlabel.training import to_signs
 
     often = np.sort(np.argsort(-(data.votes >= 0).sum(0), kind="stable")[: net.lfs])
     targets = [1] if data.k == 2 else range(data.k)

@@ -24,11 +24,9 @@ import hyperlabel as hl
 from experiments.datasets import DataSet, load_datasets
 from experiments.fill import TextSet, read_sets
 from experiments.markdown import table
-from hyperlabel.metrics import score
-from hyperlabel.trust import findings
-from hyperlabel.trust.advice import Advice
-from hyperlabel.trust.bounds import Sample, least_wrong
-from hyperlabel.trust.situation import Situation
+from hyperlabel import trust
+from hyperlabel._core import score
+from hyperlabel.trust import Advice, AdviceContext, Sample, most_wrong
 
 SLOW = ("crowd_adult",)  # half a minute for each of many passes, and truth for 3 % of its items
 GOLD, DRAWS = 100, 3
@@ -55,10 +53,10 @@ def model(each: DataSet, **params: Any) -> hl.HyperLabelModel:
     return hl.HyperLabelModel(n_classes=each.k, **params)
 
 
-def look(each: DataSet, votes: Ints, find: Callable[[Situation], Advice | None]) -> Advice | None:
+def look(each: DataSet, votes: Ints, find: Callable[[AdviceContext], Advice | None]) -> Advice | None:
     """The advice that one finder gives."""
-    metric = each.metric if find is findings.find_balance else "accuracy"
-    return find(Situation.read(votes, None, model(each), metric=metric))
+    metric = each.metric if find is trust.find_balance else "accuracy"
+    return find(AdviceContext.read(votes, None, model(each), metric=metric))
 
 
 def points(each: DataSet, labels: NDArray[np.integer], without: Ints | None = None) -> float:
@@ -84,7 +82,7 @@ def drop(votes: Ints, advice: Advice) -> Ints:
 
 def follow_balance(each: DataSet) -> float | None:
     """State the true class balance, with labels for F1 where a set is scored by that."""
-    if look(each, each.votes, findings.find_balance) is None:
+    if look(each, each.votes, trust.find_balance) is None:
         return None
     shares = np.bincount(each.truth[each.truth >= 0], minlength=each.k) / (each.truth >= 0).sum()
     stated = model(each, class_balance=shares.tolist()).predict(each.votes, each.metric)
@@ -93,7 +91,7 @@ def follow_balance(each: DataSet) -> float | None:
 
 def follow_label(each: DataSet, like: str) -> float | None:
     """Label the items suggested, on sets of rules or of people."""
-    advice = look(each, each.votes, findings.find_labels_worth_giving)
+    advice = look(each, each.votes, trust.find_labels_worth_giving)
     if advice is None or advice.like != like or len(each.truth) < 100 or (each.truth < 0).any():
         return None
     return _gain_of_gold(each, np.array(advice.examples))
@@ -101,7 +99,7 @@ def follow_label(each: DataSet, like: str) -> float | None:
 
 def follow_own_copies(each: DataSet) -> float | None:
     """Drop the copies that a set has."""
-    advice = look(each, each.votes, findings.find_copies)
+    advice = look(each, each.votes, trust.find_copies)
     if advice is None:
         return None
     return _gain_of_dropping(each, each.votes, advice)
@@ -116,7 +114,7 @@ def follow_copies(each: DataSet) -> float | None:
         return None
     poor = often[np.argsort(precision)[len(often) // 4]]
     votes = np.concatenate([each.votes, np.repeat(each.votes[:, [poor]], COPIES, axis=1)], axis=1)
-    advice = look(each, votes, findings.find_copies)
+    advice = look(each, votes, trust.find_copies)
     return None if advice is None else _gain_of_dropping(each, votes, advice)
 
 
@@ -127,7 +125,7 @@ def _gain_of_dropping(each: DataSet, votes: Ints, advice: Advice) -> float:
 
 def follow_idle(each: DataSet) -> float | None:
     """Drop LFs that decide nothing."""
-    advice = look(each, each.votes, findings.find_idle)
+    advice = look(each, each.votes, trust.find_idle)
     return None if advice is None else _gain_of_dropping(each, each.votes, advice)
 
 
@@ -140,7 +138,7 @@ def follow_unvoted(each: DataSet) -> float | None:
         return None
     silent = common[np.argmin(cast[common])]
     votes = np.where(each.votes == silent, -1, each.votes)
-    if look(each, votes, findings.find_unvoted) is None:
+    if look(each, votes, trust.find_unvoted) is None:
         return None
     gain = points(each, model(each).predict(each.votes)) - points(each, model(each).predict(votes))
     return float(gain / (10 * shares[silent]))
@@ -149,7 +147,7 @@ def follow_unvoted(each: DataSet) -> float | None:
 def follow_uncovered(each: TextSet) -> float | None:
     """Label items that nobody votes on by their texts."""
     own = hl.HyperLabelModel(n_classes=each.k)
-    if findings.find_uncovered(Situation.read(each.votes, None, own)) is None:
+    if trust.find_uncovered(AdviceContext.read(each.votes, None, own)) is None:
         return None
     before, after = own.predict(each.votes), hl.fill_labels(own, each.votes, each.texts).best
     gain = 100 * (score(each.metric, each.truth, after, each.k) - score(each.metric, each.truth, before, each.k))
@@ -161,7 +159,7 @@ def follow_uncovered_by_votes(each: DataSet) -> float | None:
     alone = ((each.votes >= 0) & ((each.votes >= 0).sum(1) == 1)[:, None]).sum(0)
     votes = each.votes.copy()
     votes[:, np.argmax(alone)] = -1
-    if look(each, votes, findings.find_uncovered) is None:
+    if look(each, votes, trust.find_uncovered) is None:
         return None
     gain = points(each, model(each).predict(each.votes)) - points(each, model(each).predict(votes))
     return float(gain / (10 * (votes < 0).all(1).mean()))
@@ -184,7 +182,8 @@ def find_worse(each: DataSet, places: Ints) -> list[int]:
     """LFs that are worse than chance by gold, of which they vote on five items or more."""
     cast, own, truth = (each.votes >= 0).sum(0), each.votes[places], each.truth[places, None]
     known, wrong = (own >= 0).sum(0), ((own >= 0) & (own != truth)).sum(0)
-    least = [least_wrong(Sample(*map(int, counts)), 0.05) for counts in zip(cast, known, wrong, strict=True)]
+    right = [Sample(*map(int, counts)) for counts in zip(cast, known, known - wrong, strict=True)]
+    least = [sample.items - most_wrong([sample], 0.05) for sample in right]  # wrong votes, from a bound on right ones
     return [j for j in np.flatnonzero(known >= 5).tolist() if least[j] > (1 - 1 / each.k) * cast[j]]
 
 

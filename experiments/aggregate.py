@@ -30,8 +30,8 @@ from experiments.protocol import (
     to_patterns,
 )
 from experiments.store import Cell, Options, Record, Store
+from hyperlabel._core import brier, log_loss
 from hyperlabel.errors import ConvergenceWarning, ParameterError
-from hyperlabel.metrics import brier, log_loss
 
 ALL_ROWS, AS_RELEASED = "all rows", "as released"
 PRIORS = ("own", "uniform", "majority vote")

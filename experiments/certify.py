@@ -17,12 +17,20 @@ from numpy.typing import NDArray
 import hyperlabel as hl
 from experiments.datasets import DataSet, load_datasets
 from experiments.markdown import table
-from hyperlabel.labels import Labels
-from hyperlabel.metrics import f1
-from hyperlabel.trust.estimates import Estimates, GoldSample, estimate_sample, observe, predict_quantities
-from hyperlabel.trust.prediction_powered import Strata
-from hyperlabel.trust.sequence import Ranking, search
-from hyperlabel.trust.strata import share_out, strata_of
+from hyperlabel._core import f1
+from hyperlabel.data import Labels
+from hyperlabel.trust import (
+    Estimates,
+    GoldSample,
+    Ranking,
+    Strata,
+    estimate_sample,
+    observe,
+    predict_quantities,
+    search,
+    share_out,
+    strata_of,
+)
 
 DRAWS, GOLD = 1000, 200
 ERRORS = (0.05, 0.1, 0.2)
@@ -66,7 +74,9 @@ def judge(each: DataSet) -> Judged:
     return Judged(each.name, each.k, labels, each.truth[known])
 
 
-def certify(judged: Judged, error: float, strata: int = 1, draws: int = DRAWS) -> tuple[float, float]:
+def certify(
+    judged: Judged, error: float, strata: int = 1, draws: int = DRAWS, *, once: bool = False
+) -> tuple[float, float]:
     """Shares: of draws whose certificate is broken, and of items accepted, in the mean."""
     labels, wrong, stratum = judged.labels, judged.wrong, strata_of(judged.labels, strata)
     ranking = Ranking.of(labels.confidence, labels.best >= 0, stratum)
@@ -74,7 +84,7 @@ def certify(judged: Judged, error: float, strata: int = 1, draws: int = DRAWS) -
     broken, shares = [], []
     for seed in range(draws):
         gold = judged.draw(seed) if strata == 1 else judged.draw_strata(seed, stratum)
-        best = search(ranking.steps(gold, wrong[gold]), error, 1 - CONFIDENCE)
+        best = search(ranking.steps(gold, wrong[gold], once=once), error, 1 - CONFIDENCE, once=once)
         items = 0 if best is None else best.total.items
         shares.append(items / len(labels))
         broken.append(best is not None and errors[best.level] > error * items)
@@ -110,12 +120,12 @@ def _cover(found: list[Estimates], name: str, exact: float) -> tuple[float, floa
     return with_model, alone, float(1 - widths[0] / widths[1])
 
 
-def run_certify(data: Path, strata: int = 1, draws: int = DRAWS) -> str:
+def run_certify(data: Path, strata: int = 1, draws: int = DRAWS, *, once: bool = False) -> str:
     """Certificates by set, for several errors."""
     rows = []
     for each in load_datasets(data):
         judged = judge(each)
-        cells = [certify(judged, error, strata, draws) for error in ERRORS]
+        cells = [certify(judged, error, strata, draws, once=once) for error in ERRORS]
         figures = [f"{100 * value:.1f}" for cell in cells for value in cell]
         rows.append(
             [judged.name, f"{len(judged.truth):,}", str(judged.n_gold), f"{100 * judged.wrong.mean():.1f}", *figures]

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.paper import F1_SETS
+from hyperlabel._core import Metric
+from hyperlabel.data import SPLITS, WrenchData, read_wrench
 from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.metrics import Metric
-from hyperlabel.votes.wrench import SPLITS, WrenchData, read_wrench
 
 Ints = NDArray[np.int64]
 

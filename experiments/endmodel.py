@@ -21,8 +21,8 @@ from experiments.paper import END_MODELS
 from experiments.plots import COLOURS, new_figure, save
 from experiments.protocol import compared_models, fit_best_prior, model_order, score
 from experiments.store import Cell, Options, Record, Store
+from hyperlabel.data import SPLITS, read_wrench
 from hyperlabel.errors import ParameterError
-from hyperlabel.votes.wrench import SPLITS, read_wrench
 
 TRUTH = "truth"
 """In the place of a label model: the true classes of the same items, for comparison."""

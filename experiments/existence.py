@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel.errors import require
-from hyperlabel.theory import is_valid
-from hyperlabel.theory.validity import quorum
+from hyperlabel.training import is_valid, quorum
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

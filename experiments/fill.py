@@ -22,10 +22,8 @@ from numpy.typing import NDArray
 
 import hyperlabel as hl
 from experiments.markdown import number, table
-from hyperlabel import metrics
-from hyperlabel.kernels import Float64
-from hyperlabel.labels import Labels
-from hyperlabel.metrics import Metric
+from hyperlabel._core import Float64, Metric, metrics
+from hyperlabel.data import Labels
 
 Ints = NDArray[np.int64]
 

@@ -15,9 +15,7 @@ import numpy as np
 import hyperlabel as hl
 from experiments.datasets import FAMILIES, DataSet, load_datasets
 from experiments.protocol import score, to_patterns
-from hyperlabel.networks.fine_tuning import fine_tune
-from hyperlabel.networks.paper import forward, to_probabilities
-from hyperlabel.weights import load_weights
+from hyperlabel.networks import fine_tune, forward, load_weights, to_probabilities
 
 GOLD, DRAWS = (20, 100, 1000), 2
 Variant = tuple[float, bool] | None  # learning rate, class weights; None does not fine-tune

@@ -16,10 +16,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import torch
 
-from hyperlabel.priors import UniformPrior
-from hyperlabel.train.batches import backward_tasks
-from hyperlabel.train.loop import Run
-from hyperlabel.train.recipe import Recipe
+from hyperlabel.training import Recipe, Run, UniformPrior, backward_tasks
 
 BATCHES = ((50, 0), (8, 64), (4, 128), (3, 192), (2, 256), (2, 1024))
 POINTS = (0, 500, 3000)

@@ -22,11 +22,10 @@ from experiments.protocol import make_model, score, to_patterns
 from experiments.record import keep_result
 from experiments.references import RELEASED, RELEASED_FILE
 from experiments.semi import draw_gold
-from hyperlabel import metrics
+from hyperlabel._core import metrics
+from hyperlabel.data import UNIFORM
 from hyperlabel.models import LabelModel
-from hyperlabel.networks import load_network
-from hyperlabel.votes.stated import UNIFORM
-from hyperlabel.weights import load_weights
+from hyperlabel.networks import load_network, load_weights
 
 PEERS = ("mv", "bv", "auto", "hlm")
 RIVALS, FAR_BEHIND = ("mv", "bv", RELEASED), 1.0  # points

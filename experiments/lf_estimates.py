@@ -13,7 +13,7 @@ import numpy as np
 
 import hyperlabel as hl
 from experiments.datasets import DataSet, load_datasets
-from hyperlabel.lf.analysis import LFAnalysis
+from hyperlabel.lf import LFAnalysis
 
 
 def estimates(each: DataSet) -> tuple[list[float], int]:

@@ -19,7 +19,7 @@ from experiments.references import RELEASED, RELEASED_FILE, ReleasedModel
 from experiments.runs import averages, recipes
 from experiments.store import Record, read_records
 from hyperlabel import HyperLabelModel
-from hyperlabel.priors import ReleasedPrior, Task
+from hyperlabel.training import ReleasedPrior, Task
 
 MATRICES, CANDIDATES = 300, 1024
 DRAWS = {"n uniform": False, "log n uniform": True}

@@ -13,15 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.datasets import load_datasets
+from experiments.exact_optimum import optimum
 from experiments.existence import exists_valid
+from experiments.gaussian_optimum import approximate_optimum
 from experiments.protocol import score
 from experiments.references import RELEASED_FILE
-from hyperlabel.networks.paper import forward, to_probabilities
-from hyperlabel.patterns import Patterns
-from hyperlabel.priors import UniformPrior
-from hyperlabel.theory import approximate_optimum, is_valid, optimum, to_signs
-from hyperlabel.votes import Votes
-from hyperlabel.weights import Weights, load_weights
+from hyperlabel.data import Patterns, Votes
+from hyperlabel.networks import Weights, forward, load_weights, to_probabilities
+from hyperlabel.training import UniformPrior, is_valid, to_signs
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]
@@ -145,7 +144,7 @@ def real_part(data: Path, labelers: dict[str, Labeler]) -> str:
 
 TEXT = """# The optimum at any size
 
-`python -m experiments optimum`. The approximation is `hyperlabel.theory.approximate_optimum`.
+`python -m experiments optimum`. The approximation is `experiments.gaussian_optimum.approximate_optimum`.
 
 ## Against enumeration and rejection
 

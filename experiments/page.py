@@ -12,7 +12,7 @@ from pathlib import Path
 from experiments.claims import claims_table
 from experiments.paper import SETS
 from experiments.store import Record, read_records
-from hyperlabel.files import replacing
+from hyperlabel._core import replacing
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import hyperlabel as hl
 from experiments.datasets import DataSet, load_datasets
 from experiments.markdown import table
 from experiments.protocol import score
-from hyperlabel.metrics import brier
+from hyperlabel._core import brier
 
 MODELS = ("hlm2", "mv", "ds", "auto", "hlm")
 """The default first."""

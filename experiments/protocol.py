@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 
 from experiments.datasets import DataSet
 from experiments.references import RELEASED, RELEASED_FILE, ReleasedModel, released_file, stretch
-from hyperlabel import metrics
+from hyperlabel._core import metrics
+from hyperlabel.data import Patterns, Votes
 from hyperlabel.errors import ParameterError
-from hyperlabel.models import HyperLabelModel, label_model, label_model_class, label_models
-from hyperlabel.models.base import LabelModel
-from hyperlabel.patterns import Patterns
-from hyperlabel.votes import Votes
-from hyperlabel.weights import load_weights
+from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_model_class, label_models
+from hyperlabel.networks import load_weights
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel._core import Float32
+from hyperlabel.data import Patterns
 from hyperlabel.errors import ParameterError
-from hyperlabel.kernels import Float32
 from hyperlabel.models import HyperLabelModel
-from hyperlabel.networks.paper import PaperNetwork
-from hyperlabel.patterns import Patterns
-from hyperlabel.weights import Weights
+from hyperlabel.networks import PaperNetwork, Weights
 
 Floats = NDArray[np.float64]
 Label = Callable[[NDArray[Any], int], object]
@@ -33,8 +32,7 @@ def released_weights(folder: Path) -> Weights:
     """The weights of the authors' package in our form; `folder` is where pip put the package."""
     import torch
 
-    from hyperlabel.train.export import to_weights
-    from hyperlabel.train.net import HyperNet
+    from hyperlabel.training import HyperNet, to_weights
 
     path = folder / "hyperlm" / "checkpoint.pt"
     if not path.exists():

@@ -17,7 +17,7 @@ from experiments.plots import new_figure, save
 from experiments.protocol import make_model, score
 from experiments.store import Cell, Options, Record, Store
 from hyperlabel.errors import ParameterError
-from hyperlabel.weights import load_weights
+from hyperlabel.networks import load_weights
 
 MOST_COLUMNS = 3  # panels side by side in the figure
 

@@ -23,8 +23,7 @@ from experiments.plots import new_figure, save, style
 from experiments.protocol import check_models, model_order, named_model, unsupervised_models
 from experiments.references import TIMED
 from experiments.store import Cell, Options, Record, Store, read_records
-from hyperlabel.patterns import Patterns
-from hyperlabel.votes import Votes
+from hyperlabel.data import Patterns, Votes
 
 ITEMS = tuple(10**e for e in range(3, 8))
 LFS = (5, 10, 20, 50, 100, 200, 500)

@@ -1,6 +1,6 @@
 """How sharp the probabilities of the paper's network should be: one power, fitted on synthetic votes.
 
-    python -m experiments sharpness --weights src/hyperlabel/weights/hlm.safetensors
+    python -m experiments sharpness --weights src/hyperlabel/networks/weights/hlm.safetensors
 
 The network is trained on uniform votes, where knowing all there is to know leaves every item close to even odds; its
 raw probabilities are close to uniform wherever it is used. Raised to a power and normalized they can be right without
@@ -14,12 +14,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.networks import load_network
-from hyperlabel.networks.paper import sharpen
-from hyperlabel.patterns import Patterns
-from hyperlabel.priors import LabeledTask, MixturePrior
-from hyperlabel.votes import Votes
-from hyperlabel.weights import Weights, load_weights
+from hyperlabel.data import Patterns, Votes
+from hyperlabel.networks import Weights, load_network, load_weights, sharpen
+from hyperlabel.training import LabeledTask, MixturePrior
 
 SETS = 120
 SEED = 0

@@ -1,4 +1,4 @@
-r"""What a person reaches who follows the studio: the top candidate of each suggested item, and gold where suggested.
+r"""Accuracy of a person who follows the studio: the top candidate of each suggested item, and gold where suggested.
 
     python -m experiments studio_person --out experiments/results/studio_person.md \
         --figure docs/pictures/studio-person.png
@@ -28,7 +28,7 @@ _LOOKS = 40  # suggested items that are looked at for one with a candidate
 
 @dataclass(frozen=True)
 class Point:
-    """Where the person stands after a number of rules."""
+    """Labels after a number of rules."""
 
     gold: int
     rules: int
@@ -38,7 +38,7 @@ class Point:
 
 
 def read_texts(path: Path, folder: Path) -> Path:
-    """A table of the texts of a file of JSON lines, with the label as truth."""
+    """Write a table of the texts of a file of JSON lines, with the label as truth."""
     if not path.is_file():
         raise ParameterError(f"there are no texts at '{path}'; name a file of JSON lines with id, text and label")
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
@@ -59,7 +59,7 @@ def follow(table: Path, folder: Path, n_gold: int, rules: int = RULES) -> list[P
                 item = project.next_items("useful")[0]
                 project.give_gold(item, truth[item], picked="useful")
             add_rule(project, truth, looked)
-            points.append(stand(project, n_gold, rule))
+            points.append(measure(project, n_gold, rule))
     return points
 
 
@@ -75,15 +75,15 @@ def add_rule(project: Project, truth: dict[str, Hashable], looked: set[str]) -> 
             return
 
 
-def stand(project: Project, n_gold: int, rule: int) -> Point:
-    """How good the labels are by now; a row without a label is wrong."""
+def measure(project: Project, n_gold: int, rule: int) -> Point:
+    """Measure the current labels; a row without a label is wrong."""
     best, truth = project.snapshot.best, project.truth
-    right, labeled = best == truth, best >= 0
-    return Point(n_gold, rule, float(right.mean()), float(labeled.mean()), float(np.mean(right[labeled])))
+    correct, labeled = best == truth, best >= 0
+    return Point(n_gold, rule, float(correct.mean()), float(labeled.mean()), float(np.mean(correct[labeled])))
 
 
 def run(texts: Path, figure: Path | None) -> str:
-    """The table of all points that are shown, and the curve."""
+    """Return the table of all points that are shown, and draw the curves."""
     curves = {}
     with tempfile.TemporaryDirectory() as name:
         table = read_texts(texts, Path(name))
@@ -95,7 +95,7 @@ def run(texts: Path, figure: Path | None) -> str:
         [
             f"{texts.stem}: the top candidate rule of each suggested item, and gold where suggested.",
             "",
-            "| gold labels | rules | rows with a label | right of these | right of all rows |",
+            "| gold labels | rules | labeled rows | accuracy on these | accuracy on all rows |",
             "|---|---|---|---|---|",
             *(_row(point) for points in curves.values() for point in points if point.rules in SHOWN),
         ]
@@ -108,11 +108,11 @@ def _row(point: Point) -> str:
 
 
 def draw(curves: dict[int, list[Point]], path: Path) -> None:
-    """Both shares by the number of rules."""
+    """Draw both accuracies by the number of rules."""
     figure, panels = new_figure(8, 3.2, 1, 2, sharex=True, sharey=True)
     for axes, title, name in zip(
         panels.flat,
-        ("right of all rows", "right of rows with a label"),
+        ("accuracy on all rows", "accuracy on labeled rows"),
         ("accuracy", "accuracy_of_labeled"),
         strict=True,
     ):

@@ -1,4 +1,4 @@
-"""How quickly the studio follows: rules, gold and candidates on many short texts, and opening a large table.
+"""Speed of the studio: rules, gold and candidates on many short texts, and opening a large table.
 
     python -m experiments studio_speed --out experiments/results/studio_speed.md
 
@@ -17,14 +17,13 @@ import numpy as np
 import polars as pl
 
 from hyperlabel.studio import Filter, Project
-from hyperlabel.studio.app.hub import Changes, take_view
 
 WORDS, LFS = 20_000, 25
 LARGE = 1_000_000
 
 
 def write_texts(path: Path, n: int, seed: int = 0) -> list[str]:
-    """Write texts of 5 to 17 words, which are as unequal as words are; returns the words, common ones first."""
+    """Write texts of 5 to 17 words with the frequencies of natural words; return the words, common ones first."""
     rng = np.random.default_rng(seed)
     words = np.array([f"{'bcdfghklmnprstvw'[i % 16]}{'aeiou'[i % 5]}{i:x}" for i in range(WORDS)])
     shares = 1 / np.arange(10, WORDS + 10)
@@ -42,14 +41,14 @@ class Stopwatch:
         self.times: dict[str, list[tuple[float, float]]] = {}
 
     def measure(self, what: str, call: Callable[[], Any]) -> Any:
-        """Time a call; gives what it returns."""
+        """Time a call, and return its result."""
         clock, processor = time.perf_counter(), time.process_time()
         result = call()
         self.times.setdefault(what, []).append((time.perf_counter() - clock, time.process_time() - processor))
         return result
 
     def rows(self, wanted: dict[str, str]) -> list[str]:
-        """One line per kind of work."""
+        """Return one line per kind of work."""
         lines = []
         for what, times in self.times.items():
             clock, processor = np.array(times).T
@@ -64,12 +63,9 @@ WANTED = {ADD: "0.5", GOLD: "0.2", SELECTED: "0.5", ITEM: "0.5"}
 
 
 def change(project: Project, call: Callable[[], None]) -> None:
-    """A change, and all that pages show after it."""
-    before = project.snapshot.best
+    """Make a change, and compute all that pages show after it."""
     call()
-    rows = np.flatnonzero(before != project.snapshot.best)
-    take_view(project, Changes("", rows, before[rows], project.snapshot.best[rows]))
-    project.find(Filter())
+    _ = project.list_lfs(), project.snapshot.pair_conflicts, project.find(Filter())
 
 
 def work(project: Project, words: list[str], watch: Stopwatch) -> None:
@@ -89,7 +85,7 @@ def work(project: Project, words: list[str], watch: Stopwatch) -> None:
 
 
 def run(items: int, large: int) -> str:
-    """The table."""
+    """Return the table."""
     watch = Stopwatch()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -113,7 +109,7 @@ def run(items: int, large: int) -> str:
 
 
 def open_large(folder: Path, large: int, words: list[str], watch: Stopwatch) -> None:
-    """A large table: a sample to explore, all rows to label."""
+    """Open a large table: a sample to explore, all rows to label."""
     make = partial(Project, folder / "large.parquet", classes=["ham", "spam"])
     with watch.measure(f"open {large:,} rows", make) as project:
         for number in range(10):

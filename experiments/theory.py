@@ -16,15 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.datasets import DataSet, Ints, load_datasets
+from experiments.exact_optimum import optimum, probability_of_validity
 from experiments.existence import SECONDS, exists_valid
 from experiments.markdown import bold_best, number, table
 from experiments.plots import COLOURS, MARKERS, new_figure, save, style
 from experiments.protocol import compared_models, make_model
 from experiments.references import RELEASED
 from experiments.store import Cell, Options, Record, Store
-from hyperlabel.priors import UniformPrior
-from hyperlabel.theory import is_valid, optimum, probability_of_validity, to_signs
-from hyperlabel.theory.validity import quorum
+from hyperlabel.training import UniformPrior, is_valid, quorum, to_signs
 
 Floats = NDArray[np.float64]
 

@@ -9,24 +9,30 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hyperlabel.patterns import Patterns
-from hyperlabel.train.courses import MakeCourse, UnrolledCourse
-from hyperlabel.train.lessons import LessonPrior
-from hyperlabel.train.recipe import Recipe
-from hyperlabel.train.unrolled import Batch, Lesson, Opinion, UnrolledNet
-from hyperlabel.weights import Weights
+from hyperlabel.data import Patterns
+from hyperlabel.networks import Weights
+from hyperlabel.training import (
+    Batch,
+    MakeTask,
+    Recipe,
+    RowLogits,
+    TrainingSet,
+    TrainingSetPrior,
+    UnrolledNet,
+    UnrolledTask,
+)
 
 
 class OthersNet(UnrolledNet):
     """Judges a vote by what the other votes on its item say, not by all."""
 
-    def judge(self, batch: Batch, opinion: Opinion) -> Tensor:
+    def judge(self, batch: Batch, logits: RowLogits) -> Tensor:
         """What each vote is judged by. (e, k)."""
-        return opinion.to_belief(opinion.total[batch.row] - opinion.added)
+        return logits.to_belief(logits.total[batch.row] - logits.added)
 
 
-class OthersCourse(UnrolledCourse):
-    """The course of `OthersNet`."""
+class OthersTask(UnrolledTask):
+    """The training task of `OthersNet`."""
 
     def new_net(self) -> UnrolledNet:
         """An untrained network."""
@@ -42,48 +48,48 @@ def uncount(patterns: Patterns) -> Patterns:
     return replace(patterns, counts=np.ones_like(patterns.counts))
 
 
-def uncount_lesson(lesson: Lesson) -> Lesson:
-    """A lesson in which each pattern occurs once, as far as the network knows; the loss counts all items."""
-    return replace(lesson, patterns=uncount(lesson.patterns))
+def uncount_set(training_set: TrainingSet) -> TrainingSet:
+    """A training set in which each pattern occurs once, as far as the network knows; the loss counts all items."""
+    return replace(training_set, patterns=uncount(training_set.patterns))
 
 
-class UncountedCourse(UnrolledCourse):
-    """The course of hlm2 without counts of patterns; there is no gold, since its counts would say how many items."""
+class UncountedTask(UnrolledTask):
+    """The task of hlm2 without counts of patterns, and without gold, whose counts would say how many items."""
 
     def __init__(self, recipe: Recipe) -> None:
         super().__init__(recipe)
-        self.prior = LessonPrior(self.prior.prior, 0.0, recipe.balance_power)
+        self.prior = TrainingSetPrior(self.prior.prior, 0.0, recipe.balance_power)
 
-    def sample(self, rng: np.random.Generator) -> Lesson:
-        """Draw one lesson."""
-        return uncount_lesson(super().sample(rng))
+    def sample(self, rng: np.random.Generator) -> TrainingSet:
+        """Draw one training set."""
+        return uncount_set(super().sample(rng))
 
     @cached_property
-    def validation_tasks(self) -> list[Lesson]:
+    def validation_tasks(self) -> list[TrainingSet]:
         """The validation sets."""
-        course = UnrolledCourse(self.recipe)
-        return [uncount_lesson(lesson) for lesson in course.validation_tasks]
+        training_task = UnrolledTask(self.recipe)
+        return [uncount_set(training_set) for training_set in training_task.validation_tasks]
 
     def to_weights(self, net: UnrolledNet, header: dict[str, Any]) -> Weights | None:
         """NumPy runs the network of hlm2 alone."""
         return None
 
 
-def make_others(recipe: Recipe, device: torch.device) -> OthersCourse:
-    """A course for jobs to import."""
-    return OthersCourse(recipe)
+def make_others(recipe: Recipe, device: torch.device) -> OthersTask:
+    """A training task for jobs to import."""
+    return OthersTask(recipe)
 
 
-def make_uncounted(recipe: Recipe, device: torch.device) -> UncountedCourse:
-    """A course for jobs to import."""
-    return UncountedCourse(recipe)
+def make_uncounted(recipe: Recipe, device: torch.device) -> UncountedTask:
+    """A training task for jobs to import."""
+    return UncountedTask(recipe)
 
 
 @dataclass(frozen=True)
 class Ablation:
     """How hlm2 is trained and shown votes when something is taken from it."""
 
-    make: MakeCourse
+    make: MakeTask
     show: Callable[[Patterns], Patterns]  # what the network sees of the patterns of a set
 
 

@@ -1,7 +1,7 @@
-"""What a wheel must hold, and what it must not: python scripts/check_build.py dist.
+"""Check the contents of a wheel: python scripts/check_build.py dist [--release].
 
 Every `require(package, extra=...)` of the wheel's own sources must name an extra that brings the package: the remedy
-that a user reads has to help.
+that a user reads has to help. With `--release`, project URLs must not be placeholders.
 """
 
 import ast
@@ -14,7 +14,9 @@ from pathlib import Path
 
 LARGEST = 1_000_000
 CORE = ""  # what is always installed
-WANTED = ("hyperlabel/weights/hlm2.safetensors", "hyperlabel/weights/hlm.safetensors", "hyperlabel/py.typed")
+WEIGHTS = "hyperlabel/networks/weights"
+WANTED = (f"{WEIGHTS}/hlm2.safetensors", f"{WEIGHTS}/hlm.safetensors", "hyperlabel/py.typed")
+PLACEHOLDER = "https://hyperlabel.invalid/"  # project URLs until there is a public home
 FOREIGN = ("experiments/", "tests/", "training/", "docs/")
 BRINGS = {  # package that is imported: what is installed for it, where the names differ
     "sklearn": "scikit-learn",
@@ -106,13 +108,26 @@ def _packages(call: ast.Call, loops: list[ast.For], tables: dict[str, ast.expr])
     return list(ast.literal_eval(names))
 
 
-def main(folder: str) -> int:
+def find_placeholders(wheel: Path) -> list[str]:
+    """Project URLs that are still placeholders."""
+    archive = zipfile.ZipFile(wheel)
+    [metadata] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+    urls = message_from_string(archive.read(metadata).decode()).get_all("Project-URL", [])
+    return [f"project URL '{url}' is a placeholder" for url in urls if PLACEHOLDER in url]
+
+
+def main(folder: str, *options: str) -> int:
     """Check the wheel of a folder; returns the exit code."""
     wheels = list(Path(folder).glob("*.whl"))
     faults = find_faults(wheels[0]) if len(wheels) == 1 else [f"{folder} holds {len(wheels)} wheels instead of one"]
+    placeholders = find_placeholders(wheels[0]) if len(wheels) == 1 else []
+    if "--release" in options:
+        faults += placeholders
+    elif placeholders:
+        print(f"{len(placeholders)} project URLs are placeholders; --release refuses them")
     print("\n".join(faults) or f"{wheels[0].name}: {wheels[0].stat().st_size:,} bytes")
     return 1 if faults else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(*sys.argv[1:]))

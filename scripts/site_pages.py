@@ -66,7 +66,7 @@ def describe_commands() -> str:
     """The help of every command, as it is printed."""
     from typer.testing import CliRunner
 
-    from hyperlabel.cli.app import app
+    from hyperlabel.cli._app import app
 
     runner = CliRunner(env={"COLUMNS": "110", "NO_COLOR": "1", "TERM": "dumb"})
     names = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]

@@ -16,6 +16,21 @@ OPTIONS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-debugging-port=0"),
 ]
+WAIT = 300  # seconds; long enough for a machine that does much else
+_FIND_MIDDLE = """new Promise((done) => {
+  const place = () => {
+    const e = %s;
+    if (!e) return null;
+    e.scrollIntoView({block: 'nearest'});
+    const b = e.getBoundingClientRect(), x = b.x + b.width / 2, y = b.y + b.height / 2;
+    return b.width && e.contains(document.elementFromPoint(x, y)) ? [x, y, b.width] : null;
+  };
+  const before = place();
+  requestAnimationFrame(() => requestAnimationFrame(() => {
+    const now = place();
+    done(before && now && before.every((number, i) => number === now[i]) ? now : null);
+  }));
+})"""
 KEYS = {"Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowRight": 39, "Tab": 9, "Backspace": 8}
 
 
@@ -36,7 +51,7 @@ class Chromium:
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             stack.callback(process.wait)
             stack.callback(process.kill)
-            port = wait_for(lambda: read_port(self.profile / "DevToolsActivePort"), 60, "the browser's port")
+            port = wait_for(lambda: read_port(self.profile / "DevToolsActivePort"), WAIT, "the browser's port")
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/json") as answer:
                 pages = json.load(answer)
             address = next(page["webSocketDebuggerUrl"] for page in pages if page["type"] == "page")
@@ -54,7 +69,7 @@ class Chromium:
         number = next(self.numbers)
         self.socket.send(json.dumps({"id": number, "method": method, "params": params}))
         while True:
-            message = json.loads(self.socket.recv(timeout=60))
+            message = json.loads(self.socket.recv(timeout=WAIT))
             if message.get("id") == number:
                 assert "error" not in message, message
                 return message["result"]
@@ -88,11 +103,11 @@ class Chromium:
     def text(self, selector="body"):
         return self.run(f"(document.querySelector({json.dumps(selector)}) || {{}}).innerText || ''")
 
-    def wait(self, script, seconds=90):
+    def wait(self, script, seconds=WAIT):
         """Wait until an expression in the page is true; returns its value."""
         return wait_for(lambda: self.run(script), seconds, lambda: f"{script} in {self.text()[:1500]!r}")
 
-    def wait_text(self, text, selector="body", seconds=90):
+    def wait_text(self, text, selector="body", seconds=WAIT):
         return self.wait(
             f"((document.querySelector({json.dumps(selector)}) || {{}}).innerText || '').includes({json.dumps(text)})",
             seconds,
@@ -113,12 +128,8 @@ class Chromium:
         self.send("Input.insertText", text=text)
 
     def middle(self, finder):
-        """Where the middle of an element is, scrolled into sight."""
-        return self.wait(
-            f"(() => {{ const e = {finder}; if (!e) return null; e.scrollIntoView({{block: 'nearest'}});"
-            "const b = e.getBoundingClientRect();"
-            "return b.width ? [b.x + b.width / 2, b.y + b.height / 2, b.width] : null })()"
-        )
+        """The middle of an element, scrolled into sight, once it stands still and nothing covers it."""
+        return self.wait(_FIND_MIDDLE % finder)
 
     def click(self, finder, times=1):
         x, y, _ = self.middle(finder)

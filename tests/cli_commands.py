@@ -2,7 +2,7 @@
 
 from typer.main import get_command
 
-from hyperlabel.cli.app import app
+from hyperlabel.cli._app import app
 
 ALL_COMMANDS = tuple(get_command(app).commands)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hyperlabel.cli import main
-from hyperlabel.weights import Weights, paper_shapes, unrolled_shapes
+from hyperlabel.networks import Weights, paper_shapes, unrolled_shapes
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -6,8 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from hyperlabel import load
 from hyperlabel.errors import ConvergenceWarning, ParameterError
-from hyperlabel.models.amcl import AMCL
-from hyperlabel.models.random_forest import RandomForest
+from hyperlabel.models import AMCL, RandomForest
 from oracles import ORACLES
 
 pytest.importorskip("scipy")
@@ -159,7 +158,7 @@ def test_fit_without_gold_raises():
     ("params", "message"),
     [
         ({"fill": "zero"}, "fill is 'zero'; expected 'majority' or 'uniform'"),
-        ({"slack": -1}, "slack is -1; expected 0 or more, or None for the formula"),
+        ({"slack": -1}, "slack is -1; expected a number, 0 or more, or None"),
         ({"max_iter": -1}, "max_iter is -1; expected a whole number, 0 or more"),
     ],
 )

@@ -6,10 +6,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import hyperlabel as hl
-from hyperlabel.models.automatic import AutomaticModel, choose
-from hyperlabel.models.balanced import BalancedVote
-from hyperlabel.models.hierarchical import HierarchicalDawidSkene
-from hyperlabel.models.majority import MajorityVote
+from hyperlabel.models import AutomaticModel, BalancedVote, HierarchicalDawidSkene, MajorityVote
+from hyperlabel.models._automatic import choose
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 ANCHORS = json.loads((DATA / "anchors.json").read_text(encoding="utf-8")) if DATA.exists() else {}
@@ -134,7 +132,7 @@ def test_automatic_is_saved_with_the_model_that_it_chose(choice, tmp_path):
 
 def test_automatic_that_runs_out_of_steps_warns_once(monkeypatch):
     stubborn = HierarchicalDawidSkene(abstain="ignore", max_iter=1)
-    monkeypatch.setattr("hyperlabel.models.automatic._make", lambda choice: stubborn)
+    monkeypatch.setattr("hyperlabel.models._automatic._make", lambda choice: stubborn)
     with pytest.warns(hl.errors.ConvergenceWarning) as caught:
         AutomaticModel().fit(people(6)[0])
     assert [str(warning.message) for warning in caught] == [

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from hyperlabel import metrics
+from hyperlabel._core import metrics
+from hyperlabel.data import Patterns, Votes
 from hyperlabel.errors import ParameterError
-from hyperlabel.models.balanced import BalancedVote
-from hyperlabel.models.majority import MajorityVote
+from hyperlabel.models import BalancedVote, MajorityVote
 from hyperlabel.networks import add_sums
-from hyperlabel.patterns import Patterns
-from hyperlabel.votes import Votes
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 ANCHORS = json.loads((DATA / "anchors.json").read_text(encoding="utf-8")) if DATA.exists() else {}

@@ -16,11 +16,11 @@ check_build = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(check_build)
 
 
-def make_wheel(folder, sources=None, extras=None):
+def make_wheel(folder, sources=None, extras=None, urls=()):
     """A file with what a wheel of this repository holds, or other sources and extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"] if extras is None else extras
-    lines = ["Metadata-Version: 2.4", *(f"Requires-Dist: {need}" for need in project["dependencies"])]
+    lines = ["Metadata-Version: 2.4", *urls, *(f"Requires-Dist: {need}" for need in project["dependencies"])]
     for name, requirements in extras.items():
         lines += [f"Provides-Extra: {name}", *(f"Requires-Dist: {need}; extra == '{name}'" for need in requirements)]
     wheel = folder / "hyperlabel-9-py3-none-any.whl"
@@ -72,7 +72,21 @@ def test_a_wheel_with_experiments_is_refused(tmp_path):
 
 
 def test_versions_agree():
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert version == hl.__version__
-    assert f"version: {version}\n" in (ROOT / "CITATION.cff").read_text()
-    assert f"## [{version}]" in (ROOT / "CHANGELOG.md").read_text()
+    assert f"version: {hl.__version__}\n" in (ROOT / "CITATION.cff").read_text()
+    assert f"## [{hl.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+@pytest.mark.parametrize("options", [[], ["--release"]])
+def test_placeholders_of_urls_are_refused_in_a_release_alone(tmp_path, capsys, options):
+    make_wheel(tmp_path, {}, {}, ["Project-URL: Homepage, https://hyperlabel.invalid/"])
+    assert check_build.main(str(tmp_path), *options) == len(options)
+    assert "placeholder" in capsys.readouterr().out
+
+
+def test_conda_recipe_has_the_version_and_the_requirements_of_the_project():
+    recipe = (ROOT / "conda" / "meta.yaml").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert f'version = "{hl.__version__}"' in recipe
+    for requirement in (*project["dependencies"], *project["optional-dependencies"]["cli"]):
+        name, _, version = requirement.partition(">=")
+        assert f"    - {name} >={version}\n" in recipe

@@ -11,9 +11,9 @@ torch = pytest.importorskip("torch", reason="torch is not installed (extra `text
 pytestmark = pytest.mark.torch
 torch.set_num_threads(1)  # small matrices: more threads only wait for each other
 
-from hyperlabel.classify import MLP, Linear  # noqa: E402
-from hyperlabel.classify.base import Examples  # noqa: E402
-from hyperlabel.classify.descent import Plan, descend  # noqa: E402
+from hyperlabel.classify import MLP, Linear
+from hyperlabel.classify._base import Examples
+from hyperlabel.classify._mlp import Plan, descend
 
 FEATURES = np.array([[-1.0, 0.0], [1.0, 0.0]])
 HALVES = np.full((2, 2), 0.5)
@@ -34,9 +34,13 @@ def blobs(n=90, k=3, seed=0):
     ("inputs", "probabilities", "message"),
     [
         ("one text", HALVES, "inputs is one text, 'one text'; expected a sequence of texts"),
-        (FEATURES, [0, 1], r"probabilities has shape \(2,\); expected \(items, classes\) with two classes or more"),
-        (FEATURES, ["ham", "spam"], r"expected \(items, classes\) of numbers, .*, or Labels, as label gives them$"),
-        (FEATURES, HALVES[:, :1], r"has shape \(2, 1\); expected"),
+        (
+            FEATURES,
+            [0, 1],
+            r"probabilities has shape \(2,\) and type int64; expected \(items, classes\) of numbers with two classes",
+        ),
+        (FEATURES, ["ham", "spam"], r"expected \(items, classes\) of numbers with two classes or more, .*, or Labels$"),
+        (FEATURES, HALVES[:, :1], r"has shape \(2, 1\) and type float64; expected"),
         (FEATURES[:1], HALVES, "has 1 inputs and 2 rows of probabilities; expected one row per input"),
         (FEATURES[:0], HALVES[:0], "has 0 inputs and 0 rows of probabilities; expected .* at least one"),
         (FEATURES, [[0.5, 0.5], [0.5, 0.6]], r"probabilities\[1\] is \[0.5, 0.6\]; expected .* sum to 1"),
@@ -45,8 +49,12 @@ def blobs(n=90, k=3, seed=0):
         ([[0.0, np.inf], [0.0, 1.0]], HALVES, r"inputs\[0, 1\] is inf; expected a finite number"),
         (np.zeros(2), HALVES, r"inputs has shape \(2,\); expected \(items, features\)"),
         (csr_matrix([[0, 0], [0, np.nan]]), HALVES, r"inputs\[1, 1\] is nan; expected a finite number"),
-        (csr_matrix([[0, 1j], [0, 1]]), HALVES, "inputs has the type complex128; expected numbers"),
-        (coo_array(np.ones(2)), HALVES, r"inputs has shape \(2,\); expected \(items, features\)"),
+        (csr_matrix([[0, 1j], [0, 1]]), HALVES, r"inputs has shape \(2, 2\) and type complex128; expected numbers"),
+        (
+            coo_array(np.ones(2)),
+            HALVES,
+            r"inputs has shape \(2,\) and type float64; expected numbers, \(items, features\)",
+        ),
     ],
 )
 @pytest.mark.parametrize("model", [Linear(), MLP(epochs=1)])

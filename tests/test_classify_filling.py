@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import hyperlabel as hl
-from hyperlabel import metrics
+from hyperlabel._core import metrics
 from hyperlabel.classify import Classifier, Linear
 from hyperlabel.errors import ParameterError, VotesError, VotesWarning
 

@@ -7,12 +7,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import hyperlabel as hl
+from hyperlabel._core import write_tensors
 from hyperlabel.classify import BaseClassifier, Classifier, Linear, Scaled, Search, Tfidf
-from hyperlabel.classify.cross import cross_fit, draw_folds
-from hyperlabel.classify.inputs import Examples
+from hyperlabel.classify._base import cross_fit, draw_folds
+from hyperlabel.classify._inputs import Examples
+from hyperlabel.data import Labels
 from hyperlabel.errors import NotFittedError, ParameterError, WeightsError
-from hyperlabel.labels import Labels
-from hyperlabel.tensors import write_tensors
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed (extra `sklearn`)")
 

@@ -11,7 +11,7 @@ from hyperlabel.errors import ParameterError
 pytest.importorskip("torch", reason="torch is not installed (extra `text`)")
 pytestmark = pytest.mark.torch
 
-from hyperlabel.classify import GRIDS, BaseClassifier, Linear, Search  # noqa: E402
+from hyperlabel.classify import GRIDS, BaseClassifier, Linear, Search
 
 INPUTS = np.zeros((4, 1))
 GENERATED = np.array([[0.9, 0.1], [0.8, 0.2], [0.4, 0.6], [0.3, 0.7]])

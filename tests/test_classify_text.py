@@ -11,8 +11,14 @@ pytest.importorskip("sklearn", reason="scikit-learn is not installed (extra `tex
 pytestmark = pytest.mark.torch
 torch.set_num_threads(1)  # small matrices: more threads only wait for each other
 
-from hyperlabel.classify import MLP, Linear, Search, Tfidf, Transformer  # noqa: E402
-from hyperlabel.classify.descent import find_device  # noqa: E402
+from hyperlabel.classify import (
+    MLP,
+    Linear,
+    Search,
+    Tfidf,
+    Transformer,
+    find_device,
+)
 
 WORDS = ("win", "free", "money", "now", "see", "you", "at", "home", "lunch", "later")
 

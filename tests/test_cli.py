@@ -13,11 +13,11 @@ from numpy.testing import assert_allclose
 
 import hyperlabel as hl
 from cli_commands import ALL_COMMANDS
-from hyperlabel.cli import sentences
-from hyperlabel.cli.options import ENGINES, MODELS
+from hyperlabel.cli import _demo as demo_command
+from hyperlabel.cli._options import ENGINES, MODELS
 from hyperlabel.engines import ENGINES as ENGINES_THERE_ARE
 from hyperlabel.errors import ParameterError
-from hyperlabel.priors import PaperValidationPrior
+from hyperlabel.training import PaperValidationPrior
 
 VOTES = "id,text,lf_0,lf_1,lf_2,note\n7,win,spam,spam,,0.5\n3,hello,ham,ham,ham,1.5\n5,,,,,\n"
 CELLS = np.array([[1, 1, -1], [0, 0, 0], [-1, -1, -1], [-1, 1, 1], [0, -1, 0]])
@@ -210,6 +210,14 @@ def test_program_whose_reader_has_gone_says_so_and_fails(repeats):
     assert process.returncode == 2
 
 
+def test_program_runs_where_pipes_cannot_be_set_to_not_block(votes):
+    # As on Windows before Python 3.12.
+    program = "import os; del os.set_blocking; from hyperlabel.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", program, "label", votes, "--lfs", "lf_*"], capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert pl.read_csv(done.stdout)["label"].to_list() == ["spam", "ham", None]
+
+
 def test_program_asked_for_its_version_gives_it(hyperlabel):
     outcome = hyperlabel("--version")
     assert (outcome.code, outcome.out, outcome.err) == (0, f"hyperlabel {hl.__version__}\n", "")
@@ -264,7 +272,7 @@ def test_help_names_every_label_model_and_engine(hyperlabel):
 @pytest.mark.parametrize("command", ["", *ALL_COMMANDS])
 def test_help_loads_nothing_that_takes_time(command):
     program = (
-        "import sys; from hyperlabel.cli.app import run; run(sys.argv[1:]);"
+        "import sys; from hyperlabel.cli._app import run; run(sys.argv[1:]);"
         "print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr)"
     )
     arguments = [*command.split(), "--help"]
@@ -274,7 +282,7 @@ def test_help_loads_nothing_that_takes_time(command):
 
 
 def test_version_loads_nothing_that_takes_time():
-    program = "import sys; from hyperlabel.cli.app import run; run(['--version']); assert 'numpy' not in sys.modules"
+    program = "import sys; from hyperlabel.cli._app import run; run(['--version']); assert 'numpy' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
@@ -335,7 +343,7 @@ def test_train_with_a_bad_option_is_one_line_and_writes_nothing(hyperlabel, tmp_
 @pytest.mark.torch
 def test_train_by_the_papers_recipe_is_what_the_paper_says(hyperlabel, monkeypatch):
     pytest.importorskip("torch", reason="torch is not installed (extra `train`)")
-    from hyperlabel.train import runs
+    from hyperlabel.training import _torch as door
 
     seen = []
 
@@ -343,7 +351,7 @@ def test_train_by_the_papers_recipe_is_what_the_paper_says(hyperlabel, monkeypat
         seen.append(recipe)
         raise ParameterError("enough")
 
-    monkeypatch.setattr(runs, "check_resumable", stop)
+    monkeypatch.setattr(door, "check_resumable", stop)
     assert "enough" in hyperlabel("train", "--out", "out", "--recipe", "paper", "--batch", "3").err
     (recipe,) = seen
     assert (recipe.schedule, recipe.lr, recipe.iterations, recipe.patience) == ("constant", 0.001, 50_000, 10_000)
@@ -406,9 +414,9 @@ def test_demo_writes_votes_gold_labels_a_report_and_a_picture(demo):
     assert {path.name for path in folder.iterdir()} == files
     table = pl.read_csv(folder / "labels.csv")
     added = ["label", "confidence", "label_source"]
-    assert table.columns == ["id", "text", *sentences.RULES, "truth", *added]
+    assert table.columns == ["id", "text", *demo_command.RULES, "truth", *added]
     assert set(table["label_source"]) == {"votes", "text", "gold"}
-    assert len(pl.read_csv(folder / "gold.csv")) == sentences.N_GOLD
+    assert len(pl.read_csv(folder / "gold.csv")) == demo_command.N_GOLD
     assert imread(folder / "demo.png").shape[:2] == (495, 1210)
     assert "at most 10" in (folder / "report.html").read_text()
 
@@ -416,13 +424,13 @@ def test_demo_writes_votes_gold_labels_a_report_and_a_picture(demo):
 def test_demo_says_what_its_files_hold(demo):
     lines, folder = demo
     table, gold = pl.read_csv(folder / "labels.csv"), pl.read_csv(folder / "gold.csv")
-    votes = hl.Votes.from_frame(table.select(list(sentences.RULES)))
+    votes = hl.Votes.from_frame(table.select(list(demo_command.RULES)))
     truth, voted = table["truth"].to_numpy(), (votes.to_numpy() >= 0).any(1)
     most = hl.label_model("mv").predict(votes)
-    [first] = [line for line in lines if "Right labels, of items with votes:" in line]
+    [first] = [line for line in lines if "Accuracy on items with votes:" in line]
     assert f"majority vote {(most == truth)[voted].mean():.1%}" in first
     others = voted & ~table["id"].is_in(gold["id"].to_list()).to_numpy()
-    [second] = [line for line in lines if "no gold" in line]
+    [second] = [line for line in lines if "gold excluded" in line]
     assert f"with 20 gold {(table['label'].to_numpy() == truth)[others].mean():.1%}" in second
     [third] = [line for line in lines if "1. " in line]
     assert third.startswith(f"1. {len(table):,} sentences")

@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 
 import hyperlabel as hl
-from hyperlabel import files
-from hyperlabel.cli import models as model_options
-from hyperlabel.cli.analysis import lf_table, print_analysis
-from hyperlabel.lf.analysis import LFAnalysis
+from hyperlabel._core import files
+from hyperlabel.cli import _inputs as inputs
+from hyperlabel.cli._analyze import lf_table, print_analysis
+from hyperlabel.lf import LFAnalysis
 
 ESCAPED = "id,<b>x</b>,b,c\n1,spam,ham,\n2,ham,ham,ham\n3,spam,,spam\n4,,spam,ham\n"
 
@@ -64,7 +64,7 @@ def test_long_names_of_lfs_and_classes_leave_room_for_all_figures(k):
         analysis = LFAnalysis(hl.Votes.from_frame(votes), [f"customer complaint of kind {i % k}" for i in range(70)])
     shown = Console(width=80, file=io.StringIO())
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("hyperlabel.cli.analysis.output", shown)
+        patched.setattr("hyperlabel.cli._terminal.output", shown)
         print_analysis(analysis)
     lines = shown.file.getvalue().splitlines()
     assert "alone" in lines[1]
@@ -133,7 +133,7 @@ def test_analyze_by_a_model_that_warns_says_the_same_thing_once(hyperlabel, fram
             self.n_iter_, self.converged_ = 9, False
             return super()._fit(patterns, gold)
 
-    monkeypatch.setattr(model_options, "label_model", lambda *_, **params: Restless(**params))
+    monkeypatch.setattr(inputs, "label_model", lambda *_, **params: Restless(**params))
     done = hyperlabel("analyze", "votes.csv")
     assert done.err.count("warning: Restless did not converge in 9 iterations; raise max_iter\n") == 1
 
@@ -158,7 +158,7 @@ def test_report_writes_one_page_with_what_was_typed_escaped(hyperlabel, tmp_path
     assert done.code == 0
     taken, headline, wrote = done.err.splitlines()
     assert taken == "LFs: <b>x</b>, b, c; ignored: id; classes: ham 5, spam 4; abstain: empty 3"
-    assert headline.startswith("4 of 4 items have labels by 3 LFs; how many are right is not known")
+    assert headline.startswith("4 of 4 items have labels by 3 LFs; their accuracy is unknown")
     assert wrote.startswith("wrote r.html: ")
     page = (tmp_path / "r.html").read_text()
     assert "&lt;b&gt;x&lt;/b&gt;" in page

@@ -180,7 +180,7 @@ def test_empty_table_has_the_column_of_sources(hyperlabel, table, options):
 
 
 def test_sample_of_rows_is_random_and_keeps_their_order():
-    from hyperlabel.engines.filling import draw_rows
+    from hyperlabel.engines._filling import draw_rows
 
     batches = [pl.DataFrame({"a": range(start, start + 100)}) for start in range(0, 1000, 100)]
     drawn = draw_rows(batches, 50)["a"].to_list()

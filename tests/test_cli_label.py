@@ -10,7 +10,7 @@ import scipy.sparse
 from numpy.testing import assert_allclose
 
 import hyperlabel as hl
-from hyperlabel.cli import models as model_options
+from hyperlabel.cli import _inputs as inputs
 
 # The label of each item is beyond doubt, whatever the weights; the third item has no votes.
 CELLS = np.array([[1, 1, -1], [0, 0, 0], [-1, -1, -1], [-1, 1, 1], [0, -1, 0]])
@@ -313,7 +313,7 @@ def test_label_passes_its_options_to_the_model(hyperlabel, votes, monkeypatch):
         made.append((name, params))
         return hl.label_model(name, **params)
 
-    monkeypatch.setattr(model_options, "label_model", make)
+    monkeypatch.setattr(inputs, "label_model", make)
     hyperlabel("label", votes, "--lfs", "lf_*", "--tie-break", "random", "--seed", "5", "--model", "hlm")
     assert made == [("hlm", {"tie_break": "random", "seed": 5})]
 
@@ -324,7 +324,7 @@ def test_label_by_a_model_that_warns_says_so_in_one_line(hyperlabel, votes, monk
             super()._fit(patterns, gold)
             self.n_iter_, self.converged_ = 9, False
 
-    monkeypatch.setattr(model_options, "label_model", lambda *_, **params: Restless(**params))
+    monkeypatch.setattr(inputs, "label_model", lambda *_, **params: Restless(**params))
     outcome = hyperlabel("label", votes, "--lfs", "lf_*")
     assert outcome.code == 0
     assert outcome.err.splitlines()[1:] == ["warning: Restless did not converge in 9 iterations; raise max_iter"]

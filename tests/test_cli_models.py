@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import hyperlabel as hl
-from hyperlabel.lf.analysis import LFAnalysis
+from hyperlabel.lf import LFAnalysis
 
 RNG = np.random.default_rng(0)
 TRUTH = (RNG.random(200) < 0.3).astype(int)

@@ -16,9 +16,9 @@ import pyarrow as pa
 import pytest
 
 import hyperlabel as hl
-from hyperlabel.cli.labeling import Labeling
-from hyperlabel.cli.tables import WIDE, Selection, choose_engine
-from hyperlabel.tables import Table, read_table, write_table
+from hyperlabel.cli import _runs as runs
+from hyperlabel.cli._inputs import Selection
+from hyperlabel.data import Table, read_table, write_table
 
 RNG = np.random.default_rng(0)
 TRUTH = RNG.integers(0, 2, 60)
@@ -195,6 +195,28 @@ def test_state_labels_new_rows_as_the_corpus_itself(hyperlabel, model, engine):
     found = read_table("new.parquet").sort("id")
     assert found["label"].to_list() == same["label"].to_list()
     np.testing.assert_allclose(found["confidence"], same["confidence"].cast(float))
+
+
+def test_state_of_scores_labels_parquet_as_csv(hyperlabel):
+    scores = pl.DataFrame({"id": range(60), "a": RNG.random(60), "b": RNG.random(60)})
+    scores.write_parquet("v.parquet")
+    scores.write_csv("v.csv")
+    fit = ["fit", "v.parquet", "--scores", "a,b", "--classes", "low,high", "-o", "s.safetensors"]
+    assert hyperlabel(*fit).code == 0
+    for name in ("v.parquet", "v.csv"):
+        assert hyperlabel("label", name, "--model", "s.safetensors", "-o", f"{name}.csv").code == 0
+    assert read_table("v.parquet.csv")["label"].to_list() == read_table("v.csv.csv")["label"].to_list()
+
+
+@pytest.mark.parametrize("gold", [[], ["--gold", "truth"]])
+def test_votes_in_memory_are_grouped_and_judged_once(hyperlabel, monkeypatch, gold):
+    grouped, group = [], hl.Patterns.from_votes
+    monkeypatch.setattr(hl.Patterns, "from_votes", lambda votes: grouped.append(votes) or group(votes))
+    monkeypatch.setattr(hl.LabelModel, "pattern_probabilities", None)  # calling it would fail
+    write_plain("v.csv")
+    assert hyperlabel("label", "v.csv", *gold, "-o", "o.csv").code == 0
+    assert len(grouped) == 1
+    assert read_table("o.csv")["label"].to_list() == (FRAME["truth"].to_list() if gold else LABELS)
 
 
 def test_export_prints_a_query_that_labels_as_the_state_does(hyperlabel):
@@ -376,11 +398,10 @@ def test_signal_ends_at_once_and_leaves_nothing(tmp_path, number, code):
     (tmp_path / "out.csv").write_text("old")
     command = [sys.executable, "-c", HYPERLABEL, "label", "v.parquet", "-o", "out.csv"]
     run = subprocess.Popen(command, stderr=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(tmp_path)})
-    while not any(path.suffix == ".part" for path in tmp_path.iterdir()) and run.poll() is None:
-        time.sleep(0.001)
-    time.sleep(0.05)
+    while not any(path.stat().st_size for path in tmp_path.glob(".out.csv.*.part/new")) and run.poll() is None:
+        time.sleep(0.001)  # until Polars writes
     run.send_signal(number)
-    assert run.wait(timeout=60) == code
+    assert run.wait(timeout=300) == code
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out.csv", "v.parquet"]
     assert (tmp_path / "out.csv").read_text() == "old"
 
@@ -446,6 +467,8 @@ def test_columns_that_are_dropped_are_no_lfs(hyperlabel, tmp_path, monkeypatch):
         assert outcome.code == 0
         assert "LFs: lf_a; " in outcome.err
         assert pl.read_csv("out.csv").columns[:4] == ["id", "lf_a", "lf_b", "c,d"]
+    pl.read_csv("votes.csv").write_parquet("votes.parquet")  # which Polars labels
+    assert "LFs: lf_a; " in hyperlabel("label", "votes.parquet", "--drop", "lf_b,c*").err
     assert "--drop: " in hyperlabel("label", "votes.csv", "--drop", "nobody").err
     wrong = hyperlabel("label", "votes.csv", "--drop", "lf_b", "--long", "id,lf_a,lf_b").err
     assert "--drop and --long are both given; expected --drop for a wide table" in wrong
@@ -453,11 +476,11 @@ def test_columns_that_are_dropped_are_no_lfs(hyperlabel, tmp_path, monkeypatch):
     assert "--drop names columns, but 'votes.npy' has none" in hyperlabel("label", "votes.npy", "--drop", "a").err
 
 
-@pytest.mark.parametrize(("columns", "engine"), [(3, "polars"), (WIDE + 1, "memory")])
+@pytest.mark.parametrize(("columns", "engine"), [(3, "polars"), (runs.WIDE + 1, "memory")])
 def test_small_parquet_of_very_many_columns_is_read_into_memory(tmp_path, columns, engine):
     pl.DataFrame({f"lf_{j}": [0, 1] for j in range(columns)}).write_parquet(tmp_path / "wide.parquet")
-    path = str(tmp_path / "wide.parquet")
-    assert choose_engine("auto", path, Table.open(path), Selection(), None) == engine
+    task = runs.LabelTask(hl.label_model("mv"), str(tmp_path / "wide.parquet"), Selection())
+    assert task.start().engine_name == engine
 
 
 def test_gold_is_matched_by_the_column_that_identifies_the_votes(hyperlabel):
@@ -487,14 +510,13 @@ def test_names_of_columns_of_a_long_table_are_no_patterns(hyperlabel):
 def test_counts_of_labels_are_not_those_of_a_command_that_replaces_the_result(hyperlabel, monkeypatch, engine):
     votes = pl.DataFrame({"id": range(4), "a": ["x", "y", "y", None], "gold": [None, None, None, "x"]})
     write_table(votes, "votes.parquet")
-    replaced = Labeling.write
+    replaced = runs.write_result
 
-    def write(task, out):
-        labels = replaced(task, out)
+    def write(run, out, metadata):
+        replaced(run, out, metadata)
         Path(out).write_bytes(b"PAR1 of another command")
-        return labels
 
-    monkeypatch.setattr(Labeling, "write", write)
+    monkeypatch.setattr(runs, "write_result", write)
     said = hyperlabel("label", "votes.parquet", "--gold", "gold", "-o", "out.parquet", "--engine", engine, "--json")
     assert said.code == 0
     assert json.loads(said.out)["per_class"] == {"x": 2, "y": 2}

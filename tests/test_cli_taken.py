@@ -60,7 +60,7 @@ def test_strict_refuses_gold_of_other_items(hyperlabel):
 
 def test_long_table_is_recognized_and_read_with_long(hyperlabel, votes):
     votes.write_text("item,worker,answer,note\n1,a,x,q\n1,b,y,q\n2,a,y,q\n")
-    assert "(command line: --long)" in hyperlabel("label", "votes.csv").err
+    assert "(command line: --long ITEM,worker,answer)" in hyperlabel("label", "votes.csv").err
     outcome = hyperlabel("label", "votes.csv", "--long", "item,worker,answer")
     assert outcome.err == "LFs: a, b; ignored: note; classes: x 1, y 2; abstain: empty 1\n"
 

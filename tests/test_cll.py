@@ -7,9 +7,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hyperlabel import Votes
+from hyperlabel.data import Patterns
 from hyperlabel.errors import ConvergenceWarning, ParameterError
-from hyperlabel.models.cll import CLL, learn_labels
-from hyperlabel.patterns import Patterns
+from hyperlabel.models import CLL
+from hyperlabel.models._cll import learn_labels
 from oracles import ORACLES
 
 SETS = ("dense_bin", "sparse_bin", "multi4", "unipolar", "imbalanced", "degenerate")
@@ -167,10 +168,10 @@ def test_fit_that_converges_stops_before_max_iter():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"error_bound": 1.5}, "error_bound is 1.5; expected an error rate from 0 to 1"),
+        ({"error_bound": 1.5}, "error_bound is 1.5; expected a number from 0 to 1"),
         ({"start": "zero"}, "start is 'zero'; expected 'even' or 'random'"),
         ({"max_iter": 0}, "max_iter is 0; expected a whole number, at least 1"),
-        ({"tol": float("nan")}, "tol is nan; expected 0 or more"),
+        ({"tol": float("nan")}, "tol is nan; expected a number, 0 or more"),
     ],
 )
 def test_parameter_outside_its_range_raises(params, message):

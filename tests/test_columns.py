@@ -7,18 +7,17 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from hyperlabel.columns.rule import (
+from hyperlabel.data import (
     ABSTAINS,
     ColumnSummary,
     VoteColumns,
+    Votes,
     abstain_keys,
     choose_columns,
     find_identifiers,
-    may_be_votes,
     take_votes,
 )
 from hyperlabel.errors import ParameterError, VotesError, VotesWarning
-from hyperlabel.votes import Votes
 
 N = 400
 RNG = np.random.default_rng(0)
@@ -81,7 +80,6 @@ def test_column_whose_name_says_that_it_is_no_vote_is_left_out(name, votes):
     "name", ["links", "has_url", "short_comment", "label_2", "identical", "my_text", "P", "items_"]
 )
 def test_lf_whose_name_only_holds_such_a_word_stays(name):
-    assert may_be_votes(name)
     assert Votes.from_frame(TEXTS.rename(columns={"lf_1": name})).lf_names == ("lf_0", name, "lf_2", "lf_3")
 
 
@@ -95,11 +93,11 @@ REFUSED = {
     "dates": ("when", pd.date_range("2026-01-01", periods=N), "holds times"),
     "spans of time": ("took", pd.to_timedelta(PLACE, unit="s"), "holds times"),
     "decimal numbers": ("score", RNG.random(N), "holds 0.*, which is not a whole number"),
-    "percentages": ("sure", [f"{10 * (i % 9)} %" for i in PLACE], r"holds percentages \('0 %'\)"),
+    "percentages": ("sure", [f"{10 * (i % 9)} %" for i in PLACE], "holds '0 %', which is not a whole number"),
     "decimal commas": (
         "sure",
         [f"{i % 2},{i % 9}" for i in PLACE],
-        r"holds '[01],[1-8]', a number with a decimal comma",
+        "holds '[01],[1-8]', which is not a whole number",
     ),
     "identifiers": (
         "speaker",
@@ -109,14 +107,14 @@ REFUSED = {
     "numbered identifiers": (
         "row2",
         PLACE + 5000,
-        "holds (400 different values in 400 rows|whole numbers|the numbers)",
+        "holds (400 different values in 400 rows|(the )?numbers)",
     ),
     "names": ("speaker", [f"user{i % 90}" for i in PLACE], "(holds|row 0 is) 'user0'"),
     "long texts": ("review", ["word " * 30] * N, "holds texts"),
-    "a count from 2": ("n_words", PLACE % 37 + 2, "holds (whole numbers|the numbers) .*2, 3, 4"),
-    "a count from 0": ("n_words", PLACE % 41, "holds (whole numbers|the numbers) "),
-    "stars": ("stars", PLACE % 5 + 1, "holds (whole numbers|the numbers) "),
-    "one value everywhere": ("lang", ["en"] * N, "(holds 'en', which no other LF votes for, in nearly|row 0 is 'en')"),
+    "a count from 2": ("n_words", PLACE % 37 + 2, "holds (the )?numbers .*2, 3, 4"),
+    "a count from 0": ("n_words", PLACE % 41, "holds (the )?numbers "),
+    "stars": ("stars", PLACE % 5 + 1, "holds (the )?numbers "),
+    "one value everywhere": ("lang", ["en"] * N, "(holds 'en', which no other LF votes for|row 0 is 'en')"),
     "other values": ("lang", ["en", "de"] * (N // 2), "(holds 'de', 'en', which no other LF votes for|row 0 is 'en')"),
     "booleans": ("is_reply", [True, False] * (N // 2), "(holds booleans|row 0 is True)"),
 }
@@ -134,7 +132,7 @@ def test_column_that_cannot_be_votes_is_refused_with_the_remedy_unless_lfs_are_n
 
 
 def test_abstain_that_leaves_out_what_usually_abstains_is_doubted():
-    frame = TEXTS.map(lambda vote: "N/A" if vote is None else vote)
+    frame = TEXTS.map(lambda vote: "N/A" if pd.isna(vote) else vote)
     frame.loc[0, "lf_0"] = "?"
     with pytest.warns(VotesWarning, match=r"look like no vote: 'N/A' \(\d+\); if so, list them in abstain"):
         Votes.from_frame(frame, abstain=["?"])
@@ -144,7 +142,8 @@ def test_abstain_that_leaves_out_what_usually_abstains_is_doubted():
 def test_refusal_of_another_spelling_says_so():
     frame = TEXTS.assign(lf_0=TEXTS["lf_0"].str.title(), lf_1=TEXTS["lf_1"] + " ", lf_2=TEXTS["lf_2"].str.upper())
     with pytest.raises(
-        VotesError, match=r"column 'lf_0' holds 'Ham', 'Spam', .*\(another has 'ham ': write them alike\)"
+        VotesError,
+        match=r"column 'lf_0' holds 'Ham', 'Spam', .*differ only in case.*'ham ' .*: write them alike",
     ):
         Votes.from_frame(frame)
 
@@ -197,9 +196,12 @@ def test_columns_that_share_values_with_each_other_but_not_with_lfs_are_refused(
 DOUBTED = {
     "a flag": (
         TEXTS.assign(flag=np.where(PLACE % 3, None, "yes")),
-        r"only one LF votes for.*'yes' \('flag', 134 votes\)",
+        r"classes that the other LFs do not vote for: 'flag' \('yes'\); if a column",
     ),
-    "few more numbers": (NUMBERS.assign(stars=PLACE % 4), r"classes that only one LF votes for: 'stars' \(2, 3\)"),
+    "few more numbers": (
+        NUMBERS.assign(stars=PLACE % 4),
+        r"classes that the other LFs do not vote for: 'stars' \(2, 3\)",
+    ),
     "a typo": (with_first("SAPM"), r"a handful of times: 'SAPM' \('lf_0', 1\), perhaps 'spam'.* state all classes"),
     "several spellings": (
         TEXTS.assign(lf_1=np.where(PLACE % 2, TEXTS["lf_1"], TEXTS["lf_1"].str.title() + " ")),
@@ -226,11 +228,11 @@ DOUBTED = {
         r"quotes, stops or zeros: '\"Spam\".' \(1\), 'spam' \(3\); 'ham' \(1\), 'ham.' \(1\)",
     ),
     "an empty list": (
-        TEXTS.map(lambda vote: "[]" if vote is None else vote),
+        TEXTS.map(lambda vote: "[]" if pd.isna(vote) else vote),
         r"classes that look like no vote: '\[\]' \(\d+\); if so, list them in abstain",
     ),
     "what abstains in another case": (
-        TEXTS.map(lambda vote: "none" if vote is None else vote),
+        TEXTS.map(lambda vote: "none" if pd.isna(vote) else vote),
         r"classes that look like no vote: 'none' \(\d+\); .* with all other values that abstain",
     ),
     "quotes of a word processor": (
@@ -238,12 +240,12 @@ DOUBTED = {
         r"quotes, stops or zeros: 'spam' \(1\), '\u201cspam\u201d' \(1\)",
     ),
     "an error of a spreadsheet": (
-        TEXTS.map(lambda vote: "#N/A" if vote is None else vote),
+        TEXTS.map(lambda vote: "#N/A" if pd.isna(vote) else vote),
         r"classes that look like no vote: '#N/A' \(\d+\); if so, list them in abstain",
     ),
     "numbers of few rows": (
         pd.DataFrame({"key": [1, 2, 3, 4, 5], "a": [0, 1, 1, 0, 1], "b": [0, 1, 0, 0, 1]}),
-        r"only one LF votes for: 'key' \(2, 3, 4, 5\), which has another number in every row",
+        r"the other LFs do not vote for: 'key' \(2, 3, 4, 5\);",
     ),
     "a mistyped number": (
         NUMBERS.assign(lf_0=np.where(PLACE == 3, 11, CELLS[:, 0])),
@@ -297,7 +299,7 @@ def test_lfs_of_one_class_each_are_taken_without_a_word(sides):
 
 @pytest.mark.parametrize("missing", [*map(str, ABSTAINS), "", "  ", None, float("nan"), pd.NA])
 def test_null_nan_blank_and_the_usual_null_texts_abstain(missing):
-    frame = TEXTS.map(lambda vote: missing if vote is None else vote)
+    frame = TEXTS.map(lambda vote: missing if pd.isna(vote) else vote)
     np.testing.assert_array_equal(Votes.from_frame(frame, strict=True).to_numpy(), CELLS)
 
 
@@ -345,13 +347,13 @@ LONG = pd.DataFrame(
     [
         (
             ("item", "lf", "label"),
-            r"^the table looks long, .*long=\('item', 'lf', 'label'\) or Votes.from_long .*--long",
+            r"^the table looks long, .* Votes.from_long \(command line: --long ITEM,lf,label\)",
         ),
         (
             ("Task", "worker", "answer"),
             r"^the table looks long, one row per vote: 'worker' says who votes, 'answer' for",
         ),
-        (("question", "who", "what"), r"column 'question' holds whole numbers .* use Votes.from_long .*--long"),
+        (("question", "who", "what"), r"column 'question' holds numbers .* use Votes.from_long .*--long"),
     ],
 )
 def test_long_table_is_recognized_and_the_error_names_the_remedy(names, message):
@@ -365,9 +367,11 @@ def test_long_table_of_numbers_is_refused():
         Votes.from_frame(pd.DataFrame({"i": item, "j": lf, "v": CELLS[item, lf]}))
 
 
-def test_wide_table_with_an_lf_called_lf_and_labels_is_wide():
+def test_table_that_only_looks_long_is_read_if_its_lfs_are_named():
     frame = TEXTS.rename(columns={"lf_0": "lf"}).assign(label=np.where(TRUTH, "spam", "ham"))
-    assert Votes.from_frame(frame).lf_names == ("lf", "lf_1", "lf_2", "lf_3")
+    with pytest.raises(VotesError, match="^the table looks long, .* If it is wide, name the LFs with lfs"):
+        Votes.from_frame(frame)
+    assert Votes.from_frame(frame, lfs=["lf", "lf_*"]).lf_names == ("lf", "lf_1", "lf_2", "lf_3")
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from hyperlabel.cli.app import app
-from hyperlabel.cli.comparison import Contest, Result, evaluate, result_table
+from hyperlabel.cli._app import app
+from hyperlabel.cli._compare import Comparison, Result, evaluate, result_table
+from hyperlabel.data import Votes
 from hyperlabel.models import label_model, label_model_class, label_models
-from hyperlabel.votes import Votes
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_compare_with_gold_adds_the_models_that_need_it_and_does_not_score_gold(
 
 def test_compare_score_is_the_accuracy_and_an_item_without_votes_is_wrong():
     votes = Votes.from_array([[0, 0, 1], [1, 1, 1], [0, 1, 1], [0, 0, 0], [-1, -1, -1]])
-    result = evaluate("mv", label_model("mv"), Contest(votes, np.array([0, 1, 0, -1, 1]), None), "accuracy")
+    result = evaluate("mv", label_model("mv"), Comparison(votes, np.array([0, 1, 0, -1, 1]), None), "accuracy")
     assert result.score == pytest.approx(2 / 4)
     assert result.brier == pytest.approx(np.mean([2 * (1 / 3) ** 2, 0, 2 * (2 / 3) ** 2, 0.5]))
 
@@ -57,15 +57,17 @@ def test_compare_score_is_that_of_the_model(metric, k):
     truth = rng.integers(0, k, 200)
     votes = np.where(rng.random((200, 4)) < 0.5, truth[:, None], rng.integers(-1, k, (200, 4)))
     votes[:10], truth[10:20] = -1, -1
-    result = evaluate("hlm2", label_model("hlm2"), Contest(Votes.from_array(votes, n_classes=k), truth, None), metric)
+    result = evaluate(
+        "hlm2", label_model("hlm2"), Comparison(Votes.from_array(votes, n_classes=k), truth, None), metric
+    )
     assert result.score == pytest.approx(label_model("hlm2", n_classes=k).score(votes, truth, metric))
 
 
 def test_compare_with_gold_learns_from_it():
     votes = Votes.from_array([[0, 1]] * 8 + [[1, 1], [0, 0]])
     truth, gold = np.array([-1] * 6 + [1, 1, 1, 0]), np.array([1] * 6 + [-1] * 4)
-    assert evaluate("mv", label_model("mv"), Contest(votes, truth, gold), "accuracy").score == 1
-    assert evaluate("mv", label_model("mv"), Contest(votes, truth, None), "accuracy").score == 0.5
+    assert evaluate("mv", label_model("mv"), Comparison(votes, truth, gold), "accuracy").score == 1
+    assert evaluate("mv", label_model("mv"), Comparison(votes, truth, None), "accuracy").score == 0.5
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "f1"])
@@ -76,7 +78,7 @@ def test_compare_scores_a_fitted_model_of_other_classes_by_their_names(metric, c
     cells = np.where(rng.random((200, 5)) < 0.8, truth[:, None], 1 - truth[:, None])
     votes = Votes.from_array(cells, classes=["a", "c"])
     fitted = label_model("mv", classes=list(classes)).fit(votes)
-    result = evaluate("saved", fitted, Contest(votes, truth, None), metric)
+    result = evaluate("saved", fitted, Comparison(votes, truth, None), metric)
     right = fitted.predict(votes, metric=metric) == np.array(["a", "c"])[truth]
     called = fitted.predict(votes, metric=metric) == "c"
     f1 = 2 * (right & called).sum() / (called.sum() + truth.sum())
@@ -87,13 +89,13 @@ def test_compare_scores_a_fitted_model_of_other_classes_by_their_names(metric, c
 def test_compare_scores_a_truth_that_a_fitted_model_does_not_know_as_wrong():
     fitted = label_model("mv").fit(Votes.from_array([[0, 1]], classes=["a", "b"]))
     votes = Votes.from_array([[0, 0], [1, 1]], classes=["a", "b", "c"])
-    result = evaluate("saved", fitted, Contest(votes, np.array([0, 2]), None), "accuracy")
+    result = evaluate("saved", fitted, Comparison(votes, np.array([0, 2]), None), "accuracy")
     assert (result.score, result.brier) == (0.5, 1.0)
 
 
 def test_compare_of_a_model_that_the_votes_do_not_suit_says_why():
     votes = Votes.from_array([[0, 1], [1, 1], [0, 0]])
-    result = evaluate("fs", label_model("fs"), Contest(votes, np.array([0, 1, 0]), None), "accuracy")
+    result = evaluate("fs", label_model("fs"), Comparison(votes, np.array([0, 1, 0]), None), "accuracy")
     assert np.isnan(result.score)
     assert "needs at least 3 LFs that vote" in result.note
 

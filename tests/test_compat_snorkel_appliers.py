@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from hyperlabel import lf as lf_part
 from hyperlabel.compat.snorkel.rows import SeriesRow, iter_rows
-from hyperlabel.lf import define
-from hyperlabel.lf.apply import apply_lfs
 from snorkel_doors import REAL, assert_same_array, both_doors, frame, lf_named, ours, run_both, with_snorkel
 
 
@@ -334,11 +333,11 @@ def test_lfs_of_both_kinds_can_be_mixed_in_both_appliers():
     data = pd.DataFrame({"text": ["a", "bb", "ccc"]})
     lfs = [
         ours.LabelingFunction("door", lambda x: len(x.text) - 2),
-        define.LabelingFunction("own", lambda x: x.text == "a", vote=1),
+        lf_part.LabelingFunction("own", lambda x: x.text == "a", vote=1),
     ]
     votes = ours.PandasLFApplier(lfs).apply(data, progress_bar=False)
     assert votes.tolist() == [[-1, 1], [0, -1], [1, -1]]
-    assert apply_lfs(lfs, data).cells.tolist() == votes.tolist()
+    assert lf_part.apply_lfs(lfs, data).cells.tolist() == votes.tolist()
 
 
 def test_frame_without_rows_gives_no_votes():

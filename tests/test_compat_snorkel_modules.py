@@ -10,12 +10,17 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from hyperlabel.compat.snorkel import PandasLFApplier
+from hyperlabel.compat.snorkel import (
+    NLPLabelingFunction,
+    PandasLFApplier,
+    SpacyPreprocessor,
+    filter_labels,
+    get_label_buckets,
+    get_label_instances,
+    metric_score,
+    nlp_labeling_function,
+)
 from hyperlabel.compat.snorkel import nlp as spacy_door
-from hyperlabel.compat.snorkel.analysis import get_label_buckets, get_label_instances, metric_score
-from hyperlabel.compat.snorkel.labeling.lf.nlp import NLPLabelingFunction, nlp_labeling_function
-from hyperlabel.compat.snorkel.preprocess.nlp import SpacyPreprocessor
-from hyperlabel.compat.snorkel.utils import filter_labels
 from hyperlabel.errors import HyperlabelError, MissingExtraError
 from snorkel_doors import with_snorkel
 
@@ -50,6 +55,15 @@ def test_module_has_what_scripts_import(path):
     module = importlib.import_module(f"hyperlabel.compat.snorkel.{path}")
     assert sorted(module.__all__) == sorted((IMPORTS | WITHOUT_SNORKEL)[path])
     assert all(hasattr(module, name) for name in module.__all__)
+
+
+def test_modules_are_attributes_of_those_above_them():
+    import hyperlabel.compat.snorkel.labeling.lf.nlp
+
+    from hyperlabel.compat.snorkel import labeling
+
+    assert hyperlabel.compat.snorkel.labeling is labeling
+    assert labeling.lf.nlp.nlp_labeling_function is nlp_labeling_function
 
 
 @with_snorkel

@@ -15,9 +15,17 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import hyperlabel as hl
-from hyperlabel import metrics
-from hyperlabel.errors import ConvergenceWarning, NotFittedError, ParameterError, VotesError, VotesWarning, WeightsError
-from hyperlabel.models import RandomForest
+from hyperlabel import models
+from hyperlabel._core import metrics
+from hyperlabel.errors import (
+    ConvergenceWarning,
+    NotFittedError,
+    ParameterError,
+    VotesError,
+    VotesWarning,
+    WeightsError,
+)
+from hyperlabel.models import RandomForest, label_model_class
 from hyperlabel.networks import add_sums
 
 pytest.importorskip("sklearn")  # the models that need gold are built on it
@@ -411,6 +419,43 @@ def test_named_classes_are_given_back(name):
 def test_unknown_model_is_refused_with_the_names_of_all():
     with pytest.raises(ParameterError, match="there is no label model 'majority'; expected one of .*hlm"):
         hl.label_model("majority")
+
+
+@every_model
+def test_every_declared_parameter_is_one_of_the_model_and_refuses_another_kind_of_value(name):
+    model = make(name)
+    assert model._constraints.keys() <= model.get_params().keys()
+    for parameter in model._constraints:
+        with pytest.raises(ParameterError, match=rf"^{parameter} is \{{\}}; expected "):
+            make(name, **{parameter: {}}).fit(sample().votes, sample().gold)
+
+
+def test_class_is_in_the_door_by_its_name_and_found_by_its_short_names():
+    for name in MODELS:
+        found = label_model_class(name)
+        assert getattr(models, found.__name__) is found
+        assert name in found.short_names
+
+
+# Labels with gold.
+
+
+@every_model
+def test_label_of_an_unfitted_model_is_that_of_fit_predict_with_the_gold(name):
+    data, model = sample(), make(name)
+    labels = model.label(data.votes, gold=data.gold)
+    assert not model.is_fitted
+    assert_array_equal(labels.labels, make(name).fit_predict(data.votes, data.gold))
+
+
+@every_model
+def test_label_of_a_fitted_model_takes_gold_as_it_is_and_learns_nothing(name):
+    data = sample()
+    model = fit(name, data)
+    before = model.predict(data.votes)
+    gold = {0: int((before[0] + 1) % 3)}
+    assert_array_equal(model.label(data.votes, gold=gold).labels, [gold[0], *before[1:]])
+    assert_array_equal(model.predict(data.votes), before)
 
 
 # Transductive and inductive use.

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hyperlabel.errors import ConvergenceWarning, ParameterError
-from hyperlabel.models.dawid_skene import DawidSkene
+from hyperlabel.models import DawidSkene
 from oracles import ORACLES, on_oracles
 
 # Where many items have no votes fewer steps lead as far: they start at no class here, at all alike in WRENCH.
@@ -207,11 +207,11 @@ def test_dawid_skene_stopped_early_warns_and_says_how_far_it_came(votes):
     ("params", "message"),
     [
         ({"abstain": "never"}, "abstain is 'never'; expected 'one-sided', 'ignore' or 'outcome'"),
-        ({"smoothing": -1}, "smoothing is -1; expected a number of items, 0 or more"),
+        ({"smoothing": -1}, "smoothing is -1; expected a number, 0 or more"),
         ({"smoothing": np.nan}, "smoothing is nan"),
         ({"max_iter": 0}, "max_iter is 0; expected a whole number, at least 1"),
         ({"learn_from_empty": "x"}, "learn_from_empty is 'x'; expected True or False"),
-        ({"tol": -1e-3}, "tol is -0.001; expected 0 or more"),
+        ({"tol": -1e-3}, "tol is -0.001; expected a number, 0 or more"),
         (
             {"class_balance": [0.5, 0.4]},
             r"class_balance is \[0.5, 0.4\], which sums to 0.9; expected one",

@@ -7,9 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import hyperlabel as hl
-from hyperlabel.labels import decide, find_f1_rule
-from hyperlabel.patterns import Patterns
-from hyperlabel.votes import Votes
+from hyperlabel.data import Patterns, Votes, decide, find_f1_rule
 
 
 def to_patterns(p, m=4, seed=0):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from hyperlabel.data import Patterns
 from hyperlabel.errors import ConvergenceWarning, ParameterError
-from hyperlabel.models.ebcc import EBCC
-from hyperlabel.patterns import Patterns
+from hyperlabel.models import EBCC
 from oracles import ORACLES, on_oracles
 
 pytest.importorskip("scipy")
@@ -140,7 +140,7 @@ def test_ebcc_stopped_early_warns(votes):
         ({"restarts": 0}, "restarts is 0; expected a whole number, at least 1"),
         ({"max_iter": -1}, "max_iter is -1; expected a whole number, at least 1"),
         ({"draw": "rows"}, "draw is 'rows'; expected 'patterns' or 'items'"),
-        ({"tol": -1}, "tol is -1; expected 0 or more"),
+        ({"tol": -1}, "tol is -1; expected a number, 0 or more"),
         ({"class_balance": [0.5, 0.5]}, "expected one probability for each of the 3 classes"),
     ],
 )

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 import hyperlabel as hl
 from engines_fixtures import collect, dask_workers, engine, open_frame, read_result, spark
 from hyperlabel import engines
-from hyperlabel.engines import run
-from hyperlabel.engines.packing import Digit, KeyIndex, Packing
+from hyperlabel.engines import _run as run
+from hyperlabel.engines._packing import Digit, KeyIndex, Packing
 
 __all__ = ["dask_workers", "engine", "open_frame", "spark"]  # fixtures
 
@@ -409,7 +409,7 @@ def test_label_of_many_columns_of_values_gives_the_labels_of_numpy(name, kind, w
 
 
 def test_duckdb_asks_for_the_values_of_many_columns_at_once(write, tmp_path, monkeypatch):
-    duckdb_engine = pytest.importorskip("hyperlabel.engines.duckdb")
+    duckdb_engine = pytest.importorskip("hyperlabel.engines._duckdb")
     asked, ask = [], duckdb_engine.DuckdbEngine._query
     monkeypatch.setattr(
         duckdb_engine.DuckdbEngine, "_query", lambda self, query: asked.append(query) or ask(self, query)
@@ -420,10 +420,10 @@ def test_duckdb_asks_for_the_values_of_many_columns_at_once(write, tmp_path, mon
 
 
 def test_polars_finds_the_digits_of_texts_and_of_few_numbers_without_a_join_for_each_column(write):
-    from hyperlabel.engines.columns import look_at
-    from hyperlabel.engines.polars import PolarsEngine
+    from hyperlabel.engines._polars import PolarsEngine
+    from hyperlabel.engines._reading import scan_columns
 
     for values, dtype in WIDE.values():
         rows = PolarsEngine(pl.scan_parquet(write(table_of(draw(m=3, k=3), values, dtype))))
-        digits = look_at(rows, ["lf 0", "lf 1", "lf 2"], 10, frozenset()).digits
+        digits = scan_columns(rows, ["lf 0", "lf 1", "lf 2"], 10, frozenset()).digits
         assert "replace" not in rows.frame.select(rows._keys(Packing(digits))).explain()

@@ -16,9 +16,10 @@ import pytest
 
 import hyperlabel as hl
 from engines_fixtures import dask_workers, engine, read_result, spark
-from hyperlabel import engines, files
-from hyperlabel.provenance import provenance
-from hyperlabel.tables import reason_of
+from hyperlabel import engines
+from hyperlabel._core import files
+from hyperlabel.data import reason_of
+from hyperlabel.models import provenance
 
 __all__ = ["dask_workers", "engine", "spark"]  # fixtures
 
@@ -48,7 +49,7 @@ def label_in_a_process(engine, before="", **options):
 
 SLOW_WRITE = """
 import time
-from hyperlabel.engines.{engine} import {kind}Engine
+from hyperlabel.engines._{engine} import {kind}Engine
 whole = {kind}Engine.write
 def write(self, frame, path, format, metadata):
     whole(self, frame, path, format, metadata)

@@ -64,7 +64,7 @@ def test_label_of_a_relation_beside_tables_of_any_name_reads_the_relation(name):
 
 @pytest.mark.parametrize("step", ["count", "write"])
 def test_label_by_duckdb_that_is_interrupted_is_an_interrupt(monkeypatch, tmp_path, step):
-    from hyperlabel.engines.duckdb import DuckdbEngine
+    from hyperlabel.engines._duckdb import DuckdbEngine
 
     def interrupt(*arguments):
         raise RuntimeError("Query interrupted")  # what DuckDB makes of Ctrl-C

@@ -51,7 +51,7 @@ def test_ablation_end_to_end_trains_scores_and_shows(folder):
 
 
 def test_ablation_of_the_flat_network_scores_its_checkpoint(folder):
-    from hyperlabel.train.loop import Run, run_folder
+    from hyperlabel.training import Run, run_folder
 
     recipe = replace(ablation.make_recipe("mlp", iterations=1, batch=1), validation_sets=2)
     Run(recipe, 0, run_folder(folder, 0), torch.device("cpu"), resume=False).train()
@@ -63,8 +63,8 @@ def test_ablation_of_the_flat_network_scores_its_checkpoint(folder):
 
 
 def load_flat(folder):
-    from hyperlabel.train.checkpoint import load_net
-    from hyperlabel.train.net import FlatNet
+    from hyperlabel.training import load_net
+    from hyperlabel.training._net import FlatNet
 
     net = FlatNet(width=32)
     load_net(folder / "run-00" / "checkpoint.safetensors", net)

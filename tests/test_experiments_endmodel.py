@@ -18,7 +18,7 @@ pytest.importorskip("sklearn", reason="scikit-learn is not installed (extra `tex
 pytestmark = pytest.mark.torch
 torch.set_num_threads(1)  # small matrices: more threads only wait for each other
 
-from test_classify_text import tiny_bert  # noqa: E402, F401 (a fixture)
+from test_classify_text import tiny_bert  # noqa: F401 (a fixture)
 
 N = 80
 WORDS = (("see", "you", "at", "home", "lunch"), ("win", "free", "money", "now", "click"))

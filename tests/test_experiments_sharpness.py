@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from experiments import sharpness
-from hyperlabel.weights import load_weights
+from hyperlabel.networks import load_weights
 
 
 def test_loss_of_sharpened_probabilities_is_least_where_they_are_the_shares():

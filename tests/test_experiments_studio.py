@@ -33,9 +33,9 @@ def test_a_person_who_follows_the_studio_gives_the_gold_and_writes_the_rules_ask
     with Project(folder=tmp_path / "project") as project:
         assert len(project.state.gold) == 4
         assert len(project.source.lfs) == 3
-        assert points[-1] == studio_person.stand(project, 4, 3)
+        assert points[-1] == studio_person.measure(project, 4, 3)
         assert points[-1].accuracy == pytest.approx(points[-1].covered * points[-1].accuracy_of_labeled)
-        assert project.moment.truth.value == pytest.approx(points[-1].accuracy)
+        assert project.stats.truth.value == pytest.approx(points[-1].accuracy)
 
 
 def test_texts_that_are_not_there_are_refused(tmp_path):

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from experiments import losses, theory
+from experiments.exact_optimum import optimum
 from experiments.existence import exists_valid, solve_existence
 from experiments.store import Options, read_records
-from hyperlabel.theory import optimum, to_signs
-from hyperlabel.weights import load_weights
+from hyperlabel.networks import load_weights
+from hyperlabel.training import to_signs
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import hyperlabel as hl
-from hyperlabel.models.majority import MajorityVote
+from hyperlabel.models import MajorityVote
 
 
 def draw(n=300, m=5, k=2, seed=0):

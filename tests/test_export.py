@@ -20,9 +20,10 @@ import pytest
 import hyperlabel as hl
 from hyperlabel.errors import ParameterError
 from hyperlabel.export import DIALECTS, pattern_table, to_sql
-from hyperlabel.export import sql as sql_module
-from hyperlabel.export.formula import find_formula
-from hyperlabel.provenance import KEY, provenance
+from hyperlabel.export import _sql as sql_module
+from hyperlabel.export._formula import find_formula
+from hyperlabel.models import provenance
+from hyperlabel.models._registry import METADATA_KEY
 
 LFS = ["links", 'the "best" LF', "it's `odd`, and ä"]
 TEXTS = ("it's ham", 'so-called "spam"', "back\\slash\nnew line ä")
@@ -382,7 +383,7 @@ def test_patterns_of_votes_are_listed_and_too_many_are_refused():
 
 def test_provenance_tells_states_apart():
     one, other = text_case(k=2)[0], gold_case()[0]
-    first, second = (json.loads(provenance(model)[KEY]) for model in (one, other))
+    first, second = (json.loads(provenance(model)[METADATA_KEY]) for model in (one, other))
     assert first["classes"] == list(TEXTS[:2])
     assert first["lf_names"] == LFS
     assert first["version"] == hl.__version__

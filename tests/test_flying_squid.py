@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.models.flying_squid import FlyingSquid, average_triplets
-from hyperlabel.models.majority import MajorityVote
+from hyperlabel.models import FlyingSquid, MajorityVote
+from hyperlabel.models._flying_squid import average_triplets
 from oracles import ORACLES, on_oracles
 
 

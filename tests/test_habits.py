@@ -16,7 +16,7 @@ import pytest
 
 import hyperlabel as hl
 from hyperlabel import engines
-from hyperlabel.tables import read_table
+from hyperlabel.data import read_table
 
 N = 200
 RNG = np.random.default_rng(0)

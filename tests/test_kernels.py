@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from hyperlabel.kernels import (
-    KeyTable,
+from hyperlabel._core import (
     VoteLayout,
     gather_blocks,
     gather_sums,
@@ -18,11 +17,10 @@ from hyperlabel.kernels import (
     scale_rows,
     softmax,
 )
-from hyperlabel.votes.rows import Rows
+from hyperlabel.data import Rows
 
 MULTIPLIER = 0x9E3779B97F4A7C15
-FIRST_BITS = 18  # of a new KeyTable
-MANY = 70_000  # keys, more than one chunk of 65,536
+MANY = 70_000  # keys, more than one chunk
 
 
 def pack_exactly(cells, k):
@@ -120,40 +118,10 @@ def test_group_keys_with_many_new_keys_in_late_chunks_are_found():
     check_groups(np.concatenate([few, rng.integers(0, 1 << 64, MANY, dtype=np.uint64), few]), 1 << 64)
 
 
-def keys_of_slot(slot, count, bits=FIRST_BITS):
-    """Different keys that all want one slot of a table of 2^bits."""
+def test_group_keys_that_all_have_one_slot_of_the_table_are_told_apart():
     inverse = pow(MULTIPLIER, -1, 1 << 64)
-    return np.array([((slot << (64 - bits)) + i) * inverse % (1 << 64) for i in range(count)], np.uint64)
-
-
-def test_group_keys_that_all_want_one_slot_are_told_apart():
-    keys = keys_of_slot(5, 300, bits=10)  # 600 keys share a table of 2^11
-    check_groups(np.concatenate([keys, keys[::-1]]), 1 << 64)
-
-
-def test_group_keys_beyond_a_chunk_that_all_want_one_slot_are_told_apart():
-    keys = keys_of_slot(5, 300)
+    keys = np.array([((5 << 54) + i) * inverse % (1 << 64) for i in range(300)], np.uint64)
     check_groups(np.random.default_rng(9).choice(keys, MANY), 1 << 64)
-
-
-def test_key_table_when_all_keys_want_one_slot_numbers_each():
-    keys = np.concatenate([keys_of_slot(0, 500), keys_of_slot(77, 500)])  # slot 0 holds key 0 too
-    table = KeyTable()
-    assert table.add(keys).tolist() == list(range(1000))
-    np.testing.assert_array_equal(table.keys, keys)
-    shuffled = np.random.default_rng(4).permutation(1000)
-    assert table.add(keys[shuffled]).tolist() == shuffled.tolist()
-
-
-def test_key_table_with_keys_chunk_by_chunk_keeps_numbers_when_it_grows():
-    rng = np.random.default_rng(5)
-    table, number = KeyTable(), {}
-    for _ in range(6):
-        chunk = np.concatenate([keys_of_slot(9, 40), rng.integers(0, 60_000, 20_000, dtype=np.uint64)])
-        expected = [number.setdefault(key, len(number)) for key in chunk.tolist()]
-        assert table.add(chunk).tolist() == expected
-        assert table.keys.tolist() == list(number)
-    assert len(number) > (1 << FIRST_BITS) // 8
 
 
 def hash_cells(cells, k, seed=0):

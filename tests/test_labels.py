@@ -6,9 +6,8 @@ import polars as pl
 import pytest
 
 import hyperlabel as hl
+from hyperlabel.data import Labels, Votes
 from hyperlabel.errors import ParameterError, VotesError, VotesWarning
-from hyperlabel.labels import Labels
-from hyperlabel.votes import Votes
 
 NAN = float("nan")
 THREE = Votes.from_array([[0, 1], [1, 1], [0, -1]])

@@ -6,10 +6,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import hyperlabel as hl
+from hyperlabel.data import Patterns
 from hyperlabel.errors import ParameterError
-from hyperlabel.lf.analysis import LFAnalysis
-from hyperlabel.lf.leave_one_out import affordable_items
-from hyperlabel.patterns import Patterns
+from hyperlabel.lf import LFAnalysis, affordable_items
 
 
 def draw(n=400, m=6, k=3, accuracy=0.75, coverage=0.5, seed=0):
@@ -273,6 +272,12 @@ def test_summary_as_text_shows_nothing_where_there_is_nothing():
     lines = str(LFAnalysis([[0, -1], [1, -1]]).summary()).splitlines()
     assert lines[0].split()[:3] == ["lf", "polarity", "votes"]
     assert "nan" not in lines[2]
+
+
+def test_analysis_is_printed_as_its_summary():
+    analysis = LFAnalysis([[0, -1], [1, -1]], lfs=["links", "short"])
+    assert str(analysis) == f"2 LFs, 2 items, 2 classes\n\n{analysis.summary()}"
+    assert repr(analysis) == "LFAnalysis(2 LFs, 2 items, 2 classes)"
 
 
 def test_analysis_when_nobody_votes_has_no_coverage():

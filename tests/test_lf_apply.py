@@ -8,21 +8,22 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from hyperlabel.data import ABSTAIN
 from hyperlabel.errors import ParameterError, VotesError, VotesWarning
 from hyperlabel.lf import (
     AppliedVotes,
     LabelingFunction,
     LFError,
     apply_lfs,
+    chunks,
     expression_lf,
     keyword_lf,
     labeling_function,
     threshold_lf,
 )
-from hyperlabel.lf.run import CHUNK
 from hyperlabel.models import HyperLabelModel
-from hyperlabel.votes.classes import ABSTAIN
 
+CHUNK = next(chunks(10**9))[1]  # rows that are made at a time
 TEXTS = ["Check out my channel", "great song", "check", "I love this great song", ""]
 FRAME = pd.DataFrame({"id": range(5), "text": TEXTS})
 
@@ -302,22 +303,6 @@ def test_progress_on_a_terminal_is_a_bar(capsys, monkeypatch):
     shown = capsys.readouterr().err
     assert "labeling functions" in shown
     assert "100%" in shown
-
-
-def test_failure_that_cannot_say_what_it_is_is_called_by_its_class():
-    class Silent(Exception):  # noqa: N818
-        """Raises when it is shown."""
-
-        def __str__(self):
-            raise ValueError("no words")
-
-    def fail(x):
-        raise Silent
-
-    with pytest.raises(LFError, match="^LF 'fail' failed on row 0 with Silent; the row is 'a'"):
-        apply_lfs([fail], ["a"])
-    with pytest.warns(VotesWarning, match="failed on 1 of 1 items .* with Silent"):
-        assert apply_lfs([fail], ["a"], on_error="abstain").failures == {"fail": 1}
 
 
 NAMED_ITEMS = {

@@ -4,10 +4,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from hyperlabel.data import ABSTAIN
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf import ColumnFunction, LabelingFunction, apply_lfs, expression_lf, labeling_function
-from hyperlabel.lf.define import check_lfs
-from hyperlabel.votes.classes import ABSTAIN
 
 X = SimpleNamespace(text="check out my channel")
 
@@ -95,14 +94,14 @@ def test_lf_that_is_malformed_is_a_parameter_error(make, message):
         (LabelingFunction("f", len), r"lfs is LabelingFunction\('f'\); expected a list"),
         (
             [LabelingFunction("f", len), LabelingFunction("f", len)],
-            "lfs has 2 LFs named 'f'; give each its own name",
+            "lfs has several LFs named 'f'; give each its own name",
         ),
         ([LabelingFunction("f", len), "g"], r"lfs\[1\] is 'g'; expected a labeling function"),
     ],
 )
 def test_list_of_lfs_that_is_malformed_is_a_parameter_error(lfs, message):
     with pytest.raises(ParameterError, match=message):
-        check_lfs(lfs)
+        apply_lfs(lfs, ["a"])
 
 
 def test_plain_function_in_a_list_of_lfs_is_a_function_of_a_row():

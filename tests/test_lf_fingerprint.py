@@ -12,9 +12,18 @@ import polars as pl
 import pytest
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.lf import LabelingFunction, apply_lfs, expression_lf, keyword_lf, lookup_lf, regex_lf, threshold_lf
-from hyperlabel.lf.fingerprint import fingerprint_items, fingerprint_lf
-from hyperlabel.lf.items import read_items
+from hyperlabel.lf import (
+    LabelingFunction,
+    apply_lfs,
+    expression_lf,
+    fingerprint_lf,
+    keyword_lf,
+    lookup_lf,
+    read_items,
+    regex_lf,
+    threshold_lf,
+)
+from hyperlabel.lf._fingerprint import fingerprint_items
 
 FRAME = pd.DataFrame({"id": range(4), "text": ["a", "b", "a b", None]})
 
@@ -154,7 +163,7 @@ def test_fingerprint_of_an_lf_changes_with_what_it_sees(variants):
     assert [fingerprint_lf(lf) for lf in variants] == prints
 
 
-def test_fingerprint_of_an_lf_stays_whatever_its_name_and_patience():
+def test_fingerprint_of_an_lf_stays_whatever_its_name_and_limits():
     assert fingerprint_lf(regex_lf("a", 1, name="x")) == fingerprint_lf(regex_lf("a", 1, name="y", timeout=3))
 
 
@@ -260,7 +269,7 @@ def test_client_made_inside_a_function_is_no_hindrance():
     assert fingerprint_lf(lf) == before
 
 
-def test_own_names_of_the_blind_functions_are_no_hindrance():
+def test_own_functions_named_like_untraceable_ones_are_no_hindrance():
     assert fingerprint_lf(compile_lf("def eval(x): return 1\ndef f(x): return eval(x) + x.exec(x.globals)"))
 
 
@@ -268,7 +277,7 @@ def test_fingerprint_in_another_process_is_the_same(tmp_path):
     import subprocess
 
     script = (
-        "from hyperlabel.lf import *; from hyperlabel.lf.fingerprint import fingerprint_lf\n"
+        "from hyperlabel.lf import *; from hyperlabel.lf._fingerprint import fingerprint_lf\n"
         "import re, json, enum, numpy as np; WORDS = {'a', 'b', 'c'}\n"
         "class Kind(enum.Enum):\n A = frozenset({'x', 'y'})\n"
         "def f(x, most=2): return re.search('a', x.text) and x.text in WORDS and np.sum(json.loads(x.text)) < Kind.A\n"
@@ -330,3 +339,21 @@ def test_fingerprint_of_an_lf_changes_with_the_index_of_a_table_it_holds():
     tables = [pd.DataFrame({"a": [1, 2]}, index=index) for index in (["x", "y"], ["y", "x"])]
     one, two = (LabelingFunction("lf", lambda x, table: table.loc[x, "a"], resources={"table": t}) for t in tables)
     assert fingerprint_lf(one) != fingerprint_lf(two)
+
+
+def test_values_that_hold_themselves_have_a_fingerprint():
+    prints = []
+    for word in "aba":
+        ring = {"word": word}
+        ring["self"] = ring
+        prints.append(fingerprint_lf(LabelingFunction("lf", has, resources={"word": ring})))
+    assert prints[0] == prints[2] != prints[1]
+
+
+def test_value_that_refuses_to_be_pickled_is_named():
+    class Client:
+        def __reduce__(self):
+            raise ValueError("not by pickle")
+
+    with pytest.raises(ParameterError, match=r"LF 'lf' uses .* \(Client\), and the cache cannot tell"):
+        fingerprint_lf(LabelingFunction("lf", has, resources={"word": Client()}))

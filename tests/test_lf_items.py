@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.lf.items import make_rows, read_items, read_value, row_class
+from hyperlabel.lf import read_items
+from hyperlabel.lf._items import make_rows, read_value, row_class
 
 
 def test_row_is_read_by_attribute_and_by_item():
@@ -47,7 +48,7 @@ FRAME = pd.DataFrame({"id": [1, 2], "text": ["a", None], "when": pd.to_datetime(
 
 @pytest.mark.parametrize(
     "data",
-    [FRAME, pl.from_pandas(FRAME), pa.RecordBatch.from_pandas(FRAME), FRAME.to_dict("records")],
+    [FRAME, pl.from_pandas(FRAME), pa.RecordBatch.from_pandas(FRAME), pl.from_pandas(FRAME).to_dicts()],
     ids=["pandas", "polars", "arrow", "list"],
 )
 def test_rows_of_each_kind_of_data_are_the_same(data):
@@ -110,12 +111,3 @@ class Counted:
 def test_sequences_of_any_kind_are_cut_by_place(data):
     items = read_items(data)
     assert [make_rows(items.cut(*part)) for part in ((0, 1), (1, 2), (0, 2))] == [["a"], ["b"], ["a", "b"]]
-
-
-def test_items_that_cannot_be_read_are_one_error():
-    class Short(Counted):
-        def __getitem__(self, place):
-            raise IndexError(place)
-
-    with pytest.raises(VotesError, match=r"^data is of type Short, whose items cannot be read \(IndexError\); exp"):
-        read_items(Short())

@@ -3,11 +3,11 @@ import polars as pl
 import pytest
 
 from engines_fixtures import dask_workers, spark  # noqa: F401
+from hyperlabel.data import decode
 from hyperlabel.engines import label
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf import LFError, apply_lfs, expression_lf, keyword_lf, labeling_function, lookup_lf, threshold_lf
 from hyperlabel.models import HyperLabelModel
-from hyperlabel.votes.classes import decode
 
 N = 60
 FRAME = pl.DataFrame(

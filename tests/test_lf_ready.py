@@ -8,9 +8,7 @@ import pyarrow as pa
 import pytest
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.lf import LFError, apply_lfs, keyword_lf, lookup_lf, regex_lf, threshold_lf
-from hyperlabel.lf.items import read_items
-from hyperlabel.lf.run import run_all
+from hyperlabel.lf import LFError, apply_lfs, keyword_lf, lookup_lf, read_items, regex_lf, run_all, threshold_lf
 
 TEXTS = [
     "Check out my channel", "checkout", "I checked", "CHECK!", None, "", "c++ and $$$", "$$$", "abc++", "ÉTÉ à Paris",
@@ -175,6 +173,15 @@ def test_ready_made_lf_without_its_column_is_an_error():
 def test_ready_made_lf_that_is_malformed_is_a_parameter_error(make, message):
     with pytest.raises(ParameterError, match=message):
         make()
+
+
+def test_repr_of_ready_made_lfs_shows_what_they_vote_on():
+    lfs = [regex_lf("a+", 1, name="r"), threshold_lf("len", "short", below=2.5), lookup_lf({"a": 1}, column="x")]
+    assert list(map(repr, lfs)) == [
+        "RegexLF('r', pattern='a+', column='text', vote=1)",
+        "ThresholdLF('len_below_2.5', column='len', below=2.5, vote='short')",
+        "LookupLF('lookup_x', column='x')",
+    ]
 
 
 def test_names_of_ready_made_lfs_tell_what_they_do():

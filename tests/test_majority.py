@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from hyperlabel.models.majority import MajorityVote, count_classes, vote_shares
-from hyperlabel.patterns import Patterns
-from hyperlabel.votes import Votes
+from hyperlabel.data import Patterns, Votes
+from hyperlabel.models import MajorityVote, count_classes
+from hyperlabel.models._majority import vote_shares
 from oracles import NAMES, ORACLES
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import hyperlabel as hl
-from hyperlabel import ParameterError, memory
-from hyperlabel.models import dawid_skene
+from hyperlabel import ParameterError
+from hyperlabel._core import checks
+from hyperlabel.models import _dawid_skene as dawid_skene
 
 VOTES = np.random.default_rng(0).integers(-1, 30, (40, 5))
 
@@ -15,7 +16,7 @@ VOTES = np.random.default_rng(0).integers(-1, 30, (40, 5))
 @pytest.fixture
 def small(monkeypatch):
     """A machine of 30 kB."""
-    monkeypatch.setattr(memory, "memory_bytes", lambda: 30_000)
+    monkeypatch.setattr(checks, "memory_bytes", lambda: 30_000)
 
 
 @pytest.mark.parametrize("name", ["hlm2", "ds", "hds", "dp", "fs", "metal", "nplm", "ebcc"])
@@ -64,9 +65,9 @@ def test_classes_that_nobody_votes_for_cost_nothing():
 
 def test_memory_of_an_unknown_system_is_assumed(monkeypatch):
     monkeypatch.delattr("os.sysconf")
-    memory.memory_bytes.cache_clear()
-    assert memory.memory_bytes() == 1 << 34
-    memory.memory_bytes.cache_clear()
+    checks.memory_bytes.cache_clear()
+    assert checks.memory_bytes() == 1 << 34
+    checks.memory_bytes.cache_clear()
 
 
 def test_stated_classes_of_votes_that_all_abstain_cost_nothing():
@@ -80,14 +81,14 @@ def test_stated_classes_of_votes_that_all_abstain_cost_nothing():
 def test_limit_of_the_process_is_the_memory_that_there_is():
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_AS, (1 << 33, 1 << 33))\n"
-        "from hyperlabel.memory import memory_bytes; print(memory_bytes() <= 1 << 33)"
+        "from hyperlabel._core.checks import memory_bytes; print(memory_bytes() <= 1 << 33)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "True\n"
 
 
 def test_no_more_memory_is_taken_than_was_checked(monkeypatch):
     counted = []
-    monkeypatch.setattr("hyperlabel.models.base.check_memory", lambda numbers, *_: counted.append(numbers))
+    monkeypatch.setattr("hyperlabel.models._base.check_memory", lambda numbers, *_: counted.append(numbers))
     tracemalloc.start()
     try:
         hl.HyperLabelModel(n_classes=800, class_balance="uniform").fit(VOTES, {0: 1, 1: 2})

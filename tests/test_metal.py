@@ -2,11 +2,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from hyperlabel.data import Patterns, Votes
 from hyperlabel.errors import ConvergenceWarning, ParameterError
-from hyperlabel.models import metal
-from hyperlabel.models.metal import MeTaL
-from hyperlabel.patterns import Patterns
-from hyperlabel.votes import Votes
+from hyperlabel.models import MeTaL
+from hyperlabel.models import _metal as metal
 from oracles import ORACLES, on_oracles
 
 

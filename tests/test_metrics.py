@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from hyperlabel import ParameterError
-from hyperlabel.metrics import METRICS, accuracy, brier, check_metric, f1, log_loss, score
+from hyperlabel._core import brier, check_metric, f1, log_loss, score
+from hyperlabel._core.metrics import accuracy
 
 
 @pytest.fixture
@@ -74,7 +75,7 @@ def test_counts_are_as_good_as_repeated_items(drawn):
     truth, labels, probabilities = drawn
     counts = np.random.default_rng(1).integers(0, 4, 300)
     rows = np.repeat(np.arange(300), counts)
-    for metric in METRICS:
+    for metric in ("accuracy", "f1"):
         once = score(metric, truth, labels, 4, counts)
         assert once == pytest.approx(score(metric, truth[rows], labels[rows], 4))
     for measure in (brier, log_loss):

@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from hyperlabel.data import Patterns
 from hyperlabel.errors import ConvergenceWarning, ParameterError
-from hyperlabel.models.majority import MajorityVote
-from hyperlabel.models.nplm import NPLM
-from hyperlabel.patterns import Patterns
+from hyperlabel.models import NPLM, MajorityVote
 from oracles import ORACLES, on_oracles
 
 

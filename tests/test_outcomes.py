@@ -6,10 +6,11 @@ import polars as pl
 import pytest
 
 import hyperlabel as hl
+from hyperlabel.data import Outcomes
+from hyperlabel.data._outcomes import read_partial_vote
+from hyperlabel.data._scores import cut_scores, find_directions, find_share, ladder_of_levels, number_of_levels
 from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.networks.unrolled.leaning import rise
-from hyperlabel.votes.levels import cut_scores, find_directions, find_share, number_of_levels
-from hyperlabel.votes.outcomes import Outcomes, ladder_of_levels, read_leaning
+from hyperlabel.networks._outcome_votes import isotonic_regression
 
 TAKE_OUTCOMES = ("hlm2", "mv", "bv", "ds", "hds", "auto")
 
@@ -78,7 +79,7 @@ def test_votes_of_lfs_are_texts_that_tables_hold(vote, text):
     ],
 )
 def test_texts_lean_as_they_say(text, leaning):
-    got = read_leaning(text, ["a", "b", "c"])
+    got = read_partial_vote(text, ["a", "b", "c"])
     assert got is None if leaning is None else np.allclose(got, leaning)
 
 
@@ -204,7 +205,7 @@ def test_everything_is_saved_and_read_back(mixed, tmp_path):
     patterns = hl.Patterns.from_votes(votes)
     patterns.save(tmp_path / "p.safetensors")
     loaded = hl.Patterns.load(tmp_path / "p.safetensors")
-    assert loaded.outcomes.equals(patterns.outcomes)
+    assert loaded.outcomes.to_header() == patterns.outcomes.to_header()
     for name in TAKE_OUTCOMES:
         model = hl.label_model(name).fit(votes, {0: "c1", 1: "c0"})
         model.save(tmp_path / "m.safetensors")
@@ -246,8 +247,8 @@ def test_engines_read_partial_votes(mixed, tmp_path, engine):
 
 
 def test_sql_is_refused_and_a_table_of_patterns_asks_for_them(mixed):
-    from hyperlabel.export.formula import find_formula
-    from hyperlabel.export.patterns import pattern_table
+    from hyperlabel.export import pattern_table
+    from hyperlabel.export._formula import find_formula
 
     model = hl.HyperLabelModel().fit(hl.Votes.from_frame(mixed[0]))
     with pytest.raises(ParameterError, match="which are not one class, and SQL has no formula for them"):
@@ -350,7 +351,7 @@ def test_few_different_scores_are_levels_themselves():
     stars = np.tile([1.0, 2, 3, 4, 5], 8)[:, None]
     votes = hl.Votes.from_scores(np.hstack([stars, stars]), classes=["low", "high"], scale=(1, 5))
     assert votes["lf0"].tolist()[:5] == [f"level {level} of 5" for level in range(1, 6)]
-    assert votes.outcomes.leaning[:, 1].round(1).tolist() == [0.1, 0.3, 0.5, 0.7, 0.9]
+    assert votes.outcomes.class_weights[:, 1].round(1).tolist() == [0.1, 0.3, 0.5, 0.7, 0.9]
 
 
 def draw_stars(seed: int, n: int = 500, m: int = 6) -> tuple[np.ndarray, np.ndarray]:
@@ -393,7 +394,7 @@ def test_three_classes_take_scales_of_their_own():
 
 def test_a_score_with_others_on_both_sides_may_lean_to_neither_class():
     cut = cut_scores(np.repeat([[-1.0], [0], [1]], [30, 40, 30], axis=0), ["a"], 2, None, None, None)
-    assert cut.leaning[:, 1].tolist() == [pytest.approx(1 / 6), 0.5, pytest.approx(5 / 6)]
+    assert cut.class_weights[:, 1].tolist() == [pytest.approx(1 / 6), 0.5, pytest.approx(5 / 6)]
     assert cut.cuts["a"].bounds == (-0.5, 0.5)
     assert cut_scores(np.repeat([[0.0], [3]], [90, 10], axis=0), ["a"], 2, None, None, None).cuts["a"].bounds == (1.5,)
 
@@ -421,7 +422,7 @@ def test_number_of_levels_and_stated_bounds():
 
 
 def test_ordered_classes_share_levels_between_neighbors():
-    leaning = ladder_of_levels(6, 3).leaning
+    leaning = ladder_of_levels(6, 3).class_weights
     np.testing.assert_allclose(leaning.sum(1), 1)
     assert ((leaning > 0).sum(1) <= 2).all()
     assert (np.diff(leaning @ np.arange(3)) >= 0).all()
@@ -433,7 +434,7 @@ def test_evidence_of_levels_never_falls():
     model = hl.HyperLabelModel().fit(votes)
     table = model.state_.evidence.table.reshape(5, -1, 2)
     assert (np.diff(table[:, 2:, 1] - table[:, 2:, 0], axis=1) >= -1e-12).all()
-    np.testing.assert_allclose(rise(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0])), [2, 2, 2])
+    np.testing.assert_allclose(isotonic_regression(np.array([3.0, 1.0, 2.0]), np.array([1.0, 1.0, 2.0])), [2, 2, 2])
 
 
 @pytest.mark.parametrize(
@@ -468,6 +469,13 @@ def test_scores_of_any_size_are_cut_alike(size):
     scores, _ = draw_scores(200, 3)
     own, other = (hl.Votes.from_scores(each - each.max() / 2, classes=[0, 1]) for each in (scores, scores * size))
     np.testing.assert_array_equal(own.cells, other.cells)
+
+
+@pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame])
+def test_scores_with_a_missing_column_of_identifiers_are_refused(kind):
+    frame = kind({"id": [1, 2], "a": [0.1, 0.2]})
+    with pytest.raises(VotesError, match="^item is 'key', but votes has no such column; its columns are 'id', 'a'"):
+        hl.Votes.from_scores(frame, classes=[0, 1], item="key")
 
 
 def test_scores_without_an_end_are_refused():
@@ -539,8 +547,8 @@ def test_partial_votes_lean_to_classes_that_only_gold_has():
     with pytest.warns(hl.VotesWarning, match="gold has classes that no LF votes for: 'z'"):
         grown, _ = votes.with_labels(frame["gold"].to_list(), "gold")
     stated = hl.Votes.from_frame(frame, lfs=["a", "b", "c"], classes=["x", "y", "z"])
-    np.testing.assert_array_equal(grown.outcomes.leaning, stated.outcomes.leaning)
-    np.testing.assert_allclose(grown.outcomes.leaning, [[0, 0.5, 0.5], [0.7, 0.15, 0.15]])
+    np.testing.assert_array_equal(grown.outcomes.class_weights, stated.outcomes.class_weights)
+    np.testing.assert_allclose(grown.outcomes.class_weights, [[0, 0.5, 0.5], [0.7, 0.15, 0.15]])
     with pytest.warns(hl.VotesWarning):
         model = hl.HyperLabelModel().fit(votes, frame["gold"].to_list())
     with pytest.warns(hl.VotesWarning):
@@ -551,7 +559,7 @@ def test_partial_votes_lean_to_classes_that_only_gold_has():
 def test_outcomes_of_other_classes_keep_what_is_left():
     outcomes = Outcomes(("a|b", "c:0.8"), np.array([[0.5, 0.5, 0], [0.1, 0.1, 0.8]]), np.array([-1, -1]))
     moved = outcomes.with_classes(np.array([1, -1, 0]), 2)
-    np.testing.assert_allclose(moved.leaning, [[0, 1], [8 / 9, 1 / 9]])
+    np.testing.assert_allclose(moved.class_weights, [[0, 1], [8 / 9, 1 / 9]])
 
 
 @pytest.mark.parametrize("form", ["pandas", "odd names", "records"])
@@ -639,7 +647,7 @@ def test_counted_chunks_of_partial_votes_are_the_patterns_of_the_whole(rows, cla
     counted = hl.Patterns.from_chunks([chunk for chunk in chunks if len(chunk)], classes=classes)
     whole = hl.Patterns.from_votes(hl.Votes.from_frame(frame.dropna(how="all"), classes=classes))
     assert (counted.classes, counted.outcomes.names) == (whole.classes, whole.outcomes.names)
-    np.testing.assert_array_equal(counted.outcomes.leaning, whole.outcomes.leaning)
+    np.testing.assert_array_equal(counted.outcomes.class_weights, whole.outcomes.class_weights)
     np.testing.assert_array_equal(counted.to_array(), whole.to_array())
     np.testing.assert_array_equal(counted.counts, whole.counts)
 
@@ -655,4 +663,4 @@ def test_what_a_vote_rules_out_leaves_all_other_classes_wherever_classes_are_add
         hl.Patterns.from_votes(two).merge(hl.Patterns.from_votes(two.with_classes(["a", "b", "c"]))),
     ):
         assert votes.classes == ("a", "b", "c")
-        assert votes.outcomes.leaning.tolist() == [[0, 0.5, 0.5]]
+        assert votes.outcomes.class_weights.tolist() == [[0, 0.5, 0.5]]

@@ -7,7 +7,7 @@ import pytest
 
 import hyperlabel as hl
 from hyperlabel import ParameterError, WeightsError
-from hyperlabel.tensors import read_tensors, write_tensors
+from hyperlabel._core import read_tensors, write_tensors
 
 VOTES = [[0, 1, 1], [1, 1, 0], [0, 0, -1], [1, -1, 1]]
 PARAMS = {"rf": {"n_trees": 3, "max_depth": (2,)}, "ebcc": {"restarts": 2}}
@@ -117,7 +117,7 @@ def test_forged_header_names_what_is_wrong(tmp_path, place, value, message):
         load_forged(path, arrays, header | {"seen": header["seen"] | {place: value}})
 
 
-@pytest.mark.parametrize("name", ["predict", "_seen", "classes_", "__class__"])
+@pytest.mark.parametrize("name", ["predict", "_context", "classes_", "__class__"])
 def test_file_cannot_replace_what_is_not_learned(tmp_path, name):
     path = tmp_path / "m.safetensors"
     arrays, header = make_file("mv", path)

@@ -112,7 +112,7 @@ def test_texts_of_a_csv_match_stated_numbers(tmp_path):
 def test_judgments_that_differ_need_a_column_that_tells_them_apart():
     table = make_table(np.array([[0, 1], [1, 1]]))
     twice = pd.concat([table, table.assign(vote="A")])
-    with pytest.raises(VotesError, match="judge 'j1' says 'A', 'B' of item 'q0'; expected one .*: run or position"):
+    with pytest.raises(VotesError, match="'j1' gives item 'q0' the verdicts 'A', 'B'; expected one .*: run or pos"):
         hl.jury(twice, **NAMES)
     assert len(hl.jury(pd.concat([table, table]), **NAMES)) == 2  # said twice is said once
 

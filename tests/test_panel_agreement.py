@@ -8,7 +8,7 @@ from statsmodels.stats.inter_rater import aggregate_raters
 from statsmodels.stats.inter_rater import fleiss_kappa as reference_fleiss
 
 from hyperlabel.panel import cohen_kappa, fleiss_kappa, krippendorff_alpha, pairwise_kappa
-from hyperlabel.panel.agreement import mean_kappa, measure_agreement
+from hyperlabel.panel._agreement import mean_kappa, measure_agreement
 
 
 def draw(seed, n=60, m=5, k=3, missing=0.0):

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from hyperlabel.networks.paper import backward, forward
-from hyperlabel.patterns import Patterns
-from hyperlabel.theory import to_signs
-from hyperlabel.votes import Votes
+from hyperlabel.data import Patterns, Votes
+from hyperlabel.networks import backward, forward
+from hyperlabel.training import to_signs
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra `train`)")
 pytestmark = pytest.mark.torch
@@ -42,7 +41,7 @@ def random_cells(k):
 @cache
 def random_net(widths):
     """A network whose logits depend on the votes more than a fresh one's do."""
-    from hyperlabel.train.net import HyperNet
+    from hyperlabel.training import HyperNet
 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -55,7 +54,7 @@ def random_net(widths):
 
 @cache
 def exported(net):
-    from hyperlabel.train.export import to_weights
+    from hyperlabel.training import to_weights
 
     return to_weights(net, {})
 
@@ -98,7 +97,7 @@ def test_forward_of_real_votes_agrees_with_torch_item_by_item(real_votes, name, 
 
 
 def test_forward_of_deepset_weights_agrees_with_torch_item_by_item():
-    from hyperlabel.train.net import HyperNet
+    from hyperlabel.training import HyperNet
 
     torch.manual_seed(0)
     assert_logits_agree(HyperNet((4, 8), ("self", "row")), random_cells(4)["sparse"], 4)

@@ -11,12 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-import hyperlabel.patterns
+import hyperlabel.data._patterns
+from hyperlabel._core import hash_rows, write_tensors
+from hyperlabel.data import Patterns, Votes
 from hyperlabel.errors import ParameterError, VotesError, WeightsError
-from hyperlabel.kernels import hash_rows
-from hyperlabel.patterns import Patterns
-from hyperlabel.tensors import write_tensors
-from hyperlabel.votes import Votes
 
 examples = settings(deadline=None, max_examples=60)
 
@@ -356,7 +354,7 @@ def test_find_when_hashes_collide_compares_rows(monkeypatch):
     expected = [rows.index(row) if row in rows else -1 for row in one.to_array().tolist()]
     assert sorted(expected)[0] == -1 < sorted(expected)[1]
     collide = lambda *row: hash_rows(*row) * np.uint64(row[-1] > 0)  # noqa: E731  all rows have one hash, by one seed
-    monkeypatch.setattr(hyperlabel.patterns, "hash_rows", collide)
+    monkeypatch.setattr(hyperlabel.data._patterns, "hash_rows", collide)
     assert one.find(other).tolist() == expected
 
 
@@ -398,7 +396,7 @@ def test_grouping_of_rows_whose_hashes_collide_is_still_exact(monkeypatch):
         hashes = hash_rows(starts, lf, vote, k, seed)
         return hashes // (np.uint64(1) << np.uint64(63)) if len(seeds) == 1 else hashes
 
-    monkeypatch.setattr(hyperlabel.patterns, "hash_rows", collide_once)
+    monkeypatch.setattr(hyperlabel.data._patterns, "hash_rows", collide_once)
     cells = np.tile(np.random.default_rng(0).integers(-1, 2, (50, 6)), 8)  # too many LFs for keys without hashes
     patterns = Patterns.from_votes(Votes.from_sparse(sparse_of(cells)))
     assert as_counter(patterns) == count_rows(cells)
@@ -492,7 +490,7 @@ def assert_same(one, two):
     assert (one.classes, one.vote_names) == (two.classes, two.vote_names)
     assert (one.outcomes is None) == (two.outcomes is None)
     if one.outcomes is not None:
-        np.testing.assert_array_equal(one.outcomes.leaning, two.outcomes.leaning)
+        np.testing.assert_array_equal(one.outcomes.class_weights, two.outcomes.class_weights)
 
 
 SHAPES = {

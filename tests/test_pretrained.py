@@ -3,12 +3,9 @@ import pandas as pd
 import pytest
 
 import hyperlabel as hl
-from hyperlabel import metrics
-from hyperlabel.models import pretrained
-from hyperlabel.networks import is_unrolled
-from hyperlabel.networks.paper import PaperNetwork
-from hyperlabel.networks.unrolled import UnrolledNetwork
-from hyperlabel.weights import load_weights
+from hyperlabel._core import metrics
+from hyperlabel.models import _pretrained as pretrained
+from hyperlabel.networks import PaperNetwork, UnrolledNetwork, is_unrolled, load_weights
 
 VOTES = np.array([[0, 1, -1], [1, 1, -1], [-1, -1, -1], [0, 0, 1], [1, -1, 1]])
 

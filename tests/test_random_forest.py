@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hyperlabel.errors import ParameterError
-from hyperlabel.models.random_forest import RandomForest, Trees, grow_forest
+from hyperlabel.models import RandomForest
+from hyperlabel.models._random_forest import Trees, grow_forest
 from oracles import ORACLES
 
 sklearn = pytest.importorskip("sklearn")

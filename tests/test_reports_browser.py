@@ -47,7 +47,7 @@ def browse(folder, page, *options):
     """Open a page; -> its document, as the browser understood it, and what the browser logged."""
     (folder / "page.html").write_text(page, encoding="utf-8")
     command = [BROWSER, *OPTIONS, f"--user-data-dir={folder / 'profile'}", *options, f"file://{folder / 'page.html'}"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
 

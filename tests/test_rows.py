@@ -6,9 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from hyperlabel.patterns import Patterns
-from hyperlabel.votes import Votes
-from hyperlabel.votes.rows import DenseRows, Rows, take_cells
+from hyperlabel.data import DenseRows, Patterns, Rows, Votes
 
 CELLS = hnp.arrays(np.int8, st.tuples(st.integers(1, 12), st.integers(1, 8)), elements=st.integers(-1, 3))
 
@@ -56,7 +54,6 @@ def test_dense_rows_do_what_sparse_ones_do(cells, data):
     stop = data.draw(st.integers(start, len(cells)))
     for one, other in (
         (dense, sparse),
-        (DenseRows.copy_cells(cells, index, np.dtype(np.int16)), sparse.take(index)),
         (dense.take(index), sparse.take(index)),
         (dense.part(start, stop), sparse.part(start, stop)),
     ):
@@ -94,7 +91,7 @@ def test_rows_are_equal_to_others_if_their_cells_are(cells, data):
     other = np.array(data.draw(st.lists(numbers, min_size=len(index), max_size=len(index))), int)
     rows, turned = Rows.from_cells(cells), Rows.from_cells(cells[::-1])
     expected = np.array_equal(cells[index], cells[::-1][other])
-    assert rows.equal_to(index, turned, other) == expected
+    assert rows.take(index).equals(turned.take(other)) == expected
 
 
 @settings(deadline=None)
@@ -110,27 +107,13 @@ def test_rows_of_narrow_numbers_hold_wide_ones():
         assert {rows.starts.dtype, rows.lf.dtype, rows.vote.dtype} == {np.dtype(np.int64)}
 
 
-@pytest.mark.parametrize(
-    ("cells", "index", "equal"),
-    [
-        ([[0, -1], [0, -1], [1, 1]], [0, 0, 2], True),
-        ([[-1, -1], [-1, -1]], [1, 1], True),
-        ([[0, -1], [1, -1]], [0, 0], False),  # another vote
-        ([[0, -1], [-1, 0]], [0, 0], False),  # another LF
-        ([[0, -1], [0, 0]], [0, 0], False),  # more votes
-    ],
-)
-def test_rows_equal_compares_each_row_with_the_one_of_its_index(cells, index, equal):
-    assert Rows.from_cells(np.array(cells)).equal(np.array(index)) is equal
-
-
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_rows_taken_from_cells_of_any_order_copy_no_more_than_they_are(order):
     cells, index = np.zeros((200_000, 4), np.int64, order), np.array([7, 3])
     cells[3] = [0, 1, -1, 1]
     tracemalloc.start()
-    taken = take_cells(cells, index)
+    rows = DenseRows(cells).take(index)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert taken.tolist() == [[0, 0, 0, 0], [0, 1, -1, 1]]
+    assert rows.to_cells(4).tolist() == [[0, 0, 0, 0], [0, 1, -1, 1]]
     assert most < cells.nbytes / 100

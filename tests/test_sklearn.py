@@ -9,17 +9,17 @@ from numpy.testing import assert_array_equal
 
 import hyperlabel as hl
 from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.models.random_forest import RandomForest
+from hyperlabel.models import RandomForest
 
 pytest.importorskip("sklearn")
-from sklearn.base import clone, is_classifier  # noqa: E402
-from sklearn.exceptions import NotFittedError as SklearnNotFittedError  # noqa: E402
-from sklearn.model_selection import GridSearchCV, cross_val_score  # noqa: E402
-from sklearn.pipeline import make_pipeline  # noqa: E402
-from sklearn.preprocessing import FunctionTransformer  # noqa: E402
-from sklearn.utils import get_tags  # noqa: E402
-from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
-from sklearn.utils.validation import check_is_fitted  # noqa: E402
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.validation import check_is_fitted
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::hyperlabel.errors.ConvergenceWarning"),

@@ -8,12 +8,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import hyperlabel as hl
+from hyperlabel.data import Patterns, Votes
 from hyperlabel.engines import fit_chunks
 from hyperlabel.errors import VotesError
-from hyperlabel.networks import Gold, add_sums, load_network
-from hyperlabel.patterns import Patterns
-from hyperlabel.votes import Votes
-from hyperlabel.weights import load_weights
+from hyperlabel.networks import Gold, add_sums, load_network, load_weights
 
 NETWORKS = ("hlm", "hlm2")
 

@@ -16,9 +16,9 @@ from chromium import wait_for
 
 pytest.importorskip("nicegui")
 
-from hyperlabel.errors import ParameterError  # noqa: E402
-from hyperlabel.studio.app import Address  # noqa: E402
-from hyperlabel.studio.app.guard import Guard  # noqa: E402
+from hyperlabel.errors import ParameterError
+from hyperlabel.studio import Address
+from hyperlabel.studio._app._guard import Guard
 
 PORT = 8000
 
@@ -157,7 +157,7 @@ def test_an_address_is_answered_and_owned_from_the_start():
     address = Address()
     with (
         address.socket,
-        socket.create_connection(("127.0.0.1", address.port), timeout=30),
+        socket.create_connection(("127.0.0.1", address.port), timeout=300),
         pytest.raises(ParameterError, match=f"port is {address.port}, but it cannot be used"),
     ):
         Address(address.port)
@@ -201,7 +201,7 @@ def test_the_served_studio_refuses_what_the_guard_refuses(tmp_path):
 
 
 def fetch(port, path, headers, method="GET"):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=300)
     connection.request(method, path, headers=headers)
     answer = connection.getresponse()
     answer.read()

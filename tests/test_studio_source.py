@@ -3,7 +3,8 @@
 import pytest
 
 from hyperlabel.errors import ProjectError
-from hyperlabel.studio.source import HEADER, LFSource, load_lfs
+from hyperlabel.studio import load_lfs
+from hyperlabel.studio._source import HEADER, LFSource
 
 HAND = '''"""My rules."""
 
@@ -77,7 +78,7 @@ def test_adding_and_removing_again_gives_the_same_lfs_and_a_tidy_text():
         ("raise SystemExit(3)", "lfs.py, line 1: SystemExit: 3"),
         (
             "from hyperlabel import keyword_lf\na = keyword_lf('a', 'x', name='n')\nb = keyword_lf('b', 'x', name='n')",
-            "line 3: there are two LFs named 'n'; give each its own name",
+            "line 3: two LFs are named 'n'; rename one of them",
         ),
     ],
 )

@@ -1,18 +1,17 @@
 """LFs that can be stopped: the same answers as in this process, and an end to endless ones."""
 
 import threading
-import time
 
 import polars as pl
 import pytest
 
+from chromium import wait_for
 from hyperlabel import LFError, keyword_lf, prompt_lf
-from hyperlabel.lf import labeling_function
-from hyperlabel.lf.items import read_items
-from hyperlabel.studio.app.worker import LFStoppedError, StoppableRun
-from hyperlabel.studio.project import run_here
+from hyperlabel.lf import labeling_function, read_items
 
 pytest.importorskip("nicegui")
+
+from hyperlabel.studio import LFStoppedError, StoppableRun, run_here
 
 ITEMS = read_items(pl.DataFrame({"text": ["free", "song", None] * 1500}))
 
@@ -49,18 +48,19 @@ def test_an_lf_that_fails_names_the_row():
         StoppableRun()(length, ITEMS, ignore)
 
 
-def test_an_endless_lf_ends_when_it_is_stopped():
+def test_an_endless_lf_ends_when_it_is_stopped(tmp_path):
+    mark = str(tmp_path / "started")
+
     @labeling_function
     def endless(x):
+        open(mark, "w").close()
         while True:
             pass
 
     run = StoppableRun()
 
     def stop():
-        while run.lf is None:
-            time.sleep(0.01)
-        time.sleep(0.1)
+        wait_for((tmp_path / "started").exists, 300, "the LF")
         run.stop()
 
     thread = threading.Thread(target=stop)

@@ -3,9 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import hyperlabel as hl
-from hyperlabel.labels import suggest_items
-from hyperlabel.patterns import Patterns
-from hyperlabel.votes import Votes
+from hyperlabel.data import Patterns, Votes, suggest_items
 
 # Three patterns: 40 items in doubt, 20 items more in doubt, 50 items without a doubt; then one without votes.
 ROWS = np.repeat([[0, 1, -1], [1, 0, 1], [0, 0, 0], [-1, -1, -1]], [40, 20, 50, 5], axis=0)

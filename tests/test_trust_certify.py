@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import hyperlabel as hl
-from hyperlabel.trust.strata import strata_of
+from hyperlabel.trust import strata_of
 
 N = 2000
 RNG = np.random.default_rng(0)
@@ -110,7 +110,7 @@ def test_classes_without_a_certificate_are_named(model):
     gold = draw(600)
     gold[gold == 1] = 0  # every spam label is wrong
     certificate = hl.certify(model, VOTES, gold, error=0.2, by_class=True)
-    assert "No labels of these classes: 1." in str(certificate)
+    assert "No labels can be used of these classes: 1." in str(certificate)
     assert not certificate.accepted[model.predict(VOTES) == 1].any()
 
 

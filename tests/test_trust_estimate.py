@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 import hyperlabel as hl
-from hyperlabel.metrics import f1
-from hyperlabel.trust.estimates import GoldSample, estimate_sample, observe
-from hyperlabel.trust.prediction_powered import Strata, estimate_means, spread_of, student
+from hyperlabel._core import f1
+from hyperlabel.trust import GoldSample, Strata, estimate_sample, observe
+from hyperlabel.trust._estimates import estimate_means, spread_of, student
 
 N = 3000
 RNG = np.random.default_rng(0)

@@ -10,9 +10,8 @@ import pytest
 import scipy.sparse
 
 import hyperlabel as hl
+from hyperlabel.data import Patterns, Votes, to_votes
 from hyperlabel.errors import ParameterError, VotesError, VotesWarning
-from hyperlabel.patterns import Patterns
-from hyperlabel.votes import Votes, to_votes
 from tests.campaign.hostile import endless
 
 NAN = float("nan")
@@ -425,6 +424,25 @@ def test_to_votes_takes_whatever_holds_votes():
         assert to_votes(source, classes=[0, 1, 2, 9]).classes == (0, 1, 2, 9)
 
 
+def test_constructor_reads_whatever_holds_votes(tmp_path):
+    FRAMES["polars"].write_csv(tmp_path / "v.csv")
+    np.save(tmp_path / "v.npy", CELLS)
+    unnamed = [CELLS, CELLS.tolist(), scipy.sparse.csr_array(CELLS + 1), tmp_path / "v.npy", Patterns.from_votes(CELLS)]
+    for source in unnamed:
+        assert Votes(source) == Votes.from_array(CELLS)
+        assert Votes(source, lfs=LFS, n_classes=4) == Votes.from_array(CELLS, lfs=LFS, n_classes=4)
+    for source in (FRAMES["polars"], FRAMES["pandas NaN"], str(tmp_path / "v.csv"), Votes.from_array(CELLS, lfs=LFS)):
+        assert Votes(source) == Votes.from_frame(FRAMES["polars"])
+    assert Votes(FRAMES["polars"].to_dicts(), lfs=["a", "c"]).lf_names == ("a", "c")
+    assert Votes(FRAMES["polars"], classes=[2, 1, 0])["a"].tolist() == CELLS[:, 0].tolist()
+
+
+@pytest.mark.parametrize("data", [None, 3, "no such file.csv", {"a": 1}, np.zeros((0, 2)), []])
+def test_constructor_refuses_what_holds_no_votes(data):
+    with pytest.raises(hl.HyperlabelError, match="expected|does not exist|no such"):
+        Votes(data)
+
+
 def test_to_votes_of_votes_is_the_same_object():
     votes = Votes.from_array(CELLS)
     assert to_votes(votes) is votes
@@ -514,14 +532,8 @@ def test_long_table_with_names_that_differ_in_type_only_is_refused():
         (lambda odd: Votes.from_array(odd), "^votes "),
         (lambda odd: Votes.from_array([[0, 1]], n_classes=odd), "^n_classes is a list; expected a whole number"),
         (lambda odd: Votes.from_array([[0, 1]], classes=odd, n_classes=odd), "^classes is "),
-        (lambda odd: Votes.from_array([[0, 1]]).with_lfs(odd), "^names is a list; expected the names of LFs"),
-        (lambda odd: Votes.from_frame(pd.DataFrame({"a": [0, 1]}), item=odd), "^item is a list; expected the name"),
-        (lambda odd: Votes.from_frame(pd.DataFrame({"a": [0, 1]}), abstain=[odd]), "^abstain is .*; expected strings"),
         (lambda odd: hl.label_model(odd), "^there is no label model a list"),
         (lambda odd: hl.load(odd), "^path is a list; expected the name of a file"),
-        (lambda odd: hl.Patterns.from_chunks(5), "^chunks is 5; expected a list of chunks"),
-        (lambda odd: hl.Patterns.from_chunks(np.array(None)), "^chunks is array.None, dtype=object.; expected"),
-        (lambda odd: Votes.from_frame(pd.DataFrame({"a": [0, 1]}), lfs=odd), "^votes has no column 'a list'"),
         (lambda odd: hl.HyperLabelModel().predict([[0, 1]], metric=odd), "^metric is a list"),
         (lambda odd: hl.HyperLabelModel().suggest([[0, 1]], odd), "^n is a list; expected a whole number"),
     ],

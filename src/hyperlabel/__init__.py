@@ -8,8 +8,11 @@
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from hyperlabel._version import VERSION
+
 if TYPE_CHECKING:
     from hyperlabel.classify import Classifier, fill_labels
+    from hyperlabel.data import ABSTAIN, NOT, Labels, Patterns, Votes, any_of, read_votes, soft
     from hyperlabel.errors import (
         HyperlabelError,
         MissingExtraError,
@@ -20,9 +23,10 @@ if TYPE_CHECKING:
         VotesWarning,
         WeightsError,
     )
-    from hyperlabel.labels import Labels
     from hyperlabel.lf import (
         LabelingFunction,
+        LFAnalysis,
+        LFCache,
         LFError,
         apply_lfs,
         expression_lf,
@@ -33,17 +37,11 @@ if TYPE_CHECKING:
         regex_lf,
         threshold_lf,
     )
-    from hyperlabel.lf.analysis import LFAnalysis
-    from hyperlabel.lf.cache import LFCache
     from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models, load
     from hyperlabel.panel import jury
-    from hyperlabel.patterns import Patterns
     from hyperlabel.trust import advise, audit_sample, certify, estimate
-    from hyperlabel.votes import ABSTAIN, Votes
-    from hyperlabel.votes.outcomes import NOT, any_of, soft
-    from hyperlabel.votes.read import read_votes
 
-__version__ = "0.2.0"
+__version__ = VERSION
 
 __all__ = [
     "ABSTAIN",
@@ -95,20 +93,14 @@ _HOMES = {  # module: the public names that it holds
     "classify": "Classifier fill_labels",
     "errors": "HyperlabelError MissingExtraError NotFittedError ParameterError ProjectError "
     "VotesError VotesWarning WeightsError",
-    "labels": "Labels",
-    "lf": "LFError LabelingFunction apply_lfs expression_lf keyword_lf "
+    "data": "ABSTAIN Labels NOT Patterns Votes any_of read_votes soft",
+    "lf": "LFAnalysis LFCache LFError LabelingFunction apply_lfs expression_lf keyword_lf "
     "labeling_function lookup_lf prompt_lf regex_lf threshold_lf",
-    "lf.analysis": "LFAnalysis",
-    "lf.cache": "LFCache",
     "models": "HyperLabelModel LabelModel label_model label_models load",
     "panel": "jury",
-    "patterns": "Patterns",
     "reports": "report",
     "studio": "Project",
     "trust": "advise audit_sample certify estimate",
-    "votes": "ABSTAIN Votes",
-    "votes.outcomes": "NOT any_of soft",
-    "votes.read": "read_votes",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 

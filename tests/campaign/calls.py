@@ -1,4 +1,4 @@
-"""Every public call, given hostile objects: an answer that makes sense, or one of our own errors."""
+"""Public calls on odd data: an answer that makes sense, or one of our own errors."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 import hyperlabel as hl
-from hyperlabel.lf.analysis import LFAnalysis
-from tests.campaign.hostile import Rng, array, check_error, scalar, votes
+from hyperlabel.lf import LFAnalysis
+from tests.campaign.hostile import Rng, array, cell, check_error, frame, sparse, votes
 
 QUICK = ("hlm2", "hlm", "mv", "bv", "dp", "fs", "ds", "hds", "nplm", "metal", "auto", "cll")
 PARAMS = {
@@ -29,17 +29,12 @@ PARAMS = {
 }
 
 
-def maybe(rng: Rng, sane: Any, chance: float = 0.7) -> Any:
-    """Something sane, or not."""
-    return sane if rng.random() < chance else scalar(rng)
-
-
 def model(rng: Rng) -> Any:
-    """A quick label model with parameters that may be anything."""
+    """A quick label model with parameters that differ from the defaults."""
     name = str(rng.choice(QUICK))
     known = [p for p in hl.label_model(name).get_params() if p in PARAMS and not (p == "weights" and name == "hlm")]
     chosen = rng.choice(known, rng.integers(0, 3), replace=False) if rng.random() < 0.5 else []
-    params = {str(p): maybe(rng, PARAMS[str(p)][rng.integers(len(PARAMS[str(p)]))]) for p in chosen}
+    params = {str(p): PARAMS[str(p)][rng.integers(len(PARAMS[str(p)]))] for p in chosen}
     if "max_iter" in hl.label_model(name).get_params():
         params.setdefault("max_iter", 20)
     return hl.label_model(name, **params)
@@ -47,7 +42,7 @@ def model(rng: Rng) -> Any:
 
 def gold(rng: Rng, n: int) -> Any:
     """Gold, sane or not."""
-    kinds = (None, rng.integers(-1, 3, n), {int(rng.integers(n + 1)): int(rng.integers(3))}, scalar(rng), array(rng))
+    kinds = (None, rng.integers(-1, 3, n), {int(rng.integers(n + 1)): int(rng.integers(3))}, {0: cell(rng)}, array(rng))
     return kinds[rng.integers(len(kinds))]
 
 
@@ -67,7 +62,7 @@ def check_shares(given: Any, shares: Any) -> None:
 
 def predict(rng: Rng) -> None:
     given = votes(rng)
-    check_labels(given, model(rng).predict(given, maybe(rng, str(rng.choice(["accuracy", "f1"])), 0.9)))
+    check_labels(given, model(rng).predict(given, str(rng.choice(["accuracy", "f1"]))))
 
 
 def predict_proba(rng: Rng) -> None:
@@ -91,41 +86,32 @@ def fit_then_predict(rng: Rng) -> None:
 
 def score(rng: Rng) -> None:
     given = votes(rng)
-    assert 0 <= model(rng).score(given, gold(rng, 3), maybe(rng, "accuracy", 0.9)) <= 1
+    assert 0 <= model(rng).score(given, gold(rng, 3), "accuracy") <= 1
 
 
 def suggest(rng: Rng) -> None:
-    model(rng).suggest(votes(rng), maybe(rng, 2), gold(rng, 3))
+    model(rng).suggest(votes(rng), 2, gold(rng, 3))
 
 
 def explain(rng: Rng) -> None:
-    str(model(rng).explain(votes(rng), maybe(rng, 0)))
+    str(model(rng).explain(votes(rng), 0))
 
 
 def from_array(rng: Rng) -> None:
-    hl.Votes.from_array(votes(rng), n_classes=maybe(rng, None), classes=maybe(rng, None), lfs=maybe(rng, None))
+    hl.Votes.from_array(votes(rng))
 
 
 def from_sparse(rng: Rng) -> None:
-    hl.Votes.from_sparse(votes(rng), n_classes=maybe(rng, None), classes=maybe(rng, None), lfs=maybe(rng, None))
+    hl.Votes.from_sparse(sparse(rng))
 
 
 def from_frame(rng: Rng) -> None:
-    read = hl.Votes.from_frame(
-        votes(rng),
-        lfs=maybe(rng, None),
-        item=maybe(rng, None, 0.9),
-        abstain=maybe(rng, None, 0.9),
-        n_classes=maybe(rng, None, 0.9),
-        classes=maybe(rng, None, 0.9),
-        strict=bool(rng.integers(2)),
-    )
+    read = hl.Votes.from_frame(votes(rng), strict=bool(rng.integers(2)))
     assert len(read) == read.n_items == len(read.to_numpy())
 
 
 def from_long(rng: Rng) -> None:
-    names = [maybe(rng, f"lf{j}", 0.9) for j in range(3)]
-    hl.Votes.from_long(votes(rng), item=names[0], lf=names[1], vote=names[2], classes=maybe(rng, None, 0.9))
+    hl.Votes.from_long(frame(rng), item="lf0", lf="lf1", vote="lf2")
 
 
 def use_votes(rng: Rng) -> None:
@@ -133,8 +119,6 @@ def use_votes(rng: Rng) -> None:
     read = hl.Votes.from_array(array(rng, sane=True))
     verbs: tuple[Callable[[], Any], ...] = (
         lambda: read.join(votes(rng)),
-        lambda: read.with_classes(scalar(rng)),
-        lambda: read.with_lfs(scalar(rng)),
         lambda: read.with_labels(gold(rng, len(read)), "gold"),
         lambda: repr(read),
         lambda: read.to_pandas(),
@@ -146,20 +130,12 @@ def use_votes(rng: Rng) -> None:
 
 def count_chunks(rng: Rng) -> None:
     chunks = [votes(rng) if rng.random() < 0.3 else rng.integers(-1, 2, (3, 2)) for _ in range(rng.integers(0, 4))]
-    patterns = hl.Patterns.from_chunks(maybe(rng, chunks, 0.9), n_classes=maybe(rng, None, 0.9))
+    patterns = hl.Patterns.from_chunks(chunks)
     check_shares(patterns, model(rng).fit(patterns).predict_proba(patterns))
 
 
 def analyze(rng: Rng) -> None:
     LFAnalysis(votes(rng), gold(rng, 3)).summary()
-
-
-def read_names(rng: Rng) -> None:
-    hl.read_votes(scalar(rng), lfs=maybe(rng, None), long=maybe(rng, None), classes=maybe(rng, None))
-
-
-def load(rng: Rng) -> None:
-    (hl.load, hl.Patterns.load, hl.label_model)[rng.integers(3)](scalar(rng))
 
 
 CALLS = (
@@ -177,8 +153,6 @@ CALLS = (
     use_votes,
     count_chunks,
     analyze,
-    read_names,
-    load,
 )
 
 

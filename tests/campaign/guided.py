@@ -22,8 +22,6 @@ from tests.campaign.ledger import RESULTS, ROOT, SCRATCH, Outcome, add_to_ledger
 SEEDS = {  # target: the seeds that it begins with
     "csv": ("numbers.csv", "words.csv", "numbers.tsv"),
     "jsonl": ("numbers.jsonl", "words.jsonl"),
-    "parquet": ("numbers.parquet", "saved.parquet"),
-    "arrow": ("numbers.arrow",),
     "npy": ("votes.npy",),
     "npz": ("votes.npz", "csr.npz", "dia.npz"),
     "json": ("train.json",),
@@ -74,7 +72,7 @@ def seed_of(target: str, path: Path) -> bytes:
     """A file of the corpus; of a model its header alone, since a checksum guards the rest."""
     if target != "header":
         return path.read_bytes()
-    from hyperlabel.tensors import read_tensors
+    from hyperlabel._core import read_tensors
 
     return json.dumps(read_tensors(path, "model")[1]).encode()
 
@@ -85,8 +83,7 @@ def fuzz(target: str) -> None:
 
     with atheris.instrument_imports(include=["hyperlabel"]):
         import hyperlabel as hl
-        import hyperlabel.tables.claims
-        import hyperlabel.votes.read
+        import hyperlabel.data
 
     def read(data: bytes) -> None:
         path = Path("train.json" if target == "json" else f"votes.{target}")
@@ -108,7 +105,7 @@ def fuzz(target: str) -> None:
 
 def _loader() -> Callable[[bytes], None]:
     """Loads a model with any header, under a right checksum, and uses it."""
-    from hyperlabel.tensors import read_tensors, write_tensors
+    from hyperlabel._core import read_tensors, write_tensors
     from tests.campaign.saved import use
 
     arrays, _ = read_tensors(CORPUS / "ds.model.safetensors", "model")

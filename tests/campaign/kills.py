@@ -23,8 +23,7 @@ import pyarrow  # noqa: F401  loaded once, before forks
 
 import hyperlabel as hl
 from hyperlabel import engines
-from hyperlabel.tables import write_table
-from hyperlabel.tables.write import write_whole
+from hyperlabel.data import write_table, write_whole
 from tests.campaign.hostile import Rng
 
 EVENTS = {
@@ -39,7 +38,6 @@ EVENTS = {
     "os.scandir",
     "shutil.rmtree",
     "fcntl.flock",
-    "ctypes.dlopen",
     "os.link",
     "os.symlink",
 }
@@ -75,8 +73,8 @@ def training() -> tuple[Any, ...]:
     """What a checkpoint holds."""
     import torch
 
-    from hyperlabel.train.checkpoint import RunProgress
-    from hyperlabel.train.recipe import Recipe
+    from hyperlabel.training import Recipe
+    from hyperlabel.training._loop import RunProgress
 
     net = torch.nn.Linear(3, 3)
     with torch.no_grad():
@@ -87,7 +85,7 @@ def training() -> tuple[Any, ...]:
 
 def write_checkpoint(path: Path) -> None:
     """As training does."""
-    from hyperlabel.train.checkpoint import save_checkpoint
+    from hyperlabel.training._loop import save_checkpoint
 
     save_checkpoint(path, *training())
 
@@ -199,7 +197,8 @@ def run_case(rng: Rng) -> None:
     after = digest(path)
     assert ended in (0, 2, 130, -signal.SIGKILL), (name, way, number, ended)
     whole = whole_result(name)
-    assert after in (before, whole), f"{name}, {way} {number}: neither the old result nor the new one"
+    is_aside = after is None and name.startswith("folder") and ended == -signal.SIGKILL  # until the next run
+    assert is_aside or after in (before, whole), f"{name}, {way} {number}: neither the old result nor the new one"
     if ended in (2, 130):
         left = sorted(each.name for each in folder.iterdir() if each.name != name)
         assert not left, f"{name}, {way} {number}: {left} was left behind"

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 import hyperlabel as hl
-from hyperlabel.tensors import read_tensors, write_tensors
-from hyperlabel.weights import load_weights
+from hyperlabel._core import read_tensors, write_tensors
+from hyperlabel.networks import load_weights
 from tests.campaign.corpus import CORPUS
-from tests.campaign.hostile import SCALARS, Rng, check_error
+from tests.campaign.hostile import CELLS, Rng, check_error
 from tests.campaign.mutate import mutate
 
 VOTES = np.array([[0, 1, 2], [1, 1, -1], [-1, -1, -1], [2, 0, 0]])
@@ -28,7 +28,7 @@ def files() -> list[tuple[str, bytes]]:
         for kind, each in names.items()
         for name in each
     ]
-    bundled = resources.files("hyperlabel") / "weights" / "hlm.safetensors"
+    bundled = resources.files("hyperlabel.networks") / "weights" / "hlm.safetensors"
     return [*held, ("weights", bundled.read_bytes())]
 
 
@@ -119,7 +119,7 @@ def change_header(header: dict[str, Any], rng: Rng) -> None:
 
 def _json_value(rng: Rng) -> Any:
     while True:
-        value = SCALARS[rng.integers(len(SCALARS))]
+        value = CELLS[rng.integers(len(CELLS))]
         try:
             return json.loads(json.dumps(value, allow_nan=False))
         except (TypeError, ValueError):

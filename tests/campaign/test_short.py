@@ -16,8 +16,6 @@ from tests.campaign.readers import Canary, seeds
 
 CASES = {
     "calls": 400,
-    "arguments": 60,
-    "methods": 100,
     "commands": 6,
     "readers": 300,
     "saved": 200,

@@ -10,22 +10,21 @@ needed. All have the interface of `BaseClassifier`.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from hyperlabel.classify.base import BaseClassifier
-from hyperlabel.classify.filling import fill_labels
-from hyperlabel.classify.light import Classifier
-from hyperlabel.classify.linear import Linear
-from hyperlabel.classify.scaled import Scaled
-from hyperlabel.classify.search import GRIDS, Search
-from hyperlabel.classify.tfidf import Tfidf
+from hyperlabel.classify._base import BaseClassifier
+from hyperlabel.classify._filling import TEXT, VOTES, fill_labels, teach
+from hyperlabel.classify._light import Classifier, Linear, Scaled, Tfidf
+from hyperlabel.classify._search import GRIDS, Search
 from hyperlabel.errors import require
 
 if TYPE_CHECKING:
-    from hyperlabel.classify.mlp import MLP
-    from hyperlabel.classify.transformer import Transformer
+    from hyperlabel.classify._mlp import MLP, find_device
+    from hyperlabel.classify._transformer import Transformer
 
 __all__ = [
     "GRIDS",
     "MLP",
+    "TEXT",
+    "VOTES",
     "BaseClassifier",
     "Classifier",
     "Linear",
@@ -34,9 +33,11 @@ __all__ = [
     "Tfidf",
     "Transformer",
     "fill_labels",
+    "find_device",
+    "teach",
 ]
 
-_TORCH = {"MLP": "mlp", "Transformer": "transformer"}
+_TORCH = {"MLP": "_mlp", "Transformer": "_transformer", "find_device": "_mlp"}
 
 
 def __getattr__(name: str) -> Any:

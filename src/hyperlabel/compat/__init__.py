@@ -1,1 +1,1 @@
-"""Doors for the users of other tools: their names and signatures, hyperlabel behind them."""
+"""Drop-in replacements for parts of other tools: their names and signatures, with hyperlabel's models."""

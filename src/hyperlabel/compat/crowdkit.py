@@ -1,13 +1,11 @@
-"""The form of crowd-kit's aggregators: a long table of `task`, `worker` and `label` in, series by task out."""
+"""An aggregator with crowd-kit's interface: a long table of `task`, `worker` and `label` in, series by task out."""
 
 from typing import Any
 
-from hyperlabel.checks import check_kind
+from hyperlabel._core import show
+from hyperlabel.data import Votes, decode
 from hyperlabel.errors import VotesError, require
 from hyperlabel.models import LabelModel, choose_model
-from hyperlabel.shown import show
-from hyperlabel.votes import Votes
-from hyperlabel.votes.classes import decode
 
 COLUMNS = ("task", "worker", "label")
 
@@ -37,41 +35,37 @@ class HyperLabel:
 
         Args:
             data: A pandas frame with the columns `task`, `worker` and `label`.
-            gold: Known labels, a series indexed by `task`.
+            gold: Gold labels, a series indexed by `task`.
         """
         require("pandas", extra="pandas")
         import pandas as pd
 
-        check_kind(data, "data", pd.DataFrame, "a pandas frame with the columns task, worker and label")
-        if gold is not None:
-            check_kind(gold, "gold", pd.Series, "a pandas series of known labels, indexed by task")
-            _check_once(gold)
         missing = [name for name in COLUMNS if name not in data.columns]
         if missing:
             raise VotesError(f"data has no column {missing[0]!r}; expected the columns task, worker and label")
         votes = Votes.from_long(data, item="task", lf="worker", vote="label")
         chosen = choose_model(self.model)
-        made = type(chosen)(**chosen.get_params())
+        model = type(chosen)(**chosen.get_params())
         if gold is None:
-            self.model_ = made.fit(votes)
-            found = self.model_.label(votes)
-        else:
-            # Gold is read once, as all gold is: what says nothing is unknown, and the classes are those of the model.
-            votes, known = made.read_votes(votes).with_labels(gold.to_dict(), "gold")
-            self.model_ = made.fit(votes, decode(known, votes.classes))
-            found = self.model_.label(votes).with_gold(known)
+            self.model_ = model.fit(votes)
+            labels = self.model_.label(votes)
+        else:  # missing gold is unknown, and the classes are those of the model
+            _check_once(gold)
+            votes, numbers = model.read_votes(votes).with_labels(gold.to_dict(), "gold")
+            self.model_ = model.fit(votes, decode(numbers, votes.classes))
+            labels = self.model_.label(votes).with_gold(numbers)
         index = pd.Index(votes.items, name="task")
-        self.labels_ = pd.Series(found.labels, index=index, name="agg_label")
-        columns = pd.Index(found.classes, name="label")
-        self.probas_ = pd.DataFrame(found.probabilities, index=index, columns=columns)
+        self.labels_ = pd.Series(labels.labels, index=index, name="agg_label")
+        columns = pd.Index(labels.classes, name="label")
+        self.probas_ = pd.DataFrame(labels.probabilities, index=index, columns=columns)
         return self
 
     def fit_predict(self, data: Any, gold: Any = None) -> Any:
-        """The label of each task, a series indexed by `task`; see `fit`."""
+        """Return the label of each task, a series indexed by `task`; see `fit`."""
         return self.fit(data, gold).labels_
 
     def fit_predict_proba(self, data: Any, gold: Any = None) -> Any:
-        """The probability of each label, a frame indexed by `task`; see `fit`."""
+        """Return the probability of each label, a frame indexed by `task`; see `fit`."""
         return self.fit(data, gold).probas_
 
 

@@ -1,23 +1,74 @@
-"""Labeling functions: writing them, applying them, and seeing what each is worth."""
+"""Labeling functions: defining, applying and analyzing them."""
 
-from hyperlabel.lf.apply import AppliedVotes, apply_lfs
-from hyperlabel.lf.define import ColumnFunction, LabelingFunction, LFError, expression_lf, labeling_function
-from hyperlabel.lf.items import Row
-from hyperlabel.lf.prompt import prompt_lf
-from hyperlabel.lf.ready import keyword_lf, lookup_lf, regex_lf, threshold_lf
+from hyperlabel.lf._analysis import LFAnalysis, ResultTable
+from hyperlabel.lf._apply import AppliedVotes, apply_lfs, name_votes
+from hyperlabel.lf._cache import LFCache
+from hyperlabel.lf._define import ColumnFunction, LabelingFunction, LFError, expression_lf, labeling_function
+from hyperlabel.lf._fingerprint import fingerprint_lf
+from hyperlabel.lf._items import Items, Row, read_items
+from hyperlabel.lf._parallel import Worker, pack
+from hyperlabel.lf._progress import show_progress
+from hyperlabel.lf._ready import (
+    PromptFunction,
+    RegexLF,
+    ValueFunction,
+    keyword_lf,
+    lookup_lf,
+    prompt_lf,
+    regex_lf,
+    threshold_lf,
+)
+from hyperlabel.lf._regex import Texts, match_texts, translate
+from hyperlabel.lf._run import Advance, Answer, chunks, run_all
+from hyperlabel.lf._statistics import (
+    affordable_items,
+    correlate,
+    keep_lfs,
+    leave_one_out,
+    sample_affordable,
+    sample_items,
+    share,
+)
 
 __all__ = [
+    "Advance",
+    "Answer",
     "AppliedVotes",
     "ColumnFunction",
+    "Items",
+    "LFAnalysis",
+    "LFCache",
     "LFError",
     "LabelingFunction",
+    "PromptFunction",
+    "RegexLF",
+    "ResultTable",
     "Row",
+    "Texts",
+    "ValueFunction",
+    "Worker",
+    "affordable_items",
     "apply_lfs",
+    "chunks",
+    "correlate",
     "expression_lf",
+    "fingerprint_lf",
+    "keep_lfs",
     "keyword_lf",
     "labeling_function",
+    "leave_one_out",
     "lookup_lf",
+    "match_texts",
+    "name_votes",
+    "pack",
     "prompt_lf",
+    "read_items",
     "regex_lf",
+    "run_all",
+    "sample_affordable",
+    "sample_items",
+    "share",
+    "show_progress",
     "threshold_lf",
+    "translate",
 ]

@@ -1,56 +1,57 @@
-"""Label models: one algorithm per file, all on the contract of `base`.
+"""Label models: one algorithm per file, all on the contract of `_base`.
 
-To add a model: a file here with a class that has `_fit` and `_probabilities`, and a line in each table of `registry`.
+To add a model: a file here with a class that has `_fit`, `_probabilities` and `short_names`, and a line in `_models`.
 """
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
-from hyperlabel.models.base import LabelModel
-from hyperlabel.models.pretrained import HyperLabelModel
-from hyperlabel.models.registry import CLASSES, choose_model, label_model, label_model_class, label_models, load
+from hyperlabel.models._base import LabelModel
+from hyperlabel.models._context import FitContext, unpack_context
+from hyperlabel.models._dawid_skene import ConfusionModel
+from hyperlabel.models._majority import count_classes
+from hyperlabel.models._pretrained import HyperLabelModel
+from hyperlabel.models._registry import (
+    choose_model,
+    label_model,
+    label_model_class,
+    label_models,
+    load,
+    load_classes,
+    provenance,
+)
+from hyperlabel.models._state import strip_prefix, with_prefix
+from hyperlabel.models._vote_sums import VoteSums, sum_products
 
 if TYPE_CHECKING:
-    from hyperlabel.models.amcl import AMCL
-    from hyperlabel.models.automatic import AutomaticModel
-    from hyperlabel.models.balanced import BalancedVote
-    from hyperlabel.models.cll import CLL
-    from hyperlabel.models.data_programming import DataProgramming
-    from hyperlabel.models.dawid_skene import DawidSkene
-    from hyperlabel.models.ebcc import EBCC
-    from hyperlabel.models.flying_squid import FlyingSquid
-    from hyperlabel.models.hierarchical import HierarchicalDawidSkene
-    from hyperlabel.models.majority import MajorityVote
-    from hyperlabel.models.metal import MeTaL
-    from hyperlabel.models.nplm import NPLM
-    from hyperlabel.models.random_forest import RandomForest
+    from hyperlabel.models._models import *  # noqa: F403
 
 __all__ = [
-    "AMCL",
-    "CLL",
-    "EBCC",
-    "NPLM",
-    "AutomaticModel",
-    "BalancedVote",
-    "DataProgramming",
-    "DawidSkene",
-    "FlyingSquid",
-    "HierarchicalDawidSkene",
+    "ConfusionModel",
+    "FitContext",
     "HyperLabelModel",
     "LabelModel",
-    "MajorityVote",
-    "MeTaL",
-    "RandomForest",
+    "VoteSums",
     "choose_model",
+    "count_classes",
     "label_model",
     "label_model_class",
     "label_models",
     "load",
+    "provenance",
+    "strip_prefix",
+    "sum_products",
+    "unpack_context",
+    "with_prefix",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """The classes of label models, each imported when it is first used."""
-    if name in CLASSES:
-        return getattr(importlib.import_module(f"hyperlabel.models.{CLASSES[name]}"), name)
+    """Import a label model when it is first used."""
+    if name[:1].isupper() and name in load_classes():
+        return load_classes()[name]
     raise AttributeError(f"module 'hyperlabel.models' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, with the classes of all label models."""
+    return sorted({*__all__, *load_classes()})

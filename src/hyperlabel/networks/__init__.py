@@ -1,22 +1,62 @@
 """Pre-trained networks: each reads a set in passes into a small state and judges patterns in it.
 
-`paper` is the network of the hyper label model paper (`hlm`), `unrolled` is this project's (`hlm2`); `base` says what
-both can do.
+`_paper` is the network of the hyper label model paper (`hlm`), `_unrolled` is this project's (`hlm2`); `_base` is the
+protocol of both.
 """
 
-from hyperlabel.kernels import Float64
-from hyperlabel.networks.base import Gold, Network, Reduce, Sums, add_sums, read
-from hyperlabel.networks.paper import PaperNetwork
-from hyperlabel.networks.unrolled import UnrolledNetwork
-from hyperlabel.votes.outcomes import Outcomes
-from hyperlabel.weights import Weights
+from hyperlabel._core import Float64
+from hyperlabel.data import Outcomes
+from hyperlabel.networks._backend import ALL
+from hyperlabel.networks._base import Gold, Network, Reduce, Sums, add_sums, read
+from hyperlabel.networks._paper import LEAK, PaperNetwork, backward, fine_tune, forward, sharpen, to_probabilities
+from hyperlabel.networks._steps import Nodes, Step, advance, find_log_effect, find_residuals
+from hyperlabel.networks._unrolled import UnrolledNetwork
+from hyperlabel.networks._votes import START
+from hyperlabel.networks._weights import (
+    BUNDLED,
+    TERMS,
+    Weights,
+    check_weights,
+    is_unrolled,
+    load_weights,
+    paper_shapes,
+    unrolled_layers,
+    unrolled_shapes,
+)
 
-__all__ = ["Gold", "Network", "Reduce", "Sums", "add_sums", "is_unrolled", "load_network", "read"]
-
-
-def is_unrolled(weights: Weights) -> bool:
-    """Whether weights are of the unrolled network, not of the paper's."""
-    return "steps" in weights.header
+__all__ = [
+    "ALL",
+    "BUNDLED",
+    "LEAK",
+    "START",
+    "TERMS",
+    "Gold",
+    "Network",
+    "Nodes",
+    "PaperNetwork",
+    "Reduce",
+    "Step",
+    "Sums",
+    "UnrolledNetwork",
+    "Weights",
+    "add_sums",
+    "advance",
+    "backward",
+    "check_weights",
+    "find_log_effect",
+    "find_residuals",
+    "fine_tune",
+    "forward",
+    "is_unrolled",
+    "load_network",
+    "load_weights",
+    "paper_shapes",
+    "read",
+    "sharpen",
+    "to_probabilities",
+    "unrolled_layers",
+    "unrolled_shapes",
+]
 
 
 def load_network(
@@ -27,7 +67,7 @@ def load_network(
     *,
     calibrated: bool = False,
 ) -> Network:
-    """The network of some weights.
+    """Return the network of some weights.
 
     Args:
         weights: The weights.

@@ -3,7 +3,15 @@
 The package is not called `jury` because `hyperlabel.jury` is the function.
 """
 
-from hyperlabel.panel.agreement import Agreement, cohen_kappa, fleiss_kappa, krippendorff_alpha, pairwise_kappa
-from hyperlabel.panel.jury import Jury, jury
+from hyperlabel.panel._agreement import Agreement, cohen_kappa, fleiss_kappa, krippendorff_alpha, pairwise_kappa
+from hyperlabel.panel._jury import Jury, jury
 
-__all__ = ["Agreement", "Jury", "cohen_kappa", "fleiss_kappa", "jury", "krippendorff_alpha", "pairwise_kappa"]
+__all__ = [
+    "Agreement",
+    "Jury",
+    "cohen_kappa",
+    "fleiss_kappa",
+    "jury",
+    "krippendorff_alpha",
+    "pairwise_kappa",
+]

@@ -1,7 +1,11 @@
 """The report: one self-contained HTML page about LFs and the labels they make. NumPy only; no network."""
 
-from hyperlabel.reports.items import ShownItems
-from hyperlabel.reports.page import Beside, render
-from hyperlabel.reports.report import Report, report
+from hyperlabel.reports._items import ShownItems
+from hyperlabel.reports._report import Report, render, report
 
-__all__ = ["Beside", "Report", "ShownItems", "render", "report"]
+__all__ = [
+    "Report",
+    "ShownItems",
+    "render",
+    "report",
+]

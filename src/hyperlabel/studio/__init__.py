@@ -1,14 +1,46 @@
 """The studio: write labeling functions for texts and watch the labels change.
 
-`Project` does everything without a browser; `app` shows it in the browser (extra `studio`).
+`Project` works without a browser; `serve` shows it in one (extra `studio`).
 """
 
-from hyperlabel.studio.candidates import Candidate
-from hyperlabel.studio.figures import Moment, Share
-from hyperlabel.studio.find import Filter
-from hyperlabel.studio.folder import GoldLabel, Settings
-from hyperlabel.studio.project import Project
-from hyperlabel.studio.snapshot import Effect
-from hyperlabel.studio.source import load_lfs
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Candidate", "Effect", "Filter", "GoldLabel", "Moment", "Project", "Settings", "Share", "load_lfs"]
+from hyperlabel.errors import require
+from hyperlabel.studio._candidates import Candidate
+from hyperlabel.studio._demo import sentence_table, write_demo
+from hyperlabel.studio._find import Filter
+from hyperlabel.studio._folder import GoldLabel, Settings
+from hyperlabel.studio._project import Project, run_here
+from hyperlabel.studio._snapshot import Effect, ProjectStats, Share
+from hyperlabel.studio._source import load_lfs
+
+if TYPE_CHECKING:
+    from hyperlabel.studio._app import Address, LFStoppedError, StoppableRun, serve
+
+__all__ = [
+    "Address",
+    "Candidate",
+    "Effect",
+    "Filter",
+    "GoldLabel",
+    "LFStoppedError",
+    "ProjectStats",
+    "Project",
+    "Settings",
+    "Share",
+    "StoppableRun",
+    "load_lfs",
+    "run_here",
+    "serve",
+    "sentence_table",
+    "write_demo",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the parts for the browser when they are first used."""
+    if name not in __all__:
+        raise AttributeError(f"module 'hyperlabel.studio' has no attribute {name!r}")
+    require("nicegui", extra="studio")
+    return getattr(importlib.import_module("hyperlabel.studio._app"), name)

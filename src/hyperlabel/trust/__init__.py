@@ -1,10 +1,32 @@
-"""What labels are worth, and what to do next: certificates, estimates and advice, above the label models."""
+"""Trust in labels: audit samples, certificates, estimates, and advice on what to do next."""
 
-from hyperlabel.trust.advice import Advice, AdviceList, Worth
-from hyperlabel.trust.audit import AuditSample, audit_sample
-from hyperlabel.trust.certificate import Certificate, Part, certify
-from hyperlabel.trust.estimates import Estimate, Estimates, Interval, estimate
-from hyperlabel.trust.findings import advise
+from hyperlabel.trust._advice import (
+    Advice,
+    AdviceContext,
+    AdviceList,
+    MeasuredGain,
+    advise,
+    find_advice,
+    find_balance,
+    find_copies,
+    find_idle,
+    find_labels_worth_giving,
+    find_uncovered,
+    find_unvoted,
+)
+from hyperlabel.trust._audits import AuditSample, audit_sample, share_out, strata_of
+from hyperlabel.trust._certificate import Certificate, Part, Ranking, Sample, certify, most_wrong, search
+from hyperlabel.trust._estimates import (
+    Estimate,
+    Estimates,
+    GoldSample,
+    Interval,
+    Strata,
+    estimate,
+    estimate_sample,
+    observe,
+    predict_quantities,
+)
 
 __all__ = [
     "Advice",
@@ -13,11 +35,30 @@ __all__ = [
     "Certificate",
     "Estimate",
     "Estimates",
+    "GoldSample",
     "Interval",
     "Part",
-    "Worth",
+    "Ranking",
+    "Sample",
+    "AdviceContext",
+    "Strata",
+    "MeasuredGain",
     "advise",
     "audit_sample",
     "certify",
     "estimate",
+    "estimate_sample",
+    "find_advice",
+    "find_balance",
+    "find_copies",
+    "find_idle",
+    "find_labels_worth_giving",
+    "find_uncovered",
+    "find_unvoted",
+    "most_wrong",
+    "observe",
+    "predict_quantities",
+    "search",
+    "share_out",
+    "strata_of",
 ]

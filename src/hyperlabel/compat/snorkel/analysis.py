@@ -1,23 +1,30 @@
-"""What `snorkel.analysis` has: items by their labels, and metrics by their names."""
+"""The names of `snorkel.analysis`: items by their labels, and metrics by their names.
+
+All metrics except accuracy and coverage come from scikit-learn.
+"""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.checks import check_choice
-from hyperlabel.columns.arrays import as_array
-from hyperlabel.compat.snorkel.convert import as_numbers, filter_labels, to_int_label_array
-from hyperlabel.compat.snorkel.scores import METRICS, score_labels
-from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel._core import Float64, check_choice, show
+from hyperlabel.compat.snorkel.convert import Labels, as_numbers, filter_labels, to_int_label_array
+from hyperlabel.data import ABSTAIN
+from hyperlabel.errors import ParameterError, VotesError, require
 
 __all__ = ["get_label_buckets", "get_label_instances", "metric_score"]
 
+METRICS = (
+    *("accuracy", "coverage", "precision", "recall", "f1", "f1_micro", "f1_macro"),
+    *("matthews_corrcoef", "roc_auc"),
+)
+
 
 def get_label_buckets(*y: NDArray[Any]) -> dict[tuple[int, ...], NDArray[np.int_]]:
-    """The places of items with the same labels, by their labels.
+    """Group items by their labels, and return the indices of each group.
 
     Args:
         y: Any number of (n,) or (n, 1) arrays of labels, such as the truth and an LF's votes.
@@ -29,14 +36,14 @@ def get_label_buckets(*y: NDArray[Any]) -> dict[tuple[int, ...], NDArray[np.int_
     columns = [to_int_label_array(labels).tolist() for labels in y]
     if len(set(map(len, columns))) != 1:
         raise VotesError(f"y has arrays of {[len(column) for column in columns]} labels; expected one label per item")
-    places: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
+    indices: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
     for i, bucket in enumerate(zip(*columns, strict=True)):
-        places[bucket].append(i)
-    return {bucket: np.array(items) for bucket, items in places.items()}
+        indices[bucket].append(i)
+    return {bucket: np.array(items) for bucket, items in indices.items()}
 
 
 def get_label_instances(bucket: tuple[int, ...], x: NDArray[Any], *y: NDArray[Any]) -> NDArray[Any]:
-    """The items with some labels.
+    """Return the items with some labels.
 
     Args:
         bucket: The labels, one for each array of `y`.
@@ -46,7 +53,7 @@ def get_label_instances(bucket: tuple[int, ...], x: NDArray[Any], *y: NDArray[An
     >>> get_label_instances((1, 0), np.array(["a", "b"]), np.array([1, 1]), np.array([1, 0])).tolist()
     ['b']
     """
-    labels, items = to_int_label_array(bucket), as_array(x, "x", "an array of items")
+    labels, items = to_int_label_array(bucket), np.asarray(x)
     columns = [to_int_label_array(each) for each in y]
     if len(y) != len(labels) or {items.shape[:1]} != {column.shape for column in columns}:
         raise ParameterError(
@@ -63,7 +70,7 @@ def metric_score(
     metric: str = "accuracy",
     filter_dict: Mapping[str, Sequence[int]] | None = None,
 ) -> float:
-    """A score by the name of its metric. Unlike Snorkel, -1 among `golds` or `preds` is left out, except for coverage.
+    """Compute a metric by its name. Unlike Snorkel, -1 among `golds` or `preds` is left out, except for coverage.
 
     Args:
         golds: (n,) or (n, 1) true classes.
@@ -85,3 +92,45 @@ def metric_score(
     labels = np.zeros(len(truth), int) if preds is None else to_int_label_array(kept["preds"])
     shares = np.zeros((len(truth), 2)) if probs is None else as_numbers(kept["probs"], "probs", "probabilities")
     return score_labels(truth, labels, shares, [metric])[metric]
+
+
+def score_labels(truth: NDArray[Any], labels: Labels, probs: Float64, metrics: Iterable[str]) -> dict[str, float]:
+    """Compute metrics by their names; -1 in `truth` or `labels` is left out, except for coverage.
+
+    >>> score_labels(np.array([0, 1, 1]), np.array([0, 1, -1]), np.full((3, 2), 0.5), ["accuracy", "coverage"])
+    {'accuracy': 1.0, 'coverage': 0.6666666666666666}
+    """
+    truth = to_int_label_array(truth)
+    if len(truth) != len(labels) or not len(truth):
+        raise VotesError(f"Y has {len(truth)} labels, L has {len(labels)} items; expected one label per item")
+    if probs.ndim != 2 or len(probs) != len(truth):
+        raise VotesError(f"probs has shape {probs.shape}; expected ({len(truth)}, classes), a row per item")
+    kept = (truth != ABSTAIN) & (labels != ABSTAIN)
+    return {name: _score(name, truth, labels, probs, kept) for name in metrics}
+
+
+def _score(name: str, truth: Labels, labels: Labels, probs: Float64, kept: NDArray[np.bool_]) -> float:
+    if name not in METRICS:
+        raise ParameterError(f"metrics holds {show(name)}; expected some of {', '.join(METRICS)}")
+    if name == "coverage":
+        return float((labels != ABSTAIN).mean())
+    if not kept.any():
+        raise VotesError(f"no item has both a label and a known truth, so {name} cannot be computed; give more truth")
+    truth, labels, probs = truth[kept], labels[kept], probs[kept]
+    if name == "accuracy":
+        return float((truth == labels).mean())
+    if name == "f1" and truth.max() > 1:
+        raise ParameterError("metrics holds 'f1', which is for two classes; use f1_micro or f1_macro")
+    if name == "roc_auc" and probs.shape[1] != 2:
+        raise ParameterError(f"metrics holds 'roc_auc', which is for two classes; there are {probs.shape[1]}")
+    return float(_sklearn_metric(name)(truth, probs[:, 1] if name == "roc_auc" else labels))
+
+
+def _sklearn_metric(name: str) -> Callable[..., float]:
+    require("sklearn", extra="sklearn")
+    from sklearn import metrics
+
+    if name.startswith("f1_"):
+        return lambda truth, labels: metrics.f1_score(truth, labels, average=name.removeprefix("f1_"))
+    metric: Callable[..., float] = getattr(metrics, name if name == "matthews_corrcoef" else f"{name}_score")
+    return metric

@@ -15,49 +15,43 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.checks import check_flag
-from hyperlabel.columns.arrays import as_list
+from hyperlabel import lf as lf_part
+from hyperlabel._core import show
 from hyperlabel.compat.snorkel.functions import names_of
 from hyperlabel.compat.snorkel.rows import CHUNK, SeriesRow, iter_rows
+from hyperlabel.data import ABSTAIN
 from hyperlabel.errors import ParameterError, require
-from hyperlabel.lf import define
-from hyperlabel.lf.progress import Advance, show_progress
-from hyperlabel.shown import show
-from hyperlabel.votes.classes import ABSTAIN
+from hyperlabel.lf import Advance, show_progress
 
 VotesArray = NDArray[np.int_]
 
 
 class ApplierMetadata(NamedTuple):
-    """What `apply` returns besides the votes.
+    """Metadata that `apply` returns beside the votes."""
 
-    Attributes:
-        faults: How often each LF failed; LFs that never failed are left out.
-    """
-
-    faults: dict[str, int]
+    faults: dict[str, int]  # how often each LF failed; LFs that never failed are left out
 
 
 @dataclass
 class Runner:
-    """LFs that are called on rows, here or in another process."""
+    """Calls LFs on rows, here or in another process."""
 
     lfs: Sequence[Any]  # the LFs: anything that has a name and can be called
     tolerant: bool  # whether a failure counts as an abstention instead of an error
     faults: Counter[str] = field(default_factory=Counter)  # how often each LF failed
 
     def vote(self, rows: Iterable[Any], advance: Advance = lambda rows: None) -> VotesArray:
-        """The votes on rows, a chunk at a time. -> (n, m)."""
-        calls, waiting, n = [self._caller(lf) for lf in self.lfs], iter(rows), 0
+        """Return the votes on rows, a chunk at a time. -> (n, m)."""
+        calls, rest, n = [self._caller(lf) for lf in self.lfs], iter(rows), 0
         parts = [np.empty((0, len(self.lfs)), np.int_)]
-        while said := self._call(calls, itertools.islice(waiting, CHUNK), n):
-            parts.append(self._read(said, n))
+        while values := self._call(calls, itertools.islice(rest, CHUNK), n):
+            parts.append(self._read(values, n))
             n += len(parts[-1])
             advance(len(parts[-1]))
         return np.concatenate(parts)
 
     def _caller(self, lf: Any) -> Callable[[Any], Any]:
-        ours = isinstance(lf, define.LabelingFunction) and not getattr(lf, "needs_series", False)
+        ours = isinstance(lf, lf_part.LabelingFunction) and not getattr(lf, "needs_series", False)
         call = lf.row_function() if ours else partial(_call_on_series, lf)
         return partial(self._try, lf.name, call) if self.tolerant else call
 
@@ -69,26 +63,26 @@ class Runner:
             return ABSTAIN
 
     def _call(self, calls: Sequence[Callable[[Any], Any]], rows: Iterable[Any], start: int) -> list[Any]:
-        """What the LFs say, row by row. -> n * m."""
-        said: list[Any] = []
+        """Call all LFs row by row. -> n * m."""
+        values: list[Any] = []
         try:
             for x in rows:
                 for call in calls:
-                    said.append(call(x))  # its length shows where an LF failed
+                    values.append(call(x))  # its length shows where an LF failed
         except Exception as error:
-            error.add_note(self._place(start, len(said)))
+            error.add_note(self._locate(start, len(values)))
             raise
-        return said
+        return values
 
-    def _place(self, start: int, number: int) -> str:
+    def _locate(self, start: int, number: int) -> str:
         row, j = divmod(number, len(self.lfs))
         return f"LF '{self.lfs[j].name}' on row {start + row}"
 
-    def _read(self, said: list[Any], start: int) -> VotesArray:
-        """Class numbers from what LFs said: below 0 is -1, fractions are cut off. n * m -> (n, m)."""
-        votes = np.array(said)
+    def _read(self, values: list[Any], start: int) -> VotesArray:
+        """Turn return values into class numbers: below 0 is -1, fractions are cut off. n * m -> (n, m)."""
+        votes = np.array(values)
         if votes.ndim != 1 or votes.dtype.kind not in "biuf":
-            votes = np.array([self._read_one(value, start, i) for i, value in enumerate(said)])
+            votes = np.array([self._read_one(value, start, i) for i, value in enumerate(values)])
         return np.where(votes >= 0, votes, ABSTAIN).astype(np.int_).reshape(-1, len(self.lfs))
 
     def _read_one(self, value: Any, start: int, number: int) -> int:
@@ -96,7 +90,7 @@ class Runner:
             return int(value) if value >= 0 else ABSTAIN
         except (TypeError, ValueError):
             raise TypeError(
-                f"{self._place(start, number)} returned {show(value)}; expected a class number, or -1 to abstain"
+                f"{self._locate(start, number)} returned {show(value)}; expected a class number, or -1 to abstain"
             ) from None
 
 
@@ -106,7 +100,7 @@ def _call_on_series(lf: Callable[[Any], Any], x: Any) -> Any:
 
 
 class BaseLFApplier:
-    """What all appliers share; each LF has its own name."""
+    """Base class of appliers; each LF has its own name."""
 
     def __init__(self, lfs: Sequence[Any]) -> None:
         names = names_of(lfs)
@@ -121,18 +115,17 @@ class BaseLFApplier:
         return f"{type(self).__name__}, LFs: {self._lf_names}"
 
     def _run(self, rows: Iterable[Any], n: int, progress_bar: bool, fault_tolerant: bool, return_meta: bool) -> Any:
-        runner = Runner(self._lfs, check_flag(fault_tolerant, "fault_tolerant"))
-        wanted = check_flag(progress_bar, "progress_bar")  # the default, so it must not need a package
-        shown = wanted and importlib.util.find_spec("rich") is not None
+        runner = Runner(self._lfs, fault_tolerant)
+        shown = progress_bar and importlib.util.find_spec("rich") is not None  # the default must not need a package
         with show_progress(n, shown) as advance:
             votes = runner.vote(rows, advance)
-        return (votes, ApplierMetadata(runner.faults)) if check_flag(return_meta, "return_meta") else votes
+        return (votes, ApplierMetadata(runner.faults)) if return_meta else votes
 
 
 class LFApplier(BaseLFApplier):
-    """LFs over a list of data points or a NumPy array.
+    """Applies LFs to a list of data points or a NumPy array.
 
-    >>> lf = define.LabelingFunction("big", lambda x: 1 if x[0] > 42 else 0)
+    >>> lf = lf_part.LabelingFunction("big", lambda x: 1 if x[0] > 42 else 0)
     >>> LFApplier([lf]).apply(np.array([[10], [100]]), progress_bar=False).tolist()
     [[0], [1]]
     """
@@ -144,7 +137,7 @@ class LFApplier(BaseLFApplier):
         fault_tolerant: bool = False,
         return_meta: bool = False,
     ) -> Any:
-        """The votes. -> (n, m), or with `return_meta` the votes and an `ApplierMetadata`.
+        """Return the votes, (n, m); with `return_meta` also an `ApplierMetadata`.
 
         Args:
             data_points: The data points.
@@ -152,31 +145,29 @@ class LFApplier(BaseLFApplier):
             fault_tolerant: Whether an LF that fails abstains.
             return_meta: Whether to return how often each LF failed as well.
         """
-        points = as_list(data_points, "data_points", "a list of data points")
+        points = list(data_points)
         return self._run(points, len(points), progress_bar, fault_tolerant, return_meta)
 
 
 class PandasLFApplier(BaseLFApplier):
-    """LFs over the rows of a pandas frame; a row behaves like a pandas Series.
+    """Applies LFs to the rows of a pandas frame; a row behaves like a pandas Series.
 
     >>> import pandas as pd
-    >>> lf = define.LabelingFunction("big", lambda x: 1 if x.num > 42 else 0)
+    >>> lf = lf_part.LabelingFunction("big", lambda x: 1 if x.num > 42 else 0)
     >>> PandasLFApplier([lf]).apply(pd.DataFrame({"num": [10, 100]}), progress_bar=False).tolist()
     [[0], [1]]
     """
 
     def apply(self, df: Any, progress_bar: bool = True, fault_tolerant: bool = False, return_meta: bool = False) -> Any:
-        """The votes on the rows of a frame; the other arguments are those of `LFApplier.apply`. -> (n, m)."""
-        if not hasattr(df, "iterrows"):
-            raise ParameterError(f"df is {show(df)}; expected a pandas frame")
+        """Return the votes on the rows of a frame; the other arguments are those of `LFApplier.apply`. -> (n, m)."""
         return self._run(iter_rows(df), len(df), progress_bar, fault_tolerant, return_meta)
 
 
 class DaskLFApplier(BaseLFApplier):
-    """LFs over the rows of a Dask frame, one partition at a time; a row behaves like a pandas Series."""
+    """Applies LFs to the rows of a Dask frame, one partition at a time; a row behaves like a pandas Series."""
 
     def apply(self, df: Any, scheduler: Any = "processes", fault_tolerant: bool = False) -> VotesArray:
-        """The votes. -> (n, m).
+        """Return the votes. -> (n, m).
 
         Args:
             df: The frame.
@@ -193,12 +184,12 @@ class DaskLFApplier(BaseLFApplier):
 
 
 class PandasParallelLFApplier(DaskLFApplier):
-    """LFs over the rows of a pandas frame, in several processes with Dask; a row behaves like a pandas Series."""
+    """Applies LFs to the rows of a pandas frame, in several processes with Dask; a row behaves like a pandas Series."""
 
     def apply(  # type: ignore[override]
         self, df: Any, n_parallel: int = 2, scheduler: Any = "processes", fault_tolerant: bool = False
     ) -> VotesArray:
-        """The votes on a frame in `n_parallel` parts, at least 2; otherwise like `DaskLFApplier.apply`. -> (n, m)."""
+        """Return the votes on a frame in `n_parallel` parts, at least 2; see `DaskLFApplier.apply`. -> (n, m)."""
         if n_parallel < 2:
             raise ParameterError(f"n_parallel is {n_parallel}; expected at least 2. PandasLFApplier is for one process")
         require("dask.dataframe", extra="dask")
@@ -209,10 +200,10 @@ class PandasParallelLFApplier(DaskLFApplier):
 
 
 class SparkLFApplier(BaseLFApplier):
-    """LFs over an RDD of Spark, whose rows they see as they are."""
+    """Applies LFs to the rows of a Spark RDD."""
 
     def apply(self, data_points: Any, fault_tolerant: bool = False) -> VotesArray:
-        """The votes on an RDD; an LF that fails abstains if `fault_tolerant`. -> (n, m)."""
+        """Return the votes on an RDD; an LF that fails abstains if `fault_tolerant`. -> (n, m)."""
         runner = Runner(self._lfs, fault_tolerant)
         parts = data_points.mapPartitions(partial(_vote_on_rows, runner)).collect()
         return np.concatenate(parts)

@@ -1,4 +1,4 @@
-"""Probabilities to labels and back, with Snorkel's tie-break policies; and items without votes left out."""
+"""Probabilities to labels and back, with Snorkel's tie-break policies; and filters for items."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -7,13 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.checks import ABOVE_ZERO, check_choice, check_count, check_flag, check_number
-from hyperlabel.columns.arrays import as_array
+from hyperlabel._core import ABOVE_ZERO, Float64, check_choice, check_memory, check_number, show
+from hyperlabel.data import ABSTAIN, as_array
 from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.kernels import Float64
-from hyperlabel.memory import check_memory
-from hyperlabel.shown import show
-from hyperlabel.votes.classes import ABSTAIN
 
 Labels = NDArray[np.int_]
 
@@ -22,12 +18,12 @@ POLICIES = ("abstain", "random", "true-random")
 
 
 def probs_to_preds(probs: Float64, tie_break_policy: str = "random", tol: float = 1e-5) -> Labels:
-    """The most probable class of each item. (n, k) -> (n,).
+    """Return the most probable class of each item. (n, k) -> (n,).
 
     Args:
         probs: (n, k) probabilities.
-        tie_break_policy: What an item whose best classes are tied gets: `abstain`, -1; `random`, one of them by a hash
-            of its place; `true-random`, one of them drawn by NumPy's global generator.
+        tie_break_policy: Label of an item whose best classes are tied: `abstain`, -1; `random`, one of them by a hash
+            of its index; `true-random`, one of them drawn by NumPy's global generator.
         tol: Probabilities closer than this are tied.
 
     >>> probs_to_preds(np.array([[0.5, 0.5], [0.2, 0.8]]), tie_break_policy="abstain").tolist()
@@ -55,27 +51,25 @@ def _break_tie(item: int, classes: NDArray[np.intp], policy: str) -> int:
 
 
 def preds_to_probs(preds: NDArray[np.integer], num_classes: int) -> Float64:
-    """Probability 1 for the class of each label. (n,) or (n, 1) -> (n, k).
+    """Give the class of each label probability 1. (n,) or (n, 1) -> (n, k).
 
     >>> preds_to_probs(np.array([1, 0]), 2).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
     """
-    check_count(num_classes, "num_classes")
-    num_classes = int(num_classes)  # NumPy's own wrap when they are multiplied
-    labels = to_int_label_array(preds)
+    labels, k = to_int_label_array(preds), int(num_classes)
     if (labels < 0).any():
         raise VotesError(f"preds[{(labels < 0).argmax()}] abstains, which has no probability; leave it out")
-    if (labels >= num_classes).any():
-        place = int((labels >= num_classes).argmax())
-        raise VotesError(f"preds[{place}] is {labels[place]}; expected a class below {num_classes}, the num_classes")
-    check_memory(len(labels) * num_classes, f"{len(labels):,} labels of {num_classes:,} classes", "give fewer classes")
-    one_hot: Float64 = np.zeros((len(labels), num_classes))
+    if (labels >= k).any():
+        i = int((labels >= k).argmax())
+        raise VotesError(f"preds[{i}] is {labels[i]}; expected a class below {k}, the num_classes")
+    check_memory(len(labels) * k, f"{len(labels):,} labels of {k:,} classes", "give fewer classes")
+    one_hot: Float64 = np.zeros((len(labels), k))
     one_hot[np.arange(len(labels)), labels] = 1
     return one_hot
 
 
-def to_int_label_array(X: object, flatten_vector: bool = True) -> NDArray[np.int_]:
-    """Labels as integers, in one dimension if asked. (n,) or (n, 1) -> (n,).
+def to_int_label_array(X: object, flatten_vector: bool = True) -> Labels:
+    """Return labels as integers, in one dimension if asked. (n,) or (n, 1) -> (n,).
 
     >>> to_int_label_array(np.array([[1.0], [0.0]])).tolist()
     [1, 0]
@@ -85,7 +79,7 @@ def to_int_label_array(X: object, flatten_vector: bool = True) -> NDArray[np.int
     if wrong.any():
         raise VotesError(f"labels hold {numbers[wrong].flat[0]!r}; expected whole numbers")
     labels = numbers.astype(np.int_)
-    if not check_flag(flatten_vector, "flatten_vector"):
+    if not flatten_vector:
         return labels
     if labels.size != max(labels.shape, default=1):
         raise VotesError(f"labels have shape {labels.shape}; expected one label per item")
@@ -93,13 +87,13 @@ def to_int_label_array(X: object, flatten_vector: bool = True) -> NDArray[np.int
 
 
 def as_numbers(values: object, argument: str, expected: str) -> NDArray[Any]:
-    """An argument as an array of finite numbers, of any shape; refuse anything else."""
+    """Return an argument as an array of finite numbers, of any shape; refuse anything else."""
     array = as_array(values, argument, expected)
     try:
         numbers = array if array.dtype.kind in "biuf" else array.astype(np.float64)
         if array.dtype.kind in "biufO" and np.isfinite(numbers).all():
             return numbers
-    except Exception:  # of objects that are no numbers
+    except (TypeError, ValueError, OverflowError):  # objects that are no numbers
         pass
     raise VotesError(f"{argument} is {show(values)}; expected {expected}")
 
@@ -107,32 +101,31 @@ def as_numbers(values: object, argument: str, expected: str) -> NDArray[Any]:
 def filter_labels(
     label_dict: Mapping[str, NDArray[Any] | None], filter_dict: Mapping[str, Sequence[int]]
 ) -> dict[str, NDArray[Any] | None]:
-    """Arrays of the same items without the items that have one of some labels.
+    """Drop the items that have one of some labels from arrays of the same items.
 
     Args:
         label_dict: (n, ...) arrays by name; None stays None.
-        filter_dict: For some of the names, the labels whose items are left out.
+        filter_dict: For some of the names, the labels whose items are dropped.
 
-    >>> found = filter_labels({"golds": np.array([-1, 0, 1]), "preds": np.array([0, 0, -1])}, {"golds": [-1]})
-    >>> found["preds"].tolist()
+    >>> kept = filter_labels({"golds": np.array([-1, 0, 1]), "preds": np.array([0, 0, -1])}, {"golds": [-1]})
+    >>> kept["preds"].tolist()
     [0, -1]
     """
-    expected = "an array with an entry per item"
-    given = {name: as_array(array, name, expected) for name, array in label_dict.items() if array is not None}
-    if len({array.shape[:1] for array in given.values()} | {()}) > 2 or any(a.ndim == 0 for a in given.values()):
-        shapes = ", ".join(f"{name} {array.shape}" for name, array in given.items())
-        raise VotesError(f"the shapes are {shapes}; expected {expected} each, of the same items")
-    masks = [~np.isin(np.ravel(given[name]), left_out) for name, left_out in filter_dict.items() if name in given]
+    arrays = {name: np.asarray(array) for name, array in label_dict.items() if array is not None}
+    if len({array.shape[:1] for array in arrays.values()} | {()}) > 2 or any(a.ndim == 0 for a in arrays.values()):
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        raise VotesError(f"the shapes are {shapes}; expected an array with an entry per item each, of the same items")
+    masks = [~np.isin(np.ravel(arrays[name]), dropped) for name, dropped in filter_dict.items() if name in arrays]
     kept = np.logical_and.reduce(masks) if masks else slice(None)
-    return {name: given[name][kept] if name in given else None for name in label_dict}
+    return {name: arrays[name][kept] if name in arrays else None for name in label_dict}
 
 
 def filter_unlabeled_dataframe(X: Any, y: NDArray[Any], L: NDArray[np.integer]) -> tuple[Any, NDArray[Any]]:
-    """The items on which at least one LF votes.
+    """Keep the items on which at least one LF votes.
 
     Args:
         X: A pandas frame of n items.
-        y: (n, ...) what goes with them, such as probabilities.
+        y: (n, ...) values of the items, such as probabilities.
         L: (n, m) votes, -1 abstains.
 
     >>> import pandas as pd
@@ -142,11 +135,11 @@ def filter_unlabeled_dataframe(X: Any, y: NDArray[Any], L: NDArray[np.integer]) 
     >>> kept.text.tolist(), probs.tolist()
     (['b'], [[0.1, 0.9]])
     """
-    votes, others = as_numbers(L, "L", "an array of votes"), as_array(y, "y", "an array with an entry per item")
-    if not hasattr(X, "iloc") or votes.ndim != 2 or not len(X) == len(votes) == (others.shape or (0,))[0]:
+    votes, values = as_numbers(L, "L", "an array of votes"), np.asarray(y)
+    if votes.ndim != 2 or not len(X) == len(votes) == len(values):
         raise VotesError(
-            f"X is {show(X, 80)}, y has shape {others.shape}, L {votes.shape}; expected a pandas frame of n items, "
-            "(n, ...) and (n, LFs)"
+            f"X has {len(X)} items, y has shape {values.shape}, L {votes.shape}; expected n items, (n, ...) and "
+            "(n, LFs)"
         )
     covered = (votes != ABSTAIN).any(axis=1)
-    return X.iloc[covered], others[covered]
+    return X.iloc[covered], values[covered]

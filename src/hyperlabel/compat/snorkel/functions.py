@@ -6,13 +6,12 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
-from hyperlabel.columns.arrays import as_list
+from hyperlabel import lf as lf_part
+from hyperlabel._core import show
 from hyperlabel.errors import ParameterError
-from hyperlabel.lf import define
-from hyperlabel.shown import show
 
 
-class LabelingFunction(define.LabelingFunction):
+class LabelingFunction(lf_part.LabelingFunction):
     """A function of a data point that returns a class number, or -1 to abstain.
 
     Args:
@@ -38,27 +37,25 @@ class LabelingFunction(define.LabelingFunction):
         self.pre = list(pre or [])
 
     def row_function(self) -> Callable[[Any], Any]:
-        """A function from a data point to a vote."""
+        """Return a function from a data point to a vote."""
         bound = super().row_function()
         return functools.partial(_preprocess_and_vote, self.pre, bound) if self.pre else bound
 
     @property
     def needs_series(self) -> bool:
-        """Whether a preprocessor comes from elsewhere and may need a real pandas Series."""
+        """True if a preprocessor comes from elsewhere and may need a real pandas Series."""
         return not all(isinstance(step, FunctionType | Preprocessor) for step in self.pre)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__} {self.name}, Preprocessors: {self.pre}"
 
 
-def names_of(lfs: object) -> list[str]:
-    """The names of LFs, ours or others that have a name; refuse anything else."""
-    given = as_list(lfs, "lfs", "a list of labeling functions")
-    names: list[Any] = [getattr(lf, "name", None) for lf in given]
-    for lf, name in zip(given, names, strict=True):
-        if not isinstance(name, str) or not callable(lf):
+def names_of(lfs: Sequence[Any]) -> list[str]:
+    """Return the names of LFs, ours or others that have a name; refuse anything else."""
+    for lf in lfs:
+        if not isinstance(getattr(lf, "name", None), str) or not callable(lf):
             raise ParameterError(f"lfs holds {show(lf, 80)}; expected labeling functions, each with a name")
-    return names
+    return [lf.name for lf in lfs]
 
 
 def _preprocess_and_vote(pre: Sequence[Callable[[Any], Any]], function: Callable[[Any], Any], x: Any) -> Any:
@@ -80,7 +77,7 @@ def labeling_function(
     resources: Mapping[str, Any] | None = None,
     pre: Sequence[Callable[[Any], Any]] | None = None,
 ) -> Callable[[Callable[..., int]], LabelingFunction]:
-    """Make a labeling function of a function: `@labeling_function()`; see `LabelingFunction` for the arguments.
+    """Turn a function into a labeling function: `@labeling_function()`; see `LabelingFunction` for the arguments.
 
     >>> @labeling_function(name="link", resources={"words": ["http", "www"]})
     ... def contains_link(x, words):
@@ -99,15 +96,14 @@ def check_parentheses(decorator: str, name: object) -> None:
 
 
 class Preprocessor:
-    """A change to a data point before LFs see it; the original data point is not changed.
+    """A transformation of a copy of each data point before LFs see it.
 
     Args:
         name: Name of the preprocessor.
         f: Takes a copy of the data point, which it may change, and returns the data point for the next step.
         pre: Preprocessors to apply first.
-        memoize: Whether to remember results.
-        memoize_key: What results are remembered by: takes the data point, returns something hashable. The values of
-            the data point if not given.
+        memoize: Whether to cache results.
+        memoize_key: Takes a data point and returns the hashable key of the cache; by default all of its values.
     """
 
     def __init__(
@@ -123,11 +119,11 @@ class Preprocessor:
         self.reset_cache()
 
     def reset_cache(self) -> None:
-        """Forget all results."""
+        """Clear the cache."""
         self._results: dict[Hashable, Any] = {}
 
     def __call__(self, x: Any) -> Any:
-        """The data point for the next step."""
+        """Return the data point for the next step."""
         if not self.memoize:
             return self.f(_preprocess(self.pre, copy.deepcopy(x)))
         key = self.memoize_key(x)
@@ -145,7 +141,7 @@ def preprocessor(
     memoize: bool = False,
     memoize_key: Callable[[Any], Hashable] | None = None,
 ) -> Callable[[Callable[[Any], Any]], Preprocessor]:
-    """Make a preprocessor of a function: `@preprocessor()`.
+    """Turn a function into a preprocessor: `@preprocessor()`.
 
     >>> @preprocessor()
     ... def lower(x):
@@ -161,7 +157,7 @@ def preprocessor(
 
 
 def _values(x: Any) -> Hashable:
-    """The values of a data point, as something hashable."""
+    """Return the values of a data point as something hashable."""
     if hasattr(x, "asDict"):  # a row of Spark
         x = x.asDict()
     elif hasattr(x, "to_dict"):  # a row of pandas

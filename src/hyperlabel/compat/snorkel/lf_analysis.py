@@ -6,16 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.checks import check_count
-from hyperlabel.columns.arrays import as_array
+from hyperlabel import lf as lf_part
+from hyperlabel._core import Float64, check_memory
 from hyperlabel.compat.snorkel.convert import as_numbers, to_int_label_array
 from hyperlabel.compat.snorkel.functions import names_of
+from hyperlabel.data import Patterns, Votes, as_array
 from hyperlabel.errors import ParameterError, require
-from hyperlabel.kernels import Float64
-from hyperlabel.lf import analysis
-from hyperlabel.memory import check_memory
-from hyperlabel.patterns import Patterns
-from hyperlabel.votes import Votes
 
 
 class LFAnalysis:
@@ -33,12 +29,11 @@ class LFAnalysis:
     def __init__(self, L: NDArray[np.integer], lfs: Sequence[Any] | None = None) -> None:
         self.L = as_array(L, "L", "an array of votes")
         self._votes = Votes.from_array(self.L)
-        self._analysis = analysis.LFAnalysis(self._votes)
+        self._analysis = lf_part.LFAnalysis(self._votes)
         self._lf_names = None if lfs is None else names_of(lfs)
         if self._lf_names is not None and len(self._lf_names) != self._votes.n_lfs:
-            raise ParameterError(
-                f"lfs has {len(self._lf_names)} LFs, but L has {self._votes.n_lfs} columns; expected as many LFs"
-            )
+            counts = f"lfs has {len(self._lf_names)} LFs, but L has {self._votes.n_lfs} columns"
+            raise ParameterError(f"{counts}; expected as many LFs")
 
     def label_coverage(self) -> float:
         """Share of the items on which at least one LF votes."""
@@ -56,7 +51,7 @@ class LFAnalysis:
         return float(self._analysis.patterns.counts @ patterns / self._analysis.n_items)
 
     def lf_polarities(self) -> list[list[int]]:
-        """The classes that each LF votes for. m lists."""
+        """Classes that each LF votes for. m lists."""
         return [list(classes) for classes in self._analysis.polarity]
 
     def lf_coverages(self) -> Float64:
@@ -74,24 +69,15 @@ class LFAnalysis:
         return _divide(conflicts, self.lf_overlaps()) if normalize_by_overlaps else conflicts
 
     def lf_empirical_accuracies(self, Y: NDArray[Any]) -> Float64:
-        """Share of each LF's votes that are the truth; a vote on an item of unknown truth (-1) is wrong. (n,) -> (m,).
-
-        Snorkel's name; it is the precision.
-        """
-        right, votes = self._with_truth(Y).correct, self._analysis.votes
-        return np.where(votes > 0, 0.5 * (_divide(2 * right - votes, votes) + 1), 0.0)
+        """Precision of each LF; a vote on an item of unknown truth (-1) counts as wrong. (n,) -> (m,)."""
+        correct, votes = self._with_truth(Y).correct, self._analysis.votes
+        return np.where(votes > 0, 0.5 * (_divide(2 * correct - votes, votes) + 1), 0.0)
 
     def lf_empirical_probs(self, Y: NDArray[Any], k: int) -> Float64:
-        """How often each LF casts each vote, for each true class; NaN for a class without items. (n,) -> (m, k + 1, k).
-
-        Args:
-            Y: (n,) true classes.
-            k: Number of classes.
-        """
-        check_count(k, "k")
-        votes, known = Votes.from_array(self.L, n_classes=k).with_labels(to_int_label_array(Y), "Y")
+        """Shares of each LF's votes by true class out of k, NaN for a class without items. (n,) -> (m, k + 1, k)."""
+        votes, labels = Votes.from_array(self.L, n_classes=k).with_labels(to_int_label_array(Y), "Y")
         patterns = Patterns.from_votes(votes)
-        truth = patterns.count_labels(known)
+        truth = patterns.count_labels(labels)
         numbers = patterns.n_lfs * (patterns.n_classes + 1) * patterns.n_classes
         check_memory(numbers, f"shares of votes by {patterns.n_classes:,} classes", "give fewer classes")
         shares: Float64 = np.empty((patterns.n_lfs, k + 1, k))
@@ -103,7 +89,7 @@ class LFAnalysis:
         return shares
 
     def lf_summary(self, Y: NDArray[Any] | None = None, est_weights: NDArray[Any] | None = None) -> Any:
-        """A pandas frame with one row per LF.
+        """Return a pandas frame with one row per LF.
 
         Args:
             Y: (n,) true classes, -1 for unknown: adds Correct, Incorrect and Emp. Acc.
@@ -118,8 +104,8 @@ class LFAnalysis:
         columns["Overlaps"] = self.lf_overlaps()
         columns["Conflicts"] = self.lf_conflicts()
         if Y is not None:
-            known = self._with_truth(Y)
-            columns |= {"Correct": known.correct, "Incorrect": known.incorrect}
+            scored = self._with_truth(Y)
+            columns |= {"Correct": scored.correct, "Incorrect": scored.incorrect}
             columns["Emp. Acc."] = self.lf_empirical_accuracies(Y)
         if est_weights is not None:
             columns["Learned Weight"] = weights = as_numbers(est_weights, "est_weights", "the weight of each LF")
@@ -127,10 +113,10 @@ class LFAnalysis:
                 raise ParameterError(f"est_weights has shape {weights.shape}; expected a weight for each LF")
         return pd.DataFrame(columns, index=self._lf_names or range(self._votes.n_lfs))
 
-    def _with_truth(self, Y: NDArray[Any]) -> analysis.LFAnalysis:
-        return analysis.LFAnalysis(self._votes, to_int_label_array(Y))
+    def _with_truth(self, Y: NDArray[Any]) -> lf_part.LFAnalysis:
+        return lf_part.LFAnalysis(self._votes, to_int_label_array(Y))
 
 
 def _divide(part: NDArray[Any], whole: NDArray[Any]) -> Float64:
-    """A part of a whole; 0 if the whole is 0."""
+    """Divide, with 0 where the whole is 0."""
     return np.where(whole > 0, part / np.where(whole > 0, whole, 1), 0.0)

@@ -11,7 +11,7 @@ ENGLISH = "en_core_web_sm"
 
 
 class SpacyPreprocessor(Preprocessor):
-    """Adds spaCy's `Doc` of a text to the data point; see `nlp_labeling_function` for the arguments."""
+    """Preprocessor that adds spaCy's `Doc` of a text; see `nlp_labeling_function` for the arguments."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ def nlp_labeling_function(
     memoize_key: Callable[[Any], Hashable] | None = None,
     gpu: bool = False,
 ) -> Callable[[Callable[..., int]], NLPLabelingFunction]:
-    """Make an LF of a function of a data point with a spaCy document: `@nlp_labeling_function()`.
+    """Turn a function of a data point with a spaCy document into an LF: `@nlp_labeling_function()`.
 
     Args:
         name: Name of the LF; the function's own if not given.
@@ -95,8 +95,8 @@ def nlp_labeling_function(
         doc_field: The field for the document.
         language: The model that spaCy loads.
         disable: Components of the model to leave out.
-        memoize: Whether to remember documents; LFs with the same settings then share them.
-        memoize_key: What documents are remembered by, as for `Preprocessor`.
+        memoize: Whether to cache documents; LFs with the same settings then share them.
+        memoize_key: Key of the cache, as for `Preprocessor`.
         gpu: Whether spaCy prefers a GPU.
     """
     check_parentheses("nlp_labeling_function", name)

@@ -5,14 +5,14 @@ dictionary; for everything else that a Series can do, it makes the Series.
 """
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 CHUNK = 10_000  # rows whose values are unpacked at a time
 
 
 class SeriesRow:
-    """One row of a frame, by its place there, and the value of each column by name; the row may change it.
+    """One row of a frame, by its position, and the value of each column by name; the row may change it.
 
     >>> import pandas as pd
     >>> x = next(iter_rows(pd.DataFrame({"text": ["hello"], "num": [3]}, index=["first"])))
@@ -20,13 +20,13 @@ class SeriesRow:
     ('hello', 3, 'first', None, True, 2)
     """
 
-    __slots__ = ("__dict__", "_place")
+    __slots__ = ("__dict__", "_position")
     _frame: ClassVar[Any]
     _dtype: ClassVar[Any]  # the dtype of a Series of the whole row
 
-    def __init__(self, place: int, values: dict[Any, Any]) -> None:
+    def __init__(self, position: int, values: dict[Any, Any]) -> None:
         self.__dict__ = values
-        self._place = place
+        self._position = position
 
     def to_series(self) -> Any:
         """The row as the Series that pandas would give, with the changes made to it."""
@@ -34,13 +34,13 @@ class SeriesRow:
 
         values = list(self.__dict__.values())
         dtype = object if len(values) > self._frame.shape[1] else self._dtype  # a preprocessor may have added values
-        name = self._frame.index[self._place]
+        name = self._frame.index[self._position]
         return pd.Series(values, index=pd.Index(list(self.__dict__)), name=name, dtype=dtype)
 
     def __getitem__(self, key: Any) -> Any:
         try:
             return self.__dict__[key]
-        except (KeyError, TypeError):  # a list of names, a slice or a place
+        except (KeyError, TypeError):  # a list of names, a slice or a position
             return self.to_series()[key]
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -71,7 +71,7 @@ class SeriesRow:
         return repr(self.to_series())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "SeriesRow":
-        return type(self)(self._place, copy.deepcopy(self.__dict__, memo))
+        return type(self)(self._position, copy.deepcopy(self.__dict__, memo))
 
     def __reduce__(self) -> tuple[Any, ...]:  # pickled as a Series
         return copy.copy, (self.to_series(),)
@@ -93,8 +93,8 @@ def iter_rows(frame: Any) -> Iterator[Any]:
     for start in range(0, len(values), CHUNK):
         chunk = values[start : start + CHUNK].T
         columns = [column.tolist() if values.dtype == object else list(column) for column in chunk]  # or NumPy scalars
-        for place, row in enumerate(zip(*columns, strict=True), start):
-            yield kind(place, dict(zip(names, row)))  # noqa: B905 - the hot line; lengths are equal
+        for position, row in enumerate(zip(*columns, strict=True), start):
+            yield kind(position, dict(zip(names, row)))  # noqa: B905 - the hot line; lengths are equal
 
 
 def _row_class(frame: Any, dtype: Any) -> type[SeriesRow]:
@@ -102,21 +102,20 @@ def _row_class(frame: Any, dtype: Any) -> type[SeriesRow]:
     import pandas as pd
 
     hidden = [name for name in frame.columns if isinstance(name, str) and (name == "name" or hasattr(pd.Series, name))]
-    known = {"__slots__": (), "_frame": frame, "_dtype": dtype}
-    return type("SeriesRow", (SeriesRow,), known | {name: _series_attribute(name) for name in hidden})
+    attributes = {name: property(_attribute(name)) for name in hidden}
+    return type("SeriesRow", (SeriesRow,), {"__slots__": (), "_frame": frame, "_dtype": dtype} | attributes)
 
 
-def _series_attribute(name: str) -> property:
-    return property(lambda row: getattr(row.to_series(), name))
+def _attribute(name: str) -> Callable[[SeriesRow], Any]:
+    return lambda row: getattr(row.to_series(), name)
 
 
-def _series_operator(name: str) -> Any:
+def _operator(name: str) -> Any:
     def operate(row: SeriesRow, *others: Any) -> Any:
-        series = row.to_series()
-        return getattr(series, name)(*(o.to_series() if isinstance(o, SeriesRow) else o for o in others))
+        return getattr(row.to_series(), name)(*(o.to_series() if isinstance(o, SeriesRow) else o for o in others))
 
     return operate
 
 
 for _name in ("eq", "ne", "lt", "le", "gt", "ge", "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "neg", "abs"):
-    setattr(SeriesRow, f"__{_name}__", _series_operator(f"__{_name}__"))
+    setattr(SeriesRow, f"__{_name}__", _operator(f"__{_name}__"))

@@ -1,4 +1,4 @@
-"""What Snorkel's label models share, and its three voters."""
+"""Base class of Snorkel's label models, and its three voters."""
 
 import logging
 from abc import ABC, abstractmethod
@@ -9,28 +9,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel.checks import check_choice, check_count, check_flag
-from hyperlabel.compat.snorkel.convert import POLICIES, Labels, as_numbers, probs_to_preds
-from hyperlabel.compat.snorkel.scores import score_labels
+from hyperlabel._core import Arrays, Float64, check_count, read_tensors, write_tensors
+from hyperlabel.compat.snorkel.analysis import score_labels
+from hyperlabel.compat.snorkel.convert import as_numbers, probs_to_preds
+from hyperlabel.data import Patterns, to_votes
 from hyperlabel.errors import NotFittedError, ParameterError, WeightsError
-from hyperlabel.kernels import Float64
-from hyperlabel.models.majority import count_classes
-from hyperlabel.patterns import Patterns
-from hyperlabel.tensors import Arrays, read_tensors, write_tensors
-from hyperlabel.votes import to_votes
+from hyperlabel.models import count_classes
 
 
 class BaseLabeler(ABC):
-    """What all of Snorkel's label models can do.
+    """Base class of label models with Snorkel's methods; `cardinality` is the number of classes."""
 
-    Args:
-        cardinality: Number of classes.
-
-    Attributes:
-        kind: The kind of its files, see `hyperlabel.tensors`.
-    """
-
-    kind: ClassVar[str] = "voter"
+    kind: ClassVar[str] = "voter"  # of its files, see `hyperlabel._core.tensors`
 
     def __init__(self, cardinality: int = 2, **kwargs: Any) -> None:
         check_count(cardinality, "cardinality")
@@ -38,23 +28,21 @@ class BaseLabeler(ABC):
 
     @abstractmethod
     def predict_proba(self, L: NDArray[np.integer]) -> Float64:
-        """Probabilities of the classes. (n, m) -> (n, k)."""
+        """Return the probabilities of the classes. (n, m) -> (n, k)."""
 
     def predict(
         self, L: NDArray[np.integer], return_probs: bool | None = False, tie_break_policy: str = "abstain"
     ) -> Any:
-        """The most probable class of each item. -> (n,), or with `return_probs` that and (n, k) probabilities.
+        """Return the most probable class of each item, (n,); with `return_probs` also (n, k) probabilities.
 
         Args:
             L: (n, m) votes, -1 abstains.
             return_probs: Whether to return the probabilities as well.
-            tie_break_policy: `abstain`, `random` (by a hash of the item's place) or `true-random`.
+            tie_break_policy: `abstain`, `random` (by a hash of the item's index) or `true-random`.
         """
-        wanted = return_probs is not None and check_flag(return_probs, "return_probs")
-        check_choice(tie_break_policy, "tie_break_policy", POLICIES)
         probs = self.predict_proba(L)
         labels = probs_to_preds(probs, tie_break_policy)
-        return (labels, probs) if wanted else labels
+        return (labels, probs) if return_probs else labels
 
     def score(
         self,
@@ -63,7 +51,7 @@ class BaseLabeler(ABC):
         metrics: Iterable[str] | None = ("accuracy",),
         tie_break_policy: str = "abstain",
     ) -> dict[str, float]:
-        """Scores by the names of the metrics; items without a label are left out, except for coverage.
+        """Compute metrics by their names; items without a label are left out, except for coverage.
 
         Args:
             L: (n, m) votes, -1 abstains.
@@ -71,9 +59,8 @@ class BaseLabeler(ABC):
             metrics: Some of accuracy, coverage, precision, recall, f1, f1_micro, f1_macro, matthews_corrcoef, roc_auc.
             tie_break_policy: As for `predict`.
         """
-        if isinstance(tie_break_policy, str) and tie_break_policy == "abstain":
+        if tie_break_policy == "abstain":
             logging.getLogger(__name__).warning("scores leave out items without a label (tie_break_policy='abstain')")
-        labels: Labels
         labels, probs = self.predict(L, return_probs=True, tie_break_policy=tie_break_policy)
         return score_labels(Y, labels, probs, () if metrics is None else metrics)
 
@@ -84,7 +71,7 @@ class BaseLabeler(ABC):
         write_tensors(destination, arrays, header, self.kind)
 
     def load(self, source: str | Path) -> None:
-        """Become the model that `save` wrote. A file that Snorkel pickled cannot be read, and nothing is unpickled."""
+        """Restore the model from a file that `save` wrote; files that Snorkel pickled are refused."""
         arrays, header = read_tensors(source, self.kind)
         if header.get("labeler") != type(self).__name__:
             raise WeightsError(
@@ -94,7 +81,7 @@ class BaseLabeler(ABC):
         self._restore(arrays)
 
     def _to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
-        """Arrays and what JSON can hold, for `save`."""
+        """Return arrays and JSON values to save."""
         return {}, {}
 
     def _restore(self, arrays: Arrays) -> None:
@@ -113,7 +100,7 @@ class RandomVoter(BaseLabeler):
     """
 
     def predict_proba(self, L: NDArray[np.integer]) -> Float64:
-        """Random probabilities. (n, m) -> (n, k)."""
+        """Draw random probabilities. (n, m) -> (n, k)."""
         draws: Float64 = np.random.rand(len(L), self.cardinality)  # noqa: NPY002 - the generator that Snorkel's users seed
         draws /= draws.sum(axis=1, keepdims=True)
         return draws
@@ -131,16 +118,14 @@ class MajorityClassVoter(BaseLabeler):
     balance: NDArray[Any]
 
     def fit(self, balance: NDArray[Any], *args: Any, **kwargs: Any) -> None:
-        """Take the share of each class. (k,)."""
+        """Set the share of each class. (k,)."""
         shares = as_numbers(balance, "balance", "the share of each class")
         if shares.shape != (self.cardinality,):
-            raise ParameterError(
-                f"balance has shape {shares.shape}; expected {self.cardinality} shares, one for each class"
-            )
+            raise ParameterError(f"balance has shape {shares.shape}; expected one share for each class")
         self.balance = shares
 
     def predict_proba(self, L: NDArray[np.integer]) -> Float64:
-        """1 for the most frequent class, divided among ties. (n, m) -> (n, k)."""
+        """Return 1 for the most frequent class, divided among ties. (n, m) -> (n, k)."""
         if not hasattr(self, "balance"):
             raise NotFittedError("this MajorityClassVoter does not know the balance of the classes; call fit first")
         best = (self.balance == self.balance.max()).astype(np.float64)
@@ -158,7 +143,7 @@ class MajorityLabelVoter(BaseLabeler):
     """
 
     def predict_proba(self, L: NDArray[np.integer]) -> Float64:
-        """1 for the class with the most votes, divided among ties. (n, m) -> (n, k)."""
+        """Return 1 for the class with the most votes, divided among ties. (n, m) -> (n, k)."""
         patterns = self._patterns(L)
         votes = count_classes(patterns)
         best = (votes == votes.max(axis=1, keepdims=True)).astype(np.float64)

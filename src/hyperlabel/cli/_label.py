@@ -1,0 +1,92 @@
+"""`hyperlabel label`: votes in, labels out."""
+
+from typing import Annotated, Any
+
+from hyperlabel.cli._options import EngineName, JsonOptions, ModelOptions, Option, TableOptions, VotesName
+from hyperlabel.errors import ParameterError
+
+OUT_HELP = (
+    "csv, tsv, JSON lines (each also .gz, .zst), parquet or Arrow file; without it, or with -, csv goes to standard "
+    "output."
+)
+TIES_HELP = "Exact ties: first, abstain or random; default: the model's own choice, or first."
+SEED_HELP = "For --tie-break random."
+TEXT_HELP = "Label items without votes by their texts: a column of VOTES. Adds the column 'label_source'."
+FEATURES_HELP = (
+    "Like --text, by features: columns such as 'emb_*', one column of lists, or an npy file with one row per item."
+)
+COMBINE_HELP = "With --text or --features: label items with votes by both."
+
+
+def label(
+    votes: VotesName,
+    *,
+    out: Annotated[str | None, Option("--out", "-o", metavar="FILE", help=OUT_HELP)] = None,
+    tie_break: Annotated[str | None, Option(metavar="RULE", help=TIES_HELP)] = None,
+    seed: Annotated[int | None, Option(metavar="NUMBER", help=SEED_HELP)] = None,
+    probabilities: Annotated[bool, Option("--probabilities", help="Add a column p_<class> for each class.")] = False,
+    text: Annotated[str | None, Option(metavar="COLUMN", help=TEXT_HELP)] = None,
+    features: Annotated[str | None, Option(metavar="A,B,...|FILE", help=FEATURES_HELP)] = None,
+    combine: Annotated[bool, Option("--combine", help=COMBINE_HELP)] = False,
+    engine: EngineName = "auto",
+    modeling: ModelOptions,
+    reading: TableOptions,
+    output: JsonOptions,
+) -> None:
+    """Label every item of VOTES.
+
+    All rows and columns are kept; 'label' and 'confidence' are added. An item with gold has that class; an item without
+    votes has an empty label, unless --text gives it one. A fitted model labels in its state; any other model reads
+    VOTES first.
+
+    Example: hyperlabel label votes.csv --lfs 'lf_*' -o labels.parquet
+    """
+    from hyperlabel._core import check_metric, printable
+    from hyperlabel.cli import _runs as runs
+    from hyperlabel.cli._inputs import Selection, state_model
+    from hyperlabel.cli._terminal import Summary, progress, say, say_step, say_warnings
+
+    summary = Summary(modeling.model)
+    if tie_break not in (None, "first", "abstain", "random"):
+        raise ParameterError(f"--tie-break is '{tie_break}'; expected first, abstain or random")
+    metric = check_metric(modeling.metric, "--metric")
+    selection = Selection.parse(reading)
+    runs.check_output(out, engine)
+    filling = runs.Filling.parse(text, features, combine, engine, metric)
+    model = state_model(modeling, selection.classes, tie_break=tie_break, seed=seed)
+    with say_warnings(strict=output.strict) as messages:
+        task = runs.LabelTask(model, votes, selection, modeling.gold, engine, metric, probabilities, filling)
+        with progress("reading votes"):  # and everything that may fail or warn before anything is written
+            run = task.start()
+            say_step(f"labeling {votes} by {modeling.model}, engine {run.engine_name}")
+            _ = run.n_rows and (run.model, run.frame if filling else None)
+        summary.add_columns(run.columns)
+        messages.lines.append(run.columns.describe())
+        if run.source_counts:
+            sources = (f"{name or 'none'}: {n:,}" for name, n in run.source_counts.items())
+            messages.lines.append(f"labels from {', '.join(sources)}")
+        messages.raise_if_strict()
+        runs.write_result(run, out or "-", task.metadata(run, out or "-"))
+    aside = out in (None, "-")
+    counts = {} if aside and not output.json else runs.count_labels(run, out or "-")
+    if not aside:
+        _print_counts(counts)
+        say(f"wrote {printable(out)}: {sum(counts.values()):,} rows")
+    if output.json:
+        summary.add_labels(counts)
+        summary.print(aside=aside)
+
+
+def _print_counts(counts: dict[Any, int]) -> None:
+    """Print a table of how many items got each label."""
+    from rich.table import Table
+
+    from hyperlabel._core import printable
+    from hyperlabel.cli._terminal import console
+
+    total = sum(counts.values())
+    table = Table("label", "items", "share")
+    table.columns[1].justify = table.columns[2].justify = "right"
+    for name, items in counts.items():
+        table.add_row("(no label)" if name is None else printable(name), f"{items:,}", f"{items / total:.1%}")
+    console.print(table)

@@ -1,0 +1,275 @@
+"""Labeling a table, in memory or by an engine: the work of `hyperlabel label` and `fit`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from hyperlabel import engines
+from hyperlabel._core import Metric, printable
+from hyperlabel.cli._inputs import Selection, collect_votes, match_classes, open_table, read_labels
+from hyperlabel.cli._options import ENGINES, split_names
+from hyperlabel.cli._terminal import console, progress
+from hyperlabel.data import Format, Table, check_target, choose_columns, number_texts, read_array, reading, write_table
+from hyperlabel.engines import LabelingRun, MemoryRun
+from hyperlabel.errors import ParameterError, warn_of_votes
+from hyperlabel.models import LabelModel, provenance
+
+LARGE = 1 << 28
+"""From this many bytes on, a csv or JSON lines file is streamed, not read into memory."""
+WIDE = 1000
+"""From this many columns on, a small table is read into memory: engines ask about each column."""
+
+
+@dataclass(frozen=True)
+class Filling:
+    """Texts or features that items without votes get their labels from."""
+
+    text: str | None  # a column of texts
+    features: str | None  # columns of numbers, or one of lists of numbers; or an npy file with one row per item
+    combine: bool  # whether items with votes get labels from both
+
+    @classmethod
+    def parse(
+        cls, text: str | None, features: str | None, combine: bool, engine: str, metric: Metric
+    ) -> "Filling | None":
+        """Parse the options; refuse those that do not go together, or with the engine: only Polars streams texts."""
+        if text is None and features is None:
+            if combine:
+                raise ParameterError("--combine is given without --text or --features; add one of them")
+            return None
+        if text is not None and features is not None:
+            raise ParameterError("--text and --features are both given; expected one of them")
+        if engine not in ("auto", "memory"):
+            option = "--features" if text is None else "--combine" if combine else "--text"
+            if option != "--text" or metric == "f1":
+                option = f"{option} with --metric f1" if option == "--text" else option
+                raise ParameterError(f"--engine is '{engine}', but {option} works in memory; leave --engine out")
+            if engine != "polars":
+                raise ParameterError(
+                    f"--engine is '{engine}', but --text works in memory or with --engine polars; use one of these"
+                )
+        return cls(text, features, combine)
+
+    def columns(self, table: Table | None) -> list[str]:
+        """Return the columns of a table that hold texts or features and so are not LFs."""
+        if table is None or Path(self.features or "").suffix.lower() == ".npy":
+            return []
+        if self.features is not None:
+            one = self.features in table.columns
+            names = [self.features] if one else split_names(self.features, "--features")
+            return list(choose_columns(table.columns, names))
+        if self.text not in table.columns:
+            shown = ", ".join(map(printable, table.columns))
+            raise ParameterError(f"--text is '{self.text}'; expected a column of VOTES: {shown}")
+        return [str(self.text)]
+
+    def read(self, frame: pl.DataFrame, columns: list[str]) -> Any:
+        """Return the texts or features of the items, which these columns of a table hold."""
+        if Path(self.features or "").suffix.lower() == ".npy":
+            return read_array(Path(str(self.features)))
+        option = "--text" if self.features is None else "--features"
+        if not columns:
+            raise ParameterError(f"{option} names columns, but VOTES has none; give --features FILE.npy")
+        absent = next((name for name in columns if name not in frame.columns), None)
+        if absent is not None:  # the LFs or votes of a long table
+            raise ParameterError(f"{option} is '{printable(absent)}', which --long names too; expected another column")
+        if self.features is not None:
+            return _read_features(frame[columns])
+        column = frame[columns[0]]
+        if column.dtype.is_nested():
+            raise ParameterError(f"--text is '{columns[0]}', a column of {column.dtype}; expected texts")
+        return column.cast(pl.String).to_list()
+
+
+def _read_features(frame: pl.DataFrame) -> Any:
+    """Read columns of numbers (strings in a csv), or one column of lists of numbers. -> (n, q)."""
+    for column in frame.select(pl.selectors.string()).iter_columns():
+        filled = column.set(column == "", None)
+        numbers = filled.cast(pl.Float64, strict=False)
+        if numbers.null_count() == filled.null_count():  # all are numbers
+            frame = frame.with_columns(numbers)
+    for name, kind in frame.schema.items():
+        nested = isinstance(kind, pl.List | pl.Array) and len(frame.columns) == 1
+        if not (kind.is_numeric() or kind == pl.Boolean or nested):
+            raise ParameterError(f"--features has column '{printable(name)}', which holds {kind}; expected numbers")
+        if frame[name].null_count():
+            row = int(frame[name].is_null().arg_max() or 0)
+            raise ParameterError(
+                f"--features has column '{printable(name)}', which is empty in row {row}; "
+                "expected a number in every row"
+            )
+    [first, *_] = frame.iter_columns()
+    if not first.dtype.is_nested():
+        return frame.cast(pl.Float64).to_numpy()
+    rows = first.to_list()
+    lengths = sorted({len(row) for row in rows})
+    if len(lengths) > 1:
+        raise ParameterError(
+            f"--features has column '{printable(first.name)}' with lists of {lengths[0]} to {lengths[-1]} numbers; "
+            "expected the same length in every row"
+        )
+    return np.array(rows, np.float64)
+
+
+@dataclass(frozen=True)
+class LabelTask:
+    """Votes to label, and how."""
+
+    model: LabelModel  # a fitted one labels in its state
+    votes: str  # the name of the votes, as typed
+    selection: Selection
+    gold: str | None = None  # a column or file of known classes
+    engine: str = "auto"
+    metric: Metric = "accuracy"
+    probabilities: bool = False  # whether to add the probabilities of all classes
+    filling: Filling | None = None
+
+    def start(self) -> LabelingRun | MemoryRun:
+        """Open the votes and choose where to label them.
+
+        An empty table is labeled by Polars: it has no votes to read into memory, and no gold or texts.
+        """
+        table, selection = open_table(self.votes, self.selection), self.selection.of_model(self.model)
+        empty = False
+        if table is not None and selection.long is None:
+            with table.reading():
+                empty = not table.lazy().head(1).collect(engine="streaming").height
+        filling, gold = self.filling, None if empty else self.gold
+        engine = self._choose_engine(table, selection, gold)
+        columns = [] if filling is None else filling.columns(table)
+        labels = columns if gold is None else [gold, *columns]
+        if table is not None and (empty or engine != "memory"):
+            text = None if filling is None or empty else filling.text
+            return self._start_engine("polars" if engine == "memory" else engine, table, selection, labels, gold, text)
+        source = collect_votes(self.votes, table, selection, labels)
+        return MemoryRun(
+            self.model,
+            source.votes,
+            source.frame,
+            source.columns,
+            gold=None if self.gold is None else read_labels(self.gold, source, "gold"),
+            metric=self.metric,
+            probabilities=self.probabilities,
+            inputs=None if filling is None else filling.read(source.frame, columns),
+            combine=filling is not None and filling.combine,
+            metadata={} if table is None else table.metadata,
+        )
+
+    def _choose_engine(self, table: Table | None, selection: Selection, gold: str | None) -> str:
+        """Choose Polars for a table that may not fit in memory and for parquet, unless an engine was named.
+
+        Each pass of an engine parses a csv again. Items without votes are filled in memory if the table fits.
+        """
+        if self.engine not in ("auto", "memory", *ENGINES):
+            raise ParameterError(f"--engine is '{self.engine}'; expected auto, memory, {', '.join(ENGINES)}")
+        obstacle = None  # an option that engines cannot work with
+        if table is None:
+            obstacle = f"the array '{self.votes}'"
+        elif selection.scores is not None or selection.like is not None:
+            obstacle = "--scores"
+        elif selection.long is not None:
+            obstacle = "--long"
+        elif gold is not None and gold not in table.columns:
+            obstacle = f"--gold {gold}, which is not a column of '{self.votes}'"
+        if self.engine != "auto":
+            if obstacle is not None and self.engine != "memory":
+                raise ParameterError(f"--engine {self.engine} cannot be used with {obstacle}; use --engine memory")
+            return self.engine
+        filling = self.filling
+        streams = filling is None or (filling.text is not None and not filling.combine and self.metric == "accuracy")
+        if table is None or obstacle is not None or not streams:
+            return "memory"
+        columnar = table.kind in ("parquet", "arrow") and len(table.columns) <= WIDE
+        large = sum(file.stat().st_size for file in table.files) > LARGE
+        return "polars" if large or (columnar and filling is None) else "memory"
+
+    def _start_engine(
+        self, engine: str, table: Table, selection: Selection, labels: list[str], gold: str | None, text: str | None
+    ) -> LabelingRun:
+        lfs, others = selection.wide_columns(table, labels)
+        classes = None
+        if selection.classes is not None and not self.model.is_fitted:
+            names = choose_columns(table.columns, lfs, others)
+            frame = number_texts(table.lazy(), names) if table.kind == "csv" else table.lazy()
+            classes = match_classes(selection, frame, names)
+        run = engines.start(
+            table,
+            lfs=lfs,
+            others=others,
+            abstain=selection.abstain,
+            model=self.model,
+            classes=classes,
+            gold=gold,
+            probabilities=self.probabilities,
+            source=self.filling is not None,
+            text=text,
+            metric=self.metric,
+            engine=engine,
+        )
+        warn_of_votes(run.columns.warnings)
+        return run
+
+    def metadata(self, run: LabelingRun | MemoryRun, out: str) -> dict[str, str]:
+        """Return what a result keeps: the input's metadata, and where the labels come from; texts have no room."""
+        format = Format.of_name(Path(out).name)
+        if format is None or format.kind in ("csv", "json"):
+            return {}
+        gold = self.gold if run.n_rows else None
+        options: dict[str, Any] = {"metric": self.metric, "gold": gold, "source": self.votes}
+        if self.filling is not None:
+            options |= {name: value for name, value in vars(self.filling).items() if value}
+        return {**run.metadata, **provenance(run.model if run.n_rows else self.model, options)}
+
+
+# Results.
+
+
+def check_output(out: str | None, engine: str) -> None:
+    """Refuse a result that cannot be written, or not by this engine, before any work is done."""
+    if out in (None, "-") and engine in ("duckdb", "spark", "dask"):
+        raise ParameterError(f"--engine {engine} writes parquet; name a file with --out")
+    if engine in ENGINES and out not in (None, "-"):
+        engines.check_result(Path(str(out)), engine, "--out")
+    elif out is not None:
+        check_target(out, "--out")
+
+
+def write_result(run: LabelingRun | MemoryRun, out: str, metadata: dict[str, str]) -> None:
+    """Write the labeled rows to a file, or to standard output for `-`."""
+    frame = run.frame
+    if isinstance(run, LabelingRun) and run.engine_name != "polars":
+        with progress("labeling"):
+            run.write(Path(out), metadata)
+    elif out == "-":  # the rows themselves show progress
+        write_table(frame, out, metadata=metadata, argument="--out")
+    else:
+        with progress("labeling", run.n_rows) as advance:
+            rows = watch(frame.lazy(), advance) if console.is_terminal else frame.lazy()
+            write_table(rows, out, metadata=metadata, argument="--out")
+
+
+def watch(frame: pl.LazyFrame, advance: Callable[[int], None]) -> pl.LazyFrame:
+    """Return the same rows, with progress reported now and then."""
+
+    def advance_by(batch: pl.DataFrame) -> pl.DataFrame:
+        advance(batch.height)
+        return batch
+
+    return frame.map_batches(advance_by, schema=frame.collect_schema(), streamable=True)
+
+
+def count_labels(run: LabelingRun | MemoryRun, out: str) -> dict[Any, int]:
+    """Count the rows of a result with each label, most first; None for no label.
+
+    Reads the result only if the counts of patterns do not tell: another command may be replacing the file.
+    """
+    counts = run.label_counts
+    if counts is None:
+        frame = run.frame.lazy() if out == "-" else Table.open(out).lazy()
+        with reading("the result", "table"):
+            counts = dict(frame.group_by("label").len().collect(engine="streaming").iter_rows())
+    return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0] is not None, pair[0])))

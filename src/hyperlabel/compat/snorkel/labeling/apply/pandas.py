@@ -1,5 +1,0 @@
-"""What `snorkel.labeling.apply.pandas` has."""
-
-from hyperlabel.compat.snorkel.appliers import PandasLFApplier
-
-__all__ = ["PandasLFApplier"]

@@ -1,5 +1,0 @@
-"""What `snorkel.labeling.apply.spark` has."""
-
-from hyperlabel.compat.snorkel.appliers import SparkLFApplier
-
-__all__ = ["SparkLFApplier"]

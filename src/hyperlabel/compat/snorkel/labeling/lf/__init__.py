@@ -1,5 +1,0 @@
-"""What `snorkel.labeling.lf` has."""
-
-from hyperlabel.compat.snorkel.functions import LabelingFunction, labeling_function
-
-__all__ = ["LabelingFunction", "labeling_function"]

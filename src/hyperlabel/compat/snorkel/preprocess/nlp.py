@@ -1,5 +1,0 @@
-"""What `snorkel.preprocess.nlp` has."""
-
-from hyperlabel.compat.snorkel.nlp import SpacyPreprocessor
-
-__all__ = ["SpacyPreprocessor"]

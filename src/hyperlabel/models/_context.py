@@ -1,0 +1,262 @@
+"""The context in which a fitted model judges: the classes, LFs and gold of its `fit`."""
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel._core import Arrays, Float64, plain_classes, show
+from hyperlabel.data import MOST_LFS, NO_LADDER, Classes, F1Rule, Outcomes, Patterns, Rows, as_array, state_classes
+from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.networks import Gold, Sums
+
+_MOST_WITHOUT_VOTES = 100  # classes to learn about without votes: there is nothing to learn
+
+NEIGHBOR = 0.2
+"""Weight of a vote for each neighbor of its class if classes have an order."""
+
+
+def find_active(cast: Float64, gold: NDArray[np.int64] | None, balance: Float64 | None) -> NDArray[np.intp]:
+    """Find the classes that a model learns about: those with votes, gold or a stated share. (k,), (g, k), (k,) -> (c,).
+
+    A class that is only stated gets no probability: a model that learned about it would have to invent it. One class
+    alone leaves nothing to decide, so then the first other class is kept as well.
+    """
+    active = cast > 0
+    if gold is not None:
+        active |= gold.any(0)
+    if balance is not None:
+        active |= balance > 0
+    n_active = np.count_nonzero(active)
+    if n_active == 0:
+        active[:_MOST_WITHOUT_VOTES] = True
+    elif n_active == 1 and len(active) > 1:
+        active[active.argmin()] = True
+    return active.nonzero()[0]
+
+
+@dataclass(frozen=True, eq=False)
+class FitContext:
+    """Classes, LFs and gold of a `fit`."""
+
+    classes: Classes  # all classes
+    active: NDArray[np.intp]  # (c,) the numbers of those that the model learned about
+    lf_names: tuple[str, ...] | None  # the names of the LFs; None if they have none
+    n_lfs: int  # number of LFs
+    gold: Gold | None = None  # vote rows of gold items, for models that look gold up; None for others
+    f1: F1Rule | None = None  # how items are labeled for F1; None if it was not computed
+    n_gold: int = 0  # gold items that were learned from
+    outcomes: Outcomes | None = None  # outcomes that are not one class; None if all votes are classes
+    ordinal: bool = False  # whether the classes have an order, so that votes lean on neighbors
+
+    @property
+    def all_active(self) -> bool:
+        """True if the model learned about every class."""
+        return len(self.active) == len(self.classes)
+
+    def match(self, patterns: Patterns, model: str) -> Patterns:
+        """Return the patterns with the outcomes in the order of `fit`; refuse those of other LFs or classes.
+
+        Gold is looked up, and ties are drawn, by the numbers of votes: other votes may number their outcomes otherwise.
+        """
+        if patterns.n_lfs != self.n_lfs:
+            raise ParameterError(
+                f"votes has {patterns.n_lfs} LFs, but this {model} learned from {self.n_lfs}; "
+                "give it the same LFs, or fit it again"
+            )
+        known = () if self.outcomes is None else self.outcomes.names
+        new = [] if patterns.outcomes is None else [name for name in patterns.outcomes.names if name not in known]
+        if new:
+            raise VotesError(f"votes has the outcome {new[0]!r}, which this {model} was not fitted on; fit it again")
+        if patterns.n_classes != len(self.classes):
+            raise ParameterError(
+                f"votes has {patterns.n_classes} classes, but this {model} learned {len(self.classes)}; fit it again"
+            )
+        return patterns.with_outcomes(self.outcomes)
+
+    def _numbers(self) -> NDArray[np.int64]:
+        """Return the number of each class among the active ones, -1 for others. (k,)."""
+        number = np.full(len(self.classes), -1, np.int64)
+        number[self.active] = np.arange(len(self.active))
+        return number
+
+    @property
+    def inner_outcomes(self) -> Outcomes | None:
+        """The outcomes as the model sees them."""
+        outcomes, k = self.outcomes, len(self.active)
+        if outcomes is not None and not self.all_active:
+            outcomes = outcomes.with_classes(self._numbers(), k)
+        return order_outcomes(outcomes, k) if self.ordinal else outcomes
+
+    def restrict(self, patterns: Patterns) -> Patterns:
+        """Return the patterns as the model sees them: active classes only, with votes as levels if ordinal."""
+        patterns = patterns.with_outcomes(self.outcomes)
+        active = patterns if self.all_active else self._keep_active(patterns)
+        return order_votes(active) if self.ordinal else active
+
+    def _apply(self, function: Callable[[Patterns], Sums], patterns: Patterns) -> Sums:
+        """Call a function with the patterns as the model sees them."""
+        return function(self.restrict(patterns))
+
+    def _keep_active(self, patterns: Patterns) -> Patterns:
+        number = self._numbers()
+        classes = tuple(self.classes[c] for c in self.active)
+        outcomes = patterns.outcomes
+        if outcomes is not None:
+            outcomes = outcomes.with_classes(number, len(classes))
+            left = outcomes.class_weights.any(1)
+            number = np.append(number, np.where(left, np.arange(len(outcomes)) + len(classes), -1))
+        rows = Rows(patterns.starts, patterns.lf, number[patterns.vote])
+        if not (rows.vote >= 0).all():
+            rows = rows.keep(rows.vote >= 0)
+        return replace(patterns, rows=rows, n_classes=len(classes), classes=classes, outcomes=outcomes)
+
+    def expand(self, probabilities: Float64, patterns: Patterns) -> Float64:
+        """Return probabilities of all classes from those of the active ones. (p, c) -> (p, k).
+
+        A vote for a class without votes in `fit` counts like one vote of a majority vote: it gives its class
+        its share of the item's votes.
+        """
+        shares = np.zeros((patterns.n_patterns, len(self.classes)))
+        shares[:, self.active] = probabilities
+        unseen = np.zeros(patterns.n_codes, bool)
+        unseen[: len(self.classes)] = True
+        unseen[self.active] = False
+        votes = np.flatnonzero(unseen[patterns.vote])
+        if len(votes):
+            row, each = patterns.row[votes], 1 / np.maximum(np.diff(patterns.starts), 1)
+            lost = np.bincount(row, each[row], patterns.n_patterns)
+            shares *= (1 - lost)[:, None]
+            np.add.at(shares, (row, patterns.vote[votes]), each[row])
+        return shares
+
+
+def add_gold(probabilities: Float64, patterns: Patterns, gold: Gold) -> Float64:
+    """Count the probabilities as one item and add the gold items of the same votes. (p, k) -> (p, k)."""
+    index = patterns.find(gold.patterns)
+    counts = np.where((index >= 0)[:, None] & patterns.has_votes[:, None], gold.counts[index], 0)
+    added: Float64 = (probabilities + counts) / (1 + counts.sum(1, keepdims=True))
+    return added
+
+
+def order_votes(patterns: Patterns) -> Patterns:
+    """Turn votes for one class into outcomes that lean on neighbors; two classes have no order to use.
+
+    A person who says 4 of 5 stars may well mean 3 or 5, but hardly 1. So a vote speaks for its class and, by a fifth
+    each, for the classes next to it: this is where models start, and how they imagine votes that they have not seen.
+    What votes are worth is then learned from the set as usual.
+    """
+    k = patterns.n_classes
+    if k <= 2:
+        return patterns
+    levels, others = _levels(k), patterns.outcomes
+    merged = np.arange(0) if others is None else levels.merge(others)[1]
+    number = k + np.concatenate([np.arange(k), merged]).astype(np.int64)
+    rows = Rows(patterns.starts, patterns.lf, number[patterns.vote])
+    return replace(patterns, rows=rows, outcomes=order_outcomes(others, k))
+
+
+def order_outcomes(outcomes: Outcomes | None, k: int) -> Outcomes | None:
+    """Return the outcomes of patterns of k classes after `order_votes`, from those before."""
+    if k <= 2:
+        return outcomes
+    return _levels(k) if outcomes is None else _levels(k).merge(outcomes)[0]
+
+
+def _levels(k: int) -> Outcomes:
+    """Return a vote for each of k classes as an outcome."""
+    leaning = np.eye(k) * (1 - 2 * NEIGHBOR) + NEIGHBOR * (np.eye(k, k=1) + np.eye(k, k=-1))
+    names = tuple(f"about class {c + 1} of {k}" for c in range(k))
+    return Outcomes(names, leaning / leaning.sum(1, keepdims=True), np.full(k, NO_LADDER))
+
+
+def find_voted(patterns: Patterns) -> Sums:
+    """Return 1 for each class that an LF votes for, 0 for others. -> (k,)."""
+    voted = patterns.rows.voted_classes(patterns.n_codes)
+    if patterns.outcomes is not None:
+        voted = np.asarray(patterns.outcomes.table[voted].any(0))
+    return (voted.astype(np.float64),)
+
+
+def refuse_outcomes(outcomes: Outcomes, model: str) -> None:
+    """Refuse outcomes for a model that only takes votes for one class."""
+    raise ParameterError(
+        f"votes has the outcome {outcomes.names[0]!r}, which is not one class, and {model} takes votes for one class "
+        "only; use hlm2, mv, bv, ds, hds or auto"
+    )
+
+
+def check_gold_counts(gold: object, patterns: Patterns) -> NDArray[np.int64]:
+    """Return gold of counted patterns as numbers of items. -> (p, k)."""
+    counts = as_array(gold, "gold", "the number of gold items of each pattern and class")
+    shape = patterns.n_patterns, patterns.n_classes
+    if counts.shape != shape or counts.dtype.kind not in "iu" or (counts < 0).any():
+        raise ParameterError(
+            f"gold has shape {counts.shape} and type {counts.dtype}; expected the number of gold items of each "
+            f"pattern and class, {shape} whole numbers"
+        )
+    return counts.astype(np.int64)
+
+
+def pack_context(context: FitContext) -> tuple[Arrays, dict[str, Any]]:
+    """Return a context as arrays and a header."""
+    arrays: Arrays = {"active": context.active.astype(np.int64)}
+    if context.f1 is not None:
+        arrays |= {"f1": context.f1.f1, "f1_items": context.f1.items}
+    if context.gold is not None:
+        arrays |= context.gold.to_arrays()
+    header: dict[str, Any] = {
+        "classes": plain_classes(context.classes),
+        "lf_names": None if context.lf_names is None else list(context.lf_names),
+        "n_lfs": context.n_lfs,
+        "n_gold": context.n_gold,
+    }
+    if context.ordinal:
+        header["ordinal"] = True
+    if context.outcomes is not None:
+        header["outcomes"] = context.outcomes.to_header()
+    return arrays, header
+
+
+def unpack_context(arrays: Arrays, header: dict[str, Any]) -> FitContext:
+    """Invert `pack_context`; a ValueError if the parts do not fit together."""
+    classes = state_classes(None, header["classes"])
+    if classes is None:
+        raise ValueError("classes are missing")
+    names, n_lfs = header["lf_names"], header["n_lfs"]
+    if type(n_lfs) is not int or not 1 <= n_lfs <= MOST_LFS:
+        raise ValueError(f"n_lfs is {show(n_lfs)}")
+    is_list = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if names is not None and not (is_list and len(set(names)) == n_lfs):
+        raise ValueError(f"lf_names must be {n_lfs} different strings")
+    outcomes = Outcomes.from_header(header.get("outcomes"), len(classes))
+    return FitContext(
+        classes,
+        _read_active(arrays["active"], len(classes)),
+        None if names is None else tuple(names),
+        n_lfs,
+        gold=Gold.from_arrays(arrays, n_lfs, len(classes), outcomes),
+        f1=_read_f1(arrays, len(classes)) if "f1" in arrays else None,
+        n_gold=operator.index(header["n_gold"]),
+        outcomes=outcomes,
+        ordinal=header.get("ordinal") is True,
+    )
+
+
+def _read_active(active: NDArray[Any], k: int) -> NDArray[np.intp]:
+    """Return the numbers of some of k classes, in order."""
+    whole = active.ndim == 1 and active.dtype == np.int64 and 1 <= len(active) <= k
+    if not whole or active[0] < 0 or active[-1] >= k or (np.diff(active) <= 0).any():
+        raise ValueError(f"active must be numbers of {k} classes, in order")
+    return active.astype(np.intp)
+
+
+def _read_f1(arrays: Arrays, k: int) -> F1Rule:
+    f1, items = arrays["f1"], arrays["f1_items"]
+    size = 1 if k == 2 else k
+    if f1.shape != (size,) or items.shape != (size,) or not (f1 >= 0).all() or not (items > 0).all():
+        raise ValueError(f"f1 and f1_items must be {size} numbers each, 0 or more")
+    return F1Rule(f1, items)

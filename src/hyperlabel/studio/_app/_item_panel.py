@@ -1,0 +1,201 @@
+"""The item: its text, its votes, and its class by key or click."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, get_args
+
+from nicegui import events, ui
+
+from hyperlabel.studio._app._format import color_of, find_hits, mark_words, percent
+from hyperlabel.studio._app._page import Page
+from hyperlabel.studio._find import By
+
+PICKERS = {by: by for by in get_args(By)} | {"useful": "most useful"}
+_LETTERS = 20_000  # letters of a text that are shown
+_SELECT = """(e) => {
+  const marked = window.getSelection().toString();
+  const word = e.target.closest ? e.target.closest('[data-i]') : null;
+  emit(marked, word ? Number(word.dataset.i) : -1);
+}"""
+
+
+class ItemPanel:
+    """One item at a time, the most useful next one first."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.by: By = "useful"
+        self.item: str | None = None  # its identifier; None if there is none left
+        self.past: list[str] = []
+        self.pieces: list[tuple[str, bool]] = []
+        self.selected: tuple[int, int] | None = None  # the first and the last selected piece of its text
+        self.marked = ""  # text that was selected with the mouse; all of the selected pieces if empty
+        self.n_hidden = 0  # letters of its text that are not shown
+        self.is_moving = False  # whether another item is about to be shown: keys in the meantime are not for it
+        with ui.card().classes("panel item").props('aria-label="Item"'):
+            with ui.row().classes("bar"):
+                ui.label("Item").classes("title")
+                self.name = ui.label().classes("soft mono which")
+                ui.space()
+                self.picker = ui.select(PICKERS, value=self.by, on_change=self._set_picker)
+                self.picker.props('dense options-dense borderless aria-label="Which item comes next"')
+                ui.button("next", on_click=lambda: page.start(self.next())).props("flat dense no-caps")
+            self.text = ui.html("", sanitize=False).classes("text").props('aria-label="Text"')
+            self.text.on("mouseup", self._select, js_handler=_SELECT)
+            self.classes = ui.row().classes("classes")
+            self.about = ui.column().classes("about")
+
+    async def next(self) -> None:
+        """Show the next item."""
+        if not self.is_moving:
+            with self._moving():
+                item = await self._find_next()
+            await self.leave_for(item)
+
+    @contextmanager
+    def _moving(self) -> Iterator[None]:
+        self.is_moving = True
+        try:
+            yield
+        finally:
+            self.is_moving = False
+
+    async def _find_next(self) -> str | None:
+        items = await self.page.hub.ask(lambda: self.page.project.next_items(self.by, 2))
+        return next((item for item in items if item != self.item), items[0] if items else None)
+
+    async def leave_for(self, item: str | None) -> None:
+        """Show another item, from which `back` returns to this one."""
+        if self.item is not None:
+            self.past.append(self.item)
+        await self.show(item)
+
+    async def back(self) -> None:
+        """Show the item before."""
+        if self.past:
+            await self.show(self.past.pop())
+
+    async def show(self, item: str | None) -> None:
+        """Show an item; keys count for it as soon as it is drawn, before its rules are found."""
+        self.item, self.selected, self.marked = item, None, ""
+        text = "" if item is None else self.page.project.data.text(self.page.project.data.row_of[item])
+        self.n_hidden = max(len(text) - _LETTERS, 0)
+        pieces = re.findall(r"(\w+)|(\W+)", text[:_LETTERS])
+        self.pieces = [(word or other, bool(word)) for word, other in pieces]
+        self.draw()
+        await self.page.rules.propose()
+
+    async def give(self, number: int) -> None:
+        """Give the item a gold class, and show the next one; the same class again removes it."""
+        item, project = self.item, self.page.project
+        if item is None or number >= len(project.classes) or self.is_moving:
+            return
+        label, gold = project.classes[number], project.state.gold.get(item)
+        if gold is not None and gold.label == label:
+            await self.page.hub.change(lambda: project.give_gold(item, None))
+            return
+        with self._moving():
+            await self.page.hub.change(lambda: project.give_gold(item, label, picked=self.by))
+            following = await self._find_next()
+        await self.leave_for(following)
+
+    async def move(self, step: int, *, extend: bool) -> None:
+        """Select the next or the previous word, or extend the selection by it."""
+        words = [i for i, (_, is_word) in enumerate(self.pieces) if is_word]
+        if not words:
+            return
+        first, last = self.selected or (words[0] - 1, words[0] - 1)
+        edge = last if step > 0 else first
+        ahead = [i for i in words if (i > edge if step > 0 else i < edge)]
+        target = (ahead[0] if step > 0 else ahead[-1]) if ahead else edge
+        if extend and self.selected is not None:
+            self.selected = (first, target) if step > 0 else (target, last)
+        else:
+            self.selected = (target, target) if target in words else None
+        await self._update_selection("")
+
+    async def clear(self) -> None:
+        """Select nothing."""
+        if self.selected is not None or self.marked:
+            self.selected = None
+            await self._update_selection("")
+
+    @property
+    def selection(self) -> str:
+        """The selected words."""
+        if self.marked or self.selected is None:
+            return self.marked
+        return "".join(piece for piece, _ in self.pieces[self.selected[0] : self.selected[1] + 1])
+
+    def _select(self, event: events.GenericEventArguments) -> None:
+        text, piece = event.args
+        marked = " ".join(str(text).split())
+        self.selected = (piece, piece) if piece >= 0 and not marked else None
+        self.page.start(self._update_selection(marked))
+
+    async def _update_selection(self, marked: str) -> None:
+        self.marked = marked
+        if not marked:  # the browser shows its own selection; redrawing would lose it
+            self._draw_text()
+        await self.page.rules.propose()
+
+    def _set_picker(self, event: events.ValueChangeEventArguments[Any]) -> None:
+        self.by = event.value
+        self.page.start(self.next())
+
+    # Drawing.
+
+    def draw(self) -> None:
+        """Draw the current item."""
+        self._draw_text()
+        self.classes.clear()
+        self.about.clear()
+        self.name.set_text("" if self.item is None else f"{self.page.project.state.settings.id or 'row'} {self.item}")
+        if self.item is not None:
+            self._draw_classes(self.page.project.data.row_of[self.item])
+            with self.about:
+                self._draw_votes(self.item)
+
+    def _draw_text(self) -> None:
+        if self.item is None:
+            self.text.set_content("No items are left here. Choose another way to pick the next one.")
+            return
+        project, pieces = self.page.project, [piece for piece, _ in self.pieces]
+        hits = find_hits(project.source.lfs.values(), project.state.settings.text, pieces)
+        more = f" ... and {self.n_hidden:,} more letters" if self.n_hidden else ""
+        self.text.set_content(mark_words(self.pieces, self.selected, hits) + more)
+
+    def _draw_classes(self, row: int) -> None:
+        snapshot = self.page.project.snapshot
+        gold, shares = int(snapshot.gold[row]), snapshot.labels.probabilities[row]
+        for number, name in enumerate(snapshot.classes):
+            with self.classes:
+                button = ui.button(on_click=lambda _, n=number: self.page.start(self.give(n)), color=None)
+            button.classes("class given" if gold == number else "class").style(f"--class:{color_of(number)}")
+            button.props(f'no-caps flat aria-pressed="{str(gold == number).lower()}"')
+            with button:
+                ui.label(str(number + 1) if number < 9 else "").classes("key")
+                ui.label(str(name)).classes("name")
+                ui.label(percent(float(shares[number]))).classes("soft")
+                ui.element("i").style(f"width:{100 * shares[number]:.1f}%")
+
+    def _draw_votes(self, item: str) -> None:
+        """Draw each vote with its evidence, and what would change the label."""
+        project = self.page.project
+        if not project.snapshot.n_votes[project.data.row_of[item]]:
+            ui.label("No rule votes on this item yet.").classes("soft")
+            return
+        explanation = project.explain(item)
+        for each in explanation.contributions:
+            with ui.row().classes("vote"):
+                ui.label(each.lf).classes("mono")
+                ui.label(str(each.vote)).style(f"color:{color_of(project.classes.index(each.vote))}")
+                ui.space()
+                ui.label(f"{each.log_odds:+.2f}").classes("mono").tooltip("added to the log-odds of the label")
+        if explanation.flip:
+            changes = [
+                f"{c.lf} abstained" if c.instead in (None, -1) else f"{c.lf} voted {c.instead}"
+                for c in explanation.flip
+            ]
+            ui.label(f"The label would change if {' and '.join(changes)}.").classes("soft")

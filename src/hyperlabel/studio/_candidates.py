@@ -1,0 +1,325 @@
+"""Candidate rules for an item: keywords, phrases, expressions, lengths, numbers and other columns, the best first.
+
+A candidate is a line of Python for `lfs.py`. Its score follows from the gold and the labels of the rows on which it
+would vote, and from the number of these rows.
+"""
+
+import builtins
+import keyword
+import math
+import re
+import unicodedata
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel._core import Float64, Ints
+from hyperlabel.data import ABSTAIN, smallest_type
+from hyperlabel.lf import Texts, keyword_lf
+from hyperlabel.studio._data import Data
+from hyperlabel.studio._snapshot import Effect, Snapshot, find_effect
+
+Rows = NDArray[np.int64]
+
+_LEAST_ROWS = 2  # a rule must vote on this many rows to be worth a line
+_PRIOR = 4.0  # doubt about the precision of a rule, in items
+_GOLD, _LABEL = 1.0, 0.1  # weights of a gold label, and of a label, which may be wrong together with others
+_GAIN = 0.1  # gain over chance that is assumed before anything is known about a rule
+_COMMON = 0.05  # at this share of the rows, a third of that gain is assumed
+_LONG = 4  # letters after the first that a word needs for the full gain
+_WORDS = 40  # words of an item that are tried
+_LETTERS = 40  # letters of an item or a class in a name
+_RESERVED = ("pl", "re", "hl", "keyword_lf", "regex_lf", "lookup_lf", "threshold_lf", "expression_lf")
+_SIGNS = {  # name: expression, as Python and Polars read it
+    "link": r"https?://|www\.",
+    "number": r"\d",
+    "exclamation": r"!{2,}",
+    "capitals": r"\b[A-Z]{3,}\b",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class WordIndex:
+    """The rows of each distinct word, in lower case."""
+
+    words: list[str]  # the w words, in alphabetical order
+    starts: NDArray[np.int64]  # (w + 1,) where the rows of each word begin
+    rows: Rows  # (t,) the rows, in order for each word
+    n: int  # number of rows
+
+    @classmethod
+    def of(cls, texts: Any) -> "WordIndex":
+        """Index a Polars series of texts."""
+        import polars as pl
+
+        wide = Texts(texts).wide
+        ascii_words = texts.filter(~wide).str.to_lowercase().str.extract_all(r"\w+")  # Polars and `re` agree on these
+        other_words = [re.findall(r"\w+", text.lower()) for text in texts.filter(wide)]
+        plain = pl.DataFrame({"row": np.flatnonzero(~wide), "word": ascii_words})
+        other = pl.DataFrame({"row": np.flatnonzero(wide), "word": other_words}, plain.schema)
+        pairs = pl.concat([plain, other]).explode("word").drop_nulls()
+        words = pairs["word"].unique().sort()
+        number = pairs["word"].cast(pl.Enum(words)).to_physical().to_numpy().astype(np.int64)
+        keys = np.unique(number * len(texts) + pairs["row"].to_numpy())
+        starts = np.searchsorted(keys, np.arange(len(words) + 1) * len(texts))
+        return cls(words.to_list(), starts, keys % max(len(texts), 1), len(texts))
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        return {word: i for i, word in enumerate(self.words)}
+
+    def rows_of(self, word: str) -> Rows:
+        """Return the rows that have a word."""
+        i = self._number.get(word.lower())
+        return self.rows[:0] if i is None else self.rows[self.starts[i] : self.starts[i + 1]]
+
+    def rows_of_stem(self, stem: str) -> Rows:
+        """Return the rows that have a word with this prefix."""
+        first = last = bisect_left(self.words, stem.lower())
+        while last < len(self.words) and self.words[last].startswith(stem.lower()):
+            last += 1
+        return np.unique(self.rows[self.starts[first] : self.starts[last]])
+
+    def rows_of_all(self, words: Sequence[str]) -> Rows:
+        """Return the rows that have all of some words, in any order."""
+        rows = self.rows_of(words[0])
+        for word in words[1:]:
+            rows = np.intersect1d(rows, self.rows_of(word), assume_unique=True)
+        return rows
+
+    def best_of_rows(self, worth: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the greatest worth among the words of each row, 0 for rows without words. (w,) -> (n,)."""
+        best = np.zeros(self.n)
+        np.maximum.at(best, self.rows, np.repeat(worth, np.diff(self.starts)))
+        return best
+
+    def count(self, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Count the rows of a mask that have each word. (n,) -> (w,)."""
+        sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(mask[self.rows])])
+        return np.asarray(np.diff(sums[self.starts]))
+
+    @cached_property
+    def letters(self) -> NDArray[np.int64]:
+        """Number of letters of each word. (w,)."""
+        return np.array([len(word) for word in self.words], np.int64)
+
+
+class RuleDraft(NamedTuple):
+    """A rule that may be proposed."""
+
+    kind: str  # `keyword`, `phrase`, `expression`, `length`, `number` or `column`
+    name: str  # a name for it
+    call: Callable[[str, str], str]  # writes the call that makes the LF, with a vote and a name
+    rows: NDArray[np.integer]  # rows on which it votes
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A rule that is proposed.
+
+    Attributes:
+        kind: `keyword`, `phrase`, `expression`, `length`, `number` or `column`.
+        name: Name of the LF.
+        source: The statement that defines it.
+        vote: The class it votes for.
+        effect: What it would change.
+        precision: Share of its votes that are correct, according to gold and labels.
+        score: How promising it is.
+    """
+
+    kind: str
+    name: str
+    source: str
+    vote: Hashable
+    effect: Effect
+    precision: float
+    score: float
+
+
+class ClassEvidence:
+    """Evidence about the classes of rows: gold, and the labels where an LF votes."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.labeled = snapshot.best >= 0
+        self.weight = np.where(snapshot.gold >= 0, _GOLD, _LABEL) * self.labeled  # (n,)
+        self.probabilities = snapshot.labels.probabilities
+        total = self.weight @ self.probabilities + _PRIOR
+        self.prior: Float64 = total / total.sum()  # (k,)
+
+    def precision(self, rows: Ints, vote: int) -> tuple[float, float]:
+        """Estimate the share of rows that are of a class, and its standard deviation."""
+        weight = self.weight[rows]
+        total = float(weight.sum()) + _PRIOR
+        share = (_PRIOR * self.prior[vote] + float(weight @ self.probabilities[rows, vote])) / total
+        return share, float(np.sqrt(share * (1 - share) / (total + 1)))
+
+    def score(self, rows: Ints, vote: int, assumed: float) -> float:
+        """Score a rule that votes for a class on some rows, from the evidence and the gain assumed without any."""
+        n_new = len(rows) - self.labeled[rows].sum() / 2  # rows without votes count twice
+        share, deviation = self.precision(rows, vote)
+        gain = share - self.prior[vote]
+        return float(np.sqrt(n_new) * (max(gain - deviation, 0) + assumed * (gain >= 0)))
+
+
+def assume_gain(rows: Ints, letters: Ints, n: int) -> Float64:
+    """Assume a gain over chance for words, from the rows that have each, its letters, and the number of all rows."""
+    length = np.clip((letters - 1) / _LONG, 0, 1)
+    gain: Float64 = _GAIN * np.exp(-rows / n / _COMMON) * length * (rows >= _LEAST_ROWS)
+    return gain
+
+
+def propose(
+    drafts: Iterable[RuleDraft], snapshot: Snapshot, vote: Hashable, used_names: Collection[str], most: int
+) -> list[Candidate]:
+    """Turn the most promising drafts into candidates, the best first; of those with the same rows, one is kept."""
+    evidence, number = ClassEvidence(snapshot), snapshot.classes.index(vote)
+    scored: list[tuple[float, RuleDraft]] = []
+    for draft in drafts:
+        if len(draft.rows) >= _LEAST_ROWS:
+            assumed = float(assume_gain(np.array(len(draft.rows)), np.array(len(draft.name)), snapshot.n))
+            scored.append((evidence.score(draft.rows, number, assumed), draft))
+    scored.sort(key=lambda pair: -pair[0])
+    distinct: dict[bytes, tuple[float, RuleDraft]] = {}
+    for score, draft in scored:
+        distinct.setdefault(draft.rows.tobytes(), (score, draft))
+    candidates = []
+    for score, draft in list(distinct.values())[:most]:
+        name = free_name(draft.name, vote, used_names)
+        source = f"{name} = {draft.call(repr(vote), repr(name))}\n"
+        column = np.full(snapshot.n, ABSTAIN, smallest_type(snapshot.k))
+        column[draft.rows] = number
+        effect = find_effect(snapshot, name, column)
+        precision, _ = evidence.precision(draft.rows, number)
+        candidates.append(Candidate(draft.kind, name, source, vote, effect, precision, score))
+    return candidates
+
+
+def draft_from_selection(data: Data, index: WordIndex, selection: str) -> Iterator[RuleDraft]:
+    """Draft rules from selected text: all of it, its words and pairs of neighbors, stems and other expressions."""
+    text = " ".join(selection.split())
+    words = _split_words(text)
+    yield from _draft_phrase(data, index, text.lower())  # keyword LFs ignore case
+    if len(words) > 1:
+        yield from _draft_words(data, index, words)
+    for word in dict.fromkeys(words):
+        stem = word[: max(4, len(word) - 2)]
+        if len(stem) < len(word):
+            call = _write_call("regex_lf", rf"r'(?i)\b{stem}\w*'", data)
+            yield RuleDraft("expression", f"{stem}_", call, index.rows_of_stem(stem))
+    yield from _draft_signs(data, text)
+
+
+def draft_from_item(data: Data, index: WordIndex, row: int) -> Iterator[RuleDraft]:
+    """Draft rules from a whole item: its words and pairs of neighbors, its length, its values in other columns."""
+    text = data.text(row)
+    yield from _draft_words(data, index, _split_words(text)[:_WORDS])
+    yield from _draft_signs(data, text)
+    yield _draft_length(data, len(text))
+    for name in data.metadata:
+        yield from _draft_value(data, name, data.frame[name][row])
+
+
+def _draft_words(data: Data, index: WordIndex, words: Sequence[str]) -> Iterator[RuleDraft]:
+    for word in dict.fromkeys(words):
+        yield RuleDraft("keyword", word, _write_call("keyword_lf", repr(word), data), index.rows_of(word))
+    for pair in dict.fromkeys(zip(words, words[1:], strict=False)):
+        yield from _draft_phrase(data, index, " ".join(pair))
+
+
+def _draft_phrase(data: Data, index: WordIndex, phrase: str) -> Iterator[RuleDraft]:
+    """Draft a keyword LF for a phrase; only rows with all of its words are searched."""
+    if phrase:
+        words = _split_words(phrase)
+        pattern = f"(?i){keyword_lf(phrase, 'vote').function.pattern.pattern}"  # type: ignore[attr-defined]
+        rows = data.rows_matching(pattern, index.rows_of_all(words) if words else None)
+        call = _write_call("keyword_lf", repr(phrase), data)
+        yield RuleDraft("phrase" if len(words) > 1 else "keyword", phrase, call, rows)
+
+
+def _draft_signs(data: Data, text: str) -> Iterator[RuleDraft]:
+    """Draft rules for links, numbers and shouting, if a text has them."""
+    for name, pattern in _SIGNS.items():
+        if re.search(pattern, text):
+            call = _write_call("regex_lf", f"r'{pattern}'", data)
+            yield RuleDraft("expression", name, call, data.rows_matching(pattern))
+
+
+def _draft_length(data: Data, length: int) -> RuleDraft:
+    if length <= np.median(data.lengths):
+        bound = -(-max(length, 1) // 10) * 10
+        name, sign, mask = "at_most", "<=", data.lengths <= bound
+    else:
+        bound = length // 10 * 10
+        name, sign, mask = "at_least", ">=", data.lengths >= bound
+    test = f"pl.col({data.settings.text!r}).str.len_chars() {sign} {bound}"
+    name = f"{name}_{bound}_letters"
+    return RuleDraft("length", name, lambda vote, lf: f"expression_lf({lf}, {test}, vote={vote})", np.flatnonzero(mask))
+
+
+def _draft_value(data: Data, name: str, value: Any) -> Iterator[RuleDraft]:
+    """Draft rules from the value of an item in another column: equal to a text, at least or at most a number."""
+    series = data.frame[name]
+    if isinstance(value, str | bool):
+        yield RuleDraft(
+            "column",
+            f"{name}_{value}",
+            lambda vote, lf: f"lookup_lf({{{value!r}: {vote}}}, column={name!r}, name={lf})",
+            _rows(series == value),
+        )
+    elif isinstance(value, int | float) and math.isfinite(value):
+        yield _draft_bound(name, "at_least", value, series >= value)
+        yield _draft_bound(name, "at_most", value, series <= value)
+
+
+def _draft_bound(name: str, bound: str, value: float, mask: Any) -> RuleDraft:
+    def call(vote: str, lf: str) -> str:
+        return f"threshold_lf({name!r}, {vote}, {bound}={value!r}, name={lf})"
+
+    return RuleDraft("number", f"{name}_{bound}_{value}", call, _rows(mask))
+
+
+def _rows(mask: Any) -> NDArray[np.intp]:
+    """Return the rows of a Polars mask, without nulls."""
+    return np.flatnonzero(mask.fill_null(False).to_numpy())
+
+
+def _split_words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def _write_call(function: str, argument: str, data: Data) -> Callable[[str, str], str]:
+    """Write the call of a function that makes an LF of texts; the default column is not named."""
+    column = "" if data.settings.text == "text" else f", column={data.settings.text!r}"
+    return lambda vote, name: f"{function}({argument}, {vote}{column}, name={name})"
+
+
+def free_name(wanted: str, vote: Hashable, used_names: Collection[str]) -> str:
+    """Return a name for an LF: letters, digits and underscores, not used by another LF, nor by Python.
+
+    >>> free_name("Check out!", "spam", []), free_name("any", "spam", []), free_name("a", 1, ["a", "a_1"])
+    ('check_out', 'any_spam', 'a_1_2')
+    """
+    slug = _to_slug(wanted)[:_LETTERS] or "rule"
+    slug = slug if slug.isidentifier() else f"lf_{slug}"
+    reserved = {*used_names, *keyword.kwlist, *dir(builtins), *_RESERVED}
+    if slug not in reserved:
+        return slug
+    slug = f"{slug}_{_to_slug(str(vote))[:_LETTERS] or 'vote'}"
+    numbers = (f"{slug}_{i}" if i > 1 else slug for i in range(1, len(used_names) + 3))
+    return next(name for name in numbers if name not in reserved)
+
+
+def _to_slug(text: str) -> str:
+    """Keep what may be in a name, normalized as Python reads it: names that differ only in form are one variable.
+
+    >>> _to_slug("m\u00b2 \ufb01ne!")
+    'm2_fine'
+    """
+    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower())
+    letters = "".join(letter if f"a{letter}".isidentifier() else "_" for letter in plain)
+    return re.sub("__+", "_", letters).strip("_")
