@@ -67,7 +67,8 @@ class Comparison(NamedTuple):
 def find_spread(cast: Float64) -> Float64:
     """Return how far each LF votes for several classes, 0 to 1, from (m, k) how often it casts each vote. (m,)."""
     share = cast.max(1) / np.maximum(cast.sum(1), 1)
-    return np.clip((1 - share) / FULL_SPREAD, 0, 1)
+    spread: Float64 = np.clip((1 - share) / FULL_SPREAD, 0, 1)
+    return spread
 
 
 def em_residuals(em: EM) -> Float64:
@@ -130,7 +131,9 @@ def describe(first: Reading, found: Dependence, em: EM, seen: Comparison, gold: 
     ]
     of_pairs = np.zeros((len(cast), 4))
     of_pairs[paired] = misfit.of_lf
-    of_lf = np.stack(_describe_lfs(cast, first.items, seen.counts.reshape(-1, k, k)[voting], weight, em_level, level), 1)
+    of_lf = np.stack(
+        _describe_lfs(cast, first.items, seen.counts.reshape(-1, k, k)[voting], weight, em_level, level), 1
+    )
     of_gold = np.zeros((len(cast), 2))
     if gold is not None:
         of_gold = _describe_gold_votes(gold.counts.reshape(-1, k, k)[voting], em.confusions.accuracy[voting])
