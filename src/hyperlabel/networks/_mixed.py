@@ -20,7 +20,7 @@ from hyperlabel._core import Float64
 from hyperlabel.data import Patterns
 from hyperlabel.networks._base import Sums
 from hyperlabel.networks._em import EM, read_gold
-from hyperlabel.networks._gate import Comparison, Dependence, Reading, compare, describe, find_spread, mix
+from hyperlabel.networks._gate import Dependence, FirstReading, ReadingSums, compare, describe, find_spread, mix
 from hyperlabel.networks._pairs import (
     MOST_PAIRED,
     PRIOR_LEVEL,
@@ -64,7 +64,7 @@ def is_read_twice(cast: Float64, items: float, *, has_gold: bool) -> bool:
 class PairPhase(NamedTuple):
     """Before the pass that counts pairs."""
 
-    first: Reading
+    first: FirstReading
 
     def sums(self, patterns: Patterns, votes: VoteTable) -> Sums:
         """Return the pairs of a chunk."""
@@ -92,7 +92,7 @@ def find_dependence(weights: Weights, cast: Float64, sums: Sums) -> Dependence:
 class EMPhase(NamedTuple):
     """Before a step of the EM."""
 
-    first: Reading
+    first: FirstReading
     found: Dependence
     em: EM
 
@@ -109,7 +109,7 @@ class EMPhase(NamedTuple):
 class ComparePhase(NamedTuple):
     """Before the pass that compares the readings."""
 
-    first: Reading
+    first: FirstReading
     found: Dependence
     em: EM
 
@@ -121,7 +121,7 @@ class ComparePhase(NamedTuple):
         """Mix the readings; the state is complete, or matched to known shares next."""
         first, em = self.first, self.em
         gold = None if first.gold is None else read_gold(first.gold, np.exp(em.bias))
-        features = describe(first, self.found, em, Comparison(*sums), gold)
+        features = describe(first, self.found, em, ReadingSums(*sums), gold)
         evidence = mix(network.weights, first, em, features, gold)
         return network.match_shares(UnrolledState(evidence, first.gold), first.cast)
 
@@ -144,5 +144,5 @@ class MixedNetwork(UnrolledNetwork):
         assert state.node_index is not None
         cast, items = state.node_index.cast.reshape(state.n_lfs, -1), state.node_index.items
         if state.outcome_map is None and is_read_twice(cast, items, has_gold=complete.gold is not None):
-            return PairPhase(Reading(complete.evidence, complete.gold, cast, items))
+            return PairPhase(FirstReading(complete.evidence, complete.gold, cast, items))
         return super()._go_on(complete, state)
