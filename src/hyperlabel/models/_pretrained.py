@@ -49,7 +49,7 @@ from hyperlabel.networks import (
 # compares the two, and this one is never worse than the model that is not fine-tuned.
 FINE_TUNING_LR = 1e-4
 
-_TABLES = 8  # of evidence and the like that are held at once, about, if all classes have votes
+_TABLES = 10  # of evidence and the like that are held at once, about, if all classes have votes
 _CHUNK = 1 << 16  # patterns that are read at a time if a set does not fit
 
 
