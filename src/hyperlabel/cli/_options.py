@@ -88,7 +88,7 @@ LongNames = Annotated[
     str | None, Option(metavar="ITEM,LF,VOTE", help="VOTES has one row per vote, with these columns.")
 ]
 EngineName = Annotated[str, Option(metavar="NAME", help=ENGINE_HELP)]
-ORDINAL_HELP = "The classes have an order, that of --classes: a vote counts in part for the neighbors of its class."
+ORDINAL_HELP = "The classes have an order, that of --classes: labels lean to the median of the probabilities."
 ClassShares = Annotated[list[str] | None, Option(metavar="CLASS=SHARE,...", help=BALANCE_HELP, show_default=False)]
 LfShares = Annotated[list[str] | None, Option(metavar="LF=SHARE,...", help=ACCURACIES_HELP, show_default=False)]
 Delimiter = Annotated[str | None, Option(metavar="CHAR", help="Separator of a csv; else found in its first lines.")]

@@ -114,7 +114,9 @@ def find_formula(model: LabelModel) -> Formula:
             f"no formula for them. {REMEDY}"
         )
     if context.ordinal:
-        raise ParameterError(f"{model!r} judges votes for ordered classes, and SQL has no formula for them. {REMEDY}")
+        raise ParameterError(
+            f"{model!r} leans to the median of ordered classes, and SQL has no formula for that. {REMEDY}"
+        )
     formula = find_sums(model, context)
     if formula is None:
         raise ParameterError(f"{model!r} does not judge a row by a sum over its votes. {REMEDY}")

@@ -51,6 +51,7 @@ from hyperlabel.models._context import (
     check_gold_counts,
     find_active,
     find_voted,
+    lean_to_median,
     refuse_outcomes,
 )
 from hyperlabel.models._parameters import Constraint, choice, number
@@ -383,6 +384,7 @@ class LabelModel(FittedState, ABC):
     def _to_labels(self, probabilities: Float64, patterns: Patterns, metric: Metric) -> Labels:
         if check_metric(metric) == "accuracy":
             best = decide(probabilities, patterns, self.tie_break, self.seed)
+            best = lean_to_median(best, probabilities) if self._context.ordinal else best
         elif self._context.f1 is None:
             raise ParameterError(
                 "metric is 'f1', but the model read its set only for accuracy; call fit(votes), or read it with "

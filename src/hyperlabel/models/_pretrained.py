@@ -72,8 +72,8 @@ class HyperLabelModel(LabelModel):
         calibrated: Whether the probabilities of `hlm` are calibrated, each item alone: raised to a power that was
             fitted on synthetic votes, and normalized. The raw ones are close to uniform; labels are the same. `hlm`
             only: the others are always calibrated, on synthetic votes.
-        ordinal: Whether the classes have an order, the one in which they are stated: a vote then counts in part for
-            the neighbors of its class (docs/votes.md); not for `hlm`.
+        ordinal: Whether the classes have an order, the one in which they are stated: labels then lean to the median
+            of the probabilities (docs/votes.md).
 
     Attributes:
         weights_: After `fit`, the weights: fine-tuned for `hlm` if gold was given, the pre-trained ones otherwise.
@@ -168,8 +168,6 @@ class HyperLabelModel(LabelModel):
 
     def _check_unrolled(self, outcomes: Outcomes | None) -> None:
         """Refuse what the unrolled network does not take, or not together."""
-        if self.lf_accuracies is not None and self.ordinal:
-            raise ParameterError("ordinal is True, which needs hlm3 without lf_accuracies; expected no lf_accuracies")
         if self.lf_accuracies is not None and outcomes is not None:
             raise ParameterError(
                 "lf_accuracies is given, but some votes are not for one class, so they are not right or wrong; leave "
@@ -189,8 +187,6 @@ class HyperLabelModel(LabelModel):
                 raise ParameterError(
                     f"{name} is given, but {weights} are of the paper's network, which takes none; use weights='hlm3'"
                 )
-        if self.ordinal:
-            raise ParameterError("ordinal is True, which needs hlm3 without lf_accuracies; expected weights='hlm3'")
         if outcomes is not None:
             refuse_outcomes(outcomes, weights)
         if self.calibrated and "sharpness" not in self.weights_.header:
