@@ -245,8 +245,8 @@ def find_balance(context: AdviceContext) -> Advice | None:
     depend, change = ("label", "depends"), "it changes"
     if number != 1:
         depend, change = ("labels", "depend"), "they change"
-    balance = {c: round(float(share), 2) for c, share in zip(context.votes.classes, shares, strict=True)}
-    option = ",".join(f"{c}={share}" for c, share in balance.items())
+    balance = ", ".join(f"{c!r}: ..." for c in context.votes.classes)  # what the model estimates is no fact to state
+    option = ",".join(f"{c}=?" for c in context.votes.classes)
     for_f1 = ", metric='f1'" if context.analysis.metric == "f1" else ""
     return Advice(
         "balance",
@@ -254,7 +254,7 @@ def find_balance(context: AdviceContext) -> Advice | None:
         f"{number:,} {depend[0]} ({number / n:.0%}) {depend[1]} on the class balance: {change} if, say, the share of "
         f"{context.votes.classes[largest]} is {low:.2f} or {high:.2f}, not {shares[largest]:.2f} as the model "
         "estimates. State the balance if you know it",
-        f"{context.make_call(f'class_balance={balance!r}')}.fit_predict(votes{for_f1})",
+        f"{context.make_call(f'class_balance={{{balance}}}')}.fit_predict(votes{for_f1})",
         context.command("label", f"--class-balance {shlex.quote(option)}"),
         context.first_items(changed) if patterns is context.analysis.patterns else (),
     )
