@@ -101,6 +101,7 @@ def print_analysis(analysis: "LFAnalysis") -> None:
         f"{shares[0]:.1%} of the items have votes, {shares[1]:.1%} two or more, {shares[2]:.1%} votes that conflict"
     )
     say("est. acc.: share of the LF's votes that are the model's label; changed labels: when the LF is left out")
+    say(analysis.estimate_note)
     say("alone: share of the LF's votes where no other LF votes; where it is high, est. acc. says little")
     sampled = analysis.leave_one_out().n_items
     if sampled < n:

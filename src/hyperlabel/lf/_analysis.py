@@ -23,6 +23,7 @@ from hyperlabel._core import (
     plot_grid,
     show,
     show_some,
+    wilson_interval,
 )
 from hyperlabel.data import TIE, Identity, Labels, as_list, decode, exact_array
 from hyperlabel.errors import ParameterError, require
@@ -212,6 +213,31 @@ class LFAnalysis(VoteStatistics):
         """
         right = sum_by_lf(self.patterns, self.patterns.of_votes(self.posterior))
         return share(right, self.votes)
+
+    @property
+    def precision_interval(self) -> Float64:
+        """Wilson's 95% interval of each LF's precision by the truth that is known; NaN where there is none. (m, 2).
+
+        >>> LFAnalysis([[0], [1], [1], [1]], truth=[0, 1, 0, -1]).precision_interval.round(2).tolist()
+        [[0.21, 0.94]]
+        """
+        if self.truth is None:
+            return np.full((self.n_lfs, 2), np.nan)
+        return np.stack(wilson_interval(self.correct, self.correct + self.incorrect), 1)
+
+    @property
+    def estimate_note(self) -> str:
+        """What estimated accuracies are worth, for people to read beside them.
+
+        >>> LFAnalysis([[0, 1], [1, 1]]).estimate_note
+        'estimated accuracies are not checked by gold: LFs that err together look right'
+        """
+        if self.truth is None:
+            return "estimated accuracies are not checked by gold: LFs that err together look right"
+        ends = self.precision_interval
+        width = np.diff(ends[~np.isnan(ends).any(1)], axis=1)
+        typical = f"; precisions are known to about ±{50 * np.median(width):.0f} points (95%)" if len(width) else ""
+        return f"estimated accuracies are the model's; precisions are those of items with known truth{typical}"
 
     def leave_one_out(self, n_items: int | None = None) -> LeaveOneOut:
         """Measure what changes when each LF is left out: the model labels the items without its votes.
