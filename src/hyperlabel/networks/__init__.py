@@ -8,7 +8,9 @@ from hyperlabel._core import Float64
 from hyperlabel.data import Outcomes
 from hyperlabel.networks._backend import ALL
 from hyperlabel.networks._base import Gold, Network, Reduce, Sums, add_sums, read
-from hyperlabel.networks._mixed import MixedNetwork
+from hyperlabel.networks._gate import STRETCH, stack_readings
+from hyperlabel.networks._mixed import MixedNetwork, Readings
+from hyperlabel.networks._pairs import Pairs, compare_pairs, count_pairs, describe_pairs, fit_levels
 from hyperlabel.networks._paper import LEAK, PaperNetwork, backward, fine_tune, forward, sharpen, to_probabilities
 from hyperlabel.networks._steps import Nodes, Step, advance, find_log_effect, find_residuals
 from hyperlabel.networks._unrolled import UnrolledNetwork
@@ -21,6 +23,7 @@ from hyperlabel.networks._weights import (
     is_mixed,
     is_unrolled,
     load_weights,
+    mixed_shapes,
     paper_shapes,
     unrolled_layers,
     unrolled_shapes,
@@ -31,12 +34,15 @@ __all__ = [
     "BUNDLED",
     "LEAK",
     "START",
+    "STRETCH",
     "TERMS",
     "Gold",
     "MixedNetwork",
     "Network",
     "Nodes",
+    "Pairs",
     "PaperNetwork",
+    "Readings",
     "Reduce",
     "Step",
     "Sums",
@@ -46,17 +52,23 @@ __all__ = [
     "advance",
     "backward",
     "check_weights",
+    "compare_pairs",
+    "count_pairs",
+    "describe_pairs",
     "find_log_effect",
     "find_residuals",
     "fine_tune",
+    "fit_levels",
     "forward",
     "is_mixed",
     "is_unrolled",
     "load_network",
     "load_weights",
+    "mixed_shapes",
     "paper_shapes",
     "read",
     "sharpen",
+    "stack_readings",
     "to_probabilities",
     "unrolled_layers",
     "unrolled_shapes",

@@ -300,26 +300,28 @@ def mix(weights: Weights, first: FirstReading, em: EM, features: GateFeatures, g
     averaged over votes. hlm2's evidence is taken for rows with the mean number of votes, and its power keeps its share:
     evidence of a row of s votes is (s / mean) ** (share * power) times that. LFs that never voted have mean shares.
     """
-    before, k = first.evidence, len(em.bias)
-    of_lf = first.cast.sum(1)
-    voting, mean_votes = np.flatnonzero(of_lf), first.votes_per_item
+    before, k, of_lf = first.evidence, len(em.bias), first.cast.sum(1)
+    voting = np.flatnonzero(of_lf)
     log_odds, log_heat = choose(weights, features, of_lf[voting])
     by_lf = find_shares(log_odds, has_gold=gold is not None)
     shares = of_lf[voting] @ by_lf / of_lf.sum()  # (3,)
     heat = np.exp(np.clip(log_heat, LEAST_LOG_HEAT, MOST_LOG_HEAT))
     factors = np.tile(shares * heat, (len(of_lf), 1))
     factors[voting] = by_lf * heat
-    of_em = em.table - em.table.mean(1, keepdims=True)
-    tables = [before.scale * mean_votes**before.power * before.table, of_em]
-    biases = [before.bias, em.bias]
-    if gold is not None:
-        tables, biases = [*tables, gold.table], [*biases, gold.bias]
-    used = range(len(tables))
-    power = float(shares[0]) * before.power
+    tables, biases = stack_readings(first, em, gold)
+    power, used = float(shares[0]) * before.power, range(len(tables))
     return before._replace(
         table=np.sum([factors[:, e].repeat(k)[:, None] * tables[e] for e in used], 0),
         bias=np.sum([shares[e] * heat[e] * biases[e] for e in used], 0),
-        scale=mean_votes**-power,
+        scale=first.votes_per_item**-power,
         power=power,
         vote_weight=float(shares[0]) * before.vote_weight,
     )
+
+
+def stack_readings(first: FirstReading, em: EM, gold: GoldReading | None) -> tuple[list[Float64], list[Float64]]:
+    """Return the evidence of each reading for rows with the mean number of votes, (m * k, k), and its bias, (k,)."""
+    before = first.evidence
+    tables = [before.scale * first.votes_per_item**before.power * before.table, em.table - em.table.mean(1)[:, None]]
+    biases = [before.bias, em.bias]
+    return (tables, biases) if gold is None else ([*tables, gold.table], [*biases, gold.bias])

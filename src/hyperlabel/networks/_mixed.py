@@ -18,9 +18,18 @@ import numpy as np
 
 from hyperlabel._core import Float64
 from hyperlabel.data import Patterns
-from hyperlabel.networks._base import Sums
-from hyperlabel.networks._em import EM, read_gold
-from hyperlabel.networks._gate import Dependence, FirstReading, ReadingSums, compare, describe, find_spread, mix
+from hyperlabel.networks._base import Gold, Sums
+from hyperlabel.networks._em import EM, GoldReading, read_gold
+from hyperlabel.networks._gate import (
+    Dependence,
+    FirstReading,
+    GateFeatures,
+    ReadingSums,
+    compare,
+    describe,
+    find_spread,
+    mix,
+)
 from hyperlabel.networks._pairs import (
     MOST_PAIRED,
     PRIOR_LEVEL,
@@ -120,11 +129,24 @@ class ComparePhase(NamedTuple):
 
     def advance(self, network: UnrolledNetwork, sums: Sums) -> Any:
         """Mix the readings; the state is complete, or matched to known shares next."""
+        readings = self.describe(sums)
+        evidence = mix(network.weights, readings.first, readings.em, readings.features, readings.gold)
+        return network.match_shares(UnrolledState(evidence, self.first.gold), self.first.cast)
+
+    def describe(self, sums: Sums) -> "Readings":
+        """Return all readings, and what the gate sees."""
         first, em = self.first, self.em
         gold = None if first.gold is None else read_gold(first.gold, np.exp(em.bias))
-        features = describe(first, self.found, em, ReadingSums(*sums), gold)
-        evidence = mix(network.weights, first, em, features, gold)
-        return network.match_shares(UnrolledState(evidence, first.gold), first.cast)
+        return Readings(first, em, gold, describe(first, self.found, em, ReadingSums(*sums), gold))
+
+
+class Readings(NamedTuple):
+    """All readings of a set."""
+
+    first: FirstReading
+    em: EM
+    gold: GoldReading | None  # None without gold
+    features: GateFeatures  # what the gate sees
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,3 +169,13 @@ class MixedNetwork(UnrolledNetwork):
         if state.outcome_map is None and is_read_twice(cast, items, has_gold=complete.gold is not None):
             return PairPhase(FirstReading(complete.evidence, complete.gold, cast, items))
         return super()._go_on(complete, state)
+
+    def read_twice(self, patterns: Patterns, gold: Gold | None) -> Readings | None:
+        """Return all readings of patterns before they are mixed, for training; None if there is only one."""
+        votes, state = VoteTable.from_patterns(patterns), self.start(patterns.n_lfs, patterns.n_classes, gold)
+        while not self.is_complete(state):
+            sums = self._sums(patterns, votes, state)
+            if isinstance(state, ComparePhase):
+                return state.describe(sums)
+            state = self.advance(state, sums)
+        return None

@@ -1,5 +1,7 @@
 """Names of this part that need torch; `hyperlabel.training` imports them when the first of them is used."""
 
+from hyperlabel.training._gate_net import GatePlan as GatePlan
+from hyperlabel.training._gate_net import train_mixed as train_mixed
 from hyperlabel.training._loop import CHECKPOINT as CHECKPOINT
 from hyperlabel.training._loop import Run as Run
 from hyperlabel.training._loop import load_net as load_net
