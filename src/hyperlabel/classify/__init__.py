@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hyperlabel.classify._base import BaseClassifier
 from hyperlabel.classify._filling import TEXT, VOTES, fill_labels, teach
-from hyperlabel.classify._joint import JointModel, label
+from hyperlabel.classify._joint import JointModel, label, load
 from hyperlabel.classify._light import Classifier, Linear, Scaled, Tfidf
 from hyperlabel.classify._search import GRIDS, Search
 from hyperlabel.classify._vectors import Vectors
@@ -39,6 +39,7 @@ __all__ = [
     "fill_labels",
     "find_device",
     "label",
+    "load",
     "teach",
 ]
 

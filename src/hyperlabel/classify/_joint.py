@@ -12,17 +12,19 @@ and the intercepts b away from their defaults as far as its likelihood says.
 
 import copy
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel._core import Float64, Metric, check_metric
-from hyperlabel.classify._vectors import Vectors
+from hyperlabel._core import Float64, Metric, check_metric, read_tensors, write_tensors
+from hyperlabel.classify._vectors import Vectorizer, Vectors
 from hyperlabel.classify._views import LEAST, Index, Views, log_odds
 from hyperlabel.data import Identity, Labels, Votes, find_f1_rule, read_balance
-from hyperlabel.errors import ParameterError, warn_of_votes
-from hyperlabel.models import LabelModel, choose_model
+from hyperlabel.errors import ParameterError, WeightsError, warn_of_votes
+from hyperlabel.models import LabelModel, choose_model, strip_prefix, with_prefix
+from hyperlabel.models import load as load_model
 
 VOTES, TEXT, FEATURES, GOLD = "votes", "text", "features", "gold"
 """Sources of a label."""
@@ -146,7 +148,7 @@ class JointModel:
     views: Views
     echo: Echo
     mix: Mix
-    vectorizer: Any
+    vectorizer: Vectorizer
 
     def label(
         self,
@@ -161,6 +163,43 @@ class JointModel:
         items = Items.read(self.model, votes, gold, self.vectorizer.transform(texts, features))
         parts = items.divide(self.views.predict(items.vectors), self.echo)
         return items.label(self.mix.logits(parts), self, metric)
+
+    def save(self, path: str | Path) -> None:
+        """Write the state to a safetensors file; `hyperlabel.load` reads it. Nothing is pickled.
+
+        It is also a file of the label model alone, for everything that works on votes.
+        """
+        arrays, header = self.model.to_arrays()
+        vectors, header["texts"] = self.vectorizer.to_arrays()
+        parts = {"views": self.views.to_arrays(), "echo": vars(self.echo), "mix": vars(self.mix), "vectors": vectors}
+        for name, each in parts.items():
+            arrays |= with_prefix(each, name)
+        write_tensors(path, arrays, header, "model")
+
+
+def load(path: str | Path) -> LabelModel | JointModel:
+    """Read a label model from a file that `save` wrote, fitted as it was; with texts, what `label` learned from them.
+
+    Raises:
+        WeightsError: The file is missing, damaged, or holds something else.
+
+    >>> import tempfile
+    >>> labels = label([[1, 1], [0, 0], [1, -1], [0, -1]], ["free money", "see you", "money now", "see me"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     labels.model.save(f"{folder}/state.safetensors")
+    ...     load(f"{folder}/state.safetensors").label([[-1, -1]], ["free money"]).labels.tolist()
+    [1]
+    """
+    model = load_model(path)
+    arrays, header = read_tensors(path, "model")
+    if "texts" not in header:
+        return model
+    views, echo, mix, vectors = (strip_prefix(arrays, name) for name in ("views", "echo", "mix", "vectors"))
+    try:
+        vectorizer = Vectorizer.from_arrays(vectors, header["texts"])
+        return JointModel(model, Views.from_arrays(views), Echo(**echo), Mix(**mix), vectorizer)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise WeightsError(f"{path} does not hold a complete state of texts ({error}); save it again") from error
 
 
 @dataclass(frozen=True, eq=False)
