@@ -136,9 +136,19 @@ class JointModel:
 
         The arguments are those of `hyperlabel.label`; gold items have their class, and nothing is learned.
         """
+        return self._label(votes, texts, features, gold, metric, votes_only=False)
+
+    def label_inputs(self, votes: object, inputs: object, gold: object, *, combine: bool, metric: Metric) -> Labels:
+        """Label items as `fill_labels` does, judged in this state."""
+        return self._label(votes, *_sort_inputs(inputs), gold, metric, votes_only=not combine)
+
+    def _label(
+        self, votes: object, texts: object, features: object, gold: object, metric: Metric, *, votes_only: bool
+    ) -> Labels:
         vectors = texts if isinstance(texts, Vectors) else self.vectorizer.transform(texts, features)
         items = Items.read(self.model, votes, gold, vectors)
-        return replace(items.label(self.logits(items), check_metric(metric)), model=self)
+        labels = items.label(self.logits(items), check_metric(metric), votes_only=votes_only)
+        return replace(labels, model=self)
 
     def save(self, path: str | Path) -> None:
         """Write the state to a safetensors file; `hyperlabel.load` reads it. Nothing is pickled.
@@ -225,6 +235,7 @@ def fill_labels(
     gold: object = None,
     *,
     combine: bool = False,
+    encoder: Any = None,
     metric: Metric = "accuracy",
 ) -> Labels:
     """Label items without votes by their texts or features; the others keep their labels from votes.
@@ -237,6 +248,7 @@ def fill_labels(
         inputs: n texts, None for a missing one; or (n, q) features, such as embeddings.
         gold: Known classes, as for `label`.
         combine: Whether items with votes get labels from votes and texts together.
+        encoder: How texts become dense vectors, as for `label`.
         metric: Metric to optimize the labels for, as for `label`.
 
     >>> texts = ["win free money", "free money now", "see you at home", "see you at lunch", "free money", None]
@@ -244,10 +256,15 @@ def fill_labels(
     >>> fill_labels(None, votes, texts).source.tolist()
     ['votes', 'votes', 'votes', 'votes', 'text', None]
     """
+    texts, features = _sort_inputs(inputs)
+    return _label(votes, texts, features, gold, model, encoder, metric, None, votes_only=not combine)
+
+
+def _sort_inputs(inputs: object) -> tuple[object, object]:
+    """Inputs as texts, or as features; the other is None."""
     read = read_inputs(inputs)
     has_texts = isinstance(read, list) and (are_texts(read) or all(text is None for text in read))
-    texts, features = (inputs, None) if has_texts else (None, inputs)
-    return _label(votes, texts, features, gold, model, None, metric, None, votes_only=not combine)
+    return (inputs, None) if has_texts else (None, inputs)
 
 
 def _label(
