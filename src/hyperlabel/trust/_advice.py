@@ -400,7 +400,7 @@ def find_uncovered(context: AdviceContext) -> Advice | None:
         "uncovered",
         number,
         f"{items} ({share:.0%}) got no votes: add a rule that covers {them}, or label {them} by text",
-        f"hl.fill_labels({context.make_call()}, votes, texts)",
+        f"hl.label(votes, texts, model={context.make_call()})",
         context.command("label", "--text text"),
         context.first_items(empty),
         scale=share / _UNIT,
