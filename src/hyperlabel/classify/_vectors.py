@@ -207,7 +207,8 @@ def _project(terms: Any) -> NDArray[np.float32]:
     """The directions that latent semantic analysis keeps. (n, q) -> (q, d)."""
     from sklearn.decomposition import TruncatedSVD
 
-    rank = max(1, min(DIMENSIONS, *(size - 1 for size in terms.shape)))
+    most = min(DIMENSIONS, 2 + terms.shape[0] // 10)  # more directions of few texts are noise
+    rank = max(1, min(most, *(size - 1 for size in terms.shape)))
     return np.asarray(TruncatedSVD(rank, random_state=0).fit(terms).components_.T, np.float32)
 
 
