@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel._core import Float64, Metric, check_metric, read_tensors, write_tensors
-from hyperlabel.classify._combining import Echo, Mix, to_shares
+from hyperlabel.classify._combining import Echo, Mix, choose_weights, find_shift, to_shares
 from hyperlabel.classify._inputs import are_texts, read_inputs
 from hyperlabel.classify._vectors import Vectorizer, Vectors
-from hyperlabel.classify._views import Views, log_odds
+from hyperlabel.classify._views import LEAST, Views, log_odds
 from hyperlabel.data import Labels, Patterns, Votes, find_f1_rule, read_balance
 from hyperlabel.errors import ParameterError, WeightsError, warn_of_votes
 from hyperlabel.models import LabelModel, choose_model, strip_prefix, with_prefix
@@ -113,15 +113,19 @@ class JointModel:
         both, judged = np.flatnonzero(items.voted & told), np.flatnonzero(known & told)
         assert items.patterns.inverse is not None
         echo = Echo.fit(items.patterns, items.patterns.inverse[both], logs.mean(0)[both])
-        parts = items.divide(logs, echo)
-        mix = Mix.fit(parts[:, judged], items.gold[judged])
+        parts, voted = items.divide(logs, echo), items.voted
+        prior = np.maximum(items.by_votes.probabilities[both].mean(0), LEAST) if len(both) else np.full(k, 1 / k)
+        weights = choose_weights(logs[:, both], items.by_votes.probabilities[both].argmax(1))
+        shift = find_shift(parts[3, ~voted & told], prior)
+        mix = Mix(weights, np.stack([-weights[0] * log_odds(prior[None])[0], weights[3] * shift]))
+        mix = mix.learn(parts[:, judged], voted[judged], items.gold[judged])
         if balance is not None:
-            mix = mix.match(parts[:, told], balance)
-        return cls(model, views, echo, mix, items.vectors.vectorizer), mix.logits(parts)
+            mix = mix.match(parts[:, told], voted[told], balance)
+        return cls(model, views, echo, mix, items.vectors.vectorizer), mix.logits(parts, voted)
 
     def logits(self, items: Items) -> Float64:
         """Logits of other items. -> (n, k)."""
-        return self.mix.logits(items.divide(self.views.predict(items.vectors), self.echo))
+        return self.mix.logits(items.divide(self.views.predict(items.vectors), self.echo), items.voted)
 
     def label(
         self,
