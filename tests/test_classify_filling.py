@@ -125,7 +125,7 @@ def test_frames_say_where_labels_come_from():
         (
             {"inputs": ["one"]},
             ParameterError,
-            "inputs has 1 items but votes has 300; expected one text or row per item",
+            "texts has 1 items but votes has 300; expected one text or row per item",
         ),
         ({"inputs": [None] * 300}, ParameterError, "texts has no text with words; expected some"),
         ({"inputs": np.full((300, 1), np.nan)}, ParameterError, r"inputs\[\d+, 0\] is nan; expected a finite number"),

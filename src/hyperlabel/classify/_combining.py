@@ -26,7 +26,7 @@ from hyperlabel.data import Patterns
 
 _DEFAULT = np.array([1.0, 0.5, 1.5, 1.0])  # weights of votes, echo, rest, and of texts without votes
 _BY_TEXT = np.array([0.1, 1.0, 1.0, 1.0])  # the same where texts are to be trusted more than votes
-_DOUBT = (0.06, 0.09)  # from where on votes are doubted, and where no more: see `choose_weights`
+_DOUBT = (0.06, 0.09)  # an excess of agreement where doubts of votes begin, and where they are complete
 _FEW = 200  # of fewer items agreement tells too little
 # How far gold may move the logarithm of the scale, the weights, and the intercepts: deviations of their normal priors.
 _SPREADS = (1.0, 0.25, 0.1)
@@ -98,15 +98,22 @@ def choose_weights(logs: Float64, best: Index) -> Float64:
     """The default weights, by how the views of items with votes agree. (3, n, k), (n,) classes by votes -> (4,).
 
     Noise of votes that texts do not explain is not learned: the views then agree with each other more than with the
-    votes that taught them. No truth is needed to see that; texts count more then.
+    votes that taught them. No truth is needed to see that; texts count more then, if they can be learned at all.
     """
     if len(best) < _FEW:
         return _DEFAULT
-    views = logs.argmax(2)
-    with_votes = np.mean([(view == best).mean() for view in views])
-    with_each_other = np.mean([(views[i] == views[j]).mean() for i, j in ((0, 1), (0, 2), (1, 2))])
-    doubt = np.clip((with_each_other - with_votes - _DOUBT[0]) / (_DOUBT[1] - _DOUBT[0]), 0, 1)
+    k, views = logs.shape[2], logs.argmax(2)
+    with_votes = np.mean([_kappa(view, best, k) for view in views])
+    with_each_other = np.mean([_kappa(views[i], views[j], k) for i, j in ((0, 1), (0, 2), (1, 2))])
+    excess = with_votes * (with_each_other - with_votes)
+    doubt = np.clip((excess - _DOUBT[0]) / (_DOUBT[1] - _DOUBT[0]), 0, 1)
     return np.asarray((1 - doubt) * _DEFAULT + doubt * _BY_TEXT)
+
+
+def _kappa(one: Index, other: Index, k: int) -> float:
+    """Agreement beyond chance of two labels of n items (Cohen's kappa); 0 if both give one class only."""
+    chance = float(np.bincount(one, minlength=k) @ np.bincount(other, minlength=k)) / len(one) ** 2
+    return float((one == other).mean() - chance) / max(1 - chance, LEAST)
 
 
 def find_shift(logs: Float64, prior: Float64) -> Float64:
@@ -117,7 +124,7 @@ def find_shift(logs: Float64, prior: Float64) -> Float64:
     """
     balance = prior
     for _ in range(_STEPS if len(logs) else 0):
-        balance = (to_shares(logs + np.log(balance / prior)).mean(0) + prior) / 2
+        balance = (to_shares(logs + np.log(balance / prior)).mean(0) + prior) / 2  # never 0: half of it is the prior
     return np.asarray(np.log(balance / prior))
 
 
