@@ -20,9 +20,6 @@ VOTES_ONLY_HELP = "With --text or --features: label items with votes by these al
 ENCODER_HELP = "With --text: wordllama, for its vectors of words (extra embed); else TF-IDF, reduced."
 THRESHOLD_HELP = "The least probability of a label; items below have none."
 
-# From `python -m experiments texts`; a test compares its record.
-GOLD_WORTH = {"texts": (6.9, 12), "votes": (1.0, 12)}
-
 
 def label(
     votes: VotesName,
@@ -109,10 +106,11 @@ def label(
 def tip_of_gold(votes: str, *, texts: bool) -> str:
     """Return a line on what thirty labels by hand are worth, measured on public sets (docs/classifiers.md)."""
     from hyperlabel._core import printable
+    from hyperlabel.trust import WORTH
 
-    gain, sets = GOLD_WORTH["texts" if texts else "votes"]
+    worth = WORTH["gold, texts" if texts else "gold, votes"]
     return (
-        f"30 random labels would be worth about {gain:+.1f} points, as on {sets} public sets: "
+        f"30 random labels would be worth {worth}: "
         f"hyperlabel audit {printable(shlex.quote(votes))} -n 30 > gold.csv, then --gold gold.csv"
     )
 
