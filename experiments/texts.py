@@ -146,9 +146,9 @@ def run(folder: Path, vader: Path | None) -> str:
     taught = table(head, with_mean(names, [teach(each) for each in chosen]))
     note = (
         f"At most {MOST:,} random items of each set, all of them scored: an item without a label counts as wrong. "
-        f"Gold: {GOLD} random items, which are not scored, mean of {DRAWS} draws. To the better: label minus the better "
-        "of votes and majority + LR. End models: `hl.Classifier` on seven tenths of the items, scored on the others; best "
-        "half: the most confident half of the labels of each class."
+        f"Gold: {GOLD} random items, which are not scored, mean of {DRAWS} draws. To the better: label minus the "
+        "better of votes and majority + LR. End models: `hl.Classifier` on seven tenths of the items, scored on the "
+        "others; best half: the most confident half of the labels of each class."
     )
     return "\n\n".join([scores, sure, "End models", taught, note])
 
