@@ -158,7 +158,7 @@ def start(
         raise ParameterError(f"text is '{text}', but engine {kind.name} does not read texts; use engine polars")
     if text is not None and metric == "f1":
         raise ParameterError(
-            f"text is '{text}' and metric is 'f1', which needs the probabilities of all rows at once; use fill_labels"
+            f"text is '{text}' and metric is 'f1', which needs the probabilities of all rows at once; use hyperlabel.label"
         )
     if not isinstance(data, str | Path | Table):
         return LabelingRun(kind(data.lazy() if hasattr(data, "lazy") else data), job)
