@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     )
     from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models, load
     from hyperlabel.panel import jury
+    from hyperlabel.spans import label_spans
     from hyperlabel.trust import advise, audit_sample, certify, estimate
 
 __version__ = VERSION
@@ -78,6 +79,7 @@ __all__ = [
     "keyword_lf",
     "label_model",
     "label_models",
+    "label_spans",
     "labeling_function",
     "load",
     "lookup_lf",
@@ -99,6 +101,7 @@ _HOMES = {  # module: the public names that it holds
     "models": "HyperLabelModel LabelModel label_model label_models load",
     "panel": "jury",
     "reports": "report",
+    "spans": "label_spans",
     "studio": "Project",
     "trust": "advise audit_sample certify estimate",
 }

@@ -1,0 +1,21 @@
+"""Votes on spans of tokens: named entities, aspects, any tagged tokens. LFs on documents, labels, files, a page."""
+
+from hyperlabel.spans._documents import TOKEN, Marks, SpanDocuments, read_documents
+from hyperlabel.spans._label import label_spans
+from hyperlabel.spans._labels import WRONG, Span, SpanLabels
+from hyperlabel.spans._read import read_spans
+from hyperlabel.spans._write import check_spans_target, write_spans
+
+__all__ = [
+    "TOKEN",
+    "WRONG",
+    "Marks",
+    "Span",
+    "SpanDocuments",
+    "SpanLabels",
+    "check_spans_target",
+    "label_spans",
+    "read_documents",
+    "read_spans",
+    "write_spans",
+]
