@@ -3,8 +3,9 @@
 from hyperlabel.spans._documents import TOKEN, Marks, SpanDocuments, read_documents
 from hyperlabel.spans._label import label_spans
 from hyperlabel.spans._labels import WRONG, Span, SpanLabels
+from hyperlabel.spans._lfs import SpanFunction, apply_span_lfs, gazetteer_lf, regex_span_lf, span_lf
 from hyperlabel.spans._read import read_spans
-from hyperlabel.spans._write import check_spans_target, write_spans
+from hyperlabel.spans._write import check_spans_target, to_docs, write_spans
 
 __all__ = [
     "TOKEN",
@@ -12,10 +13,16 @@ __all__ = [
     "Marks",
     "Span",
     "SpanDocuments",
+    "SpanFunction",
     "SpanLabels",
+    "apply_span_lfs",
     "check_spans_target",
+    "gazetteer_lf",
     "label_spans",
     "read_documents",
     "read_spans",
+    "regex_span_lf",
+    "span_lf",
+    "to_docs",
     "write_spans",
 ]

@@ -31,7 +31,7 @@ def legal_bigrams(n_tags: int) -> NDArray[np.bool_]:
     """
     tag = np.arange(n_tags)
     inside = (tag % 2 == 1) & (tag < n_tags - 1)
-    return ~inside[None, :] | ((tag[:, None] // 2 == tag[None, :] // 2) & (tag < n_tags - 1)[:, None])
+    return np.asarray(~inside | ((tag[:, None] // 2 == tag // 2) & (tag < n_tags - 1)[:, None]))
 
 
 @dataclass(frozen=True)

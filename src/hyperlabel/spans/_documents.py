@@ -85,9 +85,12 @@ class SpanDocuments:
             collector.add({} if each is None else {name: self._to_tokens(number, each, name)}, number)
         unknown = sorted(set(collector.types) - set(self.types))
         if unknown:
-            raise VotesError(f"{name} has the type {unknown[0]!r}; expected one of {show_some(self.types)}. State types")
-        known = np.array([each is not None for each in spans], bool)
-        return collector.finish(self.starts, self.types, [name]), known
+            raise VotesError(
+                f"{name} has the type {unknown[0]!r}; expected one of {show_some(self.types)}. State types"
+            )
+        marks = collector.finish(self.starts, self.types, [name])
+        warn_of_votes(collector.doubts)
+        return marks, np.array([each is not None for each in spans], bool)
 
     def _match_truth(self, truth: object, name: str) -> list[Any]:
         if isinstance(truth, str):
@@ -135,8 +138,8 @@ def read_documents(documents: Iterable[Any], types: Sequence[str] | None = None)
     """Read documents with votes on spans.
 
     Args:
-        documents: Mappings with `tokens` and `votes`, a mapping from LF to spans `[start, end, type]` (end excluded); or
-            with `text` in place of tokens, whose spans count characters.
+        documents: Mappings with `tokens` and `votes`, a mapping from LF to spans `[start, end, type]` (end excluded);
+            or with `text` in place of tokens, whose spans count characters.
         types: The types of spans; votes for others are left out, with a warning. All that are voted for if not given.
 
     >>> read_documents([{"tokens": ["Ada", "Lovelace"], "votes": {"names": [[0, 2, "PER"]]}}])
@@ -154,12 +157,14 @@ def read_documents(documents: Iterable[Any], types: Sequence[str] | None = None)
         tokens.append(words)
         collector.add(votes, number)
     if not collector.lfs:
-        raise VotesError("documents have no votes: no document names an LF; expected votes = {lf: [[start, end, type]]}")
+        raise VotesError(
+            "documents have no votes: no document names an LF; expected votes = {lf: [[start, end, type]]}"
+        )
     starts = np.cumsum([0, *map(len, tokens)], dtype=np.int64)
     names = tuple(types) if types is not None else tuple(sorted(collector.types))
-    votes = collector.finish(starts, names, list(collector.lfs))
+    marks = collector.finish(starts, names, list(collector.lfs))
     warn_of_votes(collector.doubts)
-    return SpanDocuments(held, tokens, offsets, starts, tuple(collector.lfs), names, votes)
+    return SpanDocuments(held, tokens, offsets, starts, tuple(collector.lfs), names, marks)
 
 
 def _read_document(document: Any, number: int) -> tuple[Sequence[str], Mapping[str, Any], "Alignment | None"]:
@@ -204,7 +209,9 @@ class Alignment:
             start = int(np.searchsorted(self.offsets[:, 1], low, "right"))
             end = int(np.searchsorted(self.offsets[:, 0], high, "left"))
             if not 0 <= low < high or start >= end:
-                raise VotesError(f"{place}: the span {show(span)} covers no token of the text; expected [from, to, type]")
+                raise VotesError(
+                    f"{place}: the span {show(span)} covers no token of the text; expected [from, to, type]"
+                )
             if (self.offsets[start, 0], self.offsets[end - 1, 1]) != (low, high):
                 self.moved.append(f"{place}: {show(span)}")
             aligned.append((start, end, kind))
@@ -259,14 +266,15 @@ class Collector:
         wrong = (start < 0) | (end <= start) | (end > np.diff(starts)[document])
         if wrong.any():
             v = int(wrong.argmax())
+            size, place = np.diff(starts)[document[v]], f"documents[{document[v]}], LF {lfs[source[v]]!r}"
             raise VotesError(
-                f"documents[{document[v]}], LF {lfs[source[v]]!r}: the vote [{start[v]}, {end[v]}] is not a span of its "
-                f"{np.diff(starts)[document[v]]} tokens; expected 0 <= start < end, with the end excluded"
+                f"{place}: the vote [{start[v]}, {end[v]}] is not a span of {size} tokens; expected 0 <= start < end, "
+                "with the end excluded"
             )
         offset = starts[document]
         marks = self._number_types(Marks(start + offset, end + offset, kind, source), types)
         self._report_moved()
-        return self._drop_overlaps(marks, document, starts, lfs)
+        return self._drop_overlaps(marks, int(starts[-1]), lfs)
 
     def _number_types(self, marks: Marks, types: Sequence[str]) -> Marks:
         number = {name: i for i, name in enumerate(types)}
@@ -289,30 +297,25 @@ class Collector:
                 f"{self.moved[0]}"
             )
 
-    def _drop_overlaps(self, marks: Marks, document: Ints64, starts: Ints64, lfs: Sequence[str]) -> Marks:
-        """Of overlapping spans of one LF keep the first that starts, of those the longest."""
-        order = np.lexsort((-marks.end, marks.start, marks.source))
-        marks, size = marks.take(order), starts[-1] + 1
-        reach = np.maximum.accumulate(marks.source * size + marks.end)
-        if not (marks.source[1:] * size + marks.start[1:] < reach[:-1]).any():
+    def _drop_overlaps(self, marks: Marks, n_tokens: int, lfs: Sequence[str]) -> Marks:
+        """Of overlapping spans of one LF keep the first, of those that start together the longest."""
+        marks = marks.take(np.lexsort((-marks.end, marks.start, marks.source)))
+        low, high = (marks.source * (n_tokens + 1) + part for part in (marks.start, marks.end))
+        if not (low[1:] < np.maximum.accumulate(high)[:-1]).any():
             return marks
-        kept = np.ones(len(order), bool)
-        last, repeats = -1, 0  # where the last kept span ends, and spans that are there twice
-        previous: tuple[int, ...] = ()
-        for v, (start, end, kind, source) in enumerate(zip(*(part.tolist() for part in marks), strict=True)):
-            if source * size + start < last:
-                kept[v], repeats = False, repeats + (previous == (start, end, kind))
-            else:
-                last, previous = source * size + end, (start, end, kind)
-        dropped = np.flatnonzero(~kept)
-        if len(dropped) > repeats:
+        kept, reach = np.zeros(len(low), bool), -1
+        for v, (first, last) in enumerate(zip(low.tolist(), high.tolist(), strict=True)):
+            if first >= reach:
+                kept[v], reach = True, last
+        again = np.append(False, (np.diff(low) == 0) & (np.diff(high) == 0) & (np.diff(marks.type) == 0))
+        lost = np.flatnonzero(~kept & ~again)
+        if len(lost):
             self.doubts.append(
-                f"{len(dropped) - repeats:,} votes overlap another span of the same LF, such as of {lfs[marks.source[dropped[0]]]!r}; "
-                "of these the first span counts, of those that start together the longest"
+                f"{len(lost):,} votes overlap another span of the same LF, such as of {lfs[marks.source[lost[0]]]!r}, and "
+                "are left out: the first span counts, of those that start together the longest"
             )
         return marks.take(kept)
 
 
 def _is_position(key: object, n: int) -> bool:
-    return isinstance(key, int | np.integer) and 0 <= key < n
-
+    return isinstance(key, int | np.integer) and bool(0 <= key < n)

@@ -6,7 +6,7 @@ judges the patterns of marked tokens, and `hyperlabel.spans._chain` makes legal 
 Without a stated model, majority vote judges the patterns. Where LFs overlap, it is only the start: where a marked token
 has more than two votes on average, votes can be outvoted, and the silence of an LF on what others mark says something
 too. Then two rounds follow: the shares of B, I and silence of each LF under each tag are counted from the soft labels
-(Laplace-smoothed), and tokens are judged anew, by prior x likelihood of all votes and silences. Votes of a token are not
+(smoothed), and tokens are judged anew, by prior x likelihood of all votes and silences. Votes of a token are not
 independent; together they count as two independent ones, so that the log-likelihood is multiplied by 2 / (mean number
 of votes). Below two votes nothing is estimated: LFs that find different spans cannot judge each other.
 """
@@ -140,7 +140,7 @@ class MarkedTokens:
     def mean_votes(self) -> float:
         """Votes on a token that an LF marks, on average."""
         counts, votes = self.patterns.counts, np.diff(self.patterns.starts)
-        return float(counts @ votes / max(1, counts @ (votes > 0)))
+        return float(counts @ votes) / max(1, int(counts @ (votes > 0)))
 
 
 def paint(marks: Marks) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -148,8 +148,10 @@ def paint(marks: Marks) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[n
     lengths = marks.end - marks.start
     begin = np.repeat(np.cumsum(lengths) - lengths, lengths)
     step = np.arange(len(begin)) - begin
-    return np.repeat(marks.start, lengths) + step, np.repeat(marks.source, lengths), (
-        np.repeat(2 * marks.type, lengths) + (step > 0)
+    return (
+        np.repeat(marks.start, lengths) + step,
+        np.repeat(marks.source, lengths),
+        (np.repeat(2 * marks.type, lengths) + (step > 0)),
     )
 
 
@@ -237,7 +239,9 @@ def _score_patterns(marked: MarkedTokens, by_pattern: Float64) -> Float64:
     totals = by_pattern.sum(0)
     totals[-1] += marked.n_tokens - len(marked.token)
     cell = patterns.lf * (k - 1) + patterns.vote
-    votes = np.stack([np.bincount(cell, by_pattern[patterns.row, tag], patterns.n_lfs * (k - 1)) for tag in range(k)], 1)
+    votes = np.stack(
+        [np.bincount(cell, by_pattern[patterns.row, tag], patterns.n_lfs * (k - 1)) for tag in range(k)], 1
+    )
     votes = votes.reshape(patterns.n_lfs, k - 1, k)
     silent = np.log(totals - votes.sum(1) + _SMOOTHING)  # (m, K)
     gains = np.log(votes + _SMOOTHING) - silent[:, None, :]  # (m, k, K)
@@ -246,4 +250,4 @@ def _score_patterns(marked: MarkedTokens, by_pattern: Float64) -> Float64:
     for tag in range(k):
         likelihood[:, tag] += np.bincount(patterns.row, gains[patterns.lf, patterns.vote, tag], p)
     temper = INDEPENDENT / marked.mean_votes
-    return np.log(totals / totals.sum() + _LEAST) + temper * likelihood
+    return np.asarray(np.log(totals / totals.sum() + _LEAST) + temper * likelihood)

@@ -77,7 +77,9 @@ class SpanLabels:
         """The LFs that mark a token of each span with its type."""
         votes, lfs = self.documents.votes, self.documents.lf_names
         behind = np.zeros((len(self.marks.start), len(lfs)), bool)
-        behind[tuple(overlapping(self.marks, votes, same_type=True))] = True
+        span, vote = _touching_pairs(self.marks, votes)
+        same = self.marks.type[span] == votes.type[vote]
+        behind[span[same], votes.source[vote[same]]] = True
         packed, inverse = np.unique(np.packbits(behind, axis=1), axis=0, return_inverse=True)
         rows = np.unpackbits(packed, axis=1, count=len(lfs)).astype(bool)
         names = [tuple(name for name, votes_so in zip(lfs, row, strict=True) if votes_so) for row in rows]
@@ -173,19 +175,21 @@ class SpanLabels:
         touches another LF's span of another type or other bounds).
         """
         votes, m = self.documents.votes, len(self.documents.lf_names)
-        count = lambda mask: np.bincount(votes.source[mask], minlength=m)  # noqa: E731
         total = np.bincount(votes.source, minlength=m)
         touching = np.zeros(len(votes.start), bool)
         touching[_found_by(votes, self.marks)] = True
         exact, (overlaps, conflicts) = is_among(votes, self.marks), _find_conflicts(votes)
         seen = np.unique(votes.source * len(self) + self.documents.locate(votes.start)[0]) // len(self)
-        shares = {
-            "precision": share(count(exact), total),
-            "touching": share(count(touching), total),
-            "recall": share(count(exact), np.full(m, len(self.marks.start))),
-            "overlaps": share(count(overlaps), total),
-            "conflicts": share(count(conflicts), total),
+        masks = {
+            "precision": exact,
+            "touching": touching,
+            "recall": exact,
+            "overlaps": overlaps,
+            "conflicts": conflicts,
         }
+        counts = {name: np.bincount(votes.source[mask], minlength=m) for name, mask in masks.items()}
+        found = np.full(m, len(self.marks.start))
+        shares = {name: share(count, found if name == "recall" else total) for name, count in counts.items()}
         names, documents = np.array(self.documents.lf_names), np.bincount(seen, minlength=m)
         return ResultTable({"lf": names, "spans": total, "documents": documents, **shares})
 
@@ -231,23 +235,14 @@ def is_among(marks: Marks, others: Marks) -> NDArray[np.bool_]:
     """Return which spans are among others, with the same start, end and type."""
     size = int(max(marks.end.max(initial=0), others.end.max(initial=0))) + 1
     types = int(max(marks.type.max(initial=0), others.type.max(initial=0))) + 1
-    keys = [(part.start * types + part.type) * size + part.end for part in (marks, others)]
-    return np.isin(*keys)
-
-
-def overlapping(spans: Marks, votes: Marks, *, same_type: bool) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
-    """Find the spans that votes touch, where spans do not overlap each other. -> spans, and the LF of the vote."""
-    pair, vote = _touching_pairs(spans, votes)
-    if same_type:
-        same = spans.type[pair] == votes.type[vote]
-        pair, vote = pair[same], vote[same]
-    return pair, votes.source[vote]
+    own, other = ((part.start * types + part.type) * size + part.end for part in (marks, others))
+    return np.isin(own, other)
 
 
 def _found_by(votes: Marks, spans: Marks) -> NDArray[np.intp]:
     """Return the votes that touch a span of their type."""
     pair, vote = _touching_pairs(spans, votes)
-    return vote[spans.type[pair] == votes.type[vote]]
+    return np.asarray(vote[spans.type[pair] == votes.type[vote]])
 
 
 def _touching_pairs(spans: Marks, votes: Marks) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

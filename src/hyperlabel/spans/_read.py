@@ -19,10 +19,10 @@ _SINGLE = "SU"
 
 
 def read_spans(source: Any) -> Iterable[Mapping[str, Any]]:
-    """Read documents with votes on spans.
+    r"""Read documents with votes on spans.
 
     Args:
-        source: A path, or documents in memory: mappings, or spaCy Docs, whose span groups are the LFs. A file is one of:
+        source: A path, or documents in memory: mappings, or spaCy Docs, whose span groups are LFs. A file is one of:
             JSON lines (`.jsonl`), a document each; JSON (`.json`), a list of documents, or WRENCH's and CHMM's mapping
             of documents with `weak_labels`, whose LFs `meta.json` beside it names; anything else is CoNLL: a token per
             line, then one column of tags (BIO, BIOES or BILOU) per LF, empty lines between documents. A first line
@@ -31,7 +31,7 @@ def read_spans(source: Any) -> Iterable[Mapping[str, Any]]:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "a.conll")
-    ...     _ = path.write_text("# global.columns = token names gold\\nAda B-PER B-PER\\nL. I-PER O\\n")
+    ...     _ = path.write_text("# global.columns = token names gold\nAda B-PER B-PER\nL. I-PER O\n")
     ...     list(read_spans(path))
     [{'tokens': ['Ada', 'L.'], 'votes': {'names': [[0, 2, 'PER']]}, 'gold': [[0, 1, 'PER']]}]
     """
@@ -110,7 +110,9 @@ def _from_rows(rows: list[tuple[int, list[str]]], columns: list[str] | None, nam
     names = columns or ["token", *(f"lf_{j}" for j in range(1, len(rows[0][1])))]
     for number, cells in rows:
         if len(cells) != len(names):
-            raise VotesError(f"{name}, line {number} has {len(cells)} columns; expected {len(names)}: {', '.join(names)}")
+            raise VotesError(
+                f"{name}, line {number} has {len(cells)} columns; expected {len(names)}: {', '.join(names)}"
+            )
     tokens, *tags = zip(*(cells for _, cells in rows), strict=True)
     place = f"{name}, line {rows[0][0]}"
     spans = {lf: _spans_of(column, f"{place}, column '{lf}'") for lf, column in zip(names[1:], tags, strict=True)}
@@ -129,7 +131,9 @@ def _spans_of(tags: Sequence[str], place: str) -> list[list[Any]]:
     for position, tag in enumerate(tags):
         mark, _, kind = tag.partition("-") if isinstance(tag, str) and tag not in _OUTSIDE else ("O", "", "")
         if mark != "O" and (not kind or len(mark) != 1 or mark not in _BEGIN + _INSIDE):
-            raise VotesError(f"{place}: the tag {show(tag)} of token {position} is not O, B-TYPE or I-TYPE (or S, E, L, U)")
+            raise VotesError(
+                f"{place}: the tag {show(tag)} of token {position} is not O, B-TYPE or I-TYPE (or S, E, L, U)"
+            )
         if mark != "O" and mark in _INSIDE and is_open and spans[-1][2] == kind:
             spans[-1][1] = position + 1
         elif mark != "O":

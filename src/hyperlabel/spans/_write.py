@@ -19,7 +19,9 @@ _STDOUT = "-"
 
 def check_spans_target(path: str | Path, argument: str = "path") -> Callable[["SpanLabels", Path], None]:
     """Return the function that writes a format; refuse other endings before any work is done."""
-    writers = {".jsonl": _write_jsonl, ".spacy": _write_docbin} | dict.fromkeys((".conll", ".tsv", ".txt"), _write_conll)
+    writers = {".jsonl": _write_jsonl, ".spacy": _write_docbin} | dict.fromkeys(
+        (".conll", ".tsv", ".txt"), _write_conll
+    )
     writer = writers.get(Path(path).suffix.lower())
     if writer is None:
         raise ParameterError(f"{argument} is '{printable(path)}'; expected a name that ends in {ENDINGS}")
@@ -45,7 +47,12 @@ def _to_lines(labels: "SpanLabels") -> Iterator[str]:
         document = {key: value for key, value in labels.documents.documents[number].items() if key != "doc"}
         ends = [labels.characters(number, span) for span in spans]
         document["spans"] = [
-            [span.start if low is None else low, span.end if high is None else high, span.type, round(span.probability, 6)]
+            [
+                span.start if low is None else low,
+                span.end if high is None else high,
+                span.type,
+                round(span.probability, 6),
+            ]
             for span, (low, high) in zip(spans, ends, strict=True)
         ]
         yield json.dumps(document, ensure_ascii=False) + "\n"
