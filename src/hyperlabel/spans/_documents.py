@@ -311,8 +311,8 @@ class Collector:
         lost = np.flatnonzero(~kept & ~again)
         if len(lost):
             self.doubts.append(
-                f"{len(lost):,} votes overlap another span of the same LF, such as of {lfs[marks.source[lost[0]]]!r}, and "
-                "are left out: the first span counts, of those that start together the longest"
+                f"{len(lost):,} votes overlap another span of the same LF, such as of {lfs[marks.source[lost[0]]]!r}, "
+                "and are left out: the first span counts, of those that start together the longest"
             )
         return marks.take(kept)
 

@@ -102,8 +102,8 @@ def _ask(model: LabelModel, votes: TagVotes, cells: NDArray[np.int8], known: NDA
         return np.full(len(cells), 0.5)
     rows = Votes.from_parts(NO_YES, votes.lf_names, np.ascontiguousarray(cells), stated=True)
     asked = copy.copy(model).set_params(classes=NO_YES)
-    gold = np.where(known < 0, None, np.array(NO_YES)[np.maximum(known, 0)]) if (known >= 0).any() else None
-    return np.asarray(asked.fit_predict_proba(rows, gold)[:, 1])
+    gold = {int(row): NO_YES[known[row]] for row in np.flatnonzero(known >= 0)}
+    return np.asarray(asked.fit_predict_proba(rows, gold or None)[:, 1])
 
 
 def _log_odds(probabilities: Float64) -> Float64:
@@ -147,9 +147,8 @@ class TagLabels:
         if threshold == "f1":
             cuts = np.array([self._best_cut(tag) for tag in range(len(self.tags))])
         else:
-            cuts = np.full(
-                len(self.tags), check_number(threshold, "threshold", "'f1', or a probability", least=0, most=1)
-            )
+            check_number(threshold, "threshold", "'f1', or a probability", least=0, most=1)
+            cuts = np.full(len(self.tags), float(threshold))
         return self._cut(cuts)
 
     def _best_cut(self, tag: int) -> float:
