@@ -36,6 +36,9 @@ class Marks(NamedTuple):
         return Marks(*(part[index] for part in self))
 
 
+NO_MARKS = Marks(*(np.empty(0, np.int64) for _ in range(4)))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SpanDocuments:
     """Documents, their tokens, and the spans that LFs vote for.

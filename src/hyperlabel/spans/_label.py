@@ -25,7 +25,7 @@ from hyperlabel.data import Patterns, Votes, smallest_type
 from hyperlabel.errors import ParameterError
 from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.spans._chain import Runs, best_path, marginals, span_probabilities, weigh_bigrams
-from hyperlabel.spans._documents import Marks, SpanDocuments, read_documents
+from hyperlabel.spans._documents import NO_MARKS, Marks, SpanDocuments, read_documents
 from hyperlabel.spans._labels import SpanLabels
 from hyperlabel.spans._read import read_spans
 
@@ -72,9 +72,10 @@ def label_spans(
     if types is not None and (isinstance(types, str) or not all(isinstance(name, str) for name in types)):
         raise ParameterError(f"types is {show(types)}; expected a list of names, such as ['PER', 'LOC']")
     read = read_documents(read_spans(documents), types)
-    marked = MarkedTokens.find(read, *((None, None) if gold is None else read.read_truth(gold, "gold")))
-    if not len(marked.token):
-        return SpanLabels(read, Marks(*(np.empty(0, np.int64) for _ in range(4))), np.empty(0), None)
+    true, known = (NO_MARKS, np.zeros(len(read), bool)) if gold is None else read.read_truth(gold, "gold")
+    if not len(read.votes.start) + len(true.start):
+        return SpanLabels(read, NO_MARKS, np.empty(0), None)
+    marked = MarkedTokens.find(read, true, known)
     judge = TokenJudge.ask(marked, model)
     found = [_find_spans(judge, block) for block in marked.runs.blocks()]
     first, last, probability, tag = (np.concatenate(part) for part in zip(*found, strict=True))
@@ -103,23 +104,18 @@ class MarkedTokens:
     n_tokens: int  # of all documents
 
     @classmethod
-    def find(cls, documents: SpanDocuments, gold: Marks | None, of_gold: NDArray[np.bool_] | None) -> "MarkedTokens":
-        """Find the marked tokens of documents; `gold` has the true spans of the documents of a mask."""
-        lists = [documents.votes] if gold is None else [documents.votes, gold]
-        painted = [paint(marks) for marks in lists]
+    def find(cls, documents: SpanDocuments, gold: Marks, has_gold: NDArray[np.bool_]) -> "MarkedTokens":
+        """Find the marked tokens; `gold` has the true spans of the documents of a mask."""
+        (tokens, owner, code), (true_tokens, _, true_code) = paint(documents.votes), paint(gold)
         is_marked = np.zeros(documents.n_tokens, bool)
-        for tokens, _, _ in painted:
-            is_marked[tokens] = True
+        is_marked[tokens] = is_marked[true_tokens] = True
         token = np.flatnonzero(is_marked)
         row = np.cumsum(is_marked, dtype=np.int32) - 1
         k, m = 2 * len(documents.types), len(documents.lf_names)
         cells = np.full((len(token), m), -1, smallest_type(k))
-        tokens, owner, code = painted[0]
         cells[row[tokens], owner] = code
-        known = np.full(len(token), -1, np.int16)
-        if gold is not None and of_gold is not None:
-            known[of_gold[documents.locate(token)[0]]] = k
-            known[row[painted[1][0]]] = painted[1][2]
+        known = np.where(has_gold[documents.locate(token)[0]], k, -1).astype(np.int16)
+        known[row[true_tokens]] = true_code
         first = np.append(True, np.diff(token) > 1)[: len(token)] | ~documents.joined[token]
         names = tuple(f"{mark}-{name}" for name in documents.types for mark in "BI")
         votes = Votes.from_parts(names, documents.lf_names, cells, stated=True)

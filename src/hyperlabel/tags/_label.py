@@ -111,6 +111,12 @@ def _log_odds(probabilities: Float64) -> Float64:
     return np.asarray(np.log(inside) - np.log1p(-inside))
 
 
+def _mean(values: Float64) -> float:
+    """Return the mean without NaN; NaN if there is nothing else."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else np.nan
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class TagLabels:
     """The tags of items.
@@ -198,7 +204,7 @@ class TagLabels:
         hits, taken, wanted = ((part & judged).sum(0) for part in (self.taken & true, self.taken, true))
         rows = [np.append(part.sum(), part) for part in (hits, taken, wanted)]
         scores = [share(rows[0], rows[1]), share(rows[0], rows[2]), share(2 * rows[0], rows[1] + rows[2])]
-        scores = [np.concatenate([part[:1], [np.nanmean(part[1:])], part[1:]]) for part in scores]
+        scores = [np.concatenate([part[:1], [_mean(part[1:])], part[1:]]) for part in scores]
         counts = [np.concatenate([part[:1], part[:1], part[1:]]) for part in rows[1:]]
         names = ("precision", "recall", "f1", "taken", "true")
         return ResultTable(

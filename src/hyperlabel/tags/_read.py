@@ -129,9 +129,9 @@ def _tags_of(cell: Any, place: str) -> list[str] | None:
     if isinstance(cell, Mapping) or not isinstance(cell, Iterable):
         raise VotesError(f"{place} is {show(cell)}; expected a set or list of tags, a text such as 'a; b', or null")
     tags = [each.item() if isinstance(each, np.generic) else each for each in cell]
-    odd = next((each for each in tags if not isinstance(each, str | int) or each == ""), None)
-    if odd is not None:
-        raise VotesError(f"{place} has the tag {show(odd)}; expected a name")
+    odd = [each for each in tags if not isinstance(each, str | int) or each == ""]
+    if odd:
+        raise VotesError(f"{place} has the tag {show(odd[0])}; expected a name")
     return sorted({str(each) for each in tags})
 
 
