@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     )
     from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models
     from hyperlabel.panel import jury
+    from hyperlabel.spans import apply_span_lfs, gazetteer_lf, label_spans, regex_span_lf, span_lf
+    from hyperlabel.tags import label_tags
     from hyperlabel.trust import advise, audit_sample, certify, estimate
 
 __version__ = VERSION
@@ -68,25 +70,31 @@ __all__ = [
     "advise",
     "any_of",
     "apply_lfs",
+    "apply_span_lfs",
     "audit_sample",
     "certify",
     "engines",
     "estimate",
     "expression_lf",
     "fill_labels",
+    "gazetteer_lf",
     "jury",
     "keyword_lf",
     "label",
     "label_model",
     "label_models",
+    "label_spans",
+    "label_tags",
     "labeling_function",
     "load",
     "lookup_lf",
     "prompt_lf",
     "read_votes",
     "regex_lf",
+    "regex_span_lf",
     "report",
     "soft",
+    "span_lf",
     "threshold_lf",
 ]
 
@@ -100,7 +108,9 @@ _HOMES = {  # module: the public names that it holds
     "models": "HyperLabelModel LabelModel label_model label_models",
     "panel": "jury",
     "reports": "report",
+    "spans": "apply_span_lfs gazetteer_lf label_spans regex_span_lf span_lf",
     "studio": "Project",
+    "tags": "label_tags",
     "trust": "advise audit_sample certify estimate",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
