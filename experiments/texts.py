@@ -15,6 +15,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 import hyperlabel as hl
 from experiments.markdown import number, table
 from hyperlabel._core import Float64, Metric, metrics
+from hyperlabel.classify import Vectors
 from hyperlabel.data import Labels
 
 Ints = NDArray[np.int64]
@@ -59,7 +61,7 @@ NEGATIVE = (
     ["angry", "fear", "war", "death", "killed", "dead", "attack", "crisis"],
 )
 F1 = ("census", "sms_prompt", "spouse", "spouse_promptaug")
-MOST, GOLD, DRAWS = 3000, 30, 3
+MOST, GOLD, DRAWS = 2000, 30, 3
 """Items of a set, gold items, and how often these are drawn."""
 
 
@@ -73,10 +75,10 @@ class TextSet:
     texts: Any  # a list of texts, or (n, q) features
     truth: Ints
 
-    @property
-    def inputs(self) -> tuple[Any, Any]:
-        """Texts and features, None for what there is not."""
-        return (None, self.texts) if isinstance(self.texts, np.ndarray) else (self.texts, None)
+    @cached_property
+    def vectors(self) -> Vectors:
+        """Texts or features as `hl.label` takes them, encoded once."""
+        return Vectors.of(None, self.texts) if isinstance(self.texts, np.ndarray) else Vectors.of(self.texts)
 
     @property
     def k(self) -> int:
@@ -173,9 +175,8 @@ class Row:
 
 def measure(data: TextSet) -> Row:
     """Score all ways of labeling a set."""
-    texts, features = data.inputs
     every = np.ones(len(data.truth), bool)
-    voted, label = hl.label(data.votes), hl.label(data.votes, texts, features)
+    voted, label = hl.label(data.votes), hl.label(data.votes, data.vectors)
     drawn = [measure_gold(data, seed) for seed in range(1, DRAWS + 1)]
     votes_gold, label_gold, brier_gold, given_gold, right_gold = np.mean(drawn, axis=0)
     briers = [brier(data, each.probabilities, every) for each in (voted, label)]
@@ -186,11 +187,10 @@ def measure(data: TextSet) -> Row:
 
 def measure_gold(data: TextSet, seed: int) -> list[float]:
     """Scores by votes and by all, Brier score and calibration with gold, on the other items."""
-    texts, features = data.inputs
     gold = draw_gold(data, seed)
     rest = gold < 0
     by_votes = hl.label(data.votes, gold=gold)
-    labels = hl.label(data.votes, texts, features, gold)
+    labels = hl.label(data.votes, data.vectors, gold=gold)
     scores = [score(data, each, rest) for each in (by_votes, labels)]
     return [*scores, brier(data, labels.probabilities, rest), *judge(data, labels, rest)]
 
@@ -235,12 +235,11 @@ def judge(data: TextSet, labels: Labels, where: NDArray[np.bool_]) -> tuple[floa
 
 def teach(data: TextSet) -> list[float]:
     """Scores of classifiers that learn from different labels, on items that these do not know."""
-    texts, features = data.inputs
     aside = np.random.default_rng(0).random(len(data.truth)) < 0.3
     gold = np.where(aside, -1, draw_gold(data, 1))
     own = {name: hl.label(data.votes, model=name) for name in ("hlm", None)}
-    joint = hl.label(data.votes, texts, features)
-    taught = hl.label(data.votes, texts, features, gold)
+    joint = hl.label(data.votes, data.vectors)
+    taught = hl.label(data.votes, data.vectors, gold=gold)
     half = replace(joint, best=np.where(most_confident(joint), joint.best, -1))
     return [score_end_model(data, each, aside) for each in (*own.values(), joint, half, taught)]
 

@@ -1,10 +1,12 @@
-"""Classifiers of texts or features that learn from soft labels, and labels for the items without votes.
+"""Votes, texts and gold together, and classifiers of texts or features that learn from soft labels.
 
-Flow: inputs and labels of the items with votes -> classifier -> probabilities of any item, voted on or not.
-`Classifier` is the light one: it takes texts or features, needs scikit-learn (extra `sklearn`) and is what
-`fill_labels` uses. `Linear`, `Scaled` and `Tfidf` are its parts. `MLP` and `Transformer` need torch (extra `text`).
-`Search` picks the hyper-parameters of any of them on held-out items, with generated labels too: no true label is
-needed. All have the interface of `BaseClassifier`.
+Flow of `label`: texts -> `Vectors` -> three views that learn from what a label model makes of the votes -> evidence,
+combined with the votes -> `Labels`, whose model is a `JointModel` for new items. `fill_labels` is a thin form of it.
+
+`Classifier` is the light classifier: it takes texts or features and needs scikit-learn (extra `sklearn`). `Linear`,
+`Scaled` and `Tfidf` are its parts. `MLP` and `Transformer` need torch (extra `text`). `Search` picks the
+hyper-parameters of any of them on held-out items, with generated labels too: no true label is needed. All have the
+interface of `BaseClassifier`.
 """
 
 import importlib
