@@ -50,7 +50,7 @@ INSIDE_FUNCTIONS = {"training"}
 # What `import hyperlabel as hl` offers. A name that comes or goes is a change for users: it is written here too.
 PUBLIC = {
     "ABSTAIN", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel", "LabelingFunction",
-    "Classifier", "NOT", "Project", "ProjectError", "any_of", "fill_labels", "report", "soft",
+    "Classifier", "NOT", "Project", "ProjectError", "any_of", "fill_labels", "label", "report", "soft",
     "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
     "VotesWarning", "WeightsError", "advise", "apply_lfs", "audit_sample", "certify", "engines", "estimate",
     "expression_lf", "jury", "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf",

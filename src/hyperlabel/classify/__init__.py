@@ -13,7 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from hyperlabel.classify._base import BaseClassifier
-from hyperlabel.classify._joint import TEXT, VOTES, Items, JointModel, fill_labels, label, load
+from hyperlabel.classify._joint import TEXT, VOTES, JointModel, TextItems, fill_labels, label, load
 from hyperlabel.classify._light import Classifier, Linear, Scaled, Tfidf
 from hyperlabel.classify._search import GRIDS, Search
 from hyperlabel.classify._vectors import Vectors
@@ -30,7 +30,7 @@ __all__ = [
     "VOTES",
     "BaseClassifier",
     "Classifier",
-    "Items",
+    "TextItems",
     "JointModel",
     "Linear",
     "Scaled",

@@ -29,7 +29,7 @@ GOLD_WEIGHT = 5.0
 
 
 @dataclass(frozen=True, eq=False)
-class Items:
+class TextItems:
     """Votes, texts and gold of n items, read once."""
 
     patterns: Patterns  # with the pattern of each item
@@ -38,7 +38,7 @@ class Items:
     gold: NDArray[np.int64]  # (n,) -1 for unknown
 
     @classmethod
-    def read(cls, model: LabelModel, votes: object, gold: object, vectors: Vectors) -> "Items":
+    def read(cls, model: LabelModel, votes: object, gold: object, vectors: Vectors) -> "TextItems":
         """Read votes in the state of a fitted model, and gold."""
         read = model.read_votes(votes)
         known = np.full(read.n_items, -1) if gold is None else read.with_labels(gold, "gold")[1]
@@ -52,7 +52,7 @@ class Items:
     @classmethod
     def of_patterns(
         cls, model: LabelModel, patterns: Patterns, gold: NDArray[np.int64] | None, vectors: Vectors
-    ) -> "Items":
+    ) -> "TextItems":
         """Items whose patterns are known."""
         assert patterns.inverse is not None
         known = np.full(len(patterns.inverse), -1) if gold is None else gold
@@ -102,7 +102,7 @@ class JointModel:
     vectorizer: Vectorizer
 
     @classmethod
-    def fit(cls, model: LabelModel, items: Items, balance: Float64 | None = None) -> tuple["JointModel", Float64]:
+    def fit(cls, model: LabelModel, items: TextItems, balance: Float64 | None = None) -> tuple["JointModel", Float64]:
         """Learn from items. Returns the state, and their logits by views that have not learned from them. (n, k)."""
         known, told, k = items.gold >= 0, items.vectors.known, len(items.by_votes.classes)
         targets = items.by_votes.probabilities.copy()
@@ -123,7 +123,7 @@ class JointModel:
             mix = mix.match(parts[:, told], voted[told], balance)
         return cls(model, views, echo, mix, items.vectors.vectorizer), mix.logits(parts, voted)
 
-    def logits(self, items: Items) -> Float64:
+    def logits(self, items: TextItems) -> Float64:
         """Logits of other items. -> (n, k)."""
         return self.mix.logits(items.divide(self.views.predict(items.vectors), self.echo), items.voted)
 
@@ -150,7 +150,7 @@ class JointModel:
         self, votes: object, texts: object, features: object, gold: object, metric: Metric, *, votes_only: bool
     ) -> Labels:
         vectors = texts if isinstance(texts, Vectors) else self.vectorizer.transform(texts, features)
-        items = Items.read(self.model, votes, gold, vectors)
+        items = TextItems.read(self.model, votes, gold, vectors)
         labels = items.label(self.logits(items), check_metric(metric), votes_only=votes_only)
         return replace(labels, model=self)
 
@@ -291,7 +291,7 @@ def _label(
         return _label_votes(fitted, read, gold, metric)
     vectors = texts if isinstance(texts, Vectors) else _encode(read, texts, features, encoder)
     balance = None if class_balance is None else read_balance(class_balance, read.classes)
-    items = Items.read(fitted, read, gold, vectors)
+    items = TextItems.read(fitted, read, gold, vectors)
     joint, logits = JointModel.fit(fitted, items, balance)
     return replace(items.label(logits, metric, votes_only=votes_only), model=joint)
 
@@ -311,7 +311,7 @@ def _encode(votes: Votes, texts: object, features: object, encoder: Any) -> Vect
     return Vectors.of(texts, features, encoder)
 
 
-def _check_teachers(targets: Float64, items: Items) -> None:
+def _check_teachers(targets: Float64, items: TextItems) -> None:
     """Refuse items that teach nothing, and warn of those that teach one class."""
     if not len(targets):
         raise ParameterError(

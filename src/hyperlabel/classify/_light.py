@@ -289,10 +289,6 @@ class Classifier(BaseClassifier):
         self.temperature_ = float(_TEMPERATURES[int(np.argmin(losses))])
         self.cross_fitted_ = raise_to(held_out, self.temperature_, _LEAST)
 
-    def fit_aside(self, inputs: object, labels: object) -> NDArray[np.float64]:
-        """As for every classifier; `fit` already holds items out to calibrate."""
-        return self.fit(inputs, labels).cross_fitted_
-
     def _probabilities(self, inputs: Inputs) -> NDArray[np.float64]:
         return raise_to(self._base.predict_proba(inputs), self.temperature_, _LEAST)
 

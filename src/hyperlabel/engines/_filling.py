@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hyperlabel.classify import Items, JointModel, Vectors
+from hyperlabel.classify import JointModel, TextItems, Vectors
 from hyperlabel.data import Answers, OutputColumns
 from hyperlabel.engines._packing import Encoder, RowKeys
 from hyperlabel.models import LabelModel
@@ -38,10 +38,10 @@ class TextAnswerer:
         return self.added.answer(items.label(self.joint.logits(items), votes_only=self.votes_only))
 
 
-def read_items(model: LabelModel, encoder: Encoder, keys: RowKeys, vectors: Vectors) -> Items:
+def read_items(model: LabelModel, encoder: Encoder, keys: RowKeys, vectors: Vectors) -> TextItems:
     """Rows as items for `JointModel`."""
     patterns, gold = encoder.patterns(keys)
-    return Items.of_patterns(model, patterns, None if gold is None else gold.astype(np.int64), vectors)
+    return TextItems.of_patterns(model, patterns, None if gold is None else gold.astype(np.int64), vectors)
 
 
 def learn(model: LabelModel, encoder: Encoder, rows: tuple[RowKeys, list[str | None]], embed: Any) -> JointModel:
