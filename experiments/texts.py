@@ -14,6 +14,7 @@ import json
 import tarfile
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -61,7 +62,7 @@ NEGATIVE = (
     ["angry", "fear", "war", "death", "killed", "dead", "attack", "crisis"],
 )
 F1 = ("census", "sms_prompt", "spouse", "spouse_promptaug")
-MOST, GOLD, DRAWS = 2000, 30, 3
+MOST, GOLD, DRAWS = 1000, 30, 3
 """Items of a set, gold items, and how often these are drawn."""
 
 
@@ -138,14 +139,15 @@ def run(folder: Path, vader: Path | None) -> str:
     """Scores over all items, Brier scores and calibration, and the scores of end models, as tables."""
     sets = {each.name: each for each in (*read_sets(folder, vader), *read_more(folder))}
     chosen = [draw_items(each) for each in sets.values()]
-    rows = [measure(each) for each in chosen]
+    with ProcessPoolExecutor() as pool:
+        rows = list(pool.map(measure, chosen))
     names = [each.name for each in chosen]
     head = ["set", "majority + LR", "votes", "votes, gold", "label", "label, gold", "to the better", "with gold"]
     scores = table(head, with_mean(names, [row.scores() for row in rows]))
     head = ["set", "Brier: votes", "label", "label, gold", "at 0.9: labels given", "right", "with gold: given", "right"]
     sure = table(head, with_mean(names, [row.trust for row in rows], 3))
     head = ["set", "hlm", "votes", "label", "label, best half", "label, gold"]
-    taught = table(head, with_mean(names, [teach(each) for each in chosen]))
+    taught = table(head, with_mean(names, [row.taught for row in rows]))
     note = (
         f"At most {MOST:,} random items of each set, all of them scored: an item without a label counts as wrong. "
         f"Gold: {GOLD} random items, which are not scored, mean of {DRAWS} draws. To the better: label minus the "
@@ -165,6 +167,7 @@ class Row:
     label: float
     label_gold: float
     trust: list[float]
+    taught: list[float]
 
     def scores(self) -> list[float]:
         """All scores, and how far labels are from the better of votes and texts."""
@@ -182,7 +185,8 @@ def measure(data: TextSet) -> Row:
     briers = [brier(data, each.probabilities, every) for each in (voted, label)]
     trust = [*briers, brier_gold, *judge(data, label, every), given_gold, right_gold]
     majority = score(data, by_majority(data), every)
-    return Row(majority, score(data, voted, every), votes_gold, score(data, label, every), label_gold, trust)
+    scores = majority, score(data, voted, every), votes_gold, score(data, label, every), label_gold
+    return Row(*scores, trust, teach(data, label))
 
 
 def measure_gold(data: TextSet, seed: int) -> list[float]:
@@ -233,12 +237,11 @@ def judge(data: TextSet, labels: Labels, where: NDArray[np.bool_]) -> tuple[floa
     return float(sure[where].mean()), right
 
 
-def teach(data: TextSet) -> list[float]:
+def teach(data: TextSet, joint: Labels) -> list[float]:
     """Scores of classifiers that learn from different labels, on items that these do not know."""
     aside = np.random.default_rng(0).random(len(data.truth)) < 0.3
     gold = np.where(aside, -1, draw_gold(data, 1))
     own = {name: hl.label(data.votes, model=name) for name in ("hlm", None)}
-    joint = hl.label(data.votes, data.vectors)
     taught = hl.label(data.votes, data.vectors, gold=gold)
     half = replace(joint, best=np.where(most_confident(joint), joint.best, -1))
     return [score_end_model(data, each, aside) for each in (*own.values(), joint, half, taught)]

@@ -116,12 +116,12 @@ print(f"on the {is_new.sum():,} comments that were not read: {before:.1%} before
 # On this set the rules were good already, and twenty labels change little. Where rules are worse, they
 # [bring more](../model-card.md).
 #
-# ## Comments without votes
+# ## Everything together
 #
-# A classifier learns from the labeled comments and labels the others by their text:
+# Comments without votes have texts too. `hl.label` uses votes, texts and gold in one call, and labels every comment:
 
 # %%
-filled = hl.fill_labels(hl.HyperLabelModel(), votes, comments["text"]).to_pandas()
+filled = hl.label(votes, comments["text"], gold=gold).to_pandas()
 right = filled["label"].to_numpy() == truth
 print(f"{(~has_label).sum()} comments without votes: {right[~has_label].mean():.1%} of their labels are right")
 print(f"all {len(right):,} comments: {right.mean():.1%}")
