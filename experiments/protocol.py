@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.datasets import DataSet
-from experiments.references import RELEASED, RELEASED_FILE, ReleasedModel, released_file, stretch
+from experiments.references import RELEASED, RELEASED_FILE, released_file, stretch
 from hyperlabel._core import metrics
 from hyperlabel.data import Patterns, Votes
 from hyperlabel.errors import ParameterError
@@ -99,7 +99,7 @@ def named_model(name: str, **params: Any) -> LabelModel:
     MajorityVote(n_classes=2)
     """
     if name == RELEASED:
-        return ReleasedModel(weights=released_file(), **params)
+        return HyperLabelModel(weights=released_file(), as_released=True, **params)
     if name.endswith(".safetensors"):
         return HyperLabelModel(weights=name, **params)
     return label_model(name, **params)

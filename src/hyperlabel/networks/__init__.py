@@ -8,12 +8,22 @@ from hyperlabel._core import Float64
 from hyperlabel.data import Outcomes
 from hyperlabel.networks._backend import ALL
 from hyperlabel.networks._base import Gold, Network, Reduce, Sums, add_sums, read
-from hyperlabel.networks._paper import LEAK, PaperNetwork, backward, fine_tune, forward, sharpen, to_probabilities
+from hyperlabel.networks._gold import (
+    balance_sides,
+    compose,
+    fine_tune,
+    fine_tune_as_released,
+    loss_gradient,
+)
+from hyperlabel.networks._paper import LEAK, PaperNetwork, backward, forward, sharpen, to_probabilities
 from hyperlabel.networks._steps import Nodes, Step, advance, find_log_effect, find_residuals
 from hyperlabel.networks._unrolled import UnrolledNetwork
 from hyperlabel.networks._votes import START
 from hyperlabel.networks._weights import (
     BUNDLED,
+    COPIES,
+    MOMENTS,
+    OPTIMIZER_STEPS,
     TERMS,
     Weights,
     check_weights,
@@ -27,7 +37,10 @@ from hyperlabel.networks._weights import (
 __all__ = [
     "ALL",
     "BUNDLED",
+    "COPIES",
     "LEAK",
+    "MOMENTS",
+    "OPTIMIZER_STEPS",
     "START",
     "TERMS",
     "Gold",
@@ -42,14 +55,18 @@ __all__ = [
     "add_sums",
     "advance",
     "backward",
+    "balance_sides",
     "check_weights",
+    "compose",
     "find_log_effect",
     "find_residuals",
     "fine_tune",
+    "fine_tune_as_released",
     "forward",
     "is_unrolled",
     "load_network",
     "load_weights",
+    "loss_gradient",
     "paper_shapes",
     "read",
     "sharpen",
@@ -66,6 +83,7 @@ def load_network(
     outcomes: Outcomes | None = None,
     *,
     calibrated: bool = False,
+    as_released: bool = False,
 ) -> Network:
     """Return the network of some weights.
 
@@ -75,7 +93,9 @@ def load_network(
         accuracies: (m,) known accuracies of LFs, NaN where not known; unrolled network only.
         outcomes: Outcomes that are not one class; unrolled network only.
         calibrated: Whether probabilities have the sharpness stated in the weights, or are raw; paper's network only.
+        as_released: Whether of two classes the second alone is asked about, as in the authors' package; paper's network
+            only.
     """
     if is_unrolled(weights):
         return UnrolledNetwork(weights, balance, accuracies, outcomes)
-    return PaperNetwork(weights, weights.header["sharpness"] if calibrated else 1.0)
+    return PaperNetwork(weights, weights.header["sharpness"] if calibrated else 1.0, as_released)
