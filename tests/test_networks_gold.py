@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import hyperlabel as hl
 from experiments.references import released_weights
-from hyperlabel.networks import Weights, balance_sides, check_weights, fine_tune, load_weights, paper_shapes
+from hyperlabel.networks import Weights, check_weights, fine_tune, load_weights, paper_shapes, weigh_gold
 from oracles import ORACLES
 
 
@@ -92,17 +92,18 @@ def test_as_released_asks_about_the_second_of_two_classes_alone():
     assert np.abs(one_sided[0] - both).max() > 1e-4
 
 
-def test_sides_of_gold_add_up_to_one_half_each():
-    right, wrong = balance_sides(np.array([[3, 0, 0], [1, 2, 0], [0, 1, 5]]))
-    assert_allclose(right.sum(0), 0.5)
-    assert_allclose(wrong.sum(0), 0.5)
-    assert right[0, 0] == pytest.approx(3 / 8)
+def test_two_classes_weigh_the_same_however_many_gold_items_they_have():
+    own, others = weigh_gold(np.array([[30, 0], [10, 2], [0, 8]]))
+    assert_allclose(own.sum(0), others.sum(0))
+    assert_allclose(own[:, 0], others[:, 1])
+    assert own[0, 0] == pytest.approx(3 * own[1, 0])
+    assert own[1, 0] > 0
 
 
-def test_side_without_gold_has_no_weight():
-    right, wrong = balance_sides(np.array([[3, 0], [1, 0]]))
-    assert_array_equal(right[:, 1], 0)
-    assert_array_equal(wrong[:, 0], 0)
+def test_gold_items_of_three_classes_weigh_the_same():
+    own, others = weigh_gold(np.array([[3, 0, 0], [1, 2, 0], [0, 1, 5]]))
+    assert_allclose(own, np.array([[3, 0, 0], [1, 2, 0], [0, 1, 5]]) / 12)
+    assert_allclose(others[:, 0], np.array([0, 2, 6]) / 12)
 
 
 def test_fine_tuning_gives_every_class_a_copy_of_its_own():

@@ -8,13 +8,7 @@ from hyperlabel._core import Float64
 from hyperlabel.data import Outcomes
 from hyperlabel.networks._backend import ALL
 from hyperlabel.networks._base import Gold, Network, Reduce, Sums, add_sums, read
-from hyperlabel.networks._gold import (
-    balance_sides,
-    compose,
-    fine_tune,
-    fine_tune_as_released,
-    loss_gradient,
-)
+from hyperlabel.networks._gold import compose, fine_tune, fine_tune_as_released, loss_gradient, weigh_gold
 from hyperlabel.networks._paper import LEAK, PaperNetwork, backward, forward, sharpen, to_probabilities
 from hyperlabel.networks._steps import Nodes, Step, advance, find_log_effect, find_residuals
 from hyperlabel.networks._unrolled import UnrolledNetwork
@@ -55,7 +49,6 @@ __all__ = [
     "add_sums",
     "advance",
     "backward",
-    "balance_sides",
     "check_weights",
     "compose",
     "find_log_effect",
@@ -73,6 +66,7 @@ __all__ = [
     "to_probabilities",
     "unrolled_layers",
     "unrolled_shapes",
+    "weigh_gold",
 ]
 
 

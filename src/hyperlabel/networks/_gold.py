@@ -17,7 +17,8 @@ Gold = NDArray[np.int64 | np.float64]
 """(p, k) gold items of each pattern and class, or their weights."""
 
 FINE_TUNING_LR = 1e-3
-"""Chosen among the variants of experiments/fine_tuning.py, on the sets that the paper does not use."""
+"""That of the authors' code, not of the paper's text, 1e-4, at which gold changes next to nothing: the variants are
+compared in experiments/fine_tuning.py."""
 
 RELEASED_LR = 1e-3
 """The rate of the pre-training: their code asks for 1e-4, and then loads the optimizer's state, rate included."""
@@ -29,16 +30,16 @@ Trained = dict[str, Float32]
 def fine_tune(weights: Weights, patterns: Patterns, gold: NDArray[np.int64], steps: int) -> Weights:
     """Fine-tune a copy of the weights for each class: full-batch Adam on the cross-entropy of the gold items.
 
-    A class and the rest weigh the same in the copy of that class. Patterns without gold are part of the input.
+    Patterns without gold are part of the input.
     """
     if steps == 0:
         return weights
     widths = weights.header["widths"]
     tuned = _with_copies(weights, _repeat({name: weights.arrays[name] for name in paper_shapes(widths)}, gold.shape[1]))
-    adam, (right, wrong) = Adam(dict(tuned.arrays)), balance_sides(gold)
+    adam, sides = Adam(dict(tuned.arrays)), weigh_gold(gold)
     for _ in range(steps):
         logits, trace = forward(tuned, patterns)
-        adam.step(dict(backward(tuned, trace, loss_gradient(logits, right, wrong))), FINE_TUNING_LR)
+        adam.step(dict(backward(tuned, trace, loss_gradient(logits, *sides))), FINE_TUNING_LR)
     return tuned
 
 
@@ -52,16 +53,21 @@ def _with_copies(weights: Weights, arrays: dict[str, Float32]) -> Weights:
     return Weights(arrays, kept | {COPIES: len(arrays["head0.bias"])})
 
 
-def balance_sides(gold: NDArray[np.int64]) -> tuple[Gold, Gold]:
-    """Weights of the gold items that are of a class, and of those that are not; each side adds up to one half."""
-    rest = gold.sum(1, keepdims=True) - gold
-    right, wrong = (side / (2 * np.maximum(side.sum(0), 1)) for side in (gold, rest))
-    return right, wrong
+def weigh_gold(gold: NDArray[np.int64]) -> tuple[Gold, Gold]:
+    """Weights of the gold items of each class, and of those of the others, as in the authors' package.
+
+    Two classes weigh the same, however many gold items each has; of more classes every item weighs the same.
+    """
+    others, items = gold.sum(1, keepdims=True) - gold, max(gold.sum(), 1)
+    if gold.shape[1] > 2:
+        return gold / items, others / items
+    share = gold.sum(0) / items
+    return gold * (1 - share) / items, others * share / items
 
 
-def loss_gradient(logits: Float32, right: Gold, wrong: Gold) -> Float32:
+def loss_gradient(logits: Float32, own: Gold, others: Gold) -> Float32:
     """Gradient of the cross-entropy of each class against the rest; all (p, k)."""
-    gradient = (right + wrong) * sigmoid(logits.astype(np.float64)) - right
+    gradient = (own + others) * sigmoid(logits.astype(np.float64)) - own
     return np.asarray(gradient, np.float32)
 
 
@@ -71,23 +77,13 @@ def fine_tune_as_released(weights: Weights, patterns: Patterns, gold: NDArray[np
     trained, *moments = (
         _repeat({name: weights.arrays[f"{kind}.{name}"] for name in names}, k) for kind in ("trained", *MOMENTS)
     )
-    sides = _sides_as_released(gold)
+    sides = weigh_gold(gold)
     for step in range(1, steps + 1):
         tuned = _with_copies(weights, compose(trained, depth(weights)))
         logits, trace = forward(tuned, patterns)
         gradients = _factor_gradients(trained, backward(tuned, trace, loss_gradient(logits, *sides)), depth(weights))
         _step_amsgrad(trained, moments, gradients, weights.header[OPTIMIZER_STEPS] + step)
     return _with_copies(weights, compose(trained, depth(weights)))
-
-
-def _sides_as_released(gold: NDArray[np.int64]) -> tuple[Gold, Gold]:
-    """The mean over gold items; two classes have equal weight, more are left alone."""
-    items = gold.sum()
-    rest = gold.sum(1, keepdims=True) - gold
-    if gold.shape[1] > 2:
-        return gold / items, rest / items
-    share = gold.sum(0) / items
-    return gold * (1 - share) / items, rest * share / items
 
 
 def compose(trained: Trained, layers: int) -> dict[str, Float32]:
