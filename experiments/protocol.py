@@ -183,5 +183,10 @@ def _fit(data: DataSet, name: str, params: Mapping[str, Any]) -> tuple[Ints, Flo
     """Labels, probabilities, and what they took, in seconds."""
     start = time.perf_counter()
     labels = make_model(name, data, **params).label(data.votes)
-    probabilities = stretch(labels.probabilities) if name == RELEASED else labels.probabilities
+    probabilities = as_returned(name, labels.probabilities)
     return labels.best, probabilities, time.perf_counter() - start
+
+
+def as_returned(name: str, probabilities: Floats) -> Floats:
+    """Probabilities of a model as its own package returns them: the authors' stretches them over the batch."""
+    return stretch(probabilities) if name == RELEASED else probabilities
