@@ -241,7 +241,8 @@ def test_independent_prior_lfs_are_independent_given_the_class():
 
 
 def test_priors_by_name_are_those_of_the_paper_and_of_its_code():
-    assert {"uniform": UniformPrior, "released": ReleasedPrior, "independent": IndependentPrior} == PRIORS
+    named = {"uniform": UniformPrior, "released": ReleasedPrior, "independent": IndependentPrior}
+    assert named | {"wrench": PaperValidationPrior} == PRIORS
 
 
 @pytest.mark.parametrize("assumption", ASSUMPTIONS)
