@@ -107,7 +107,7 @@ SECTIONS = (
         "Training runs (the error bar of Table 2)",
         "The paper's model trained ten times by each recipe; [how](../training/README.md#hlm). `hlm-paper` is the "
         "recipe of the paper's text: Adam with amsgrad at a constant rate of 0.001, 50,000 steps or until the loss has "
-        "not fallen for 10,000. `hlm-decay`, of which the bundled `hlm` is, has a decaying rate instead, `hlm-released` "
+        "not fallen for 10,000. `hlm-decay`, from which the bundled `hlm` is, has a decaying rate, `hlm-released` "
         "does what the authors' code does, and `hlm-released-log`, with and without decay, draws few items more often. "
         "The run with the highest accuracy on D', averaged over all iterations, stands for its recipe at its last one, "
         "whatever it scores.",
