@@ -307,18 +307,6 @@ def run_sharpness(
     sharpness.run(weights)
 
 
-@app.command("fill")
-def run_fill(
-    data: Data = DATA,
-    vader: Vader = None,
-    out: Table = None,
-) -> None:
-    """Labels for every item: votes alone, texts where nobody votes, and both together."""
-    from experiments import fill
-
-    show_result(fill.run(data, vader), out)
-
-
 @app.command("label_models")
 def run_label_models(
     data: Data = DATA,
@@ -491,6 +479,18 @@ def run_house(out: Table = None) -> None:
     from experiments.house import measure_house
 
     show_result(measure_house(), out)
+
+
+@app.command("texts")
+def run_texts(
+    data: Data = DATA,
+    vader: Vader = None,
+    out: Table = None,
+) -> None:
+    """Votes, texts and thirty gold labels together, beside votes alone and majority vote with a classifier."""
+    from experiments import texts
+
+    show_result(texts.run(data, vader), out)
 
 
 def main() -> None:

@@ -198,6 +198,7 @@ class Job:
     votes_only: bool = False  # whether rows with votes are labeled by these alone
     embed: Any = None  # the encoder of texts
     joint: Any = None  # a `JointModel` that labels by votes and texts
+    threshold: float | None = None  # the least probability of a label
     metric: Metric = "accuracy"
     max_patterns: int = MOST_PATTERNS
     written: bool = False  # whether rows come from a csv, where strings that all look like numbers are numbers

@@ -56,6 +56,7 @@ class MemoryRun:
     votes_only: bool = False  # whether items with votes are labeled by these alone
     embed: Any = None  # the encoder of texts, as for `hyperlabel.label`
     joint: JointModel | None = None  # a state that labels by votes and texts
+    threshold: float | None = None  # the least probability of a label
     metadata: Mapping[str, str] = field(default_factory=dict)  # that of the file of the votes; results keep it
 
     engine_name: ClassVar[str] = "memory"
@@ -74,7 +75,7 @@ class MemoryRun:
     def frame(self) -> "pl.DataFrame":
         """The table with the columns that labeling adds."""
         _, labels, index = self._result
-        added = OutputColumns(labels.classes, self.probabilities, labels.source is not None)
+        added = OutputColumns(labels.classes, self.probabilities, labels.source is not None, self.threshold)
         check_memory(self.n_rows * len(added.names), f"the labels of {self.n_rows:,} items", "label fewer at a time")
         answers = added.to_polars(added.answer(labels).take(index))
         return self.table.rename(added.rename(self.table.columns)).hstack(answers)
@@ -83,9 +84,15 @@ class MemoryRun:
     def label_counts(self) -> dict[Any, int]:
         """Number of items with each label; None for no label."""
         _, labels, index = self._result
-        *names, none = OutputColumns(labels.classes).label_values
-        counts = np.bincount(labels.best[index] + 1, minlength=len(names) + 1).tolist()
-        return {name: n for name, n in zip((none, *names), counts, strict=True) if n}
+        added = OutputColumns(labels.classes, threshold=self.threshold)
+        counts = np.bincount(added.answer(labels).label[index], minlength=len(added.label_values)).tolist()
+        return {name: n for name, n in zip(added.label_values, counts, strict=True) if n}
+
+    @property
+    def balance(self) -> dict[Any, float]:
+        """The share of each class among the items with a label, by their probabilities."""
+        _, labels, index = self._result
+        return labels.take(index).balance
 
     @cached_property
     def source_counts(self) -> dict[str | None, int] | None:
@@ -139,6 +146,7 @@ class LabelingRun:
     metadata: Mapping[str, str] = field(default_factory=dict)  # that of the file of the rows; results keep it
 
     source_counts: ClassVar[None] = None  # sources of labels are counted in memory only
+    balance: ClassVar[None] = None  # and so are their shares
 
     @property
     def engine_name(self) -> str:
@@ -177,7 +185,7 @@ class LabelingRun:
     def frame(self) -> Any:
         """The rows with the columns that labeling adds, in the engine's kind of frame."""
         encoder = self._reading.encoder
-        added = OutputColumns(encoder.classes, self.job.probabilities, self.job.source)
+        added = OutputColumns(encoder.classes, self.job.probabilities, self.job.source, self.job.threshold)
         if not self.n_rows:
             return self.engine.apply(encoder.packing, lambda keys: added.nothing, added)
         return self._label(added) if self.job.text is None else self._fill(self.job.text, added)
@@ -228,7 +236,7 @@ class LabelingRun:
         """Number of rows with each label, None for no label; just None if the counts of patterns do not tell."""
         if self._counted is None or self._reading.counted is None or self.job.text is not None:
             return None
-        added = OutputColumns(self._reading.encoder.classes)
+        added = OutputColumns(self._reading.encoder.classes, threshold=self.job.threshold)
         counts = np.zeros(len(added.label_values), np.int64)
         np.add.at(counts, self._answer(self._counted, added).answers.label, self._reading.counted[1])
         return {label: n for label, n in zip(added.label_values, counts.tolist(), strict=True) if n}
