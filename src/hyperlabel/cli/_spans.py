@@ -48,7 +48,7 @@ def spans(
         labels = label_spans(file, model=model, gold=gold, types=split_names(types, "--types"))
         scores = None if truth is None else labels.score(truth)
         messages.raise_if_strict()
-        write_spans(labels, out, "--out")
+        write_spans(labels.documents, labels.spans, out, "--out")
     say(printable(repr(labels)))
     if report is not None:
         labels.report(title=Path(file).name).save(report)

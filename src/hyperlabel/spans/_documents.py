@@ -36,6 +36,16 @@ class Marks(NamedTuple):
         return Marks(*(part[index] for part in self))
 
 
+class Span(NamedTuple):
+    """A span of tokens of a document."""
+
+    start: int  # the first token
+    end: int  # the token after the last one
+    type: str
+    probability: float  # that exactly these tokens are a span of this type
+    lfs: tuple[str, ...]  # the LFs that mark a token of it with this type
+
+
 NO_MARKS = Marks(*(np.empty(0, np.int64) for _ in range(4)))
 
 
@@ -122,6 +132,11 @@ class SpanDocuments:
         joined = np.ones(self.n_tokens, bool)
         joined[self.starts[:-1][np.diff(self.starts) > 0]] = False
         return joined
+
+    def characters(self, document: int, span: Span) -> tuple[int | None, int | None]:
+        """Return where a span starts and ends in the text of its document; None if that has only tokens."""
+        offsets = self.offsets.get(document)
+        return (None, None) if offsets is None else (int(offsets[span.start, 0]), int(offsets[span.end - 1, 1]))
 
     def text_of(self, document: int, start: int, end: int) -> str:
         """Return the text of tokens of a document: as it is written there, or joined by spaces."""
