@@ -9,6 +9,7 @@ import json
 import os
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 import hyperlabel as hl
@@ -68,8 +69,6 @@ labels.explain(2, 0)
 # right:
 
 # %% alt="Share of right spans by their probability: nearly all points lie below the diagonal"
-import matplotlib.pyplot as plt
-
 right = np.array(
     [list(span[:3]) in row["gold"] for spans, row in zip(labels.spans, rows, strict=True) for span in spans]
 )

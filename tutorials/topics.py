@@ -5,6 +5,7 @@
 # know two to four of them. The articles are made up, so that the truth is known; the LFs err as people and rules do.
 
 # %%
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
@@ -56,8 +57,6 @@ labels.score(truth).to_pandas().round(3)
 # By default each tag has the threshold with the best expected F1. One threshold for all trades precision for recall:
 
 # %% alt="Precision falls and recall rises as more tags are taken"
-import matplotlib.pyplot as plt
-
 cuts = np.linspace(0.05, 0.95, 19)
 scores = [next(labels.with_threshold(float(cut)).score(truth).rows()) for cut in cuts]
 axes = plt.figure(figsize=(6, 3.5)).gca()

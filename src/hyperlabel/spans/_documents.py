@@ -174,6 +174,9 @@ def read_documents(documents: Iterable[Any], types: Sequence[str] | None = None)
             collector.moved += aligned.moved
         tokens.append(words)
         collector.add(votes, number)
+    odd = next((lf for lf in collector.lfs if not isinstance(lf, str) or not lf), None)
+    if odd is not None:
+        raise VotesError(f"documents have votes of the LF {show(odd)}; expected its name as a string")
     if not collector.lfs:
         raise VotesError(
             "documents have no votes: no document names an LF; expected votes = {lf: [[start, end, type]]}"
@@ -222,7 +225,7 @@ class Alignment:
         [(0, 2, 'PER')]
         """
         aligned = []
-        for span in spans:
+        for span in spans if isinstance(spans, Iterable) else [spans]:
             low, high, kind = _unpack(span, place)
             start = int(np.searchsorted(self.offsets[:, 1], low, "right"))
             end = int(np.searchsorted(self.offsets[:, 0], high, "left"))
@@ -260,21 +263,21 @@ class Collector:
     def add(self, votes: Mapping[str, Any], number: int) -> None:
         """Add the votes of the next document."""
         start, end, kind, source = self._parts
-        before = len(start)
+        before, span = len(start), None
         for lf, spans in votes.items():
             owner = self.lfs.setdefault(lf, len(self.lfs))
-            for span in spans:
-                try:
+            try:
+                for span in spans:
                     low, high, name = span
                     start.append(low)
                     end.append(high)
                     kind.append(self.types.setdefault(name, len(self.types)))
-                except (TypeError, ValueError, OverflowError):
-                    raise VotesError(
-                        f"documents[{number}], LF {lf!r}: the vote {show(span)} is not a span; expected "
-                        "[start, end, type], with tokens counted from 0 and the end excluded"
-                    ) from None
-                source.append(owner)
+                    source.append(owner)
+            except (TypeError, ValueError, OverflowError):
+                raise VotesError(
+                    f"documents[{number}], LF {lf!r}: the vote {show(spans if span is None else span)} is not a span; "
+                    "expected a list of [start, end, type], with tokens counted from 0 and the end excluded"
+                ) from None
         self._counts.append(len(start) - before)
 
     def finish(self, starts: Ints64, types: Sequence[str], lfs: Sequence[str]) -> Marks:
