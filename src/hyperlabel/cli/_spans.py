@@ -13,7 +13,10 @@ FILE_HELP = (
     "or CHMM."
 )
 OUT_HELP = "Write .jsonl, .conll (.tsv, .txt) or .spacy; else JSON lines to standard output."
-MODEL_HELP = f"Label model for the votes on a token: {', '.join(MODELS)}; or a saved model. Else the votes decide how they are judged."
+MODEL_HELP = (
+    f"Label model for the votes on a token: {', '.join(MODELS)}; or a saved model. Else the votes decide how they are "
+    "judged."
+)
 GOLD_HELP = "Key of the documents that holds true spans of some, to learn from, such as gold."
 TRUTH_HELP = "Key of the documents that holds true spans: print precision, recall and F1."
 TYPES_HELP = "Types of spans; votes for others are left out."
