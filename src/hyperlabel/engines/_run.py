@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel._core import Metric, check_memory
-from hyperlabel.classify import VOTES, fill_labels
+from hyperlabel.classify import VOTES, JointModel, fill_labels
 from hyperlabel.data import (
     Answers,
     Format,
@@ -52,8 +52,10 @@ class MemoryRun:
     gold: object = None  # known classes of items, as for `LabelModel.fit`
     metric: Metric = "accuracy"
     probabilities: bool = False  # whether to add the probabilities of all classes
-    inputs: object = None  # texts or features to label items without votes by, as for `fill_labels`
-    combine: bool = False  # whether items with votes get labels from both
+    inputs: object = None  # texts or features, as for `fill_labels`
+    votes_only: bool = False  # whether items with votes are labeled by these alone
+    embed: Any = None  # the encoder of texts, as for `hyperlabel.label`
+    joint: JointModel | None = None  # a state that labels by votes and texts
     metadata: Mapping[str, str] = field(default_factory=dict)  # that of the file of the votes; results keep it
 
     engine_name: ClassVar[str] = "memory"
@@ -107,14 +109,25 @@ class MemoryRun:
             counts = None if gold is None else patterns.count_labels(gold)
             labels = model.fit_label_patterns(patterns, counts, self.metric)
         if self.inputs is not None:
-            filled = fill_labels(model, self.votes, self.inputs, self.gold, combine=self.combine, metric=self.metric)
-            return model, filled, np.arange(self.n_rows)
+            return model, self._label_inputs(model), np.arange(self.n_rows)
         index = patterns.expand(np.arange(patterns.n_patterns))
         if gold is not None:  # an item is its pattern and its gold
             pairs, index = np.unique(index * (patterns.n_classes + 1) + gold + 1, return_inverse=True)
             row, number = np.divmod(pairs, patterns.n_classes + 1)
             labels = labels.take(row).with_gold(number - 1)
         return model, labels, index
+
+    def _label_inputs(self, model: LabelModel) -> Labels:
+        """Labels by votes and texts or features."""
+        inputs, metric, combine = self.inputs, self.metric, not self.votes_only
+        if self.joint is not None:
+            return self.joint.label_inputs(self.votes, inputs, self.gold, combine=combine, metric=metric)
+        return fill_labels(model, self.votes, inputs, self.gold, combine=combine, encoder=self.embed, metric=metric)
+
+    @property
+    def state(self) -> "LabelModel | JointModel":
+        """What labels new rows as these: the fitted model, with texts if there are any."""
+        return self._result[0] if self.inputs is None else self._result[1].model  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,18 +192,28 @@ class LabelingRun:
                 return self.engine.join(encoder.packing, self._answer(self._counted, added), added)
             return self.engine.apply(encoder.packing, RowAnswerer(self.model, encoder, added, self.job.metric), added)
 
-    def _fill(self, text: str, added: OutputColumns) -> Any:
-        """Return the rows with labels from texts where no LF votes; the classifier learns from the probabilities."""
-        from hyperlabel.engines._filling import Filler
+    @cached_property
+    def state(self) -> "LabelModel | JointModel":
+        """What labels new rows as these: the fitted model, with texts if there are any."""
+        text, model, engine = self.job.text, self.model, self.engine
+        if text is None or self.job.joint is not None:
+            return self.job.joint or model
+        from hyperlabel.engines._filling import MOST_TEACHERS, learn
 
-        whole, names = replace(added, probabilities=True), list(self.engine.kinds())
-        renamed, wanted = whole.rename(names), added.rename(names)
+        encoder = self._reading.encoder
         with self._failing():
-            frame = self._label(whole)
-            filled = Filler.learn(frame, renamed.get(text, text), whole).fill(frame)
-        unasked = [name for name in whole.names if name not in added.names]
-        back = {new: name for name, new in renamed.items() if name not in wanted}
-        return filled.drop(unasked).rename(back)
+            rows = engine.sample_texts(encoder.packing, text, MOST_TEACHERS)  # type: ignore[attr-defined]
+        return learn(model, encoder, rows, self.job.embed)
+
+    def _fill(self, text: str, added: OutputColumns) -> Any:
+        """Return the rows with labels from votes and texts."""
+        from hyperlabel.engines._filling import TextAnswerer
+
+        encoder, joint = self._reading.encoder, self.state
+        assert isinstance(joint, JointModel)
+        answer = TextAnswerer(joint, encoder, added, self.job.votes_only)
+        with self._failing():
+            return self.engine.apply_texts(encoder.packing, text, answer, added)  # type: ignore[attr-defined]
 
     def write(self, target: Path, metadata: Mapping[str, str]) -> None:
         """Write the labeled rows, whole or not at all, with the input's metadata and more, if the format has room."""
