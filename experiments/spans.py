@@ -21,7 +21,7 @@ from experiments.markdown import number, table
 from hyperlabel.spans import SpanLabels
 
 SETS = (("ncbi", "recommended"), ("laptop", "recommended"), ("conll", "recommended"), ("conll", "lfs"))
-WAYS: dict[str, str | None] = {"default": None, "majority + bigrams": "mv", "hlm2 + bigrams": "hlm2"}
+WAYS: dict[str, str | None] = {"default": None, "majority + bigrams": "mv", "hlm3 + bigrams": "hlm3"}
 SUBSETS = (("ncbi", 5), ("ncbi", 9), ("laptop", 9), ("conll", 5), ("conll", 8), ("conll", 12), ("conll", 20))
 DRAWS = 3
 TYPES = ("PER", "LOC", "ORG", "MISC")
