@@ -95,9 +95,12 @@ def test_where_lfs_overlap_silence_counts_against_a_lone_vote():
     assert {span[:3] for spans in labels for span in spans} == {(0, 1, "T")}
 
 
-def test_where_they_do_not_overlap_every_vote_counts():
-    documents = [{**each, "votes": {lf: spans for lf, spans in each["votes"].items() if lf in ("good_0", "bad")}}
-                 for each in many_votes()]  # fmt: skip
+@pytest.mark.parametrize("copies", [1, 3])
+def test_where_they_do_not_overlap_every_vote_counts_and_copies_outvote_nobody(copies):
+    documents = []
+    for each in many_votes():
+        few = {lf: spans for lf, spans in each["votes"].items() if lf in ("good_0", "bad")}
+        documents.append({**each, "votes": {f"{lf}_{copy}": few[lf] for lf in few for copy in range(copies)}})
     labels = hl.label_spans(documents)
     assert {span[:3] for spans in labels for span in spans} == {(0, 1, "T"), (3, 4, "T")}
 
