@@ -337,6 +337,22 @@ def run_labeling_functions(items: int = 100_000, repeats: int = 3, out: Table = 
     show_result(labeling_functions.run(items, repeats), out)
 
 
+@app.command("spans")
+def run_spans(data: Data = DATA, out: Table = None) -> None:
+    """Spans: strict F1 on public sets, and ten million tokens."""
+    from experiments import spans
+
+    show_result(spans.run(data), out)
+
+
+@app.command("tags")
+def run_tags(data: Data = DATA, out: Table = None) -> None:
+    """Tags: F1 on pairs of items of public sets."""
+    from experiments import tags
+
+    show_result(tags.run(data), out)
+
+
 @app.command("advice")
 def run_advice(data: Data = DATA, vader: Vader = None, out: Table = None) -> None:
     """What following each kind of advice is worth."""

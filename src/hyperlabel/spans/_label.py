@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel._core import Float64, show
+from hyperlabel._core import Float64, show, show_some
 from hyperlabel.data import Patterns, Votes, smallest_type
 from hyperlabel.errors import ParameterError
 from hyperlabel.models import LabelModel, choose_model
@@ -52,8 +52,9 @@ def label_spans(
             or with `text` in place of tokens, whose spans count characters and are aligned to words (`TOKEN`); spaCy
             Docs whose span groups are LFs; or the path of a file that `read_spans` reads. An LF without a span in a
             document abstains on its tokens.
-        model: The label model that judges the votes on each token, or its short name. If not given, majority vote,
-            refined by what the votes say about the LFs where a marked token has more than two votes on average.
+        model: The label model that judges the votes on each token, or its short name; a fitted one, such as `model` of
+            an earlier result, judges in its state. If not given, majority vote, refined by what the votes say about
+            the LFs where a marked token has more than two votes on average.
         gold: The true spans of some documents: the key that holds them (`"gold"`), a mapping from document to spans, or
             one list of spans per document, None for unknown. These documents keep them, and teach the others.
         types: The types of spans, in the order of the result; votes for others are left out, with a warning.
@@ -77,7 +78,7 @@ def label_spans(
         return SpanLabels(read, NO_MARKS, np.empty(0), None)
     marked = MarkedTokens.find(read, true, known)
     judge = TokenJudge.ask(marked, model)
-    found = [_find_spans(judge, block) for block in marked.runs.blocks()]
+    found = [_find_spans(judge, block) for block in marked.runs.blocks(marked.n_tags)]
     first, last, probability, tag = (np.concatenate(part) for part in zip(*found, strict=True))
     order = np.argsort(first)
     first, last, probability, tag = (part[order] for part in (first, last, probability, tag))
@@ -163,8 +164,7 @@ class TokenJudge:
     @classmethod
     def ask(cls, marked: MarkedTokens, model: LabelModel | str | None) -> "TokenJudge":
         """Ask a label model, and count neighbors from what it says; without one, ask the votes themselves."""
-        asked = _fit(choose_model("mv" if model is None else model), marked)
-        probabilities = asked.pattern_probabilities(marked.patterns)
+        asked, probabilities = _judge_patterns(choose_model("mv" if model is None else model), marked)
         scores = np.log(np.maximum(np.pad(probabilities, ((0, 0), (0, 1))), _LEAST))
         judge = cls(marked, scores, np.zeros((marked.n_tags, marked.n_tags)), None if model is None else asked)
         neighbors, _ = judge._count(lambda block: _soften(judge.scores(block)))
@@ -193,7 +193,7 @@ class TokenJudge:
         marked, k = self.marked, self.marked.n_tags
         neighbors, tags = np.zeros((k, k)), np.zeros_like(self.by_pattern)
         neighbors[-1, -1] = max(1, marked.n_tokens - len(marked.token) - len(marked.runs.starts))
-        for block in marked.runs.blocks():
+        for block in marked.runs.blocks(marked.n_tags):
             soft, pattern = soft_labels(block), marked.pattern[block.tokens]
             neighbors += _count_bigrams(soft, block.local)
             for tag in range(k):
@@ -201,12 +201,22 @@ class TokenJudge:
         return neighbors, tags
 
 
-def _fit(model: LabelModel, marked: MarkedTokens) -> LabelModel:
-    """Return a model that has read the votes, and gold; a fitted one as it is."""
-    if model.is_fitted or not (marked.known >= 0).any():
-        return model.fitted_on(marked.patterns)
-    inside = np.where(marked.known < marked.patterns.n_classes, marked.known, -1)
-    return copy.copy(model).fit_patterns(marked.patterns, marked.patterns.count_labels(inside.astype(np.int64)))
+def _judge_patterns(model: LabelModel, marked: MarkedTokens) -> tuple[LabelModel, Float64]:
+    """Return a model that has read the votes, and gold, a fitted one as it is; and what it says. -> (p, k)."""
+    patterns, known = marked.patterns, marked.known
+    if model.is_fitted:
+        patterns = model.read(patterns)
+        if patterns.classes != marked.patterns.classes:
+            raise ParameterError(
+                f"model knows the tags {show_some(patterns.classes)}; expected {show_some(marked.patterns.classes)}. "
+                "State the types that it was fitted with"
+            )
+    elif (known >= 0).any():
+        inside = np.where(known < patterns.n_classes, known, -1).astype(np.int64)
+        model = copy.copy(model).fit_patterns(patterns, patterns.count_labels(inside))
+    else:
+        model = model.fitted_on(patterns)
+    return model, model.pattern_probabilities(patterns)
 
 
 def _soften(scores: Float64) -> Float64:
