@@ -160,7 +160,9 @@ class DuckdbEngine(Engine):
             pairs = ", ".join(f"{_literal(key)}: {_literal(text)}" for key, text in metadata.items())
             options = f"FORMAT parquet, KV_METADATA {{{pairs}}}" if pairs else "FORMAT parquet"
             result = _new_name("result")  # not `items`, which the frame itself reads
-            frame.query(result, f"COPY {result} TO {_literal(str(path))} ({options})").fetchall()
+            copied = frame.query(result, f"COPY {result} TO {_literal(str(path))} ({options})")
+            if copied is not None:  # since DuckDB 2 it is done when it is fetched
+                copied.fetchall()
             return
         reader = frame.to_arrow_reader(CHUNK_ROWS)
         fields = [field.with_name(name) for field, name in zip(reader.schema, self.results, strict=True)]
