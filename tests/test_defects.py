@@ -101,6 +101,7 @@ def test_vote_for_a_far_class_takes_no_memory_for_the_classes_between():
 FAR = [[9999, 1], [1, -1], [1, 2], [0, 1], [1, 1], [0, 0]]
 
 
+@pytest.mark.filterwarnings("ignore:class numbers go up to 9999")
 def test_advice_and_reports_learn_about_classes_with_votes_alone(monkeypatch):
     learned, fit = [], hl.HyperLabelModel._fit
 
@@ -115,6 +116,7 @@ def test_advice_and_reports_learn_about_classes_with_votes_alone(monkeypatch):
     assert max(learned) == 5  # and one whose share is stated in turn
 
 
+@pytest.mark.filterwarnings("ignore:class numbers go up to 9999")
 def test_dependence_looks_at_classes_with_votes_alone(monkeypatch):
     near = np.where(np.array(FAR) == 9999, 3, FAR)
     seen, unique = [], np.unique

@@ -169,7 +169,7 @@ def test_a_coarsened_vote_is_worth_more_than_none_and_less_than_the_class(name):
 
     full = accuracy(pd.DataFrame(names[votes]))
     dropped = accuracy(pd.DataFrame(np.where(picked, None, names[votes])))
-    assert dropped + 0.01 < accuracy(hl.Votes.from_frame(frame)) < full
+    assert dropped + 0.01 < accuracy(hl.Votes.from_frame(frame, classes=names)) < full
 
 
 def test_a_rare_class_does_not_swallow_partial_votes():
@@ -177,7 +177,7 @@ def test_a_rare_class_does_not_swallow_partial_votes():
     truth = rng.choice(3, 1000, p=[0.6, 0.38, 0.02])
     votes = np.where(rng.random((1000, 12)) < 0.8, truth[:, None], rng.choice(3, (1000, 12), p=[0.6, 0.38, 0.02]))
     frame, picked, names = coarsen(votes, 0.5, 3)
-    labels = hl.HyperLabelModel().fit_predict(hl.Votes.from_frame(frame))
+    labels = hl.HyperLabelModel().fit_predict(hl.Votes.from_frame(frame, classes=names))
     dropped = hl.HyperLabelModel().fit_predict(pd.DataFrame(np.where(picked, None, names[votes])))
     assert (labels == names[truth]).mean() >= (dropped == names[truth]).mean()
 

@@ -49,7 +49,7 @@ def fit(
             run = LabelTask(model, votes, selection, modeling.gold, engine, metric, filling=filling).start()
             say_step(f"fitting {modeling.model} on {votes}, engine {run.engine_name}")
             fitted, state = run.model, run.state
-        messages.lines.append(run.columns.describe())
+        messages.add_columns(run.columns, stated=selection.classes is not None)
         messages.raise_if_strict()
         state.save(out)
     counts = f"{run.n_rows:,} items, {len(run.columns.lfs)} LFs, {len(fitted.classes_)} classes"

@@ -82,7 +82,7 @@ def label(
             say_step(f"labeling {votes} by {modeling.model}, engine {run.engine_name}")
             _ = run.n_rows and (run.model, run.frame if filling else None)
         summary.add_columns(run.columns)
-        messages.lines.append(run.columns.describe())
+        messages.add_columns(run.columns, stated=model.is_fitted or selection.classes is not None)
         if run.source_counts:
             sources = (f"{name or 'none'}: {n:,}" for name, n in run.source_counts.items())
             messages.lines.append(f"labels from {', '.join(sources)}")

@@ -308,7 +308,8 @@ class EncodedRows:
     def _lf_columns(self) -> list[CountedColumn]:
         columns = self._count(self.lfs, self.job.written)
         may_be_numbers = self.stated is None or not isinstance(self.stated[0], str)
-        return unify_numbers(columns) if may_be_numbers else columns  # type: ignore[return-value]
+        written = self.job.written or self.stated is not None
+        return unify_numbers(columns, written=written) if may_be_numbers else columns  # type: ignore[return-value]
 
     def _count(self, names: Sequence[str], written: bool) -> list[CountedColumn]:
         pairs = [(d, rows) for d, rows in zip(self._scan.digits, self._digit_counts, strict=True) if d.column in names]
