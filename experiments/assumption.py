@@ -8,7 +8,6 @@ do. `better_where_voting` asks it on the classes that an LF votes for alone. Tra
 but half of the LFs never vote for one of the classes. The paper's own rule, with the same budget, stands beside it.
 """
 
-import dataclasses
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,10 +25,15 @@ RULES = {"majority": "most LFs better than random on both classes (the paper)", 
 
 def make_task(recipe: Any, device: Any) -> Any:
     """The training task of the paper's network under `better_where_voting`."""
-    from hyperlabel.training import PaperTask, better_where_voting
+    from hyperlabel.training import PaperTask, UniformPrior, better_where_voting
 
     task = PaperTask(recipe, device)
-    task.prior = dataclasses.replace(task.prior, assumption=better_where_voting, one_sided=ONE_SIDED)
+    task.prior = UniformPrior(
+        max_cells=recipe.max_cells,
+        candidates=recipe.candidates,
+        assumption=better_where_voting,
+        one_sided=ONE_SIDED,
+    )
     return task
 
 

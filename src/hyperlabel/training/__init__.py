@@ -12,6 +12,7 @@ from hyperlabel.training._labeled_priors import LABELED_PRIORS, MixturePrior, dr
 from hyperlabel.training._paper_priors import (
     PRIORS,
     Assumption,
+    Named,
     PaperValidationPrior,
     ReleasedPrior,
     Sigma,
@@ -33,6 +34,7 @@ __all__ = [
     "Assumption",
     "LabeledTask",
     "MixturePrior",
+    "Named",
     "PaperValidationPrior",
     "ReleasedPrior",
     "RulesPrior",
