@@ -22,13 +22,14 @@ LEVELS = (
     ("errors", "_version", "_core"),
     ("data",),
     ("networks", "models"),
-    ("classify", "engines", "export", "lf", "panel", "reports", "training", "trust"),
+    ("classify", "engines", "examples", "export", "lf", "panel", "reports", "training", "trust"),
     ("hyperlabel", "__main__", "cli", "compat", "studio"),
 )
 # Parts on one line do not know each other, except these: (importer, imported).
 NEIGHBORS = {
     ("_core", "errors"),
     ("models", "networks"),
+    ("examples", "lf"),
     ("panel", "lf"),
     ("trust", "lf"),
     ("reports", "lf"),
@@ -49,7 +50,8 @@ PUBLIC = {
     "Classifier", "NOT", "Project", "ProjectError", "any_of", "fill_labels", "report", "soft",
     "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
     "VotesWarning", "WeightsError", "advise", "apply_lfs", "audit_sample", "certify", "engines", "estimate",
-    "expression_lf", "jury", "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf",
+    "expression_lf", "jury", "keyword_lf", "label_model", "label_models", "labeling_function", "load", "load_example",
+    "lookup_lf",
     "LFCache", "prompt_lf", "read_votes", "regex_lf", "threshold_lf",
 }  # fmt: skip
 

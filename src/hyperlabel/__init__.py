@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         VotesWarning,
         WeightsError,
     )
+    from hyperlabel.examples import load_example
     from hyperlabel.lf import (
         LabelingFunction,
         LFAnalysis,
@@ -80,6 +81,7 @@ __all__ = [
     "label_models",
     "labeling_function",
     "load",
+    "load_example",
     "lookup_lf",
     "prompt_lf",
     "read_votes",
@@ -93,6 +95,7 @@ _HOMES = {  # module: the public names that it holds
     "classify": "Classifier fill_labels",
     "errors": "HyperlabelError MissingExtraError NotFittedError ParameterError ProjectError "
     "VotesError VotesWarning WeightsError",
+    "examples": "load_example",
     "data": "ABSTAIN Labels NOT Patterns Votes any_of read_votes soft",
     "lf": "LFAnalysis LFCache LFError LabelingFunction apply_lfs expression_lf keyword_lf "
     "labeling_function lookup_lf prompt_lf regex_lf threshold_lf",
