@@ -14,7 +14,11 @@ import hyperlabel as hl
 example = hl.load_example("readers")
 truth = pd.Series(example.truth, index=example.votes.items)
 judgments = example.votes.to_pandas().drop(columns="id", errors="ignore")
-judgments = judgments.set_axis(example.votes.items).rename_axis("image").melt(ignore_index=False, var_name="reader", value_name="digit")
+judgments = (
+    judgments.set_axis(example.votes.items)
+    .rename_axis("image")
+    .melt(ignore_index=False, var_name="reader", value_name="digit")
+)
 judgments = judgments.dropna().astype({"digit": int}).reset_index()
 judgments.head(3)
 
@@ -48,9 +52,9 @@ pd.Series(scores).map("{:.1%}".format).rename("right, of all images").to_frame()
 # %%
 estimated = hl.LFAnalysis(votes).summary().to_pandas()
 checked = hl.LFAnalysis(votes, known).summary().to_pandas()
-readers = pd.DataFrame(
-    {"reader": estimated["lf"], "votes": estimated["votes"], "estimated": estimated["estimated_accuracy"], "true": checked["precision"]}
-).set_index("reader")
+readers = estimated.set_index("lf")[["votes"]].assign(
+    estimated=estimated["estimated_accuracy"].to_numpy(), true=checked["precision"].to_numpy()
+)
 readers.sort_values("estimated").round(2).iloc[[0, 1, 2, -3, -2, -1]]
 
 # %% [markdown]

@@ -53,7 +53,9 @@ pd.Series(rows, name="F1 of all images").map("{:.1%}".format).to_frame()
 # %%
 shares = [0.02, 0.05, 0.1, 0.2, 0.3, 0.5]
 labels = {share: hl.HyperLabelModel(class_balance=[1 - share, share]).fit_predict(votes) for share in shares}
-table = pd.DataFrame({share: {"labeled eight": np.mean(found == 1), "F1": f1(found)} for share, found in labels.items()}).T
+table = pd.DataFrame(
+    {share: {"labeled eight": np.mean(found == 1), "F1": f1(found)} for share, found in labels.items()}
+).T
 table.rename_axis("stated share of eights").round(3)
 
 # %% alt="F1 by the stated share of eights"

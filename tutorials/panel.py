@@ -14,7 +14,11 @@ import hyperlabel as hl
 example = hl.load_example("panel")
 truth = pd.Series(example.truth, index=example.votes.items)
 judgments = example.votes.to_pandas().drop(columns="id", errors="ignore")
-judgments = judgments.set_axis(example.votes.items).rename_axis("image").melt(ignore_index=False, var_name="judge", value_name="digit")
+judgments = (
+    judgments.set_axis(example.votes.items)
+    .rename_axis("image")
+    .melt(ignore_index=False, var_name="judge", value_name="digit")
+)
 judgments = judgments.reset_index()
 judgments.head(3)
 
@@ -30,7 +34,8 @@ table.head(3)
 votes = hl.Votes.from_long(judgments, item="image", lf="judge", vote="digit")
 majority = pd.Series(hl.label_model("mv").fit_predict(votes), index=list(votes.items))
 labels = table["label"]
-print(f"right, of all images: majority vote {np.mean(majority == truth[majority.index]):.1%}, hyperlabel {np.mean(labels == truth[labels.index]):.1%}")
+scores = {"majority vote": majority, "hyperlabel": labels}
+print("right, of all images:", {name: f"{np.mean(each == truth[each.index]):.1%}" for name, each in scores.items()})
 
 # %% [markdown]
 # ## The report card

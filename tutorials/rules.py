@@ -53,7 +53,8 @@ def right(labels, items=slice(None)):
 
 
 print(f"{has_votes.mean():.0%} of the sentences have votes")
-print(f"of these, right: majority vote {right(majority, has_votes):.1%}, hyperlabel {right(by_votes.labels, has_votes):.1%}")
+print(f"right, of these: majority vote {right(majority, has_votes):.1%}")
+print(f"                 hyperlabel {right(by_votes.labels, has_votes):.1%}")
 
 # %% [markdown]
 # Sentences without votes have no label yet, and rules like "set" or "get" mislead as often as they help. More rules
@@ -98,13 +99,14 @@ axes = table[::-1].plot.barh(xlim=(0, 1), xlabel="share of right labels, of all 
 # %% [markdown]
 # ## What is each rule worth?
 #
-# The estimates come from the votes and the thirty labels; the column `in truth` checks them.
+# The estimates come from the votes and the thirty labels; the column `in_truth` checks them.
 
 # %%
 model = hl.HyperLabelModel().fit(votes, gold)
 estimated = hl.LFAnalysis(votes, model=model).summary().to_pandas().set_index("lf")
 known = hl.LFAnalysis(votes, truth).summary().to_pandas().set_index("lf")
-pd.DataFrame({"votes": estimated["votes"], "estimated": estimated["estimated_accuracy"], "in truth": known["precision"]}).round(2)
+rules_table = estimated[["votes", "estimated_accuracy"]].assign(in_truth=known["precision"])
+rules_table.round(2)
 
 # %% [markdown]
 # ## Why this label?

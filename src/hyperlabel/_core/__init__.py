@@ -50,7 +50,16 @@ from hyperlabel._core.kernels import (
 from hyperlabel._core.metrics import brier, f1, log_loss, score, wilson_interval
 from hyperlabel._core.plots import new_axes, plot_bars, plot_grid
 from hyperlabel._core.tensors import Arrays, kind_of, order_metadata, plain_classes, read_tensors, write_tensors
-from hyperlabel._core.text import html_table, printable, printable_lines, show, show_counts, show_names, show_some
+from hyperlabel._core.text import (
+    html_table,
+    printable,
+    printable_lines,
+    show,
+    show_counts,
+    show_names,
+    show_some,
+    text_table,
+)
 
 __all__ = [
     "ABOVE_ZERO", "Adam", "Arrays", "Float32", "Float64", "Floats", "Ints", "KeyGroups", "Keys", "Metric", "Real",
@@ -61,5 +70,5 @@ __all__ = [
     "over_classes", "pack_digits", "pack_rows", "plain_classes", "plot_bars", "plot_grid", "printable",
     "printable_lines", "quiet_product", "raise_to", "read_tensors", "replacing", "row_blocks", "scale_rows", "score",
     "show", "show_counts", "show_names", "show_some", "sigmoid", "softmax", "softmax_of_two", "stable_order",
-    "wilson_interval", "write_all", "write_tensors",
+    "text_table", "wilson_interval", "write_all", "write_tensors",
 ]  # fmt: skip

@@ -152,9 +152,7 @@ def _label_tomorrow(example: "Example", labels: "Labels", path: Path) -> None:
         say(f"   {text} -> {name} ({confidence:.2f})")
 
 
-def _write(
-    example: "Example", labels: "Labels", gold: dict[Any, Any], certificate: "Certificate", out: Path
-) -> None:
+def _write(example: "Example", labels: "Labels", gold: dict[Any, Any], certificate: "Certificate", out: Path) -> None:
     """Write the tables and the report."""
     import shlex
 

@@ -16,6 +16,7 @@ from hyperlabel._core import (
     new_axes,
     over_classes,
     show_counts,
+    text_table,
 )
 from hyperlabel.data._classes import ABSTAIN, Classes, decode
 from hyperlabel.data._items import NO_ORIGIN, Identity, Origin, to_pandas, to_polars
@@ -103,13 +104,23 @@ class Labels:
         shown = show_counts({c: n for c, n in zip(self.classes, counts, strict=True) if n})
         return f"Labels({len(self):,} items: {shown}; {(self.best == ABSTAIN).sum():,} without a label)"
 
+    def __str__(self) -> str:
+        """The counts of labels, and the first items that have one."""
+        return text_table(*self._preview(), repr(self))
+
     def _repr_html_(self) -> str:
-        """The first labels as an HTML table."""
-        few = self[: min(_SHOWN_ROWS, len(self))]
-        ids = range(len(few)) if few.items is None else few.items.tolist()
+        """The counts of labels, and the first items that have one, as an HTML table."""
+        return html_table(*self._preview(), repr(self))
+
+    def _preview(self) -> tuple[list[str], list[list[object]]]:
+        """Header and rows of the first items that have a label, or of the first items if none has."""
+        rows = np.flatnonzero((self.best != ABSTAIN) | (self.best == ABSTAIN).all())[:_SHOWN_ROWS]
+        few, ids = self[rows], rows if self.items is None else self.items[rows]
         names = decode(few.best, self.classes).tolist()
-        rows = [[item, label, f"{sure:.3f}"] for item, label, sure in zip(ids, names, few.confidence, strict=True)]
-        return html_table(["item", "label", "confidence"], rows, repr(self))
+        columns: dict[str, Any] = {"item": ids.tolist(), "label": names, "confidence": few.confidence.round(3).tolist()}
+        if few.source is not None:
+            columns["label_source"] = few.source.tolist()
+        return list(columns), [list(row) for row in zip(*columns.values(), strict=True)]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a histogram of the confidence of the labels, by class.

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel._core import Ints, html_table, show, show_names, show_some
+from hyperlabel._core import Ints, html_table, show, show_names, show_some, text_table
 from hyperlabel.data._classes import ABSTAIN, Classes, decode, no_label, smallest_type
 from hyperlabel.data._frames import is_default
 from hyperlabel.data._items import NO_ORIGIN, Identity, Origin, Positions, to_pandas, to_polars
@@ -232,16 +232,24 @@ class VoteFrame:
         classes = show_names(list(map(str, self.classes[:20])))
         return f"{type(self).__name__}({size}, classes {classes}, {share:.0%} abstain)"
 
+    def __str__(self) -> str:
+        """The sizes, and the first items that have votes."""
+        return text_table(*self._preview(), repr(self))
+
     def _repr_html_(self) -> str:
-        """The first votes as an HTML table."""
-        few = self[: min(_SHOWN_ROWS, self.n_items)]
+        """The sizes, and the first items that have votes, as an HTML table."""
+        return html_table(*self._preview(), repr(self))
+
+    def _preview(self) -> tuple[list[str], list[list[object]]]:
+        """Header and rows of the first items that have votes, or of the first items if none has."""
+        n_votes = np.diff(self.rows.starts)
+        rows = np.flatnonzero((n_votes > 0) | (n_votes == 0).all())[:_SHOWN_ROWS]
+        few, ids = self[rows], rows if self.items is None else self.items[rows]
         names = self.lf_names[:_SHOWN_LFS]
-        ids = range(len(few)) if few.items is None else few.items.tolist()
         columns = [[None if v == ABSTAIN else v for v in few[name].tolist()] for name in names]
-        more = ["..."] if self.n_lfs > _SHOWN_LFS else []
-        return html_table(
-            ["", *names, *more], zip(ids, *columns, *([""] * len(few) for _ in more), strict=True), repr(self)
-        )
+        if self.n_lfs > _SHOWN_LFS:
+            names, columns = (*names, "..."), [*columns, [""] * len(rows)]
+        return ["item", *names], [list(row) for row in zip(ids.tolist(), *columns, strict=True)]
 
 
 def name_lfs(lfs: Sequence[str] | None, m: int) -> tuple[str, ...]:
