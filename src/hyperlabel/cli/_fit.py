@@ -36,7 +36,7 @@ def fit(
     metric = check_metric(modeling.metric, "--metric")
     selection = Selection.parse(reading)
     if make_model(modeling.model).is_fitted:
-        raise ParameterError(f"--model is '{modeling.model}', which is already fitted; name a label model such as hlm2")
+        raise ParameterError(f"--model is '{modeling.model}', which is already fitted; name a label model such as hlm3")
     model = state_model(modeling, selection.classes)
     with say_warnings(strict=output.strict) as messages:
         with progress("reading votes"):

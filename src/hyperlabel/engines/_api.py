@@ -28,7 +28,7 @@ def label(
     *,
     lfs: Sequence[str] | None = None,
     abstain: Sequence[Any] | None = None,
-    model: str | LabelModel = "hlm2",
+    model: str | LabelModel = "hlm3",
     n_classes: int | None = None,
     classes: Sequence[Hashable] | None = None,
     gold: str | None = None,
@@ -105,7 +105,7 @@ def label(
     return target
 
 
-def fit(data: Any, *, model: str | LabelModel = "hlm2", strict: bool = False, **options: Any) -> LabelModel:
+def fit(data: Any, *, model: str | LabelModel = "hlm3", strict: bool = False, **options: Any) -> LabelModel:
     """Return a copy of a label model that has read the rows of a frame or file where they are.
 
     Args:
@@ -129,7 +129,7 @@ def fit(data: Any, *, model: str | LabelModel = "hlm2", strict: bool = False, **
 def start(
     data: Any,
     *,
-    model: str | LabelModel = "hlm2",
+    model: str | LabelModel = "hlm3",
     source: bool = False,
     text: str | None = None,
     metric: Metric = "accuracy",

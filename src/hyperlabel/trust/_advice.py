@@ -183,20 +183,21 @@ class AdviceContext:
 
     def make_call(self, arguments: str = "") -> str:
         """The call that makes the model."""
-        if self._short_name == "hlm2":
+        if self._short_name == "hlm3":
             return f"hl.HyperLabelModel({arguments})"
         return f"hl.label_model({self._short_name!r}{', ' + arguments if arguments else ''})"
 
     def command(self, verb: str, options: str) -> str:
         """A command of this model on the table of votes."""
-        model = "" if self._short_name == "hlm2" else f" --model {self._short_name}"
+        model = "" if self._short_name == "hlm3" else f" --model {self._short_name}"
         metric = " --metric f1" if self.analysis.metric == "f1" else ""
         return f"hyperlabel {verb} {shlex.join(self.table)} {options}{model}{metric}"
 
     @property
     def _short_name(self) -> str:
         names = [name for name in label_models() if label_model_class(name) is type(self.model)]
-        return "hlm" if getattr(self.model, "weights", None) == "hlm" else names[0]
+        weights = getattr(self.model, "weights", None)
+        return weights if isinstance(weights, str) and weights in names else names[0]
 
     def advise_to_drop(self, lfs: NDArray[np.intp], kind: str, reason: str, like: str | None = None) -> Advice:
         """Advice to drop LFs; the call is for votes in the form in which they were given."""
