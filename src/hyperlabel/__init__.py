@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hyperlabel._version import VERSION
 
 if TYPE_CHECKING:
-    from hyperlabel.classify import Classifier, fill_labels
+    from hyperlabel.classify import Classifier, fill_labels, label
     from hyperlabel.data import ABSTAIN, NOT, Labels, Patterns, Votes, any_of, read_votes, soft
     from hyperlabel.errors import (
         HyperlabelError,
@@ -77,6 +77,7 @@ __all__ = [
     "fill_labels",
     "jury",
     "keyword_lf",
+    "label",
     "label_model",
     "label_models",
     "labeling_function",
@@ -92,7 +93,7 @@ __all__ = [
 ]
 
 _HOMES = {  # module: the public names that it holds
-    "classify": "Classifier fill_labels",
+    "classify": "Classifier fill_labels label",
     "errors": "HyperlabelError MissingExtraError NotFittedError ParameterError ProjectError "
     "VotesError VotesWarning WeightsError",
     "examples": "load_example",
