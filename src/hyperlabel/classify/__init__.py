@@ -11,8 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from hyperlabel.classify._base import BaseClassifier
-from hyperlabel.classify._filling import TEXT, VOTES, fill_labels, teach
-from hyperlabel.classify._joint import JointModel, label
+from hyperlabel.classify._joint import TEXT, VOTES, Items, JointModel, fill_labels, label, load
 from hyperlabel.classify._light import Classifier, Linear, Scaled, Tfidf
 from hyperlabel.classify._search import GRIDS, Search
 from hyperlabel.classify._vectors import Vectors
@@ -29,6 +28,7 @@ __all__ = [
     "VOTES",
     "BaseClassifier",
     "Classifier",
+    "Items",
     "JointModel",
     "Linear",
     "Scaled",
@@ -39,7 +39,7 @@ __all__ = [
     "fill_labels",
     "find_device",
     "label",
-    "teach",
+    "load",
 ]
 
 _TORCH = {"MLP": "_mlp", "Transformer": "_transformer", "find_device": "_mlp"}

@@ -1,175 +1,39 @@
 """Votes and texts together: `label`, and the state that labels new items in the same way.
 
-A classifier that is taught by votes mostly repeats them. So its evidence e is divided (`Echo`): the part that the votes
-of the item predict, by ridge regression on indicators of LF and vote, and the rest, which only the text tells. An item
-with votes has the logits
-
-    w1 votes + w2 echo + w3 rest + b,
-
-an item without votes w4 e + b, by the views of dense vectors alone. Gold teaches the classifier, and moves the weights
-and the intercepts b away from their defaults as far as its likelihood says.
+The views of the texts (`_views`) learn from what the label model makes of the votes, and from gold; `_combining` joins
+both. `JointModel` keeps all of it for tomorrow's rows.
 """
 
 import copy
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel._core import Float64, Metric, check_metric
-from hyperlabel.classify._vectors import Vectors
-from hyperlabel.classify._views import LEAST, Index, Views, log_odds
-from hyperlabel.data import Identity, Labels, Votes, find_f1_rule, read_balance
-from hyperlabel.errors import ParameterError, warn_of_votes
-from hyperlabel.models import LabelModel, choose_model
+from hyperlabel._core import Float64, Metric, check_metric, read_tensors, write_tensors
+from hyperlabel.classify._combining import Echo, Mix, choose_weights, find_shift, to_shares
+from hyperlabel.classify._inputs import are_texts, count_items, read_inputs
+from hyperlabel.classify._vectors import Vectorizer, Vectors
+from hyperlabel.classify._views import LEAST, Views, log_odds
+from hyperlabel.data import Identity, Labels, Patterns, Votes, find_f1_rule, read_balance
+from hyperlabel.errors import ParameterError, WeightsError, warn_of_votes
+from hyperlabel.models import LabelModel, choose_model, strip_prefix, with_prefix
+from hyperlabel.models import load as load_model
 
-VOTES, TEXT, FEATURES, GOLD = "votes", "text", "features", "gold"
+VOTES, TEXT, GOLD = "votes", "text", "gold"
 """Sources of a label."""
-
 GOLD_WEIGHT = 5.0
 """Items with votes that an item with gold counts as, when the views learn."""
-_DEFAULT = np.array([1.0, 0.5, 1.5, 1.0])  # weights of votes, echo, rest, and of texts without votes
-_SPREAD = np.array([0.5, 0.5, 0.5, 0.5])  # how far gold may move them: standard deviations of their prior
-_BIAS_SPREAD = 1.0
-_RIDGE = 1.0
-_MATCHES = 20  # steps to a stated balance
-_ROUNDS = 200  # of conjugate gradients, at most
-
-
-@dataclass(frozen=True)
-class Echo:
-    """The part of the evidence that votes predict: a ridge regression on indicators of LF and vote."""
-
-    column: NDArray[np.int64]  # (c,) LF and vote of each indicator, as lf * codes + vote
-    coef: Float64  # (c, k)
-    intercept: Float64  # (k,)
-
-    @classmethod
-    def fit(cls, votes: Votes, index: Index, evidence: Float64) -> "Echo":
-        """Learn from some items and their (n, k) evidence."""
-        column = np.unique(_indicate(votes).indices)
-        intercept = evidence[index].mean(0)
-        empty = cls(column, np.zeros((len(column), evidence.shape[1])), intercept)
-        design = empty._design(votes)[index]
-        return replace(empty, coef=_solve_ridge(design, evidence[index] - intercept))
-
-    def _design(self, votes: Votes) -> Any:
-        """Indicators of the votes of items. -> (n, c)."""
-        from scipy.sparse import csr_matrix
-
-        found = _indicate(votes)
-        place = np.minimum(np.searchsorted(self.column, found.indices), len(self.column) - 1)
-        seen = (self.column[place] == found.indices).astype(np.float64)
-        return csr_matrix((seen, place, found.indptr), (found.shape[0], len(self.column)))
-
-    def predict(self, votes: Votes) -> Float64:
-        """The echo of the votes of items. -> (n, k)."""
-        return np.asarray(self._design(votes) @ self.coef + self.intercept, np.float64)
-
-
-def _indicate(votes: Votes) -> Any:
-    """Votes as a sparse matrix of ones. -> (n, m * codes)."""
-    from scipy.sparse import csr_matrix
-
-    rows, codes = votes.rows, votes.n_classes + (0 if votes.outcomes is None else len(votes.outcomes))
-    column = rows.lf.astype(np.int64) * codes + rows.vote
-    return csr_matrix((np.ones(len(column)), column, rows.starts), (votes.n_items, votes.n_lfs * codes))
-
-
-def _solve_ridge(design: Any, goal: Float64) -> Float64:
-    """Ridge regression of each column of (n, k) goals by conjugate gradients. -> (c, k)."""
-    coef = np.zeros((design.shape[1], goal.shape[1]))
-    residual = design.T @ goal
-    direction, size = residual, (residual**2).sum(0)
-    enough = 1e-12 * np.maximum(size, 1e-300)
-    for _ in range(_ROUNDS):
-        if (size <= enough).all():
-            break
-        image = design.T @ (design @ direction) + _RIDGE * direction
-        step = size / np.maximum((direction * image).sum(0), 1e-300)
-        coef, residual = coef + step * direction, residual - step * image
-        size, last = (residual**2).sum(0), size
-        direction = residual + size / np.maximum(last, 1e-300) * direction
-    return coef
-
-
-@dataclass(frozen=True)
-class Mix:
-    """Weights of the parts of the evidence, and an intercept for each class."""
-
-    weights: Float64  # (4,)
-    bias: Float64  # (k,)
-
-    def logits(self, parts: Float64) -> Float64:
-        """(4, n, k) -> (n, k)."""
-        return np.asarray(np.tensordot(self.weights, parts, 1) + self.bias, np.float64)
-
-    @classmethod
-    def fit(cls, parts: Float64, gold: NDArray[np.int64]) -> "Mix":
-        """The weights and intercepts that gold makes most probable, near the defaults. (4, g, k), (g,)."""
-        from scipy.optimize import minimize
-
-        k, right = parts.shape[2], np.eye(parts.shape[2])[gold]
-
-        def loss_and_gradient(flat: Float64) -> tuple[float, Float64]:
-            moved, bias = flat[:4] / _SPREAD**2, flat[4:] / _BIAS_SPREAD**2
-            logits = cls(_DEFAULT + flat[:4], flat[4:]).logits(parts)
-            shares = to_shares(logits)
-            slope = shares - right
-            loss = -np.log(np.maximum(shares[right > 0], 1e-300)).sum() + (flat[:4] @ moved + flat[4:] @ bias) / 2
-            return float(loss), np.concatenate([np.tensordot(parts, slope, 2) + moved, slope.sum(0) + bias])
-
-        best = minimize(loss_and_gradient, np.zeros(4 + k), jac=True, method="L-BFGS-B").x
-        return cls(np.maximum(_DEFAULT + best[:4], 0), best[4:])
-
-    def match(self, parts: Float64, balance: Float64) -> "Mix":
-        """The same with the intercepts that make the mean probabilities of all items a class balance. (4, n, k)."""
-        bias = self.bias
-        for _ in range(_MATCHES):
-            shares = to_shares(replace(self, bias=bias).logits(parts)).mean(0)
-            bias = bias + np.log(np.maximum(balance, LEAST)) - np.log(np.maximum(shares, LEAST))
-        return replace(self, bias=bias)
-
-
-def to_shares(logits: Float64) -> Float64:
-    """Probabilities of logits. (n, k) -> (n, k)."""
-    raised = np.exp(logits - logits.max(1, keepdims=True))
-    return np.asarray(raised / raised.sum(1, keepdims=True), np.float64)
-
-
-@dataclass(frozen=True, eq=False)
-class JointModel:
-    """A state that labels items by votes and texts: what `label` learned, for tomorrow's rows."""
-
-    model: LabelModel  # fitted
-    views: Views
-    echo: Echo
-    mix: Mix
-    vectorizer: Any
-
-    def label(
-        self,
-        votes: object,
-        texts: object = None,
-        features: object = None,
-        gold: object = None,
-        *,
-        metric: Metric = "accuracy",
-    ) -> Labels:
-        """Label items by their votes and texts, judged in this state; alone or together, the same."""
-        items = Items.read(self.model, votes, gold, self.vectorizer.transform(texts, features))
-        parts = items.divide(self.views.predict(items.vectors), self.echo)
-        return items.label(self.mix.logits(parts), self, metric)
 
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Votes, texts and gold of items, read once."""
+    """Votes, texts and gold of n items, read once."""
 
-    votes: Votes
-    by_votes: Labels
-    voted: NDArray[np.bool_]
+    patterns: Patterns  # with the pattern of each item
+    by_votes: Labels  # of the items
     vectors: Vectors
     gold: NDArray[np.int64]  # (n,) -1 for unknown
 
@@ -182,27 +46,150 @@ class Items:
             raise ParameterError(
                 f"texts has {len(vectors)} items but votes has {read.n_items}; expected one text or row per item"
             )
-        return cls(read, model.label(read), np.diff(read.rows.starts) > 0, vectors, known)
+        labels = cls.of_patterns(model, Patterns.from_votes(read), known, vectors)
+        return replace(labels, by_votes=replace(labels.by_votes, items=read.items, origin=read.origin))
+
+    @classmethod
+    def of_patterns(
+        cls, model: LabelModel, patterns: Patterns, gold: NDArray[np.int64] | None, vectors: Vectors
+    ) -> "Items":
+        """Items whose patterns are known."""
+        assert patterns.inverse is not None
+        known = np.full(len(patterns.inverse), -1) if gold is None else gold
+        return cls(patterns, model.label_patterns(patterns).take(patterns.inverse), vectors, known)
+
+    @property
+    def voted(self) -> NDArray[np.bool_]:
+        """(n,) whether an item has votes."""
+        return self.patterns.expand(self.patterns.has_votes)
 
     def divide(self, logs: Float64, echo: Echo) -> Float64:
         """The parts of the evidence: votes, echo, rest; text of items without votes. (3, n, k) -> (4, n, k)."""
-        repeated, voted = echo.predict(self.votes), self.voted[:, None]
+        repeated, voted = self.patterns.expand(echo.predict(self.patterns)), self.voted[:, None]
         parts = [log_odds(self.by_votes.probabilities), repeated, logs.mean(0) - repeated]
         return np.stack([*(np.where(voted, each, 0) for each in parts), np.where(voted, 0, logs[1:].mean(0))])
 
-    def label(self, logits: Float64, model: Any, metric: Metric) -> Labels:
-        """Labels of all items, with their sources."""
-        kind, known = self.vectors.vectorizer.kind, self.vectors.known
-        shares = np.where(known[:, None], to_shares(logits), self.by_votes.probabilities)
-        best = np.where(known, shares.argmax(1), self.by_votes.best)
+    def label(self, logits: Float64, metric: Metric = "accuracy", *, votes_only: bool = False) -> Labels:
+        """Labels of all items, with their sources; with `votes_only`, texts label only items without votes."""
+        kind, told = self.vectors.vectorizer.kind, self.vectors.known & ~(self.voted & votes_only)
+        shares = np.where(told[:, None], to_shares(logits), self.by_votes.probabilities)
+        best = np.where(told, shares.argmax(1), self.by_votes.best)
         if metric == "f1":
-            labeled = (best >= 0).astype(np.int64)
-            rule = find_f1_rule(lambda rule: rule.sums(shares, labeled), shares.shape[1])
-            best = np.where(best >= 0, rule.decide(shares), best)
-        source = np.where(self.voted, np.where(known, f"{VOTES}+{kind}", VOTES), kind).astype(object)
+            labeled = best >= 0
+            rule = find_f1_rule(lambda rule: rule.sums(shares, labeled.astype(np.int64)), shares.shape[1])
+            best = np.where(labeled, rule.decide(shares), best)
+        source = np.where(self.voted, np.where(told, f"{VOTES}+{kind}", VOTES), kind).astype(object)
         source[best < 0] = None
-        labels = replace(self.by_votes, best=best, probabilities=shares, source=source)
-        return replace(labels.with_gold(self.gold), model=model)
+        return replace(self.by_votes, best=best, probabilities=shares, source=source).with_gold(self.gold)
+
+
+@dataclass(frozen=True, eq=False)
+class JointModel:
+    """A state that labels items by votes and texts: all that `label` learned, for tomorrow's rows.
+
+    Attributes:
+        model: The fitted label model.
+        views: The classifiers of texts.
+        echo: What of their evidence repeats the votes.
+        mix: The weights of votes, echo and the rest.
+        vectorizer: From texts to numbers.
+    """
+
+    model: LabelModel
+    views: Views
+    echo: Echo
+    mix: Mix
+    vectorizer: Vectorizer
+
+    @classmethod
+    def fit(cls, model: LabelModel, items: Items, balance: Float64 | None = None) -> tuple["JointModel", Float64]:
+        """Learn from items. Returns the state, and their logits by views that have not learned from them. (n, k)."""
+        known, told, k = items.gold >= 0, items.vectors.known, len(items.by_votes.classes)
+        targets = items.by_votes.probabilities.copy()
+        targets[known] = GOLD_WEIGHT * np.eye(k)[items.gold[known]]
+        teachers = np.flatnonzero((items.voted | known) & told)
+        _check_teachers(targets[teachers], items)
+        views, logs = Views.fit(items.vectors, targets, teachers)
+        both, judged = np.flatnonzero(items.voted & told), np.flatnonzero(known & told)
+        assert items.patterns.inverse is not None
+        echo = Echo.fit(items.patterns, items.patterns.inverse[both], logs.mean(0)[both])
+        parts, voted = items.divide(logs, echo), items.voted
+        prior = np.maximum(items.by_votes.probabilities[both].mean(0), LEAST) if len(both) else np.full(k, 1 / k)
+        weights = choose_weights(logs[:, both], items.by_votes.probabilities[both].argmax(1))
+        shift = find_shift(parts[3, ~voted & told], prior)
+        mix = Mix(weights, np.stack([-weights[0] * log_odds(prior[None])[0], weights[3] * shift]))
+        mix = mix.learn(parts[:, judged], voted[judged], items.gold[judged])
+        if balance is not None:
+            mix = mix.match(parts[:, told], voted[told], balance)
+        return cls(model, views, echo, mix, items.vectors.vectorizer), mix.logits(parts, voted)
+
+    def logits(self, items: Items) -> Float64:
+        """Logits of other items. -> (n, k)."""
+        return self.mix.logits(items.divide(self.views.predict(items.vectors), self.echo), items.voted)
+
+    def label(
+        self,
+        votes: object,
+        texts: object = None,
+        features: object = None,
+        gold: object = None,
+        *,
+        metric: Metric = "accuracy",
+    ) -> Labels:
+        """Label items by their votes and texts, judged in this state; alone or together, the same.
+
+        The arguments are those of `hyperlabel.label`; gold items have their class, and nothing is learned.
+        """
+        return self._label(votes, texts, features, gold, metric, votes_only=False)
+
+    def label_inputs(self, votes: object, inputs: object, gold: object, *, combine: bool, metric: Metric) -> Labels:
+        """Label items as `fill_labels` does, judged in this state."""
+        return self._label(votes, *_sort_inputs(inputs), gold, metric, votes_only=not combine)
+
+    def _label(
+        self, votes: object, texts: object, features: object, gold: object, metric: Metric, *, votes_only: bool
+    ) -> Labels:
+        vectors = texts if isinstance(texts, Vectors) else self.vectorizer.transform(texts, features)
+        items = Items.read(self.model, votes, gold, vectors)
+        labels = items.label(self.logits(items), check_metric(metric), votes_only=votes_only)
+        return replace(labels, model=self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the state to a safetensors file; `hyperlabel.load` reads it. Nothing is pickled.
+
+        It is also a file of the label model alone, for everything that works on votes.
+        """
+        arrays, header = self.model.to_arrays()
+        vectors, header["texts"] = self.vectorizer.to_arrays()
+        parts = {"views": self.views.to_arrays(), "echo": vars(self.echo), "mix": vars(self.mix), "vectors": vectors}
+        for name, each in parts.items():
+            arrays |= with_prefix(each, name)
+        write_tensors(path, arrays, header, "model")
+
+
+def load(path: str | Path) -> LabelModel | JointModel:
+    """Read a label model from a file that `save` wrote, fitted as it was; with texts, what `label` learned from them.
+
+    Raises:
+        WeightsError: The file is missing, damaged, or holds something else.
+
+    >>> import tempfile
+    >>> labels = label([[1, 1], [0, 0], [1, -1], [0, -1]], ["free money", "see you", "money now", "see me"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     labels.model.save(f"{folder}/state.safetensors")
+    ...     load(f"{folder}/state.safetensors").label([[-1, -1]], ["free money"]).labels.tolist()
+    [1]
+    """
+    model = load_model(path)
+    arrays, header = read_tensors(path, "model")
+    if "texts" not in header:
+        return model
+    views, echo, mix, vectors = (strip_prefix(arrays, name) for name in ("views", "echo", "mix", "vectors"))
+    try:
+        vectorizer = Vectorizer.from_arrays(vectors, header["texts"])
+        return JointModel(model, Views.from_arrays(views), Echo(**echo), Mix(**mix), vectorizer)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise WeightsError(f"{path} does not hold a complete state of texts ({error}); save it again") from error
 
 
 def label(
@@ -242,6 +229,60 @@ def label(
     >>> labels.model.label([[-1, -1]], ["win money"]).labels.tolist()
     [1]
     """
+    return _label(votes, texts, features, gold, model, encoder, metric, class_balance)
+
+
+def fill_labels(
+    model: str | LabelModel | None,
+    votes: object,
+    inputs: object,
+    gold: object = None,
+    *,
+    combine: bool = False,
+    encoder: Any = None,
+    metric: Metric = "accuracy",
+) -> Labels:
+    """Label items without votes by their texts or features; the others keep their labels from votes.
+
+    This is `label` for those who trust votes more than texts; with `combine` it is `label` itself.
+
+    Args:
+        model: The label model; one that is not fitted reads these votes, as a copy.
+        votes: The votes.
+        inputs: n texts, None for a missing one; or (n, q) features, such as embeddings.
+        gold: Known classes, as for `label`.
+        combine: Whether items with votes get labels from votes and texts together.
+        encoder: How texts become dense vectors, as for `label`.
+        metric: Metric to optimize the labels for, as for `label`.
+
+    >>> texts = ["win free money", "free money now", "see you at home", "see you at lunch", "free money", None]
+    >>> votes = [[1, 1], [1, -1], [0, 0], [-1, 0], [-1, -1], [-1, -1]]
+    >>> fill_labels(None, votes, texts).source.tolist()
+    ['votes', 'votes', 'votes', 'votes', 'text', None]
+    """
+    texts, features = _sort_inputs(inputs)
+    return _label(votes, texts, features, gold, model, encoder, metric, None, votes_only=not combine)
+
+
+def _sort_inputs(inputs: object) -> tuple[object, object]:
+    """Inputs as texts, or as features; the other is None."""
+    read = read_inputs(inputs)
+    has_texts = isinstance(read, list) and (are_texts(read) or all(text is None for text in read))
+    return (inputs, None) if has_texts else (None, inputs)
+
+
+def _label(
+    votes: object,
+    texts: object,
+    features: object,
+    gold: object,
+    model: str | LabelModel | None,
+    encoder: Any,
+    metric: Metric,
+    class_balance: Any,
+    *,
+    votes_only: bool = False,
+) -> Labels:
     metric = _check_f1(check_metric(metric), model, gold, class_balance)
     chosen = _choose(model, class_balance)
     fitted = chosen if chosen.is_fitted else chosen.fit(votes, gold)
@@ -250,7 +291,9 @@ def label(
         return _label_votes(fitted, read, gold, metric)
     vectors = texts if isinstance(texts, Vectors) else _encode(read, texts, features, encoder)
     balance = None if class_balance is None else read_balance(class_balance, read.classes)
-    return _fit_joint(fitted, Items.read(fitted, read, gold, vectors), metric, balance)
+    items = Items.read(fitted, read, gold, vectors)
+    joint, logits = JointModel.fit(fitted, items, balance)
+    return replace(items.label(logits, metric, votes_only=votes_only), model=joint)
 
 
 def _encode(votes: Votes, texts: object, features: object, encoder: Any) -> Vectors:
@@ -260,7 +303,23 @@ def _encode(votes: Votes, texts: object, features: object, encoder: Any) -> Vect
     for name, inputs in (("texts", texts), ("features", features)):
         if inputs is not None:
             Identity(votes.n_items, votes.items, votes.origin).check_index(inputs, name)
+            n = count_items(read_inputs(inputs, name))
+            if n != votes.n_items:
+                raise ParameterError(
+                    f"{name} has {n} items but votes has {votes.n_items}; expected one text or row per item"
+                )
     return Vectors.of(texts, features, encoder)
+
+
+def _check_teachers(targets: Float64, items: Items) -> None:
+    """Refuse items that teach nothing, and warn of those that teach one class."""
+    if not len(targets):
+        raise ParameterError(
+            f"no item has both a label and a {items.vectors.vectorizer.kind}; expected some to learn from"
+        )
+    if len(np.unique(targets.argmax(1))) == 1 and len(items.by_votes.classes) > 1:
+        only = repr(items.by_votes.classes[int(targets[0].argmax())])
+        warn_of_votes([f"all labels of items with votes are {only}: a classifier can learn no other class"])
 
 
 def _check_f1(metric: Metric, model: object, gold: object, class_balance: object) -> Metric:
@@ -291,23 +350,3 @@ def _label_votes(model: LabelModel, votes: Votes, gold: object, metric: Metric) 
     source = np.where(labels.best >= 0, VOTES, None).astype(object)  # type: ignore[call-overload]
     source[known >= 0] = GOLD
     return replace(labels, source=source, model=model)
-
-
-def _fit_joint(model: LabelModel, items: Items, metric: Metric, balance: Float64 | None) -> Labels:
-    """Learn from items, and label them; each is judged by views that have not learned from it."""
-    targets = items.by_votes.probabilities.copy()
-    known = items.gold >= 0
-    targets[known] = GOLD_WEIGHT * np.eye(targets.shape[1])[items.gold[known]]
-    teachers = np.flatnonzero((items.voted | known) & items.vectors.known)
-    if not len(teachers):
-        raise ParameterError("no item has both votes or gold and a text; expected some to learn from")
-    views, logs = Views.fit(items.vectors, targets, teachers)
-    both = np.flatnonzero(items.voted & items.vectors.known)
-    echo = Echo.fit(items.votes, both, logs.mean(0))
-    parts = items.divide(logs, echo)
-    use = np.flatnonzero(known & items.vectors.known)
-    mix = Mix.fit(parts[:, use], items.gold[use])
-    if balance is not None:
-        mix = mix.match(parts[:, items.vectors.known], balance)
-    joint = JointModel(model, views, echo, mix, items.vectors.vectorizer)
-    return items.label(mix.logits(parts), joint, metric)

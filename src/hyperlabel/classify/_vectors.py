@@ -6,7 +6,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,10 +14,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel._core import Float64, show
+from hyperlabel._core import Arrays, Float64, show
+from hyperlabel.classify._base import State
 from hyperlabel.classify._inputs import check_width, count_items, read_inputs, to_features
-from hyperlabel.classify._light import Scaled, Tfidf
+from hyperlabel.classify._light import Linear, Scaled, Tfidf
 from hyperlabel.errors import MissingExtraError, ParameterError, require
+from hyperlabel.models import strip_prefix, with_prefix
 
 Encoder: TypeAlias = str | Callable[[list[str]], Any] | None
 """`wordllama`, a function from texts to an array, or None for LSA of TF-IDF."""
@@ -25,6 +27,7 @@ Encoder: TypeAlias = str | Callable[[list[str]], Any] | None
 DIMENSIONS = 100
 """Of the dense vectors that TF-IDF is reduced to (latent semantic analysis)."""
 MAX_TERMS = 20_000
+_FEW = 100  # of fewer texts every word counts
 _LEAST = 1e-9  # a vector of zeros keeps its length
 _MOST_TOKENS = 512  # of a text that WordLlama reads
 _WORDLLAMA = ("weights/l2_supercat_256.safetensors", "tokenizers/l2_supercat_tokenizer_config.json")
@@ -75,17 +78,18 @@ class Vectorizer:
 
     def fit(self, texts: object, features: object) -> Vectors:
         """Learn from items, and encode them."""
-        self._terms: Tfidf | Scaled = Scaled() if texts is None else Tfidf(max_terms=MAX_TERMS)
         self._letters: Tfidf | None = None
         self._width: int | None = None
-        self._projection: Float64 | None = None
+        self._projection: NDArray[np.float32] | None = None
         read, known = read_texts(texts) if texts is not None else (read_inputs(features, "features"), None)
         some = read if known is None else [read[i] for i in np.flatnonzero(known)]
         if not count_items(some):
             raise ParameterError("texts has no text with words; expected some")
+        few = 1 if count_items(some) < _FEW else 2  # texts that a word must be in
+        self._terms: Tfidf | Scaled = Scaled() if texts is None else Tfidf(max_terms=MAX_TERMS, min_count=few)
         self._terms._learn_features(some)
         if texts is not None and features is None and self.encoder is None:
-            self._letters = Tfidf(max_terms=MAX_TERMS, letters=True)
+            self._letters = Tfidf(max_terms=MAX_TERMS, min_count=few, letters=True)
             self._letters._learn_features(some)
             self._projection = _project(self._join(some, self._terms.to_features(some)))
         return self.transform(texts, features)
@@ -144,6 +148,43 @@ class Vectorizer:
         """`text` or `features`."""
         return "text" if isinstance(self._terms, Tfidf) else "features"
 
+    def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
+        """What was learned, as named arrays and values that JSON knows. An encoder is named, not stored."""
+        arrays: Arrays = {} if self._projection is None else {"projection": self._projection}
+        name = self.encoder if self.encoder is None or isinstance(self.encoder, str) else _name(self.encoder)
+        values: dict[str, Any] = {"kind": self.kind, "encoder": name, "width": self._width}
+        for part, each in {"terms": self._terms, "letters": self._letters}.items():
+            if each is not None:
+                state = each._state()
+                arrays |= with_prefix(state.arrays, part)
+                values[part] = state.values
+        return arrays, values
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, values: dict[str, Any]) -> "Vectorizer":
+        """The inverse of `to_arrays`."""
+        encoder = values["encoder"]
+        made = cls(encoder if encoder in (None, "wordllama") else partial(_refuse, encoder))
+        made._terms = Tfidf(max_terms=MAX_TERMS) if values["kind"] == "text" else Scaled()
+        made._letters = Tfidf(max_terms=MAX_TERMS, letters=True) if "letters" in values else None
+        made._width, made._projection = values["width"], arrays.get("projection")
+        for part, each in {"terms": made._terms, "letters": made._letters}.items():
+            if each is not None:
+                each._restore(State(strip_prefix(arrays, part), values[part], {"head": Linear()}))
+        return made
+
+
+def _name(encoder: Callable[..., Any]) -> str:
+    return str(getattr(encoder, "__qualname__", type(encoder).__qualname__))
+
+
+def _refuse(name: str, texts: list[str]) -> Any:
+    """Stand for an encoder that a file names but does not hold."""
+    raise ParameterError(
+        f"the state was made with the encoder {name}, which is not stored; give its vectors of the {len(texts):,} "
+        "texts too, as features"
+    )
+
 
 def read_texts(texts: object) -> tuple[list[str], NDArray[np.bool_]]:
     """Texts, empty where missing, and (n,) whether there is one that is not blank."""
@@ -162,13 +203,13 @@ def _number(texts: Sequence[str]) -> NDArray[np.intp]:
     return np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.intp)
 
 
-def _project(terms: Any) -> Float64:
+def _project(terms: Any) -> NDArray[np.float32]:
     """The directions that latent semantic analysis keeps. (n, q) -> (q, d)."""
-    from sklearn.decomposition import TruncatedSVD
+    from sklearn.utils.extmath import randomized_svd
 
-    rank = max(1, min(DIMENSIONS, *(size - 1 for size in terms.shape)))
-    components: Float64 = TruncatedSVD(rank, random_state=0).fit(terms).components_.T
-    return components
+    most = min(DIMENSIONS, 2 + terms.shape[0] // 10)  # more directions of few texts are noise
+    rank = max(1, min(most, *(size - 1 for size in terms.shape)))
+    return np.asarray(randomized_svd(terms, rank, n_iter=5, random_state=0)[2].T, np.float32)
 
 
 def _to_length_one(dense: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -16,7 +16,24 @@ from hyperlabel.errors import ParameterError
 Option = typer.Option
 
 # Written out, since importing the modules that define them takes time; tests check that they are equal.
-MODELS = ("hlm3", "hlm2", "hlm", "mv", "bv", "dp", "fs", "metal", "nplm", "ds", "hds", "ebcc", "cll", "auto", "rf", "amcl")
+MODELS = (
+    "hlm3",
+    "hlm2",
+    "hlm",
+    "mv",
+    "bv",
+    "dp",
+    "fs",
+    "metal",
+    "nplm",
+    "ds",
+    "hds",
+    "ebcc",
+    "cll",
+    "auto",
+    "rf",
+    "amcl",
+)
 ENGINES = ("polars", "duckdb", "spark", "dask")
 
 _FORMS = "a column of VOTES, a table with 'id' (or as `audit` names items) and the class, or an npy array"

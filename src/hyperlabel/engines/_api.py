@@ -59,8 +59,8 @@ def label(
         gold: The column with the known classes of some items. They are the labels of these items, and a model that
             is not fitted learns from them.
         probabilities: Whether to add the probabilities of all classes.
-        text: With Polars, a column of texts; rows without votes are labeled by them. A classifier learns from 200,000
-            labeled rows at most; `label_source` says where each label comes from.
+        text: With Polars, a column of texts; rows are labeled by votes and texts, in a state learned from 200,000 rows
+            at most. `label_source` says where each label comes from.
         metric: Metric to optimize the labels for, as for `LabelModel.predict`.
         strict: Whether warnings are errors.
         engine: `auto`, `polars`, `duckdb`, `spark` or `dask`. `auto` is the engine of the frame, and Polars for paths.
@@ -158,7 +158,7 @@ def start(
         raise ParameterError(f"text is '{text}', but engine {kind.name} does not read texts; use engine polars")
     if text is not None and metric == "f1":
         raise ParameterError(
-            f"text is '{text}' and metric is 'f1', which needs the probabilities of all rows at once; use fill_labels"
+            f"text is '{text}' and metric is 'f1', which needs the probabilities of all rows at once; use hl.label"
         )
     if not isinstance(data, str | Path | Table):
         return LabelingRun(kind(data.lazy() if hasattr(data, "lazy") else data), job)

@@ -7,8 +7,8 @@ class is judged against the rest, and the probabilities are normalized. Gold lab
 weights.
 
 `hlm2` and `hlm3` are this project's, for any number of classes (docs/model-card.md). `hlm2` is an unrolled, learned EM
-of three steps. `hlm3`, the default, is `hlm2`, an EM that runs to its end, and a learned choice between the two for each
-LF and set. Abstentions are not evidence. Gold labels are inputs of the same pass, and what votes are worth is then
+of three steps. `hlm3`, the default, is `hlm2`, an EM that runs to its end, and a learned choice between the two for
+each LF and set. Abstentions are not evidence. Gold labels are inputs of the same pass, and what votes are worth is then
 matched to them, and also to a known class balance and to known accuracies of LFs: the weights do not change.
 """
 
@@ -49,7 +49,7 @@ from hyperlabel.networks import (
 # compares the two, and this one is never worse than the model that is not fine-tuned.
 FINE_TUNING_LR = 1e-4
 
-_TABLES = 8  # of evidence and the like that are held at once, about, if all classes have votes
+_TABLES = 10  # of evidence and the like that are held at once, about, if all classes have votes
 _CHUNK = 1 << 16  # patterns that are read at a time if a set does not fit
 
 

@@ -141,11 +141,12 @@ def find_target(stated: Float64, expected: Float64, covered: float) -> Float64:
         covered: The share of the items that have votes.
     """
     stated = _bound(stated) / _bound(stated).sum()
-    target = _bound(expected) ** (1 - BALANCE_TRUST) * stated**BALANCE_TRUST
+    target: Float64 = _bound(expected) ** (1 - BALANCE_TRUST) * stated**BALANCE_TRUST
     most = stated / covered + BALANCE_SLACK
     for _ in range(BOUND_ROUNDS):
         target = np.minimum(target / target.sum(), most)
-    return target / target.sum()
+    target /= target.sum()
+    return target
 
 
 def _bound(shares: Float64) -> Float64:

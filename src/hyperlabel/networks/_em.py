@@ -16,9 +16,9 @@ from hyperlabel.networks._base import Gold, Sums, add_sums
 from hyperlabel.networks._pairs import PRIOR_LEVEL
 from hyperlabel.networks._votes import Evidence, VoteTable, sum_beliefs
 
-SHRINK = 40.0  # imagined items of each class that draw an LF's confusions to its accuracy
+SHRINK = 20.0  # imagined items of each class that draw an LF's confusions to its accuracy
 LEVEL_ITEMS = 3.0  # imagined items of an LF's accuracy, of the prior level
-BALANCE_ITEMS = 5.0  # imagined items of each class
+BALANCE_ITEMS = 10.0  # imagined items of each class
 MOST_STEPS = 30
 MOST_AHEAD = 12.0  # how far a squared extrapolation jumps
 TOLERANCE = 2e-4  # the EM stops when counts change by less than this share of the votes

@@ -19,7 +19,7 @@ from hyperlabel.networks._weights import Weights
 MOST_PAIRED = 128  # LFs whose pairs are compared: those with most votes
 PRIOR_LEVEL = 0.33  # of an LF of which nothing is known
 
-LEVEL_ROUNDS = 12
+LEVEL_ROUNDS = 40
 LEVEL_WEIGHT = 0.5  # of the prior level in the fit of levels
 ALIKE, STEEP = 0.7, 12  # pairs that agree beyond chance by more than this hardly count: they may be copies
 LEAST_LEVEL, MOST_LEVEL = -0.97, 0.97
@@ -85,7 +85,7 @@ def fit_levels(pairs: Pairs) -> Float64:
     certain = np.minimum(pairs.informed / (pairs.error**2 + MODEL_ERROR**2), MOST_CERTAIN)
     certain /= 1 + (np.maximum(kappa, 0) / ALIKE) ** STEEP
     certain.flat[:: q + 1] = 0
-    level = np.sqrt(np.clip((certain * kappa).sum(1) / (certain.sum(1) + 1e-9), 0.02, 0.9))
+    level: Float64 = np.sqrt(np.clip((certain * kappa).sum(1) / (certain.sum(1) + 1e-9), 0.02, 0.9))
     wide = 1 / (WIDE + WIDE_ERRORS * pairs.error)
     for _ in range(LEVEL_ROUNDS):
         residual = (kappa - level[:, None] * level) * wide

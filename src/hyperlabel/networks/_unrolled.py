@@ -217,11 +217,13 @@ class UnrolledNetwork:
         return complete if state.node_index.nodes is None else self.match_shares(complete, state.node_index.cast)
 
     def match_shares(self, complete: UnrolledState, cast: Float64) -> "SharePhase | UnrolledState":
-        """Return the state itself, or one that is matched to known shares next; `cast` is (m * k,) as in `NodeIndex`."""
+        """Return the state itself, or one that is matched to known shares next; `cast` is that of `NodeIndex`."""
         if self.class_balance is None and self.lf_accuracies is None:
             return complete
         shares = Shares(self.class_balance, self.lf_accuracies)
-        return SharePhase(ShareRounds(shares, complete.evidence, cast.reshape(-1, len(complete.evidence.bias))), complete.gold)
+        return SharePhase(
+            ShareRounds(shares, complete.evidence, cast.reshape(-1, len(complete.evidence.bias))), complete.gold
+        )
 
     def _step(self, state: PassState, sums: Sums) -> PassState:
         """Return the state after the next step, from sums in which gold items count as believed."""
