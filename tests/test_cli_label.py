@@ -492,7 +492,7 @@ def test_label_with_a_fitted_model_and_other_lfs_is_refused(hyperlabel, votes, s
     TABLE.drop("lf_1").write_csv(votes)
     said = hyperlabel("label", votes, "--model", state)
     assert (said.code, said.out) == (2, "")
-    assert "votes has no column 'lf_1'" in said.err
+    assert "lacks 1 of 3 LFs of the model: 'lf_1'; add the column, or let it abstain: --missing-lfs abstain" in said.err
 
 
 def test_label_with_counted_patterns_as_a_model_is_refused(hyperlabel, votes):

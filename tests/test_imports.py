@@ -28,6 +28,7 @@ LEVELS = (
 # Parts on one line do not know each other, except these: (importer, imported).
 NEIGHBORS = {
     ("_core", "errors"),
+    ("_core", "_version"),
     ("models", "networks"),
     ("panel", "lf"),
     ("trust", "lf"),
@@ -50,7 +51,7 @@ PUBLIC = {
     "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
     "VotesWarning", "WeightsError", "advise", "apply_lfs", "audit_sample", "certify", "engines", "estimate",
     "expression_lf", "jury", "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf",
-    "LFCache", "prompt_lf", "read_votes", "regex_lf", "threshold_lf",
+    "LFCache", "drift", "prompt_lf", "read_votes", "regex_lf", "threshold_lf",
 }  # fmt: skip
 
 LEVEL_OF = {part: level for level, parts in enumerate(LEVELS) for part in parts}

@@ -1,5 +1,6 @@
 """`hyperlabel label`: votes in, labels out."""
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from hyperlabel.cli._options import EngineName, JsonOptions, ModelOptions, Option, TableOptions, VotesName
@@ -15,6 +16,7 @@ TEXT_HELP = "Label items without votes by their texts: a column of VOTES. Adds t
 FEATURES_HELP = (
     "Like --text, by features: columns such as 'emb_*', one column of lists, or an npy file with one row per item."
 )
+MISSING_HELP = "For a fitted model, LFs that VOTES has no column for: an error, or abstain."
 COMBINE_HELP = "With --text or --features: label items with votes by both."
 
 
@@ -28,6 +30,7 @@ def label(
     text: Annotated[str | None, Option(metavar="COLUMN", help=TEXT_HELP)] = None,
     features: Annotated[str | None, Option(metavar="A,B,...|FILE", help=FEATURES_HELP)] = None,
     combine: Annotated[bool, Option("--combine", help=COMBINE_HELP)] = False,
+    missing_lfs: Annotated[str, Option(metavar="error|abstain", help=MISSING_HELP)] = "error",
     engine: EngineName = "auto",
     modeling: ModelOptions,
     reading: TableOptions,
@@ -50,7 +53,9 @@ def label(
     if tie_break not in (None, "first", "abstain", "random"):
         raise ParameterError(f"--tie-break is '{tie_break}'; expected first, abstain or random")
     metric = check_metric(modeling.metric, "--metric")
-    selection = Selection.parse(reading)
+    if missing_lfs not in ("error", "abstain"):
+        raise ParameterError(f"--missing-lfs is '{missing_lfs}'; expected error or abstain")
+    selection = replace(Selection.parse(reading), missing_lfs=missing_lfs)
     runs.check_output(out, engine)
     filling = runs.Filling.parse(text, features, combine, engine, metric)
     model = state_model(modeling, selection.classes, tie_break=tie_break, seed=seed)
@@ -60,6 +65,8 @@ def label(
             run = task.start()
             say_step(f"labeling {votes} by {modeling.model}, engine {run.engine_name}")
             _ = run.n_rows and (run.model, run.frame if filling else None)
+            if model.is_fitted and run.n_rows:
+                runs.warn_of_drift(run)
         summary.add_columns(run.columns)
         messages.lines.append(run.columns.describe())
         if run.source_counts:

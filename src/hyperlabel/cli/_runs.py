@@ -10,12 +10,24 @@ import polars as pl
 
 from hyperlabel import engines
 from hyperlabel._core import Metric, printable
-from hyperlabel.cli._inputs import Selection, collect_votes, match_classes, open_table, read_labels
+from hyperlabel.cli._inputs import Selection, VotesInput, collect_votes, match_classes, open_table, read_labels
 from hyperlabel.cli._options import ENGINES, split_names
 from hyperlabel.cli._terminal import console, progress
-from hyperlabel.data import Format, Table, check_target, choose_columns, number_texts, read_array, reading, write_table
+from hyperlabel.data import (
+    Format,
+    Table,
+    check_target,
+    choose_columns,
+    find_other_lfs,
+    may_be_votes,
+    number_texts,
+    read_array,
+    reading,
+    write_table,
+)
 from hyperlabel.engines import LabelingRun, MemoryRun
 from hyperlabel.errors import ParameterError, warn_of_votes
+from hyperlabel.lf import compare_profiles, describe_drift
 from hyperlabel.models import LabelModel, provenance
 
 LARGE = 1 << 28
@@ -156,8 +168,19 @@ class LabelTask:
             probabilities=self.probabilities,
             inputs=None if filling is None else filling.read(source.frame, columns),
             combine=filling is not None and filling.combine,
+            name=self.votes,
+            other_lfs=self._find_other_lfs(source),
             metadata={} if table is None else table.metadata,
         )
+
+    def _find_other_lfs(self, source: VotesInput) -> list[str]:
+        """Find columns that vote for the classes of the fitted model and are not its LFs."""
+        if not self.model.is_fitted or self.model.lf_names_ is None or self.selection.long is not None:
+            return []
+        others = source.frame[[name for name in source.columns.ignored if name in source.frame.columns]]
+        numbered = number_texts(others.lazy(), [n for n in others.columns if may_be_votes(n)]).collect()
+        classes = tuple(self.model.classes_.tolist())
+        return find_other_lfs(numbered, (), classes, self.model.abstain_)
 
     def _choose_engine(self, table: Table | None, selection: Selection, gold: str | None) -> str:
         """Choose Polars for a table that may not fit in memory and for parquet, unless an engine was named.
@@ -201,6 +224,7 @@ class LabelTask:
             lfs=lfs,
             others=others,
             abstain=selection.abstain,
+            missing_lfs=selection.missing_lfs,
             model=self.model,
             classes=classes,
             gold=gold,
@@ -223,6 +247,16 @@ class LabelTask:
         if self.filling is not None:
             options |= {name: value for name, value in vars(self.filling).items() if value}
         return {**run.metadata, **provenance(run.model if run.n_rows else self.model, options)}
+
+
+def warn_of_drift(run: LabelingRun | MemoryRun) -> None:
+    """Warn of LFs that vote otherwise than in the state of a fitted model, if the state has their shares."""
+    model = run.model
+    if model.profile_ is None:
+        return
+    present = set(run.columns.lfs)
+    missing = tuple(name for name in model.lf_names_ or () if name not in present)
+    warn_of_votes(describe_drift(compare_profiles(model, run.profile, missing, list(run.other_lfs))))
 
 
 # Results.

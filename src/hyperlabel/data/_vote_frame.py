@@ -282,7 +282,10 @@ def match_lfs(present: Sequence[str], wanted: Sequence[str]) -> NDArray[np.intp]
         what = f"lacks the LF {missing[0]!r}" if missing else "has two LFs with the same name"
         if unknown and not missing:
             what = f"has the LF {unknown[0]!r}, which the model was not fitted on"
-        raise VotesError(f"votes {what}; expected the LFs {show_some(wanted)}. Give the same columns, or fit again")
+        remedy = "Give the same columns, or fit again"
+        if missing:
+            remedy += "; or let it abstain: --missing-lfs abstain, missing_lfs of engines.label, add_lfs of Votes"
+        raise VotesError(f"votes {what}; expected the LFs {show_some(wanted)}. {remedy}")
     return np.array([index[name] for name in wanted], np.intp)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from hyperlabel._core import Metric, check_choice, check_metric, check_path
 from hyperlabel.data import ENDINGS, Format, Table, check_folder_target, check_target, reading
 from hyperlabel.engines._base import Engine
-from hyperlabel.engines._reading import MOST_PATTERNS, Job
+from hyperlabel.engines._reading import MOST_PATTERNS, Job, MissingLfs
 from hyperlabel.engines._run import LabelingRun
 from hyperlabel.errors import ParameterError, VotesError, require, warn_of_votes
 from hyperlabel.models import LabelModel, choose_model, provenance
@@ -28,6 +28,7 @@ def label(
     *,
     lfs: Sequence[str] | None = None,
     abstain: Sequence[Any] | None = None,
+    missing_lfs: MissingLfs = "error",
     model: str | LabelModel = "hlm2",
     n_classes: int | None = None,
     classes: Sequence[Hashable] | None = None,
@@ -51,7 +52,8 @@ def label(
             name of one that `hyperlabel.data.Table.open` takes. One row per item, one column per LF.
         lfs: Columns that are LFs, as names or patterns such as `lf_*`. If not given, those that the model was fitted
             on; for a model that is not fitted, those that `Votes.from_frame` would take.
-        abstain: Values that abstain, as for `Votes.from_frame`.
+        abstain: Values that abstain, as for `Votes.from_frame`; those of `fit` if not given and the model is fitted.
+        missing_lfs: For a fitted model, whether an LF without a column is an `error`, or to `abstain` everywhere.
         model: A short name, or a label model. A fitted one judges the rows in its state and finds its LFs by name
             if it knows names; any other is fitted on these rows first, as a copy.
         n_classes: Number of classes; inferred if not given.
@@ -85,6 +87,7 @@ def label(
         data,
         lfs=lfs,
         abstain=abstain,
+        missing_lfs=missing_lfs,
         model=model,
         n_classes=n_classes,
         classes=classes,
@@ -149,6 +152,7 @@ def start(
     'LFs: a, b; ignored: id; classes: ham 1, spam 2; abstain: empty 1'
     """
     check_metric(metric)
+    check_choice(options.get("missing_lfs", "error"), "missing_lfs", ["error", "abstain"])
     estimator = choose_model(model)
     kind = _engine_class(_engine_name(data, engine))
     if out is not None:
@@ -165,7 +169,9 @@ def start(
     table = data if isinstance(data, Table) else Table.open(data)
     with reading(table.name, "table"):
         rows: Engine = kind(table.lazy()) if kind.name == "polars" else kind.open(table.parquet_files(), table.columns)
-    return LabelingRun(rows, replace(job, others=[*others, *table.hive], written=table.kind == "csv"), table.metadata)
+    return LabelingRun(
+        rows, replace(job, others=[*others, *table.hive], name=table.name, written=table.kind == "csv"), table.metadata
+    )
 
 
 def _engine_name(data: Any, engine: str) -> str:

@@ -6,7 +6,7 @@ the rows in passes and then judges them where they are. A model that is already 
 
 import copy
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
@@ -34,7 +34,7 @@ from hyperlabel.engines._base import CHUNK_ROWS, AnswerTable, Engine
 from hyperlabel.engines._packing import CountedPatterns, Encoder, KeyIndex, RowKeys, count_patterns
 from hyperlabel.engines._reading import EncodedRows, Job
 from hyperlabel.errors import HyperlabelError, ParameterError, VotesError
-from hyperlabel.models import LabelModel
+from hyperlabel.models import LabelModel, VoteProfile, count_votes
 from hyperlabel.networks import Gold, Sums, add_sums
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ class MemoryRun:
     probabilities: bool = False  # whether to add the probabilities of all classes
     inputs: object = None  # texts or features to label items without votes by, as for `fill_labels`
     combine: bool = False  # whether items with votes get labels from both
+    name: str | None = None  # of the table, if it has one
+    other_lfs: Sequence[str] = ()  # columns that vote for the classes, and that the fitted model does not know
     metadata: Mapping[str, str] = field(default_factory=dict)  # that of the file of the votes; results keep it
 
     engine_name: ClassVar[str] = "memory"
@@ -92,6 +94,11 @@ class MemoryRun:
             return None
         return dict(Counter(self._result[1].source.tolist()).most_common())
 
+    @property
+    def profile(self) -> VoteProfile:
+        """How the LFs vote on these items."""
+        return VoteProfile.of_sums(count_votes(self.model.read(self.votes)))
+
     @cached_property
     def _result(self) -> tuple[LabelModel, Labels, NDArray[np.integer]]:
         """The fitted model, distinct labels, and the (n,) label of each item."""
@@ -106,6 +113,7 @@ class MemoryRun:
             patterns = Patterns.from_votes(votes)
             counts = None if gold is None else patterns.count_labels(gold)
             labels = model.fit_label_patterns(patterns, counts, self.metric)
+            model.note_source(self.name, votes.origin.abstain)
         if self.inputs is not None:
             filled = fill_labels(model, self.votes, self.inputs, self.gold, combine=self.combine, metric=self.metric)
             return model, filled, np.arange(self.n_rows)
@@ -156,9 +164,12 @@ class LabelingRun:
             )
         with self._failing():
             if self._counted is None:
-                return _fit_passes(self.engine, self._reading, self.job), None
+                model = _fit_passes(self.engine, self._reading, self.job)
+                return model.note_source(self.job.name, self.job.abstain), None
             model = copy.copy(self.job.model)
-            return model, model.fit_label_patterns(self._counted.patterns, self._counted.gold, self.job.metric)
+            labels = model.fit_label_patterns(self._counted.patterns, self._counted.gold, self.job.metric)
+            model.note_source(self.job.name, self.job.abstain)
+            return model, labels
 
     @cached_property
     def frame(self) -> Any:
@@ -191,6 +202,22 @@ class LabelingRun:
         unasked = [name for name in whole.names if name not in added.names]
         back = {new: name for name, new in renamed.items() if name not in wanted}
         return filled.drop(unasked).rename(back)
+
+    @cached_property
+    def profile(self) -> VoteProfile:
+        """How the LFs vote in these rows: counted with the patterns, or in one more pass over the rows."""
+        if self._counted is not None:
+            return VoteProfile.of_sums(count_votes(self._counted.patterns))
+        reading = self._reading
+        with self._failing():
+            sums = self.engine.reduce(reading.encoder.packing, partial(_sum_rows, reading.encoder, count_votes))
+        return VoteProfile.of_sums(sums)
+
+    @property
+    def other_lfs(self) -> list[str]:
+        """Columns that vote for the classes, and that the fitted model does not know."""
+        with self._failing():
+            return self._reading.other_lfs
 
     def write(self, target: Path, metadata: Mapping[str, str]) -> None:
         """Write the labeled rows, whole or not at all, with the input's metadata and more, if the format has room."""

@@ -12,8 +12,6 @@ from hyperlabel.errors import ParameterError
 from hyperlabel.export._formula import REMEDY, Formula, GoldRows, find_formula
 from hyperlabel.models import LabelModel
 
-_ABSTAINS = ("", "-1.0", *dict.fromkeys(map(str, ABSTAINS)))  # strings that abstain, besides NULL; blanks are ignored
-
 MOST_GOLD = 1000
 """At most this many vote rows with gold fit in a query."""
 
@@ -229,7 +227,10 @@ class _Query:
             text = str(value).lower() if isinstance(value, bool) else str(value)
             floats = [f"{value}.0"] if isinstance(value, int) and not isinstance(value, bool) else []
             whens += [f"WHEN {self.dialect.literal(each)} THEN {c}" for each in (text, *floats)]
-        abstains = ", ".join(map(self.dialect.literal, _ABSTAINS))
+        stated = self.formula.context.abstain
+        values = dict.fromkeys(map(str, ABSTAINS if stated is None else stated))  # blanks around them are ignored
+        floats = ["-1.0"] if "-1" in values else []
+        abstains = ", ".join(map(self.dialect.literal, ("", *floats, *values)))
         prefix = self.dialect.literal(f"LF {printable(self.columns[j])} votes ")
         fails = self.dialect.fail(f"{prefix} || x{j} || {self.dialect.literal(', which is not a class of the model')}")
         other = f"CASE WHEN coalesce(trim(x{j}), '') IN ({abstains}) THEN -1 ELSE {fails} END"
