@@ -59,8 +59,9 @@ def label(
     runs.check_output(out, engine)
     filling = runs.Filling.parse(text, features, combine, engine, metric)
     model = state_model(modeling, selection.classes, tie_break=tie_break, seed=seed)
+    state = modeling.model if model.is_fitted else None
     with say_warnings(strict=output.strict) as messages:
-        task = runs.LabelTask(model, votes, selection, modeling.gold, engine, metric, probabilities, filling)
+        task = runs.LabelTask(model, votes, selection, modeling.gold, engine, metric, probabilities, filling, state)
         with progress("reading votes"):  # and everything that may fail or warn before anything is written
             run = task.start()
             say_step(f"labeling {votes} by {modeling.model}, engine {run.engine_name}")
@@ -72,15 +73,17 @@ def label(
         if run.source_counts:
             sources = (f"{name or 'none'}: {n:,}" for name, n in run.source_counts.items())
             messages.lines.append(f"labels from {', '.join(sources)}")
+        messages.lines += runs.describe_target(run, votes, out)
         messages.raise_if_strict()
         runs.write_result(run, out or "-", task.metadata(run, out or "-"))
     aside = out in (None, "-")
     counts = {} if aside and not output.json else runs.count_labels(run, out or "-")
     if not aside:
-        _print_counts(counts)
+        if not output.json:
+            _print_counts(counts)
         say(f"wrote {printable(out)}: {sum(counts.values()):,} rows")
     if output.json:
-        summary.add_labels(counts)
+        summary.add_labels(counts, run.model.classes_.tolist() if run.n_rows else list(run.columns.classes))
         summary.print(aside=aside)
 
 

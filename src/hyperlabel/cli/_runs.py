@@ -1,5 +1,6 @@
 """Labeling a table, in memory or by an engine: the work of `hyperlabel label` and `fit`."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from hyperlabel import engines
-from hyperlabel._core import Metric, printable
+from hyperlabel._core import Metric, is_file, printable
 from hyperlabel.cli._inputs import Selection, VotesInput, collect_votes, match_classes, open_table, read_labels
 from hyperlabel.cli._options import ENGINES, split_names
 from hyperlabel.cli._terminal import console, progress
@@ -139,6 +140,7 @@ class LabelTask:
     metric: Metric = "accuracy"
     probabilities: bool = False  # whether to add the probabilities of all classes
     filling: Filling | None = None
+    state: str | None = None  # the file of the fitted model, if it comes from one
 
     def start(self) -> LabelingRun | MemoryRun:
         """Open the votes and choose where to label them.
@@ -243,7 +245,7 @@ class LabelTask:
         if format is None or format.kind in ("csv", "json"):
             return {}
         gold = self.gold if run.n_rows else None
-        options: dict[str, Any] = {"metric": self.metric, "gold": gold, "source": self.votes}
+        options: dict[str, Any] = {"metric": self.metric, "gold": gold, "source": self.votes, "state": self.state}
         if self.filling is not None:
             options |= {name: value for name, value in vars(self.filling).items() if value}
         return {**run.metadata, **provenance(run.model if run.n_rows else self.model, options)}
@@ -270,6 +272,15 @@ def check_output(out: str | None, engine: str) -> None:
         engines.check_result(Path(str(out)), engine, "--out")
     elif out is not None:
         check_target(out, "--out")
+
+
+def describe_target(run: LabelingRun | MemoryRun, votes: str, out: str | None) -> list[str]:
+    """Say that the table is replaced, or a column of an earlier labeling in it."""
+    names = run.table.columns if isinstance(run, MemoryRun) else list(run.engine.kinds())
+    lines = [f"{printable(name)} is replaced: {printable(name)}_input is kept" for name in run.added.replaced(names)]
+    if out is not None and is_file(votes) and is_file(out) and os.path.samefile(votes, out):
+        lines.append(f"{printable(out)} is the table itself: it is replaced by its labeled rows")
+    return lines
 
 
 def write_result(run: LabelingRun | MemoryRun, out: str, metadata: dict[str, str]) -> None:

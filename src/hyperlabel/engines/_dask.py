@@ -198,4 +198,5 @@ def _sketch(frame: Any, packing: Packing) -> NDArray[np.uint64]:
 def _attach(frame: Any, answer: Answerer, packing: Packing, added: OutputColumns, renamed: dict[str, str]) -> Any:
     """A partition with the added columns."""
     answers = to_pandas(answer(_pack(frame, packing)), added).set_axis(frame.index)
-    return pd.concat([frame.rename(columns=renamed), answers], axis=1)
+    kept = frame.drop(columns=added.replaced(list(frame.columns)))
+    return pd.concat([kept.rename(columns=renamed), answers], axis=1)

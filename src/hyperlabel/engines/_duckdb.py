@@ -173,11 +173,12 @@ class DuckdbEngine(Engine):
 
     def _passed(self, added: OutputColumns) -> list[str]:
         """The columns of the input; those with the name of an added column are renamed."""
-        renamed = added.rename(self.names)
-        names = [renamed.get(name, name) for name in self.names]
+        renamed, replaced = added.rename(self.names), added.replaced(self.names)
+        passed = [name for name in self.names if name not in replaced]
+        names = [renamed.get(name, name) for name in passed]
         self.results = [*names, *added.names]
-        shown = names if _can_name(self.results) else list(self.sql_names.values())
-        return [f"{self._column(name)} AS {_name(as_)}" for name, as_ in zip(self.names, shown, strict=True)]
+        shown = names if _can_name(self.results) else [self.sql_names[name] for name in passed]
+        return [f"{self._column(name)} AS {_name(as_)}" for name, as_ in zip(passed, shown, strict=True)]
 
     def _column(self, name: str) -> str:
         return f"{self.items}.{_name(self.sql_names[name])}"

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hyperlabel.data import Format, OutputColumns, sink_table
+from hyperlabel.data import Format, OutputColumns, exactly, sink_table
 from hyperlabel.engines._base import CHUNK_ROWS, Answerer, Engine
 from hyperlabel.engines._packing import KEY, Digit, Packing, RowKeys
 from hyperlabel.networks import Sums, add_sums
@@ -99,7 +99,8 @@ class PolarsEngine(Engine):
 
         answers = pl.struct(self._keys(packing)).map_batches(label_batch, return_dtype=kind, is_elementwise=True)
         names = self.schema.names()
-        return self.frame.with_columns(answers.alias(KEY)).rename(added.rename(names)).unnest(KEY)
+        labeled = self.frame.with_columns(answers.alias(KEY)).drop(exactly(added.replaced(names)))
+        return labeled.rename(added.rename(names)).unnest(KEY)
 
     def write(self, frame: pl.LazyFrame, path: Path, format: Format, metadata: Mapping[str, str]) -> None:
         """Streamed to one file."""

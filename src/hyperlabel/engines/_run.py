@@ -5,6 +5,7 @@ the rows in passes and then judges them where they are. A model that is already 
 """
 
 import copy
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -40,6 +41,8 @@ from hyperlabel.networks import Gold, Sums, add_sums
 if TYPE_CHECKING:
     import polars as pl
 
+_log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, eq=False)
 class MemoryRun:
@@ -74,10 +77,17 @@ class MemoryRun:
     def frame(self) -> "pl.DataFrame":
         """The table with the columns that labeling adds."""
         _, labels, index = self._result
-        added = OutputColumns(labels.classes, self.probabilities, labels.source is not None)
+        added = self.added
         check_memory(self.n_rows * len(added.names), f"the labels of {self.n_rows:,} items", "label fewer at a time")
         answers = added.to_polars(added.answer(labels).take(index))
-        return self.table.rename(added.rename(self.table.columns)).hstack(answers)
+        kept = self.table.drop(added.replaced(self.table.columns))
+        return kept.rename(added.rename(self.table.columns)).hstack(answers)
+
+    @property
+    def added(self) -> OutputColumns:
+        """The columns that labeling adds."""
+        labels = self._result[1]
+        return OutputColumns(labels.classes, self.probabilities, labels.source is not None)
 
     @property
     def label_counts(self) -> dict[Any, int]:
@@ -174,11 +184,15 @@ class LabelingRun:
     @cached_property
     def frame(self) -> Any:
         """The rows with the columns that labeling adds, in the engine's kind of frame."""
-        encoder = self._reading.encoder
-        added = OutputColumns(encoder.classes, self.job.probabilities, self.job.source)
+        encoder, added = self._reading.encoder, self.added
         if not self.n_rows:
             return self.engine.apply(encoder.packing, lambda keys: added.nothing, added)
         return self._label(added) if self.job.text is None else self._fill(self.job.text, added)
+
+    @property
+    def added(self) -> OutputColumns:
+        """The columns that labeling adds."""
+        return OutputColumns(self._reading.encoder.classes, self.job.probabilities, self.job.source)
 
     def _label(self, added: OutputColumns) -> Any:
         """Return the rows with labels from votes and gold."""
@@ -196,6 +210,9 @@ class LabelingRun:
 
         whole, names = replace(added, probabilities=True), list(self.engine.kinds())
         renamed, wanted = whole.rename(names), added.rename(names)
+        lost = set(whole.replaced(names)).difference(added.replaced(names))
+        if lost:
+            raise ParameterError(f"the table has the column '{min(lost)}_input'; rename it to label by texts")
         with self._failing():
             frame = self._label(whole)
             filled = Filler.learn(frame, renamed.get(text, text), whole).fill(frame)
@@ -226,6 +243,7 @@ class LabelingRun:
         texts = {**self.metadata, **metadata}
         with interruptible():
             write_whole(target, lambda part: engine.write(frame, part, format, texts), engine.failures)
+        _log.info("engine %s wrote %s", engine.name, target)
 
     @property
     def label_counts(self) -> dict[Any, int] | None:
@@ -240,7 +258,9 @@ class LabelingRun:
     @cached_property
     def _reading(self) -> EncodedRows:
         with self._failing():
-            return EncodedRows(self.engine, self.job)
+            rows = EncodedRows(self.engine, self.job)
+        _log.info("engine %s read %s: %s", self.engine.name, self.job.name or "a frame", rows.columns.describe())
+        return rows
 
     @cached_property
     def _counted(self) -> CountedPatterns | None:

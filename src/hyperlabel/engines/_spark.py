@@ -147,8 +147,9 @@ class SparkEngine(Engine):
 
     def _passed(self, added: OutputColumns, *more: Any) -> Any:
         """The columns of the input, those with the name of an added column renamed, and some more."""
-        renamed = added.rename(list(self.types))
-        return self.frame.select(*(_column(name).alias(renamed.get(name, name)) for name in self.types), *more)
+        renamed, replaced = added.rename(list(self.types)), added.replaced(list(self.types))
+        passed = [name for name in self.types if name not in replaced]
+        return self.frame.select(*(_column(name).alias(renamed.get(name, name)) for name in passed), *more)
 
     def _keys(self, packing: Packing) -> list[Any]:
         """The keys of rows; nothing in them is null."""

@@ -10,6 +10,7 @@ breaking ties and giving results back to the items, happens here, once. A new mo
 """
 
 import copy
+import logging
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
@@ -58,6 +59,8 @@ from hyperlabel.models._parameters import Constraint, choice, number
 from hyperlabel.models._profile import VoteProfile, count_votes
 from hyperlabel.models._state import FittedState
 from hyperlabel.networks import Gold, Reduce, Sums
+
+_log = logging.getLogger(__name__)
 
 SEEDS = 1 << 32  # seeds of NumPy's generators are below this
 _ROUNDING = 1e-5  # how much the sum of a row of float32 may differ from 1
@@ -220,6 +223,7 @@ class LabelModel(FittedState, ABC):
         probabilities = self._complete(inner, patterns, probabilities)
         if for_f1:
             self._find_f1_rule(lambda rule: rule.sums(probabilities, patterns.counts * patterns.has_votes))
+        _log.info("fitted %s: %s", self, patterns)
         if not self.converged_:
             message = f"{type(self).__name__} did not converge in {self.n_iter_} iterations; raise max_iter"
             warnings.warn(message, ConvergenceWarning, stacklevel=4)

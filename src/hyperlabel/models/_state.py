@@ -1,6 +1,7 @@
 """Parameters and state of a model: what it learned, how it reads votes by the names of LFs and classes, its file."""
 
 import inspect
+import logging
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -31,6 +32,8 @@ from hyperlabel.errors import NotFittedError, ParameterError, VotesError, Weight
 from hyperlabel.models._context import FitContext, pack_context, unpack_context
 from hyperlabel.models._parameters import Constraint
 from hyperlabel.models._profile import VoteProfile
+
+_log = logging.getLogger(__name__)
 
 _MOST_PROBED = 1000  # LFs at each end
 
@@ -191,6 +194,7 @@ class FittedState:
         """Write the model, fitted or not, to a safetensors file; `hyperlabel.load` reads it. Nothing is pickled."""
         arrays, header = self.to_arrays()
         write_tensors(path, arrays, header, "model")
+        _log.info("saved %s to %s", self, path)
 
     def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
         """Return the model, fitted or not, as named arrays and a header that JSON knows."""
