@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hyperlabel._core import Metric, check_metric, is_file, is_folder, kind_of, printable, show_some
+from hyperlabel._core import Metric, check_metric, is_file, is_folder, is_url, kind_of, printable, show_some
 from hyperlabel.cli._options import (
     AuditOptions,
     JsonOptions,
@@ -203,6 +203,8 @@ def count_classes(votes: Votes) -> dict[Hashable, int]:
 def open_table(votes: str, selection: Selection) -> Table | None:
     """Open the table of votes; None for an array or a WRENCH folder."""
     path = Path(votes)
+    if is_url(votes):
+        return Table.open(votes, delimiter=selection.delimiter, encoding=selection.encoding)
     if path.suffix.lower() in ARRAYS or (is_folder(path) and is_wrench(path)):
         return None
     return Table.open(votes, delimiter=selection.delimiter, encoding=selection.encoding)

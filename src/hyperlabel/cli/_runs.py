@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from hyperlabel import engines
-from hyperlabel._core import Metric, is_file, printable
+from hyperlabel._core import Metric, is_file, is_url, printable
 from hyperlabel.cli._inputs import Selection, VotesInput, collect_votes, match_classes, open_table, read_labels
 from hyperlabel.cli._options import ENGINES, split_names
 from hyperlabel.cli._terminal import console, progress
@@ -269,7 +269,7 @@ def check_output(out: str | None, engine: str) -> None:
     if out in (None, "-") and engine in ("duckdb", "spark", "dask"):
         raise ParameterError(f"--engine {engine} writes parquet; name a file with --out")
     if engine in ENGINES and out not in (None, "-"):
-        engines.check_result(Path(str(out)), engine, "--out")
+        engines.check_result(str(out), engine, "--out")
     elif out is not None:
         check_target(out, "--out")
 
@@ -288,7 +288,7 @@ def write_result(run: LabelingRun | MemoryRun, out: str, metadata: dict[str, str
     frame = run.frame
     if isinstance(run, LabelingRun) and run.engine_name != "polars":
         with progress("labeling"):
-            run.write(Path(out), metadata)
+            run.write(out if is_url(out) else Path(out), metadata)
     elif out == "-":  # the rows themselves show progress
         write_table(frame, out, metadata=metadata, argument="--out")
     else:

@@ -22,7 +22,16 @@ from hyperlabel.data._classes import (
 from hyperlabel.data._columns import VoteColumns, choose_columns, find_identifiers, may_be_votes, take_votes
 from hyperlabel.data._encode import check_identified, encode_votes, number_by_appearance, set_aside, state_outcomes
 from hyperlabel.data._explain import Explanation, explain_item, suggest_items
-from hyperlabel.data._files import ENDINGS, Format, discard_spooled, interruptible, link_spooled, reading, reason_of
+from hyperlabel.data._files import (
+    ENDINGS,
+    Format,
+    discard_spooled,
+    interruptible,
+    link_spooled,
+    reading,
+    reason_of,
+    spool,
+)
 from hyperlabel.data._frames import (
     GLANCE,
     MemoryTable,
@@ -91,7 +100,7 @@ __all__ = [
     "number_by_appearance", "number_reader", "number_texts", "number_values", "open_table", "plain", "read_accuracies",
     "read_array", "read_balance",
     "read_column", "read_table", "read_votes", "read_wrench", "reading", "reason_of", "refuse_masked",
-    "set_aside", "sink_table", "smallest_type", "soft", "state_classes", "state_outcomes", "suggest_items",
+    "set_aside", "sink_table", "smallest_type", "soft", "spool", "state_classes", "state_outcomes", "suggest_items",
     "take_votes", "to_pandas", "to_patterns", "to_polars",
     "to_texts", "to_votes", "unify_labels", "unify_numbers", "vote_weights",
     "write_table", "write_text", "write_whole",

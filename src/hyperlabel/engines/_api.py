@@ -1,12 +1,14 @@
 """Label or fit a table where it is."""
 
 import importlib
+import os
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
-from hyperlabel._core import Metric, check_choice, check_metric, check_path
+from hyperlabel._core import Metric, check_choice, check_metric, check_path, is_url
 from hyperlabel.data import ENDINGS, Format, Table, check_folder_target, check_target, reading
 from hyperlabel.engines._base import Engine
 from hyperlabel.engines._reading import MOST_PATTERNS, Job, MissingLfs
@@ -67,7 +69,8 @@ def label(
         strict: Whether warnings are errors.
         engine: `auto`, `polars`, `duckdb`, `spark` or `dask`. `auto` is the engine of the frame, and Polars for paths.
         out: File to write: with Polars in any table format, else parquet (a folder for Spark and Dask). It
-            appears whole or not at all, and its metadata says where its labels come from.
+            appears whole or not at all, and its metadata says where its labels come from. In a store, that holds for
+            single objects; a folder of Spark is complete when it has `_SUCCESS`, one of Dask when this returns.
         max_patterns: With more than about this many patterns, the model reads the rows in passes instead.
 
     Returns:
@@ -82,7 +85,7 @@ def label(
     >>> label(votes).collect()["label"].to_list()
     ['spam', 'ham', None]
     """
-    target = None if out is None else check_path(out, "out")
+    target = out if out is None or is_url(out) else check_path(out, "out")
     run = start(
         data,
         lfs=lfs,
@@ -137,7 +140,7 @@ def start(
     text: str | None = None,
     metric: Metric = "accuracy",
     engine: str = "auto",
-    out: Path | None = None,
+    out: str | Path | None = None,
     others: Sequence[str] = (),
     **options: Any,
 ) -> LabelingRun:
@@ -166,12 +169,26 @@ def start(
         )
     if not isinstance(data, str | Path | Table):
         return LabelingRun(kind(data.lazy() if hasattr(data, "lazy") else data), job)
+    if kind.name != "polars" and _is_remote(data, kind.name):  # the engine reads it by itself
+        url = data.url if isinstance(data, Table) else str(data)
+        with reading(url, "parquet"):
+            return LabelingRun(kind.open_url(url), replace(job, name=url))
     table = data if isinstance(data, Table) else Table.open(data)
     with reading(table.name, "table"):
         rows: Engine = kind(table.lazy()) if kind.name == "polars" else kind.open(table.parquet_files(), table.columns)
     return LabelingRun(
         rows, replace(job, others=[*others, *table.hive], name=table.name, written=table.kind == "csv"), table.metadata
     )
+
+
+def _is_remote(data: str | Path | Table, engine: str) -> bool:
+    """Return whether data is parquet in a store; for Spark also a path that is only on its own file system."""
+    if isinstance(data, Table):
+        return data.url is not None and data.kind == "parquet"
+    format = Format.of_name(str(data).rpartition("/")[2])
+    if is_url(data):
+        return format is not None and format.kind == "parquet"
+    return engine == "spark" and str(data).startswith("/") and not os.path.exists(data) and not has_magic(str(data))
 
 
 def _engine_name(data: Any, engine: str) -> str:
@@ -199,10 +216,10 @@ def _engine_class(name: str) -> Any:
     return getattr(importlib.import_module(f"hyperlabel.engines._{name}"), f"{name.capitalize()}Engine")
 
 
-def check_result(path: Path, engine: str, argument: str = "out") -> None:
+def check_result(path: str | Path, engine: str, argument: str = "out") -> None:
     """Refuse a result that an engine cannot write, or cannot write there, before any work is done."""
     kind = _engine_class(engine)
-    format = Format.of_name(path.name)
+    format = Format.of_name(Path(path).name)
     if format is None or format.kind not in kind.formats:
         endings = ENDINGS if kind.name == "polars" else ".parquet, .pq"
         raise ParameterError(f"{argument} is '{path}'; engine {kind.name} writes names that end in {endings}")

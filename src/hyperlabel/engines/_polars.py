@@ -28,6 +28,11 @@ class PolarsEngine(Engine):
         self.frame = frame
         self.schema = frame.collect_schema()
 
+    @classmethod
+    def open_url(cls, url: str) -> "PolarsEngine":
+        """By Polars' own reader."""
+        return cls(pl.scan_parquet(url, hive_partitioning=False))
+
     def kinds(self) -> dict[str, str]:
         """By their types."""
         kinds = dict.fromkeys(self.schema, "plain")
@@ -102,7 +107,7 @@ class PolarsEngine(Engine):
         labeled = self.frame.with_columns(answers.alias(KEY)).drop(exactly(added.replaced(names)))
         return labeled.rename(added.rename(names)).unnest(KEY)
 
-    def write(self, frame: pl.LazyFrame, path: Path, format: Format, metadata: Mapping[str, str]) -> None:
+    def write(self, frame: pl.LazyFrame, path: str | Path, format: Format, metadata: Mapping[str, str]) -> None:
         """Streamed to one file."""
         sink_table(frame, path, format, metadata)
 

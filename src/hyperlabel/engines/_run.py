@@ -236,9 +236,9 @@ class LabelingRun:
         with self._failing():
             return self._reading.other_lfs
 
-    def write(self, target: Path, metadata: Mapping[str, str]) -> None:
+    def write(self, target: str | Path, metadata: Mapping[str, str]) -> None:
         """Write the labeled rows, whole or not at all, with the input's metadata and more, if the format has room."""
-        frame, engine, format = self.frame, self.engine, Format.of_name(target.name)
+        frame, engine, format = self.frame, self.engine, Format.of_name(Path(target).name)
         assert format is not None  # others were refused
         texts = {**self.metadata, **metadata}
         with interruptible():

@@ -21,6 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's use
 from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.pandas.functions import pandas_udf
 
+from hyperlabel._core import is_url
 from hyperlabel.data import Format, OutputColumns, link_spooled
 from hyperlabel.engines._arrow import to_keys, to_pandas, to_table
 from hyperlabel.engines._base import Answerer, AnswerTable, Engine
@@ -58,8 +59,16 @@ class SparkEngine(Engine):
         Spark reads brackets and the like as patterns, and folders such as `run=3` as columns, and this cannot be turned
         off: such files get another name.
         """
-        plain = [file if _PLAIN.fullmatch(str(file.resolve())) else link_spooled(file) for file in files]
-        return cls(_session().read.parquet(*(Path(os.path.abspath(file)).as_uri() for file in plain)))
+        names = [
+            os.path.abspath(file) if _PLAIN.fullmatch(str(file.resolve())) else link_spooled(file).as_uri()
+            for file in files
+        ]
+        return cls(_session().read.parquet(*names))
+
+    @classmethod
+    def open_url(cls, url: str) -> "SparkEngine":
+        """By Spark's own reader, which gets the path as it is."""
+        return cls(_session().read.parquet(url))
 
     def kinds(self) -> dict[str, str]:
         """By their types."""
@@ -140,10 +149,10 @@ class SparkEngine(Engine):
         kept = [_column(name) for name in answered.columns[:-1]]
         return answered.select(*kept, *(F.col(KEY)[name].alias(name) for name in added.names))
 
-    def write(self, frame: Any, path: Path, format: Format, metadata: Mapping[str, str]) -> None:
+    def write(self, frame: Any, path: str | Path, format: Format, metadata: Mapping[str, str]) -> None:
         """To a folder of parquet files; Spark keeps only metadata of columns, so it goes to the column of labels."""
         labeled = frame.withMetadata("label", dict(metadata)) if metadata else frame
-        labeled.write.parquet(path.resolve().as_uri())
+        labeled.write.parquet(str(path) if is_url(path) else Path(path).resolve().as_uri())
 
     def _passed(self, added: OutputColumns, *more: Any) -> Any:
         """The columns of the input, those with the name of an added column renamed, and some more."""
