@@ -168,7 +168,7 @@ def start(
             f"text is '{text}' and metric is 'f1', which needs the probabilities of all rows at once; use fill_labels"
         )
     if not isinstance(data, str | Path | Table):
-        return LabelingRun(kind(data.lazy() if hasattr(data, "lazy") else data), job)
+        return LabelingRun(kind(data.lazy() if kind.name == "polars" else data), job)
     if kind.name != "polars" and _is_remote(data, kind.name):  # the engine reads it by itself
         url = data.url if isinstance(data, Table) else str(data)
         with reading(url, "parquet"):

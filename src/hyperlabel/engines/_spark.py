@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 from py4j.protocol import Py4JError
-from pyspark import SparkConf
+from pyspark import SparkConf, TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
@@ -29,6 +29,8 @@ from hyperlabel.engines._packing import KEY, Digit, Packing, RowKeys
 from hyperlabel.networks import Sums, add_sums
 
 _LABEL_TYPES = {"integer": T.LongType(), "boolean": T.BooleanType(), "text": T.StringType()}
+_SUMS = "part bigint, sums binary"
+_GROUPS = 16  # of partitions, whose sums are added before they reach the driver
 _PLAIN = re.compile(r"[\w./ -]+", re.ASCII)
 _CONFIGURED = ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_REMOTE")
 _LOCAL = [
@@ -113,16 +115,19 @@ class SparkEngine(Engine):
         return to_keys([counted[name] for name in packing.names]), counted["count"].to_numpy()
 
     def reduce(self, packing: Packing, sums: Callable[[RowKeys], Sums]) -> Sums:
-        """In Python workers, a batch at a time; partitions are added in a tree."""
+        """In Python workers, a batch at a time; partitions are added in groups, then here, always in the same order."""
         nothing = sums(np.empty((0, len(packing.keys)), np.int64))
 
         def sum_partition(batches: Iterator[Any]) -> Iterator[Any]:
             total = reduce(add_sums, (sums(to_keys(batch.columns)) for batch in batches), nothing)
-            flat = np.concatenate([array.ravel() for array in total])
-            yield pa.record_batch([pa.array([flat.tobytes()], pa.binary())], ["sums"])
+            context = TaskContext.get()
+            assert context is not None  # a worker has one
+            yield _pack_sums(context.partitionId(), np.concatenate([array.ravel() for array in total]))
 
-        partitions = self.frame.select(*self._keys(packing)).mapInArrow(sum_partition, "sums binary")
-        flat = partitions.rdd.map(lambda row: np.frombuffer(row[0])).treeReduce(np.add)
+        sums_of = self.frame.select(*self._keys(packing)).mapInArrow(sum_partition, _SUMS)
+        groups = sums_of.repartition(_GROUPS, F.col("part") % F.lit(_GROUPS)).sortWithinPartitions("part")
+        rows = groups.mapInArrow(_add_group, _SUMS).toArrow().sort_by("part")
+        flat = reduce(np.add, map(np.frombuffer, rows["sums"].to_pylist()))
         parts = np.split(flat, np.cumsum([array.size for array in nothing])[:-1])
         return tuple(part.reshape(array.shape) for part, array in zip(parts, nothing, strict=True))
 
@@ -177,6 +182,20 @@ class SparkEngine(Engine):
         """A column, with values of types that Python has."""
         kind = self.types[column]
         return _column(column).cast("double") if isinstance(kind, T.FractionalType) else _column(column)
+
+
+def _pack_sums(part: int, flat: NDArray[np.float64]) -> Any:
+    return pa.record_batch([pa.array([part], pa.int64()), pa.array([flat.tobytes()], pa.binary())], ["part", "sums"])
+
+
+def _add_group(batches: Iterator[Any]) -> Iterator[Any]:
+    """Add the sums of some partitions, in their order."""
+    total, first = None, 0
+    for batch in batches:
+        for part, flat in zip(batch["part"].to_pylist(), map(np.frombuffer, batch["sums"].to_pylist()), strict=True):
+            total, first = (flat, part) if total is None else (total + flat, first)
+    if total is not None:
+        yield _pack_sums(first, total)
 
 
 def _session() -> Any:
