@@ -170,7 +170,7 @@ def start(
     if not isinstance(data, str | Path | Table):
         return LabelingRun(kind(data.lazy() if kind.name == "polars" else data), job)
     if kind.name != "polars" and _is_remote(data, kind.name):  # the engine reads it by itself
-        url = data.url if isinstance(data, Table) else str(data)
+        url = str(data.url if isinstance(data, Table) else data)
         with reading(url, "parquet"):
             return LabelingRun(kind.open_url(url), replace(job, name=url))
     table = data if isinstance(data, Table) else Table.open(data)
