@@ -116,6 +116,12 @@ class Selection:
             return None, [*others, *table.hive]
         return [name for name in choose_columns(table.columns, named) if name not in others], others
 
+    def with_missing(self, missing_lfs: str) -> "Selection":
+        """Return the selection with what to do with LFs of a fitted model that the table lacks."""
+        if missing_lfs not in ("error", "abstain"):
+            raise ParameterError(f"--missing-lfs is '{missing_lfs}'; expected error or abstain")
+        return replace(self, missing_lfs=missing_lfs)
+
     def _present(self, table: Table) -> list[str]:
         """Return the LFs of the fitted model that the table has; refuse it if one is missing and must not abstain."""
         missing = [name for name in self.fitted or () if name not in table.columns]
@@ -245,7 +251,8 @@ def collect_votes(votes: str, table: Table | None, selection: Selection, labels:
     columns = list(choose_columns(frame.columns, lfs, others))
     numbered = number_texts(frame.lazy(), columns).collect() if table.kind == "csv" else frame
     classes = match_classes(selection, numbered.lazy(), columns)
-    read = Votes.from_frame(numbered, lfs=lfs, others=others, abstain=selection.abstain, classes=classes)
+    options: dict[str, Any] = {"abstain": selection.abstain, "classes": classes, "written": table.kind == "csv"}
+    read = Votes.from_frame(numbered, lfs=lfs, others=others, **options)
     if selection.fitted is not None:
         read = read.add_lfs(selection.fitted)
     return VotesInput(read, frame, key if read.origin.name is None else read.origin.name)
@@ -292,7 +299,8 @@ def _read_long(frame: pl.DataFrame, selection: Selection, labels: Sequence[str],
     item, lf, vote = names
     numbered = number_texts(frame.lazy(), [vote]).collect() if written else frame
     classes = match_classes(selection, numbered.lazy(), [vote]) if vote in frame.columns else None
-    votes = Votes.from_long(numbered, item=item, lf=lf, vote=vote, abstain=selection.abstain, classes=classes)
+    options: dict[str, Any] = {"abstain": selection.abstain, "classes": classes, "written": written}
+    votes = Votes.from_long(numbered, item=item, lf=lf, vote=vote, **options)
     others = [name for name in frame.columns if name not in names]
     items = frame[[item]].unique(maintain_order=True)
     for name in (name for name in dict.fromkeys(labels) if name in others):  # one value per item
@@ -452,7 +460,7 @@ def state_model(options: ModelOptions, classes: Sequence[Hashable] | None, **par
     if model.is_fitted and option is not None:
         raise ParameterError(
             f"--{option} is given, but the model in '{options.model}' is already fitted and learns nothing more; "
-            f"leave --{option} out, or fit again with a model such as --model hlm2"
+            f"leave --{option} out, or fit again with a model such as --model hlm3"
         )
     apply_options(model, options, classes, options.model)
     return model
@@ -474,7 +482,7 @@ def apply_options(
             model.set_params(**{param: value})
         elif every:
             option = f"--{param.replace('_', '-')}"
-            raise ParameterError(f"{option} is given, but the label model '{name}' takes none; use --model hlm2")
+            raise ParameterError(f"{option} is given, but the label model '{name}' takes none; use --model hlm3")
 
 
 def parse_balance(texts: Sequence[str], classes: Sequence[Hashable] | None) -> Any:
@@ -568,7 +576,7 @@ def open_inputs(
     model = state_model(options, typed.classes)
     with say_warnings(strict=output.strict) as messages:
         source, values = open_votes(votes, typed.of_model(model), labels, others)
-        messages.lines.append(source.columns.describe())
+        messages.add_columns(source.columns, stated=model.is_fitted or typed.classes is not None)
         summary.add_columns(source.columns)
         yield Inputs(model, metric, source, values, messages, summary)
 
