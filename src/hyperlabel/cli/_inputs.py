@@ -426,7 +426,7 @@ def state_model(options: ModelOptions, classes: Sequence[Hashable] | None, **par
     if model.is_fitted and option is not None:
         raise ParameterError(
             f"--{option} is given, but the model in '{options.model}' is already fitted and learns nothing more; "
-            f"leave --{option} out, or fit again with a model such as --model hlm2"
+            f"leave --{option} out, or fit again with a model such as --model hlm3"
         )
     apply_options(model, options, classes, options.model)
     return model
@@ -448,7 +448,7 @@ def apply_options(
             model.set_params(**{param: value})
         elif every:
             option = f"--{param.replace('_', '-')}"
-            raise ParameterError(f"{option} is given, but the label model '{name}' takes none; use --model hlm2")
+            raise ParameterError(f"{option} is given, but the label model '{name}' takes none; use --model hlm3")
 
 
 def parse_balance(texts: Sequence[str], classes: Sequence[Hashable] | None) -> Any:

@@ -194,7 +194,11 @@ class Job:
     gold: str | None = None  # the column with known classes
     probabilities: bool = False  # whether to add the probabilities of all classes
     source: bool = False  # whether to add where each label comes from
-    text: str | None = None  # the column of texts to label rows without votes by; it goes with `source`
+    text: str | None = None  # the column of texts to label rows by; it goes with `source`
+    votes_only: bool = False  # whether rows with votes are labeled by these alone
+    embed: Any = None  # the encoder of texts
+    joint: Any = None  # a `JointModel` that labels by votes and texts
+    threshold: float | None = None  # the least probability of a label
     metric: Metric = "accuracy"
     max_patterns: int = MOST_PATTERNS
     written: bool = False  # whether rows come from a csv, where strings that all look like numbers are numbers
