@@ -3,7 +3,16 @@
 The package is not called `jury` because `hyperlabel.jury` is the function.
 """
 
-from hyperlabel.panel._agreement import Agreement, cohen_kappa, fleiss_kappa, krippendorff_alpha, pairwise_kappa
+from hyperlabel.panel._agreement import (
+    Agreement,
+    cohen_kappa,
+    fleiss_kappa,
+    interval_alpha,
+    krippendorff_alpha,
+    ordinal_alpha,
+    pairwise_kappa,
+    weighted_kappa,
+)
 from hyperlabel.panel._jury import Jury, jury
 
 __all__ = [
@@ -11,7 +20,10 @@ __all__ = [
     "Jury",
     "cohen_kappa",
     "fleiss_kappa",
+    "interval_alpha",
     "jury",
     "krippendorff_alpha",
+    "ordinal_alpha",
     "pairwise_kappa",
+    "weighted_kappa",
 ]

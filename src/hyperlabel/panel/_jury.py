@@ -1,17 +1,18 @@
 """`jury`: one row per item and a report card per judge, from a long table of judgments."""
 
 import copy
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel import models
 from hyperlabel._core import ABOVE_ZERO, Float64, check_number, show, show_some
 from hyperlabel.data import Labels, Votes, decode, to_pandas, to_polars
-from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.lf import LFAnalysis, ResultTable
 from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.panel._agreement import Agreement, count_classes, measure_agreement
@@ -25,6 +26,7 @@ from hyperlabel.panel._judgments import (
     read_costs,
     read_judgments,
 )
+from hyperlabel.panel._orders import turn_verdicts, warn_of_flips
 
 CONTESTED = 2 / 3
 """An item is contested if fewer than this share of its votes are for its label."""
@@ -42,6 +44,8 @@ def jury(
     price: object = None,
     gold: object = None,
     classes: Sequence[Hashable] | None = None,
+    ordinal: bool = False,
+    swap: Mapping[Any, Any] | None = None,
     abstain: Sequence[Any] | None = None,
     model: LabelModel | str | None = None,
     delimiter: str | None = None,
@@ -67,10 +71,16 @@ def jury(
         gold: Known classes, to learn from and to score judges by: a column of the table, or what `LabelModel.fit`
             takes, with items in order of appearance.
         classes: The classes; if given, any other verdict is an abstention, else every verdict is a class. For
-            scores, from low to high.
+            scores, and with `ordinal`, from low to high.
+        ordinal: Whether the classes have an order, such as stars: a vote also speaks for its neighbors, and agreement
+            counts by how much judges differ. Numbers are in their order; names must be in `classes`.
+        swap: Pairs of verdicts that take each other's place when a pair is shown in the other order, such as
+            `{"A>B": "B>A"}`, if verdicts name a place. Of the two orders in `position` the first in sorted order stays
+            as it is; `{"BA": {"A>B": "B>A"}}` names the orders to turn.
         abstain: Values that abstain; see `Votes.from_frame`.
-        model: The label model, or its short name; the hyper label model if not given. A fitted one judges in its state:
-            judges of its panel without a row here abstain, and scores are cut where those of its panel were.
+        model: The label model, or its short name; the hyper label model if not given. With `ordinal` also "median"
+            or "mean", to compare with. A fitted one judges in its state: judges of its panel without a row here
+            abstain, and scores are cut where those of its panel were.
         delimiter: The separator of a csv; found if not given.
         encoding: The encoding of a text file; found if not given.
 
@@ -84,16 +94,24 @@ def jury(
     (['A', 'A', 'B', 'B'], ['llama'])
     >>> verdicts.judges["judge"].tolist()
     ['gpt', 'claude', 'llama']
+    >>> stars = [{"item": i, "judge": j, "vote": v} for i in range(9) for j, v in enumerate([1, 4, 5])]
+    >>> jury(stars, item="item", judge="judge", vote="vote", ordinal=True, model="median").labels.labels.tolist()[0]
+    4
     """
     if (vote is None) == (score is None):
         raise ParameterError(f"vote is {show(vote)} and score is {show(score)}; expected one of them to name a column")
+    if swap is not None and (position is None or vote is None):
+        raise ParameterError(f"swap is {show(swap)}, but it turns verdicts (vote) by their order (position); give both")
     names = ColumnNames(
         item, judge, vote, score, run, position, *(each if isinstance(each, str) else None for each in (price, gold))
     )
-    label_model = choose_model(model)
+    label_model = _choose_model(model, ordinal)
     if classes is None and label_model.is_fitted and score is not None:
         classes = label_model.classes_.tolist()
-    judgments = read_judgments(table, names, abstain=abstain, classes=classes, delimiter=delimiter, encoding=encoding)
+    reading = {"abstain": abstain, "classes": classes, "delimiter": delimiter, "encoding": encoding}
+    turn = None if swap is None else partial(turn_verdicts, swap=swap)
+    judgments = read_judgments(table, names, turn=turn, **reading)
+    warn_of_votes(warn_of_flips(judgments))
     if label_model.is_fitted and label_model.lf_names_ is not None:
         judgments = _as_panel(judgments, label_model.lf_names_, judge)
     costs = read_costs(None if isinstance(price, str) else price, judgments)
@@ -106,12 +124,44 @@ def jury(
     gold, numbers = judgments.gold if isinstance(gold, str) else gold, None
     if gold is not None:
         votes, numbers = votes.with_labels(gold, "gold")
+    if ordinal:
+        _check_order(votes.classes, stated=classes is not None)
     if not label_model.is_fitted:
         label_model = copy.copy(label_model).fit(votes, None if numbers is None else decode(numbers, votes.classes))
     labels = label_model.label(votes)
     if numbers is not None:
         labels = labels.with_gold(numbers)
-    return Jury(votes, labels, label_model, judgments, undecided, numbers, costs)
+    return Jury(votes, labels, label_model, judgments, undecided, numbers, costs, ordinal)
+
+
+_BASELINES = {"median": "MedianVote", "mean": "MeanVote"}
+
+
+def _choose_model(model: LabelModel | str | None, ordinal: bool) -> LabelModel:
+    """The label model; with an order, one that knows of it."""
+    if isinstance(model, str) and model in _BASELINES:
+        if not ordinal:
+            raise ParameterError(f"model is {model!r}, which needs classes with an order; give ordinal=True")
+        baseline: LabelModel = getattr(models, _BASELINES[model])()
+        return baseline
+    chosen = choose_model(model)
+    if not ordinal or chosen.is_fitted or type(chosen).__name__ in _BASELINES.values():
+        return chosen
+    if "ordinal" not in chosen.get_params():
+        raise ParameterError(
+            f"ordinal is True, but {chosen!r} knows of no order; expected hlm2, mv, ds, hds, median or mean"
+        )
+    return type(chosen)(**chosen.get_params() | {"ordinal": True})
+
+
+def _check_order(classes: Sequence[Hashable], *, stated: bool) -> None:
+    """Refuse classes whose order nobody knows."""
+    numbers = [c for c in classes if isinstance(c, int)]
+    if not stated and (len(numbers) < len(classes) or sorted(numbers) != list(classes)):
+        raise ParameterError(
+            f"ordinal is True, but the order of the classes {show_some(classes)} is not known; state them from low to "
+            "high: classes=[...]"
+        )
 
 
 def _as_panel(judgments: Judgments, panel: Sequence[str], column: str) -> Judgments:
@@ -139,6 +189,7 @@ class Jury:
         undecided: (m,) items on which the judgments of a judge are tied.
         gold: (n,) gold classes, -1 for unknown; None if there are none.
         costs: (m,) total cost of each judge; None if prices are not known.
+        ordinal: Whether the classes have an order.
     """
 
     votes: Votes
@@ -148,6 +199,7 @@ class Jury:
     undecided: NDArray[np.int64]
     gold: NDArray[np.int64] | None = None
     costs: Float64 | None = None
+    ordinal: bool = False
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -181,24 +233,40 @@ class Jury:
 
     @cached_property
     def agreement(self) -> Agreement:
-        """Krippendorff's alpha, Fleiss' kappa, and Cohen's kappa of all pairs of judges."""
-        return measure_agreement(self.cells, self.votes.n_classes)
+        """Krippendorff's alpha, Fleiss' kappa, and Cohen's kappa of all pairs of judges; with an order, its forms."""
+        return measure_agreement(self.cells, self.votes.n_classes, self.votes.classes if self.ordinal else None)
+
+    @cached_property
+    def blind_model(self) -> LabelModel | None:
+        """The model without gold, so that gold can test it; None for a model that needs gold."""
+        if self.gold is None or self.model.needs_gold:
+            return None if self.model.needs_gold else self.model
+        return type(self.model)(**self.model.get_params()).fit(self._analysis.patterns)
 
     @cached_property
     def judges(self) -> ResultTable:
-        """The report card, one row per judge.
+        """The report card, one row per judge: with gold by accuracy on it, else in order of appearance.
 
         Columns: judge; votes; failed and unparsable (judgments); undecided (items on which its own judgments are tied);
-        estimated_accuracy (the mean probability of what it votes for); with gold gold_votes, accuracy with its 95%
-        interval accuracy_low and accuracy_high, gold_kappa (Cohen's); bias_<class> (the share of its votes for a class
-        minus the share that the panel gives the class on these items); self_consistency (how often two runs agree);
-        position_flips (how often the verdict changes with the order); kappa (mean Cohen's kappa with the others);
+        estimated_accuracy (the mean probability of what it votes for) with the 95% interval estimated_low and
+        estimated_high, which does not cover errors of the model; with gold gold_votes, accuracy with its 95% interval
+        accuracy_low and accuracy_high, gold_kappa (Cohen's); checked ("by gold" or "not checked by gold");
+        bias_<class> (the share of its votes for a class minus the share that the panel gives the class on these
+        items); self_consistency (how often two runs agree); position_flips (how often the verdict changes with the
+        order); kappa (mean Cohen's kappa with the others) and kappa_votes (its votes on items that others judge, too);
         copy_of (the judge that it nearly copies); label_changes (share of labels that change without it); with gold
         gold_loss (the accuracy that the panel loses without it); with prices cost and cost_per_useful_vote (useful:
         expected to be right).
         """
         return judge_card(
-            self.judgments, self._analysis, self.cells, self.undecided, self.agreement, self.gold, self.costs
+            self.judgments,
+            self._analysis,
+            self.cells,
+            self.undecided,
+            self.agreement,
+            self.gold,
+            self.blind_model,
+            self.costs,
         )
 
     @cached_property
@@ -249,7 +317,8 @@ class Jury:
 
     def __repr__(self) -> str:
         failed, odd = int(self.judgments.failed.sum()), int(self.judgments.unparsable.sum())
+        turned = f"; verdicts turned around in order {show_some(self.judgments.turned)}" * bool(self.judgments.turned)
         return (
             f"Jury({len(self):,} items, {self.votes.n_lfs} judges: {int(self.contested.sum()):,} contested; "
-            f"{len(self.judgments.judge):,} judgments, {failed:,} failed, {odd:,} unparsable)"
+            f"{len(self.judgments.judge):,} judgments, {failed:,} failed, {odd:,} unparsable{turned})"
         )
