@@ -30,6 +30,7 @@ NEIGHBORS = {
     ("_core", "errors"),
     ("models", "networks"),
     ("panel", "lf"),
+    ("panel", "reports"),
     ("trust", "lf"),
     ("reports", "lf"),
     ("reports", "trust"),

@@ -13,11 +13,13 @@ from hyperlabel.panel._agreement import (
     pairwise_kappa,
     weighted_kappa,
 )
+from hyperlabel.panel._estimates import Prevalence, rogan_gladen
 from hyperlabel.panel._jury import Jury, jury
 
 __all__ = [
     "Agreement",
     "Jury",
+    "Prevalence",
     "cohen_kappa",
     "fleiss_kappa",
     "interval_alpha",
@@ -25,5 +27,6 @@ __all__ = [
     "krippendorff_alpha",
     "ordinal_alpha",
     "pairwise_kappa",
+    "rogan_gladen",
     "weighted_kappa",
 ]
