@@ -307,18 +307,6 @@ def run_sharpness(
     sharpness.run(weights)
 
 
-@app.command("fill")
-def run_fill(
-    data: Data = DATA,
-    vader: Vader = None,
-    out: Table = None,
-) -> None:
-    """Labels for every item: votes alone, texts where nobody votes, and both together."""
-    from experiments import fill
-
-    show_result(fill.run(data, vader), out)
-
-
 @app.command("label_models")
 def run_label_models(
     data: Data = DATA,
@@ -347,6 +335,22 @@ def run_labeling_functions(items: int = 100_000, repeats: int = 3, out: Table = 
     from experiments import labeling_functions
 
     show_result(labeling_functions.run(items, repeats), out)
+
+
+@app.command("spans")
+def run_spans(data: Data = DATA, out: Table = None) -> None:
+    """Spans: strict F1 on public sets, and ten million tokens."""
+    from experiments import spans
+
+    show_result(spans.run(data), out)
+
+
+@app.command("tags")
+def run_tags(data: Data = DATA, out: Table = None) -> None:
+    """Tags: F1 on pairs of items of public sets."""
+    from experiments import tags
+
+    show_result(tags.run(data), out)
 
 
 @app.command("advice")
@@ -491,6 +495,18 @@ def run_house(out: Table = None) -> None:
     from experiments.house import measure_house
 
     show_result(measure_house(), out)
+
+
+@app.command("texts")
+def run_texts(
+    data: Data = DATA,
+    vader: Vader = None,
+    out: Table = None,
+) -> None:
+    """Votes, texts and thirty gold labels together, beside votes alone and majority vote with a classifier."""
+    from experiments import texts
+
+    show_result(texts.run(data, vader), out)
 
 
 def main() -> None:

@@ -227,7 +227,7 @@ def test_label_for_an_unknown_metric_is_refused(hyperlabel, votes):
         ),
         (["--class-balance", "a,b", "--classes", "ham,spam"], "'a,b'; expected a share"),
         (["--class-balance", "0.5,0.6", "--classes", "ham,spam"], "summing to 1"),
-        (["--class-balance", "0.5,0.5", "--classes", "ham,spam", "--model", "mv"], "'mv' takes none; use --model hlm2"),
+        (["--class-balance", "0.5,0.5", "--classes", "ham,spam", "--model", "mv"], "'mv' takes none; use --model hlm3"),
     ],
 )
 def test_label_with_a_class_balance_that_cannot_be_is_refused(hyperlabel, votes, options, message):
@@ -485,7 +485,7 @@ def test_label_with_a_fitted_model_refuses_what_it_would_have_to_learn(hyperlabe
     said = hyperlabel("label", votes, "--model", state, *options)
     assert (said.code, said.out) == (2, "")
     assert f"{named} is given, but the model in 'state.safetensors' is already fitted" in said.err
-    assert f"leave {named} out, or fit again with a model such as --model hlm2" in said.err
+    assert f"leave {named} out, or fit again with a model such as --model hlm3" in said.err
 
 
 def test_label_with_a_fitted_model_and_other_lfs_is_refused(hyperlabel, votes, state):

@@ -22,7 +22,7 @@ LEVELS = (
     ("errors", "_version", "_core"),
     ("data",),
     ("networks", "models"),
-    ("classify", "engines", "export", "lf", "panel", "reports", "training", "trust"),
+    ("classify", "engines", "export", "lf", "panel", "reports", "spans", "tags", "training", "trust"),
     ("hyperlabel", "__main__", "cli", "compat", "studio"),
 )
 # Parts on one line do not know each other, except these: (importer, imported).
@@ -36,6 +36,10 @@ NEIGHBORS = {
     ("reports", "trust"),
     ("engines", "classify"),
     ("training", "classify"),
+    ("spans", "lf"),
+    ("spans", "reports"),
+    ("tags", "lf"),
+    ("tags", "trust"),
     ("cli", "studio"),
     ("__main__", "cli"),
 }
@@ -52,6 +56,7 @@ PUBLIC = {
     "VotesWarning", "WeightsError", "advise", "apply_lfs", "audit_sample", "certify", "engines", "estimate",
     "expression_lf", "jury", "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf",
     "LFCache", "prompt_lf", "read_votes", "regex_lf", "threshold_lf",
+    "apply_span_lfs", "gazetteer_lf", "label_spans", "label_tags", "regex_span_lf", "span_lf",
 }  # fmt: skip
 
 LEVEL_OF = {part: level for level, parts in enumerate(LEVELS) for part in parts}

@@ -192,7 +192,7 @@ def test_patterns_with_names_and_classes_keep_them():
     assert summary["polarity"].tolist() == ["ham, spam", "spam"]
 
 
-@pytest.mark.parametrize("name", ["hlm2", "hlm", "mv", "ds"])
+@pytest.mark.parametrize("name", ["hlm3", "hlm", "mv", "ds"])
 def test_a_model_that_is_not_fitted_reads_the_votes_as_a_copy(name):
     votes, truth = draw(n=2000, m=8, k=2, accuracy=0.8)
     model = hl.label_model(name)

@@ -11,9 +11,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from hyperlabel.classify._base import BaseClassifier
-from hyperlabel.classify._filling import TEXT, VOTES, fill_labels, teach
+from hyperlabel.classify._joint import TEXT, VOTES, Items, JointModel, fill_labels, label, load
 from hyperlabel.classify._light import Classifier, Linear, Scaled, Tfidf
 from hyperlabel.classify._search import GRIDS, Search
+from hyperlabel.classify._vectors import Vectors
 from hyperlabel.errors import require
 
 if TYPE_CHECKING:
@@ -27,14 +28,18 @@ __all__ = [
     "VOTES",
     "BaseClassifier",
     "Classifier",
+    "Items",
+    "JointModel",
     "Linear",
     "Scaled",
     "Search",
     "Tfidf",
     "Transformer",
+    "Vectors",
     "fill_labels",
     "find_device",
-    "teach",
+    "label",
+    "load",
 ]
 
 _TORCH = {"MLP": "_mlp", "Transformer": "_transformer", "find_device": "_mlp"}

@@ -219,7 +219,8 @@ def collect_votes(votes: str, table: Table | None, selection: Selection, labels:
     columns = list(choose_columns(frame.columns, lfs, others))
     numbered = number_texts(frame.lazy(), columns).collect() if table.kind == "csv" else frame
     classes = match_classes(selection, numbered.lazy(), columns)
-    read = Votes.from_frame(numbered, lfs=lfs, others=others, abstain=selection.abstain, classes=classes)
+    options: dict[str, Any] = {"abstain": selection.abstain, "classes": classes, "written": table.kind == "csv"}
+    read = Votes.from_frame(numbered, lfs=lfs, others=others, **options)
     return VotesInput(read, frame, key if read.origin.name is None else read.origin.name)
 
 
@@ -264,7 +265,8 @@ def _read_long(frame: pl.DataFrame, selection: Selection, labels: Sequence[str],
     item, lf, vote = names
     numbered = number_texts(frame.lazy(), [vote]).collect() if written else frame
     classes = match_classes(selection, numbered.lazy(), [vote]) if vote in frame.columns else None
-    votes = Votes.from_long(numbered, item=item, lf=lf, vote=vote, abstain=selection.abstain, classes=classes)
+    options: dict[str, Any] = {"abstain": selection.abstain, "classes": classes, "written": written}
+    votes = Votes.from_long(numbered, item=item, lf=lf, vote=vote, **options)
     others = [name for name in frame.columns if name not in names]
     items = frame[[item]].unique(maintain_order=True)
     for name in (name for name in dict.fromkeys(labels) if name in others):  # one value per item
@@ -424,7 +426,7 @@ def state_model(options: ModelOptions, classes: Sequence[Hashable] | None, **par
     if model.is_fitted and option is not None:
         raise ParameterError(
             f"--{option} is given, but the model in '{options.model}' is already fitted and learns nothing more; "
-            f"leave --{option} out, or fit again with a model such as --model hlm2"
+            f"leave --{option} out, or fit again with a model such as --model hlm3"
         )
     apply_options(model, options, classes, options.model)
     return model
@@ -446,7 +448,7 @@ def apply_options(
             model.set_params(**{param: value})
         elif every:
             option = f"--{param.replace('_', '-')}"
-            raise ParameterError(f"{option} is given, but the label model '{name}' takes none; use --model hlm2")
+            raise ParameterError(f"{option} is given, but the label model '{name}' takes none; use --model hlm3")
 
 
 def parse_balance(texts: Sequence[str], classes: Sequence[Hashable] | None) -> Any:
@@ -540,7 +542,7 @@ def open_inputs(
     model = state_model(options, typed.classes)
     with say_warnings(strict=output.strict) as messages:
         source, values = open_votes(votes, typed.of_model(model), labels, others)
-        messages.lines.append(source.columns.describe())
+        messages.add_columns(source.columns, stated=model.is_fitted or typed.classes is not None)
         summary.add_columns(source.columns)
         yield Inputs(model, metric, source, values, messages, summary)
 

@@ -16,7 +16,24 @@ from hyperlabel.errors import ParameterError
 Option = typer.Option
 
 # Written out, since importing the modules that define them takes time; tests check that they are equal.
-MODELS = ("hlm2", "hlm", "mv", "bv", "dp", "fs", "metal", "nplm", "ds", "hds", "ebcc", "cll", "auto", "rf", "amcl")
+MODELS = (
+    "hlm3",
+    "hlm2",
+    "hlm",
+    "mv",
+    "bv",
+    "dp",
+    "fs",
+    "metal",
+    "nplm",
+    "ds",
+    "hds",
+    "ebcc",
+    "cll",
+    "auto",
+    "rf",
+    "amcl",
+)
 ENGINES = ("polars", "duckdb", "spark", "dask")
 
 _FORMS = "a column of VOTES, a table with 'id' (or as `audit` names items) and the class, or an npy array"
@@ -120,7 +137,7 @@ class LearningOptions:
 class ModelOptions(LearningOptions):
     """A label model and its options."""
 
-    model: ModelName = "hlm2"
+    model: ModelName = "hlm3"
 
 
 @dataclass(frozen=True)
@@ -147,7 +164,7 @@ class JuryOptions:
     ordinal: Annotated[bool, Option("--ordinal", help=JURY_ORDINAL_HELP)] = False
     swap: Annotated[str | None, Option(metavar="A=B,...", help=SWAP_HELP)] = None
     abstain: Annotated[str | None, Option(metavar="A,B,...", help=ABSTAIN_HELP)] = None
-    model: ModelName = "hlm2"
+    model: ModelName = "hlm3"
     delimiter: Delimiter = None
     encoding: Encoding = None
 

@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 
 from hyperlabel import engines
-from hyperlabel._core import Metric, printable
+from hyperlabel._core import Metric, kind_of, printable
+from hyperlabel.classify import JointModel, load
 from hyperlabel.cli._inputs import Selection, collect_votes, match_classes, open_table, read_labels
 from hyperlabel.cli._options import ENGINES, split_names
 from hyperlabel.cli._terminal import console, progress
@@ -26,25 +27,32 @@ WIDE = 1000
 
 @dataclass(frozen=True)
 class Filling:
-    """Texts or features that items without votes get their labels from."""
+    """Texts or features that items get their labels from, besides votes."""
 
     text: str | None  # a column of texts
     features: str | None  # columns of numbers, or one of lists of numbers; or an npy file with one row per item
-    combine: bool  # whether items with votes get labels from both
+    votes_only: bool  # whether items with votes are labeled by these alone
+    encoder: str | None = None  # how texts become dense vectors
 
     @classmethod
     def parse(
-        cls, text: str | None, features: str | None, combine: bool, engine: str, metric: Metric
+        cls,
+        text: str | None,
+        features: str | None,
+        votes_only: bool,
+        engine: str,
+        metric: Metric,
+        encoder: str | None = None,
     ) -> "Filling | None":
         """Parse the options; refuse those that do not go together, or with the engine: only Polars streams texts."""
         if text is None and features is None:
-            if combine:
-                raise ParameterError("--combine is given without --text or --features; add one of them")
             return None
         if text is not None and features is not None:
             raise ParameterError("--text and --features are both given; expected one of them")
+        if encoder not in (None, "wordllama"):
+            raise ParameterError(f"--encoder is '{encoder}'; expected wordllama")
         if engine not in ("auto", "memory"):
-            option = "--features" if text is None else "--combine" if combine else "--text"
+            option = "--features" if text is None else "--text"
             if option != "--text" or metric == "f1":
                 option = f"{option} with --metric f1" if option == "--text" else option
                 raise ParameterError(f"--engine is '{engine}', but {option} works in memory; leave --engine out")
@@ -52,7 +60,7 @@ class Filling:
                 raise ParameterError(
                     f"--engine is '{engine}', but --text works in memory or with --engine polars; use one of these"
                 )
-        return cls(text, features, combine)
+        return cls(text, features, votes_only, encoder)
 
     def columns(self, table: Table | None) -> list[str]:
         """Return the columns of a table that hold texts or features and so are not LFs."""
@@ -127,6 +135,8 @@ class LabelTask:
     metric: Metric = "accuracy"
     probabilities: bool = False  # whether to add the probabilities of all classes
     filling: Filling | None = None
+    joint: JointModel | None = None  # a state that labels by votes and texts
+    threshold: float | None = None  # the least probability of a label
 
     def start(self) -> LabelingRun | MemoryRun:
         """Open the votes and choose where to label them.
@@ -155,7 +165,10 @@ class LabelTask:
             metric=self.metric,
             probabilities=self.probabilities,
             inputs=None if filling is None else filling.read(source.frame, columns),
-            combine=filling is not None and filling.combine,
+            votes_only=filling is not None and filling.votes_only,
+            embed=None if filling is None else filling.encoder,
+            joint=self.joint,
+            threshold=self.threshold,
             metadata={} if table is None else table.metadata,
         )
 
@@ -180,7 +193,7 @@ class LabelTask:
                 raise ParameterError(f"--engine {self.engine} cannot be used with {obstacle}; use --engine memory")
             return self.engine
         filling = self.filling
-        streams = filling is None or (filling.text is not None and not filling.combine and self.metric == "accuracy")
+        streams = filling is None or (filling.text is not None and self.metric == "accuracy")
         if table is None or obstacle is not None or not streams:
             return "memory"
         columnar = table.kind in ("parquet", "arrow") and len(table.columns) <= WIDE
@@ -207,6 +220,10 @@ class LabelTask:
             probabilities=self.probabilities,
             source=self.filling is not None,
             text=text,
+            votes_only=self.filling is not None and self.filling.votes_only,
+            embed=None if self.filling is None else self.filling.encoder,
+            joint=self.joint,
+            threshold=self.threshold,
             metric=self.metric,
             engine=engine,
         )
@@ -223,6 +240,14 @@ class LabelTask:
         if self.filling is not None:
             options |= {name: value for name, value in vars(self.filling).items() if value}
         return {**run.metadata, **provenance(run.model if run.n_rows else self.model, options)}
+
+
+def load_joint(name: str, filling: Filling | None) -> JointModel | None:
+    """Load the state of votes and texts that a file holds, if texts or features are given."""
+    if filling is None or kind_of(name) != "model":
+        return None
+    state = load(name)
+    return state if isinstance(state, JointModel) else None
 
 
 # Results.

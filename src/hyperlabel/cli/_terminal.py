@@ -17,8 +17,8 @@ from rich.table import Table
 
 from hyperlabel._core import printable
 from hyperlabel._version import VERSION
-from hyperlabel.data import VoteColumns
-from hyperlabel.errors import ConvergenceWarning, TableWarning, VotesError, VotesWarning
+from hyperlabel.data import VoteColumns, warn_of_few
+from hyperlabel.errors import ConvergenceWarning, TableWarning, VotesError, VotesWarning, warn_of_votes
 
 
 class _Console(Console):
@@ -96,6 +96,13 @@ class PendingMessages:
     strict: bool  # whether warnings are errors
     lines: list[str]  # printed before the warnings
     caught: list[warnings.WarningMessage]
+
+    def add_columns(self, columns: VoteColumns, *, stated: bool) -> None:
+        """Describe the columns of votes. If warnings are errors, few votes are no excuse for a single class."""
+        self.lines.append(columns.describe())
+        voted = {name: n for name, n in columns.classes.items() if n}
+        if self.strict and not (stated and voted):
+            warn_of_votes(warn_of_few(voted))
 
     def raise_if_strict(self) -> list[str]:
         """Return the warnings so far, each once; raise them if they are errors, before anything is written."""

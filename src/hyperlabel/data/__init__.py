@@ -18,6 +18,7 @@ from hyperlabel.data._classes import (
     state_classes,
     unify_labels,
     unify_numbers,
+    warn_of_few,
 )
 from hyperlabel.data._columns import VoteColumns, choose_columns, find_identifiers, take_votes
 from hyperlabel.data._encode import check_identified, encode_votes, number_by_appearance, set_aside, state_outcomes
@@ -92,6 +93,6 @@ __all__ = [
     "read_column", "read_table", "read_votes", "read_wrench", "reading", "reason_of", "refuse_masked",
     "set_aside", "sink_table", "smallest_type", "soft", "state_classes", "state_outcomes", "suggest_items",
     "take_votes", "to_pandas", "to_patterns", "to_polars",
-    "to_texts", "to_votes", "unify_labels", "unify_numbers", "vote_weights",
+    "to_texts", "to_votes", "unify_labels", "unify_numbers", "vote_weights", "warn_of_few",
     "write_table", "write_text", "write_whole",
 ]  # fmt: skip

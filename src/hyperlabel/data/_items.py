@@ -185,6 +185,13 @@ class Identity:
                 f"{name} is a mapping, but column {self.origin.repeated!r} does not identify the items: values are "
                 f"missing or repeated. Give {name} as one class per item, -1 for unknown"
             )
+        index = self.origin.index
+        if keys and index is not None and not index.is_unique:
+            twice = index[index.duplicated()].tolist()[0]
+            raise VotesError(
+                f"{name} is a mapping, but the index of votes has {show(twice)} twice, as after pd.concat; give the "
+                f"frame another one with reset_index(drop=True), or {name} as one class per item"
+            )
         wrong = [key for key in keys if not self._is_position(key)]
         if wrong:
             raise VotesError(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hyperlabel._core import (
     Float64,
     Ints,
+    check_number,
     hash_rows,
     html_table,
     mix_bits,
@@ -20,6 +21,7 @@ from hyperlabel._core import (
 from hyperlabel.data._classes import ABSTAIN, Classes, decode
 from hyperlabel.data._items import NO_ORIGIN, Identity, Origin, to_pandas, to_polars
 from hyperlabel.data._patterns import Patterns
+from hyperlabel.errors import ParameterError
 
 TieBreak = Literal["first", "abstain", "random"]
 
@@ -42,6 +44,7 @@ class Labels:
         origin: How the items were named in the input.
         source: (n,) where each label comes from, such as `votes`, `text` or `gold`, None for no label; just None
             if all come from votes.
+        model: The fitted model that `hyperlabel.label` made them with: it labels new items, and can be saved.
 
     >>> labels = Labels(np.array([1, -1]), np.array([[0.2, 0.8], [0.5, 0.5]]), ("ham", "spam"))
     >>> labels.labels.tolist(), labels.confidence.tolist()
@@ -54,6 +57,7 @@ class Labels:
     items: NDArray[Any] | None = None
     origin: Origin = NO_ORIGIN
     source: NDArray[Any] | None = None
+    model: Any = None
 
     def __len__(self) -> int:
         return len(self.best)
@@ -136,6 +140,45 @@ class Labels:
         shares = {f"p_{c}": self.probabilities[:, i] for i, c in enumerate(self.classes)}
         source = {} if self.source is None else {"label_source": self.source}
         return {"label": self.labels, "confidence": self.confidence, **source, **shares}
+
+    @property
+    def balance(self) -> dict[Any, float]:
+        """The share of each class among the items with a label, by their probabilities."""
+        labeled = self.best != ABSTAIN
+        shares = self.probabilities[labeled].mean(0) if labeled.any() else np.full(len(self.classes), np.nan)
+        return dict(zip(self.classes, shares.tolist(), strict=True))
+
+    def decide(self, threshold: float | None = None, costs: object = None) -> "Labels":
+        """Give a label only where it is worth giving, and none elsewhere. Probabilities stay the same.
+
+        Args:
+            threshold: The least probability of a label: at 0.9, about nine of ten labels are right if the
+                probabilities are.
+            costs: (k, k) numbers, the cost of each label (column) for each true class (row), in the order of the
+                classes; with one more column, that of no label. Each item gets the label with the lowest expected cost.
+
+        >>> labels = Labels(np.array([1, 1]), np.array([[0.2, 0.8], [0.4, 0.6]]), ("ham", "spam"))
+        >>> labels.decide(threshold=0.7).labels.tolist()
+        ['spam', None]
+        >>> labels.decide(costs=[[0, 10], [1, 0]]).labels.tolist()  # a ham that is lost costs ten spams
+        ['ham', 'ham']
+        """
+        best = self.best if costs is None else self._cheapest(costs)
+        if threshold is not None:
+            check_number(threshold, "threshold", "a number from 0 to 1", least=0, most=1)
+            best = np.where(replace(self, best=best).confidence >= threshold, best, ABSTAIN)
+        source = None if self.source is None else np.where(best == ABSTAIN, None, self.source)  # type: ignore[call-overload]
+        return replace(self, best=best, source=source)
+
+    def _cheapest(self, costs: object) -> NDArray[np.intp]:
+        """The label of each item with the lowest expected cost; items without a label keep none. -> (n,)."""
+        table, k = np.asarray(costs, np.float64), len(self.classes)
+        if table.shape not in ((k, k), (k, k + 1)) or not np.isfinite(table).all():
+            raise ParameterError(
+                f"costs has shape {table.shape}; expected finite numbers, ({k}, {k}) or, with no label, ({k}, {k + 1})"
+            )
+        best = (self.probabilities @ table).argmin(1)
+        return np.where((self.best == ABSTAIN) | (best == k), ABSTAIN, best)
 
     def with_gold(self, gold: NDArray[np.integer]) -> "Labels":
         """The same, with the gold class where it is known: its label, with probability 1. (n,) class numbers or -1."""
@@ -259,6 +302,7 @@ class OutputColumns:
     classes: Classes
     probabilities: bool = False  # whether there is a column for each class
     source: bool = False  # whether there is a column that says where each label comes from
+    threshold: float | None = None  # the least probability of a label
 
     @property
     def names(self) -> list[str]:
@@ -294,6 +338,7 @@ class OutputColumns:
 
     def answer(self, labels: Labels) -> Answers:
         """Return the contents of the columns for labels."""
+        labels = labels if self.threshold is None else labels.decide(self.threshold)
         confidence = labels.confidence[:, None]
         numbers = np.concatenate([confidence, labels.probabilities], axis=1) if self.probabilities else confidence
         return Answers(np.where(labels.best < 0, len(self.classes), labels.best), numbers, labels.source)

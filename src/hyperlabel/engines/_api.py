@@ -28,7 +28,7 @@ def label(
     *,
     lfs: Sequence[str] | None = None,
     abstain: Sequence[Any] | None = None,
-    model: str | LabelModel = "hlm2",
+    model: str | LabelModel = "hlm3",
     n_classes: int | None = None,
     classes: Sequence[Hashable] | None = None,
     gold: str | None = None,
@@ -59,8 +59,8 @@ def label(
         gold: The column with the known classes of some items. They are the labels of these items, and a model that
             is not fitted learns from them.
         probabilities: Whether to add the probabilities of all classes.
-        text: With Polars, a column of texts; rows without votes are labeled by them. A classifier learns from 200,000
-            labeled rows at most; `label_source` says where each label comes from.
+        text: With Polars, a column of texts; rows are labeled by votes and texts, in a state learned from 200,000 rows
+            at most. `label_source` says where each label comes from.
         metric: Metric to optimize the labels for, as for `LabelModel.predict`.
         strict: Whether warnings are errors.
         engine: `auto`, `polars`, `duckdb`, `spark` or `dask`. `auto` is the engine of the frame, and Polars for paths.
@@ -105,7 +105,7 @@ def label(
     return target
 
 
-def fit(data: Any, *, model: str | LabelModel = "hlm2", strict: bool = False, **options: Any) -> LabelModel:
+def fit(data: Any, *, model: str | LabelModel = "hlm3", strict: bool = False, **options: Any) -> LabelModel:
     """Return a copy of a label model that has read the rows of a frame or file where they are.
 
     Args:
@@ -129,7 +129,7 @@ def fit(data: Any, *, model: str | LabelModel = "hlm2", strict: bool = False, **
 def start(
     data: Any,
     *,
-    model: str | LabelModel = "hlm2",
+    model: str | LabelModel = "hlm3",
     source: bool = False,
     text: str | None = None,
     metric: Metric = "accuracy",
@@ -158,7 +158,7 @@ def start(
         raise ParameterError(f"text is '{text}', but engine {kind.name} does not read texts; use engine polars")
     if text is not None and metric == "f1":
         raise ParameterError(
-            f"text is '{text}' and metric is 'f1', which needs the probabilities of all rows at once; use fill_labels"
+            f"text is '{text}' and metric is 'f1', which needs the probabilities of all rows at once; use hl.label"
         )
     if not isinstance(data, str | Path | Table):
         return LabelingRun(kind(data.lazy() if hasattr(data, "lazy") else data), job)

@@ -159,7 +159,10 @@ class DuckdbEngine(Engine):
         if _can_name(self.results):
             pairs = ", ".join(f"{_literal(key)}: {_literal(text)}" for key, text in metadata.items())
             options = f"FORMAT parquet, KV_METADATA {{{pairs}}}" if pairs else "FORMAT parquet"
-            frame.query(self.items, f"COPY {self.items} TO {_literal(str(path))} ({options})").fetchall()
+            result = _new_name("result")  # not `items`, which the frame itself reads
+            copied = frame.query(result, f"COPY {result} TO {_literal(str(path))} ({options})")
+            if copied is not None:  # since DuckDB 2 it is done when it is fetched
+                copied.fetchall()
             return
         reader = frame.to_arrow_reader(CHUNK_ROWS)
         fields = [field.with_name(name) for field, name in zip(reader.schema, self.results, strict=True)]

@@ -194,7 +194,11 @@ class Job:
     gold: str | None = None  # the column with known classes
     probabilities: bool = False  # whether to add the probabilities of all classes
     source: bool = False  # whether to add where each label comes from
-    text: str | None = None  # the column of texts to label rows without votes by; it goes with `source`
+    text: str | None = None  # the column of texts to label rows by; it goes with `source`
+    votes_only: bool = False  # whether rows with votes are labeled by these alone
+    embed: Any = None  # the encoder of texts
+    joint: Any = None  # a `JointModel` that labels by votes and texts
+    threshold: float | None = None  # the least probability of a label
     metric: Metric = "accuracy"
     max_patterns: int = MOST_PATTERNS
     written: bool = False  # whether rows come from a csv, where strings that all look like numbers are numbers
@@ -304,7 +308,8 @@ class EncodedRows:
     def _lf_columns(self) -> list[CountedColumn]:
         columns = self._count(self.lfs, self.job.written)
         may_be_numbers = self.stated is None or not isinstance(self.stated[0], str)
-        return unify_numbers(columns) if may_be_numbers else columns  # type: ignore[return-value]
+        written = self.job.written or self.stated is not None
+        return unify_numbers(columns, written=written) if may_be_numbers else columns  # type: ignore[return-value]
 
     def _count(self, names: Sequence[str], written: bool) -> list[CountedColumn]:
         pairs = [(d, rows) for d, rows in zip(self._scan.digits, self._digit_counts, strict=True) if d.column in names]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel._core import Metric, check_memory
-from hyperlabel.classify import VOTES, fill_labels
+from hyperlabel.classify import VOTES, JointModel, fill_labels
 from hyperlabel.data import (
     Answers,
     Format,
@@ -52,8 +52,11 @@ class MemoryRun:
     gold: object = None  # known classes of items, as for `LabelModel.fit`
     metric: Metric = "accuracy"
     probabilities: bool = False  # whether to add the probabilities of all classes
-    inputs: object = None  # texts or features to label items without votes by, as for `fill_labels`
-    combine: bool = False  # whether items with votes get labels from both
+    inputs: object = None  # texts or features, as for `fill_labels`
+    votes_only: bool = False  # whether items with votes are labeled by these alone
+    embed: Any = None  # the encoder of texts, as for `hyperlabel.label`
+    joint: JointModel | None = None  # a state that labels by votes and texts
+    threshold: float | None = None  # the least probability of a label
     metadata: Mapping[str, str] = field(default_factory=dict)  # that of the file of the votes; results keep it
 
     engine_name: ClassVar[str] = "memory"
@@ -72,7 +75,7 @@ class MemoryRun:
     def frame(self) -> "pl.DataFrame":
         """The table with the columns that labeling adds."""
         _, labels, index = self._result
-        added = OutputColumns(labels.classes, self.probabilities, labels.source is not None)
+        added = OutputColumns(labels.classes, self.probabilities, labels.source is not None, self.threshold)
         check_memory(self.n_rows * len(added.names), f"the labels of {self.n_rows:,} items", "label fewer at a time")
         answers = added.to_polars(added.answer(labels).take(index))
         return self.table.rename(added.rename(self.table.columns)).hstack(answers)
@@ -81,9 +84,15 @@ class MemoryRun:
     def label_counts(self) -> dict[Any, int]:
         """Number of items with each label; None for no label."""
         _, labels, index = self._result
-        *names, none = OutputColumns(labels.classes).label_values
-        counts = np.bincount(labels.best[index] + 1, minlength=len(names) + 1).tolist()
-        return {name: n for name, n in zip((none, *names), counts, strict=True) if n}
+        added = OutputColumns(labels.classes, threshold=self.threshold)
+        counts = np.bincount(added.answer(labels).label[index], minlength=len(added.label_values)).tolist()
+        return {name: n for name, n in zip(added.label_values, counts, strict=True) if n}
+
+    @property
+    def balance(self) -> dict[Any, float]:
+        """The share of each class among the items with a label, by their probabilities."""
+        _, labels, index = self._result
+        return labels.take(index).balance
 
     @cached_property
     def source_counts(self) -> dict[str | None, int] | None:
@@ -107,14 +116,25 @@ class MemoryRun:
             counts = None if gold is None else patterns.count_labels(gold)
             labels = model.fit_label_patterns(patterns, counts, self.metric)
         if self.inputs is not None:
-            filled = fill_labels(model, self.votes, self.inputs, self.gold, combine=self.combine, metric=self.metric)
-            return model, filled, np.arange(self.n_rows)
+            return model, self._label_inputs(model), np.arange(self.n_rows)
         index = patterns.expand(np.arange(patterns.n_patterns))
         if gold is not None:  # an item is its pattern and its gold
             pairs, index = np.unique(index * (patterns.n_classes + 1) + gold + 1, return_inverse=True)
             row, number = np.divmod(pairs, patterns.n_classes + 1)
             labels = labels.take(row).with_gold(number - 1)
         return model, labels, index
+
+    def _label_inputs(self, model: LabelModel) -> Labels:
+        """Labels by votes and texts or features."""
+        inputs, metric, combine = self.inputs, self.metric, not self.votes_only
+        if self.joint is not None:
+            return self.joint.label_inputs(self.votes, inputs, self.gold, combine=combine, metric=metric)
+        return fill_labels(model, self.votes, inputs, self.gold, combine=combine, encoder=self.embed, metric=metric)
+
+    @property
+    def state(self) -> "LabelModel | JointModel":
+        """What labels new rows as these: the fitted model, with texts if there are any."""
+        return self._result[0] if self.inputs is None else self._result[1].model  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +146,7 @@ class LabelingRun:
     metadata: Mapping[str, str] = field(default_factory=dict)  # that of the file of the rows; results keep it
 
     source_counts: ClassVar[None] = None  # sources of labels are counted in memory only
+    balance: ClassVar[None] = None  # and so are their shares
 
     @property
     def engine_name(self) -> str:
@@ -164,7 +185,7 @@ class LabelingRun:
     def frame(self) -> Any:
         """The rows with the columns that labeling adds, in the engine's kind of frame."""
         encoder = self._reading.encoder
-        added = OutputColumns(encoder.classes, self.job.probabilities, self.job.source)
+        added = OutputColumns(encoder.classes, self.job.probabilities, self.job.source, self.job.threshold)
         if not self.n_rows:
             return self.engine.apply(encoder.packing, lambda keys: added.nothing, added)
         return self._label(added) if self.job.text is None else self._fill(self.job.text, added)
@@ -179,18 +200,28 @@ class LabelingRun:
                 return self.engine.join(encoder.packing, self._answer(self._counted, added), added)
             return self.engine.apply(encoder.packing, RowAnswerer(self.model, encoder, added, self.job.metric), added)
 
-    def _fill(self, text: str, added: OutputColumns) -> Any:
-        """Return the rows with labels from texts where no LF votes; the classifier learns from the probabilities."""
-        from hyperlabel.engines._filling import Filler
+    @cached_property
+    def state(self) -> "LabelModel | JointModel":
+        """What labels new rows as these: the fitted model, with texts if there are any."""
+        text, model, engine = self.job.text, self.model, self.engine
+        if text is None or self.job.joint is not None:
+            return self.job.joint or model
+        from hyperlabel.engines._filling import MOST_TEACHERS, learn
 
-        whole, names = replace(added, probabilities=True), list(self.engine.kinds())
-        renamed, wanted = whole.rename(names), added.rename(names)
+        encoder = self._reading.encoder
         with self._failing():
-            frame = self._label(whole)
-            filled = Filler.learn(frame, renamed.get(text, text), whole).fill(frame)
-        unasked = [name for name in whole.names if name not in added.names]
-        back = {new: name for name, new in renamed.items() if name not in wanted}
-        return filled.drop(unasked).rename(back)
+            rows = engine.sample_texts(encoder.packing, text, MOST_TEACHERS)  # type: ignore[attr-defined]
+        return learn(model, encoder, rows, self.job.embed)
+
+    def _fill(self, text: str, added: OutputColumns) -> Any:
+        """Return the rows with labels from votes and texts."""
+        from hyperlabel.engines._filling import TextAnswerer
+
+        encoder, joint = self._reading.encoder, self.state
+        assert isinstance(joint, JointModel)
+        answer = TextAnswerer(joint, encoder, added, self.job.votes_only)
+        with self._failing():
+            return self.engine.apply_texts(encoder.packing, text, answer, added)  # type: ignore[attr-defined]
 
     def write(self, target: Path, metadata: Mapping[str, str]) -> None:
         """Write the labeled rows, whole or not at all, with the input's metadata and more, if the format has room."""
@@ -205,7 +236,7 @@ class LabelingRun:
         """Number of rows with each label, None for no label; just None if the counts of patterns do not tell."""
         if self._counted is None or self._reading.counted is None or self.job.text is not None:
             return None
-        added = OutputColumns(self._reading.encoder.classes)
+        added = OutputColumns(self._reading.encoder.classes, threshold=self.job.threshold)
         counts = np.zeros(len(added.label_values), np.int64)
         np.add.at(counts, self._answer(self._counted, added).answers.label, self._reading.counted[1])
         return {label: n for label, n in zip(added.label_values, counts.tolist(), strict=True) if n}

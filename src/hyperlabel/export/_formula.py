@@ -159,7 +159,7 @@ def _log(probabilities: Float64) -> Float64:
 
 @find_sums.register
 def _(model: HyperLabelModel, context: FitContext) -> Formula | None:
-    evidence = getattr(model.state_, "evidence", None)  # hlm2 has it; the paper's network does not
+    evidence = getattr(model.state_, "evidence", None)  # hlm3 has it; the paper's network does not
     if evidence is None:
         return None
     c = len(context.active)

@@ -116,7 +116,7 @@ def to_sql(model: LabelModel, dialect: str, table: str, *, lfs: Sequence[str] | 
     So does a table that already has a column `label` or `confidence`: it would be ambiguous. Rename it there first.
 
     Args:
-        model: A fitted model that judges by sums over votes: `hlm2`, `mv`, `bv`, `ds` or `hds`.
+        model: A fitted model that judges by sums over votes: `hlm3`, `mv`, `bv`, `ds` or `hds`.
         dialect: `duckdb`, `spark`, `postgres` or `bigquery`.
         table: The name of the table, its parts separated by dots.
         lfs: The columns of the LFs; their names in `fit` if not given.

@@ -185,7 +185,7 @@ def refuse_outcomes(outcomes: Outcomes, model: str) -> None:
     """Refuse outcomes for a model that only takes votes for one class."""
     raise ParameterError(
         f"votes has the outcome {outcomes.names[0]!r}, which is not one class, and {model} takes votes for one class "
-        "only; use hlm2, mv, bv, ds, hds or auto"
+        "only; use hlm3, mv, bv, ds, hds or auto"
     )
 
 

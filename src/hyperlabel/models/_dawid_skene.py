@@ -159,7 +159,7 @@ class ConfusionModel(LabelModel):
             raise ParameterError(
                 f"votes has {patterns.n_lfs:,} LFs and {patterns.n_classes:,} classes; {type(self).__name__} learns "
                 f"{numbers:,} numbers from them, one per LF, vote and class; the most is {MOST_CONFUSIONS:,}. "
-                "Use 'hlm2' or 'mv', or fewer classes"
+                "Use 'hlm3' or 'mv', or fewer classes"
             )
         check_looks(patterns, type(self).__name__)
         return 8 * numbers

@@ -1,14 +1,15 @@
 """The hyper label model: labels in one forward pass of a pre-trained network, no training on the data set.
 
-Two networks are bundled. `hlm` is the paper's (`hyperlabel.networks._paper`): R. Wu, S.-E. Chen, J. Zhang and X. Chu,
+Three networks are bundled. `hlm` is the paper's (`hyperlabel.networks._paper`): R. Wu, S.-E. Chen, J. Zhang and X. Chu,
 "Learning Hyper Label Model for Programmatic Weak Supervision", ICLR 2023. It approximates h*(X), the mean of all label
 vectors for which, in each class, more than half of the LFs are better than random. Abstentions are absent nodes. Each
 class is judged against the rest, and the probabilities are normalized. Gold labels fine-tune a copy of the pre-trained
 weights.
 
-`hlm2` is this project's: an unrolled, learned EM (docs/model-card.md) for any number of
-classes. Abstentions are not evidence. Gold labels are inputs of the same pass, and what votes are worth is then matched
-to them, and also to a known class balance and to known accuracies of LFs: the weights do not change.
+`hlm2` and `hlm3` are this project's, for any number of classes (docs/model-card.md). `hlm2` is an unrolled, learned EM
+of three steps. `hlm3`, the default, is `hlm2`, an EM that runs to its end, and a learned choice between the two for
+each LF and set. Abstentions are not evidence. Gold labels are inputs of the same pass, and what votes are worth is then
+matched to them, and also to a known class balance and to known accuracies of LFs: the weights do not change.
 """
 
 import copy
@@ -48,7 +49,7 @@ from hyperlabel.networks import (
 # compares the two, and this one is never worse than the model that is not fine-tuned.
 FINE_TUNING_LR = 1e-4
 
-_TABLES = 8  # of evidence and the like that are held at once, about, if all classes have votes
+_TABLES = 10  # of evidence and the like that are held at once, about, if all classes have votes
 _CHUNK = 1 << 16  # patterns that are read at a time if a set does not fit
 
 
@@ -61,17 +62,18 @@ class HyperLabelModel(LabelModel):
     reads, as in the paper.
 
     Args:
-        weights: `default`, which is `hlm2`; `hlm`, the paper's model trained by this project; or the path of a
-            weights file.
-        class_balance: (k,) known shares of the classes among the items with votes, in their order or by class, or
-            `uniform`; estimated from the votes if not given; `hlm2` only.
+        weights: `default`, which is `hlm3`; `hlm2`, the default before; `hlm`, the paper's model trained by this
+            project; or the path of a weights file.
+        class_balance: (k,) known shares of the classes among all items, with votes or not, in their order or by class,
+            or `uniform`. A prior, which moves what the votes say a little, since the balance of the items with votes
+            may differ; estimated from the votes if not given; not for `hlm`.
         lf_accuracies: (m,) known shares of the right votes of each LF, None or NaN where not known, in their order
-            or by name; `hlm2` only.
+            or by name; not for `hlm`.
         calibrated: Whether the probabilities of `hlm` are calibrated, each item alone: raised to a power that was
             fitted on synthetic votes, and normalized. The raw ones are close to uniform; labels are the same. `hlm`
-            only: `hlm2` is always calibrated, on synthetic votes.
+            only: the others are always calibrated, on synthetic votes.
         ordinal: Whether the classes have an order, the one in which they are stated: a vote then counts in part for
-            the neighbors of its class (docs/votes.md); `hlm2` only.
+            the neighbors of its class (docs/votes.md); not for `hlm`.
 
     Attributes:
         weights_: After `fit`, the weights: fine-tuned for `hlm` if gold was given, the pre-trained ones otherwise.
@@ -93,7 +95,7 @@ class HyperLabelModel(LabelModel):
     learns_from_gold = True
     reads_in_passes = True
     takes_outcomes = True
-    short_names = ("hlm2", "hlm")
+    short_names = ("hlm3", "hlm2", "hlm")
     _constraints = LabelModel._constraints | {"calibrated": check_flag, "ordinal": check_flag}
 
     @np.errstate(all="ignore")  # see `quiet_product`; probabilities are checked in the end
@@ -131,7 +133,7 @@ class HyperLabelModel(LabelModel):
         if gold is not None and not is_unrolled(self.weights_):
             raise ParameterError(
                 f"gold is given, but the weights {str(self.weights)!r} are fine-tuned on gold, which needs all "
-                "patterns in memory; use weights='hlm2', or leave gold out"
+                "patterns in memory; use weights='hlm3', or leave gold out"
             )
         self.state_ = read(self._network(shape), reduce, shape.n_lfs, shape.n_classes, gold)
 
@@ -167,7 +169,7 @@ class HyperLabelModel(LabelModel):
     def _check_unrolled(self, outcomes: Outcomes | None) -> None:
         """Refuse what the unrolled network does not take, or not together."""
         if self.lf_accuracies is not None and self.ordinal:
-            raise ParameterError("ordinal is True, which needs hlm2 without lf_accuracies; expected no lf_accuracies")
+            raise ParameterError("ordinal is True, which needs hlm3 without lf_accuracies; expected no lf_accuracies")
         if self.lf_accuracies is not None and outcomes is not None:
             raise ParameterError(
                 "lf_accuracies is given, but some votes are not for one class, so they are not right or wrong; leave "
@@ -185,10 +187,10 @@ class HyperLabelModel(LabelModel):
         for name in ("class_balance", "lf_accuracies"):
             if getattr(self, name) is not None:
                 raise ParameterError(
-                    f"{name} is given, but {weights} are of the paper's network, which takes none; use weights='hlm2'"
+                    f"{name} is given, but {weights} are of the paper's network, which takes none; use weights='hlm3'"
                 )
         if self.ordinal:
-            raise ParameterError("ordinal is True, which needs hlm2 without lf_accuracies; expected weights='hlm2'")
+            raise ParameterError("ordinal is True, which needs hlm3 without lf_accuracies; expected weights='hlm3'")
         if outcomes is not None:
             refuse_outcomes(outcomes, weights)
         if self.calibrated and "sharpness" not in self.weights_.header:
@@ -198,10 +200,10 @@ class HyperLabelModel(LabelModel):
             )
 
     def balance_sensitivity(self, votes: object) -> float:
-        """Share of the items with votes whose label would change if all classes were equally frequent.
+        """Share of the items with votes whose label would change if all classes were stated to be equally frequent.
 
         Without a stated class balance it is estimated from the votes. If this share is large, the estimate matters:
-        state the balance, or label some random items. `hlm2` only.
+        state the balance, or label some random items. Not for `hlm`.
 
         >>> HyperLabelModel().balance_sensitivity([[0, 1], [0, 0], [1, 1], [1, -1]])
         0.0

@@ -64,7 +64,7 @@ def choose_model(model: object) -> LabelModel:
         return HyperLabelModel()
     if isinstance(model, str):
         return label_model(model)
-    return check_kind(model, "model", LabelModel, "a label model or its short name, such as 'hlm2'")
+    return check_kind(model, "model", LabelModel, "a label model or its short name, such as 'hlm3'")
 
 
 def label_model_class(name: str) -> type[LabelModel]:

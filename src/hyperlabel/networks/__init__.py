@@ -1,13 +1,14 @@
 """Pre-trained networks: each reads a set in passes into a small state and judges patterns in it.
 
-`_paper` is the network of the hyper label model paper (`hlm`), `_unrolled` is this project's (`hlm2`); `_base` is the
-protocol of both.
+`_paper` is the network of the hyper label model paper (`hlm`); `_unrolled` and `_mixed` are this project's (`hlm2`, and
+`hlm3`, which goes on where `hlm2` ends); `_base` is the protocol of all.
 """
 
 from hyperlabel._core import Float64
 from hyperlabel.data import Outcomes
 from hyperlabel.networks._backend import ALL
 from hyperlabel.networks._base import Gold, Network, Reduce, Sums, add_sums, read
+from hyperlabel.networks._mixed import MixedNetwork
 from hyperlabel.networks._paper import LEAK, PaperNetwork, backward, fine_tune, forward, sharpen, to_probabilities
 from hyperlabel.networks._steps import Nodes, Step, advance, find_log_effect, find_residuals
 from hyperlabel.networks._unrolled import UnrolledNetwork
@@ -17,6 +18,7 @@ from hyperlabel.networks._weights import (
     TERMS,
     Weights,
     check_weights,
+    is_mixed,
     is_unrolled,
     load_weights,
     paper_shapes,
@@ -31,6 +33,7 @@ __all__ = [
     "START",
     "TERMS",
     "Gold",
+    "MixedNetwork",
     "Network",
     "Nodes",
     "PaperNetwork",
@@ -47,6 +50,7 @@ __all__ = [
     "find_residuals",
     "fine_tune",
     "forward",
+    "is_mixed",
     "is_unrolled",
     "load_network",
     "load_weights",
@@ -71,11 +75,12 @@ def load_network(
 
     Args:
         weights: The weights.
-        balance: (k,) known shares of the classes; unrolled network only.
+        balance: (k,) known shares of the classes among all items; unrolled network only.
         accuracies: (m,) known accuracies of LFs, NaN where not known; unrolled network only.
         outcomes: Outcomes that are not one class; unrolled network only.
         calibrated: Whether probabilities have the sharpness stated in the weights, or are raw; paper's network only.
     """
     if is_unrolled(weights):
-        return UnrolledNetwork(weights, balance, accuracies, outcomes)
+        network = MixedNetwork if is_mixed(weights) else UnrolledNetwork
+        return network(weights, balance, accuracies, outcomes)
     return PaperNetwork(weights, weights.header["sharpness"] if calibrated else 1.0)

@@ -221,6 +221,16 @@ class Evidence(NamedTuple):
             softmax(logits, beliefs[block])
         return beliefs
 
+    def judge(self, votes: VoteTable, beliefs: Float64 | None = None) -> Float64:
+        """Return the probabilities of rows before gold is mixed in; beliefs that are known are changed. (r, k)."""
+        judged = self.beliefs(votes, np.float64) if beliefs is None else beliefs
+        if self.vote_weight:
+            judged *= 1 - self.vote_weight
+            weights, k = self.vote_weight / votes.size, len(self.bias)
+            for block, counts in votes.layout.sum_by_row(own_classes(len(self.table) // k, k)):
+                judged[block] += weights[block, None] * counts
+        return judged
+
     def complete(self, cast: Float64) -> "Evidence":
         """Return the evidence of all nodes, from that of the nodes that occur.
 

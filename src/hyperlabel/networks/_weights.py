@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hyperlabel._core import is_file, read_tensors, show, write_tensors
 from hyperlabel.errors import WeightsError
 
-BUNDLED = {"default": "hlm2", "hlm2": "hlm2", "hlm": "hlm"}
+BUNDLED = {"default": "hlm3", "hlm3": "hlm3", "hlm2": "hlm2", "hlm": "hlm"}
 """Names that `load_weights` knows, and the file in `hyperlabel/weights` of each."""
 
 MOST_LAYERS = 64
@@ -25,7 +25,8 @@ class Weights:
 
     arrays: dict[str, NDArray[np.float32]]  # the names and shapes that the network needs; see `hyperlabel.networks`
     # What the file says about itself: model, sizes, how it was trained; the sizes are `widths` for the paper's network,
-    # `width` and `steps` for the unrolled one.
+    # `width` and `steps` for the unrolled one, and `gate`
+    # if it has a second reading.
     header: dict[str, Any]
 
     def __repr__(self) -> str:
@@ -43,6 +44,11 @@ class Weights:
 def is_unrolled(weights: Weights) -> bool:
     """Return whether weights are of the unrolled network, not of the paper's."""
     return "steps" in weights.header
+
+
+def is_mixed(weights: Weights) -> bool:
+    """Return whether weights are of the unrolled network with a second reading."""
+    return "gate" in weights.header
 
 
 def load_weights(name: str | Path | Weights) -> Weights:
@@ -103,7 +109,11 @@ def _shapes_of(header: dict[str, Any], path: str) -> tuple[str, dict[str, tuple[
     if "steps" in header:
         sizes = [header.get("width"), header["steps"]]
         width, steps = _check_sizes(path, sizes, "width and steps, two positive integers")
-        return f"width {width}", unrolled_shapes(width, steps)
+        shapes = unrolled_shapes(width, steps)
+        if "gate" in header:
+            (gate,) = _check_sizes(path, [header["gate"]], "gate, a positive integer")
+            return f"width {width} and gate {gate}", shapes | mixed_shapes(gate)
+        return f"width {width}", shapes
     widths = _check_sizes(path, header.get("widths"), "widths, a list of positive integers")
     return f"widths {widths}", paper_shapes(widths)
 
@@ -143,3 +153,24 @@ def unrolled_shapes(width: int, steps: int) -> dict[str, tuple[int, ...]]:
         for layer, size in unrolled_layers(width).items():
             shapes |= {f"step{i}.{layer}.weight": size, f"step{i}.{layer}.bias": size[:1]}
     return shapes
+
+
+SET_FEATURES, LF_FEATURES, PAIR_FEATURES, PAIR_WIDTH = 37, 13, 11, 24
+"""What the gate sees of a set and of an LF, and the network of pairs of a pair; its width."""
+
+
+def mixed_shapes(gate: int) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of the arrays that choose between two readings, for the width of the gate."""
+    d = gate
+    sizes = {
+        "gate.lf0": (d, LF_FEATURES + SET_FEATURES),
+        "gate.lf1": (d, d),
+        "gate.set0": (d, d + SET_FEATURES),
+        "gate.set1": (5, d),
+        "gate.out": (2, 2 * d),
+        "pair0": (PAIR_WIDTH, PAIR_FEATURES),
+        "pair1": (PAIR_WIDTH, PAIR_WIDTH),
+        "pair2": (1, PAIR_WIDTH),
+    }
+    weights = {f"{layer}.weight": size for layer, size in sizes.items()}
+    return weights | {f"{layer}.bias": size[:1] for layer, size in sizes.items()}

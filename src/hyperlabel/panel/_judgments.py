@@ -180,7 +180,7 @@ def _read_verdicts(
     column = replace(column, abstain=abstain_keys(abstain, stated))
     empty = np.array([*(column.abstains(value) for value in column.values), True])[column.codes]
     if stated is None:
-        (column,) = unify_numbers([column])
+        (column,) = unify_numbers([column], written=True)
         classes, _ = find_classes([column], None, None)
         if 0 not in column.voted and no_label(classes) is not None:  # scores from 1 to 5: the levels that occur
             classes = tuple(sorted(column.voted)) or classes

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel._core import show_some, wilson_interval
+from hyperlabel._version import VERSION
 from hyperlabel.panel._estimates import MARGIN, correct_prevalence, count_to_audit, count_to_settle
 from hyperlabel.panel._judgments import repeat_agreement
 from hyperlabel.panel._verdicts import Verdicts
@@ -15,7 +16,9 @@ from hyperlabel.reports import (
     PairCell,
     Report,
     class_tag,
+    compose_page,
     cut,
+    join,
     line_chart,
     named,
     note,
@@ -25,7 +28,6 @@ from hyperlabel.reports import (
     show_facts,
     table,
     tag,
-    write_page,
 )
 
 KEEP = 0.95
@@ -62,7 +64,8 @@ def write_panel_page(jury: Verdicts, title: str) -> Report:
         "contested items": f"{contested:,}",
         "gold items": f"{gold:,}",
     }
-    return write_page(title, headline, show_facts(facts, jury.model), *sections)
+    about = note(f"Labels by {jury.model!r}, hyperlabel {VERSION}.")
+    return compose_page(title, headline, join(show_facts(facts), about), *sections)
 
 
 def _show_verdicts(jury: Verdicts) -> Html:

@@ -1,7 +1,4 @@
-"""The report: one self-contained HTML page about LFs and the labels they make. NumPy only; no network.
-
-The parts of a page are here for other parts, too, which write pages of their own.
-"""
+"""The report: one self-contained HTML page about LFs and the labels they make. NumPy only; no network."""
 
 from hyperlabel.reports._html import (
     Html,
@@ -9,17 +6,21 @@ from hyperlabel.reports._html import (
     PairCell,
     class_tag,
     cut,
+    hue,
+    join,
     line_chart,
     named,
     note,
     number,
     pair_map,
     section,
+    share,
+    show_facts,
     table,
     tag,
 )
 from hyperlabel.reports._items import ShownItems
-from hyperlabel.reports._report import Report, render, report, show_facts, write_page
+from hyperlabel.reports._report import Report, compose_page, render, report
 
 __all__ = [
     "Html",
@@ -28,7 +29,10 @@ __all__ = [
     "Report",
     "ShownItems",
     "class_tag",
+    "compose_page",
     "cut",
+    "hue",
+    "join",
     "line_chart",
     "named",
     "note",
@@ -37,8 +41,8 @@ __all__ = [
     "render",
     "report",
     "section",
+    "share",
     "show_facts",
     "table",
     "tag",
-    "write_page",
 ]

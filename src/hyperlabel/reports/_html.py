@@ -3,7 +3,7 @@
 Drawings are inline SVG; their colors come from the page's style sheet, so that they follow light and dark.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
@@ -258,3 +258,9 @@ def _axes(left: int, width: int, height: int, across: str, up: str, form: str) -
 def _svg(width: float, height: float, label: str, *children: Html, class_: str | None = None) -> Html:
     size = {"viewBox": f"0 0 {width:g} {height:g}", "width": f"{width:g}", "height": f"{height:g}"}
     return tag("svg", tag("title", label), join(*children), role="img", aria_label=label, class_=class_, **size)
+
+
+def show_facts(facts: Mapping[str, object]) -> Html:
+    """Figures at the top of a page, by name."""
+    boxes = (tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items())
+    return tag("dl", *boxes, class_="facts")
