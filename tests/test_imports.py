@@ -31,6 +31,7 @@ NEIGHBORS = {
     ("_core", "_version"),
     ("models", "networks"),
     ("panel", "lf"),
+    ("panel", "reports"),
     ("trust", "lf"),
     ("reports", "lf"),
     ("reports", "trust"),
