@@ -13,6 +13,9 @@ from sybil import Example, Sybil
 from sybil.document import Document
 from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
 
+# What the studio remembers of code that was run stays out of the home of whoever runs the tests.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="hyperlabel-tests-")
+
 # Test files that take more than a few seconds, by the start of their names: `--quick` leaves them out.
 SLOW = (
     "test_amcl", "test_build", "test_classify", "test_cli.py", "test_cli_", "test_cll", "test_compare", "test_compat",

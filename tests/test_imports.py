@@ -28,6 +28,7 @@ LEVELS = (
 # Parts on one line do not know each other, except these: (importer, imported).
 NEIGHBORS = {
     ("_core", "errors"),
+    ("_core", "_version"),
     ("models", "networks"),
     ("panel", "lf"),
     ("trust", "lf"),
@@ -54,7 +55,7 @@ PUBLIC = {
     "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
     "VotesWarning", "WeightsError", "advise", "apply_lfs", "audit_sample", "certify", "engines", "estimate",
     "expression_lf", "jury", "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf",
-    "LFCache", "prompt_lf", "read_votes", "regex_lf", "threshold_lf",
+    "LFCache", "drift", "prompt_lf", "read_votes", "regex_lf", "threshold_lf",
     "apply_span_lfs", "gazetteer_lf", "label_spans", "label_tags", "regex_span_lf", "span_lf",
 }  # fmt: skip
 

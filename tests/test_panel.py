@@ -282,7 +282,7 @@ def test_other_mistakes_are_one_clear_error():
         hl.jury(table[:0], **NAMES)
     with pytest.raises(VotesError, match="has '1' as a string and as a number; expected one kind of name"):
         hl.jury(table.assign(judge=[1, "1", 1, "1"]), **NAMES)
-    with pytest.raises(ParameterError, match="model is 3; expected a label model or its short name, such as 'hlm2'"):
+    with pytest.raises(ParameterError, match="model is 3; expected a label model or its short name, such as 'hlm3'"):
         hl.jury(table, **NAMES, model=3)
 
 

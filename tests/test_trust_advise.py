@@ -68,10 +68,11 @@ def test_advice_about_one_item_is_in_the_singular():
 
 def test_advice_comes_most_valuable_first():
     advice = hl.advise(np.where(np.arange(N)[:, None] < 100, -1, np.c_[GOOD, GOOD[:, 0]]))
-    gains = [each.worth.gain for each in advice.items]
+    assert (advice[0].kind, advice[0].number) == ("gold", 30)
+    gains = [each.worth.gain for each in advice.items[1:]]
     assert gains == sorted(gains, reverse=True)
-    assert advice[0].kind == "uncovered"
-    assert str(advice).startswith("1. 100 items (17%) got no votes")
+    assert advice[1].kind == "uncovered"
+    assert "2. 100 items (17%) got no votes" in str(advice)
     assert "<table>" in advice._repr_html_()
 
 
@@ -184,7 +185,7 @@ def test_metric_of_advice_is_checked():
 
 def test_every_kind_of_advice_has_a_worth_that_is_no_loss():
     kinds = {key.partition(",")[0] for key in WORTH}
-    assert kinds == {"balance", "copies", "idle", "label", "uncovered", "unvoted"}
+    assert kinds == {"balance", "copies", "gold", "idle", "label", "uncovered", "unvoted"}
     assert all(worth.gain >= 0 and worth.sets for worth in WORTH.values())
 
 
@@ -194,9 +195,30 @@ def test_worth_is_what_the_record_says():
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in record.splitlines() if line.startswith("| ")]
     found = {row[0]: (int(row[2]), float(row[3]), int(row[7].rstrip("%"))) for row in rows[1:]}
     for kind, worth in WORTH.items():
+        if kind.startswith("gold"):
+            continue  # of another record
         sets, gain, hurt = found[kind]
         assert (worth.sets, round(100 * worth.hurt)) == (sets, hurt)
         assert worth.gain == pytest.approx(gain, abs=0.051)
+
+
+def test_worth_of_gold_is_what_its_record_says():
+    """The record is that of `python -m experiments texts`."""
+    record = (Path(__file__).parents[1] / "experiments" / "results" / "texts.md").read_text(encoding="utf-8")
+    lines = [line for line in record.split("\n\n")[0].splitlines() if line.startswith("| ")]
+    rows = np.array([[float(cell) for cell in line.split("|")[2:-1]] for line in lines[1:-1]])  # without head and mean
+    _, votes, votes_gold, label, label_gold = rows.T[:5]
+    for kind, gains in {"gold, votes": votes_gold - votes, "gold, texts": label_gold - label}.items():
+        worth = WORTH[kind]
+        assert worth.sets == len(gains)
+        assert worth.gain == pytest.approx(gains.mean(), abs=0.1)
+        assert worth.hurt == pytest.approx((gains < -0.1).mean(), abs=0.01)
+
+
+def test_random_labels_come_first_until_there_are_thirty():
+    gold = dict(enumerate(TRUTH[:12].tolist()))
+    assert find("gold", GOOD, gold).number == 18
+    assert find("gold", GOOD, dict(enumerate(TRUTH[:30].tolist()))) is None
 
 
 def test_command_prints_the_list(hyperlabel, tmp_path, monkeypatch):

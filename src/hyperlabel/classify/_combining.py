@@ -4,10 +4,14 @@ A classifier that is taught by votes mostly repeats them. So its evidence e is d
 of the item predict, by ridge regression on indicators of LF and vote, and the rest, which only the text tells. An item
 with votes has the logits (`Mix`)
 
-    w1 votes + w2 echo + w3 rest + b,
+    w1 (votes - prior) + w2 echo + w3 rest + b,
 
-an item without votes w4 e + b, by the views of dense vectors alone. Gold moves the weights and the intercepts b away
-from their defaults as far as its likelihood says.
+where the prior is the class balance of the votes, which e contains as well; an item without votes has
+
+    w4 (e + shift) + b,
+
+by the views of dense vectors alone, with the shift from the balance of the items with votes to that of the others.
+Gold moves scale, weights and intercepts b away from their defaults as far as its likelihood says.
 """
 
 from dataclasses import dataclass, replace
@@ -21,8 +25,12 @@ from hyperlabel.classify._views import LEAST, Index
 from hyperlabel.data import Patterns
 
 _DEFAULT = np.array([1.0, 0.5, 1.5, 1.0])  # weights of votes, echo, rest, and of texts without votes
+_BY_TEXT = np.array([0.1, 1.0, 1.0, 1.0])  # the same where texts are to be trusted more than votes
+_DOUBT = (0.06, 0.09)  # an excess of agreement where doubts of votes begin, and where they are complete
+_FEW = 200  # of fewer items agreement tells too little
 # How far gold may move the logarithm of the scale, the weights, and the intercepts: deviations of their normal priors.
-_SPREADS = (1.0, 0.25, 0.5)
+_SPREADS = (1.0, 0.25, 0.1)
+_STEPS = 100  # of expectation and maximization, to the balance of items without votes
 _RIDGE = 1.0
 _MATCHES = 20  # steps to a stated balance
 _ROUNDS = 200  # of conjugate gradients, at most
@@ -86,47 +94,79 @@ def _solve_ridge(design: Any, goal: Float64) -> Float64:
     return coef
 
 
+def choose_weights(logs: Float64, best: Index) -> Float64:
+    """The default weights, by how the views of items with votes agree. (3, n, k), (n,) classes by votes -> (4,).
+
+    Noise of votes that texts do not explain is not learned: the views then agree with each other more than with the
+    votes that taught them. No truth is needed to see that; texts count more then, if they can be learned at all.
+    """
+    if len(best) < _FEW:
+        return _DEFAULT
+    k, views = logs.shape[2], logs.argmax(2)
+    with_votes = np.mean([_kappa(view, best, k) for view in views])
+    with_each_other = np.mean([_kappa(views[i], views[j], k) for i, j in ((0, 1), (0, 2), (1, 2))])
+    excess = with_votes * (with_each_other - with_votes)
+    doubt = np.clip((excess - _DOUBT[0]) / (_DOUBT[1] - _DOUBT[0]), 0, 1)
+    return np.asarray((1 - doubt) * _DEFAULT + doubt * _BY_TEXT)
+
+
+def _kappa(one: Index, other: Index, k: int) -> float:
+    """Agreement beyond chance of two labels of n items (Cohen's kappa); 0 if both give one class only."""
+    chance = float(np.bincount(one, minlength=k) @ np.bincount(other, minlength=k)) / len(one) ** 2
+    return float((one == other).mean() - chance) / max(1 - chance, LEAST)
+
+
+def find_shift(logs: Float64, prior: Float64) -> Float64:
+    """The log-odds from a prior to the class balance of items without votes. (n, k), (k,) -> (k,).
+
+    By expectation and maximization (M. Saerens et al., "Adjusting the outputs of a classifier to new a priori
+    probabilities", 2002); the prior counts as much as the items.
+    """
+    balance = prior
+    for _ in range(_STEPS if len(logs) else 0):
+        balance = (to_shares(logs + np.log(balance / prior)).mean(0) + prior) / 2  # never 0: half of it is the prior
+    return np.asarray(np.log(balance / prior))
+
+
 @dataclass(frozen=True)
 class Mix:
-    """Weights of the parts of the evidence, and an intercept for each class."""
+    """Weights of the parts of the evidence, and intercepts."""
 
     weights: Float64  # (4,)
-    bias: Float64  # (k,)
+    bias: Float64  # (2, k) of items with votes, and of items without
 
-    def logits(self, parts: Float64) -> Float64:
-        """(4, n, k) -> (n, k)."""
-        return np.asarray(np.tensordot(self.weights, parts, 1) + self.bias, np.float64)
+    def logits(self, parts: Float64, voted: NDArray[np.bool_]) -> Float64:
+        """(4, n, k), (n,) -> (n, k)."""
+        return np.asarray(np.tensordot(self.weights, parts, 1) + self.bias[np.where(voted, 0, 1)], np.float64)
 
-    @classmethod
-    def fit(cls, parts: Float64, gold: NDArray[np.int64]) -> "Mix":
-        """The scale, weights and intercepts that gold makes most probable, near the defaults. (4, g, k), (g,)."""
-        k, right = parts.shape[2], np.eye(parts.shape[2])[gold]
-        spread = np.repeat(_SPREADS, [1, len(_DEFAULT), k])
-        if not len(gold):
-            return cls(_DEFAULT, np.zeros(k))
+    def learn(self, parts: Float64, voted: NDArray[np.bool_], gold: NDArray[np.int64]) -> "Mix":
+        """The mix that gold makes most probable, near this one. (4, g, k), (g,), (g,)."""
         from scipy.optimize import minimize
 
+        k, right = parts.shape[2], np.eye(parts.shape[2])[gold]
+        spread = np.repeat(_SPREADS, [1, 4, k])
+
         def unpack(moves: Float64) -> tuple[float, "Mix"]:
-            scale, weights, bias = np.split(moves * spread, [1, 1 + len(_DEFAULT)])
-            return float(np.exp(scale[0])), cls(_DEFAULT + weights, bias)
+            scale, weights, bias = np.split(moves * spread, [1, 5])
+            return float(np.exp(scale[0])), Mix(self.weights + weights, self.bias + bias)
 
         def loss_and_gradient(moves: Float64) -> tuple[float, Float64]:
             scale, mix = unpack(moves)
-            logits = mix.logits(parts)
+            logits = mix.logits(parts, voted)
             shares = to_shares(scale * logits)
             slope = scale * (shares - right)
             loss = -np.log(np.maximum(shares[right > 0], LEAST)).sum() + moves @ moves / 2
             by_part = [[(slope * logits).sum()], np.tensordot(parts, slope, 2), slope.sum(0)]
             return float(loss), np.concatenate(by_part) * spread + moves
 
-        scale, mix = unpack(minimize(loss_and_gradient, np.zeros(len(spread)), jac=True, method="L-BFGS-B").x)
-        return cls(scale * np.maximum(mix.weights, 0), scale * mix.bias)
+        scale, mix = unpack(minimize(loss_and_gradient, np.zeros(5 + k), jac=True, method="L-BFGS-B").x)
+        return Mix(scale * np.maximum(mix.weights, 0), scale * mix.bias)
 
-    def match(self, parts: Float64, balance: Float64) -> "Mix":
-        """The same with the intercepts that make the mean probabilities of all items a class balance. (4, n, k)."""
+    def match(self, parts: Float64, voted: NDArray[np.bool_], balance: Float64) -> "Mix":
+        """The same with intercepts that make the mean probabilities of all items a class balance. (4, n, k), (n,)."""
         bias = self.bias
         for _ in range(_MATCHES):
-            shares = to_shares(replace(self, bias=bias).logits(parts)).mean(0)
+            shares = to_shares(replace(self, bias=bias).logits(parts, voted)).mean(0)
             bias = bias + np.log(np.maximum(balance, LEAST)) - np.log(np.maximum(shares, LEAST))
         return replace(self, bias=bias)
 

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel._core import Float64, Metric, check_metric, read_tensors, write_tensors
-from hyperlabel.classify._combining import Echo, Mix, to_shares
-from hyperlabel.classify._inputs import are_texts, read_inputs
+from hyperlabel.classify._combining import Echo, Mix, choose_weights, find_shift, to_shares
+from hyperlabel.classify._inputs import are_texts, count_items, read_inputs
 from hyperlabel.classify._vectors import Vectorizer, Vectors
-from hyperlabel.classify._views import Views, log_odds
-from hyperlabel.data import Labels, Patterns, Votes, find_f1_rule, read_balance
+from hyperlabel.classify._views import LEAST, Views, log_odds
+from hyperlabel.data import Identity, Labels, Patterns, Votes, find_f1_rule, read_balance
 from hyperlabel.errors import ParameterError, WeightsError, warn_of_votes
 from hyperlabel.models import LabelModel, choose_model, strip_prefix, with_prefix
 from hyperlabel.models import load as load_model
@@ -44,7 +44,7 @@ class Items:
         known = np.full(read.n_items, -1) if gold is None else read.with_labels(gold, "gold")[1]
         if len(vectors) != read.n_items:
             raise ParameterError(
-                f"inputs has {len(vectors)} items but votes has {read.n_items}; expected one text or row per item"
+                f"texts has {len(vectors)} items but votes has {read.n_items}; expected one text or row per item"
             )
         labels = cls.of_patterns(model, Patterns.from_votes(read), known, vectors)
         return replace(labels, by_votes=replace(labels.by_votes, items=read.items, origin=read.origin))
@@ -113,15 +113,19 @@ class JointModel:
         both, judged = np.flatnonzero(items.voted & told), np.flatnonzero(known & told)
         assert items.patterns.inverse is not None
         echo = Echo.fit(items.patterns, items.patterns.inverse[both], logs.mean(0)[both])
-        parts = items.divide(logs, echo)
-        mix = Mix.fit(parts[:, judged], items.gold[judged])
+        parts, voted = items.divide(logs, echo), items.voted
+        prior = np.maximum(items.by_votes.probabilities[both].mean(0), LEAST) if len(both) else np.full(k, 1 / k)
+        weights = choose_weights(logs[:, both], items.by_votes.probabilities[both].argmax(1))
+        shift = find_shift(parts[3, ~voted & told], prior)
+        mix = Mix(weights, np.stack([-weights[0] * log_odds(prior[None])[0], weights[3] * shift]))
+        mix = mix.learn(parts[:, judged], voted[judged], items.gold[judged])
         if balance is not None:
-            mix = mix.match(parts[:, told], balance)
-        return cls(model, views, echo, mix, items.vectors.vectorizer), mix.logits(parts)
+            mix = mix.match(parts[:, told], voted[told], balance)
+        return cls(model, views, echo, mix, items.vectors.vectorizer), mix.logits(parts, voted)
 
     def logits(self, items: Items) -> Float64:
         """Logits of other items. -> (n, k)."""
-        return self.mix.logits(items.divide(self.views.predict(items.vectors), self.echo))
+        return self.mix.logits(items.divide(self.views.predict(items.vectors), self.echo), items.voted)
 
     def label(
         self,
@@ -285,20 +289,25 @@ def _label(
     read = fitted.read_votes(votes)
     if texts is None and features is None:
         return _label_votes(fitted, read, gold, metric)
-    vectors = texts if isinstance(texts, Vectors) else _encode(fitted.label(read), texts, features, encoder)
+    vectors = texts if isinstance(texts, Vectors) else _encode(read, texts, features, encoder)
     balance = None if class_balance is None else read_balance(class_balance, read.classes)
     items = Items.read(fitted, read, gold, vectors)
     joint, logits = JointModel.fit(fitted, items, balance)
     return replace(items.label(logits, metric, votes_only=votes_only), model=joint)
 
 
-def _encode(labels: Labels, texts: object, features: object, encoder: Any) -> Vectors:
+def _encode(votes: Votes, texts: object, features: object, encoder: Any) -> Vectors:
     """Texts and features of the items as numbers."""
     if not (encoder is None or isinstance(encoder, str) or callable(encoder)):
         features, encoder = encoder, None  # the vectors themselves
     for name, inputs in (("texts", texts), ("features", features)):
         if inputs is not None:
-            labels.identity.check_index(inputs, name)
+            Identity(votes.n_items, votes.items, votes.origin).check_index(inputs, name)
+            n = count_items(read_inputs(inputs, name))
+            if n != votes.n_items:
+                raise ParameterError(
+                    f"{name} has {n} items but votes has {votes.n_items}; expected one text or row per item"
+                )
     return Vectors.of(texts, features, encoder)
 
 
@@ -308,7 +317,7 @@ def _check_teachers(targets: Float64, items: Items) -> None:
         raise ParameterError(
             f"no item has both a label and a {items.vectors.vectorizer.kind}; expected some to learn from"
         )
-    if len(np.unique(targets.argmax(1))) == 1:
+    if len(np.unique(targets.argmax(1))) == 1 and len(items.by_votes.classes) > 1:
         only = repr(items.by_votes.classes[int(targets[0].argmax())])
         warn_of_votes([f"all labels of items with votes are {only}: a classifier can learn no other class"])
 

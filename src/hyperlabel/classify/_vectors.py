@@ -205,10 +205,11 @@ def _number(texts: Sequence[str]) -> NDArray[np.intp]:
 
 def _project(terms: Any) -> NDArray[np.float32]:
     """The directions that latent semantic analysis keeps. (n, q) -> (q, d)."""
-    from sklearn.decomposition import TruncatedSVD
+    from sklearn.utils.extmath import randomized_svd
 
-    rank = max(1, min(DIMENSIONS, *(size - 1 for size in terms.shape)))
-    return np.asarray(TruncatedSVD(rank, random_state=0).fit(terms).components_.T, np.float32)
+    most = min(DIMENSIONS, 2 + terms.shape[0] // 10)  # more directions of few texts are noise
+    rank = max(1, min(most, *(size - 1 for size in terms.shape)))
+    return np.asarray(randomized_svd(terms, rank, n_iter=5, random_state=0)[2].T, np.float32)
 
 
 def _to_length_one(dense: NDArray[np.float32]) -> NDArray[np.float32]:

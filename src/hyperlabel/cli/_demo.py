@@ -66,7 +66,7 @@ def demo(out: Annotated[Path, Option(metavar="FOLDER", help=OUT_HELP)] = Path("d
 
     import polars as pl
 
-    from hyperlabel.classify import fill_labels
+    from hyperlabel.classify import label
     from hyperlabel.cli._inputs import make_folder
     from hyperlabel.cli._terminal import say
     from hyperlabel.data import add_labels, write_table
@@ -81,12 +81,12 @@ def demo(out: Annotated[Path, Option(metavar="FOLDER", help=OUT_HELP)] = Path("d
     model = _label(table, votes)
     gold, taught, analyses = _learn_gold(frame, votes, model)
     certificate = _certify(frame, votes, gold)
-    filled = fill_labels(taught, votes, texts, gold)
+    filled = label(votes, texts, gold=gold, model=taught)
     rest = ~_has_votes(votes)
-    say("5. Labels for the items without votes, by their texts: hl.fill_labels(model, votes, texts)")
+    say("5. Labels for all items, by votes, texts and gold together: hl.label(votes, texts, gold=gold)")
     largest = max((truth == name)[rest].mean() for name in MODULES)
-    accuracy = _score(filled.labels, truth, rest)
-    say(f"   {rest.sum():,} items. Accuracy: {accuracy} (always the most frequent package: {largest:.1%})")
+    voted, others = _score(filled.labels, truth, ~rest), _score(filled.labels, truth, rest)
+    say(f"   Accuracy: {voted} with votes; {others} of {rest.sum():,} without (most frequent package: {largest:.1%})")
     files: dict[str, pl.DataFrame] = {
         "votes.csv": table,
         "gold.csv": pl.DataFrame({"id": list(gold), "gold": list(gold.values())}),

@@ -1,7 +1,7 @@
 """Labels from votes and texts for rows that are streamed: a state is learned from some, and labels all of them.
 
-Up to `MOST_TEACHERS` rows teach, all or a random sample: their texts are in memory. Then batch after batch is labeled in
-the state, as tomorrow's rows would be.
+Up to `MOST_TEACHERS` rows teach, all or a random sample: their texts are in memory. Then batch after batch is labeled
+in the state, as tomorrow's rows would be.
 """
 
 from collections.abc import Iterable

@@ -170,7 +170,7 @@ def _read_verdicts(
     column = replace(column, abstain=abstain_keys(abstain, stated))
     empty = np.array([*(column.abstains(value) for value in column.values), True])[column.codes]
     if stated is None:
-        (column,) = unify_numbers([column])
+        (column,) = unify_numbers([column], written=True)
         classes, _ = find_classes([column], None, None)
         return classes, encode_column(column, classes), empty
     number = {str(c): i for i, c in enumerate(stated)}

@@ -64,6 +64,8 @@ class Project:
         truth: The column with classes that are only used for evaluation; `truth` if there is one.
         sample: The most rows to explore; labels are written for all rows.
         run: Function that runs an LF.
+        trust: Whether to run an `lfs.py` that this user has not run before. If not, a terminal asks, and without one
+            it is refused: a folder beside a table may come from anybody.
 
     >>> import tempfile
     >>> import polars as pl
@@ -91,11 +93,12 @@ class Project:
         truth: str | None = None,
         sample: int = 100_000,
         run: Run = run_here,
+        trust: bool = False,
     ) -> None:
         require("polars", extra="cli")
         column = "text" if text is None else text
         options = Settings("", column, id, _check_classes(classes), (), tuple(lfs), gold, truth, int(sample))
-        self.folder = Folder.open(choose_folder(table, folder))
+        self.folder = Folder.open(choose_folder(table, folder), trust=trust)
         try:
             self._run, self._answers = run, {}  # type: Run, dict[str, Answer]
             self.undo_stack: list[HistoryEntry] = []
