@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel._core import Ints, html_table, show
+from hyperlabel._core import Float64, Ints, html_table, show
 from hyperlabel.data import Classes, Explanation, Labels, encode_column, explain_item, read_balance, state_classes
 from hyperlabel.errors import ParameterError, ProjectError, require
 from hyperlabel.lf import Advance, Answer, Items, LabelingFunction, fingerprint_lf, name_votes, run_all
-from hyperlabel.studio._candidates import Candidate, WordIndex, draft_from_item, draft_from_selection, propose
+from hyperlabel.studio._candidates import Candidate, draft_from_item, draft_from_selection, propose
 from hyperlabel.studio._data import Data, check_gold_text, complete
 from hyperlabel.studio._export import write_certificate, write_labels, write_report
 from hyperlabel.studio._find import By, Filter, find_rows, next_rows
@@ -25,6 +25,8 @@ from hyperlabel.studio._folder import SETTINGS, Folder, GoldLabel, ProjectState,
 from hyperlabel.studio._snapshot import Effect, ProjectStats, Snapshot, find_effect
 from hyperlabel.studio._source import NAME as LFS
 from hyperlabel.studio._source import LFSource
+from hyperlabel.studio._texts import TextEvidence, TextFeatures
+from hyperlabel.studio._words import WordIndex
 from hyperlabel.trust import AdviceList, advise
 
 Run = Callable[[LabelingFunction, Items, Advance], Answer]
@@ -100,6 +102,8 @@ class Project:
             self._run, self._answers = run, {}  # type: Run, dict[str, Answer]
             self.undo_stack: list[HistoryEntry] = []
             self.history: list[ProjectStats] = []
+            self.suggested: dict[str, str] = {}  # how each item that was suggested had been picked
+            self.learns_later = False  # whether `learn` is called by others, in the background
             self._open(table, options, {"text": text, "id": id, "gold": gold, "truth": truth})
         except BaseException:
             self.folder.abandon()
@@ -170,7 +174,8 @@ class Project:
             if name in self.data.frame.columns:
                 raise ProjectError(f"{LFS} has an LF named '{name}', like a column of the table; rename it")
             columns[name] = self._run_lf(lf, state.source, settings.classes, advance)
-        return Snapshot(settings.classes, columns, gold, settings.class_balance)
+        text = self.snapshot.text if self.history and settings.classes == self.classes else None
+        return Snapshot(settings.classes, columns, gold, settings.class_balance, text=text)
 
     def _read_gold(self, state: ProjectState) -> NDArray[np.int64]:
         """Return the class numbers of gold, -1 where unknown. -> (n,)."""
@@ -209,8 +214,36 @@ class Project:
 
     def _set_state(self, state: ProjectState, snapshot: Snapshot, action: str) -> None:
         """Make a state that is on disk the current one."""
-        self.state, self.snapshot = state, snapshot
-        self.history.append(ProjectStats.of(snapshot, self.truth, action))
+        self.state = state
+        if not self.learns_later and not snapshot.is_trained and snapshot.can_train:
+            snapshot = snapshot.with_text(snapshot.train(self.features))
+        self.snapshot = snapshot
+        self.history.append(self._measure(action))
+
+    def _measure(self, action: str) -> ProjectStats:
+        return ProjectStats.of(self.snapshot, self.truth, action, self._picked_at_random())
+
+    def _picked_at_random(self) -> NDArray[np.bool_]:
+        """Mark the rows with gold that were picked at random. (n,)."""
+        picked = np.zeros(self.data.n, bool)
+        drawn = (item for item, gold in self.state.gold.items() if gold.picked == "random")
+        picked[[self.data.row_of[item] for item in drawn if item in self.data.row_of]] = True
+        return picked
+
+    def train(self) -> tuple[Snapshot, TextEvidence | None]:
+        """Train on the texts, votes and gold of now; `learn` takes the result. It may run in another thread."""
+        snapshot = self.snapshot
+        return snapshot, snapshot.train(self.features)
+
+    def learn(self, snapshot: Snapshot, text: TextEvidence | None) -> None:
+        """Use what was learned from the texts; if votes, gold or classes have changed since, it is one step behind."""
+        if snapshot.classes != self.classes:
+            return
+        if snapshot is self.snapshot:
+            self.snapshot = snapshot.with_text(text)
+        else:
+            self.snapshot = replace(self.snapshot.with_text(text), is_trained=False)
+        self.history[-1] = self._measure(self.history[-1].action)
 
     # Changes.
 
@@ -236,9 +269,11 @@ class Project:
         Args:
             item: Its identifier.
             label: One of the classes.
-            picked: How the item was picked: `random` ones measure accuracy without bias.
+            picked: How the item was picked; as `next_items` picked it if not given. Those picked at `random` measure
+                accuracy without bias.
         """
         self.refresh()
+        picked = picked or self.suggested.get(item, "")
         row = self._row_of(item)
         gold = {key: value for key, value in self.state.gold.items() if key != item}
         if label is not None:
@@ -382,14 +417,31 @@ class Project:
         return WordIndex.of(self.data.texts)
 
     def next_items(self, by: By = "useful", most: int = 1) -> list[str]:
-        """Return the next items to look at, the most useful first, without those that have gold.
+        """Return the next items to look at, without those that have gold; `suggested` says how each was picked.
 
         Args:
-            by: `useful`, `uncertain`, `contested`, `uncovered` or `random`.
+            by: `useful`, `uncertain`, `contested`, `uncovered` or `random`. Every fifth of the `useful` ones is a
+                random one: they tell how many labels are right.
             most: The most items to return.
         """
-        rows = next_rows(self.snapshot, self.words, by, most, seed=len(self.data.ids))
-        return [self.data.ids[row] for row in rows]
+        if by == "useful" and not self.learns_later:
+            _ = self.features
+        picks = next_rows(self.snapshot, self.words, self.worth, by, most, seed=self.data.n)
+        items = {self.data.ids[row]: how for row, how in picks}
+        self.suggested.update(items)
+        return list(items)
+
+    @cached_property
+    def features(self) -> TextFeatures:
+        """The texts as numbers, computed when first needed."""
+        return TextFeatures.of(self.data.texts, self.words)
+
+    @property
+    def worth(self) -> Float64 | None:
+        """How much the gold label of each row would help, as far as the texts were read. (n,)."""
+        if self.snapshot.text is not None:
+            return self.snapshot.text.worth
+        return self.features.typical.astype(np.float64) if "features" in self.__dict__ else None
 
     def find(self, wanted: Filter) -> NDArray[np.intp]:
         """Return the rows that match a filter, in their order."""
@@ -484,10 +536,7 @@ class Project:
             error: The largest share of wrong labels among those accepted.
             confidence: The probability that it holds.
         """
-        picked = np.zeros(self.data.n, bool)
-        drawn = (item for item, gold in self.state.gold.items() if gold.picked == "random")
-        picked[[self.data.row_of[item] for item in drawn if item in self.data.row_of]] = True
-        return write_certificate(self.snapshot, picked, Path(path), error, confidence)
+        return write_certificate(self.snapshot, self._picked_at_random(), Path(path), error, confidence)
 
 
 def _check_classes(classes: Sequence[Hashable] | None) -> Classes:

@@ -1,0 +1,215 @@
+"""What texts say about classes: words and meanings, learned from gold and from the labels that rules give.
+
+The features are computed once. Training takes few rows (all gold, and a sample of the rows that rules vote on), so it
+is repeated after every change. Whatever needs all rows is a product of matrices.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hyperlabel._core import Float64, Ints
+from hyperlabel.errors import require
+from hyperlabel.studio._words import WordIndex
+
+Float32 = NDArray[np.float32]
+
+_L2 = 0.1  # half of it times the squared norm of the coefficients is added to the summed loss
+_TOPICS = 128  # dimensions of the latent semantic analysis
+_VOTED = 600  # rows with votes that are learned from, at most
+_VOTE_WEIGHT = 0.25  # weight of such a row; a gold label has 1
+_FOLDS = 5  # parts of the gold; each is judged by a model that does not know it
+_SAMPLE = 1000  # rows that typical rows resemble
+_NEIGHBORS = 15
+_COLD = 10  # gold labels before uncertainty counts
+_ITERATIONS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class TextFeatures:
+    """The texts as numbers: their words, and what they are about."""
+
+    words: Any  # (n, w) SciPy matrix: the words of each text, rare ones weigh more; rows of length 1
+    dense: Float32  # (n, d) rows of length 1 for each encoder
+
+    @classmethod
+    def of(cls, texts: Any, index: WordIndex) -> "TextFeatures":
+        """Compute the features of a Polars series of texts."""
+        words = _weigh_words(index)
+        parts = [_find_topics(words), *_embed(texts.to_list())]
+        return cls(words, np.hstack([_center(part) for part in parts]))
+
+    def take(self, rows: Ints) -> "TextFeatures":
+        """Return the features of some rows."""
+        return TextFeatures(self.words[rows], self.dense[rows])
+
+    @cached_property
+    def typical(self) -> Float32:
+        """How near each row is to others, from 0 to 1. (n,)."""
+        n = len(self.dense)
+        sample = np.random.default_rng(0).permutation(n)[:_SAMPLE]
+        nearest = min(_NEIGHBORS + 1, len(sample))
+        near = np.concatenate([
+            np.partition(part @ self.dense[sample].T, -nearest, axis=1)[:, -nearest:].mean(1)
+            for part in np.array_split(self.dense, max(n // 5000, 1))
+        ])  # fmt: skip
+        return np.asarray((near - near.min()) / max(float(np.ptp(near)), 1e-9), np.float32)
+
+    def near(self, rows: Ints) -> Float32:
+        """How near each row is to the nearest of some rows, from 0 to 1. (n,)."""
+        if not len(rows):
+            return np.zeros(len(self.dense), np.float32)
+        return np.clip((self.dense @ self.dense[rows].T).max(1) / self.norm, 0, 1)
+
+    @property
+    def norm(self) -> float:
+        """Squared length of the dense rows."""
+        return float((self.dense[:100] ** 2).sum(1).max(initial=1e-9))
+
+
+def _weigh_words(index: WordIndex) -> Any:
+    """Weigh the words of each text by how rare they are. -> (n, w) with rows of length 1."""
+    require("scipy", extra="studio")
+    from scipy.sparse import csc_matrix
+
+    counts = np.diff(index.starts)
+    weights = np.repeat(np.log((index.n + 1) / (counts + 1)) + 1, counts).astype(np.float32)
+    words = csc_matrix((weights, index.rows, index.starts), (index.n, len(index.words))).tocsr()
+    lengths = np.sqrt(np.asarray(words.multiply(words).sum(1)).ravel())
+    words.data /= np.repeat(np.maximum(lengths, 1e-9), np.diff(words.indptr)).astype(np.float32)
+    return words
+
+
+def _find_topics(words: Any) -> Float32:
+    """Reduce words to topics by a singular value decomposition. (n, w) -> (n, d)."""
+    require("sklearn", extra="studio")
+    from sklearn.decomposition import TruncatedSVD
+
+    d = min(_TOPICS, words.shape[0] - 1, words.shape[1] - 1)
+    if d < 1:
+        return np.zeros((words.shape[0], 1), np.float32)
+    return np.asarray(TruncatedSVD(d, random_state=0).fit_transform(words), np.float32)
+
+
+def _embed(texts: list[str]) -> list[Float32]:
+    """Embed texts with the package wordllama, if it is installed. -> (n, d) arrays, one or none."""
+    from importlib.util import find_spec
+    from pathlib import Path
+
+    spec = find_spec("wordllama")
+    if spec is None or spec.origin is None or find_spec("tokenizers") is None:
+        return []
+    from safetensors.numpy import load_file
+    from tokenizers import Tokenizer
+
+    base = Path(spec.origin).parent
+    vectors = next(iter(load_file(next(base.rglob("*256.safetensors"))).values())).astype(np.float32)
+    tokenizer = Tokenizer.from_file(str(next(base.rglob("*tokenizer*.json"))))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    rows = np.zeros((len(texts), vectors.shape[1]), np.float32)
+    for start in range(0, len(texts), 2000):
+        for i, encoded in enumerate(tokenizer.encode_batch(texts[start : start + 2000], add_special_tokens=False)):
+            if encoded.ids:
+                rows[start + i] = vectors[encoded.ids].mean(0)
+    return [_scale(rows)]
+
+
+def _center(rows: Float32) -> Float32:
+    rows = _scale(rows)
+    return _scale(rows - rows.mean(0))
+
+
+def _scale(rows: Float32) -> Float32:
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9), np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class TextEvidence:
+    """What the texts say, given gold and the labels of rules.
+
+    Attributes:
+        logits: (n, k) logarithms of probabilities; those of a row with gold come from a model that does not know it.
+        worth: (n,) how much the gold label of each row would help.
+    """
+
+    logits: Float64
+    worth: Float64
+
+
+def judge_texts(
+    features: TextFeatures, gold: NDArray[np.int64], k: int, voted: Ints, shares: Float64
+) -> TextEvidence | None:
+    """Learn from gold and from rows with votes, and judge all rows; None if there is nothing to learn from.
+
+    Args:
+        features: Those of all n rows.
+        gold: (n,) class numbers, -1 where unknown.
+        k: Number of classes.
+        voted: (v,) rows without gold on which rules vote.
+        shares: (v, k) their probabilities.
+    """
+    known = np.flatnonzero(gold >= 0)
+    if not len(known) and not len(voted):
+        return None
+    if len(voted) > _VOTED:
+        chosen = np.random.default_rng(0).permutation(len(voted))[:_VOTED]
+        voted, shares = voted[chosen], shares[chosen]
+    rows = np.concatenate([known, voted])
+    targets = np.concatenate([np.eye(k)[gold[known]], shares * _VOTE_WEIGHT])
+    near = features.take(rows)
+    logits = predict(features, *fit(near, targets))
+    part = np.random.default_rng(0).permutation(len(known)) % _FOLDS
+    for fold in range(min(_FOLDS, len(known)) if len(rows) > 1 else 0):
+        aside = np.flatnonzero(part == fold)
+        rest = np.setdiff1d(np.arange(len(rows)), aside)
+        logits[known[aside]] = predict(near.take(aside), *fit(near.take(rest), targets[rest]))
+    return TextEvidence(logits, _rate(features, logits, known))
+
+
+def _rate(features: TextFeatures, logits: Float64, known: Ints) -> Float64:
+    """Rate rows by uncertain labels, in a region with many rows and without gold. -> (n,)."""
+    near = features.near(known)
+    if len(known) < _COLD:
+        return np.asarray((features.typical + 0.01) * (1 - near), np.float64)
+    top = np.partition(np.exp(logits), -2, axis=1)[:, -2:]
+    return np.asarray((1 - (top[:, 1] - top[:, 0])) * (0.5 + 0.5 * features.typical) * (1 - 0.5 * near), np.float64)
+
+
+def fit(features: TextFeatures, targets: Float64) -> tuple[Float64, Float64, Float64]:
+    """Fit logistic regression; (t, k) targets sum to the weight of each row. -> coefficients of words, dense, (k,)."""
+    from scipy.optimize import minimize
+
+    words, k = features.words, targets.shape[1]
+    used = np.unique(words.indices)  # the coefficients of other words are 0
+    matrix = np.hstack([np.asarray(words[:, used].todense(), np.float64), features.dense.astype(np.float64)])
+    weight = targets.sum(1, keepdims=True)
+    q = matrix.shape[1]
+
+    def loss_and_gradient(flat: Float64) -> tuple[float, Float64]:
+        coef, intercept = flat[k:].reshape(q, k), flat[:k]
+        logs = _normalize(matrix @ coef + intercept)
+        slope = weight * np.exp(logs) - targets
+        loss = -(targets * logs).sum() + _L2 / 2 * (coef**2).sum() + _L2 / 20 * (intercept**2).sum()
+        gradient = [slope.sum(0) + _L2 / 10 * intercept, (matrix.T @ slope + _L2 * coef).ravel()]
+        return float(loss), np.concatenate(gradient)
+
+    start = np.zeros(k + q * k)
+    found = minimize(loss_and_gradient, start, jac=True, method="L-BFGS-B", options={"maxiter": _ITERATIONS}).x
+    coef = np.zeros((words.shape[1], k))
+    coef[used] = found[k:].reshape(q, k)[: len(used)]
+    return coef, found[k:].reshape(q, k)[len(used) :], found[:k]
+
+
+def predict(features: TextFeatures, words: Float64, dense: Float64, intercept: Float64) -> Float64:
+    """Return the logarithms of the probabilities. -> (n, k)."""
+    return _normalize(features.words @ words + features.dense @ dense + intercept)
+
+
+def _normalize(logits: Float64) -> Float64:
+    highest = logits.max(1, keepdims=True)
+    total: Float64 = logits - highest - np.log(np.exp(logits - highest).sum(1, keepdims=True))
+    return total
