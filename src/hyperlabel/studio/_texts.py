@@ -19,13 +19,14 @@ Float32 = NDArray[np.float32]
 
 _L2 = 0.1  # half of it times the squared norm of the coefficients is added to the summed loss
 _TOPICS = 128  # dimensions of the latent semantic analysis
-_VOTED = 600  # rows with votes that are learned from, at most
+_VOTED = 300  # rows with votes that are learned from, at most
 _VOTE_WEIGHT = 0.25  # weight of such a row; a gold label has 1
 _FOLDS = 5  # parts of the gold; each is judged by a model that does not know it
 _SAMPLE = 1000  # rows that typical rows resemble
 _NEIGHBORS = 15
 _COLD = 10  # gold labels before uncertainty counts
 _ITERATIONS = 60
+_LEAST = 1e-6  # share of the greatest eigenvalue that counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,11 @@ class TextFeatures:
     def take(self, rows: Ints) -> "TextFeatures":
         """Return the features of some rows."""
         return TextFeatures(self.words[rows], self.dense[rows])
+
+    def project(self, rows: Ints, weights: Float64) -> Float64:
+        """Multiply all rows by a weighted sum of some rows. (t, k) -> (n, k)."""
+        near, weights = self.take(rows), weights.astype(np.float32)
+        return np.asarray(self.words @ (near.words.T @ weights) + self.dense @ (near.dense.T @ weights), np.float64)
 
     @cached_property
     def typical(self) -> Float32:
@@ -160,14 +166,26 @@ def judge_texts(
         voted, shares = voted[chosen], shares[chosen]
     rows = np.concatenate([known, voted])
     targets = np.concatenate([np.eye(k)[gold[known]], shares * _VOTE_WEIGHT])
-    near = features.take(rows)
-    logits = predict(features, *fit(near, targets))
+    space, inside = _span(features.take(rows))
+    logits = _normalize(features.project(rows, space @ (coef := _fit(inside, targets))[1:]) + coef[0])
     part = np.random.default_rng(0).permutation(len(known)) % _FOLDS
     for fold in range(min(_FOLDS, len(known)) if len(rows) > 1 else 0):
         aside = np.flatnonzero(part == fold)
         rest = np.setdiff1d(np.arange(len(rows)), aside)
-        logits[known[aside]] = predict(near.take(aside), *fit(near.take(rest), targets[rest]))
+        coef = _fit(inside[rest], targets[rest])
+        logits[known[aside]] = _normalize(inside[aside] @ coef[1:] + coef[0])
     return TextEvidence(logits, _rate(features, logits, known))
+
+
+def _span(features: TextFeatures) -> tuple[Float64, Float64]:
+    """Return coordinates of t rows in the space that they span: rows times `space` are coordinates. (t, r), (t, r).
+
+    There are far fewer rows than features, and the solution is in their span.
+    """
+    products = np.asarray((features.words @ features.words.T).todense(), np.float64) + features.dense @ features.dense.T
+    values, vectors = np.linalg.eigh(products)
+    kept = values > _LEAST * values[-1]
+    return vectors[:, kept] / np.sqrt(values[kept]), vectors[:, kept] * np.sqrt(values[kept])
 
 
 def _rate(features: TextFeatures, logits: Float64, known: Ints) -> Float64:
@@ -179,34 +197,26 @@ def _rate(features: TextFeatures, logits: Float64, known: Ints) -> Float64:
     return np.asarray((1 - (top[:, 1] - top[:, 0])) * (0.5 + 0.5 * features.typical) * (1 - 0.5 * near), np.float64)
 
 
-def fit(features: TextFeatures, targets: Float64) -> tuple[Float64, Float64, Float64]:
-    """Fit logistic regression; (t, k) targets sum to the weight of each row. -> coefficients of words, dense, (k,)."""
+def _fit(rows: Float64, targets: Float64) -> Float64:
+    """Fit logistic regression; (t, k) targets sum to the weight of each row. -> (1 + r, k), intercepts first."""
+    require("scipy", extra="studio")
     from scipy.optimize import minimize
 
-    words, k = features.words, targets.shape[1]
-    used = np.unique(words.indices)  # the coefficients of other words are 0
-    matrix = np.hstack([np.asarray(words[:, used].todense(), np.float64), features.dense.astype(np.float64)])
+    (t, r), k = rows.shape, targets.shape[1]
+    matrix = np.hstack([np.ones((t, 1)), rows])
     weight = targets.sum(1, keepdims=True)
-    q = matrix.shape[1]
+    l2 = np.full((r + 1, 1), _L2)
+    l2[0] = _L2 / 10
 
     def loss_and_gradient(flat: Float64) -> tuple[float, Float64]:
-        coef, intercept = flat[k:].reshape(q, k), flat[:k]
-        logs = _normalize(matrix @ coef + intercept)
-        slope = weight * np.exp(logs) - targets
-        loss = -(targets * logs).sum() + _L2 / 2 * (coef**2).sum() + _L2 / 20 * (intercept**2).sum()
-        gradient = [slope.sum(0) + _L2 / 10 * intercept, (matrix.T @ slope + _L2 * coef).ravel()]
-        return float(loss), np.concatenate(gradient)
+        coef = flat.reshape(r + 1, k)
+        logs = _normalize(matrix @ coef)
+        slope = matrix.T @ (weight * np.exp(logs) - targets) + l2 * coef
+        return float((l2 * coef**2).sum() / 2 - (targets * logs).sum()), slope.ravel()
 
-    start = np.zeros(k + q * k)
-    found = minimize(loss_and_gradient, start, jac=True, method="L-BFGS-B", options={"maxiter": _ITERATIONS}).x
-    coef = np.zeros((words.shape[1], k))
-    coef[used] = found[k:].reshape(q, k)[: len(used)]
-    return coef, found[k:].reshape(q, k)[len(used) :], found[:k]
-
-
-def predict(features: TextFeatures, words: Float64, dense: Float64, intercept: Float64) -> Float64:
-    """Return the logarithms of the probabilities. -> (n, k)."""
-    return _normalize(features.words @ words + features.dense @ dense + intercept)
+    start, options = np.zeros((r + 1) * k), {"maxiter": _ITERATIONS}
+    coef: Float64 = minimize(loss_and_gradient, start, jac=True, method="L-BFGS-B", options=options).x
+    return coef.reshape(r + 1, k)
 
 
 def _normalize(logits: Float64) -> Float64:
