@@ -25,8 +25,8 @@ from hyperlabel.studio._words import WordIndex
 
 _LEAST_ROWS = 2  # a rule must vote on this many rows to be worth a line
 _PRIOR = 4.0  # doubt about the precision of a rule, in items
-_GOLD, _LABEL = 1.0, 0.1  # weights of a gold label, and of a label, which may be wrong together with others
-_GAIN = 0.1  # gain over chance that is assumed before anything is known about a rule
+_GOLD, _LABEL = 2.0, 0.5  # weights of a gold label, and of a label, which may be wrong together with others
+_GAIN = 0.02  # gain over chance that is assumed before anything is known about a rule
 _COMMON = 0.05  # at this share of the rows, a third of that gain is assumed
 _LONG = 4  # letters after the first that a word needs for the full gain
 _WORDS = 40  # words of an item that are tried
@@ -73,28 +73,35 @@ class Candidate:
 
 
 class ClassEvidence:
-    """Evidence about the classes of rows: gold, and the labels where an LF votes."""
+    """Evidence about the classes of rows: gold, and the labels, which the text gives to all of them."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.labeled = snapshot.best >= 0
-        self.weight = np.where(snapshot.gold >= 0, _GOLD, _LABEL) * self.labeled  # (n,)
-        self.probabilities = snapshot.labels.probabilities
-        total = self.weight @ self.probabilities + _PRIOR
+        self.best, self.gold = snapshot.best, snapshot.gold
+        self.uncovered = snapshot.n_votes == 0
+        known = self.best >= 0
+        self.weight = np.where(self.gold >= 0, _GOLD, _LABEL) * known  # (n,)
+        total = np.bincount(self.best[known], self.weight[known], snapshot.k) + _PRIOR / max(snapshot.k, 1)
         self.prior: Float64 = total / total.sum()  # (k,)
 
     def precision(self, rows: Ints, vote: int) -> tuple[float, float]:
         """Estimate the share of rows that are of a class, and its standard deviation."""
         weight = self.weight[rows]
         total = float(weight.sum()) + _PRIOR
-        share = (_PRIOR * self.prior[vote] + float(weight @ self.probabilities[rows, vote])) / total
+        share = (_PRIOR * self.prior[vote] + float(weight @ (self.best[rows] == vote))) / total
         return share, float(np.sqrt(share * (1 - share) / (total + 1)))
+
+    def is_refuted(self, rows: Ints, vote: int) -> bool:
+        """Return True if gold contradicts at least as many votes as it confirms."""
+        gold = self.gold[rows]
+        wrong = int(((gold >= 0) & (gold != vote)).sum())
+        return wrong > 0 and wrong >= int((gold == vote).sum())
 
     def score(self, rows: Ints, vote: int, assumed: float) -> float:
         """Score a rule that votes for a class on some rows, from the evidence and the gain assumed without any."""
-        n_new = len(rows) - self.labeled[rows].sum() / 2  # rows without votes count twice
+        n_new = (len(rows) + self.uncovered[rows].sum()) / 2  # rows without votes count twice
         share, deviation = self.precision(rows, vote)
-        gain = share - self.prior[vote]
-        return float(np.sqrt(n_new) * (max(gain - deviation, 0) + assumed * (gain >= 0)))
+        gain = (share - self.prior[vote]) / (1 - self.prior[vote])
+        return float(np.sqrt(n_new) * (max(gain - deviation, 0) ** 2 + assumed * (gain >= 0)))
 
 
 def assume_gain(rows: Ints, letters: Ints, n: int) -> Float64:
@@ -111,7 +118,7 @@ def propose(
     evidence, number = ClassEvidence(snapshot), snapshot.classes.index(vote)
     scored: list[tuple[float, RuleDraft]] = []
     for draft in drafts:
-        if len(draft.rows) >= _LEAST_ROWS:
+        if len(draft.rows) >= _LEAST_ROWS and not evidence.is_refuted(draft.rows, number):
             assumed = float(assume_gain(np.array(len(draft.rows)), np.array(len(draft.name)), snapshot.n))
             scored.append((evidence.score(draft.rows, number, assumed), draft))
     scored.sort(key=lambda pair: -pair[0])

@@ -18,7 +18,8 @@ from hyperlabel.models import HyperLabelModel
 from hyperlabel.studio._texts import TextEvidence, TextFeatures, judge_texts
 
 _FOLDS = 5  # parts of the gold; each is judged by a model that does not know it
-_VOTES = 0.5  # weight of the votes beside the text, which has learned from them
+_VOTES = 0.5  # weight of the votes beside the text without gold
+_RULE = 0.5  # what all the rows weigh on which a rule votes; a gold label weighs 1
 _LEAST = 1e-6  # probability that stands for 0
 _OF_VOTES = ("votes", "patterns", "model", "analysis", "vote_labels", "n_votes", "conflict", "pair_conflicts", "lf_table")
 
@@ -117,7 +118,12 @@ class Snapshot:
             return logits
         labels = self.vote_labels if model is None else model.label_patterns(self.patterns)
         by_votes = np.log(np.maximum(labels.probabilities, _LEAST))[self.inverse[rows]]
-        return np.where(self.n_votes[rows, None] > 0, logits + _VOTES * by_votes, logits)
+        return np.where(self.n_votes[rows, None] > 0, logits + self.trust * by_votes, logits)
+
+    @property
+    def trust(self) -> float:
+        """Weight of the votes beside the text, which has learned from them, and knows better with more gold."""
+        return _VOTES * len(self.columns) / (len(self.columns) + int((self.gold >= 0).sum()))
 
     def label_rows(self, rows: Ints, model: HyperLabelModel | None = None) -> NDArray[np.intp]:
         """Return class numbers of some rows by text and votes, as if they had no gold; -1 for none."""
@@ -207,7 +213,7 @@ class Snapshot:
         shares = np.zeros((0, self.k))
         if len(voted):
             shares = self.vote_labels.probabilities[self.inverse[voted]]
-        return judge_texts(features, self.gold, self.k, voted, shares)
+        return judge_texts(features, self.gold, self.k, voted, shares, _RULE * len(self.columns))
 
     def with_text(self, text: TextEvidence | None) -> "Snapshot":
         """Return a snapshot that was trained; what follows from votes alone is not computed again."""

@@ -20,7 +20,7 @@ Float32 = NDArray[np.float32]
 _L2 = 0.1  # half of it times the squared norm of the coefficients is added to the summed loss
 _TOPICS = 128  # dimensions of the latent semantic analysis
 _VOTED = 300  # rows with votes that are learned from, at most
-_VOTE_WEIGHT = 0.25  # weight of such a row; a gold label has 1
+_VOTE_WEIGHT = 0.25  # weight of such a row, at most; a gold label has 1
 _FOLDS = 5  # parts of the gold; each is judged by a model that does not know it
 _SAMPLE = 1000  # rows that typical rows resemble
 _NEIGHBORS = 15
@@ -147,7 +147,7 @@ class TextEvidence:
 
 
 def judge_texts(
-    features: TextFeatures, gold: NDArray[np.int64], k: int, voted: Ints, shares: Float64
+    features: TextFeatures, gold: NDArray[np.int64], k: int, voted: Ints, shares: Float64, weight: float
 ) -> TextEvidence | None:
     """Learn from gold and from rows with votes, and judge all rows; None if there is nothing to learn from.
 
@@ -157,6 +157,7 @@ def judge_texts(
         k: Number of classes.
         voted: (v,) rows without gold on which rules vote.
         shares: (v, k) their probabilities.
+        weight: What these rows weigh together, at most; a gold label weighs 1.
     """
     known = np.flatnonzero(gold >= 0)
     if not len(known) and not len(voted):
@@ -165,7 +166,7 @@ def judge_texts(
         chosen = np.random.default_rng(0).permutation(len(voted))[:_VOTED]
         voted, shares = voted[chosen], shares[chosen]
     rows = np.concatenate([known, voted])
-    targets = np.concatenate([np.eye(k)[gold[known]], shares * _VOTE_WEIGHT])
+    targets = np.concatenate([np.eye(k)[gold[known]], shares * min(_VOTE_WEIGHT, weight / max(len(voted), 1))])
     space, inside = _span(features.take(rows))
     logits = _normalize(features.project(rows, space @ (coef := _fit(inside, targets))[1:]) + coef[0])
     part = np.random.default_rng(0).permutation(len(known)) % _FOLDS
