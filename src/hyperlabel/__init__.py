@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hyperlabel._version import VERSION
 
 if TYPE_CHECKING:
-    from hyperlabel.classify import Classifier, fill_labels
+    from hyperlabel.classify import Classifier, fill_labels, label, load
     from hyperlabel.data import ABSTAIN, NOT, Labels, Patterns, Votes, any_of, read_votes, soft
     from hyperlabel.errors import (
         HyperlabelError,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
         regex_lf,
         threshold_lf,
     )
-    from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models, load
+    from hyperlabel.models import HyperLabelModel, LabelModel, label_model, label_models
     from hyperlabel.panel import jury
     from hyperlabel.trust import advise, audit_sample, certify, estimate
 
@@ -76,6 +76,7 @@ __all__ = [
     "fill_labels",
     "jury",
     "keyword_lf",
+    "label",
     "label_model",
     "label_models",
     "labeling_function",
@@ -90,13 +91,13 @@ __all__ = [
 ]
 
 _HOMES = {  # module: the public names that it holds
-    "classify": "Classifier fill_labels",
+    "classify": "Classifier fill_labels label load",
     "errors": "HyperlabelError MissingExtraError NotFittedError ParameterError ProjectError "
     "VotesError VotesWarning WeightsError",
     "data": "ABSTAIN Labels NOT Patterns Votes any_of read_votes soft",
     "lf": "LFAnalysis LFCache LFError LabelingFunction apply_lfs expression_lf keyword_lf "
     "labeling_function lookup_lf prompt_lf regex_lf threshold_lf",
-    "models": "HyperLabelModel LabelModel label_model label_models load",
+    "models": "HyperLabelModel LabelModel label_model label_models",
     "panel": "jury",
     "reports": "report",
     "studio": "Project",

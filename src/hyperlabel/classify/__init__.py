@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from hyperlabel.classify._base import BaseClassifier
 from hyperlabel.classify._filling import TEXT, VOTES, fill_labels, teach
+from hyperlabel.classify._joint import JointModel, label, load
 from hyperlabel.classify._light import Classifier, Linear, Scaled, Tfidf
 from hyperlabel.classify._search import GRIDS, Search
+from hyperlabel.classify._vectors import Vectors
 from hyperlabel.errors import require
 
 if TYPE_CHECKING:
@@ -27,13 +29,17 @@ __all__ = [
     "VOTES",
     "BaseClassifier",
     "Classifier",
+    "JointModel",
     "Linear",
     "Scaled",
     "Search",
     "Tfidf",
     "Transformer",
+    "Vectors",
     "fill_labels",
     "find_device",
+    "label",
+    "load",
     "teach",
 ]
 

@@ -42,6 +42,7 @@ class Labels:
         origin: How the items were named in the input.
         source: (n,) where each label comes from, such as `votes`, `text` or `gold`, None for no label; just None
             if all come from votes.
+        model: The fitted model that `hyperlabel.label` made them with: it labels new items, and can be saved.
 
     >>> labels = Labels(np.array([1, -1]), np.array([[0.2, 0.8], [0.5, 0.5]]), ("ham", "spam"))
     >>> labels.labels.tolist(), labels.confidence.tolist()
@@ -54,6 +55,7 @@ class Labels:
     items: NDArray[Any] | None = None
     origin: Origin = NO_ORIGIN
     source: NDArray[Any] | None = None
+    model: Any = None
 
     def __len__(self) -> int:
         return len(self.best)
