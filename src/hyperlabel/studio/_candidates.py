@@ -5,6 +5,7 @@ would vote, and from the number of these rows.
 """
 
 import builtins
+import itertools
 import keyword
 import math
 import re
@@ -21,6 +22,7 @@ from hyperlabel.data import ABSTAIN, smallest_type
 from hyperlabel.lf import keyword_lf
 from hyperlabel.studio._data import Data
 from hyperlabel.studio._snapshot import Effect, Snapshot, find_effect
+from hyperlabel.studio._wording import describe_rule
 from hyperlabel.studio._words import WordIndex
 
 _LEAST_ROWS = 2  # a rule must vote on this many rows to be worth a line
@@ -30,6 +32,8 @@ _GAIN = 0.02  # gain over chance that is assumed before anything is known about 
 _COMMON = 0.05  # at this share of the rows, a third of that gain is assumed
 _LONG = 4  # letters after the first that a word needs for the full gain
 _WORDS = 40  # words of an item that are tried
+_PAIRED = 6  # rare words of an item that are tried in pairs
+_SAME = 0.9  # two rules with this share of common rows are one
 _LETTERS = 40  # letters of an item or a class in a name
 _RESERVED = ("pl", "re", "hl", "keyword_lf", "regex_lf", "lookup_lf", "threshold_lf", "expression_lf")
 _SIGNS = {  # name: expression, as Python and Polars read it
@@ -59,6 +63,7 @@ class Candidate:
         source: The statement that defines it.
         vote: The class it votes for.
         effect: What it would change.
+        words: When it votes, in plain words.
         precision: Share of its votes that are correct, according to gold and labels.
         score: How promising it is.
     """
@@ -68,6 +73,7 @@ class Candidate:
     source: str
     vote: Hashable
     effect: Effect
+    words: str
     precision: float
     score: float
 
@@ -112,9 +118,17 @@ def assume_gain(rows: Ints, letters: Ints, n: int) -> Float64:
 
 
 def propose(
-    drafts: Iterable[RuleDraft], snapshot: Snapshot, vote: Hashable, used_names: Collection[str], most: int
+    drafts: Iterable[RuleDraft],
+    snapshot: Snapshot,
+    vote: Hashable,
+    used_names: Collection[str],
+    most: int,
+    removed: Collection[str] = (),
 ) -> list[Candidate]:
-    """Turn the most promising drafts into candidates, the best first; of those with the same rows, one is kept."""
+    """Turn the most promising drafts into candidates, the best first.
+
+    Left out: what gold refutes, what repeats an LF or another draft, and what was removed before.
+    """
     evidence, number = ClassEvidence(snapshot), snapshot.classes.index(vote)
     scored: list[tuple[float, RuleDraft]] = []
     for draft in drafts:
@@ -122,19 +136,36 @@ def propose(
             assumed = float(assume_gain(np.array(len(draft.rows)), np.array(len(draft.name)), snapshot.n))
             scored.append((evidence.score(draft.rows, number, assumed), draft))
     scored.sort(key=lambda pair: -pair[0])
-    distinct: dict[bytes, tuple[float, RuleDraft]] = {}
+    accepted = [column == number for column in snapshot.columns.values()]
+    candidates: list[Candidate] = []
     for score, draft in scored:
-        distinct.setdefault(draft.rows.tobytes(), (score, draft))
-    candidates = []
-    for score, draft in list(distinct.values())[:most]:
         name = free_name(draft.name, vote, used_names)
         source = f"{name} = {draft.call(repr(vote), repr(name))}\n"
         column = np.full(snapshot.n, ABSTAIN, smallest_type(snapshot.k))
         column[draft.rows] = number
-        effect = find_effect(snapshot, name, column)
+        if len(candidates) == most:
+            break
+        if identify(source) in removed or any(_is_repeat(column >= 0, other) for other in accepted):
+            continue
+        accepted.append(column >= 0)
         precision, _ = evidence.precision(draft.rows, number)
-        candidates.append(Candidate(draft.kind, name, source, vote, effect, precision, score))
+        effect = find_effect(snapshot, name, column)
+        candidates.append(Candidate(draft.kind, name, source, vote, effect, describe_rule(source), precision, score))
     return candidates
+
+
+def identify(source: str) -> str:
+    """Return the statement of a rule without its names: the same rule is the same text.
+
+    >>> identify("a = keyword_lf('free', 'spam', name='a')")
+    "keyword_lf('free', 'spam')"
+    """
+    return re.sub(r", name='[^']*'\)$", ")", source.partition(" = ")[2].strip())
+
+
+def _is_repeat(mask: NDArray[np.bool_], other: NDArray[np.bool_]) -> bool:
+    """Return True if two rules vote on nearly the same rows."""
+    return int((mask & other).sum()) >= _SAME * int((mask | other).sum())
 
 
 def draft_from_selection(data: Data, index: WordIndex, selection: str) -> Iterator[RuleDraft]:
@@ -145,17 +176,20 @@ def draft_from_selection(data: Data, index: WordIndex, selection: str) -> Iterat
     if len(words) > 1:
         yield from _draft_words(data, index, words)
     for word in dict.fromkeys(words):
-        stem = word[: max(4, len(word) - 2)]
-        if len(stem) < len(word):
-            call = _write_call("regex_lf", rf"r'(?i)\b{stem}\w*'", data)
-            yield RuleDraft("expression", f"{stem}_", call, index.rows_of_stem(stem))
+        yield from _draft_stem(data, index, word)
     yield from _draft_signs(data, text)
 
 
 def draft_from_item(data: Data, index: WordIndex, row: int) -> Iterator[RuleDraft]:
     """Draft rules from a whole item: its words and pairs of neighbors, its length, its values in other columns."""
     text = data.text(row)
-    yield from _draft_words(data, index, _split_words(text)[:_WORDS])
+    words = _split_words(text)[:_WORDS]
+    yield from _draft_words(data, index, words)
+    for word in dict.fromkeys(words):
+        yield from _draft_stem(data, index, word)
+    for length in (1, 2):
+        yield from _draft_start(data, words[:length])
+    yield from _draft_both(data, index, words)
     yield from _draft_signs(data, text)
     yield _draft_length(data, len(text))
     for name in data.metadata:
@@ -167,6 +201,32 @@ def _draft_words(data: Data, index: WordIndex, words: Sequence[str]) -> Iterator
         yield RuleDraft("keyword", word, _write_call("keyword_lf", repr(word), data), index.rows_of(word))
     for pair in dict.fromkeys(zip(words, words[1:], strict=False)):
         yield from _draft_phrase(data, index, " ".join(pair))
+
+
+def _draft_stem(data: Data, index: WordIndex, word: str) -> Iterator[RuleDraft]:
+    stem = word[: max(4, len(word) - 2)]
+    if len(stem) < len(word):
+        call = _write_call("regex_lf", rf"r'(?i)\b{stem}\w*'", data)
+        yield RuleDraft("expression", f"{stem}_", call, index.rows_of_stem(stem))
+
+
+def _draft_start(data: Data, words: Sequence[str]) -> Iterator[RuleDraft]:
+    """Draft a rule for texts that begin with some words."""
+    start = " ".join(words)
+    if start.isascii() and start:
+        pattern = rf"(?i)^\W*{start}\b"
+        call = _write_call("regex_lf", f"r'{pattern}'", data)
+        yield RuleDraft("expression", f"begins_with_{start}", call, data.rows_matching(pattern))
+
+
+def _draft_both(data: Data, index: WordIndex, words: Sequence[str]) -> Iterator[RuleDraft]:
+    """Draft rules for texts that have two of the rarest words of an item that others have too."""
+    counts = {word: len(index.rows_of(word)) for word in dict.fromkeys(words) if word.isascii()}
+    rare = sorted((word for word in counts if counts[word] > _LEAST_ROWS), key=counts.__getitem__)[:_PAIRED]
+    for one, other in itertools.combinations(sorted(rare), 2):
+        pattern = rf"(?is)\b{one}\b.*\b{other}\b|\b{other}\b.*\b{one}\b"
+        call = _write_call("regex_lf", f"r'{pattern}'", data)
+        yield RuleDraft("expression", f"{one}_and_{other}", call, index.rows_of_all([one, other]))
 
 
 def _draft_phrase(data: Data, index: WordIndex, phrase: str) -> Iterator[RuleDraft]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.classify import Classifier
 from hyperlabel.data import OutputColumns, Table, add_labels, check_target, decode, exactly, write_table, write_text
 from hyperlabel.engines import label as label_rows
 from hyperlabel.errors import ProjectError
@@ -20,6 +21,7 @@ from hyperlabel.studio._snapshot import Snapshot
 from hyperlabel.trust import certify
 
 _GOLD, _ROW = "__gold__", "__row__"
+_MOST_LEARNED = 20_000  # rows that teach the classifier of other rows
 
 
 def write_labels(data: Data, state: ProjectState, snapshot: Snapshot, path: Path) -> int:
@@ -29,13 +31,14 @@ def write_labels(data: Data, state: ProjectState, snapshot: Snapshot, path: Path
     by an engine, with the same LFs and all gold.
     """
     check_target(path)
-    if not snapshot.columns:
-        raise ProjectError("there is no LF, so there are no labels to write; add one first")
+    if not (snapshot.best >= 0).any():
+        raise ProjectError("there is no gold and no LF, so there are no labels to write; label an item first")
     rows = data.read_again()
     if data.is_sample:
         write_table(_label_all(data, state.source.lfs, state.gold, snapshot), path)
         return _count_labels(path)
-    write_table(add_labels(rows, snapshot.labels), path, metadata=provenance(snapshot.model))
+    metadata = provenance(snapshot.model) if snapshot.columns else {}
+    write_table(add_labels(rows, snapshot.labels), path, metadata=metadata)
     return int((snapshot.best >= 0).sum())
 
 
@@ -102,6 +105,21 @@ def _count_labels(path: Path) -> int:
     label = pl.col("label").cast(pl.String)
     frame = Table.open(str(path)).lazy()
     return int(frame.select((label.is_not_null() & (label != "")).sum()).collect(engine="streaming").item())
+
+
+def fit_classifier(data: Data, snapshot: Snapshot) -> Classifier:
+    """Teach a classifier of texts the labels that are shown, at most those of a random sample of rows."""
+    known = np.flatnonzero(snapshot.best >= 0)
+    if not len(known):
+        raise ProjectError("there is no gold and no LF, so there is nothing to learn from; label an item first")
+    rows = np.sort(np.random.default_rng(0).permutation(known)[:_MOST_LEARNED])
+    return Classifier().fit(data.texts.gather(rows).to_list(), snapshot.labels[rows])
+
+
+def write_classifier(data: Data, snapshot: Snapshot, path: Path) -> None:
+    """Write a classifier of texts to a safetensors file."""
+    check_target(path)
+    fit_classifier(data, snapshot).save(path)
 
 
 def write_report(data: Data, snapshot: Snapshot, truth: NDArray[np.int64], path: Path) -> None:

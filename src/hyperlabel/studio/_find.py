@@ -113,7 +113,9 @@ def next_rows(
         ranked = _rank_uncovered(snapshot, index, most)
     elif by == "useful":
         ranked = _highest(np.where(free, worth, 0), most)
-        turns = [(row, "random") if (n_gold + i) % _RANDOM == _RANDOM - 1 else None for i, row in enumerate(drawn.tolist())]
+        turns = [
+            (row, "random") if (n_gold + i) % _RANDOM == _RANDOM - 1 else None for i, row in enumerate(drawn.tolist())
+        ]
         picks = [turn or (row, by) for turn, row in zip(turns, ranked.tolist(), strict=False)]
         return list(dict(picks).items())
     else:

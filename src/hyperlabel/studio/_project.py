@@ -4,7 +4,7 @@ Every accepted change is on disk before the call returns. `lfs.py` runs once per
 it is new or changed; votes are grouped and labeled once per change.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -17,9 +17,10 @@ from hyperlabel._core import Float64, Ints, html_table, show
 from hyperlabel.data import Classes, Explanation, Labels, encode_column, explain_item, read_balance, state_classes
 from hyperlabel.errors import ParameterError, ProjectError, require
 from hyperlabel.lf import Advance, Answer, Items, LabelingFunction, fingerprint_lf, name_votes, run_all
-from hyperlabel.studio._candidates import Candidate, draft_from_item, draft_from_selection, propose
+from hyperlabel.studio._candidates import Candidate, draft_from_item, draft_from_selection, identify, propose
+from hyperlabel.studio._classes import rename_votes, votes_for
 from hyperlabel.studio._data import Data, check_gold_text, complete
-from hyperlabel.studio._export import write_certificate, write_labels, write_report
+from hyperlabel.studio._export import write_certificate, write_classifier, write_labels, write_report
 from hyperlabel.studio._find import By, Filter, find_rows, next_rows
 from hyperlabel.studio._folder import SETTINGS, Folder, GoldLabel, ProjectState, Settings, choose_folder
 from hyperlabel.studio._snapshot import Effect, ProjectStats, Snapshot, find_effect
@@ -257,6 +258,41 @@ class Project:
         settings = replace(self.state.settings, classes=names, class_balance=())
         self._accept(f"classes {', '.join(map(str, names))}", settings=settings)
 
+    def add_class(self, name: Hashable) -> None:
+        """Add a class, after the others."""
+        self.set_classes([*self.classes, name])
+
+    def rename_class(self, old: Hashable, new: Hashable) -> None:
+        """Rename a class in rules and gold; if the new name is that of another class, the two become one."""
+        self.refresh()
+        self._check_class(old)
+        names = tuple(dict.fromkeys(new if name == old else name for name in self.classes))
+        gold = {item: each._replace(label=new if each.label == old else each.label) for item, each in self._gold()}
+        source = self._load(rename_votes(self.source.text, old, new))
+        action = f"merged {old} into {new}" if new in self.classes else f"renamed {old} to {new}"
+        self._accept(action, settings=self._with_classes(names), gold=gold, source=source)
+
+    def remove_class(self, name: Hashable) -> None:
+        """Remove a class, its gold, and the rules that vote for it."""
+        self.refresh()
+        self._check_class(name)
+        source = self.source
+        for rule in [rule for rule in source.lfs if votes_for(source.block(rule), name)]:
+            source = self._load(source.removed(rule))
+        gold = {item: each for item, each in self._gold() if each.label != name}
+        names = tuple(each for each in self.classes if each != name)
+        self._accept(f"removed the class {name}", settings=self._with_classes(names), gold=gold, source=source)
+
+    def _gold(self) -> Iterable[tuple[str, GoldLabel]]:
+        return self.state.gold.items()
+
+    def _with_classes(self, names: Sequence[Hashable]) -> Settings:
+        return replace(self.state.settings, classes=_check_classes(names), class_balance=())
+
+    def _check_class(self, name: Hashable) -> None:
+        if name not in self.classes:
+            raise ProjectError(f"the class is {show(name)}; expected one of {', '.join(map(str, self.classes))}")
+
     def set_balance(self, shares: object) -> None:
         """Set the class balance, in order or by class; None removes it."""
         self.refresh()
@@ -322,7 +358,9 @@ class Project:
         self._check_own(name)
         loaded = self._load(self.source.removed(name))
         self._check_kept(loaded, f"edit {LFS} itself", name)
-        self._accept(f"removed {name}", source=loaded)
+        removed = dict.fromkeys([*self.state.settings.removed, identify(self.source.block(name))])
+        settings = replace(self.state.settings, removed=tuple(filter(None, removed)))
+        self._accept(f"removed {name}", source=loaded, settings=settings)
 
     def undo(self) -> str:
         """Undo the last accepted change, and return what it was.
@@ -434,7 +472,7 @@ class Project:
     @cached_property
     def features(self) -> TextFeatures:
         """The texts as numbers, computed when first needed."""
-        return TextFeatures.of(self.data.texts, self.words)
+        return TextFeatures.of(self.data.texts)
 
     @property
     def worth(self) -> Float64 | None:
@@ -474,7 +512,7 @@ class Project:
         else:
             drafts = draft_from_item(self.data, self.words, row)
         used_names = {*self.source.lfs, *self.source.variables, *self.data.frame.columns}
-        candidates = propose(drafts, self.snapshot, vote, used_names, most)
+        candidates = propose(drafts, self.snapshot, vote, used_names, most, self.state.settings.removed)
         return [each for each in candidates if each.score > 0 or selection.strip()]
 
     def _label_of(self, row: int) -> Hashable:
@@ -505,6 +543,11 @@ class Project:
         """List the LFs, one row each: lf, votes_for, votes, coverage, overlaps, conflicts, accuracies, changes."""
         return self.snapshot.lf_table
 
+    def find_refuted(self) -> list[tuple[str, int, int]]:
+        """List the rules of `lfs.py` that gold contradicts more often than not: name, votes right, votes wrong."""
+        rows = [(row["lf"], row["right"], row["wrong"]) for row in self.list_lfs() if row["lf"] in self.source.lfs]
+        return [row for row in rows if row[2] > max(row[1], 1)]
+
     def advise(self) -> AdviceList:
         """Return what to do next, most valuable first; items are rows. Empty until there is an LF."""
         if not self.snapshot.columns:
@@ -523,6 +566,18 @@ class Project:
                 `label` and `confidence` are added.
         """
         return write_labels(self.data, self.state, self.snapshot, Path(path))
+
+    def save_all(self) -> int:
+        """Write `labels.parquet` and `classifier.safetensors` beside rules and gold; return how many rows have a label.
+
+        `hyperlabel.Classifier.load` reads the classifier: it has learned from all labels, and labels other texts.
+        """
+        self.save_classifier(self.folder.path / "classifier.safetensors")
+        return self.save_labels(self.folder.path / "labels.parquet")
+
+    def save_classifier(self, path: str | Path) -> None:
+        """Write a classifier of texts that learned from the labels that are shown, for tomorrow's rows."""
+        write_classifier(self.data, self.snapshot, Path(path))
 
     def save_report(self, path: str | Path) -> None:
         """Write a shareable HTML report on the rows that are explored."""
@@ -548,4 +603,4 @@ def _check_classes(classes: Sequence[Hashable] | None) -> Classes:
 
 def _describe_table(settings: Settings) -> Settings:
     """Keep the settings whose change requires reading the table again."""
-    return replace(settings, classes=(), class_balance=())
+    return replace(settings, classes=(), class_balance=(), removed=())

@@ -21,7 +21,17 @@ _FOLDS = 5  # parts of the gold; each is judged by a model that does not know it
 _VOTES = 0.5  # weight of the votes beside the text without gold
 _RULE = 0.5  # what all the rows weigh on which a rule votes; a gold label weighs 1
 _LEAST = 1e-6  # probability that stands for 0
-_OF_VOTES = ("votes", "patterns", "model", "analysis", "vote_labels", "n_votes", "conflict", "pair_conflicts", "lf_table")
+_OF_VOTES = (
+    "votes",
+    "patterns",
+    "model",
+    "analysis",
+    "vote_labels",
+    "n_votes",
+    "conflict",
+    "pair_conflicts",
+    "lf_table",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -376,9 +386,7 @@ class ProjectStats:
     truth: Share
 
     @classmethod
-    def of(
-        cls, snapshot: Snapshot, truth: NDArray[np.int64], action: str, drawn: NDArray[np.bool_]
-    ) -> "ProjectStats":
+    def of(cls, snapshot: Snapshot, truth: NDArray[np.int64], action: str, drawn: NDArray[np.bool_]) -> "ProjectStats":
         """Compute the numbers of a snapshot; (n,) truth as class numbers, -1 where unknown; (n,) random gold."""
         best, gold = snapshot.best, snapshot.gold
         labeled, has_truth, has_gold = best >= 0, truth >= 0, gold >= 0

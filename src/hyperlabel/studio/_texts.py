@@ -6,14 +6,15 @@ is repeated after every change. Whatever needs all rows is a product of matrices
 
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel._core import Float64, Ints
+from hyperlabel.classify import Vectors
 from hyperlabel.errors import require
-from hyperlabel.studio._words import WordIndex
 
 Float32 = NDArray[np.float32]
 
@@ -33,15 +34,16 @@ _LEAST = 1e-6  # share of the greatest eigenvalue that counts
 class TextFeatures:
     """The texts as numbers: their words, and what they are about."""
 
-    words: Any  # (n, w) SciPy matrix: the words of each text, rare ones weigh more; rows of length 1
-    dense: Float32  # (n, d) rows of length 1 for each encoder
+    words: Any  # (n, w) SciPy matrix of TF-IDF
+    dense: Float32  # (n, d) topics, and embeddings if wordllama is installed; each of length 1
 
     @classmethod
-    def of(cls, texts: Any, index: WordIndex) -> "TextFeatures":
+    def of(cls, texts: Any) -> "TextFeatures":
         """Compute the features of a Polars series of texts."""
-        words = _weigh_words(index)
-        parts = [_find_topics(words), *_embed(texts.to_list())]
-        return cls(words, np.hstack([_center(part) for part in parts]))
+        require("sklearn", extra="studio")
+        encoder = _encode_nothing if find_spec("wordllama") is None else "wordllama"
+        vectors = Vectors.of(texts.to_list(), encoder=encoder)
+        return cls(vectors.terms, np.hstack([_center(_find_topics(vectors.terms)), _center(vectors.dense)]))
 
     def take(self, rows: Ints) -> "TextFeatures":
         """Return the features of some rows."""
@@ -76,22 +78,8 @@ class TextFeatures:
         return float((self.dense[:100] ** 2).sum(1).max(initial=1e-9))
 
 
-def _weigh_words(index: WordIndex) -> Any:
-    """Weigh the words of each text by how rare they are. -> (n, w) with rows of length 1."""
-    require("scipy", extra="studio")
-    from scipy.sparse import csc_matrix
-
-    counts = np.diff(index.starts)
-    weights = np.repeat(np.log((index.n + 1) / (counts + 1)) + 1, counts).astype(np.float32)
-    words = csc_matrix((weights, index.rows, index.starts), (index.n, len(index.words))).tocsr()
-    lengths = np.sqrt(np.asarray(words.multiply(words).sum(1)).ravel())
-    words.data /= np.repeat(np.maximum(lengths, 1e-9), np.diff(words.indptr)).astype(np.float32)
-    return words
-
-
 def _find_topics(words: Any) -> Float32:
     """Reduce words to topics by a singular value decomposition. (n, w) -> (n, d)."""
-    require("sklearn", extra="studio")
     from sklearn.decomposition import TruncatedSVD
 
     d = min(_TOPICS, words.shape[0] - 1, words.shape[1] - 1)
@@ -100,28 +88,8 @@ def _find_topics(words: Any) -> Float32:
     return np.asarray(TruncatedSVD(d, random_state=0).fit_transform(words), np.float32)
 
 
-def _embed(texts: list[str]) -> list[Float32]:
-    """Embed texts with the package wordllama, if it is installed. -> (n, d) arrays, one or none."""
-    from importlib.util import find_spec
-    from pathlib import Path
-
-    spec = find_spec("wordllama")
-    if spec is None or spec.origin is None or find_spec("tokenizers") is None:
-        return []
-    from safetensors.numpy import load_file
-    from tokenizers import Tokenizer
-
-    base = Path(spec.origin).parent
-    vectors = next(iter(load_file(next(base.rglob("*256.safetensors"))).values())).astype(np.float32)
-    tokenizer = Tokenizer.from_file(str(next(base.rglob("*tokenizer*.json"))))
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    rows = np.zeros((len(texts), vectors.shape[1]), np.float32)
-    for start in range(0, len(texts), 2000):
-        for i, encoded in enumerate(tokenizer.encode_batch(texts[start : start + 2000], add_special_tokens=False)):
-            if encoded.ids:
-                rows[start + i] = vectors[encoded.ids].mean(0)
-    return [_scale(rows)]
+def _encode_nothing(texts: list[str]) -> Float32:
+    return np.zeros((len(texts), 1), np.float32)
 
 
 def _center(rows: Float32) -> Float32:
@@ -200,7 +168,6 @@ def _rate(features: TextFeatures, logits: Float64, known: Ints) -> Float64:
 
 def _fit(rows: Float64, targets: Float64) -> Float64:
     """Fit logistic regression; (t, k) targets sum to the weight of each row. -> (1 + r, k), intercepts first."""
-    require("scipy", extra="studio")
     from scipy.optimize import minimize
 
     (t, r), k = rows.shape, targets.shape[1]
