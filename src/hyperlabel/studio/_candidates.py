@@ -26,6 +26,7 @@ from hyperlabel.studio._wording import describe_rule
 from hyperlabel.studio._words import WordIndex
 
 _LEAST_ROWS = 2  # a rule must vote on this many rows to be worth a line
+_WIDEST = 0.2  # share of the rows that a rule may vote on, if there are many classes
 _PRIOR = 4.0  # doubt about the precision of a rule, in items
 _GOLD, _LABEL = 2.0, 0.5  # weights of a gold label, and of a label, which may be wrong together with others
 _GAIN = 0.02  # gain over chance that is assumed before anything is known about a rule
@@ -131,8 +132,9 @@ def propose(
     """
     evidence, number = ClassEvidence(snapshot), snapshot.classes.index(vote)
     scored: list[tuple[float, RuleDraft]] = []
+    widest = snapshot.n * max(_WIDEST, 1.5 / snapshot.k)
     for draft in drafts:
-        if len(draft.rows) >= _LEAST_ROWS and not evidence.is_refuted(draft.rows, number):
+        if _LEAST_ROWS <= len(draft.rows) <= widest and not evidence.is_refuted(draft.rows, number):
             assumed = float(assume_gain(np.array(len(draft.rows)), np.array(len(draft.name)), snapshot.n))
             scored.append((evidence.score(draft.rows, number, assumed), draft))
     scored.sort(key=lambda pair: -pair[0])

@@ -50,8 +50,31 @@ def _label_all(
     voted = apply_lfs(list(lfs.values()), frame, classes=snapshot.classes) if lfs else frame
     hidden = {name: f"__vote_{j}__" for j, name in enumerate(lfs)}  # an LF may be named like a column that is added
     names = [hidden.get(name, name) for name in snapshot.lf_names]
-    labeled = label_rows(voted.rename(hidden), lfs=names, model=snapshot.new_model(), gold=_GOLD)
+    if not names:
+        return _label_by_text(data, fit_classifier(data, snapshot), voted).drop(_GOLD)
+    text = data.settings.text
+    labeled = label_rows(voted.rename(hidden), lfs=names, model=snapshot.new_model(), gold=_GOLD, text=text)
     return labeled.drop([*hidden.values(), _GOLD])
+
+
+def _label_by_text(data: Data, classifier: Classifier, frame: Any) -> Any:
+    """Label all rows of a lazy frame by their texts, but for those with gold."""
+    import polars as pl
+
+    kind = OutputColumns(data.settings.classes).label_type
+    schema = {**frame.collect_schema(), "label": kind, "confidence": pl.Float64, "label_source": pl.String}
+
+    def add(part: Any) -> Any:
+        shares = classifier.predict_proba(part[data.settings.text].fill_null("").to_list())
+        gold = part[_GOLD]
+        best = pl.Series([data.settings.classes[i] for i in shares.argmax(1)], dtype=kind)
+        return part.with_columns(
+            label=gold.fill_null(best),
+            confidence=pl.when(gold.is_null()).then(pl.Series(shares.max(1))).otherwise(1.0),
+            label_source=pl.when(gold.is_null()).then(pl.lit("text")).otherwise(pl.lit("gold")),
+        )
+
+    return frame.map_batches(add, streamable=True, schema=schema)
 
 
 def _add_gold(data: Data, frame: Any, gold: Mapping[str, GoldLabel]) -> Any:

@@ -212,9 +212,8 @@ class ItemPanel:
         for place, number in enumerate(self.order):
             with self.classes:
                 button = ui.button(on_click=lambda _, n=number: self.page.start(self.give(n)), color=None)
-            button.classes("class given" if gold == number else "class").style(
-                f"--class:{color_of(number, snapshot.k)}"
-            )
+            button.classes("class given" if gold == number else "class")
+            button.style(f"--class:{color_of(number, snapshot.k)}")
             button.props(f'no-caps flat aria-pressed="{str(gold == number).lower()}"')
             with button:
                 ui.label(str(place + 1)).classes("key")
@@ -235,18 +234,22 @@ class ItemPanel:
         for each in explanation.contributions:
             with ui.row().classes("vote"):
                 ui.label(self.page.describe(each.lf)).classes("rule")
-                ui.label(str(each.vote)).style(
-                    f"color:{color_of(project.classes.index(each.vote), len(project.classes))}"
-                )
+                ui.label(f"\u2192 {each.vote}")
                 ui.space()
-                strength = min(int(abs(each.log_odds) / 0.7) + 1, 3)
-                direction = "for" if each.log_odds >= 0 else "against"
-                ui.label(f"{('weakly', 'clearly', 'strongly')[strength - 1]} {direction} the label").classes("soft")
+                ui.label(_say_strength(each.log_odds)).classes("soft")
         if explanation.flip:
             changes = [
-                f"\u201c{c.lf}\u201d did not vote"
-                if c.instead in (None, -1)
-                else f"\u201c{c.lf}\u201d voted {c.instead}"
+                f"\u201c{c.lf}\u201d {'did not vote' if c.instead in (None, -1) else f'voted {c.instead}'}"
                 for c in explanation.flip
             ]
             ui.label(f"By the rules alone, the label would change if {' and '.join(changes)}.").classes("soft")
+
+
+def _say_strength(log_odds: float) -> str:
+    """Say how much a vote counts.
+
+    >>> _say_strength(0.2), _say_strength(-3)
+    ('weakly for the label', 'strongly against the label')
+    """
+    size = "weakly" if abs(log_odds) < 0.7 else "clearly" if abs(log_odds) < 2 else "strongly"
+    return f"{size} {'for' if log_odds >= 0 else 'against'} the label"
