@@ -52,7 +52,7 @@ def _label_all(
     names = [hidden.get(name, name) for name in snapshot.lf_names]
     if not names:
         return _label_by_text(data, fit_classifier(data, snapshot), voted).drop(_GOLD)
-    text = data.settings.text
+    text = data.settings.text if len(np.unique(snapshot.best[snapshot.best >= 0])) > 1 and snapshot.text else None
     labeled = label_rows(voted.rename(hidden), lfs=names, model=snapshot.new_model(), gold=_GOLD, text=text)
     return labeled.drop([*hidden.values(), _GOLD])
 

@@ -175,7 +175,8 @@ class Project:
             if name in self.data.frame.columns:
                 raise ProjectError(f"{LFS} has an LF named '{name}', like a column of the table; rename it")
             columns[name] = self._run_lf(lf, state.source, settings.classes, advance)
-        text = self.snapshot.text if self.history and settings.classes == self.classes else None
+        is_known = bool(self.history) and settings.classes == self.classes and bool((gold >= 0).any())
+        text = self.snapshot.text if is_known else None
         return Snapshot(settings.classes, columns, gold, settings.class_balance, text=text)
 
     def _read_gold(self, state: ProjectState) -> NDArray[np.int64]:

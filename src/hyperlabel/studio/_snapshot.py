@@ -112,7 +112,9 @@ class Snapshot:
         shares = np.exp(logits - logits.max(1, keepdims=True))
         shares /= shares.sum(1, keepdims=True)
         source = np.array(["text", "votes+text"], object)[(self.n_votes > 0).astype(np.intp)]
-        return Labels(shares.argmax(1), shares, self.classes, source=source).with_gold(self.gold)
+        best = self.label_rows(np.arange(self.n))
+        source[best < 0] = None
+        return Labels(best, shares, self.classes, source=source).with_gold(self.gold)
 
     def _label_by_votes(self) -> Labels:
         if self.columns and self.k:
@@ -138,7 +140,8 @@ class Snapshot:
     def label_rows(self, rows: Ints, model: HyperLabelModel | None = None) -> NDArray[np.intp]:
         """Return class numbers of some rows by text and votes, as if they had no gold; -1 for none."""
         if self.text is not None:
-            return self.judge(rows, model).argmax(1)
+            known = self.text.known[rows] | (self.n_votes[rows] > 0)
+            return np.where(known, self.judge(rows, model).argmax(1), ABSTAIN)
         if not self.columns:
             return np.full(len(rows), ABSTAIN, np.intp)
         labels = self.vote_labels if model is None else model.label_patterns(self.patterns)
@@ -214,8 +217,8 @@ class Snapshot:
 
     @property
     def can_train(self) -> bool:
-        """True if there is anything to learn from."""
-        return bool(self.k) and bool((self.gold >= 0).any() or (self.n_votes > 0).any())
+        """True if there is gold: without it, labels come from votes alone."""
+        return bool((self.gold >= 0).any())
 
     def train(self, features: TextFeatures) -> TextEvidence | None:
         """Learn from the texts of rows with gold and rows with votes."""
@@ -234,7 +237,8 @@ class Snapshot:
     def with_gold(self, gold: NDArray[np.int64], balance: tuple[float, ...]) -> "Snapshot":
         """Return a snapshot with the same votes and other gold, or another class balance."""
         grouped = self.patterns if self.columns else None
-        return replace(self, gold=gold, balance=balance, grouped=grouped, is_trained=False)
+        text = self.text if (gold >= 0).any() else None
+        return replace(self, gold=gold, balance=balance, grouped=grouped, text=text, is_trained=False)
 
     def with_column(self, name: str, column: Ints) -> "Snapshot":
         """Return a snapshot with one more LF, or with other votes of one."""

@@ -12,11 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel._core import Float64, Ints
+from hyperlabel._core import Float32, Float64, Ints
 from hyperlabel.classify import Vectors
 from hyperlabel.errors import require
-
-Float32 = NDArray[np.float32]
 
 _L2 = 0.1  # half of it times the squared norm of the coefficients is added to the summed loss
 _TOPICS = 128  # dimensions of the latent semantic analysis
@@ -36,6 +34,7 @@ class TextFeatures:
 
     words: Any  # (n, w) SciPy matrix of TF-IDF
     dense: Float32  # (n, d) topics, and embeddings if wordllama is installed; each of length 1
+    known: NDArray[np.bool_]  # (n,) False where a text is missing or blank
 
     @classmethod
     def of(cls, texts: Any) -> "TextFeatures":
@@ -43,11 +42,13 @@ class TextFeatures:
         require("sklearn", extra="studio")
         encoder = _encode_nothing if find_spec("wordllama") is None else "wordllama"
         vectors = Vectors.of(texts.to_list(), encoder=encoder)
-        return cls(vectors.terms, np.hstack([_center(_find_topics(vectors.terms)), _center(vectors.dense)]))
+        return cls(
+            vectors.terms, np.hstack([_center(_find_topics(vectors.terms)), _center(vectors.dense)]), vectors.known
+        )
 
     def take(self, rows: Ints) -> "TextFeatures":
         """Return the features of some rows."""
-        return TextFeatures(self.words[rows], self.dense[rows])
+        return TextFeatures(self.words[rows], self.dense[rows], self.known[rows])
 
     def project(self, rows: Ints, weights: Float64) -> Float64:
         """Multiply all rows by a weighted sum of some rows. (t, k) -> (n, k)."""
@@ -108,10 +109,12 @@ class TextEvidence:
     Attributes:
         logits: (n, k) logarithms of probabilities; those of a row with gold come from a model that does not know it.
         worth: (n,) how much the gold label of each row would help.
+        known: (n,) False where a text is missing or blank.
     """
 
     logits: Float64
     worth: Float64
+    known: NDArray[np.bool_]
 
 
 def judge_texts(
@@ -144,7 +147,7 @@ def judge_texts(
         rest = np.setdiff1d(np.arange(len(rows)), aside)
         coef = _fit(inside[rest], targets[rest], whole, _STEPS)
         logits[known[aside]] = _normalize(inside[aside] @ coef[1:] + coef[0])
-    return TextEvidence(logits, _rate(features, logits, known))
+    return TextEvidence(logits, _rate(features, logits, known), features.known)
 
 
 def _span(features: TextFeatures) -> tuple[Float64, Float64]:
