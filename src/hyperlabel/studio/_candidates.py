@@ -97,11 +97,12 @@ class ClassEvidence:
         share = (_PRIOR * self.prior[vote] + float(weight @ (self.best[rows] == vote))) / total
         return share, float(np.sqrt(share * (1 - share) / (total + 1)))
 
-    def is_refuted(self, rows: Ints, vote: int) -> bool:
-        """Return True if gold contradicts at least as many votes as it confirms."""
+    def allows(self, rows: Ints, vote: int) -> bool:
+        """Return False if gold contradicts as many votes as it confirms, or if a class cannot have so many rows."""
         gold = self.gold[rows]
         wrong = int(((gold >= 0) & (gold != vote)).sum())
-        return wrong > 0 and wrong >= int((gold == vote).sum())
+        is_refuted = wrong > 0 and wrong >= int((gold == vote).sum())
+        return not is_refuted and len(rows) <= len(self.gold) * max(_WIDEST, 1.5 / len(self.prior))
 
     def score(self, rows: Ints, vote: int, assumed: float) -> float:
         """Score a rule that votes for a class on some rows, from the evidence and the gain assumed without any."""
@@ -124,36 +125,41 @@ def propose(
     vote: Hashable,
     used_names: Collection[str],
     most: int,
-    removed: Collection[str] = (),
+    removed: Collection[str] | None,
 ) -> list[Candidate]:
-    """Turn the most promising drafts into candidates, the best first.
+    """Turn the most promising drafts into candidates, the best first; those that repeat an LF are left out.
 
-    Left out: what gold refutes, what repeats an LF or another draft, and what was removed before.
+    `removed` are rules that were removed: they are left out, and so is what gold refutes and what votes on most rows.
+    None for words that a person selected, which are all proposed.
     """
     evidence, number = ClassEvidence(snapshot), snapshot.classes.index(vote)
-    scored: list[tuple[float, RuleDraft]] = []
-    widest = snapshot.n * max(_WIDEST, 1.5 / snapshot.k)
-    for draft in drafts:
-        if _LEAST_ROWS <= len(draft.rows) <= widest and not evidence.is_refuted(draft.rows, number):
-            assumed = float(assume_gain(np.array(len(draft.rows)), np.array(len(draft.name)), snapshot.n))
-            scored.append((evidence.score(draft.rows, number, assumed), draft))
-    scored.sort(key=lambda pair: -pair[0])
+    kept = [draft for draft in drafts if removed is None or evidence.allows(draft.rows, number)]
     accepted = [column == number for column in snapshot.columns.values()]
     candidates: list[Candidate] = []
-    for score, draft in scored:
+    for score, draft in _rank(kept, evidence, number):
         name = free_name(draft.name, vote, used_names)
         source = f"{name} = {draft.call(repr(vote), repr(name))}\n"
         column = np.full(snapshot.n, ABSTAIN, smallest_type(snapshot.k))
         column[draft.rows] = number
-        if len(candidates) == most:
-            break
-        if identify(source) in removed or any(_is_repeat(column >= 0, other) for other in accepted):
+        if identify(source) in (removed or ()) or any(_is_repeat(column >= 0, other) for other in accepted):
             continue
         accepted.append(column >= 0)
         precision, _ = evidence.precision(draft.rows, number)
         effect = find_effect(snapshot, name, column)
         candidates.append(Candidate(draft.kind, name, source, vote, effect, describe_rule(source), precision, score))
+        if len(candidates) == most:
+            break
     return candidates
+
+
+def _rank(drafts: Iterable[RuleDraft], evidence: ClassEvidence, number: int) -> list[tuple[float, RuleDraft]]:
+    """Score the drafts that vote on enough rows, the best first."""
+    scored = []
+    for draft in drafts:
+        if len(draft.rows) >= _LEAST_ROWS:
+            assumed = float(assume_gain(np.array(len(draft.rows)), np.array(len(draft.name)), len(evidence.best)))
+            scored.append((evidence.score(draft.rows, number, assumed), draft))
+    return sorted(scored, key=lambda pair: -pair[0])
 
 
 def identify(source: str) -> str:

@@ -513,7 +513,8 @@ class Project:
         else:
             drafts = draft_from_item(self.data, self.words, row)
         used_names = {*self.source.lfs, *self.source.variables, *self.data.frame.columns}
-        candidates = propose(drafts, self.snapshot, vote, used_names, most, self.state.settings.removed)
+        removed = None if selection.strip() else self.state.settings.removed
+        candidates = propose(drafts, self.snapshot, vote, used_names, most, removed)
         return [each for each in candidates if each.score > 0 or selection.strip()]
 
     def _label_of(self, row: int) -> Hashable:

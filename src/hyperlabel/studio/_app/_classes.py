@@ -15,7 +15,7 @@ async def ask_alike(page: Page, names: Sequence[str]) -> list[str] | None:
     if pair is None:
         return list(names)
     one, other = pair
-    with page.client, ui.dialog() as dialog, ui.card():
+    with page.client, ui.dialog().props('aria-label="The same class?"') as dialog, ui.card():
         ui.label(f"\u201c{one}\u201d and \u201c{other}\u201d: is this the same class?").classes("title")
         with ui.row():
             ui.button("Yes, one class", on_click=lambda: dialog.submit("one")).props("no-caps unelevated")
@@ -28,7 +28,7 @@ async def ask_alike(page: Page, names: Sequence[str]) -> list[str] | None:
 
 def edit_classes(page: Page) -> None:
     """Show the classes, each with what can be done with it."""
-    with page.client, ui.dialog() as dialog, ui.card().classes("edit-classes"):
+    with page.client, ui.dialog().props('aria-label="Classes"') as dialog, ui.card().classes("edit-classes"):
         ui.html("Classes", sanitize=False, tag="h2").classes("title")
         ui.label("Rules and gold follow. To merge two classes, give one the name of the other.").classes("soft")
         for name in page.project.classes:

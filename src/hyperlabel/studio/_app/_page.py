@@ -51,7 +51,8 @@ class Hub:
         self._advice_requests = 0
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="project")
         self._trainer = ThreadPoolExecutor(1, thread_name_prefix="trainer")
-        self.is_learning = self.is_ready = False  # whether texts are learned from; whether they were read
+        self.is_learning = False
+        self.ready = asyncio.Event()  # set when the words of all texts were read
         self.changes = self._change(lambda: None)[1]
 
     @property
@@ -80,10 +81,10 @@ class Hub:
         self.is_learning = True
         loop, project = asyncio.get_running_loop(), self.project
         try:
-            if not self.is_ready:
-                await loop.run_in_executor(self._trainer, lambda: (project.words, project.features.typical))
-                self.is_ready = True
-                await self.redraw()
+            if not self.ready.is_set():
+                await loop.run_in_executor(self._trainer, lambda: project.words)
+                self.ready.set()
+                await loop.run_in_executor(self._trainer, lambda: project.features.typical)
             while self.is_behind:
                 trained = await loop.run_in_executor(self._trainer, project.train)
                 await self.ask(lambda trained=trained: project.learn(*trained))
@@ -222,7 +223,7 @@ class Page(ABC):
     async def ask_balance(self) -> None:
         """Ask for the class balance, and set it."""
         classes = self.project.classes
-        with self.client, ui.dialog() as dialog, ui.card():
+        with self.client, ui.dialog().props('aria-label="Class balance"') as dialog, ui.card():
             ui.label("What share of the items belongs to each class?").classes("title")
             fields = [ui.number(str(c), value=round(1 / len(classes), 3), min=0, max=1, step=0.01) for c in classes]
             ui.button("Set", on_click=lambda: dialog.submit([field.value for field in fields])).props("no-caps")

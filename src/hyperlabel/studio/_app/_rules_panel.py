@@ -77,7 +77,11 @@ class RulesPanel:
         self.vote = vote
         candidates: list[Candidate] = []
         try:
-            if item is not None and vote is not None and self.page.hub.is_ready:
+            if not self.page.hub.ready.is_set():
+                self.candidates = []
+                self._draw(selection)
+                await self.page.hub.ready.wait()
+            if item is not None and vote is not None and request == self.requests:
                 candidates = await self.page.hub.ask(
                     lambda: self.page.project.candidates(item, selection, vote=vote, most=len(KEYS))
                 )
@@ -130,7 +134,7 @@ class RulesPanel:
         with self.list:
             if self.page.item.item is None:
                 return
-            if not self.page.hub.is_ready:
+            if not self.page.hub.ready.is_set():
                 ui.label("Reading the words of all texts ...").classes("soft")
             elif self.vote is None:
                 ui.label("Label the item, or choose the class that a rule should vote for.").classes("soft")

@@ -74,11 +74,11 @@ class Bar:
                 for name, title in FILES.items():
                     ui.menu_item(title, lambda name=name: page.start(page.save(name)))
             theme = ui.button(icon="dark_mode", on_click=lambda: page.set_dark(not page.dark.value))
-            theme.props("flat dense round").tooltip("light or dark")
+            theme.props('flat dense round aria-label="light or dark"').tooltip("light or dark")
             ui.button("?", on_click=lambda: self.help.open()).props('flat dense round aria-label="Keys"')
 
     def _make_help(self) -> ui.dialog:
-        with ui.dialog() as dialog, ui.card().classes("help"):
+        with ui.dialog().props('aria-label="Keys"') as dialog, ui.card().classes("help"):
             ui.label("Keys").classes("title")
             with ui.element("dl"):
                 for key, meaning in KEYS.items():

@@ -25,8 +25,12 @@ const focus = (where, tries) => {  // a field can be focused once its tab is ope
   if (field && field.offsetParent) field.focus();
   else if (tries) setTimeout(() => focus(where, tries - 1), 50);
 };
+document.documentElement.lang = 'en';
+const names = {'.q-loading-bar': 'loading', '.cm-content': 'Python'};  // of what others draw
 let lost = 0;  // since when the server has not answered
 setInterval(() => {
+  for (const [where, name] of Object.entries(names))
+    document.querySelectorAll(where).forEach((e) => e.setAttribute('aria-label', name));
   const here = !window.socket || window.socket.connected;
   lost = here ? 0 : lost || Date.now();
   document.querySelector('.lost').hidden = here || Date.now() - lost < 3000;
@@ -54,6 +58,7 @@ class Workbench(Page):
     def __init__(self, hub: Hub) -> None:
         super().__init__(hub)
         ui.add_css(files("hyperlabel.studio._app").joinpath("studio.css").read_text(encoding="utf-8"))
+        ui.colors(primary="#2463c7")
         self.bar = Bar(self)
         self.progress = ui.linear_progress(show_value=False).props("indeterminate").classes("progress")
         self.progress.set_visibility(False)
@@ -157,7 +162,7 @@ class Workbench(Page):
     # LFs that take long.
 
     def _make_running(self) -> ui.dialog:
-        with ui.dialog().props("persistent") as dialog, ui.card().classes("running"):
+        with ui.dialog().props('persistent aria-label="A rule is running"') as dialog, ui.card().classes("running"):
             self.running_lf = ui.label()
             self.share = ui.linear_progress(0, show_value=False)
             ui.button("Stop", on_click=self.hub.run.stop).props("flat no-caps")
