@@ -28,9 +28,11 @@ LEVELS = (
 # Parts on one line do not know each other, except these: (importer, imported).
 NEIGHBORS = {
     ("_core", "errors"),
+    ("_core", "_version"),
     ("models", "networks"),
     ("examples", "lf"),
     ("panel", "lf"),
+    ("panel", "reports"),
     ("trust", "lf"),
     ("reports", "lf"),
     ("reports", "trust"),
@@ -55,7 +57,7 @@ PUBLIC = {
     "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
     "VotesWarning", "WeightsError", "advise", "apply_lfs", "audit_sample", "certify", "engines", "estimate",
     "expression_lf", "jury", "keyword_lf", "label", "label_model", "label_models", "labeling_function", "load",
-    "load_example", "lookup_lf", "LFCache", "prompt_lf", "read_votes", "regex_lf", "threshold_lf",
+    "load_example", "lookup_lf", "LFCache", "drift", "prompt_lf", "read_votes", "regex_lf", "threshold_lf",
     "apply_span_lfs", "gazetteer_lf", "label_spans", "label_tags", "regex_span_lf", "span_lf",
 }  # fmt: skip
 

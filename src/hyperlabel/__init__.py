@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         LFCache,
         LFError,
         apply_lfs,
+        drift,
         expression_lf,
         keyword_lf,
         labeling_function,
@@ -74,6 +75,7 @@ __all__ = [
     "apply_span_lfs",
     "audit_sample",
     "certify",
+    "drift",
     "engines",
     "estimate",
     "expression_lf",
@@ -106,7 +108,7 @@ _HOMES = {  # module: the public names that it holds
     "VotesError VotesWarning WeightsError",
     "examples": "load_example",
     "data": "ABSTAIN Labels NOT Patterns Votes any_of read_votes soft",
-    "lf": "LFAnalysis LFCache LFError LabelingFunction apply_lfs expression_lf keyword_lf "
+    "lf": "LFAnalysis LFCache LFError LabelingFunction apply_lfs drift expression_lf keyword_lf "
     "labeling_function lookup_lf prompt_lf regex_lf threshold_lf",
     "models": "HyperLabelModel LabelModel label_model label_models",
     "panel": "jury",

@@ -344,8 +344,20 @@ class OutputColumns:
         return [*(str(c) if as_text else c for c in self.classes), None]
 
     def rename(self, columns: Sequence[str]) -> dict[str, str]:
-        """Return new names for columns of the input that have the name of an added one."""
-        return free_names(columns, self.names)
+        """Return new names for columns of the input that have the name of an added one, and are not replaced."""
+        replaced = self.replaced(columns)
+        return {name: new for name, new in free_names(columns, self.names).items() if name not in replaced}
+
+    def replaced(self, columns: Sequence[str]) -> list[str]:
+        """Return columns of the input that have the name of an added one, of which `*_input` is there already.
+
+        They come from an earlier labeling, which kept the column of before.
+
+        >>> OutputColumns((0, 1)).replaced(["label", "confidence", "label_input"])
+        ['label']
+        """
+        present, added = {name.lower() for name in columns}, {name.lower() for name in self.names}
+        return [name for name in columns if name.lower() in added and f"{name.lower()}_input" in present]
 
     def answer(self, labels: Labels) -> Answers:
         """Return the contents of the columns for labels."""
@@ -389,7 +401,7 @@ def free_names(columns: Sequence[str], names: Sequence[str]) -> dict[str, str]:
 
 
 def add_labels(frame: Any, labels: Labels, *, probabilities: bool = False) -> Any:
-    """Add the columns of labels to a Polars frame; a column of the frame with such a name is kept as `*_input`.
+    """Add the columns of labels to a Polars frame; a column of the frame with such a name is kept once as `*_input`.
 
     Args:
         frame: A frame with one row per item.
@@ -402,4 +414,5 @@ def add_labels(frame: Any, labels: Labels, *, probabilities: bool = False) -> An
     [(7, 'x', 'spam', 0.8), (8, 'y', None, 0.5)]
     """
     added = OutputColumns(labels.classes, probabilities, labels.source is not None)
-    return frame.rename(added.rename(frame.columns)).hstack(added.to_polars(added.answer(labels)))
+    renamed, answers = added.rename(frame.columns), added.to_polars(added.answer(labels))
+    return frame.drop(added.replaced(frame.columns)).rename(renamed).hstack(answers)
