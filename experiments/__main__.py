@@ -424,16 +424,16 @@ def run_lf_estimates(data: Data = DATA, out: Table = None) -> None:
 
 @app.command("studio_person")
 def run_studio_person(
-    texts: Annotated[Path, Option(help="JSON lines with id, text and label.")] = Path(
-        "../shared/data/raw/youtube.jsonl"
-    ),
-    figure: Annotated[Path | None, Option(metavar="FILE", help="Picture of the curves.")] = None,
+    data: Annotated[Path, Option(help="Folder with the folders `items` and `text`.")] = Path("../shared/data"),
+    sets: Annotated[str, Option(help="Names of sets, separated by commas; all if empty.")] = "",
+    figure: Annotated[Path | None, Option(metavar="FILE", help="Picture of the mean.")] = None,
     out: Table = None,
 ) -> None:
-    """Accuracy of a script that follows the studio's suggestions."""
+    """Right labels of a script that follows the studio, beside active labeling."""
     from experiments import studio_person
 
-    show_result(studio_person.run(texts, figure), out)
+    names = tuple(sets.split(",")) if sets else studio_person.SETS
+    show_result(studio_person.run(data, names, figure), out)
 
 
 @app.command("studio_speed")

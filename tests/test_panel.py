@@ -169,7 +169,10 @@ def test_gold_gives_intervals_and_the_label_of_its_items(panel):
     verdicts = hl.jury(table, **NAMES, gold=gold)
     card = verdicts.judges
     known = np.arange(0, 300, 3)
-    np.testing.assert_allclose(card["accuracy"], (votes[known] == truth[known, None]).mean(0))
+    accuracy = (votes[known] == truth[known, None]).mean(0)
+    assert card["judge"].tolist() == [f"j{j}" for j in np.argsort(-accuracy, kind="stable")]
+    np.testing.assert_allclose(card["accuracy"], np.sort(accuracy)[::-1])
+    assert set(card["checked"]) == {"by gold"}
     assert (card["accuracy_low"] < card["accuracy"]).all()
     assert (card["accuracy"] < card["accuracy_high"]).all()
     assert verdicts.labels.best[known].tolist() == truth[known].tolist()
