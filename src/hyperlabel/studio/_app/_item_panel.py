@@ -59,16 +59,25 @@ class ItemPanel:
             self.others = self._make_filter()
             self.about = ui.column().classes("about")
 
-    def _make_filter(self) -> ui.select:
-        """Make the field that finds a class by its name; the likeliest are first."""
-        field = ui.select({}, label="other class: press t and type", with_input=True, on_change=self._choose)
-        return field.props("dense outlined options-dense").classes("find-class")
+    def _make_filter(self) -> ui.input:
+        """Make the field that finds classes by their names; Enter takes the likeliest."""
+        field = ui.input("other class: press t and type", on_change=lambda: self._draw_classes())
+        field.on("keydown.enter", lambda event: self._choose(str(event.args)), js_handler="(e) => emit(e.target.value)")
+        return field.props("dense outlined clearable").classes("find-class")
 
-    def _choose(self, event: events.ValueChangeEventArguments[Any]) -> None:
-        if event.value is not None:
-            self.others.set_value(None)
+    def _choose(self, typed: str) -> None:
+        found = self._list_likely(typed)
+        if typed.strip() and found:
+            self.others.set_value("")
             self.page.client.run_javascript("document.activeElement.blur()")
-            self.page.start(self.give(int(event.value)))
+            self.page.start(self.give(found[0]))
+
+    def _list_likely(self, typed: str) -> list[int]:
+        """List the classes whose names contain what was typed, the likeliest for the item first."""
+        snapshot = self.page.project.snapshot
+        shares = snapshot.labels.probabilities[self.page.project.data.row_of[self.item or ""]]
+        likely = np.argsort(-shares, kind="stable").tolist()
+        return [number for number in likely if typed.strip().casefold() in str(snapshot.classes[number]).casefold()]
 
     async def press(self, key: int) -> None:
         """Give the item the class of a number key."""
@@ -182,12 +191,11 @@ class ItemPanel:
     def draw(self) -> None:
         """Draw the current item."""
         self._draw_text()
-        self.classes.clear()
+        self._draw_classes()
         self.about.clear()
         self.hint.set_text(HINTS.get(self.page.project.suggested.get(self.item or "", ""), ""))
         self.name.set_text("" if self.item is None else f"{self.page.project.state.settings.id or 'row'} {self.item}")
         if self.item is not None:
-            self._draw_classes(self.page.project.data.row_of[self.item])
             with self.about:
                 self._draw_votes(self.item)
 
@@ -201,34 +209,37 @@ class ItemPanel:
         more = f" ... and {self.n_hidden:,} more letters" if self.n_hidden else ""
         self.text.set_content(mark_words(self.pieces, self.selected, hits) + more)
 
-    def _draw_classes(self, row: int) -> None:
-        """Draw nine classes with keys: all, or the likeliest, and a field for the others."""
+    def _draw_classes(self) -> None:
+        """Draw nine classes with keys: all, or the likeliest of those whose names contain what was typed."""
+        self.classes.clear()
         snapshot = self.page.project.snapshot
-        gold, shares = int(snapshot.gold[row]), snapshot.labels.probabilities[row]
-        likely = np.argsort(-shares, kind="stable").tolist()
+        self.others.set_visibility(self.item is not None and snapshot.k > _KEYS)
+        if self.item is None:
+            return
+        row = self.page.project.data.row_of[self.item]
+        gold, likely = int(snapshot.gold[row]), self._list_likely(self.others.value or "")
         self.order = sorted(likely) if snapshot.k <= _KEYS else likely[:_KEYS]
-        if gold >= 0 and gold not in self.order:
-            self.order = [gold, *self.order[:-1]]
         for place, number in enumerate(self.order):
             with self.classes:
-                button = ui.button(on_click=lambda _, n=number: self.page.start(self.give(n)), color=None)
-            button.classes("class given" if gold == number else "class")
-            button.style(f"--class:{color_of(number, snapshot.k)}")
-            button.props(f'no-caps flat aria-pressed="{str(gold == number).lower()}"')
-            with button:
-                ui.label(str(place + 1)).classes("key")
-                ui.label(str(snapshot.classes[number])).classes("name")
-                ui.label(percent(float(shares[number]))).classes("soft")
-                ui.element("i").style(f"width:{100 * shares[number]:.1f}%")
-        self.others.set_visibility(snapshot.k > _KEYS)
-        if snapshot.k > _KEYS:
-            self.others.set_options({number: str(snapshot.classes[number]) for number in likely}, value=None)
+                self._draw_class(place, number, float(snapshot.labels.probabilities[row, number]), gold == number)
+
+    def _draw_class(self, place: int, number: int, share: float, is_gold: bool) -> None:
+        snapshot = self.page.project.snapshot
+        button = ui.button(on_click=lambda: self.page.start(self.give(number)), color=None)
+        button.classes("class given" if is_gold else "class").style(f"--class:{color_of(number, snapshot.k)}")
+        button.props(f'no-caps flat aria-pressed="{str(is_gold).lower()}"')
+        with button:
+            ui.label(str(place + 1)).classes("key")
+            ui.label(str(snapshot.classes[number])).classes("name")
+            ui.label(percent(share)).classes("soft")
+            ui.element("i").style(f"width:{100 * share:.1f}%")
 
     def _draw_votes(self, item: str) -> None:
         """Draw each vote with its evidence, and what would change the label."""
         project = self.page.project
         if not project.snapshot.n_votes[project.data.row_of[item]]:
-            ui.label("No rule votes on this item: its label comes from its text.").classes("soft")
+            more = "" if project.snapshot.text is None else ": its label comes from its text"
+            ui.label(f"No rule votes on this item{more}.").classes("soft")
             return
         explanation = project.explain(item)
         for each in explanation.contributions:

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -87,7 +88,7 @@ class Hub:
                 await loop.run_in_executor(self._trainer, lambda: project.features.typical)
             while self.is_behind:
                 trained = await loop.run_in_executor(self._trainer, project.train)
-                await self.ask(lambda trained=trained: project.learn(*trained))
+                await self.ask(partial(project.learn, *trained))
                 if not self.is_behind:
                     await self.redraw()
         finally:

@@ -60,7 +60,9 @@ class Workbench(Page):
         ui.add_css(files("hyperlabel.studio._app").joinpath("studio.css").read_text(encoding="utf-8"))
         ui.colors(primary="#2463c7")
         self.bar = Bar(self)
-        self.progress = ui.linear_progress(show_value=False).props("indeterminate").classes("progress")
+        self.progress = (
+            ui.linear_progress(show_value=False).props('indeterminate aria-label="working"').classes("progress")
+        )
         self.progress.set_visibility(False)
         self.problem = ui.label().classes("problem").props("role=alert")
         ui.label(_LOST).classes("lost").props("role=alert hidden")
@@ -164,7 +166,7 @@ class Workbench(Page):
     def _make_running(self) -> ui.dialog:
         with ui.dialog().props('persistent aria-label="A rule is running"') as dialog, ui.card().classes("running"):
             self.running_lf = ui.label()
-            self.share = ui.linear_progress(0, show_value=False)
+            self.share = ui.linear_progress(0, show_value=False).props('aria-label="rows done"')
             ui.button("Stop", on_click=self.hub.run.stop).props("flat no-caps")
         return dialog
 
