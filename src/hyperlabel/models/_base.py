@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
+from functools import partial, reduce
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -58,11 +58,12 @@ from hyperlabel.models._context import (
 from hyperlabel.models._parameters import Constraint, choice, number
 from hyperlabel.models._profile import VoteProfile, count_votes
 from hyperlabel.models._state import FittedState
-from hyperlabel.networks import Gold, Reduce, Sums
+from hyperlabel.networks import Gold, Reduce, Sums, add_sums
 
 _log = logging.getLogger(__name__)
 
 SEEDS = 1 << 32  # seeds of NumPy's generators are below this
+_MOST_HELD = 1 << 23  # probabilities that are held at once if only labels are asked for
 _ROUNDING = 1e-5  # how much the sum of a row of float32 may differ from 1
 
 GoldCounts = NDArray[np.int64]
@@ -329,16 +330,34 @@ class LabelModel(FittedState, ABC):
         if fit or (not self.is_fitted and (gold is not None or not self.needs_gold)):
             model = self if fit else copy.copy(self)
             patterns, counts, known = model._read_set(votes, gold)
-            probabilities = model._learn(patterns, counts, for_f1=metric == "f1")
+            labels = model._learn_in_parts(patterns, counts, metric) if _is_large(patterns) else None
+            if labels is None:
+                probabilities = model._learn(patterns, counts, for_f1=metric == "f1")
+                labels = _PatternLabels(patterns, model._to_labels(probabilities, patterns, metric))
             if isinstance(votes, Votes):
                 model.note_source(abstain=votes.origin.abstain)
-            return _PatternLabels(model._to_labels(probabilities, patterns, metric), patterns, known)
+            return replace(labels, gold=known)
         self._check_fitted()
         votes = self._accept_empty(votes)
         patterns, known = self.read(votes), None
         if gold is not None:
             _, known = self.read_votes(votes).with_labels(gold, "gold")
-        return _PatternLabels(self.label_patterns(patterns, metric), patterns, known)
+        if _is_large(patterns):
+            return _PatternLabels(patterns, judge=partial(self.label_patterns, metric=metric), gold=known)
+        return _PatternLabels(patterns, self.label_patterns(patterns, metric), gold=known)
+
+    def _learn_in_parts(self, patterns: Patterns, gold: GoldCounts | None, metric: Metric) -> "_PatternLabels | None":
+        """Learn from many patterns of many classes in passes over parts; None if the model cannot."""
+        if not self.reads_in_passes:
+            return None
+        most = max(1, _MOST_HELD // patterns.n_classes)
+
+        def reduce_parts(sums: Callable[[Patterns], Sums]) -> Sums:
+            return reduce(add_sums, map(sums, patterns.split(most)))
+
+        known = None if gold is None else Gold.of(patterns, gold)
+        self.fit_passes(reduce_parts, patterns.take(np.arange(1)), known, metric)
+        return _PatternLabels(patterns, judge=partial(self.label_patterns, metric=metric))
 
     def label_patterns(self, patterns: Patterns, metric: Metric = "accuracy") -> Labels:
         """Return labels of patterns, one row per pattern, judged in the state of `fit`.
@@ -496,20 +515,38 @@ class LabelModel(FittedState, ABC):
         return self.is_fitted
 
 
+def _is_large(patterns: Patterns) -> bool:
+    """Return whether the probabilities of all patterns are too many to be held at once without need."""
+    return patterns.n_patterns * patterns.n_classes > _MOST_HELD
+
+
 @dataclass(frozen=True)
 class _PatternLabels:
     """Labels of patterns on their way to the items; items get only what is asked for."""
 
-    of_patterns: Labels  # one row per pattern
     patterns: Patterns  # the patterns; patterns without items keep one row each
+    whole: Labels | None = None  # one row per pattern; None if they are judged when they are asked for
+    judge: Callable[[Patterns], Labels] | None = None  # judges patterns
     gold: NDArray[np.int64] | None = None  # (n,) gold classes of the items, which overrule; -1 for unknown
 
     @property
+    def of_patterns(self) -> Labels:
+        """Everything, one row per pattern."""
+        if self.whole is not None:
+            return self.whole
+        assert self.judge is not None  # one of the two always exists
+        return self.judge(self.patterns)
+
+    @property
     def labels(self) -> NDArray[Any]:
-        """The label of each item. (n,)."""
+        """The label of each item; many are judged in parts, of which only labels are kept. (n,)."""
         if self.gold is not None:
             return self.of_items(None).labels
-        labels = self.of_patterns.labels
+        if self.judge is None:
+            labels = self.of_patterns.labels
+        else:
+            parts = self.patterns.split(max(1, _MOST_HELD // self.patterns.n_classes))
+            labels = np.concatenate([self.judge(part).labels for part in parts])
         return labels if self.patterns.inverse is None else self.patterns.expand(labels)
 
     def of_items(self, items: NDArray[Any] | None) -> Labels:
