@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hyperlabel._core import Float64
 
-_CELLS = 1 << 23  # pairs of tags of tokens that are judged at a time
+_CELLS = 1 << 21  # pairs of tags of tokens that are judged at a time
 _SMOOTHING = 0.1  # bigrams that are added to each count
 _FORBIDDEN = -1e9
 

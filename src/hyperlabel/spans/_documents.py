@@ -257,7 +257,7 @@ class Collector:
         self.lfs, self.types = dict[str, int](), {name: number for number, name in enumerate(types)}
         self.moved = list[str]()  # spans of characters that do not end where tokens do
         self.doubts = list[str]()
-        self._parts = tuple(array("q") for _ in range(4))
+        self._parts: tuple[array[int], ...] = tuple(array("q") for _ in range(4))
         self._counts = array("q")  # votes of each document
 
     def add(self, votes: Mapping[str, Any], number: int) -> None:
@@ -282,7 +282,14 @@ class Collector:
 
     def finish(self, starts: Ints64, types: Sequence[str], lfs: Sequence[str]) -> Marks:
         """Check all spans, number their types in order, and drop those that overlap another of the same LF."""
+        marks = self._number_types(self._count_through(starts, lfs), types)
+        self._report_moved()
+        return self._drop_overlaps(marks, int(starts[-1]), lfs)
+
+    def _count_through(self, starts: Ints64, lfs: Sequence[str]) -> Marks:
+        """Check the spans, and count their tokens through all documents; the arrays that grew are released."""
         start, end, kind, source = (np.frombuffer(part, np.int64) if part else NO_MARKS.start for part in self._parts)
+        self._parts = ()
         document = np.repeat(np.arange(len(starts) - 1), np.array(self._counts, np.int64))
         wrong = (start < 0) | (end <= start) | (end > np.diff(starts)[document])
         if wrong.any():
@@ -293,9 +300,7 @@ class Collector:
                 "with the end excluded"
             )
         offset = starts[document]
-        marks = self._number_types(Marks(start + offset, end + offset, kind, source), types)
-        self._report_moved()
-        return self._drop_overlaps(marks, int(starts[-1]), lfs)
+        return Marks(start + offset, end + offset, kind, source)
 
     def _number_types(self, marks: Marks, types: Sequence[str]) -> Marks:
         number = {name: i for i, name in enumerate(types)}
@@ -309,7 +314,8 @@ class Collector:
             self.doubts.append(
                 f"{(~kept).sum():,} votes are for the types {show_some(other)}, which types does not name; left out"
             )
-        return marks._replace(type=table[marks.type]).take(kept)
+        numbered = marks._replace(type=table[marks.type])
+        return numbered if kept.all() else numbered.take(kept)
 
     def _report_moved(self) -> None:
         if self.moved:
