@@ -104,9 +104,10 @@ def jury(
     label_model = choose_panel_model(model, ordinal)
     if classes is None and label_model.is_fitted and score is not None:
         classes = label_model.classes_.tolist()
-    reading = {"abstain": abstain, "classes": classes, "delimiter": delimiter, "encoding": encoding}
     turn = None if swap is None else partial(turn_verdicts, swap=swap)
-    judgments = read_judgments(table, names, turn=turn, **reading)
+    judgments = read_judgments(
+        table, names, abstain=abstain, classes=classes, turn=turn, delimiter=delimiter, encoding=encoding
+    )
     warn_of_votes(warn_of_flips(judgments))
     if label_model.is_fitted and label_model.lf_names_ is not None:
         judgments = _as_panel(judgments, label_model.lf_names_, judge)

@@ -118,8 +118,8 @@ class Scorer:
         self.metrics: dict[str, Callable[..., Any]] = {}
         for metric in metrics or ():
             check_choice(metric, "metrics", METRICS)
-            left_out = abstain_label is not None and metric != "coverage"
-            filters = {"golds": [abstain_label], "preds": [abstain_label]} if left_out else {}
+            left_out = [] if abstain_label is None or metric == "coverage" else [abstain_label]
+            filters = {"golds": left_out, "preds": left_out}
             self.metrics[metric] = partial(metric_score, metric=metric, filter_dict=filters)
         self.metrics.update(custom_metric_funcs or {})
 
