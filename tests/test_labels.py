@@ -391,7 +391,16 @@ def test_labels_look_short_and_harmless():
     assert repr(labels) == "Labels(2 items: <i> 1; 1 without a label)"
     page = labels._repr_html_()
     assert not {"<b>", "<i>", "<u>"} & set(page.replace(">", "> ").split())
-    assert "<td>&lt;u&gt;</td><td>&lt;i&gt;</td><td>0.800</td>" in page
+    assert "<td>&lt;u&gt;</td><td>&lt;i&gt;</td><td>0.8</td>" in page
+
+
+def test_print_shows_items_with_votes_and_labels_first():
+    votes = hl.Votes([{"id": "silent", "a": None, "b": None}, {"id": "loud", "a": "spam", "b": None}])
+    assert str(votes).splitlines()[1:] == ["item  a     b", "loud  spam"]
+    assert [line.split()[:2] for line in str(hl.HyperLabelModel().label(votes)).splitlines()[1:]] == [
+        ["item", "label"],
+        ["loud", "spam"],
+    ]
 
 
 def test_fitted_model_takes_its_lfs_from_any_table():

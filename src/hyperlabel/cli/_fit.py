@@ -56,4 +56,4 @@ def fit(
     say(f"wrote {printable(out)}: {counts}")
     if output.json:
         summary.add_columns(run.columns)
-        summary.print(rows=run.n_rows)
+        summary.print(rows=run.n_rows, classes=fitted.classes_.tolist())

@@ -219,7 +219,11 @@ def encode_column(column: Column, classes: Classes) -> NDArray[np.signedinteger]
             table.append(ABSTAIN)
             continue
         if value not in number:
-            other = ". If the column does not hold votes, name the LFs with lfs" if column.is_votes else ""
+            other = (
+                " (if the model is fitted: fit it again, or let this value abstain with abstain, --abstain). If the "
+                "column does not hold votes, name the LFs with lfs"
+            )
+            other = other if column.is_votes else ""
             raise VotesError(
                 f"{column.locate(value)} is {show(value)}; expected one of the classes {show_some(classes)}. "
                 f"Correct it, or state it in classes{other}"

@@ -72,6 +72,7 @@ def encode_wide(
     )
     columns, partial = set_aside(read(chosen.lfs), stated)
     ids, origin = identify(table, item, chosen)
+    origin = replace(origin, abstain=None if abstain is None else tuple(abstain))
     known, is_stated = find_classes(columns, n_classes, classes)
     outcomes = state_outcomes(partial, known)
     cells = np.empty((table.n_rows, len(columns)), smallest_type(len(known) + len(partial)))
@@ -161,7 +162,8 @@ def encode_long(
     if not len(rows.vote) and len(items) >= FEW_ROWS:
         warnings += warn_of_few({})
     parts = {"classes": known, "stated": is_stated, "lf_names": lf_names, "votes": rows, "outcomes": outcomes}
-    return parts | {"items": items, "origin": Origin(names[0])}, warnings
+    origin = Origin(names[0], abstain=None if abstain is None else tuple(abstain))
+    return parts | {"items": items, "origin": origin}, warnings
 
 
 def count_votes(rows: Rows, names: tuple[str, ...], classes: Classes) -> dict[str, dict[Any, int]]:

@@ -27,6 +27,7 @@ class Origin:
     index: Any = None  # the index of the pandas frame, if they came in one
     repeated: str | None = None  # a column that should identify the items, but has repeated or missing values
     columns: VoteColumns | None = None  # what was taken from the table
+    abstain: tuple[Any, ...] | None = None  # values that abstain, if they were stated
 
     def take(self, positions: Positions) -> "Origin":
         """The origin of some of the items."""

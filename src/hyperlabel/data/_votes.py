@@ -375,6 +375,15 @@ class Votes(VoteFrame):
         wanted = tuple(names)
         return self if self.lf_names == wanted else self._take_lfs(match_lfs(self.lf_names, wanted))
 
+    def add_lfs(self, names: Sequence[str]) -> Self:
+        """The same votes, and an LF that abstains for each name that is new."""
+        new = tuple(name for name in names if name not in set(self.lf_names))
+        parts: dict[str, Any] = {"lf_names": self.lf_names + new, "n_lfs": self.n_lfs + len(new)}
+        if self.cells is not None:
+            silent = np.full((self.n_items, len(new)), ABSTAIN, self.cells.dtype)
+            parts["cells"] = np.concatenate([self.cells, silent], axis=1)
+        return self.with_parts(**parts) if new else self
+
     def with_labels(self, labels: object, name: str) -> tuple[Self, NDArray[np.int64]]:
         """Encode gold or truth; classes that only labels have are added, unless classes were stated.
 
@@ -417,6 +426,7 @@ def to_votes(
     n_classes: int | None = None,
     classes: Sequence[Hashable] | None = None,
     lfs: Sequence[str] | None = None,
+    abstain: Sequence[Any] | None = None,
 ) -> Votes:
     """Votes from anything in memory that holds them, as `Votes(data)`; votes that are as stated are not copied."""
     if isinstance(data, np.ndarray):
@@ -429,7 +439,7 @@ def to_votes(
             return data
         return data.with_classes(stated if classes is not None else complete_classes(data.classes, n_classes))
     if holds_columns(data):
-        return Votes.from_frame(data, lfs=lfs, n_classes=n_classes, classes=classes)
+        return Votes.from_frame(data, lfs=lfs, abstain=abstain, n_classes=n_classes, classes=classes)
     read = Votes.from_sparse if is_sparse(data) else Votes.from_array
     return read(data, n_classes=n_classes, classes=classes)
 
@@ -448,17 +458,15 @@ def describe_gold(counts: Mapping[Any, int]) -> str:
     return f"gold has classes that no LF votes for: {shown}; correct them, or state all with classes"
 
 
-def check_no_other_lf(frame: Any, lfs: Sequence[str], classes: Classes) -> None:
-    """Refuse a frame with a column that votes for the classes but that the model was not fitted on."""
+def find_other_lfs(frame: Any, lfs: Sequence[str], classes: Classes, abstain: Sequence[Any] | None) -> list[str]:
+    """Find the columns of a frame that vote for the classes and are not among the LFs."""
+    found = []
     for name in frame.columns:
         if str(name) in lfs or not may_be_votes(str(name)):
             continue
         try:
-            other = Votes.from_frame(frame[[name]], lfs=[str(name)], classes=classes)
+            other = Votes.from_frame(frame[[name]], lfs=[str(name)], abstain=abstain, classes=classes)
         except VotesError:
             continue  # it holds something else
-        if len(other.rows.vote):
-            raise VotesError(
-                f"votes has the LF {str(name)!r}, which the model was not fitted on; "
-                "give only the LFs of fit, frame[list(model.lf_names_)], or fit again"
-            )
+        found += [str(name)] if len(other.rows.vote) else []
+    return found

@@ -282,7 +282,7 @@ class Collector:
 
     def finish(self, starts: Ints64, types: Sequence[str], lfs: Sequence[str]) -> Marks:
         """Check all spans, number their types in order, and drop those that overlap another of the same LF."""
-        start, end, kind, source = (np.array(part, np.int64) for part in self._parts)
+        start, end, kind, source = (np.frombuffer(part, np.int64) if part else NO_MARKS.start for part in self._parts)
         document = np.repeat(np.arange(len(starts) - 1), np.array(self._counts, np.int64))
         wrong = (start < 0) | (end <= start) | (end > np.diff(starts)[document])
         if wrong.any():

@@ -12,9 +12,10 @@ of votes). Below two votes nothing is estimated: LFs that find different spans c
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -107,16 +108,18 @@ class MarkedTokens:
     @classmethod
     def find(cls, documents: SpanDocuments, gold: Marks, has_gold: NDArray[np.bool_]) -> "MarkedTokens":
         """Find the marked tokens; `gold` has the true spans of the documents of a mask."""
-        (tokens, owner, code), (true_tokens, _, true_code) = paint(documents.votes), paint(gold)
         is_marked = np.zeros(documents.n_tokens, bool)
-        is_marked[tokens] = is_marked[true_tokens] = True
+        for tokens, _, _ in chain(paint(documents.votes), paint(gold)):
+            is_marked[tokens] = True
         token = np.flatnonzero(is_marked)
         row = np.cumsum(is_marked, dtype=np.int32) - 1
         k, m = 2 * len(documents.types), len(documents.lf_names)
         cells = np.full((len(token), m), -1, smallest_type(k))
-        cells[row[tokens], owner] = code
+        for tokens, owner, tag in paint(documents.votes):
+            cells[row[tokens], owner] = tag
         known = np.where(has_gold[documents.locate(token)[0]], k, -1).astype(np.int16)
-        known[row[true_tokens]] = true_code
+        for tokens, _, tag in paint(gold):
+            known[row[tokens]] = tag
         first = np.append(True, np.diff(token) > 1)[: len(token)] | ~documents.joined[token]
         names = tuple(f"{mark}-{name}" for name in documents.types for mark in "BI")
         votes = Votes.from_parts(names, documents.lf_names, cells, stated=True)
@@ -140,16 +143,13 @@ class MarkedTokens:
         return float(counts @ votes) / max(1, int(counts @ (votes > 0)))
 
 
-def paint(marks: Marks) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the tokens of spans, the source of each, and its tag: B on the first token, I on the others."""
-    lengths = marks.end - marks.start
-    begin = np.repeat(np.cumsum(lengths) - lengths, lengths)
-    step = np.arange(len(begin)) - begin
-    return (
-        np.repeat(marks.start, lengths) + step,
-        np.repeat(marks.source, lengths),
-        (np.repeat(2 * marks.type, lengths) + (step > 0)),
-    )
+def paint(marks: Marks) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield the first token of all spans, the source of each, and its tag; then the second where there is one, ..."""
+    step, size = 0, marks.end - marks.start
+    while len(size):
+        yield marks.start + step, marks.source, 2 * marks.type + (step > 0)
+        step += 1
+        marks, size = marks.take(size > step), size[size > step]
 
 
 @dataclass(frozen=True, eq=False)

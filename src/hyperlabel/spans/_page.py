@@ -58,15 +58,19 @@ def _highlight(documents: SpanDocuments, number: int, spans: Sequence[Span]) -> 
         if span.start >= _TOKENS:
             break
         yield " ".join(tokens[position : span.start]) + " "
-        yield _mark(" ".join(tokens[span.start : span.end]), documents.types.index(span.type), _describe(span))
+        yield _mark(
+            " ".join(tokens[span.start : span.end]), documents.types.index(span.type), _describe(span), span.type
+        )
         yield " "
         position = span.end
     yield " ".join(tokens[position:_TOKENS])
     yield " …" if len(tokens) > _TOKENS else None
 
 
-def _mark(text: str, kind: int, title: str) -> Html:
-    return tag("span", tag("b", text), class_="class", style=f"--hue:{hue(kind)}", title=title)
+def _mark(text: str, kind: int, title: str, type: str | None = None) -> Html:
+    """Text in the color of a type; `type` names the type for those who do not see colors."""
+    label = None if type is None else tag("small", f" {type}")
+    return tag("span", tag("b", text), label, class_="class", style=f"--hue:{hue(kind)};display:inline", title=title)
 
 
 def _describe(span: Span) -> str:

@@ -52,16 +52,19 @@ class Settings:
     gold: str | None = None  # column with gold labels, if any
     truth: str | None = None  # column with classes for evaluation only, if any
     sample: int = 100_000  # the most rows to explore
+    removed: tuple[str, ...] = ()  # rules that were removed, and are not proposed again
 
     def __post_init__(self) -> None:
         """Refuse invalid settings: people edit the file, too."""
         for key in ("table", "text", "id", "gold", "truth"):
             if getattr(self, key) is not None:
                 check_text(getattr(self, key), key)
-        for key in ("classes", "class_balance", "lfs"):
+        for key in ("classes", "class_balance", "lfs", "removed"):
             check_kind(getattr(self, key), key, tuple, "a list")
         for name in self.lfs:
             check_text(name, "lfs", "names of columns")
+        for rule in self.removed:
+            check_text(rule, "removed", "rules")
         check_number(self.sample, "sample", "a number of rows, at least 1", least=1, whole=True)
         if self.classes:
             state_classes(None, self.classes)
