@@ -10,8 +10,8 @@ from hyperlabel.cli._options import Option, split_names
 from hyperlabel.errors import ParameterError, require
 
 MODEL_HELP = (
-    "hlm (the paper's), hlm2, or hlm3 (the default for labeling), which trains what it adds to the bundled hlm2 and takes "
-    "--out, --runs and --seed alone; sets the defaults of the other options."
+    "hlm (the paper's), hlm2, or hlm3 (the default for labeling): what it adds to the bundled hlm2, with --out, --runs and "
+    "--seed alone. Sets the defaults of the other options."
 )
 RECIPE_HELP = (
     "short; for hlm also paper (constant rate 0.001, up to 50,000 steps, the paper's validation sets) and released: "
@@ -62,7 +62,8 @@ def train(
     Example: hyperlabel train --model hlm --out runs --runs 1
     """
     if model == "hlm3":
-        return _train_mixed(out, runs, seed)
+        _train_mixed(out, runs, seed)
+        return
     options = dict(prior=prior, widths=widths, architecture=architecture, candidates=candidates, batch=batch, lr=lr)
     options |= dict(iterations=iterations, schedule=schedule, log_every=log_every, width=width, steps=steps)
     fields = _parse_fields(model, recipe, options | dict(assumption=assumption, patience=patience, seed=seed))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel._core import Arrays, Float64, Ints, plain_classes, show
+from hyperlabel._core import Arrays, Float64, plain_classes, show
 from hyperlabel.data import MOST_LFS, Classes, F1Rule, Outcomes, Patterns, Rows, as_array, state_classes
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.networks import Gold, Sums
@@ -140,7 +140,7 @@ def add_gold(probabilities: Float64, patterns: Patterns, gold: Gold) -> Float64:
     return added
 
 
-def lean_to_median(best: Ints, probabilities: Float64) -> Ints:
+def lean_to_median(best: NDArray[np.intp], probabilities: Float64) -> NDArray[np.intp]:
     """Return the median class of items where it is nearly as probable as the best. (p,), (p, k) -> (p,).
 
     Judges of ordered classes miss by a step or two to both sides, so the best of several similar classes is often not

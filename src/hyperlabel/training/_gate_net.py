@@ -89,7 +89,8 @@ def describe_task(rng: np.random.Generator, task: LabeledTask) -> tuple[Float64,
 
 def train_pairs(seed: int, sets: int, steps: int = 4000) -> dict[str, Any]:
     """Train the network of pairs on synthetic sets. -> its arrays."""
-    rng, prior, found = np.random.default_rng(seed), gate_prior(), []
+    rng, prior = np.random.default_rng(seed), gate_prior()
+    found: list[tuple[Float64, Float64, Float64]] = []
     while len(found) < sets:
         each = describe_task(rng, prior.sample(rng))
         found += [] if each is None else [each]
@@ -103,7 +104,7 @@ def train_pairs(seed: int, sets: int, steps: int = 4000) -> dict[str, Any]:
         some = torch.randint(0, len(x), (1024,))
         error = (torch.sigmoid(net(x[some]))[:, 0] - y[some]) ** 2
         optimizer.zero_grad()
-        (w[some] @ error / w[some].sum()).backward()
+        torch.autograd.backward(w[some] @ error / w[some].sum())
         optimizer.step()
     named = [(f"pair{i}.{name}", value) for i, layer in enumerate(layers) for name, value in layer.named_parameters()]
     return {name: value.detach().numpy() for name, value in named}
@@ -120,11 +121,12 @@ class GateNet(nn.Module):
         super().__init__()
         shapes = mixed_shapes(WIDTH)
         sizes = {name: shapes[f"gate.{name}.weight"] for name in ("lf0", "lf1", "set0", "set1", "out")}
-        self.layers = nn.ModuleDict({name: nn.Linear(size[1], size[0]) for name, size in sizes.items()})
+        layers = {name: nn.Linear(size[1], size[0]) for name, size in sizes.items()}
         for name in ("set1", "out"):
-            nn.init.zeros_(self.layers[name].weight)  # type: ignore[arg-type]
-            nn.init.zeros_(self.layers[name].bias)  # type: ignore[arg-type]
-        self.layers["set1"].bias.data[:2] = -1.0  # type: ignore[index, union-attr]
+            nn.init.zeros_(layers[name].weight)
+            nn.init.zeros_(layers[name].bias)
+        layers["set1"].bias.data[:2] = -1.0
+        self.layers = nn.ModuleDict(layers)
 
     def forward(self, b: "GateBatch") -> tuple[Tensor, Tensor]:
         """Return log-odds of LFs, (m, 2), and log temperatures of sets, (t, 3)."""
@@ -248,7 +250,8 @@ def train_gate(sets: list[GateSet], validation: list[GateSet], plan: GatePlan, s
         optimizer.param_groups[0]["lr"] = plan.lr * min(1, (step + 1) / 100) * _cosine(step, plan.steps)
         of_k = by_k[sets[rng.integers(len(sets))].target.shape[1]]  # a batch has sets of one number of classes
         optimizer.zero_grad()
-        find_loss(gate, GateBatch([of_k[i] for i in rng.integers(0, len(of_k), plan.batch)])).mean().backward()
+        batch = GateBatch([of_k[i] for i in rng.integers(0, len(of_k), plan.batch)])
+        torch.autograd.backward(find_loss(gate, batch).mean())
         nn.utils.clip_grad_norm_(gate.parameters(), 1.0)
         optimizer.step()
     with torch.no_grad():

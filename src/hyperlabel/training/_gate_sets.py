@@ -87,7 +87,8 @@ def _to_set(readings: Readings, family: str, rows: NDArray[Any], target: NDArray
 def read_sets(path: Path, seed: int, count: int, network: MixedNetwork, *, many: bool = False) -> list[GateSet]:
     """Return sets from a file, which is made if it is not there."""
     if not path.exists():
-        sets, rng, prior = [], np.random.default_rng(seed), gate_prior(many=many)
+        rng, prior = np.random.default_rng(seed), gate_prior(many=many)
+        sets: list[GateSet] = []
         while len(sets) < count:
             each = prepare(rng, prior.sample(rng), network)
             sets += [] if each is None else [each]

@@ -79,14 +79,15 @@ def _tables(rng: Rng, level: Float64, k: int) -> Float64:
         wrong *= rng.gamma(2, 1, (1, k, k)) if rng.random() < 0.5 else rng.gamma(3, 1, (m, k, k))
     own = np.arange(k)
     wrong[:, own, own] = 0
-    tables = wrong / wrong.sum(2, keepdims=True) * (1 - right)[:, :, None]
+    tables: Float64 = wrong / wrong.sum(2, keepdims=True) * (1 - right)[:, :, None]
     tables[:, own, own] = right
     return tables
 
 
 def _cast(rng: Rng, table: Float64, truth: NDArray[np.int64]) -> NDArray[np.int64]:
     ends = table[truth].cumsum(1)
-    return np.minimum((rng.random(len(truth))[:, None] > ends).sum(1), table.shape[1] - 1)
+    votes: NDArray[np.int64] = (rng.random(len(truth))[:, None] > ends).sum(1)
+    return np.minimum(votes, table.shape[1] - 1)
 
 
 def _group(rng: Rng, votes: NDArray[np.int64], tables: Float64, truth: NDArray[np.int64]) -> NDArray[np.int64]:
