@@ -196,10 +196,15 @@ def balanced(hyperlabel, tmp_path, request):
     return run
 
 
-def test_label_with_a_class_balance_makes_it_the_mean_of_items_with_votes(balanced):
-    _, found = balanced()
+def test_label_with_a_class_balance_draws_items_with_votes_to_it(balanced):
+    cells, found = balanced()
     voted = found.filter(pl.col("label").is_not_null())
-    assert voted["p_spam"].mean() == pytest.approx(0.2, abs=0.01)
+    plain = hl.HyperLabelModel(n_classes=2).fit_predict_proba(cells)[(cells >= 0).any(1), 1].mean()
+    stated = hl.HyperLabelModel(n_classes=2, class_balance=[0.8, 0.2]).fit_predict_proba(
+        cells
+    )  # items without votes too
+    assert 0.2 < voted["p_spam"].mean() < plain
+    assert voted["p_spam"].mean() == pytest.approx(stated[(cells >= 0).any(1), 1].mean(), abs=1e-6)
 
 
 def test_label_for_f1_calls_what_the_model_does_and_is_as_sure_as_of_the_label(balanced):

@@ -156,14 +156,10 @@ def read_gold(gold: Gold, balance: Float64) -> GoldReading:
     bias, table = np.log(of_class / of_class.sum()), np.log(chance).reshape(-1, k)
     n = counts.reshape(-1, k, k).sum(1)[:, None] + GOLD_SHRINK
     without = np.log(np.maximum(chance * n - 1, LEAST_LEFT) / np.maximum(n - 1, 1)).reshape(-1, k)
-    logits, own = _by_row(votes, table) + bias, _by_row(votes, without) + bias
+    logits, own = votes.sum_by_row(table) + bias, votes.sum_by_row(without) + bias
     fit = _fit_without(logits, own)
     likelihood = float((gold.counts * np.maximum(fit, LEAST_LOG)).sum() / (gold.counts.sum() + FIT_ITEMS))
     return GoldReading(table - table.mean(1, keepdims=True), bias, counts, likelihood)
-
-
-def _by_row(votes: VoteTable, table: Float64) -> Float64:
-    return np.concatenate([sums for _, sums in votes.layout.sum_by_row(table)])
 
 
 def _fit_without(logits: Float64, own: Float64) -> NDArray[np.float64]:

@@ -85,7 +85,7 @@ def compare(votes: VoteTable, em: EM, evidence: Evidence) -> Sums:
     k, w, size = len(em.bias), votes.counts, votes.size
     by_em, by_first = em.evidence.beliefs(votes, np.float64), evidence.judge(votes)
     own = np.concatenate([own_classes(len(em.weight), k), em_residuals(em).reshape(-1, k)], 1)
-    by_row = np.concatenate([sums for _, sums in votes.layout.sum_by_row(own)])
+    by_row = votes.sum_by_row(own)
     cast, residuals = by_row[:, :k], by_row[:, k:]
     label, first_label, rows = by_em.argmax(1), by_first.argmax(1), np.arange(len(size))
     majority = cast == cast.max(1, keepdims=True)

@@ -71,6 +71,13 @@ class VoteTable:
             layout = SparseVotes(starts, patterns.lf * k + patterns.vote, k, m * k)
         return cls(has_votes, counts.astype(np.float64), size, int(size.max(initial=0)), layout)
 
+    def sum_by_row(self, table: Float64) -> Float64:
+        """Add up the entries of a table for the votes of each row. (m * k, c) -> (r, c)."""
+        sums = np.empty((len(self.size), table.shape[1]))
+        for block, part in self.layout.sum_by_row(table):
+            sums[block] = part
+        return sums
+
     @cached_property
     def is_repeated(self) -> bool:
         """True if some row has a number of items other than 1."""

@@ -86,8 +86,8 @@ def _tables(rng: Rng, level: Float64, k: int) -> Float64:
 
 def _cast(rng: Rng, table: Float64, truth: NDArray[np.int64]) -> NDArray[np.int64]:
     ends = table[truth].cumsum(1)
-    votes: NDArray[np.int64] = (rng.random(len(truth))[:, None] > ends).sum(1)
-    return np.minimum(votes, table.shape[1] - 1)
+    votes: NDArray[np.int64] = np.minimum((rng.random(len(truth))[:, None] > ends).sum(1), table.shape[1] - 1)
+    return votes
 
 
 def _group(rng: Rng, votes: NDArray[np.int64], tables: Float64, truth: NDArray[np.int64]) -> NDArray[np.int64]:
