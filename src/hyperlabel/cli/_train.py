@@ -10,8 +10,8 @@ from hyperlabel.cli._options import Option, split_names
 from hyperlabel.errors import ParameterError, require
 
 MODEL_HELP = (
-    "hlm (the paper's), hlm2, or hlm3 (the default for labeling): what it adds to the bundled hlm2, by --out, --runs and "
-    "--seed alone. Sets the defaults of the other options."
+    "hlm (the paper's), hlm2, or hlm3 (the default for labeling): what it adds to the bundled hlm2, by --out, --runs "
+    "and --seed alone. Sets the defaults of the other options."
 )
 RECIPE_HELP = (
     "short; for hlm also paper (constant rate 0.001, up to 50,000 steps, the paper's validation sets) and released: "
