@@ -62,7 +62,7 @@ NEGATIVE = (
     ["angry", "fear", "war", "death", "killed", "dead", "attack", "crisis"],
 )
 F1 = ("census", "sms_prompt", "spouse", "spouse_promptaug")
-MOST, GOLD, DRAWS = 1000, 30, 3
+MOST, GOLD, DRAWS = 3000, 30, 3
 """Items of a set, gold items, and how often these are drawn."""
 
 

@@ -111,8 +111,8 @@ class JointModel:
         _check_teachers(targets[teachers], items)
         views, logs = Views.fit(items.vectors, targets, teachers)
         both, judged = np.flatnonzero(items.voted & told), np.flatnonzero(known & told)
-        assert items.patterns.inverse is not None
-        echo = Echo.fit(items.patterns, items.patterns.inverse[both], logs.mean(0)[both])
+        own = items.patterns.expand(np.arange(items.patterns.n_patterns))
+        echo = Echo.fit(items.patterns, own[both], logs.mean(0)[both])
         parts, voted = items.divide(logs, echo), items.voted
         prior = np.maximum(items.by_votes.probabilities[both].mean(0), LEAST) if len(both) else np.full(k, 1 / k)
         weights = choose_weights(logs[:, both], items.by_votes.probabilities[both].argmax(1))

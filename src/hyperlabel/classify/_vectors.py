@@ -214,7 +214,7 @@ def _project(terms: Any) -> NDArray[np.float32]:
 
 def _to_length_one(dense: NDArray[np.float32]) -> NDArray[np.float32]:
     lengths = np.linalg.norm(dense, axis=1, keepdims=True)
-    return dense / np.maximum(lengths, np.float32(_LEAST))
+    return np.asarray(dense / np.maximum(lengths, np.float32(_LEAST)), np.float32)
 
 
 @cache

@@ -118,8 +118,10 @@ class Views:
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> "Views":
         """The inverse of `to_arrays`."""
-        heads = (_make_linear(arrays[f"{name}.coef"], arrays[f"{name}.intercept"]) for name in ("terms", "dense"))
-        return cls(*heads, Neighbors(arrays["near"], arrays["near.targets"]), arrays["powers"])
+        terms, dense = (
+            _make_linear(arrays[f"{name}.coef"], arrays[f"{name}.intercept"]) for name in ("terms", "dense")
+        )
+        return cls(terms, dense, Neighbors(arrays["near"], arrays["near.targets"]), arrays["powers"])
 
 
 def fit_linear(features: Any, targets: Float64) -> Linear:
