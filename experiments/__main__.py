@@ -157,11 +157,12 @@ def run_semi(
     sets: Sets = None,
     sizes: Annotated[str, Option(metavar="A,B,...", help="Numbers of gold items.")] = _join(semi.SIZES),
     trees: Annotated[int, Option(metavar="NUMBER", help="Trees of each random forest.")] = semi.TREES,
+    search: Annotated[bool, Option(help="Whether forests search the paper's twelve shapes.")] = True,
     limit: Limit = None,
 ) -> None:
     """Figure 2: label models that learn from gold."""
     with _experiment("semi", data, out, seeds, models, sets, limit) as options:
-        semi.run(options, sizes=_numbers(sizes, "--sizes"), trees=trees)
+        semi.run(options, sizes=_numbers(sizes, "--sizes"), trees=trees, searched=search)
 
 
 @app.command("ablation")
@@ -173,10 +174,11 @@ def run_ablation(
     sets: Sets = None,
     iterations: Annotated[int, Option(metavar="NUMBER", help="Steps of the optimizer.")] = ablation.ITERATIONS,
     batch: Annotated[int, Option(metavar="NUMBER", help="Matrices a step.")] = ablation.BATCH,
+    decaying: Annotated[bool, Option("--decaying", help="The steps, batch and rate of the bundled hlm.")] = False,
 ) -> None:
     """Table 4: the hyper label model with one part of its training replaced."""
     with _experiment("ablation", data, out, seeds, models, sets) as options:
-        ablation.run(options, iterations=iterations, batch=batch)
+        ablation.run(options, iterations=iterations, batch=batch, decaying=decaying)
 
 
 @app.command("theory")
@@ -232,6 +234,14 @@ Table = Annotated[Path | None, Option("--out", metavar="FILE", help="Keeps the t
 Runs = Annotated[Path | None, Option(metavar="FOLDER", help="Of `hyperlabel train`: the spread over its runs.")]
 Parts = Annotated[str | None, Option(metavar="A,B,...", help="Some parts only.")]
 Vader = Annotated[Path | None, Option(metavar="FILE", help="The source archive of vaderSentiment 0.5.")]
+
+
+@app.command("assumption")
+def run_assumption(data: Data = DATA, out: Table = None) -> None:
+    """Another assumption about LFs than the paper's, trained and compared."""
+    from experiments import assumption
+
+    show_result(assumption.run(data), out)
 
 
 @app.command("accuracy")
@@ -337,6 +347,22 @@ def run_labeling_functions(items: int = 100_000, repeats: int = 3, out: Table = 
     show_result(labeling_functions.run(items, repeats), out)
 
 
+@app.command("spans")
+def run_spans(data: Data = DATA, out: Table = None) -> None:
+    """Spans: strict F1 on public sets, and ten million tokens."""
+    from experiments import spans
+
+    show_result(spans.run(data), out)
+
+
+@app.command("tags")
+def run_tags(data: Data = DATA, out: Table = None) -> None:
+    """Tags: F1 on pairs of items of public sets."""
+    from experiments import tags
+
+    show_result(tags.run(data), out)
+
+
 @app.command("advice")
 def run_advice(data: Data = DATA, vader: Vader = None, out: Table = None) -> None:
     """What following each kind of advice is worth."""
@@ -398,16 +424,16 @@ def run_lf_estimates(data: Data = DATA, out: Table = None) -> None:
 
 @app.command("studio_person")
 def run_studio_person(
-    texts: Annotated[Path, Option(help="JSON lines with id, text and label.")] = Path(
-        "../shared/data/raw/youtube.jsonl"
-    ),
-    figure: Annotated[Path | None, Option(metavar="FILE", help="Picture of the curves.")] = None,
+    data: Annotated[Path, Option(help="Folder with the folders `items` and `text`.")] = Path("../shared/data"),
+    sets: Annotated[str, Option(help="Names of sets, separated by commas; all if empty.")] = "",
+    figure: Annotated[Path | None, Option(metavar="FILE", help="Picture of the mean.")] = None,
     out: Table = None,
 ) -> None:
-    """Accuracy of a script that follows the studio's suggestions."""
+    """Right labels of a script that follows the studio, beside active labeling."""
     from experiments import studio_person
 
-    show_result(studio_person.run(texts, figure), out)
+    names = tuple(sets.split(",")) if sets else studio_person.SETS
+    show_result(studio_person.run(data, names, figure), out)
 
 
 @app.command("studio_speed")

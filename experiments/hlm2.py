@@ -18,7 +18,7 @@ import numpy as np
 import hyperlabel as hl
 from experiments.datasets import FAMILIES, DataSet, by_family, load_datasets
 from experiments.markdown import table, titled
-from experiments.protocol import make_model, score, to_patterns
+from experiments.protocol import as_returned, make_model, score, to_patterns
 from experiments.record import keep_result
 from experiments.references import RELEASED, RELEASED_FILE
 from experiments.semi import draw_gold
@@ -67,7 +67,7 @@ def measure(sets: Sequence[DataSet], name: str, **params: Any) -> dict[str, list
     for each in sets:
         votes = hl.Votes.from_array(each.votes, n_classes=each.k)
         model = make_model(name, each, **params).fit(votes)
-        probabilities = model.predict_proba(votes)
+        probabilities = as_returned(name, model.predict_proba(votes))
         found["score"].append(score(each, model.predict(votes)))
         found["brier"].append(metrics.brier(each.truth, probabilities))
         found["log loss"].append(metrics.log_loss(each.truth, probabilities))

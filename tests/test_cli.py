@@ -102,7 +102,7 @@ MISTAKES = {
     "class not stated": ([*WIDE, "--classes", "ham,eggs"], r"is 'spam'; expected one of the classes 'ham', 'eggs'"),
     "class stated twice": ([*WIDE, "--classes", "ham,ham"], r"classes is \['ham', 'ham'\]; expected .* once"),
     "empty class": ([*WIDE, "--classes", "ham,"], r"--classes is 'ham,'; expected names separated by commas"),
-    "unknown model": ([*WIDE, "--model", "oracle"], r"--model is 'oracle'; expected one of hlm2, .*, or a file of"),
+    "unknown model": ([*WIDE, "--model", "oracle"], r"--model is 'oracle'; expected one of hlm3, .*, or a file of"),
     "model of another kind": ([*WIDE, "--model", "votes.csv"], r"votes\.csv is not a complete safetensors file"),
     "unknown rule": ([*WIDE, "--tie-break", "best"], r"--tie-break is 'best'; expected first, abstain or random"),
     "no gold": (

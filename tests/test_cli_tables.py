@@ -109,7 +109,7 @@ def test_other_commands_take_every_form(hyperlabel, form):
         ["fit", votes, "-o", "s.safetensors"],
         ["analyze", votes, "--truth", "truth"],
         ["report", votes, "-o", "page.html"],
-        ["compare", votes, "--truth", "truth", "--models", "mv,hlm2"],
+        ["compare", votes, "--truth", "truth", "--models", "mv,hlm3"],
         ["analyze", votes, "--truth", gold],
         ["label", votes, "--gold", "truth", "-o", "out.csv"],
     ):
@@ -181,7 +181,7 @@ def test_results_carry_their_provenance_and_the_metadata_of_the_input(hyperlabel
 # States.
 
 
-@pytest.mark.parametrize("model", ["hlm2", "ds"])
+@pytest.mark.parametrize("model", ["hlm3", "ds"])
 @pytest.mark.parametrize("engine", ["memory", "polars", "duckdb"])
 def test_state_labels_new_rows_as_the_corpus_itself(hyperlabel, model, engine):
     write_plain("v.csv")
@@ -307,7 +307,7 @@ def test_mistakes_of_export_are_one_line(hyperlabel, mistake):
         (["-o", "no/s.safetensors"], "but there is no folder 'no'; make it first"),
         (
             ["-o", "t.safetensors", "--model", "s.safetensors"],
-            "which is already fitted; name a label model such as hlm2",
+            "which is already fitted; name a label model such as hlm3",
         ),
     ],
 )

@@ -57,6 +57,7 @@ CLASS_ORDER_MATTERS = {
     "hlm": "with two classes the network was trained on one of them",
 }
 DOUBLING_MATTERS = {
+    "hlm3": "more items are more evidence",
     "hlm2": "more items are more evidence",
     "rf": "bootstraps draw items",
     "cll": "AdaGrad's damping does not shrink with the gradient of an item",

@@ -24,13 +24,13 @@ def stars(seed=0, n=400, m=8):
 VOTES, TRUTH = stars()
 
 
-@pytest.mark.parametrize("name", ["hlm2", "mv"])
+@pytest.mark.parametrize("name", ["hlm3", "mv"])
 def test_order_makes_labels_of_noisy_scales_better(name):
     plain, ordered = (hl.label_model(name, ordinal=ordinal, n_classes=K).fit(VOTES) for ordinal in (False, True))
     assert (ordered.predict(VOTES) == TRUTH).mean() > (plain.predict(VOTES) == TRUTH).mean()
 
 
-@pytest.mark.parametrize("name", ["hlm2", "mv", "ds", "hds"])
+@pytest.mark.parametrize("name", ["hlm3", "mv", "ds", "hds"])
 def test_order_is_off_by_default_and_changes_nothing_for_two_classes(name):
     two = np.where(VOTES < 0, -1, VOTES // 3)
     default, ordered = hl.label_model(name), hl.label_model(name, ordinal=True)
@@ -38,7 +38,7 @@ def test_order_is_off_by_default_and_changes_nothing_for_two_classes(name):
     assert not default.ordinal
 
 
-@pytest.mark.parametrize("name", ["hlm2", "mv", "ds"])
+@pytest.mark.parametrize("name", ["hlm3", "mv", "ds"])
 def test_saved_model_of_ordered_classes_says_the_same(name, tmp_path):
     gold = {i: int(TRUTH[i]) for i in range(10)}
     model = hl.label_model(name, ordinal=True, n_classes=K).fit(VOTES, gold)
@@ -91,7 +91,7 @@ def test_what_cannot_be_ordered_is_refused():
     assert len(stated.predict(words)) == 2
     with pytest.raises(hl.ParameterError, match="ordinal is 'yes'; expected True or False"):
         hl.HyperLabelModel(ordinal="yes").fit(VOTES)
-    with pytest.raises(hl.ParameterError, match="ordinal is True, which needs hlm2"):
+    with pytest.raises(hl.ParameterError, match="ordinal is True, which needs hlm3"):
         hl.HyperLabelModel("hlm", ordinal=True).fit(VOTES)
     with pytest.raises(hl.ParameterError, match="without lf_accuracies; expected no lf_accuracies"):
         hl.HyperLabelModel(ordinal=True, lf_accuracies=[0.7] * 8).fit(VOTES)

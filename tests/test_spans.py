@@ -52,6 +52,15 @@ def test_any_label_model_judges_the_tokens(documents, model):
     assert labels.model.is_fitted
 
 
+def test_a_fitted_model_judges_other_documents_in_its_state(documents):
+    model = hl.label_spans(documents, model="hlm2").model
+    alone = hl.label_spans(documents[2:], model=model, types=["LOC", "PER"])
+    assert alone.model is model
+    assert plain(alone) == [[(0, 1, "LOC"), (2, 3, "PER")]]
+    with pytest.raises(ParameterError, match="State the types that it was fitted with"):
+        hl.label_spans(documents[2:], model=model, types=["PER", "LOC"])
+
+
 def test_spans_never_cross_documents_and_neighbors_stay_apart():
     documents = [document("a b", x=[[1, 2, "T"]], y=[[1, 2, "T"]]), document("c d", x=[[0, 1, "T"], [1, 2, "T"]])]
     assert plain(hl.label_spans(documents)) == [[(1, 2, "T")], [(0, 1, "T"), (1, 2, "T")]]
@@ -63,7 +72,7 @@ def test_labels_do_not_depend_on_the_order_of_documents(documents):
 
 def test_blocks_give_the_labels_of_one_pass(documents, monkeypatch):
     expected = hl.label_spans(documents * 5)
-    monkeypatch.setattr("hyperlabel.spans._chain._BLOCK", 2)
+    monkeypatch.setattr("hyperlabel.spans._chain._CELLS", 2 * 25)
     labels = hl.label_spans(documents * 5)
     assert plain(labels) == plain(expected)
     assert labels.probabilities == pytest.approx(expected.probabilities)
@@ -86,9 +95,12 @@ def test_where_lfs_overlap_silence_counts_against_a_lone_vote():
     assert {span[:3] for spans in labels for span in spans} == {(0, 1, "T")}
 
 
-def test_where_they_do_not_overlap_every_vote_counts():
-    documents = [{**each, "votes": {lf: spans for lf, spans in each["votes"].items() if lf in ("good_0", "bad")}}
-                 for each in many_votes()]  # fmt: skip
+@pytest.mark.parametrize("copies", [1, 3])
+def test_where_they_do_not_overlap_every_vote_counts_and_copies_outvote_nobody(copies):
+    documents = []
+    for each in many_votes():
+        few = {lf: spans for lf, spans in each["votes"].items() if lf in ("good_0", "bad")}
+        documents.append({**each, "votes": {f"{lf}_{copy}": few[lf] for lf in few for copy in range(copies)}})
     labels = hl.label_spans(documents)
     assert {span[:3] for spans in labels for span in spans} == {(0, 1, "T"), (3, 4, "T")}
 
@@ -137,6 +149,9 @@ def test_a_vote_that_is_there_twice_is_one_vote():
         ([document("a b", x=[["0", 1, "T"]])], "is not a span; expected"),
         ([document("a b", x=[[0, 1]])], "is not a span; expected"),
         ([document("a b", x=[[0, 1, 7]])], "the type 7; expected a name"),
+        ([document("a b", x=None)], "the vote None is not a span"),
+        ([{"tokens": ["a"], "votes": {7: []}}], "votes of the LF 7; expected its name"),
+        ([{"text": "a", "votes": {"x": None}}], "the vote None is not a span"),
         ([document("a b")], "no document names an LF"),
     ],
 )

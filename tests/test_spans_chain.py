@@ -94,9 +94,9 @@ def test_probability_of_a_span_is_that_of_all_paths_with_it(chain):
 
 
 def test_blocks_hold_every_run_once(monkeypatch):
-    monkeypatch.setattr("hyperlabel.spans._chain._BLOCK", 5)
+    monkeypatch.setattr("hyperlabel.spans._chain._CELLS", 5 * 9)
     first = np.zeros(sum(LENGTHS), bool)
     first[np.cumsum((0, *LENGTHS[:-1]))] = True
-    blocks = list(Runs.find(first).blocks())
+    blocks = list(Runs.find(first).blocks(3))
     assert len(blocks) > 1
     assert sorted(np.concatenate([block.tokens for block in blocks])) == list(range(sum(LENGTHS)))

@@ -125,7 +125,7 @@ def test_gold_items_keep_their_tags_and_teach():
 def test_thresholds_are_by_f1_or_stated():
     votes, truth = noisy_tags()
     labels = hl.label_tags(votes)
-    strict = labels.with_threshold(0.99)
+    strict = labels.with_threshold(0.9)
     assert strict.taken.sum() < labels.taken.sum()
     assert strict.score(truth)["precision"][0] > labels.score(truth)["precision"][0]
     assert (labels.probabilities[labels.taken] >= labels.thresholds[np.nonzero(labels.taken)[1]]).all()

@@ -23,12 +23,14 @@ if TYPE_CHECKING:
         VotesWarning,
         WeightsError,
     )
+    from hyperlabel.examples import load_example
     from hyperlabel.lf import (
         LabelingFunction,
         LFAnalysis,
         LFCache,
         LFError,
         apply_lfs,
+        drift,
         expression_lf,
         keyword_lf,
         labeling_function,
@@ -73,6 +75,7 @@ __all__ = [
     "apply_span_lfs",
     "audit_sample",
     "certify",
+    "drift",
     "engines",
     "estimate",
     "expression_lf",
@@ -87,6 +90,7 @@ __all__ = [
     "label_tags",
     "labeling_function",
     "load",
+    "load_example",
     "lookup_lf",
     "prompt_lf",
     "read_votes",
@@ -102,8 +106,9 @@ _HOMES = {  # module: the public names that it holds
     "classify": "Classifier fill_labels label load",
     "errors": "HyperlabelError MissingExtraError NotFittedError ParameterError ProjectError "
     "VotesError VotesWarning WeightsError",
+    "examples": "load_example",
     "data": "ABSTAIN Labels NOT Patterns Votes any_of read_votes soft",
-    "lf": "LFAnalysis LFCache LFError LabelingFunction apply_lfs expression_lf keyword_lf "
+    "lf": "LFAnalysis LFCache LFError LabelingFunction apply_lfs drift expression_lf keyword_lf "
     "labeling_function lookup_lf prompt_lf regex_lf threshold_lf",
     "models": "HyperLabelModel LabelModel label_model label_models",
     "panel": "jury",

@@ -131,9 +131,9 @@ def fit_linear(features: Any, targets: Float64) -> Linear:
     return linear
 
 
-def _make_linear(coef: Float64, intercept: Float64) -> Linear:
+def _make_linear(arrays: Arrays, name: str) -> Linear:
     linear = Linear(L2)
-    linear.coef_, linear.intercept_ = coef, intercept
+    linear.coef_, linear.intercept_ = arrays[f"{name}.coef"], arrays[f"{name}.intercept"]
     return linear
 
 

@@ -70,7 +70,7 @@ def analyze(
     if output.json:
         counts = np.bincount(analysis.labels + 1, analysis.patterns.counts, len(analysis.classes) + 1).astype(int)
         names = (None, *analysis.classes)
-        inputs.summary.add_labels({name: n for name, n in zip(names, counts.tolist(), strict=True) if n})
+        inputs.summary.add_labels(dict(zip(names, counts.tolist(), strict=True)), analysis.classes)
         inputs.summary.print(lf_summary=table.to_dicts())
 
 

@@ -49,11 +49,11 @@ def fit(
             run = LabelTask(model, votes, selection, modeling.gold, engine, metric, filling=filling).start()
             say_step(f"fitting {modeling.model} on {votes}, engine {run.engine_name}")
             fitted, state = run.model, run.state
-        messages.lines.append(run.columns.describe())
+        messages.add_columns(run.columns, stated=selection.classes is not None)
         messages.raise_if_strict()
         state.save(out)
     counts = f"{run.n_rows:,} items, {len(run.columns.lfs)} LFs, {len(fitted.classes_)} classes"
     say(f"wrote {printable(out)}: {counts}")
     if output.json:
         summary.add_columns(run.columns)
-        summary.print(rows=run.n_rows)
+        summary.print(rows=run.n_rows, classes=fitted.classes_.tolist())

@@ -69,6 +69,8 @@ STRATA_HELP = "Number of strata of confidence; use the same for `audit`, `certif
 SCORE_HELP = "Or its score: high scores favor the last of --classes; they are cut into levels."
 PRICE_HELP = "Price of a judgment: a column, a number, or JUDGE=PRICE,..."
 JURY_GOLD_HELP = "Known classes: a column of TABLE, or a table with the item and its class."
+JURY_ORDINAL_HELP = "The classes have an order, such as stars; names need --classes, from low to high."
+SWAP_HELP = "With --position: verdicts that take each other's place in the second order, such as 'A>B=B>A'."
 JURY_CLASSES_HELP = "All classes; any other verdict is then counted as unparsable and abstains."
 SHOWN_TEXT_HELP = "Column of texts to show with single items; else 'text', if there is one."
 PAGE_AUDIT_HELP = "True classes of random items that no model learned from: they certify the labels."
@@ -159,6 +161,8 @@ class JuryOptions:
     price: Annotated[str | None, Option(metavar="COLUMN|PRICE", help=PRICE_HELP)] = None
     gold: Annotated[str | None, Option(metavar="COLUMN|FILE", help=JURY_GOLD_HELP)] = None
     classes: Annotated[str | None, Option(metavar="A,B,...", help=JURY_CLASSES_HELP)] = None
+    ordinal: Annotated[bool, Option("--ordinal", help=JURY_ORDINAL_HELP)] = False
+    swap: Annotated[str | None, Option(metavar="A=B,...", help=SWAP_HELP)] = None
     abstain: Annotated[str | None, Option(metavar="A,B,...", help=ABSTAIN_HELP)] = None
     model: ModelName = "hlm3"
     delimiter: Delimiter = None

@@ -1,5 +1,6 @@
 """Labeling a table, in memory or by an engine: the work of `hyperlabel label` and `fit`."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,14 +10,26 @@ import numpy as np
 import polars as pl
 
 from hyperlabel import engines
-from hyperlabel._core import Metric, kind_of, printable
+from hyperlabel._core import Metric, is_file, is_url, kind_of, printable
 from hyperlabel.classify import JointModel, load
-from hyperlabel.cli._inputs import Selection, collect_votes, match_classes, open_table, read_labels
+from hyperlabel.cli._inputs import Selection, VotesInput, collect_votes, match_classes, open_table, read_labels
 from hyperlabel.cli._options import ENGINES, split_names
 from hyperlabel.cli._terminal import console, progress
-from hyperlabel.data import Format, Table, check_target, choose_columns, number_texts, read_array, reading, write_table
+from hyperlabel.data import (
+    Format,
+    Table,
+    check_target,
+    choose_columns,
+    find_other_lfs,
+    may_be_votes,
+    number_texts,
+    read_array,
+    reading,
+    write_table,
+)
 from hyperlabel.engines import LabelingRun, MemoryRun
 from hyperlabel.errors import ParameterError, warn_of_votes
+from hyperlabel.lf import compare_profiles, describe_drift
 from hyperlabel.models import LabelModel, provenance
 
 LARGE = 1 << 28
@@ -137,6 +150,7 @@ class LabelTask:
     filling: Filling | None = None
     joint: JointModel | None = None  # a state that labels by votes and texts
     threshold: float | None = None  # the least probability of a label
+    state: str | None = None  # the file of the fitted model, if it comes from one
 
     def start(self) -> LabelingRun | MemoryRun:
         """Open the votes and choose where to label them.
@@ -169,8 +183,19 @@ class LabelTask:
             embed=None if filling is None else filling.encoder,
             joint=self.joint,
             threshold=self.threshold,
+            name=self.votes,
+            other_lfs=self._find_other_lfs(source),
             metadata={} if table is None else table.metadata,
         )
+
+    def _find_other_lfs(self, source: VotesInput) -> list[str]:
+        """Find columns that vote for the classes of the fitted model and are not its LFs."""
+        if not self.model.is_fitted or self.model.lf_names_ is None or self.selection.long is not None:
+            return []
+        others = source.frame[[name for name in source.columns.ignored if name in source.frame.columns]]
+        numbered = number_texts(others.lazy(), [n for n in others.columns if may_be_votes(n)]).collect()
+        classes = tuple(self.model.classes_.tolist())
+        return find_other_lfs(numbered, (), classes, self.model.abstain_)
 
     def _choose_engine(self, table: Table | None, selection: Selection, gold: str | None) -> str:
         """Choose Polars for a table that may not fit in memory and for parquet, unless an engine was named.
@@ -214,6 +239,7 @@ class LabelTask:
             lfs=lfs,
             others=others,
             abstain=selection.abstain,
+            missing_lfs=selection.missing_lfs,
             model=self.model,
             classes=classes,
             gold=gold,
@@ -236,10 +262,19 @@ class LabelTask:
         if format is None or format.kind in ("csv", "json"):
             return {}
         gold = self.gold if run.n_rows else None
-        options: dict[str, Any] = {"metric": self.metric, "gold": gold, "source": self.votes}
+        options: dict[str, Any] = {"metric": self.metric, "gold": gold, "source": self.votes, "state": self.state}
         if self.filling is not None:
             options |= {name: value for name, value in vars(self.filling).items() if value}
         return {**run.metadata, **provenance(run.model if run.n_rows else self.model, options)}
+
+
+def warn_of_drift(run: LabelingRun | MemoryRun, model: LabelModel) -> None:
+    """Warn of LFs that vote otherwise than in the state of a fitted model, if the state has their shares."""
+    if not model.is_fitted or model.profile_ is None or not run.n_rows:
+        return
+    present = set(run.columns.lfs)
+    missing = tuple(name for name in model.lf_names_ or () if name not in present)
+    warn_of_votes(describe_drift(compare_profiles(model, run.profile, missing, list(run.other_lfs))))
 
 
 def load_joint(name: str, filling: Filling | None) -> JointModel | None:
@@ -258,9 +293,18 @@ def check_output(out: str | None, engine: str) -> None:
     if out in (None, "-") and engine in ("duckdb", "spark", "dask"):
         raise ParameterError(f"--engine {engine} writes parquet; name a file with --out")
     if engine in ENGINES and out not in (None, "-"):
-        engines.check_result(Path(str(out)), engine, "--out")
+        engines.check_result(str(out), engine, "--out")
     elif out is not None:
         check_target(out, "--out")
+
+
+def describe_target(run: LabelingRun | MemoryRun, votes: str, out: str | None) -> list[str]:
+    """Say that the table is replaced, or a column of an earlier labeling in it."""
+    names = run.table.columns if isinstance(run, MemoryRun) else list(run.engine.kinds())
+    lines = [f"{printable(name)} is replaced: {printable(name)}_input is kept" for name in run.added.replaced(names)]
+    if out is not None and is_file(votes) and is_file(out) and os.path.samefile(votes, out):
+        lines.append(f"{printable(out)} is the table itself: it is replaced by its labeled rows")
+    return lines
 
 
 def write_result(run: LabelingRun | MemoryRun, out: str, metadata: dict[str, str]) -> None:
@@ -268,7 +312,7 @@ def write_result(run: LabelingRun | MemoryRun, out: str, metadata: dict[str, str
     frame = run.frame
     if isinstance(run, LabelingRun) and run.engine_name != "polars":
         with progress("labeling"):
-            run.write(Path(out), metadata)
+            run.write(out if is_url(out) else Path(out), metadata)
     elif out == "-":  # the rows themselves show progress
         write_table(frame, out, metadata=metadata, argument="--out")
     else:

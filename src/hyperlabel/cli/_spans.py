@@ -13,7 +13,10 @@ FILE_HELP = (
     "or CHMM."
 )
 OUT_HELP = "Write .jsonl, .conll (.tsv, .txt) or .spacy; else JSON lines to standard output."
-MODEL_HELP = f"Label model for the votes on a token: {', '.join(MODELS)}. Else the votes decide how they are judged."
+MODEL_HELP = (
+    f"Label model for the votes on a token: {', '.join(MODELS)}; or a saved model. Else the votes decide how they are "
+    "judged."
+)
 GOLD_HELP = "Key of the documents that holds true spans of some, to learn from, such as gold."
 TRUTH_HELP = "Key of the documents that holds true spans: print precision, recall and F1."
 TYPES_HELP = "Types of spans; votes for others are left out."
@@ -24,7 +27,7 @@ def spans(
     file: Annotated[str, typer.Argument(metavar="FILE", help=FILE_HELP, show_default=False)],
     *,
     out: Annotated[str, Option("--out", "-o", metavar="FILE", help=OUT_HELP)] = "-",
-    model: Annotated[str | None, Option(metavar="NAME", help=MODEL_HELP)] = None,
+    model: Annotated[str | None, Option(metavar="NAME|FILE", help=MODEL_HELP)] = None,
     gold: Annotated[str | None, Option(metavar="KEY", help=GOLD_HELP)] = None,
     truth: Annotated[str | None, Option(metavar="KEY", help=TRUTH_HELP)] = None,
     types: Annotated[str | None, Option(metavar="A,B,...", help=TYPES_HELP)] = None,
@@ -36,6 +39,7 @@ def spans(
     Example: hyperlabel spans documents.jsonl -o spans.jsonl --truth gold
     """
     from hyperlabel._core import printable
+    from hyperlabel.cli._inputs import make_model
     from hyperlabel.cli._terminal import Summary, print_lines, say, say_warnings
     from hyperlabel.spans import check_spans_target, label_spans, write_spans
 
@@ -45,10 +49,11 @@ def spans(
     if report is not None and report.suffix not in (".html", ".htm"):
         raise ParameterError(f"--report is '{printable(report)}'; expected a name that ends in .html")
     with say_warnings(strict=output.strict) as messages:
-        labels = label_spans(file, model=model, gold=gold, types=split_names(types, "--types"))
+        judge = None if model is None else make_model(model)
+        labels = label_spans(file, model=judge, gold=gold, types=split_names(types, "--types"))
         scores = None if truth is None else labels.score(truth)
         messages.raise_if_strict()
-        write_spans(labels, out, "--out")
+        write_spans(labels.documents, labels.spans, out, "--out")
     say(printable(repr(labels)))
     if report is not None:
         labels.report(title=Path(file).name).save(report)

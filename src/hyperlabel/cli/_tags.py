@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hyperlabel.cli._options import JsonOptions, LfNames, ModelName, Option, split_names
+from hyperlabel.cli._options import MODEL_HELP, JsonOptions, LfNames, Option, split_names
 from hyperlabel.errors import ParameterError
 
 TABLE_HELP = (
@@ -30,7 +30,7 @@ def tags(
     lfs: LfNames = None,
     gold: Annotated[str | None, Option(metavar="COLUMN", help=GOLD_HELP)] = None,
     truth: Annotated[str | None, Option(metavar="COLUMN", help=TRUTH_HELP)] = None,
-    model: ModelName = "hlm2",
+    model: Annotated[str | None, Option(metavar="NAME|FILE", help=MODEL_HELP)] = None,
     output: JsonOptions,
 ) -> None:
     """Turn votes for tags, several per item, into a set of tags for each item.
@@ -51,7 +51,7 @@ def tags(
             frame.drop([name for name in (gold, truth) if name in frame.columns]),
             tags=split_names(tags, "--tags"),
             silence=silence,
-            model=make_model(model),
+            model=None if model is None else make_model(model),
             gold=_read_true_tags(frame, gold, long, "--gold"),
             threshold=threshold if threshold == "f1" else _parse_share(threshold),
             long=split_names(long, "--long"),

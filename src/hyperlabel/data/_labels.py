@@ -17,6 +17,7 @@ from hyperlabel._core import (
     new_axes,
     over_classes,
     show_counts,
+    text_table,
 )
 from hyperlabel.data._classes import ABSTAIN, Classes, decode
 from hyperlabel.data._items import NO_ORIGIN, Identity, Origin, to_pandas, to_polars
@@ -107,13 +108,23 @@ class Labels:
         shown = show_counts({c: n for c, n in zip(self.classes, counts, strict=True) if n})
         return f"Labels({len(self):,} items: {shown}; {(self.best == ABSTAIN).sum():,} without a label)"
 
+    def __str__(self) -> str:
+        """The counts of labels, and the first items that have one."""
+        return text_table(*self._preview(), repr(self))
+
     def _repr_html_(self) -> str:
-        """The first labels as an HTML table."""
-        few = self[: min(_SHOWN_ROWS, len(self))]
-        ids = range(len(few)) if few.items is None else few.items.tolist()
+        """The counts of labels, and the first items that have one, as an HTML table."""
+        return html_table(*self._preview(), repr(self))
+
+    def _preview(self) -> tuple[list[str], list[list[object]]]:
+        """Header and rows of the first items that have a label, or of the first items if none has."""
+        rows = np.flatnonzero((self.best != ABSTAIN) | (self.best == ABSTAIN).all())[:_SHOWN_ROWS]
+        few, ids = self[rows], rows if self.items is None else self.items[rows]
         names = decode(few.best, self.classes).tolist()
-        rows = [[item, label, f"{sure:.3f}"] for item, label, sure in zip(ids, names, few.confidence, strict=True)]
-        return html_table(["item", "label", "confidence"], rows, repr(self))
+        columns: dict[str, Any] = {"item": ids.tolist(), "label": names, "confidence": few.confidence.round(3).tolist()}
+        if few.source is not None:
+            columns["label_source"] = few.source.tolist()
+        return list(columns), [list(row) for row in zip(*columns.values(), strict=True)]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a histogram of the confidence of the labels, by class.
@@ -333,8 +344,20 @@ class OutputColumns:
         return [*(str(c) if as_text else c for c in self.classes), None]
 
     def rename(self, columns: Sequence[str]) -> dict[str, str]:
-        """Return new names for columns of the input that have the name of an added one."""
-        return free_names(columns, self.names)
+        """Return new names for columns of the input that have the name of an added one, and are not replaced."""
+        replaced = self.replaced(columns)
+        return {name: new for name, new in free_names(columns, self.names).items() if name not in replaced}
+
+    def replaced(self, columns: Sequence[str]) -> list[str]:
+        """Return columns of the input that have the name of an added one, of which `*_input` is there already.
+
+        They come from an earlier labeling, which kept the column of before.
+
+        >>> OutputColumns((0, 1)).replaced(["label", "confidence", "label_input"])
+        ['label']
+        """
+        present, added = {name.lower() for name in columns}, {name.lower() for name in self.names}
+        return [name for name in columns if name.lower() in added and f"{name.lower()}_input" in present]
 
     def answer(self, labels: Labels) -> Answers:
         """Return the contents of the columns for labels."""
@@ -378,7 +401,7 @@ def free_names(columns: Sequence[str], names: Sequence[str]) -> dict[str, str]:
 
 
 def add_labels(frame: Any, labels: Labels, *, probabilities: bool = False) -> Any:
-    """Add the columns of labels to a Polars frame; a column of the frame with such a name is kept as `*_input`.
+    """Add the columns of labels to a Polars frame; a column of the frame with such a name is kept once as `*_input`.
 
     Args:
         frame: A frame with one row per item.
@@ -391,4 +414,5 @@ def add_labels(frame: Any, labels: Labels, *, probabilities: bool = False) -> An
     [(7, 'x', 'spam', 0.8), (8, 'y', None, 0.5)]
     """
     added = OutputColumns(labels.classes, probabilities, labels.source is not None)
-    return frame.rename(added.rename(frame.columns)).hstack(added.to_polars(added.answer(labels)))
+    renamed, answers = added.rename(frame.columns), added.to_polars(added.answer(labels))
+    return frame.drop(added.replaced(frame.columns)).rename(renamed).hstack(answers)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hyperlabel.data import Answers, Format, OutputColumns, sink_table
+from hyperlabel.data import Answers, Format, OutputColumns, exactly, sink_table
 from hyperlabel.engines._base import CHUNK_ROWS, Answerer, Engine
 from hyperlabel.engines._packing import KEY, Digit, Packing, RowKeys
 from hyperlabel.networks import Sums, add_sums
@@ -31,6 +31,11 @@ class PolarsEngine(Engine):
     def __init__(self, frame: pl.LazyFrame) -> None:
         self.frame = frame
         self.schema = frame.collect_schema()
+
+    @classmethod
+    def open_url(cls, url: str) -> "PolarsEngine":
+        """By Polars' own reader."""
+        return cls(pl.scan_parquet(url, hive_partitioning=False))
 
     def kinds(self) -> dict[str, str]:
         """By their types."""
@@ -122,9 +127,11 @@ class PolarsEngine(Engine):
             return added.to_polars(answer(batch.struct.unnest())).to_struct(KEY)  # type: ignore[no-any-return]
 
         answers = pl.struct(inputs).map_batches(label_batch, return_dtype=kind, is_elementwise=True)
-        return self.frame.with_columns(answers.alias(KEY)).rename(added.rename(self.schema.names())).unnest(KEY)
+        names = self.schema.names()
+        labeled = self.frame.with_columns(answers.alias(KEY)).drop(exactly(added.replaced(names)))
+        return labeled.rename(added.rename(names)).unnest(KEY)
 
-    def write(self, frame: pl.LazyFrame, path: Path, format: Format, metadata: Mapping[str, str]) -> None:
+    def write(self, frame: pl.LazyFrame, path: str | Path, format: Format, metadata: Mapping[str, str]) -> None:
         """Streamed to one file."""
         sink_table(frame, path, format, metadata)
 

@@ -5,8 +5,9 @@ the rows in passes and then judges them where they are. A model that is already 
 """
 
 import copy
+import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
@@ -34,11 +35,13 @@ from hyperlabel.engines._base import CHUNK_ROWS, AnswerTable, Engine
 from hyperlabel.engines._packing import CountedPatterns, Encoder, KeyIndex, RowKeys, count_patterns
 from hyperlabel.engines._reading import EncodedRows, Job
 from hyperlabel.errors import HyperlabelError, ParameterError, VotesError
-from hyperlabel.models import LabelModel
+from hyperlabel.models import LabelModel, VoteProfile, count_votes
 from hyperlabel.networks import Gold, Sums, add_sums
 
 if TYPE_CHECKING:
     import polars as pl
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +60,8 @@ class MemoryRun:
     embed: Any = None  # the encoder of texts, as for `hyperlabel.label`
     joint: JointModel | None = None  # a state that labels by votes and texts
     threshold: float | None = None  # the least probability of a label
+    name: str | None = None  # of the table, if it has one
+    other_lfs: Sequence[str] = ()  # columns that vote for the classes, and that the fitted model does not know
     metadata: Mapping[str, str] = field(default_factory=dict)  # that of the file of the votes; results keep it
 
     engine_name: ClassVar[str] = "memory"
@@ -75,10 +80,17 @@ class MemoryRun:
     def frame(self) -> "pl.DataFrame":
         """The table with the columns that labeling adds."""
         _, labels, index = self._result
-        added = OutputColumns(labels.classes, self.probabilities, labels.source is not None, self.threshold)
+        added = self.added
         check_memory(self.n_rows * len(added.names), f"the labels of {self.n_rows:,} items", "label fewer at a time")
         answers = added.to_polars(added.answer(labels).take(index))
-        return self.table.rename(added.rename(self.table.columns)).hstack(answers)
+        kept = self.table.drop(added.replaced(self.table.columns))
+        return kept.rename(added.rename(self.table.columns)).hstack(answers)
+
+    @property
+    def added(self) -> OutputColumns:
+        """The columns that labeling adds."""
+        labels = self._result[1]
+        return OutputColumns(labels.classes, self.probabilities, labels.source is not None, self.threshold)
 
     @property
     def label_counts(self) -> dict[Any, int]:
@@ -101,6 +113,11 @@ class MemoryRun:
             return None
         return dict(Counter(self._result[1].source.tolist()).most_common())
 
+    @property
+    def profile(self) -> VoteProfile:
+        """How the LFs vote on these items."""
+        return VoteProfile.of_sums(count_votes(self.model.read(self.votes)))
+
     @cached_property
     def _result(self) -> tuple[LabelModel, Labels, NDArray[np.integer]]:
         """The fitted model, distinct labels, and the (n,) label of each item."""
@@ -115,6 +132,7 @@ class MemoryRun:
             patterns = Patterns.from_votes(votes)
             counts = None if gold is None else patterns.count_labels(gold)
             labels = model.fit_label_patterns(patterns, counts, self.metric)
+            model.note_source(self.name, votes.origin.abstain)
         if self.inputs is not None:
             return model, self._label_inputs(model), np.arange(self.n_rows)
         index = patterns.expand(np.arange(patterns.n_patterns))
@@ -177,18 +195,26 @@ class LabelingRun:
             )
         with self._failing():
             if self._counted is None:
-                return _fit_passes(self.engine, self._reading, self.job), None
+                model = _fit_passes(self.engine, self._reading, self.job)
+                return model.note_source(self.job.name, self.job.abstain), None
             model = copy.copy(self.job.model)
-            return model, model.fit_label_patterns(self._counted.patterns, self._counted.gold, self.job.metric)
+            labels = model.fit_label_patterns(self._counted.patterns, self._counted.gold, self.job.metric)
+            model.note_source(self.job.name, self.job.abstain)
+            return model, labels
 
     @cached_property
     def frame(self) -> Any:
         """The rows with the columns that labeling adds, in the engine's kind of frame."""
-        encoder = self._reading.encoder
-        added = OutputColumns(encoder.classes, self.job.probabilities, self.job.source, self.job.threshold)
+        encoder, added = self._reading.encoder, self.added
         if not self.n_rows:
             return self.engine.apply(encoder.packing, lambda keys: added.nothing, added)
         return self._label(added) if self.job.text is None else self._fill(self.job.text, added)
+
+    @property
+    def added(self) -> OutputColumns:
+        """The columns that labeling adds."""
+        encoder = self._reading.encoder
+        return OutputColumns(encoder.classes, self.job.probabilities, self.job.source, self.job.threshold)
 
     def _label(self, added: OutputColumns) -> Any:
         """Return the rows with labels from votes and gold."""
@@ -223,13 +249,30 @@ class LabelingRun:
         with self._failing():
             return self.engine.apply_texts(encoder.packing, text, answer, added)  # type: ignore[attr-defined]
 
-    def write(self, target: Path, metadata: Mapping[str, str]) -> None:
+    @cached_property
+    def profile(self) -> VoteProfile:
+        """How the LFs vote in these rows: counted with the patterns, or in one more pass over the rows."""
+        if self._counted is not None:
+            return VoteProfile.of_sums(count_votes(self._counted.patterns))
+        reading = self._reading
+        with self._failing():
+            sums = self.engine.reduce(reading.encoder.packing, partial(_sum_rows, reading.encoder, count_votes))
+        return VoteProfile.of_sums(sums)
+
+    @property
+    def other_lfs(self) -> list[str]:
+        """Columns that vote for the classes, and that the fitted model does not know."""
+        with self._failing():
+            return self._reading.other_lfs
+
+    def write(self, target: str | Path, metadata: Mapping[str, str]) -> None:
         """Write the labeled rows, whole or not at all, with the input's metadata and more, if the format has room."""
-        frame, engine, format = self.frame, self.engine, Format.of_name(target.name)
+        frame, engine, format = self.frame, self.engine, Format.of_name(Path(target).name)
         assert format is not None  # others were refused
         texts = {**self.metadata, **metadata}
         with interruptible():
             write_whole(target, lambda part: engine.write(frame, part, format, texts), engine.failures)
+        _log.info("engine %s wrote %s", engine.name, target)
 
     @property
     def label_counts(self) -> dict[Any, int] | None:
@@ -244,7 +287,9 @@ class LabelingRun:
     @cached_property
     def _reading(self) -> EncodedRows:
         with self._failing():
-            return EncodedRows(self.engine, self.job)
+            rows = EncodedRows(self.engine, self.job)
+        _log.info("engine %s read %s: %s", self.engine.name, self.job.name or "a frame", rows.columns.describe())
+        return rows
 
     @cached_property
     def _counted(self) -> CountedPatterns | None:

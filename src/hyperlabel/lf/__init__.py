@@ -4,6 +4,7 @@ from hyperlabel.lf._analysis import LFAnalysis, ResultTable
 from hyperlabel.lf._apply import AppliedVotes, apply_lfs, name_votes, run_lfs
 from hyperlabel.lf._cache import LFCache
 from hyperlabel.lf._define import ColumnFunction, LabelingFunction, LFError, check_lfs, expression_lf, labeling_function
+from hyperlabel.lf._drift import compare_profiles, describe_drift, drift
 from hyperlabel.lf._fingerprint import fingerprint_lf
 from hyperlabel.lf._items import Items, Row, read_items
 from hyperlabel.lf._parallel import Worker, pack
@@ -51,7 +52,10 @@ __all__ = [
     "apply_lfs",
     "check_lfs",
     "chunks",
+    "compare_profiles",
     "correlate",
+    "describe_drift",
+    "drift",
     "expression_lf",
     "fingerprint_lf",
     "keep_lfs",

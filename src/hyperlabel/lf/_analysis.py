@@ -27,6 +27,7 @@ from hyperlabel._core import (
 from hyperlabel.data import TIE, Identity, Labels, as_list, decode, exact_array
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.lf._statistics import (
+    MOST_FITS,
     LeaveOneOut,
     VoteStatistics,
     affordable_items,
@@ -216,7 +217,8 @@ class LFAnalysis(VoteStatistics):
     def leave_one_out(self, n_items: int | None = None) -> LeaveOneOut:
         """Measure what changes when each LF is left out: the model labels the items without its votes.
 
-        A model that is not fitted reads the other votes from scratch; a fitted one judges them in its state.
+        A model that is not fitted reads the other votes from scratch; a fitted one judges them in its state. With more
+        than 100 LFs, the model reads all votes once and judges in that state.
 
         Args:
             n_items: Number of items to look at, drawn at random with a fixed seed. If not given, all, unless many LFs
@@ -228,7 +230,8 @@ class LFAnalysis(VoteStatistics):
             expected = f"a whole number from 1 to {self.n_items}"
             check_number(n_items, "n_items", expected, least=1, most=self.n_items, whole=True)
         if n_items not in self._left_out:
-            self._left_out[n_items] = leave_one_out(self._given, sample_items(self.patterns, n_items), self.metric)
+            model = self._given if self.n_lfs <= MOST_FITS else self.model
+            self._left_out[n_items] = leave_one_out(model, sample_items(self.patterns, n_items), self.metric)
         return self._left_out[n_items]
 
     @cached_property

@@ -10,10 +10,12 @@ breaking ties and giving results back to the items, happens here, once. A new mo
 """
 
 import copy
+import logging
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -36,6 +38,7 @@ from hyperlabel.data import (
     Labels,
     Patterns,
     TieBreak,
+    Votes,
     decide,
     explain_item,
     find_f1_rule,
@@ -50,12 +53,14 @@ from hyperlabel.models._context import (
     add_gold,
     check_gold_counts,
     find_active,
-    find_voted,
     refuse_outcomes,
 )
 from hyperlabel.models._parameters import Constraint, choice, number
+from hyperlabel.models._profile import VoteProfile, count_votes
 from hyperlabel.models._state import FittedState
 from hyperlabel.networks import Gold, Reduce, Sums
+
+_log = logging.getLogger(__name__)
 
 SEEDS = 1 << 32  # seeds of NumPy's generators are below this
 _ROUNDING = 1e-5  # how much the sum of a row of float32 may differ from 1
@@ -160,7 +165,7 @@ class LabelModel(FittedState, ABC):
         """
         patterns, counts, _ = self._read_set(votes, gold)
         self._learn(patterns, counts, for_f1=True)
-        return self
+        return self.note_source(abstain=votes.origin.abstain) if isinstance(votes, Votes) else self
 
     def fit_patterns(self, patterns: Patterns, gold: GoldCounts | None = None) -> Self:
         """Learn from counted patterns and (p, k) gold items of each pattern and class, as `fit` does."""
@@ -187,7 +192,7 @@ class LabelModel(FittedState, ABC):
         """
         check_metric(metric)
         patterns, counts = (shape, None) if gold is None else (gold.patterns, gold.counts)
-        context, inner = self._start(shape, reduce(find_voted), counts, 0)
+        context, inner = self._start(shape, VoteProfile.of_sums(reduce(count_votes)), counts, 0)
         known = None if counts is None else Gold.of(context.restrict(patterns), counts[:, context.active])
         self._fit_passes(lambda sums: reduce(partial(context._apply, sums)), inner, known)
         self._context = context if counts is None else self._with_gold(context, patterns, counts)
@@ -212,23 +217,26 @@ class LabelModel(FittedState, ABC):
     def _learn(self, patterns: Patterns, gold: GoldCounts | None, *, for_f1: bool) -> Float64:
         """Learn from patterns, and on request how items are labeled for F1. -> the patterns' (p, k) probabilities."""
         p, k = patterns.n_patterns, patterns.n_classes
-        context, inner = self._start(patterns, find_voted(patterns), gold, p * k)
+        context, inner = self._start(patterns, VoteProfile.of_sums(count_votes(patterns)), gold, p * k)
         probabilities = self._fit(inner, None if gold is None else gold[:, context.active])
         self._context = context if gold is None else self._with_gold(context, patterns, gold)
         probabilities = self._complete(inner, patterns, probabilities)
         if for_f1:
             self._find_f1_rule(lambda rule: rule.sums(probabilities, patterns.counts * patterns.has_votes))
+        _log.info("fitted %s: %s", self, patterns)
         if not self.converged_:
             message = f"{type(self).__name__} did not converge in {self.n_iter_} iterations; raise max_iter"
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
         return probabilities
 
-    def _start(self, shape: Patterns, voted: Sums, gold: GoldCounts | None, others: int) -> tuple[FitContext, Patterns]:
+    def _start(
+        self, shape: Patterns, profile: VoteProfile, gold: GoldCounts | None, others: int
+    ) -> tuple[FitContext, Patterns]:
         """Return the context, and the patterns as the model sees them, before it learns.
 
         Forgets what was learned, so that nothing is half-learned if learning fails. Sets `_stated_balance`, (c,) the
-        stated shares of the classes that are learned about, or None. `voted` is (k,) whether any LF votes for a class,
-        `gold` (g, k) gold items, and `others` how many numbers are held besides those of the model.
+        stated shares of the classes that are learned about, or None. `gold` are (g, k) gold items, and `others` is how
+        many numbers are held besides those of the model.
         """
         for name, constraint in self._constraints.items():
             constraint(getattr(self, name), name)
@@ -238,7 +246,7 @@ class LabelModel(FittedState, ABC):
             refuse_outcomes(shape.outcomes, type(self).__name__)
         stated = getattr(self, "class_balance", None)
         balance = None if stated is None else read_balance(stated, shape.classes)
-        active = find_active(voted[0], gold, balance)
+        active = find_active(profile.find_voted(shape.outcomes), gold, balance)
         shares = None if balance is None else balance[active]
         self._stated_balance: Float64 | None = None if shares is None else shares / shares.sum()
         context = FitContext(
@@ -248,6 +256,8 @@ class LabelModel(FittedState, ABC):
             shape.n_lfs,
             outcomes=shape.outcomes,
             ordinal=bool(getattr(self, "ordinal", False)),
+            profile=profile if len(profile.votes) == shape.n_lfs else None,
+            fitted_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         inner = context.restrict(shape)
         check_memory(
@@ -320,6 +330,8 @@ class LabelModel(FittedState, ABC):
             model = self if fit else copy.copy(self)
             patterns, counts, known = model._read_set(votes, gold)
             probabilities = model._learn(patterns, counts, for_f1=metric == "f1")
+            if isinstance(votes, Votes):
+                model.note_source(abstain=votes.origin.abstain)
             return _PatternLabels(model._to_labels(probabilities, patterns, metric), patterns, known)
         self._check_fitted()
         votes = self._accept_empty(votes)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hyperlabel._core import Arrays, Float64, plain_classes, show
 from hyperlabel.data import MOST_LFS, NO_LADDER, Classes, F1Rule, Outcomes, Patterns, Rows, as_array, state_classes
 from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.models._profile import VoteProfile
 from hyperlabel.networks import Gold, Sums
 
 _MOST_WITHOUT_VOTES = 100  # classes to learn about without votes: there is nothing to learn
@@ -19,13 +20,13 @@ NEIGHBOR = 0.2
 """Weight of a vote for each neighbor of its class if classes have an order."""
 
 
-def find_active(cast: Float64, gold: NDArray[np.int64] | None, balance: Float64 | None) -> NDArray[np.intp]:
+def find_active(cast: NDArray[np.bool_], gold: NDArray[np.int64] | None, balance: Float64 | None) -> NDArray[np.intp]:
     """Find the classes that a model learns about: those with votes, gold or a stated share. (k,), (g, k), (k,) -> (c,).
 
     A class that is only stated gets no probability: a model that learned about it would have to invent it. One class
     alone leaves nothing to decide, so then the first other class is kept as well.
     """
-    active = cast > 0
+    active = cast.copy()
     if gold is not None:
         active |= gold.any(0)
     if balance is not None:
@@ -51,6 +52,10 @@ class FitContext:
     n_gold: int = 0  # gold items that were learned from
     outcomes: Outcomes | None = None  # outcomes that are not one class; None if all votes are classes
     ordinal: bool = False  # whether the classes have an order, so that votes lean on neighbors
+    profile: VoteProfile | None = None  # how the LFs voted; None if an older version saved it
+    abstain: tuple[Any, ...] | None = None  # values that abstain, if they were stated
+    source: str | None = None  # the name of the table, if it has one
+    fitted_at: str | None = None  # the time of `fit`, in UTC
 
     @property
     def all_active(self) -> bool:
@@ -173,14 +178,6 @@ def _levels(k: int) -> Outcomes:
     return Outcomes(names, leaning / leaning.sum(1, keepdims=True), np.full(k, NO_LADDER))
 
 
-def find_voted(patterns: Patterns) -> Sums:
-    """Return 1 for each class that an LF votes for, 0 for others. -> (k,)."""
-    voted = patterns.rows.voted_classes(patterns.n_codes)
-    if patterns.outcomes is not None:
-        voted = np.asarray(patterns.outcomes.table[voted].any(0))
-    return (voted.astype(np.float64),)
-
-
 def refuse_outcomes(outcomes: Outcomes, model: str) -> None:
     """Refuse outcomes for a model that only takes votes for one class."""
     raise ParameterError(
@@ -218,7 +215,11 @@ def pack_context(context: FitContext) -> tuple[Arrays, dict[str, Any]]:
         header["ordinal"] = True
     if context.outcomes is not None:
         header["outcomes"] = context.outcomes.to_header()
-    return arrays, header
+    if context.profile is not None:
+        arrays |= context.profile.to_arrays()
+    if context.abstain is not None:
+        header["abstain"] = [value for value in context.abstain if isinstance(value, bool | int | float | str)]
+    return arrays, header | {"source": context.source, "fitted_at": context.fitted_at}
 
 
 def unpack_context(arrays: Arrays, header: dict[str, Any]) -> FitContext:
@@ -243,7 +244,17 @@ def unpack_context(arrays: Arrays, header: dict[str, Any]) -> FitContext:
         n_gold=operator.index(header["n_gold"]),
         outcomes=outcomes,
         ordinal=header.get("ordinal") is True,
+        profile=VoteProfile.from_arrays(arrays, n_lfs, len(classes) + len(outcomes or ())),
+        abstain=None if header.get("abstain") is None else tuple(plain_classes(header["abstain"])),
+        source=_read_text(header.get("source")),
+        fitted_at=_read_text(header.get("fitted_at")),
     )
+
+
+def _read_text(value: object) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"{show(value)} is not a text")
+    return value
 
 
 def _read_active(active: NDArray[Any], k: int) -> NDArray[np.intp]:

@@ -8,13 +8,17 @@ from hyperlabel._core import Float64
 from hyperlabel.data import Outcomes
 from hyperlabel.networks._backend import ALL
 from hyperlabel.networks._base import Gold, Network, Reduce, Sums, add_sums, read
+from hyperlabel.networks._gold import compose, fine_tune, fine_tune_as_released, loss_gradient, weigh_gold
 from hyperlabel.networks._mixed import MixedNetwork
-from hyperlabel.networks._paper import LEAK, PaperNetwork, backward, fine_tune, forward, sharpen, to_probabilities
+from hyperlabel.networks._paper import LEAK, PaperNetwork, backward, forward, sharpen, to_probabilities
 from hyperlabel.networks._steps import Nodes, Step, advance, find_log_effect, find_residuals
 from hyperlabel.networks._unrolled import UnrolledNetwork
 from hyperlabel.networks._votes import START
 from hyperlabel.networks._weights import (
     BUNDLED,
+    COPIES,
+    MOMENTS,
+    OPTIMIZER_STEPS,
     TERMS,
     Weights,
     check_weights,
@@ -29,7 +33,10 @@ from hyperlabel.networks._weights import (
 __all__ = [
     "ALL",
     "BUNDLED",
+    "COPIES",
     "LEAK",
+    "MOMENTS",
+    "OPTIMIZER_STEPS",
     "START",
     "TERMS",
     "Gold",
@@ -46,20 +53,24 @@ __all__ = [
     "advance",
     "backward",
     "check_weights",
+    "compose",
     "find_log_effect",
     "find_residuals",
     "fine_tune",
+    "fine_tune_as_released",
     "forward",
     "is_mixed",
     "is_unrolled",
     "load_network",
     "load_weights",
+    "loss_gradient",
     "paper_shapes",
     "read",
     "sharpen",
     "to_probabilities",
     "unrolled_layers",
     "unrolled_shapes",
+    "weigh_gold",
 ]
 
 
@@ -70,6 +81,7 @@ def load_network(
     outcomes: Outcomes | None = None,
     *,
     calibrated: bool = False,
+    as_released: bool = False,
 ) -> Network:
     """Return the network of some weights.
 
@@ -79,8 +91,10 @@ def load_network(
         accuracies: (m,) known accuracies of LFs, NaN where not known; unrolled network only.
         outcomes: Outcomes that are not one class; unrolled network only.
         calibrated: Whether probabilities have the sharpness stated in the weights, or are raw; paper's network only.
+        as_released: Whether of two classes the second alone is asked about, as in the authors' package; paper's network
+            only.
     """
     if is_unrolled(weights):
         network = MixedNetwork if is_mixed(weights) else UnrolledNetwork
         return network(weights, balance, accuracies, outcomes)
-    return PaperNetwork(weights, weights.header["sharpness"] if calibrated else 1.0)
+    return PaperNetwork(weights, weights.header["sharpness"] if calibrated else 1.0, as_released)

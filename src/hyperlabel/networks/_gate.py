@@ -29,7 +29,7 @@ ENOUGH_JOINT = 20.0  # joint items at which a pair counts half
 MOST_MISFIT = 1e4
 
 
-class Reading(NamedTuple):
+class FirstReading(NamedTuple):
     """The evidence of hlm2, and what it comes from."""
 
     evidence: Evidence  # of all nodes
@@ -52,7 +52,7 @@ class Dependence(NamedTuple):
     weight: Float64  # (q,) what a vote counts
 
 
-class Comparison(NamedTuple):
+class ReadingSums(NamedTuple):
     """Sums over items that compare the EM and hlm2 with each other and with majority vote."""
 
     shares: Float64  # (2, k) believed items of each class, by the EM and by hlm2
@@ -81,7 +81,7 @@ def em_residuals(em: EM) -> Float64:
 
 
 def compare(votes: VoteTable, em: EM, evidence: Evidence) -> Sums:
-    """Return the sums of a `Comparison` over rows."""
+    """Return the sums of a `ReadingSums` over rows."""
     k, w, size = len(em.bias), votes.counts, votes.size
     by_em, by_first = em.evidence.beliefs(votes, np.float64), evidence.judge(votes)
     own = np.concatenate([own_classes(len(em.weight), k), em_residuals(em).reshape(-1, k)], 1)
@@ -104,14 +104,16 @@ def compare(votes: VoteTable, em: EM, evidence: Evidence) -> Sums:
     )
 
 
-class Features(NamedTuple):
+class GateFeatures(NamedTuple):
     """What the gate sees, all of the order of 1."""
 
     of_set: Float64  # (SET_FEATURES,)
     of_lf: Float64  # (m, LF_FEATURES) of the LFs that vote
 
 
-def describe(first: Reading, found: Dependence, em: EM, seen: Comparison, gold: GoldReading | None) -> Features:
+def describe(
+    first: FirstReading, found: Dependence, em: EM, seen: ReadingSums, gold: GoldReading | None
+) -> GateFeatures:
     """Return what the gate sees."""
     assert em.confusions is not None
     k, voting = len(em.bias), np.flatnonzero(first.cast.sum(1))
@@ -138,7 +140,7 @@ def describe(first: Reading, found: Dependence, em: EM, seen: Comparison, gold: 
     if gold is not None:
         of_gold = _describe_gold_votes(gold.counts.reshape(-1, k, k)[voting], em.confusions.accuracy[voting])
     every = np.concatenate([of_lf, of_pairs, of_gold], 1)
-    return Features(np.clip(of_set, -MOST_FEATURE, MOST_FEATURE), np.clip(every, -MOST_FEATURE, MOST_FEATURE))
+    return GateFeatures(np.clip(of_set, -MOST_FEATURE, MOST_FEATURE), np.clip(every, -MOST_FEATURE, MOST_FEATURE))
 
 
 def _describe_sizes(cast: Float64, items: float) -> list[float]:
@@ -208,7 +210,7 @@ def _describe_levels(level: Float64, of_lf: Float64, weight: Float64) -> list[fl
     ]
 
 
-def _describe_beliefs(cast: Float64, first: Reading, seen: Comparison, em: EM) -> list[float]:
+def _describe_beliefs(cast: Float64, first: FirstReading, seen: ReadingSums, em: EM) -> list[float]:
     assert em.counts is not None
     items, total = first.items, float(cast.sum())
     shares, differ, confidence = seen.shares / items, seen.differ / items, seen.confidence / items
@@ -225,7 +227,7 @@ def _describe_beliefs(cast: Float64, first: Reading, seen: Comparison, em: EM) -
     ]
 
 
-def _describe_gold(first: Reading, em: EM, gold: GoldReading | None) -> list[float]:
+def _describe_gold(first: FirstReading, em: EM, gold: GoldReading | None) -> list[float]:
     """Describe how both readings fare on gold items, and gold on itself."""
     if gold is None:
         return [0.0] * 5
@@ -265,7 +267,7 @@ def _describe_gold_votes(counts: Float64, accuracy: Float64) -> Float64:
     return np.stack([np.log1p(votes) / 2, 2 * (known - accuracy) / (1 - 1 / counts.shape[1])], 1)
 
 
-def choose(weights: Weights, features: Features, votes: Float64) -> tuple[Float64, Float64]:
+def choose(weights: Weights, features: GateFeatures, votes: Float64) -> tuple[Float64, Float64]:
     """Run the gate: log-odds of the EM over hlm2 and of gold over both, and log temperatures. -> (m, 2), (3,).
 
     Args:
@@ -291,7 +293,7 @@ def find_shares(log_odds: Float64, *, has_gold: bool) -> Float64:
     return np.stack([(1 - gold) * (1 - em), (1 - gold) * em, gold], 1)
 
 
-def mix(weights: Weights, first: Reading, em: EM, features: Features, gold: GoldReading | None) -> Evidence:
+def mix(weights: Weights, first: FirstReading, em: EM, features: GateFeatures, gold: GoldReading | None) -> Evidence:
     """Return one table of evidence from all readings.
 
     Evidence of an LF is the sum over the readings of share times temperature times evidence; the bias has the shares

@@ -20,7 +20,7 @@ from hyperlabel._core import Float64
 from hyperlabel.data import Patterns
 from hyperlabel.networks._base import Sums
 from hyperlabel.networks._em import EM, read_gold
-from hyperlabel.networks._gate import Comparison, Dependence, Reading, compare, describe, find_spread, mix
+from hyperlabel.networks._gate import Dependence, FirstReading, ReadingSums, compare, describe, find_spread, mix
 from hyperlabel.networks._pairs import (
     MOST_PAIRED,
     PRIOR_LEVEL,
@@ -36,6 +36,7 @@ from hyperlabel.networks._votes import MANY_CLASSES, VoteTable
 from hyperlabel.networks._weights import Weights
 
 LEAST_LFS = 3  # with fewer, agreement cannot tell who is right
+LEAST_ITEMS = 60  # with fewer, agreement is mostly chance; synthetic sets have as many
 LEAST_SPREAD = 0.05  # below this share of votes by LFs of several classes, agreement holds no information
 FEW_VOTES = 2.46  # per item: below that, sets with one-sided LFs are thin
 ONE_SIDED = 0.04  # spread below which an LF votes for one class
@@ -51,7 +52,7 @@ def is_read_twice(cast: Float64, items: float, *, has_gold: bool) -> bool:
     """
     of_lf = cast.sum(1)
     total, m = of_lf.sum(), np.count_nonzero(of_lf)
-    if m < LEAST_LFS or not 2 <= cast.shape[1] <= MANY_CLASSES:
+    if m < LEAST_LFS or items < LEAST_ITEMS or not 2 <= cast.shape[1] <= MANY_CLASSES:
         return False
     if m > MOST_LFS and not has_gold and (m > MOST_PAIRED or total < DENSE * m * items):
         return False
@@ -64,7 +65,7 @@ def is_read_twice(cast: Float64, items: float, *, has_gold: bool) -> bool:
 class PairPhase(NamedTuple):
     """Before the pass that counts pairs."""
 
-    first: Reading
+    first: FirstReading
 
     def sums(self, patterns: Patterns, votes: VoteTable) -> Sums:
         """Return the pairs of a chunk."""
@@ -92,7 +93,7 @@ def find_dependence(weights: Weights, cast: Float64, sums: Sums) -> Dependence:
 class EMPhase(NamedTuple):
     """Before a step of the EM."""
 
-    first: Reading
+    first: FirstReading
     found: Dependence
     em: EM
 
@@ -109,7 +110,7 @@ class EMPhase(NamedTuple):
 class ComparePhase(NamedTuple):
     """Before the pass that compares the readings."""
 
-    first: Reading
+    first: FirstReading
     found: Dependence
     em: EM
 
@@ -121,7 +122,7 @@ class ComparePhase(NamedTuple):
         """Mix the readings; the state is complete, or matched to known shares next."""
         first, em = self.first, self.em
         gold = None if first.gold is None else read_gold(first.gold, np.exp(em.bias))
-        features = describe(first, self.found, em, Comparison(*sums), gold)
+        features = describe(first, self.found, em, ReadingSums(*sums), gold)
         evidence = mix(network.weights, first, em, features, gold)
         return network.match_shares(UnrolledState(evidence, first.gold), first.cast)
 
@@ -132,11 +133,11 @@ class MixedNetwork(UnrolledNetwork):
 
     >>> from hyperlabel.data import Votes
     >>> from hyperlabel.networks import load_weights
-    >>> votes = [[1, 1, 0], [0, 1, 0], [1, 1, 1], [0, 0, 1]]
+    >>> votes = 90 * [[0, 0, 0], [1, 1, 1]] + 30 * [[0, 1, 0], [1, 0, 1], [0, 0, 1], [1, 1, 0]] + 5 * [[0, 1, 1]]
     >>> patterns = Patterns.from_votes(Votes.from_array(votes))
     >>> _, probabilities = MixedNetwork(load_weights("hlm3")).read_at_once(patterns, None)
-    >>> patterns.expand(probabilities).argmax(1).tolist()
-    [1, 0, 1, 0]
+    >>> int(patterns.expand(probabilities)[-1].argmax())  # the first LF is the one that the others agree with
+    0
     """
 
     def _go_on(self, complete: UnrolledState, state: PassState) -> Any:
@@ -144,5 +145,5 @@ class MixedNetwork(UnrolledNetwork):
         assert state.node_index is not None
         cast, items = state.node_index.cast.reshape(state.n_lfs, -1), state.node_index.items
         if state.outcome_map is None and is_read_twice(cast, items, has_gold=complete.gold is not None):
-            return PairPhase(Reading(complete.evidence, complete.gold, cast, items))
+            return PairPhase(FirstReading(complete.evidence, complete.gold, cast, items))
         return super()._go_on(complete, state)

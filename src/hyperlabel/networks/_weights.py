@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hyperlabel._core import is_file, read_tensors, show, write_tensors
 from hyperlabel.errors import WeightsError
 
-BUNDLED = {"default": "hlm3", "hlm3": "hlm3", "hlm2": "hlm2", "hlm": "hlm"}
+BUNDLED = {"default": "hlm3", "hlm3": "hlm3", "hlm2": "hlm2", "hlm": "hlm", "hlm-text": "hlm-text"}
 """Names that `load_weights` knows, and the file in `hyperlabel/weights` of each."""
 
 MOST_LAYERS = 64
@@ -115,7 +115,14 @@ def _shapes_of(header: dict[str, Any], path: str) -> tuple[str, dict[str, tuple[
             return f"width {width} and gate {gate}", shapes | mixed_shapes(gate)
         return f"width {width}", shapes
     widths = _check_sizes(path, header.get("widths"), "widths, a list of positive integers")
-    return f"widths {widths}", paper_shapes(widths)
+    shapes = paper_shapes(widths)
+    if OPTIMIZER_STEPS in header:
+        kinds = ("trained", *MOMENTS)
+        shapes |= {f"{kind}.{name}": shape for kind in kinds for name, shape in trained_shapes(widths).items()}
+    if COPIES in header:
+        [copies] = _check_sizes(path, [header[COPIES]], "copies, a positive integer")
+        shapes = {name: (copies, *shape) for name, shape in shapes.items()}
+    return f"widths {widths}", shapes
 
 
 def _check_sizes(path: str, sizes: Any, wanted: str) -> list[int]:
@@ -137,6 +144,24 @@ def paper_shapes(widths: list[int]) -> dict[str, tuple[int, ...]]:
     d = widths[-1]
     for i, d_out in enumerate([d, d, 1]):
         shapes |= {f"head{i}.weight": (d_out, d), f"head{i}.bias": (d_out,)}
+    return shapes
+
+
+COPIES = "copies"
+"""Of a header: weights that were fine-tuned have a copy per class, so many, as the first axis of every array."""
+OPTIMIZER_STEPS = "optimizer_steps"
+"""Of a header: the file also holds what the optimizer of its pre-training had after so many steps."""
+MOMENTS = ("mean", "square", "largest")
+"""The moments of Adam with amsgrad: of the gradients, of their squares, and the largest of the latter so far."""
+
+
+def trained_shapes(widths: list[int]) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of what the authors' optimizer trains: a map for each term, then a map of all four together."""
+    shapes = {name: shape for name, shape in paper_shapes(widths).items() if name.startswith("head")}
+    for i, (d_in, d_out) in enumerate(zip([1, *widths], widths, strict=False)):
+        shapes |= {f"layer{i}.out": (d_out, len(TERMS) * d_in), f"layer{i}.out_bias": (d_out,)}
+        for term in TERMS:
+            shapes |= {f"layer{i}.{term}_map": (d_in, d_in), f"layer{i}.{term}_bias": (d_in,)}
     return shapes
 
 

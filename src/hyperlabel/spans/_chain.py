@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from hyperlabel._core import Float64
 
-_BLOCK = 1 << 17  # tokens that are judged at a time
+_CELLS = 1 << 23  # pairs of tags of tokens that are judged at a time
 _SMOOTHING = 0.1  # bigrams that are added to each count
 _FORBIDDEN = -1e9
 
@@ -49,10 +49,10 @@ class Runs:
         order = np.argsort(-lengths, kind="stable")
         return cls(starts[order], lengths[order])
 
-    def blocks(self) -> Iterator["Runs"]:
-        """Yield the runs in parts of few tokens."""
-        total = np.cumsum(self.lengths)
-        cuts = np.unique(np.searchsorted(total, np.arange(_BLOCK, int(total[-1]) if len(total) else 0, _BLOCK)))
+    def blocks(self, n_tags: int) -> Iterator["Runs"]:
+        """Yield the runs in parts of few tokens, fewer if there are many tags."""
+        size, total = max(1, _CELLS // n_tags**2), np.cumsum(self.lengths)
+        cuts = np.unique(np.searchsorted(total, np.arange(size, int(total[-1]), size)))
         for part in np.split(np.arange(len(self.starts)), cuts):
             if len(part):
                 yield Runs(self.starts[part], self.lengths[part])

@@ -36,6 +36,16 @@ class Marks(NamedTuple):
         return Marks(*(part[index] for part in self))
 
 
+class Span(NamedTuple):
+    """A span of tokens of a document."""
+
+    start: int  # the first token
+    end: int  # the token after the last one
+    type: str
+    probability: float  # that exactly these tokens are a span of this type
+    lfs: tuple[str, ...]  # the LFs that mark a token of it with this type
+
+
 NO_MARKS = Marks(*(np.empty(0, np.int64) for _ in range(4)))
 
 
@@ -123,6 +133,11 @@ class SpanDocuments:
         joined[self.starts[:-1][np.diff(self.starts) > 0]] = False
         return joined
 
+    def characters(self, document: int, span: Span) -> tuple[int | None, int | None]:
+        """Return where a span starts and ends in the text of its document; None if that has only tokens."""
+        offsets = self.offsets.get(document)
+        return (None, None) if offsets is None else (int(offsets[span.start, 0]), int(offsets[span.end - 1, 1]))
+
     def text_of(self, document: int, start: int, end: int) -> str:
         """Return the text of tokens of a document: as it is written there, or joined by spaces."""
         offsets = self.offsets.get(document)
@@ -159,6 +174,9 @@ def read_documents(documents: Iterable[Any], types: Sequence[str] | None = None)
             collector.moved += aligned.moved
         tokens.append(words)
         collector.add(votes, number)
+    odd = next((lf for lf in collector.lfs if not isinstance(lf, str) or not lf), None)
+    if odd is not None:
+        raise VotesError(f"documents have votes of the LF {show(odd)}; expected its name as a string")
     if not collector.lfs:
         raise VotesError(
             "documents have no votes: no document names an LF; expected votes = {lf: [[start, end, type]]}"
@@ -207,7 +225,7 @@ class Alignment:
         [(0, 2, 'PER')]
         """
         aligned = []
-        for span in spans:
+        for span in spans if isinstance(spans, Iterable) else [spans]:
             low, high, kind = _unpack(span, place)
             start = int(np.searchsorted(self.offsets[:, 1], low, "right"))
             end = int(np.searchsorted(self.offsets[:, 0], high, "left"))
@@ -245,26 +263,26 @@ class Collector:
     def add(self, votes: Mapping[str, Any], number: int) -> None:
         """Add the votes of the next document."""
         start, end, kind, source = self._parts
-        before = len(start)
+        before, span = len(start), None
         for lf, spans in votes.items():
             owner = self.lfs.setdefault(lf, len(self.lfs))
-            for span in spans:
-                try:
+            try:
+                for span in spans:
                     low, high, name = span
                     start.append(low)
                     end.append(high)
                     kind.append(self.types.setdefault(name, len(self.types)))
-                except (TypeError, ValueError, OverflowError):
-                    raise VotesError(
-                        f"documents[{number}], LF {lf!r}: the vote {show(span)} is not a span; expected "
-                        "[start, end, type], with tokens counted from 0 and the end excluded"
-                    ) from None
-                source.append(owner)
+                    source.append(owner)
+            except (TypeError, ValueError, OverflowError):
+                raise VotesError(
+                    f"documents[{number}], LF {lf!r}: the vote {show(spans if span is None else span)} is not a span; "
+                    "expected a list of [start, end, type], with tokens counted from 0 and the end excluded"
+                ) from None
         self._counts.append(len(start) - before)
 
     def finish(self, starts: Ints64, types: Sequence[str], lfs: Sequence[str]) -> Marks:
         """Check all spans, number their types in order, and drop those that overlap another of the same LF."""
-        start, end, kind, source = (np.array(part, np.int64) for part in self._parts)
+        start, end, kind, source = (np.frombuffer(part, np.int64) if part else NO_MARKS.start for part in self._parts)
         document = np.repeat(np.arange(len(starts) - 1), np.array(self._counts, np.int64))
         wrong = (start < 0) | (end <= start) | (end > np.diff(starts)[document])
         if wrong.any():

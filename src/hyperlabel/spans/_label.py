@@ -12,15 +12,16 @@ of votes). Below two votes nothing is estimated: LFs that find different spans c
 """
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel._core import Float64, show
+from hyperlabel._core import Float64, show, show_some
 from hyperlabel.data import Patterns, Votes, smallest_type
 from hyperlabel.errors import ParameterError
 from hyperlabel.models import LabelModel, choose_model
@@ -52,8 +53,9 @@ def label_spans(
             or with `text` in place of tokens, whose spans count characters and are aligned to words (`TOKEN`); spaCy
             Docs whose span groups are LFs; or the path of a file that `read_spans` reads. An LF without a span in a
             document abstains on its tokens.
-        model: The label model that judges the votes on each token, or its short name. If not given, majority vote,
-            refined by what the votes say about the LFs where a marked token has more than two votes on average.
+        model: The label model that judges the votes on each token, or its short name; a fitted one, such as `model` of
+            an earlier result, judges in its state. If not given, majority vote, refined by what the votes say about
+            the LFs where a marked token has more than two votes on average.
         gold: The true spans of some documents: the key that holds them (`"gold"`), a mapping from document to spans, or
             one list of spans per document, None for unknown. These documents keep them, and teach the others.
         types: The types of spans, in the order of the result; votes for others are left out, with a warning.
@@ -77,7 +79,7 @@ def label_spans(
         return SpanLabels(read, NO_MARKS, np.empty(0), None)
     marked = MarkedTokens.find(read, true, known)
     judge = TokenJudge.ask(marked, model)
-    found = [_find_spans(judge, block) for block in marked.runs.blocks()]
+    found = [_find_spans(judge, block) for block in marked.runs.blocks(marked.n_tags)]
     first, last, probability, tag = (np.concatenate(part) for part in zip(*found, strict=True))
     order = np.argsort(first)
     first, last, probability, tag = (part[order] for part in (first, last, probability, tag))
@@ -106,16 +108,18 @@ class MarkedTokens:
     @classmethod
     def find(cls, documents: SpanDocuments, gold: Marks, has_gold: NDArray[np.bool_]) -> "MarkedTokens":
         """Find the marked tokens; `gold` has the true spans of the documents of a mask."""
-        (tokens, owner, code), (true_tokens, _, true_code) = paint(documents.votes), paint(gold)
         is_marked = np.zeros(documents.n_tokens, bool)
-        is_marked[tokens] = is_marked[true_tokens] = True
+        for tokens, _, _ in chain(paint(documents.votes), paint(gold)):
+            is_marked[tokens] = True
         token = np.flatnonzero(is_marked)
         row = np.cumsum(is_marked, dtype=np.int32) - 1
         k, m = 2 * len(documents.types), len(documents.lf_names)
         cells = np.full((len(token), m), -1, smallest_type(k))
-        cells[row[tokens], owner] = code
+        for tokens, owner, tag in paint(documents.votes):
+            cells[row[tokens], owner] = tag
         known = np.where(has_gold[documents.locate(token)[0]], k, -1).astype(np.int16)
-        known[row[true_tokens]] = true_code
+        for tokens, _, tag in paint(gold):
+            known[row[tokens]] = tag
         first = np.append(True, np.diff(token) > 1)[: len(token)] | ~documents.joined[token]
         names = tuple(f"{mark}-{name}" for name in documents.types for mark in "BI")
         votes = Votes.from_parts(names, documents.lf_names, cells, stated=True)
@@ -139,16 +143,13 @@ class MarkedTokens:
         return float(counts @ votes) / max(1, int(counts @ (votes > 0)))
 
 
-def paint(marks: Marks) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the tokens of spans, the source of each, and its tag: B on the first token, I on the others."""
-    lengths = marks.end - marks.start
-    begin = np.repeat(np.cumsum(lengths) - lengths, lengths)
-    step = np.arange(len(begin)) - begin
-    return (
-        np.repeat(marks.start, lengths) + step,
-        np.repeat(marks.source, lengths),
-        (np.repeat(2 * marks.type, lengths) + (step > 0)),
-    )
+def paint(marks: Marks) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield the first token of all spans, the source of each, and its tag; then the second where there is one, ..."""
+    step, size = 0, marks.end - marks.start
+    while len(size):
+        yield marks.start + step, marks.source, 2 * marks.type + (step > 0)
+        step += 1
+        marks, size = marks.take(size > step), size[size > step]
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,8 +164,7 @@ class TokenJudge:
     @classmethod
     def ask(cls, marked: MarkedTokens, model: LabelModel | str | None) -> "TokenJudge":
         """Ask a label model, and count neighbors from what it says; without one, ask the votes themselves."""
-        asked = _fit(choose_model("mv" if model is None else model), marked)
-        probabilities = asked.pattern_probabilities(marked.patterns)
+        asked, probabilities = _judge_patterns(choose_model("mv" if model is None else model), marked)
         scores = np.log(np.maximum(np.pad(probabilities, ((0, 0), (0, 1))), _LEAST))
         judge = cls(marked, scores, np.zeros((marked.n_tags, marked.n_tags)), None if model is None else asked)
         neighbors, _ = judge._count(lambda block: _soften(judge.scores(block)))
@@ -193,7 +193,7 @@ class TokenJudge:
         marked, k = self.marked, self.marked.n_tags
         neighbors, tags = np.zeros((k, k)), np.zeros_like(self.by_pattern)
         neighbors[-1, -1] = max(1, marked.n_tokens - len(marked.token) - len(marked.runs.starts))
-        for block in marked.runs.blocks():
+        for block in marked.runs.blocks(marked.n_tags):
             soft, pattern = soft_labels(block), marked.pattern[block.tokens]
             neighbors += _count_bigrams(soft, block.local)
             for tag in range(k):
@@ -201,12 +201,22 @@ class TokenJudge:
         return neighbors, tags
 
 
-def _fit(model: LabelModel, marked: MarkedTokens) -> LabelModel:
-    """Return a model that has read the votes, and gold; a fitted one as it is."""
-    if model.is_fitted or not (marked.known >= 0).any():
-        return model.fitted_on(marked.patterns)
-    inside = np.where(marked.known < marked.patterns.n_classes, marked.known, -1)
-    return copy.copy(model).fit_patterns(marked.patterns, marked.patterns.count_labels(inside.astype(np.int64)))
+def _judge_patterns(model: LabelModel, marked: MarkedTokens) -> tuple[LabelModel, Float64]:
+    """Return a model that has read the votes, and gold, a fitted one as it is; and what it says. -> (p, k)."""
+    patterns, known = marked.patterns, marked.known
+    if model.is_fitted:
+        patterns = model.read(patterns)
+        if patterns.classes != marked.patterns.classes:
+            raise ParameterError(
+                f"model knows the tags {show_some(patterns.classes)}; expected {show_some(marked.patterns.classes)}. "
+                "State the types that it was fitted with"
+            )
+    elif (known >= 0).any():
+        inside = np.where(known < patterns.n_classes, known, -1).astype(np.int64)
+        model = copy.copy(model).fit_patterns(patterns, patterns.count_labels(inside))
+    else:
+        model = model.fitted_on(patterns)
+    return model, model.pattern_probabilities(patterns)
 
 
 def _soften(scores: Float64) -> Float64:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,23 +14,13 @@ from hyperlabel.data import Labels
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.lf import ResultTable, share
 from hyperlabel.models import LabelModel
-from hyperlabel.spans._documents import Marks, SpanDocuments
-
-if TYPE_CHECKING:
-    from hyperlabel.reports import Report
+from hyperlabel.reports import Report
+from hyperlabel.spans._documents import Marks, Span, SpanDocuments
+from hyperlabel.spans._page import render_page
+from hyperlabel.spans._write import write_spans
 
 WRONG = "no span"
 """The class of a span that is not there, in `SpanLabels.to_labels`."""
-
-
-class Span(NamedTuple):
-    """A span of tokens of a document."""
-
-    start: int  # the first token
-    end: int  # the token after the last one
-    type: str
-    probability: float  # that exactly these tokens are a span of this type
-    lfs: tuple[str, ...]  # the LFs that mark a token of it with this type
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,14 +100,9 @@ class SpanLabels:
         columns["text"] = [self.documents.text_of(number, span.start, span.end) for number, span in rows]
         columns["lfs"] = [list(span.lfs) for _, span in rows]
         if self.documents.offsets:
-            ends = [self.characters(number, span) for number, span in rows]
+            ends = [self.documents.characters(number, span) for number, span in rows]
             columns |= {"from": [low for low, _ in ends], "to": [high for _, high in ends]}
         return columns
-
-    def characters(self, document: int, span: Span) -> tuple[int | None, int | None]:
-        """Return where a span starts and ends in the text of its document; None if that has only tokens."""
-        offsets = self.documents.offsets.get(document)
-        return (None, None) if offsets is None else (int(offsets[span.start, 0]), int(offsets[span.end - 1, 1]))
 
     def explain(self, document: int, span: Sequence[Any] | int) -> ResultTable:
         """Return the votes that touch a span, one row per vote.
@@ -215,15 +200,11 @@ class SpanLabels:
         document has a text. `.conll`, `.tsv` or `.txt`: a token and its tag per line. `.spacy`: a DocBin of spaCy
         (extra `spacy`).
         """
-        from hyperlabel.spans._write import write_spans
+        write_spans(self.documents, self.spans, path)
 
-        write_spans(self, path)
-
-    def report(self, *, title: str = "Spans", most: int = 50) -> "Report":
+    def report(self, *, title: str = "Spans", most: int = 50) -> Report:
         """Return a page with the least certain documents, their spans highlighted, and the LFs."""
-        from hyperlabel.spans._page import render_page
-
-        return render_page(self, title, most)
+        return render_page(self.documents, self.spans, self.analysis, title, most)
 
     def __repr__(self) -> str:
         counts = np.bincount(self.marks.type, minlength=len(self.documents.types)).tolist()

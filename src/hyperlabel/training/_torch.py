@@ -13,6 +13,7 @@ from hyperlabel.training._runs import finish as finish
 from hyperlabel.training._runs import summarize as summarize
 from hyperlabel.training._runs import train_runs as train_runs
 from hyperlabel.training._tasks import MakeTask as MakeTask
+from hyperlabel.training._tasks import PaperTask as PaperTask
 from hyperlabel.training._tasks import TrainingSetPrior as TrainingSetPrior
 from hyperlabel.training._tasks import UnrolledTask as UnrolledTask
 from hyperlabel.training._tasks import backward_tasks as backward_tasks
