@@ -117,7 +117,7 @@ def run(data: Path, names: tuple[str, ...], figure: Path | None) -> str:
         draw(curves, figure)
     header = [f"{who} {n}" for n in INTERACTIONS for who in ("studio", "LR", "gain")]
     rows = [_row(name, [100 * x for n in INTERACTIONS for x in (a[n - 1], b[n])]) for name, a, b in curves]
-    means = [100 * np.mean([x[i] for x in pairs]) for pairs in _pairs(curves) for i in (0, 1)]
+    means = [100 * float(np.mean([x[i] for x in pairs])) for pairs in _pairs(curves) for i in (0, 1)]
     return "\n".join(
         [
             "Percent of all rows with the right label after 40, 80 and 160 interactions.",

@@ -112,7 +112,7 @@ def next_rows(
     if by == "uncovered":
         ranked = _rank_uncovered(snapshot, index, most)
     elif by == "useful":
-        ranked = _highest(np.where(free, worth, 0), most)
+        ranked = _highest(np.where(free, np.asarray(worth), 0), most)
         turns = [
             (row, "random") if (n_gold + i) % _RANDOM == _RANDOM - 1 else None for i, row in enumerate(drawn.tolist())
         ]

@@ -71,7 +71,7 @@ class TextFeatures:
         """How near each row is to the nearest of some rows, from 0 to 1. (n,)."""
         if not len(rows):
             return np.zeros(len(self.dense), np.float32)
-        return np.clip((self.dense @ self.dense[rows].T).max(1) / self.norm, 0, 1)
+        return np.asarray(np.clip((self.dense @ self.dense[rows].T).max(1) / self.norm, 0, 1), np.float32)
 
     @property
     def norm(self) -> float:
@@ -186,9 +186,9 @@ def _fit(rows: Float64, targets: Float64, start: Float64, iterations: int) -> Fl
         slope = matrix.T @ (weight * np.exp(logs) - targets) + l2 * coef
         return float((l2 * coef**2).sum() / 2 - (targets * logs).sum()), slope.ravel()
 
-    options = {"maxiter": iterations}
-    coef: Float64 = minimize(loss_and_gradient, start.ravel(), jac=True, method="L-BFGS-B", options=options).x
-    return coef.reshape(r + 1, k)
+    options: Any = {"maxiter": iterations}
+    best: Any = minimize(loss_and_gradient, start.ravel(), jac=True, method="L-BFGS-B", options=options)
+    return np.asarray(best.x, np.float64).reshape(r + 1, k)
 
 
 def _normalize(logits: Float64) -> Float64:

@@ -1,6 +1,7 @@
 """The project as a whole: its state and actions in the top bar, its numbers as charts, and what to do next."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,7 @@ _MOST_LFS = 30  # in the conflict matrix
 _MOST_BARS = 14  # classes in the chart of the balance
 _BINS = 10
 _GRAY, _BLUE = "#8b8f98", "#5a7fb5"
-_AXIS = {"axisLabel": {"color": _GRAY}, "splitLine": {"lineStyle": {"color": "rgba(139,143,152,0.2)"}}}
+_AXIS: dict[str, Any] = {"axisLabel": {"color": _GRAY}, "splitLine": {"lineStyle": {"color": "rgba(139,143,152,0.2)"}}}
 _PLAIN = {"tooltip": {"renderMode": "richText", "trigger": "item"}, "animation": False}
 Options = dict[str, Any]
 
@@ -123,14 +124,12 @@ class AdvicePanel:
         with self.list:
             refuted = self.page.project.find_refuted()
             for name, right, wrong in refuted[:_MOST_ADVICE]:
-                reason = (
-                    f"Gold contradicts the rule \u201c{self.page.describe(name)}\u201d: {wrong} wrong, {right} right."
-                )
-                self._draw_line(reason, "remove it", lambda name=name: self._remove(name))
+                words = f"\u201c{self.page.describe(name)}\u201d"
+                reason = f"Gold contradicts the rule {words}: {wrong} wrong, {right} right."
+                self._draw_line(reason, "remove it", partial(self._remove, name))
             for advice in self._list_advice()[: _MOST_ADVICE - len(refuted[:_MOST_ADVICE])]:
-                self._draw_line(
-                    self._describe(advice), _BUTTONS.get(advice.kind, "show"), lambda a=advice: self._follow(a)
-                )
+                button = _BUTTONS.get(advice.kind, "show")
+                self._draw_line(self._describe(advice), button, partial(self._follow, advice))
             if not refuted and not self._list_advice():
                 ui.label("Label the item that is shown: it is the one that helps most.").classes("soft")
 
