@@ -159,7 +159,7 @@ def test_spouse():
     model.fit(votes, truth, n_epochs=5000, log_freq=500, seed=12345)
     probs = model.predict_proba(dev_votes)
     preds = probs_to_preds(probs)
-    assert 0 <= metric_score(truth, preds, probs=probs, metric="f1") <= 1
+    assert metric_score(truth, preds, probs=probs, metric="f1") > 0.5
     assert metric_score(truth, probs=probs, metric="roc_auc") > 0.7
     kept, kept_probs = filter_unlabeled_dataframe(X=train, y=model.predict_proba(votes), L=votes)
     assert len(kept) == len(kept_probs) < len(train)
