@@ -157,11 +157,12 @@ def run_semi(
     sets: Sets = None,
     sizes: Annotated[str, Option(metavar="A,B,...", help="Numbers of gold items.")] = _join(semi.SIZES),
     trees: Annotated[int, Option(metavar="NUMBER", help="Trees of each random forest.")] = semi.TREES,
+    search: Annotated[bool, Option(help="Whether forests search the paper's twelve shapes.")] = True,
     limit: Limit = None,
 ) -> None:
     """Figure 2: label models that learn from gold."""
     with _experiment("semi", data, out, seeds, models, sets, limit) as options:
-        semi.run(options, sizes=_numbers(sizes, "--sizes"), trees=trees)
+        semi.run(options, sizes=_numbers(sizes, "--sizes"), trees=trees, searched=search)
 
 
 @app.command("ablation")
@@ -173,10 +174,11 @@ def run_ablation(
     sets: Sets = None,
     iterations: Annotated[int, Option(metavar="NUMBER", help="Steps of the optimizer.")] = ablation.ITERATIONS,
     batch: Annotated[int, Option(metavar="NUMBER", help="Matrices a step.")] = ablation.BATCH,
+    decaying: Annotated[bool, Option("--decaying", help="The steps, batch and rate of the bundled hlm.")] = False,
 ) -> None:
     """Table 4: the hyper label model with one part of its training replaced."""
     with _experiment("ablation", data, out, seeds, models, sets) as options:
-        ablation.run(options, iterations=iterations, batch=batch)
+        ablation.run(options, iterations=iterations, batch=batch, decaying=decaying)
 
 
 @app.command("theory")
@@ -234,6 +236,14 @@ Parts = Annotated[str | None, Option(metavar="A,B,...", help="Some parts only.")
 Vader = Annotated[Path | None, Option(metavar="FILE", help="The source archive of vaderSentiment 0.5.")]
 
 
+@app.command("assumption")
+def run_assumption(data: Data = DATA, out: Table = None) -> None:
+    """Another assumption about LFs than the paper's, trained and compared."""
+    from experiments import assumption
+
+    show_result(assumption.run(data), out)
+
+
 @app.command("accuracy")
 def run_accuracy(data: Data = DATA, runs: Runs = None, out: Table = None) -> None:
     """Scores of the paper's model beside its peers', or the spread over training runs."""
@@ -289,12 +299,12 @@ def run_fine_tuning(data: Data = DATA, out: Table = None) -> None:
     show_result(fine_tuning.run(data), out)
 
 
-@app.command("hlm2")
-def run_hlm2(data: Data = DATA, runs: Runs = None, parts: Parts = None, sets: Sets = None, out: Table = None) -> None:
-    """What hlm2 is worth; parts that are not run stay as they were kept."""
-    from experiments import hlm2
+@app.command("hlm3")
+def run_hlm3(data: Data = DATA, runs: Runs = None, parts: Parts = None, sets: Sets = None, out: Table = None) -> None:
+    """What hlm3 is worth; parts that are not run stay as they were kept."""
+    from experiments import hlm3
 
-    hlm2.run(data, runs, _chosen(parts, "--parts", list(hlm2.PARTS)), _names(sets, "--sets"), out)
+    hlm3.run(data, runs, _chosen(parts, "--parts", list(hlm3.PARTS)), _names(sets, "--sets"), out)
 
 
 @app.command("sharpness")
@@ -305,18 +315,6 @@ def run_sharpness(
     from experiments import sharpness
 
     sharpness.run(weights)
-
-
-@app.command("fill")
-def run_fill(
-    data: Data = DATA,
-    vader: Vader = None,
-    out: Table = None,
-) -> None:
-    """Labels for every item: votes alone, texts where nobody votes, and both together."""
-    from experiments import fill
-
-    show_result(fill.run(data, vader), out)
 
 
 @app.command("label_models")
@@ -347,6 +345,22 @@ def run_labeling_functions(items: int = 100_000, repeats: int = 3, out: Table = 
     from experiments import labeling_functions
 
     show_result(labeling_functions.run(items, repeats), out)
+
+
+@app.command("spans")
+def run_spans(data: Data = DATA, out: Table = None) -> None:
+    """Spans: strict F1 on public sets, and ten million tokens."""
+    from experiments import spans
+
+    show_result(spans.run(data), out)
+
+
+@app.command("tags")
+def run_tags(data: Data = DATA, out: Table = None) -> None:
+    """Tags: F1 on pairs of items of public sets."""
+    from experiments import tags
+
+    show_result(tags.run(data), out)
 
 
 @app.command("advice")
@@ -410,16 +424,16 @@ def run_lf_estimates(data: Data = DATA, out: Table = None) -> None:
 
 @app.command("studio_person")
 def run_studio_person(
-    texts: Annotated[Path, Option(help="JSON lines with id, text and label.")] = Path(
-        "../shared/data/raw/youtube.jsonl"
-    ),
-    figure: Annotated[Path | None, Option(metavar="FILE", help="Picture of the curves.")] = None,
+    data: Annotated[Path, Option(help="Folder with the folders `items` and `text`.")] = Path("../shared/data"),
+    sets: Annotated[str, Option(help="Names of sets, separated by commas; all if empty.")] = "",
+    figure: Annotated[Path | None, Option(metavar="FILE", help="Picture of the mean.")] = None,
     out: Table = None,
 ) -> None:
-    """Accuracy of a script that follows the studio's suggestions."""
+    """Right labels of a script that follows the studio, beside active labeling."""
     from experiments import studio_person
 
-    show_result(studio_person.run(texts, figure), out)
+    names = tuple(sets.split(",")) if sets else studio_person.SETS
+    show_result(studio_person.run(data, names, figure), out)
 
 
 @app.command("studio_speed")
@@ -491,6 +505,18 @@ def run_house(out: Table = None) -> None:
     from experiments.house import measure_house
 
     show_result(measure_house(), out)
+
+
+@app.command("texts")
+def run_texts(
+    data: Data = DATA,
+    vader: Vader = None,
+    out: Table = None,
+) -> None:
+    """Votes, texts and thirty gold labels together, beside votes alone and majority vote with a classifier."""
+    from experiments import texts
+
+    show_result(texts.run(data, vader), out)
 
 
 def main() -> None:

@@ -6,7 +6,7 @@
 A gain is the points by which a set's score (accuracy, or F1 where the set is scored by that) rises when the advice is
 followed. Where gold is used, items with gold are not scored. Three situations are made, since sets come without them:
 six copies of one LF; a class without votes; items that lost the votes of an LF. There the advice undoes what was made.
-Items without votes are also labeled by their texts, on the sets of `experiments fill`, where every item is scored and
+Items without votes are also labeled by their texts, on the sets of `experiments texts`, where every item is scored and
 one without a label is wrong. For classes and items without votes the gain is given for each tenth of the items that it
 is about.
 """
@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 import hyperlabel as hl
 from experiments.datasets import DataSet, load_datasets
-from experiments.fill import TextSet, read_sets
 from experiments.markdown import table
+from experiments.texts import TextSet, read_sets
 from hyperlabel import trust
 from hyperlabel._core import score
 from hyperlabel.trust import Advice, AdviceContext, Sample, most_wrong

@@ -122,8 +122,8 @@ def _read_arrays(path: Path, anchor: dict[str, Any], as_released: bool) -> DataS
     votes, truth = data["L"].astype(np.int64), data["y"].astype(np.int64)
     split = np.array(SPLITS)[data["split"]] if "split" in data else None
     kept = data["hlm_idx"].astype(np.int64) if as_released and "hlm_idx" in data else np.arange(len(votes))
-    raw = path.parent / "raw" / f"{path.stem}.jsonl"
-    return _make(path.stem, anchor, votes, truth, split, kept, raw if raw.exists() else None)
+    places = (path.parent / "raw" / f"{path.stem}.jsonl", path.with_suffix(".jsonl"))
+    return _make(path.stem, anchor, votes, truth, split, kept, next(filter(Path.exists, places), None))
 
 
 def _read_folder(folder: Path, anchor: dict[str, Any], as_released: bool) -> DataSet:

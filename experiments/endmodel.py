@@ -21,7 +21,7 @@ from experiments.paper import END_MODELS
 from experiments.plots import COLOURS, new_figure, save
 from experiments.protocol import compared_models, fit_best_prior, model_order, score
 from experiments.store import Cell, Options, Record, Store
-from hyperlabel.data import SPLITS, read_wrench
+from hyperlabel.data import SPLITS, find_f1_rule, read_wrench
 from hyperlabel.errors import ParameterError
 
 TRUTH = "truth"
@@ -34,6 +34,8 @@ DIMENSIONS = 300
 """To which TF-IDF is reduced for an MLP."""
 
 SETTING = ("text_model", "search", "test_votes")
+TEST_SHARE, SPLIT_SEED = 0.25, 0
+"""Of the random split of a set whose benchmark's split is not known."""
 PANELS = 4
 """Panels side by side."""
 
@@ -129,15 +131,28 @@ def _read_source(data: DataSet, folder: Path) -> tuple[Any, Ints, NDArray[np.str
     if data.raw is not None and data.raw.is_dir():
         source = read_wrench(data.raw)
         return _to_inputs(source.records), source.truth, source.split
-    with np.load(folder / f"{data.name}.npz") as arrays:
-        if "split" not in arrays.files:
-            raise ParameterError("no split into training and test items")
-        truth, split = arrays["y"].astype(np.int64), np.array(SPLITS)[arrays["split"]]
-        if "X" in arrays.files:
-            return arrays["X"].astype(np.float64), truth, split
-    if data.raw is None:
+    with np.load(folder / f"{data.name}.npz") as file:
+        arrays = dict(file)
+    truth, inputs = arrays["y"].astype(np.int64), arrays.get("X")
+    if inputs is None and data.raw is None:
         raise ParameterError("no texts or features at hand")
-    return _to_inputs(replace(data, rows=np.arange(len(truth))).read_raw()), truth, split
+    if inputs is None:
+        return _to_inputs(replace(data, rows=np.arange(len(truth))).read_raw()), truth, _find_split(folder, data.name)
+    return inputs.astype(np.float64), truth, _find_split(folder, data.name)
+
+
+def _find_split(folder: Path, name: str) -> NDArray[np.str_]:
+    """The benchmark's split, of this file or of the one with the same votes in the folder above; else a random one."""
+    with np.load(folder / f"{name}.npz") as arrays:
+        votes, own = arrays["L"], arrays.get("split")
+    above = folder.parent / f"{name}.npz"
+    if own is None and above.exists():
+        with np.load(above) as arrays:
+            own = arrays.get("split") if np.array_equal(arrays["L"], votes) else None
+    if own is None:
+        own = np.where(np.random.default_rng(SPLIT_SEED).random(len(votes)) < TEST_SHARE, SPLITS.index("test"), 0)
+    split: NDArray[np.str_] = np.array(SPLITS)[own]
+    return split
 
 
 def _to_inputs(records: Sequence[dict[str, Any]]) -> Any:
@@ -171,19 +186,27 @@ def measure(task: Task, cell: Cell) -> dict[str, Any]:
     items, probabilities = _generate(task, cell["model"], cell["seed"])
     model = _end_model(task, cell["text_model"], cell["search"], cell["seed"])
     model.fit(_take(task.inputs, items), probabilities)
-    found = getattr(model, "head", model)
+    found, test = getattr(model, "head", model), replace(task.data, truth=task.test_truth)
     given = replace(task.data, truth=task.data.truth[task.train[items]])
+    predicted = model.predict_proba(task.test_inputs)
     return {
         "family": task.data.family,
         "metric": task.data.metric,
         "inputs": "features" if isinstance(task.inputs, np.ndarray) else "texts",
         "n_train": len(items),
         "n_test": len(task.test_truth),
-        "score": score(replace(task.data, truth=task.test_truth), model.predict(task.test_inputs)),
+        "score": score(test, predicted.argmax(1)),
+        "score_for_f1": score(test, _decide_for_f1(predicted)) if test.metric == "f1" else None,
         "label_score": score(given, probabilities.argmax(1)) if (given.truth >= 0).any() else None,
         "validation": 100 * found.best_score_,
         "params": found.best_params_,
     }
+
+
+def _decide_for_f1(probabilities: NDArray[np.float64]) -> NDArray[np.intp]:
+    """The labels with the best F1 if the probabilities are right. (n, k) -> (n,)."""
+    each = np.ones(len(probabilities), np.int64)
+    return find_f1_rule(lambda rule: rule.sums(probabilities, each), probabilities.shape[1]).decide(probabilities)
 
 
 def _generate(task: Task, model: str, seed: int) -> tuple[Ints, NDArray[np.float64]]:
@@ -227,7 +250,7 @@ class Results:
 
     def values(self, model: str, name: str, field: str = "score") -> list[float]:
         """A measure, one value per seed; empty where it is not known."""
-        found = [record[field] for record in self.scored if (record["model"], record["dataset"]) == (model, name)]
+        found = [record.get(field) for record in self.scored if (record["model"], record["dataset"]) == (model, name)]
         return [value for value in found if value is not None]
 
     def mean(self, model: str, name: str, field: str = "score") -> float:
@@ -239,6 +262,10 @@ class Results:
         """A measure averaged over the sets, one value per seed; empty if a set misses."""
         by_set = [self.values(model, name, field) for name in self.sets]
         return [float(np.mean(values)) for values in zip(*by_set, strict=False)]
+
+    def has(self, field: str) -> bool:
+        """Whether a measure is known anywhere."""
+        return any(record.get(field) is not None for record in self.scored)
 
     @property
     def title(self) -> str:
@@ -269,7 +296,9 @@ def tables(records: Sequence[Record]) -> str:
     """Test scores of the end models and quality of the labels they learned from, in markdown."""
     parts = []
     for results in settings(records):
-        parts += [f"### End models: {results.title}", _score_table(results), _label_table(results), *_notes(results)]
+        parts += [f"### End models: {results.title}", _score_table(results)]
+        parts += [_measure_table(results, field, title) for field, title in MEASURES.items() if results.has(field)]
+        parts += _notes(results)
     return "\n\n".join(parts)
 
 
@@ -299,19 +328,26 @@ def _set_heads(results: Results) -> list[str]:
     return [f"{name} ({metrics[name]})" for name in results.sets]
 
 
-def _label_table(results: Results) -> str:
-    """A row a label model: how good the labels of the training items were."""
+MEASURES = {
+    "score_for_f1": "The same end models on F1 sets, with the labels of the best F1 if their probabilities are right",
+    "label_score": "Score of the generated labels that it learned from, in percent",
+}
+"""Tables below that of the scores: field of the records, and title."""
+
+
+def _measure_table(results: Results, field: str, title: str) -> str:
+    """A row a label model: a measure, averaged over seeds."""
     rivals = [model for model in results.models if model != TRUTH]
     columns = []
     for name in results.sets:
-        means = [results.mean(model, name, "label_score") for model in rivals]
+        means = [results.mean(model, name, field) for model in rivals]
         columns.append(bold_best([number(mean) for mean in means], means))
-    averages = [results.averages(model, "label_score") for model in rivals]
+    averages = [results.averages(model, field) for model in rivals]
     means = [float(np.mean(values)) if values else float("nan") for values in averages]
     columns.append(bold_best([number(mean) for mean in means], means))
     rows = [[model, *cells] for model, *cells in zip(rivals, *columns, strict=True)]
     head = ["label model", *_set_heads(results), "average"]
-    return f"**Score of the generated labels that it learned from, in percent**\n\n{table(head, rows)}"
+    return f"**{title}**\n\n{table(head, rows)}"
 
 
 def _notes(results: Results) -> list[str]:

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hyperlabel.errors import VotesError
-from hyperlabel.training import Assumption, quorum, to_signs
+from hyperlabel.training import Quorum, quorum, to_signs
 
 MAX_COMPOSITIONS = 2**24
 """The largest search, such as 25 items without a repeated pattern. It takes minutes; 20 items take seconds."""
@@ -43,7 +43,7 @@ _INT64_ITEMS = 56  # n * 2^n < 2^63: counts and sums of labels fit
 _Integers = NDArray[Any]  # int64, or objects holding Python integers
 
 
-def probability_of_validity(m: int, n: int | None = None, assumption: Assumption = "majority") -> float:
+def probability_of_validity(m: int, n: int | None = None, assumption: Quorum = "majority") -> float:
     """The chance that a uniform pair (X, y) of n items and m LFs is valid; without n, the limit of many items.
 
     Given y, votes on the two classes are independent, and so are LFs: on a class of c items each LF is
@@ -101,7 +101,7 @@ class _Alike:
     mirrored: NDArray[np.int64]  # (g,) how many of them hold the inverted votes
 
 
-def optimum(votes: ArrayLike, assumption: Assumption = "majority") -> Optimum:
+def optimum(votes: ArrayLike, assumption: Quorum = "majority") -> Optimum:
     """h*(X): the probability of class 1 when every valid label vector is equally likely.
 
     The optimum is undefined when no label vector is valid. This is always so for LFs that vote for one class only:

@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 
 from experiments.exact_optimum import check_binary
 from hyperlabel._core import Float64, check_number
-from hyperlabel.training import Assumption, quorum, to_signs
+from hyperlabel.training import Quorum, quorum, to_signs
 
 KEPT = 0.05  # share of the draws kept at each splitting
 MOVES = 4  # moves of each draw after a splitting
@@ -48,7 +48,7 @@ class Approximation:
 
 
 def approximate_optimum(
-    votes: ArrayLike, assumption: Assumption = "majority", *, draws: int = 20_000, seed: int = 0
+    votes: ArrayLike, assumption: Quorum = "majority", *, draws: int = 20_000, seed: int = 0
 ) -> Approximation:
     """h*(X) and the share of valid label vectors, for any number of items.
 

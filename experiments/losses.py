@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.markdown import number, table
-from experiments.references import RELEASED, RELEASED_FILE, ReleasedModel
+from experiments.references import RELEASED, RELEASED_FILE
 from experiments.runs import averages, recipes
 from experiments.store import Record, read_records
 from hyperlabel import HyperLabelModel
@@ -39,7 +39,9 @@ def run(folders: Sequence[Path] = FOLDERS, records: Path = RECORDS) -> str:
     for folder in folders:
         for path in sorted(folder.glob("run-*/weights.safetensors")):
             files[f"{folder.name}, {path.parent.name}"] = path
-    models = {name: ReleasedModel(weights=path) for name, path in files.items()}  # one logit, as in training
+    models = {
+        name: HyperLabelModel(path, as_released=True) for name, path in files.items()
+    }  # one logit, as in training
     tasks = {name: draw_tasks(log_items, MATRICES) for name, log_items in DRAWS.items()}
     rows = [
         [name, *(_show(losses(model, drawn)) for drawn in tasks.values()), number(scores.get(name, math.nan), 2)]

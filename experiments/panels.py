@@ -18,7 +18,7 @@ from experiments.markdown import table
 from experiments.protocol import score
 from hyperlabel._core import brier
 
-MODELS = ("hlm2", "mv", "ds", "auto", "hlm")
+MODELS = ("hlm3", "mv", "ds", "auto", "hlm")
 """The default first."""
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.datasets import DataSet
-from experiments.references import RELEASED, RELEASED_FILE, ReleasedModel, released_file, stretch
+from experiments.references import RELEASED, RELEASED_FILE, released_file, stretch
 from hyperlabel._core import metrics
 from hyperlabel.data import Patterns, Votes
 from hyperlabel.errors import ParameterError
@@ -99,7 +99,7 @@ def named_model(name: str, **params: Any) -> LabelModel:
     MajorityVote(n_classes=2)
     """
     if name == RELEASED:
-        return ReleasedModel(weights=released_file(), **params)
+        return HyperLabelModel(weights=released_file(), as_released=True, **params)
     if name.endswith(".safetensors"):
         return HyperLabelModel(weights=name, **params)
     return label_model(name, **params)
@@ -183,5 +183,10 @@ def _fit(data: DataSet, name: str, params: Mapping[str, Any]) -> tuple[Ints, Flo
     """Labels, probabilities, and what they took, in seconds."""
     start = time.perf_counter()
     labels = make_model(name, data, **params).label(data.votes)
-    probabilities = stretch(labels.probabilities) if name == RELEASED else labels.probabilities
+    probabilities = as_returned(name, labels.probabilities)
     return labels.best, probabilities, time.perf_counter() - start
+
+
+def as_returned(name: str, probabilities: Floats) -> Floats:
+    """Probabilities of a model as its own package returns them: the authors' stretches them over the batch."""
+    return stretch(probabilities) if name == RELEASED else probabilities

@@ -13,11 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel._core import Float32
-from hyperlabel.data import Patterns
 from hyperlabel.errors import ParameterError
-from hyperlabel.models import HyperLabelModel
-from hyperlabel.networks import PaperNetwork, Weights
+from hyperlabel.networks import MOMENTS, OPTIMIZER_STEPS, Weights, compose
 
 Floats = NDArray[np.float64]
 Label = Callable[[NDArray[Any], int], object]
@@ -26,13 +23,23 @@ Label = Callable[[NDArray[Any], int], object]
 RELEASED = "released"
 RELEASED_FILE = Path(__file__).with_name("released.safetensors")
 PACKAGE = "hyperlm==0.0.5"
+WIDTHS = (8, 8, 8, 32)
+THEIR_TERMS = {
+    "linear": "out",
+    "linear_self": "self",
+    "linear_row": "row",
+    "linear_col": "column",
+    "linear_global": "all",
+}
+THEIR_MOMENTS = dict(zip(MOMENTS, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), strict=True))
 
 
 def released_weights(folder: Path) -> Weights:
-    """The weights of the authors' package in our form; `folder` is where pip put the package."""
-    import torch
+    """The weights of the authors' package in our form, with what its fine-tuning goes on from.
 
-    from hyperlabel.training import HyperNet, to_weights
+    `folder` is where pip put the package.
+    """
+    import torch
 
     path = folder / "hyperlm" / "checkpoint.pt"
     if not path.exists():
@@ -40,19 +47,30 @@ def released_weights(folder: Path) -> Weights:
             f"--package '{folder}' has no {path.relative_to(folder)}; "
             f"run pip install --no-deps --target '{folder}' {PACKAGE}"
         )
-    state = torch.load(path, map_location="cpu", weights_only=False)["model_state_dict"]
-    names = {"linear_self": "self_map", "linear_row": "row_map", "linear_col": "column_map", "linear_global": "all_map"}
-    ours = {}
-    for name, tensor in state.items():
-        block, index, *rest = name.split(".")
-        if block == "classify":
-            ours[f"head.{int(index) // 2}.{rest[-1]}"] = tensor
-        else:
-            place = "out" if rest[0] == "linear" else f"maps.{names[rest[0]]}"
-            ours[f"layers.{index}.{place}.{rest[1]}"] = tensor
-    net = HyperNet((8, 8, 8, 32))
-    net.load_state_dict(ours)
-    return to_weights(net, {"widths": [8, 8, 8, 32]})
+    checkpoint = torch.load(path, map_location="cpu", weights_only=False)
+    names = [_our_name(name) for name in checkpoint["model_state_dict"]]
+    moments = checkpoint["optimizer_state_dict"]["state"]  # by the place of the parameter
+    found = {"trained": checkpoint["model_state_dict"].values()}
+    found |= {ours: [moments[i][theirs] for i in range(len(names))] for ours, theirs in THEIR_MOMENTS.items()}
+    arrays = {kind: {n: t.numpy() for n, t in zip(names, each, strict=True)} for kind, each in found.items()}
+    stored = {f"{kind}.{name}": array for kind, each in arrays.items() for name, array in each.items()}
+    header = {"widths": list(WIDTHS), OPTIMIZER_STEPS: int(moments[0]["step"])}
+    return Weights(compose(arrays["trained"], len(WIDTHS)) | stored, header)
+
+
+def _our_name(theirs: str) -> str:
+    """The name of one of their parameters in `trained_shapes`.
+
+    >>> _our_name("matrix_net.0.linear_col.bias"), _our_name("classify.2.weight")
+    ('layer0.column_bias', 'head1.weight')
+    """
+    block, index, *rest = theirs.split(".")
+    if block == "classify":
+        return f"head{int(index) // 2}.{rest[0]}"
+    term = THEIR_TERMS[rest[0]]
+    if term == "out":
+        return f"layer{index}.out" + ("_bias" if rest[1] == "bias" else "")
+    return f"layer{index}.{term}_{'bias' if rest[1] == 'bias' else 'map'}"
 
 
 def released_file() -> Path:
@@ -67,25 +85,6 @@ def released_file() -> Path:
             "and then python -m experiments released --package FOLDER"
         )
     return RELEASED_FILE
-
-
-class OneSidedNetwork(PaperNetwork):
-    """The paper's network as the authors' package asks it: of two classes, about the second alone."""
-
-    def _to_probabilities(self, logits: Float32, patterns: Patterns) -> Floats:
-        if patterns.n_classes == 2:
-            logits = logits[:, 1:] * np.array([-1, 1], np.float32)  # what is left for the first class
-        return super()._to_probabilities(logits, patterns)
-
-
-class ReleasedModel(HyperLabelModel):
-    """The authors' weights, judged as their package does; `stretch` then makes its probabilities."""
-
-    def _network(self, patterns: Patterns) -> OneSidedNetwork:
-        return OneSidedNetwork(self.weights_)
-
-    def _judging_network(self) -> OneSidedNetwork:
-        return OneSidedNetwork(self.weights_)
 
 
 def stretch(probabilities: Floats) -> Floats:

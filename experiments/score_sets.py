@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.fill import VADER
+from experiments.texts import VADER
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

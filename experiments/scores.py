@@ -53,7 +53,7 @@ def draw(seed: int, m: int, share: float, most: float = 2.0, shared: float = 0.0
 
 
 def compare(scores: Floats, truth: Ints, scale: tuple[float, float] | None = (0.0, 1.0)) -> list[float]:
-    """Accuracy and Brier score of a cut at one half, accuracy of the best cut, and both of mv, ds and hlm2."""
+    """Accuracy and Brier score of a cut at one half, accuracy of the best cut, and both of mv, ds and hlm3."""
     known = truth >= 0
     shares = on_scale(scores, scale)
     cut = np.nanmean(np.where(np.isnan(shares), np.nan, (shares > 0.5) + 0.5 * (shares == 0.5)), 1)
@@ -61,7 +61,7 @@ def compare(scores: Floats, truth: Ints, scale: tuple[float, float] | None = (0.
     tries = np.quantile(mean, np.linspace(0.01, 0.99, 99))
     found = [*judge(cut, truth), max(((mean > each) == truth)[known].mean() for each in tries)]
     votes = hl.Votes.from_scores(scores, classes=[0, 1])
-    for name in ("mv", "ds", "hlm2"):
+    for name in ("mv", "ds", "hlm3"):
         found += judge(hl.label_model(name).fit_predict_proba(votes)[:, 1], truth)
     return [float(each) for each in found]
 
@@ -88,7 +88,7 @@ def group_panel(each: DataSet) -> Floats:
 
 
 def coarsen(each: DataSet) -> list[float]:
-    """Accuracy of hlm2 with half of the votes dropped, coarsened, and as they are."""
+    """Accuracy of hlm3 with half of the votes dropped, coarsened, and as they are."""
     rng, names = np.random.default_rng(0), np.array([f"c{c}" for c in range(each.k)])
     known, picked = each.truth >= 0, (rng.random(each.votes.shape) < 0.5) & (each.votes >= 0)
     other = (each.votes + rng.integers(1, each.k, each.votes.shape)) % each.k
@@ -112,22 +112,25 @@ STARS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("5 stars, 4 votes an item, 30 judges", {"m": 30, "cast": 0.15}),
     ("5 stars, 3 votes an item, 200 items", {"m": 5, "cast": 0.6, "n": 200}),
     ("9 stars, 5 votes an item", {"m": 8, "cast": 0.6, "k": 9}),
+    ("5 stars, most in the middle, 3 votes an item, 40 judges", {"m": 40, "cast": 0.075, "peak": 0.5}),
+    ("5 stars, most in the middle, 12 votes an item, 40 judges", {"m": 40, "cast": 0.3, "peak": 0.5}),
 )
 ORDERED = ("crowd_web", "crowd_adult", "panel_real")
 """Public sets whose classes have an order."""
 
 
-def draw_stars(seed: int, m: int, cast: float, n: int = 800, k: int = 5) -> tuple[Ints, Ints]:
-    """(n, m) stars by judges with a bias and a spread of their own, and the truth."""
+def draw_stars(seed: int, m: int, cast: float, n: int = 800, k: int = 5, peak: float = 0) -> tuple[Ints, Ints]:
+    """(n, m) stars by judges with a bias and a spread of their own, and the truth; `peak` are in the middle anyway."""
     rng = np.random.default_rng(seed)
     truth, spread, bias = rng.integers(0, k, n), rng.uniform(0.5, 1.6, m), rng.normal(0, 0.5, m)
+    truth = np.where(rng.random(n) < peak, k // 2, truth) if peak else truth
     votes = np.clip(np.rint(truth[:, None] + bias + spread * rng.normal(0, 1, (n, m))), 0, k - 1).astype(np.int64)
     return np.where(rng.random((n, m)) < cast, votes, -1), truth
 
 
 def compare_order(votes: Ints, truth: Ints, k: int) -> list[float]:
-    """Accuracy of mv, ds and hlm2, each without and with the order of the classes."""
-    models = [hl.label_model(name, n_classes=k, ordinal=o) for name in ("mv", "ds", "hlm2") for o in (False, True)]
+    """Accuracy of mv, ds and hlm3, each without and with the order of the classes."""
+    models = [hl.label_model(name, n_classes=k, ordinal=o) for name in ("mv", "ds", "hlm3") for o in (False, True)]
     return [float((each.fit_predict(votes) == truth).mean()) for each in models]
 
 
@@ -171,7 +174,7 @@ def speed(n: int = 100_000) -> list[str]:
 
 
 HEAD = (
-    "| set | half | Brier | best | mv | Brier | ds | Brier | hlm2 | Brier |",
+    "| set | half | Brier | best | mv | Brier | ds | Brier | hlm3 | Brier |",
     "|---|---|---|---|---|---|---|---|---|---|",
 )
 
@@ -202,7 +205,7 @@ def run(data: Path, vader: Path | None = None, n: int = 100_000) -> str:
     lines += score_lines(sets, vader)
     missing = missing_sources(vader)
     lines += ["", f"Not there, so that their sets are left out: {', '.join(missing)}."] if missing else []
-    lines += ["", "| set | mv | in order | ds | in order | hlm2 | in order |", "|---|---|---|---|---|---|---|"]
+    lines += ["", "| set | mv | in order | ds | in order | hlm3 | in order |", "|---|---|---|---|---|---|---|"]
     lines += order_lines(sets)
     lines += ["", "| set | half dropped | half coarsened | all votes |", "|---|---|---|---|"]
     for each in sets:

@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from experiments.datasets import DataSet
-from experiments.hlm2 import measure
+from experiments.hlm3 import measure
 from experiments.markdown import bold_best, table
 
-MODELS = ("mv", "bv", "auto", "hlm", "hlm2", "hds", "fs", "metal")
+MODELS = ("mv", "bv", "auto", "hlm", "hlm2", "hlm3", "hds", "fs", "metal")
 LEAST_ROWS, MOST_ROWS, LEAST_COLUMNS, LEAST_CLASS = 500, 20_000, 6, 0.04
 SETS_OF_TABLE, TRIES, TRIES_OF_CLASS = 2, 6000, 25
 RARE = 0.35  # two classes, the rarer with less: F1 of it, else accuracy

@@ -1,8 +1,8 @@
 """Runs the tutorials and writes their pages: python scripts/tutorials.py [NAME ...] [--out FOLDER].
 
 A tutorial is a script in tutorials/, text and code in cells of the percent format. It runs in a folder of its
-own, and its page, docs/tutorials/NAME.md, holds the text, the code and what came of it. Tutorials that need a data
-set read it from the folder that HYPERLABEL_DATA names; where it is missing, their pages stay as they are.
+own, and its page, docs/tutorials/NAME.md, holds the text, the code and its output. The data is made by the tutorials
+or comes with installed packages (`hl.load_example`).
 """
 
 import argparse
@@ -23,7 +23,6 @@ PAGES = ROOT / "docs" / "tutorials"
 STYLE = re.compile(r"<style.*?</style>", re.DOTALL)
 LINE_START = re.compile(r"^\s+", re.MULTILINE)
 LOOKS = re.compile(r' (?:border="1"|class="dataframe"|style="[^"]*")')
-DATA = Path(os.environ.get("HYPERLABEL_DATA", ROOT.parent / "shared" / "data"))
 
 
 def main(arguments: list[str]) -> int:
@@ -33,18 +32,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--out", type=Path, default=PAGES)
     options = parser.parse_args(arguments)
     for name in options.names:
-        script = SCRIPTS / f"{name}.py"
-        if needs_data(script) and not DATA.is_dir():
-            print(f"{name}: left as it is, {DATA} is not there")
-            continue
-        write_page(script, options.out)
+        write_page(SCRIPTS / f"{name}.py", options.out)
         print(f"{name}: written")
     return 0
-
-
-def needs_data(script: Path) -> bool:
-    """Whether a tutorial reads a real data set."""
-    return "HYPERLABEL_DATA" in script.read_text(encoding="utf-8")
 
 
 def write_page(script: Path, out: Path) -> None:
@@ -58,7 +48,6 @@ def write_page(script: Path, out: Path) -> None:
 
 def run(script: Path) -> NotebookNode:
     """The cells of a tutorial with their outputs."""
-    os.environ["HYPERLABEL_DATA"] = str(DATA)
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     notebook = jupytext.read(script)
     with tempfile.TemporaryDirectory() as folder:

@@ -16,7 +16,7 @@ OPTIONS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-debugging-port=0"),
 ]
-WAIT = 300  # seconds; long enough for a machine that does much else
+WAIT = 45  # seconds; long enough for a machine that does much else
 _FIND_MIDDLE = """new Promise((done) => {
   const place = () => {
     const e = %s;

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import hyperlabel as hl
-from hyperlabel.models import AutomaticModel, BalancedVote, HierarchicalDawidSkene, MajorityVote
+from hyperlabel.models import AutomaticModel, BalancedVote, HierarchicalDawidSkene, HyperLabelModel, MajorityVote
 from hyperlabel.models._automatic import choose
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
@@ -18,11 +18,13 @@ CHOICES = {
         "crowd_sp_amt", "crowd_web", "crowd_zencrowd_in",
     ),
     "mv": ("commercial", "imdb", "rna"),
+    "hlm3": (
+        "crowd_bluebird", "domain", "panel_dices", "panel_faireval", "panel_llmbar", "panel_llmeval2",
+        "panel_mathvista", "panel_mmlu_pro", "panel_mtbench", "panel_real",
+    ),
     "bv": (
-        "box_claude9", "cdr", "chemprot", "crowd_bluebird", "domain", "hausa", "mushroom_weshap20", "panel_dices",
-        "panel_faireval", "panel_llmbar", "panel_llmeval2", "panel_mathvista", "panel_mmlu_pro", "panel_mtbench",
-        "panel_real", "semeval", "sms", "sms_prompt", "spouse", "spouse_promptaug", "sst2_cll", "youtube",
-        "youtube_ngram100", "youtube_prompt",
+        "box_claude9", "cdr", "chemprot", "hausa", "mushroom_weshap20", "semeval", "sms", "sms_prompt", "spouse",
+        "spouse_promptaug", "sst2_cll", "youtube", "youtube_ngram100", "youtube_prompt",
     ),
 }  # fmt: skip
 TRIAL = [(name, choice) for choice, names in CHOICES.items() for name in names]
@@ -47,6 +49,7 @@ CASES = {
     "hds": (people(6)[0], HierarchicalDawidSkene(abstain="ignore")),
     "mv": (people(1.5)[0], MajorityVote()),
     "bv": (rules()[0], BalancedVote()),
+    "hlm3": (people(9)[0], HyperLabelModel("hlm3")),
 }
 
 
@@ -71,7 +74,7 @@ def test_automatic_on_real_set_chooses_as_in_the_trial(name, expected):
 @pytest.mark.parametrize(
     ("share", "votes", "density", "choice"),
     [
-        (0.51, 2.51, 0.75, "hds"), (0.51, 2.51, 0.76, "bv"), (0.51, 2.5, 0.75, "mv"), (0.51, 2.5, 1.0, "mv"),
+        (0.51, 2.51, 0.75, "hds"), (0.51, 2.51, 0.76, "hlm3"), (0.51, 2.5, 0.75, "mv"), (0.51, 2.5, 1.0, "mv"),
         (0.5, 2.51, 0.75, "bv"), (0.5, 1.0, 0.5, "bv"), (0.0, 0.0, 0.0, "bv"),
     ],
 )  # fmt: skip

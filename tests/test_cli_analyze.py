@@ -224,6 +224,6 @@ def test_report_that_cannot_be_written_leaves_the_old_page(hyperlabel, frame, tm
 
     monkeypatch.setattr(files.os, "replace", fail)
     done = hyperlabel("report", "votes.csv", "-o", "r.html")
-    assert (done.code, "No space left on device" in done.err) == (2, True)
+    assert (done.code, "No space left on device" in done.err) == (75, True)
     assert (tmp_path / "r.html").read_text() == "old"
     assert {path.name for path in tmp_path.iterdir()} == {"votes.csv", "r.html"}

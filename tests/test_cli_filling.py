@@ -44,9 +44,52 @@ def label(hyperlabel, *options, votes="votes.csv", lfs="a,b"):
 def test_text_labels_items_without_votes_and_says_so(hyperlabel):
     out, outcome = label(hyperlabel, "--text", "mail")
     assert out["label"].to_list() == ["spam", "spam", "ham", "ham", "spam", None]
-    assert out["label_source"].to_list() == ["votes"] * 4 + ["text", None]
+    assert out["label_source"].to_list() == ["votes+text"] * 4 + ["text", None]
     assert out["label_source_input"].to_list() == ["old"] * 6
-    assert "labels from votes: 4, text: 1, none: 1" in outcome.err
+    assert "labels from votes+text: 4, text: 1, none: 1" in outcome.err
+    assert "30 random labels would be worth about +" in outcome.err
+    assert "hyperlabel audit votes.csv -n 30" in outcome.err
+
+
+def test_items_with_votes_can_be_left_to_them(hyperlabel):
+    alone = hyperlabel("label", "votes.csv", "--lfs", "a,b", "--drop", "mail,emb_*", "-o", "alone.csv")
+    assert alone.code == 0, alone.err
+    out, _ = label(hyperlabel, "--text", "mail", "--votes-only")
+    assert out["label_source"].to_list() == ["votes"] * 4 + ["text", None]
+    assert out["confidence"][:4].to_list() == pytest.approx(pl.read_csv("alone.csv")["confidence"][:4].to_list())
+
+
+def test_threshold_leaves_doubtful_items_without_a_label(hyperlabel):
+    sure, _ = label(hyperlabel, "--text", "mail")
+    least = sorted(sure["confidence"].to_list())[3]
+    for engine in ("memory", "polars"):
+        out, _ = label(hyperlabel, "--threshold", str(least), "--engine", engine)
+        assert out["label"].is_null().to_list() == (out["confidence"] < least).to_list()
+    out, _ = label(hyperlabel, "--text", "mail", "--threshold", str(least))
+    assert out["label"].is_null().sum() == 3
+    assert out["label_source"].is_null().to_list() == out["label"].is_null().to_list()
+
+
+@pytest.mark.parametrize("engine", ["memory", "polars"])
+def test_state_labels_new_rows_by_votes_and_texts(hyperlabel, table, engine):
+    fitted = hyperlabel(
+        "fit", "votes.csv", "--text", "mail", "--lfs", "a,b", "--engine", engine, "-o", "state.safetensors"
+    )
+    assert fitted.code == 0, fitted.err
+    table[[4, 0, 5]].write_csv("new.csv")
+    out, outcome = label(hyperlabel, "--text", "mail", "--model", "state.safetensors", votes="new.csv")
+    assert out["label"].to_list() == ["spam", "spam", None]
+    assert out["label_source"].to_list() == ["text", "votes+text", None]
+    assert "30 random labels" not in outcome.err
+    by_votes, _ = label(hyperlabel, "--model", "state.safetensors", votes="new.csv")
+    assert by_votes["label"].to_list() == [None, "spam", None]
+
+
+def test_f1_without_gold_or_balance_is_warned_of(hyperlabel):
+    out, outcome = label(hyperlabel, "--text", "mail", "--metric", "f1")
+    plain, _ = label(hyperlabel, "--text", "mail")
+    assert out["label"].to_list() == plain["label"].to_list()
+    assert "--metric is f1, which needs --gold or --class-balance; labels are for accuracy" in outcome.err
 
 
 def test_text_column_is_no_lf_whatever_its_name(hyperlabel):
@@ -59,11 +102,11 @@ def test_text_column_is_no_lf_whatever_its_name(hyperlabel):
 def test_features_label_items_without_votes(hyperlabel, features):
     out, _ = label(hyperlabel, "--features", features, votes="votes.parquet" if features == "emb" else "votes.csv")
     assert out["label"].to_list() == ["spam", "spam", "ham", "ham", "spam", "ham"]
-    assert out["label_source"].to_list() == ["votes"] * 4 + ["features"] * 2
+    assert out["label_source"].to_list() == ["votes+features"] * 4 + ["features"] * 2
 
 
 def test_gold_is_a_source_and_combination_another(hyperlabel):
-    out, _ = label(hyperlabel, "--text", "mail", "--gold", "gold", "--combine", "--probabilities")
+    out, _ = label(hyperlabel, "--text", "mail", "--gold", "gold", "--probabilities")
     assert out["label"].to_list()[3] == "spam"
     assert out["label_source"].to_list() == ["votes+text"] * 3 + ["gold", "text", None]
     assert out.columns[-5:] == ["label", "confidence", "label_source", "p_ham", "p_spam"]
@@ -96,23 +139,20 @@ def test_arrays_take_features_of_a_file(hyperlabel):
 
 
 def test_provenance_names_the_texts(hyperlabel):
-    label(hyperlabel, "--text", "mail", "--combine")
+    label(hyperlabel, "--text", "mail", "--votes-only")
     options = json.loads(pl.read_parquet_metadata("out.parquet")["hyperlabel"])["options"]
-    assert (options["text"], options["combine"]) == ("mail", True)
+    assert (options["text"], options["votes_only"]) == ("mail", True)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--combine"], "--combine is given without --text or --features; add one of them"),
+        (["--text", "mail", "--encoder", "bert"], "--encoder is 'bert'; expected wordllama"),
+        (["--threshold", "2"], "--threshold is 2.0; expected a number from 0 to 1"),
         (["--text", "mail", "--features", "emb_0"], "--text and --features are both given; expected one of them"),
         (
             ["--text", "mail", "--engine", "duckdb"],
             "--engine is 'duckdb', but --text works in memory or with --engine polars; use one of these",
-        ),
-        (
-            ["--text", "mail", "--combine", "--engine", "polars"],
-            "--engine is 'polars', but --combine works in memory; leave --engine out",
         ),
         (
             ["--text", "mail", "--metric", "f1", "--engine", "polars"],
@@ -148,11 +188,19 @@ def test_features_that_are_no_rectangle_of_numbers_are_refused(hyperlabel, table
     assert "--text names columns, but VOTES has none; give --features FILE.npy" in outcome.err
 
 
-def test_polars_streams_texts_and_labels_as_memory_does(hyperlabel):
-    here, _ = label(hyperlabel, "--text", "mail", "--gold", "gold", "--probabilities")
-    streamed, _ = label(hyperlabel, "--text", "mail", "--gold", "gold", "--probabilities", "--engine", "polars")
-    assert streamed.equals(here)
-    assert streamed["label_source"].to_list() == ["votes"] * 3 + ["gold", "text", None]
+def test_polars_streams_texts_and_labels_as_the_state_does(hyperlabel):
+    streamed, _ = label(hyperlabel, "--text", "mail", "--probabilities", "--engine", "polars")
+    fitted = hyperlabel("fit", "votes.csv", "--text", "mail", "--lfs", "a,b", "-o", "state.safetensors")
+    assert fitted.code == 0, fitted.err
+    here, _ = label(hyperlabel, "--text", "mail", "--probabilities", "--model", "state.safetensors")
+    assert streamed.drop("confidence", "p_ham", "p_spam").equals(here.drop("confidence", "p_ham", "p_spam"))
+    assert streamed["p_spam"].to_list() == pytest.approx(here["p_spam"].to_list())
+
+
+def test_gold_counts_where_rows_are_streamed(hyperlabel):
+    streamed, _ = label(hyperlabel, "--text", "mail", "--gold", "gold", "--engine", "polars")
+    assert streamed["label"].to_list()[3] == "spam"
+    assert streamed["label_source"].to_list() == ["votes+text"] * 3 + ["gold", "text", None]
 
 
 def test_streamed_columns_in_the_way_are_renamed_as_in_memory(hyperlabel, table):
@@ -160,15 +208,14 @@ def test_streamed_columns_in_the_way_are_renamed_as_in_memory(hyperlabel, table)
     options = ["--text", "label", "--engine"]
     frames = [label(hyperlabel, *options, e, votes="taken.parquet")[0] for e in ("memory", "polars")]
     assert frames[0].columns == frames[1].columns
-    assert frames[0].equals(frames[1])
     assert {"p_spam", "label_input"} < set(frames[1].columns)
 
 
 def test_streamed_tie_that_stays_one_has_no_source(hyperlabel, table):
     table.with_columns(b=pl.Series(["ham", None, "ham", "ham", None, None])).write_parquet("tied.parquet")
-    options = ["--text", "mail", "--model", "mv", "--tie-break", "abstain", "--engine"]
+    options = ["--text", "mail", "--votes-only", "--model", "mv", "--tie-break", "abstain", "--engine"]
     frames = [label(hyperlabel, *options, e, votes="tied.parquet")[0] for e in ("memory", "polars")]
-    assert frames[0].equals(frames[1])
+    assert frames[0]["label"].to_list() == frames[1]["label"].to_list()
     assert (frames[1]["label"][0], frames[1]["label_source"][0]) == (None, None)
 
 

@@ -187,3 +187,25 @@ def test_scores_may_say_which_way_they_point(hyperlabel):
     done = hyperlabel("label", "s.csv", "--scores", "helpful:sideways", "--classes", "bad,good", "-o", "o.csv")
     assert done.code == 2
     assert "helpful:sideways" in done.err
+
+
+def test_report_writes_a_page_and_swap_and_ordinal_reach_the_panel(hyperlabel, tmp_path):
+    lines = ["item,judge,vote,order"]
+    for i in range(20):
+        for judge in "abc":
+            lines += [f"q{i},{judge},{1 + (i + (order == 'BA')) % 2},{order}" for order in ("AB", "BA")]
+    (tmp_path / "orders.csv").write_text("\n".join(lines), encoding="utf-8")
+    names = ("--item", "item", "--judge", "judge", "--vote", "vote", "--position", "order")
+    done = hyperlabel("jury", "orders.csv", *names, "-o", "out.csv")
+    assert "turn the verdicts around" in " ".join(done.err.split())
+    done = hyperlabel("jury", "orders.csv", *names, "--swap", "1=2", "--ordinal", "--report", "p.html", "-o", "out.csv")
+    assert "turn the verdicts around" not in " ".join(done.err.split())
+    assert "mean of weighted kappa 1.00" in done.err
+    assert (tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()[1].startswith("q0,1,")
+    assert "Position bias" in (tmp_path / "p.html").read_text(encoding="utf-8")
+
+
+def test_report_must_be_html(hyperlabel):
+    done = hyperlabel("jury", "judgments.csv", *COLUMNS, "--report", "page.txt")
+    assert done.code == 2
+    assert "--report is 'page.txt'; expected a name that ends in .html" in " ".join(done.err.split())

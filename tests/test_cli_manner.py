@@ -31,7 +31,7 @@ def test_quiet_command_says_errors_only(hyperlabel, command):
 
 def test_verbose_command_says_what_it_does_with_times(hyperlabel):
     outcome = hyperlabel("label", "votes.csv", "-v")
-    assert " s: labeling votes.csv by hlm2, engine memory\n" in outcome.err
+    assert " s: labeling votes.csv by hlm3, engine memory\n" in outcome.err
     assert "labeling votes.csv" not in hyperlabel("label", "votes.csv").err
 
 
@@ -42,7 +42,7 @@ def test_summary_as_json_is_all_there_is_on_standard_output(hyperlabel, command)
     assert (found["version"], found["rows"], found["lfs"]) == (hl.__version__, 5, ["a", "b", "c"])
     assert (found["ignored"], found["classes"]) == (["id"], ["ham", "spam"])
     assert found["seconds"] > 0
-    assert found["model"] == (None if command == "compare" else "hlm2")
+    assert found["model"] == (None if command == "compare" else "hlm3")
 
 
 def test_summary_of_labels_counts_them(hyperlabel):

@@ -69,17 +69,17 @@ def test_report_takes_the_model_options(hyperlabel, tmp_path):
 
 def test_compare_tells_models_what_they_take(hyperlabel):
     def brier_scores(*options):
-        outcome = hyperlabel("compare", "votes.csv", "--truth", "truth", "--models", "hlm2,mv", "--json", *options)
+        outcome = hyperlabel("compare", "votes.csv", "--truth", "truth", "--models", "hlm3,mv", "--json", *options)
         return {each["name"]: each["brier"] for each in json.loads(outcome.out)["results"]}
 
     plain, with_options = brier_scores(), brier_scores(*TOLD)
     assert plain["mv"] == with_options["mv"]
-    assert plain["hlm2"] != with_options["hlm2"]
+    assert plain["hlm3"] != with_options["hlm3"]
 
 
 def test_compare_takes_a_saved_model(hyperlabel):
     hyperlabel("fit", "votes.csv", "-o", "s.safetensors")
-    outcome = hyperlabel("compare", "votes.csv", "--truth", "truth", "--model", "s.safetensors,hlm2", "--json")
+    outcome = hyperlabel("compare", "votes.csv", "--truth", "truth", "--model", "s.safetensors,hlm3", "--json")
     results = json.loads(outcome.out)["results"]
     assert results[0]["score"] == results[1]["score"]
 

@@ -109,7 +109,7 @@ def test_other_commands_take_every_form(hyperlabel, form):
         ["fit", votes, "-o", "s.safetensors"],
         ["analyze", votes, "--truth", "truth"],
         ["report", votes, "-o", "page.html"],
-        ["compare", votes, "--truth", "truth", "--models", "mv,hlm2"],
+        ["compare", votes, "--truth", "truth", "--models", "mv,hlm3"],
         ["analyze", votes, "--truth", gold],
         ["label", votes, "--gold", "truth", "-o", "out.csv"],
     ):
@@ -181,7 +181,7 @@ def test_results_carry_their_provenance_and_the_metadata_of_the_input(hyperlabel
 # States.
 
 
-@pytest.mark.parametrize("model", ["hlm2", "ds"])
+@pytest.mark.parametrize("model", ["hlm3", "ds"])
 @pytest.mark.parametrize("engine", ["memory", "polars", "duckdb"])
 def test_state_labels_new_rows_as_the_corpus_itself(hyperlabel, model, engine):
     write_plain("v.csv")
@@ -307,7 +307,7 @@ def test_mistakes_of_export_are_one_line(hyperlabel, mistake):
         (["-o", "no/s.safetensors"], "but there is no folder 'no'; make it first"),
         (
             ["-o", "t.safetensors", "--model", "s.safetensors"],
-            "which is already fitted; name a label model such as hlm2",
+            "which is already fitted; name a label model such as hlm3",
         ),
     ],
 )
@@ -411,7 +411,7 @@ def test_full_device_behind_standard_output_is_one_line():
     with open("/dev/full", "wb") as full:
         command = [sys.executable, "-c", HYPERLABEL, "label", "v.parquet"]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE)
-    assert done.returncode == 2
+    assert done.returncode == 75
     assert done.stderr.count(b"\n") == 1
     assert b"standard output was cut short: No space left on device" in done.stderr
 
@@ -422,7 +422,7 @@ def test_full_device_that_is_met_at_the_last_moment_is_one_line(tmp_path, monkey
     pl.DataFrame({"a": [0, 1, 1], "b": [0, 1, 0]}).write_csv("v.csv")
     with open("/dev/full", "wb") as full:
         done = subprocess.run([sys.executable, "-c", HYPERLABEL, *arguments], stdout=full, stderr=subprocess.PIPE)
-    assert done.returncode == 2
+    assert done.returncode == 75
     assert b"Traceback" not in done.stderr
     assert done.stderr.endswith(b"hyperlabel: standard output was cut short: No space left on device\n")
 
@@ -454,9 +454,9 @@ def test_closed_streams_are_no_traceback():
     assert pl.read_csv("o.csv").height == 3
 
 
-def test_messages_that_cannot_be_shown_are_exit_code_2():
+def test_messages_that_cannot_be_shown_are_exit_code_75():
     pl.DataFrame({"a": [0, 1, 1], "b": [0, 1, 0]}).write_csv("v.csv")
-    assert run_in_shell("HL label v.csv -o - 2> /dev/full > /dev/null; echo $?").stdout == "2\n"
+    assert run_in_shell("HL label v.csv -o - 2> /dev/full > /dev/null; echo $?").stdout == "75\n"
 
 
 def test_columns_that_are_dropped_are_no_lfs(hyperlabel, tmp_path, monkeypatch):

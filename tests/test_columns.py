@@ -303,8 +303,10 @@ def test_null_nan_blank_and_the_usual_null_texts_abstain(missing):
     np.testing.assert_array_equal(Votes.from_frame(frame, strict=True).to_numpy(), CELLS)
 
 
-def test_numbers_that_a_null_text_made_texts_are_numbers():
-    votes = Votes.from_frame(NUMBERS.astype(object).replace(-1, "-").astype(str))
+def test_numbers_that_a_null_text_made_texts_are_numbers_if_they_were_written():
+    frame = NUMBERS.astype(object).replace(-1, "-").astype(str)
+    assert Votes.from_frame(frame).classes == ("0", "1")
+    votes = Votes.from_frame(frame, written=True)
     assert votes.classes == (0, 1)
     np.testing.assert_array_equal(votes.to_numpy(), CELLS)
 

@@ -58,9 +58,9 @@ def test_compare_score_is_that_of_the_model(metric, k):
     votes = np.where(rng.random((200, 4)) < 0.5, truth[:, None], rng.integers(-1, k, (200, 4)))
     votes[:10], truth[10:20] = -1, -1
     result = evaluate(
-        "hlm2", label_model("hlm2"), Comparison(Votes.from_array(votes, n_classes=k), truth, None), metric
+        "hlm3", label_model("hlm3"), Comparison(Votes.from_array(votes, n_classes=k), truth, None), metric
     )
-    assert result.score == pytest.approx(label_model("hlm2", n_classes=k).score(votes, truth, metric))
+    assert result.score == pytest.approx(label_model("hlm3", n_classes=k).score(votes, truth, metric))
 
 
 def test_compare_with_gold_learns_from_it():
@@ -114,7 +114,7 @@ def test_result_table_names_the_score_by_what_it_is(metric, k, head):
     ("options", "message"),
     [
         (["--metric", "recall"], "--metric is 'recall'; expected 'accuracy' or 'f1'"),
-        (["--models", "mv,nope"], "--model is 'nope'; expected one of hlm2"),
+        (["--models", "mv,nope"], "--model is 'nope'; expected one of hlm3"),
         (["--lfs", "lf9"], "lf9"),
     ],
 )

@@ -1,8 +1,9 @@
 """Adapters of judging frameworks, run against the real packages.
 
-Their dependencies do not fit those of this project, so they live in an environment of their own: make one with
-`pip install inspect-ai trulens-core trulens-feedback 'mlflow-skinny>=3.10' 'pandas<3' safetensors`, and name its
-interpreter in HYPERLABEL_ADAPTERS.
+Their dependencies do not fit those of this project, nor each other's, so they live in environments of their own: make
+them with `pip install mlflow`, `inspect-ai`, `trulens-core trulens-feedback`, `deepeval`, and
+`ragas 'langchain-community<0.4'`, each with `pandas safetensors`, and name their interpreters in HYPERLABEL_ADAPTERS,
+separated as in PATH.
 """
 
 import os
@@ -14,11 +15,12 @@ import pandas as pd
 import pytest
 
 import hyperlabel as hl
+from hyperlabel.compat import judges
 from hyperlabel.compat.crowdkit import HyperLabel
 from hyperlabel.compat.judges import judge_one, trulens_aggregation
-from hyperlabel.errors import NotFittedError, ParameterError, VotesError
+from hyperlabel.errors import MissingExtraError, NotFittedError, ParameterError, VotesError
 
-PYTHON = os.environ.get("HYPERLABEL_ADAPTERS", "")
+PYTHONS = [path for path in os.environ.get("HYPERLABEL_ADAPTERS", "").split(os.pathsep) if path]
 SOURCE = Path(__file__).parents[1] / "src"
 
 PANEL = """
@@ -33,21 +35,31 @@ votes = np.where(right, truth[:, None], 1 - truth[:, None])
 gold = np.array(["no", "yes"])[truth].tolist()
 model = hl.HyperLabelModel().fit(hl.Votes.from_array(votes, classes=["no", "yes"]), gold[:250] + [None] * 50)
 scores = np.clip(0.5 + 0.25 * (2 * truth[:, None] - 1) + rng.normal(0, [0.1, 0.4, 0.4], (300, 3)), 0, 1)
-scorer = hl.HyperLabelModel().fit(hl.Votes.from_scores(scores, classes=["bad", "good"], lfs=["a", "b", "c"]))
+good = np.array(["bad", "good"])[truth].tolist()
+levels = hl.Votes.from_scores(scores, classes=["bad", "good"], lfs=["a", "b", "c"])
+scorer = hl.HyperLabelModel().fit(levels, good[:250] + [None] * 50)
 """
 
 
-def run(script):
-    """Run a script in the environment of the packages; it must print ok."""
-    if not PYTHON:
-        pytest.skip("HYPERLABEL_ADAPTERS names no interpreter with mlflow, inspect-ai and trulens")
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run([PYTHON, "-c", PANEL + script], capture_output=True, text=True, env=environment, check=False)
+def run(package, script):
+    """Run a script in the environment of a package; it must print ok."""
+    python = next((path for path in PYTHONS if has_package(path, package)), None)
+    if python is None:
+        pytest.skip(f"HYPERLABEL_ADAPTERS names no interpreter with {package}")
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", "DEEPEVAL_TELEMETRY_OPT_OUT": "YES"}
+    done = subprocess.run([python, "-c", PANEL + script], capture_output=True, text=True, env=environment, check=False)
     assert done.stdout.strip().endswith("ok"), done.stderr[-2000:]
 
 
+def has_package(python, package):
+    program = f"import importlib.util as u, sys; sys.exit(u.find_spec('{package}') is None)"
+    return subprocess.run([python, "-c", program], check=False).returncode == 0
+
+
 def test_mlflow_ensemble_listens_to_the_better_scorer():
-    run("""
+    run(
+        "mlflow",
+        """
 from mlflow.genai.scorers import make_scorer_ensemble, scorer as as_scorer
 
 @as_scorer
@@ -65,11 +77,14 @@ assert said.value == "yes", said
 assert said.name == "jury" and "yes: 0." in said.rationale
 assert judges.mlflow_ensemble(model)(["no", None, None]).value == "no"
 print("ok")
-""")
+""",
+    )
 
 
 def test_inspect_reducer_takes_the_place_of_the_majority():
-    run("""
+    run(
+        "inspect_ai",
+        """
 from inspect_ai.scorer import Score
 from inspect_ai.scorer._reducer.registry import reducer_log_name
 
@@ -80,11 +95,14 @@ assert said.metadata["probabilities"]["yes"] > 0.5
 assert reducer([Score(value=float("nan")), Score(value="no"), Score(value="no")]).value == "no"
 assert "hyperlabel" in reducer_log_name(reducer)
 print("ok")
-""")
+""",
+    )
 
 
 def test_trulens_jury_aggregates_scores():
-    run("""
+    run(
+        "trulens",
+        """
 from trulens.feedback.jury import Jury
 
 class Judge:
@@ -95,7 +113,182 @@ jury = Jury([Judge(0.9), Judge(0.3), Judge(0.2)], "relevance", aggregation=judge
 score, meta = jury("a", "b")
 assert score > 0.5, (score, meta)  # the first judge is the one to listen to; the mean is 0.47
 print("ok")
-""")
+""",
+    )
+
+
+def test_mlflow_results_are_judgments():
+    run(
+        "mlflow",
+        """
+import tempfile, mlflow
+from mlflow.genai.scorers import scorer as as_scorer
+
+mlflow.set_tracking_uri("sqlite:///" + tempfile.mkdtemp() + "/m.db")
+
+@as_scorer
+def polite(outputs): return "yes" if "please" in outputs else "no"
+@as_scorer
+def short(outputs): return "yes" if len(outputs) < 9 else "no"
+@as_scorer
+def failing(outputs): raise ValueError("no answer")
+
+data = [{"inputs": {"q": i}, "outputs": text} for i, text in enumerate(["please", "no way at all", "please do"])]
+result = mlflow.genai.evaluate(data=data, scorers=[polite, short, failing])
+records = judges.mlflow_judgments(result)
+assert len(records) == 9 and records == judges.mlflow_judgments(result.result_df)
+said = sorted((r["judge"], str(r["value"])) for r in records)
+assert said == sorted([("failing", "None")] * 3 + [("polite", v) for v in ("yes", "no", "yes")]
+                      + [("short", v) for v in ("yes", "no", "no")]), said
+verdicts = hl.jury(records, item="item", judge="judge", vote="value")
+assert len(verdicts) == 3 and verdicts.judgments.failed.sum() == 3
+print("ok")
+""",
+    )
+
+
+def test_inspect_logs_are_judgments():
+    run(
+        "inspect_ai",
+        """
+import tempfile
+from inspect_ai import Task, eval
+from inspect_ai.dataset import Sample
+from inspect_ai.model import ModelOutput
+from inspect_ai.scorer import Score, accuracy, includes, scorer as as_scorer
+from inspect_ai.solver import solver
+
+@solver
+def answer():
+    async def solve(state, generate):
+        state.output = ModelOutput.from_content("mock", "yes" if state.sample_id == "s0" else "no")
+        return state
+    return solve
+
+@as_scorer(metrics=[accuracy()])
+def long():
+    async def score(state, target):
+        return Score(value={"chars": float(len(state.output.completion)), "words": 1.0})
+    return score
+
+samples = [Sample(id=f"s{i}", input="q", target="yes") for i in range(3)]
+task = Task(dataset=samples, solver=answer(), scorer=[includes(), long()], epochs=2)
+log = eval(task, model="mockllm/model", log_dir=tempfile.mkdtemp(), display="none")[0]
+assert log.status == "success", log.error
+records = judges.inspect_judgments(log)
+assert records == judges.inspect_judgments(log.location)
+assert len(records) == 3 * 2 * 3
+assert {r["judge"] for r in records} == {"includes", "long/chars", "long/words"}
+found = [r for r in records if r["judge"] == "includes"]
+assert {(r["item"], r["value"]) for r in found} == {("s0", "C"), ("s1", "I"), ("s2", "I")}
+assert sorted({r["run"] for r in found}) == [1, 2]
+assert len(hl.jury(found, item="item", judge="judge", vote="value", run="run")) == 3
+print("ok")
+""",
+    )
+
+
+def test_trulens_records_are_judgments():
+    run(
+        "trulens",
+        """
+import tempfile
+import pandas as pd
+from trulens.core import TruSession
+
+session = TruSession(database_url="sqlite:///" + tempfile.mkdtemp() + "/t.db")
+frame, feedbacks = session.get_records_and_feedback()
+assert "record_id" in frame.columns and judges.trulens_judgments(frame, feedbacks) == []
+frame = pd.DataFrame({"record_id": ["r1", "r2"], "relevance": [0.9, None], "safety": [0.8, 0.1]})
+records = judges.trulens_judgments(frame, ["relevance", "safety"])
+assert [r["value"] for r in records] == [0.9, None, 0.8, 0.1]
+assert len(hl.jury(records, item="item", judge="judge", score="value", classes=["bad", "good"])) == 2
+print("ok")
+""",
+    )
+
+
+def test_deepeval_takes_a_panel_as_a_metric_and_its_results_are_judgments():
+    run(
+        "deepeval",
+        """
+from deepeval import evaluate
+from deepeval.evaluate.configs import AsyncConfig, CacheConfig, DisplayConfig
+from deepeval.metrics import BaseMetric
+from deepeval.test_case import LLMTestCase
+
+class Fixed(BaseMetric):
+    def __init__(self, title, scores):
+        self.title, self.scores, self.threshold, self.async_mode = title, scores, 0.5, False
+    def measure(self, test_case, *args, **kwargs):
+        self.score = self.scores[test_case.actual_output]
+        self.success = self.score >= 0.5
+        return self.score
+    async def a_measure(self, test_case, *args, **kwargs): return self.measure(test_case)
+    def is_successful(self): return self.success
+    @property
+    def __name__(self): return self.title
+
+metrics = [Fixed("a", {"x": 0.9, "y": 0.1}), Fixed("b", {"x": 0.3, "y": 0.7}), Fixed("c", {"x": 0.2, "y": 0.8})]
+cases = [LLMTestCase(name=name, input="q", actual_output=name) for name in "xy"]
+quiet = {"async_config": AsyncConfig(run_async=False), "cache_config": CacheConfig(write_cache=False),
+         "display_config": DisplayConfig(show_indicator=False, print_results=False)}
+result = evaluate(cases, [*metrics, judges.deepeval_metric(scorer, metrics)], **quiet)
+records = judges.deepeval_judgments(result)
+assert len(records) == 8
+jury = {r["item"]: r["value"] for r in records if r["judge"] == "Hyperlabel Jury"}
+assert jury["x"] > 0.5 > jury["y"], jury  # the first judge is the one to listen to
+failing = judges.deepeval_metric(scorer, [metrics[0], Fixed("f", {}), metrics[2]])
+assert 0 < failing.measure(cases[0]) < 1
+own = [r for r in records if r["judge"] in "abc"]
+verdicts = hl.jury(own, item="item", judge="judge", score="value", classes=["bad", "good"], price="price")
+assert len(verdicts) == 2
+print("ok")
+""",
+    )
+
+
+def test_ragas_takes_a_panel_as_a_metric_and_its_results_are_judgments():
+    run(
+        "ragas",
+        """
+from dataclasses import dataclass
+from ragas import EvaluationDataset, SingleTurnSample, evaluate
+from ragas.metrics.base import MetricType, SingleTurnMetric
+
+def make(title, scores):
+    @dataclass
+    class Fixed(SingleTurnMetric):
+        name: str = title
+        def init(self, run_config): ...
+        async def _single_turn_ascore(self, sample, callbacks): return scores[sample.response]
+    return Fixed(_required_columns={MetricType.SINGLE_TURN: {"response"}})
+
+metrics = [make("a", {"x": 0.9, "y": 0.1}), make("b", {"x": 0.3, "y": 0.7}), make("c", {"x": 0.2, "y": float("nan")})]
+data = EvaluationDataset([SingleTurnSample(user_input="q", response=name) for name in "xy"])
+result = evaluate(data, metrics=[*metrics, judges.ragas_metric(scorer, metrics)], show_progress=False)
+records = judges.ragas_judgments(result)
+assert len(records) == 8
+jury = {r["item"]: r["value"] for r in records if r["judge"] == "hyperlabel_jury"}
+assert jury[0] > 0.5 > jury[1], jury
+own = [r for r in records if r["judge"] in "abc"]
+assert [r["value"] for r in own if r["item"] == 1] == [0.1, 0.7, None]
+assert len(hl.jury(own, item="item", judge="judge", score="value", classes=["bad", "good"])) == 2
+print("ok")
+""",
+    )
+
+
+@pytest.mark.parametrize("package", ["deepeval", "ragas"])
+def test_frameworks_that_are_missing_are_named_with_the_command(package, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=f"run: pip install {package}"):
+        getattr(judges, f"{package}_metric")(hl.HyperLabelModel(), [])
+
+
+def test_a_frame_without_scorers_is_refused():
+    with pytest.raises(VotesError, match="expected one <scorer>/value for each scorer"):
+        judges.mlflow_judgments(pd.DataFrame({"trace_id": ["a"]}))
 
 
 def test_judges_are_matched_by_order_and_all_must_be_there():

@@ -39,13 +39,24 @@ IMPORTS = {  # what tutorials and scripts import, and from where
     "labeling.model.baselines": ("MajorityClassVoter", "MajorityLabelVoter", "RandomVoter"),
     "labeling.model.label_model": ("LabelModel",),
     "labeling.utils": ("filter_unlabeled_dataframe",),
-    "preprocess": ("Preprocessor", "preprocessor"),
-    "analysis": ("get_label_buckets", "get_label_instances", "metric_score"),
+    "map": ("BaseMapper", "LambdaMapper", "Mapper", "lambda_mapper"),
+    "map.core": ("BaseMapper", "LambdaMapper", "Mapper", "lambda_mapper"),
+    "preprocess": ("BasePreprocessor", "LambdaPreprocessor", "Preprocessor", "preprocessor"),
+    "preprocess.core": ("BasePreprocessor", "LambdaPreprocessor", "Preprocessor", "preprocessor"),
+    "analysis": ("Scorer", "get_label_buckets", "get_label_instances", "metric_score"),
+    "analysis.error_analysis": ("get_label_buckets", "get_label_instances"),
+    "analysis.metrics": ("METRICS", "metric_score"),
+    "analysis.scorer": ("Scorer",),
+    "types": ("Config", "DataPoint", "DataPoints", "Field", "FieldMap", "HashingFunction"),
+    "utils.core": ("filter_labels", "preds_to_probs", "probs_to_preds", "to_int_label_array"),
     "utils": ("filter_labels", "preds_to_probs", "probs_to_preds", "to_int_label_array"),
 }  # fmt: skip
 WITHOUT_SNORKEL = {  # Snorkel's own modules need packages that are not installed
     "labeling.apply.spark": ("SparkLFApplier",),
     "labeling.lf.nlp": ("NLPLabelingFunction", "nlp_labeling_function"),
+    "labeling.lf.nlp_spark": ("SparkNLPLabelingFunction", "spark_nlp_labeling_function"),
+    "map.spark": ("make_spark_mapper",),
+    "preprocess.spark": ("make_spark_preprocessor",),
     "preprocess.nlp": ("SpacyPreprocessor",),
 }
 

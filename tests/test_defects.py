@@ -23,7 +23,11 @@ VOTES = [[0, 1, 1], [1, 1, 0], [0, 0, -1]]
     [
         ({"class_balance": ["a", "b"]}, ParameterError, r"^class_balance is \['a', 'b'\]; expected one probability"),
         ({"class_balance": "ab"}, ParameterError, "^class_balance is 'ab'; expected one probability"),
-        ({"weights": None}, WeightsError, "^weights is None; expected one of default, hlm2, hlm or the path"),
+        (
+            {"weights": None},
+            WeightsError,
+            "^weights is None; expected one of default, hlm3, hlm2, hlm, hlm-text or the path",
+        ),
         ({"weights": 5}, WeightsError, "^weights is 5; expected one of default"),
         ({"classes": [-1, 1]}, ParameterError, "-1 means no vote and no label"),
         ({"classes": [1, "a"]}, ParameterError, "all whole numbers, all strings or all booleans"),
@@ -101,6 +105,7 @@ def test_vote_for_a_far_class_takes_no_memory_for_the_classes_between():
 FAR = [[9999, 1], [1, -1], [1, 2], [0, 1], [1, 1], [0, 0]]
 
 
+@pytest.mark.filterwarnings("ignore:class numbers go up to 9999")
 def test_advice_and_reports_learn_about_classes_with_votes_alone(monkeypatch):
     learned, fit = [], hl.HyperLabelModel._fit
 
@@ -115,6 +120,7 @@ def test_advice_and_reports_learn_about_classes_with_votes_alone(monkeypatch):
     assert max(learned) == 5  # and one whose share is stated in turn
 
 
+@pytest.mark.filterwarnings("ignore:class numbers go up to 9999")
 def test_dependence_looks_at_classes_with_votes_alone(monkeypatch):
     near = np.where(np.array(FAR) == 9999, 3, FAR)
     seen, unique = [], np.unique
@@ -126,7 +132,7 @@ def test_dependence_looks_at_classes_with_votes_alone(monkeypatch):
 
 def test_dawid_skene_of_thousands_of_classes_is_refused_before_it_takes_minutes():
     votes = np.random.default_rng(0).integers(0, 2000, (4000, 5))
-    with pytest.raises(ParameterError, match="2,000 classes .* Use 'hlm2' or 'mv', or fewer classes"):
+    with pytest.raises(ParameterError, match="2,000 classes .* Use 'hlm3' or 'mv', or fewer classes"):
         hl.label_model("ds").fit(votes)
 
 

@@ -20,7 +20,7 @@ EMPTY = {
 
 
 @pytest.mark.parametrize("batch", EMPTY.values(), ids=EMPTY.keys())
-@pytest.mark.parametrize("name", ["mv", "hlm2", "ds"])
+@pytest.mark.parametrize("name", ["mv", "hlm3", "ds"])
 def test_empty_batch_gives_an_empty_result(name, batch):
     model = hl.label_model(name, n_classes=2).fit(FRAME, {7: "ham", 8: "spam"})
     assert model.predict(batch).shape == (0,)

@@ -128,7 +128,7 @@ def test_label_of_booleans_beside_floats_and_a_silent_lf_is_that_of_numpy(open_f
 def test_label_with_gold_learns_from_it_and_gives_gold_items_their_class(open_frame, write):
     cells, gold = draw(n=200, seed=2), draw_gold(200, 3)
     frame = open_frame(write(table_of(cells).with_columns(gold_column(gold))))
-    for name in ("hlm", "hlm2", "mv"):
+    for name in ("hlm", "hlm3", "mv"):
         model = hl.label_model(name)
         rows = collect(engines.label(frame, lfs=["lf *"], model=model, gold="gold", probabilities=True))
         assert rows.height == 200
@@ -147,7 +147,7 @@ def test_label_of_more_patterns_than_allowed_reads_the_rows_and_their_gold_in_pa
     assert_labels(read_result(out), cells, [0, 1, 2], gold=gold, exact=False)
 
 
-@pytest.mark.parametrize("weights", ["hlm", "hlm2"])
+@pytest.mark.parametrize("weights", ["hlm", "hlm2", "hlm3"])
 def test_label_of_more_patterns_than_allowed_reads_the_rows_in_passes(engine, write, tmp_path, monkeypatch, weights):
     cells = draw(n=2000, m=12, k=3, seed=3, density=0.7)
     path, out = write(table_of(cells)), tmp_path / "out.parquet"
@@ -159,7 +159,7 @@ def test_label_of_more_patterns_than_allowed_reads_the_rows_in_passes(engine, wr
     assert_allclose(rows.select("p_0", "p_1", "p_2"), model.predict_proba(cells), atol=1e-6)
 
 
-@pytest.mark.parametrize("weights", ["hlm", "hlm2"])
+@pytest.mark.parametrize("weights", ["hlm", "hlm2", "hlm3"])
 @pytest.mark.parametrize("seed", range(12))
 def test_label_in_passes_of_few_patterns_in_many_chunks_is_that_in_memory(monkeypatch, weights, seed):
     rng = np.random.default_rng(seed)

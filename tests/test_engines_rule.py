@@ -193,9 +193,9 @@ def test_label_of_a_table_without_rows_is_a_table_without_rows(engine, tmp_path)
         engines.fit(tmp_path / "votes.parquet", engine=engine)
 
 
-@pytest.mark.parametrize("name", ["hlm2", "mv", "ds"])
+@pytest.mark.parametrize("name", ["hlm3", "mv", "ds"])
 def test_fit_in_an_engine_is_fit_in_memory(engine, name, tmp_path):
-    if engine == "spark" and name != "hlm2":
+    if engine == "spark" and name != "hlm3":
         pytest.skip("Spark takes seconds for each, and the check is the same code")
     table, _ = table_of("columns beside the votes")
     table.write_parquet(tmp_path / "votes.parquet")

@@ -8,6 +8,7 @@ from experiments.datasets import load_datasets
 from experiments.protocol import score
 from experiments.store import Options, read_records
 from hyperlabel import ParameterError
+from hyperlabel.networks import load_weights
 
 torch = pytest.importorskip("torch")
 
@@ -99,6 +100,7 @@ def test_recipes_differ_from_the_paper_only_in_what_they_replace():
     assert changed == {
         "hlm": set(),
         "independent": {"prior"},
+        "wrench": {"prior"},
         "mlp": {"architecture"},
         "deepset": {"architecture"},
         "every": {"assumption"},
@@ -149,3 +151,14 @@ def test_tables_keep_budgets_apart():
     assert "400 steps of 32" in text
     assert "800 steps of 32" in text
     assert "65.0" not in text
+
+
+def test_decaying_recipe_is_that_of_the_bundled_weights():
+    bundled, made = (
+        load_weights("hlm").header["recipe"],
+        ablation.make_recipe("hlm", iterations=1, batch=1, decaying=True),
+    )
+    assert {name: value for name, value in bundled.items() if getattr(made, name) != value} == {
+        "widths": [8, 8, 8, 32],
+        "lr": 0.001,
+    }

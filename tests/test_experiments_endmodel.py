@@ -86,7 +86,7 @@ def test_run_on_texts_and_features_records_scores_and_notes_what_it_skips(folder
     assert (scored["youtube", "mv"]["inputs"], scored["numbers", "mv"]["inputs"]) == ("texts", "features")
     assert {r["dataset"]: r["note"] for r in records if "note" in r} == {
         "bare": "no texts or features at hand",
-        "unsplit": "no split into training and test items",
+        "unsplit": "no texts or features at hand",
     }
 
 

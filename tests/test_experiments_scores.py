@@ -8,9 +8,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from experiments.fill import VADER
 from experiments.score_sets import RATERS, missing_sources, read_rated
 from experiments.scores import compare, judge, on_scale
+from experiments.texts import VADER
 
 
 def make_archive(path, ratings):

@@ -42,8 +42,8 @@ def test_semi_end_to_end_scores_items_without_gold_and_shows_them(folder):
         assert 40 < r["unsupervised"] <= 100
     text = semi.tables(records)
     assert "| hlm without gold |" in text
-    assert "| amcl |" in text
-    assert "Forests have 2 trees" in text
+    assert "| amcl, small |" in text
+    assert "have forests of 2 trees of any depth" in text
     [picture] = semi.draw(records, folder / "docs")
     assert picture.read_bytes().startswith(b"\x89PNG")
 
@@ -92,7 +92,7 @@ def test_results_use_the_largest_size_that_a_set_has():
 
 def test_results_of_a_model_run_with_fewer_sizes_are_of_these_alone():
     all_sizes = [make_record(size, 60.0, dataset="a") for size in (10, 20, 100)]
-    few = [make_record(size, 70.0, dataset="a", model="rf", trees=100) for size in (10, 100)]
+    few = [make_record(size, 70.0, dataset="a", model="rf", trees=500, searched=True) for size in (10, 100)]
     assert semi.Results(all_sizes + few).curve("rf", "other") == {10: [70.0], 100: [70.0]}
     row = next(line for line in semi.tables(all_sizes + few).splitlines() if line.startswith("| rf"))
     assert [cell.strip() for cell in row.split("|")[2:5]] == ["70.0", "–", "70.0"]
@@ -106,7 +106,7 @@ def test_results_leave_out_a_repeat_that_misses_a_set():
 
 def test_tables_name_the_sets_on_which_a_model_was_not_run():
     records = [make_record(10, 60.0, dataset=name) for name in ("a", "b")]
-    text = semi.tables([*records, make_record(10, 60.0, dataset="a", model="rf", trees=100)])
+    text = semi.tables([*records, make_record(10, 60.0, dataset="a", model="rf", trees=500, searched=True)])
     assert "Not run: rf on b; it is left out of the other averages." in text
     assert "| rf | 60.0" not in text
 
@@ -125,7 +125,10 @@ def test_tables_say_from_where_on_fine_tuning_gains(scores, said):
 
 def test_tables_count_where_a_forest_took_the_place_of_amcl():
     said = ["AMCL has no solution (no labels); a random forest took its place"]
-    records = [make_record(10, 60.0, model="amcl", trees=100, warnings=said), make_record(20, 60.0, model="amcl")]
+    records = [
+        make_record(10, 60.0, model="amcl", trees=9, warnings=said),
+        make_record(20, 60.0, model="amcl", trees=9),
+    ]
     assert "took the place of amcl in 1 of 2 cells" in semi.tables(records)
 
 
@@ -138,7 +141,8 @@ def stopped_record(model, **more):
 
 
 def test_forest_of_the_same_draw_stands_in_where_amcl_was_stopped():
-    records = [make_record(10, 60.0, model="rf", trees=20), stopped_record("amcl", trees=20)]
+    paper = {"trees": 500, "searched": True}
+    records = [make_record(10, 60.0, model="rf", **paper), stopped_record("amcl", **paper)]
     results = semi.Results(records)
     assert results.curve("amcl", "other") == {10: [60.0]}
     assert results.curve("amcl", "other", "seconds") == {10: [3.5]}
@@ -155,3 +159,11 @@ def test_set_on_which_a_model_was_stopped_is_left_out_for_all():
     records.append(stopped_record("hlm", dataset="long"))
     assert semi.Results(records).curve("ds", "other") == {10: [70.0]}
     assert "Left out for all models: long, since hlm was stopped after 3 s" in semi.tables(records)
+
+
+def test_smaller_forests_than_the_papers_are_called_small():
+    small = [make_record(10, 60.0, model="rf", trees=50), make_record(10, 61.0, model="rf", trees=500)]
+    paper = make_record(10, 70.0, model="rf", trees=500, searched=True)
+    results = semi.Results([*small, paper])
+    assert results.models == ["rf, small", "rf"]
+    assert results.curve("rf", "other") == {10: [70.0]}

@@ -24,4 +24,4 @@ def test_fitted_power_is_written_to_the_header_and_sharpens(tmp_path, capsys):
 
 
 def test_bundled_weights_have_a_sharpness():
-    assert load_weights("hlm").header["sharpness"] == pytest.approx(38.05, abs=0.01)
+    assert load_weights("hlm").header["sharpness"] == pytest.approx(26.91, abs=0.01)

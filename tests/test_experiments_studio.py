@@ -6,7 +6,6 @@ import pytest
 
 from experiments import studio_person, studio_speed
 from hyperlabel.errors import ParameterError
-from hyperlabel.studio import Project
 
 TEXTS = [
     "free money here",
@@ -19,28 +18,24 @@ TEXTS = [
 
 
 @pytest.fixture
-def texts(tmp_path):
-    rows = [{"id": f"t{i}", "text": f"{TEXTS[i % 6]} {i}", "label": int(i % 6 < 3)} for i in range(48)]
-    path = tmp_path / "texts.jsonl"
-    path.write_text("\n".join(map(json.dumps, rows)))
-    return path
+def data(tmp_path):
+    rows = [{"text": f"{TEXTS[i % 6]} {i}", "truth": int(i % 6 < 3)} for i in range(48)]
+    (tmp_path / "items").mkdir()
+    (tmp_path / "items" / "few.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return tmp_path
 
 
-def test_a_person_who_follows_the_studio_gives_the_gold_and_writes_the_rules_asked_for(texts, tmp_path):
-    table = studio_person.read_texts(texts, tmp_path)
-    points = studio_person.follow(table, tmp_path / "project", n_gold=4, rules=3)
-    assert [point.rules for point in points] == [1, 2, 3]
-    with Project(folder=tmp_path / "project") as project:
-        assert len(project.state.gold) == 4
-        assert len(project.source.lfs) == 3
-        assert points[-1] == studio_person.measure(project, 4, 3)
-        assert points[-1].accuracy == pytest.approx(points[-1].covered * points[-1].accuracy_of_labeled)
-        assert project.stats.truth.value == pytest.approx(points[-1].accuracy)
+def test_a_person_who_follows_the_studio_gets_a_share_of_right_labels_after_each_interaction(data):
+    texts = studio_person.Texts.read(data, "few")
+    shares = studio_person.follow(texts, last=12)
+    assert len(shares) == 12
+    assert shares[-1] > shares[0]
+    assert shares[-1] > 0.8
 
 
 def test_texts_that_are_not_there_are_refused(tmp_path):
-    with pytest.raises(ParameterError, match=r"there are no texts at .*; name a file of JSON lines"):
-        studio_person.read_texts(tmp_path / "nothing.jsonl", tmp_path)
+    with pytest.raises(ParameterError, match=r"there are no texts at .*; name the folder with --data"):
+        studio_person.Texts.read(tmp_path, "nothing")
 
 
 def test_the_speed_of_few_texts_has_a_line_for_every_kind_of_work(monkeypatch):

@@ -7,7 +7,7 @@ import pytest
 
 from experiments import advice, certify
 from experiments.datasets import DataSet, load_datasets
-from experiments.fill import TextSet
+from experiments.texts import TextSet
 
 
 @pytest.fixture(scope="module")

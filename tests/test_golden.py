@@ -14,7 +14,7 @@ import pytest
 import hyperlabel as hl
 
 GOLDEN = Path(__file__).with_name("golden.json")
-WEIGHTS = ("hlm", "hlm2")
+WEIGHTS = ("hlm", "hlm-text", "hlm2", "hlm3")
 CASES = {"two classes": (40, 6, 2), "four classes": (30, 5, 4), "many LFs": (12, 80, 2), "one LF": (6, 1, 2)}
 
 

@@ -316,7 +316,7 @@ def look(hyperlabel, votes, tmp_path):
         "label": rows.with_columns(pl.col(LFS).replace("", None)).rows(),  # quoted cells stay quoted
         "fit": (fitted, hl.load("s.safetensors").predict_proba(VOTES).round(12).tolist()),
         "analyze": summary(hyperlabel, "analyze", votes, "--truth", "truth"),
-        "compare": summary(hyperlabel, "compare", votes, "--truth", "truth", "--models", "mv,hlm2"),
+        "compare": summary(hyperlabel, "compare", votes, "--truth", "truth", "--models", "mv,hlm3"),
         "suggest": hyperlabel("suggest", votes, "-n", "5").out.replace("day,", ""),
         "report": re.sub(r"<title>.*?</title>|<h1.*?</h1>|<pre>.*?</pre>", "", page, flags=re.S),  # they name the file
         "--gold": read_table("gold.csv")["label"].to_list(),

@@ -22,19 +22,26 @@ LEVELS = (
     ("errors", "_version", "_core"),
     ("data",),
     ("networks", "models"),
-    ("classify", "engines", "export", "lf", "panel", "reports", "training", "trust"),
+    ("classify", "engines", "examples", "export", "lf", "panel", "reports", "spans", "tags", "training", "trust"),
     ("hyperlabel", "__main__", "cli", "compat", "studio"),
 )
 # Parts on one line do not know each other, except these: (importer, imported).
 NEIGHBORS = {
     ("_core", "errors"),
+    ("_core", "_version"),
     ("models", "networks"),
+    ("examples", "lf"),
     ("panel", "lf"),
+    ("panel", "reports"),
     ("trust", "lf"),
     ("reports", "lf"),
     ("reports", "trust"),
     ("engines", "classify"),
     ("training", "classify"),
+    ("spans", "lf"),
+    ("spans", "reports"),
+    ("tags", "lf"),
+    ("tags", "trust"),
     ("cli", "studio"),
     ("__main__", "cli"),
 }
@@ -46,11 +53,12 @@ INSIDE_FUNCTIONS = {"training"}
 # What `import hyperlabel as hl` offers. A name that comes or goes is a change for users: it is written here too.
 PUBLIC = {
     "ABSTAIN", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFError", "LabelModel", "LabelingFunction",
-    "Classifier", "NOT", "Project", "ProjectError", "any_of", "fill_labels", "report", "soft",
+    "Classifier", "NOT", "Project", "ProjectError", "any_of", "fill_labels", "label", "report", "soft",
     "Labels", "MissingExtraError", "NotFittedError", "ParameterError", "Patterns", "Votes", "VotesError",
     "VotesWarning", "WeightsError", "advise", "apply_lfs", "audit_sample", "certify", "engines", "estimate",
-    "expression_lf", "jury", "keyword_lf", "label_model", "label_models", "labeling_function", "load", "lookup_lf",
-    "LFCache", "prompt_lf", "read_votes", "regex_lf", "threshold_lf",
+    "expression_lf", "jury", "keyword_lf", "label_model", "label_models", "labeling_function", "load",
+    "load_example", "lookup_lf", "LFCache", "drift", "prompt_lf", "read_votes", "regex_lf", "threshold_lf",
+    "apply_span_lfs", "gazetteer_lf", "label_spans", "label_tags", "regex_span_lf", "span_lf",
 }  # fmt: skip
 
 LEVEL_OF = {part: level for level, parts in enumerate(LEVELS) for part in parts}

@@ -275,7 +275,7 @@ def test_column_that_is_to_identify_items_must():
     assert Votes.from_frame(FRAME.assign(key=list("wxyz")), item="key").items.tolist() == list("wxyz")
 
 
-@pytest.mark.parametrize("name", ["mv", "hlm2"])
+@pytest.mark.parametrize("name", ["mv", "hlm3"])
 @pytest.mark.parametrize("source", ["id", "index"])
 def test_suggest_explain_and_gold_speak_the_same_identifiers(name, source):
     """With integer ids that are also places of other items, a mixture would label other items."""
@@ -310,7 +310,7 @@ def test_explain_refuses_an_item_that_votes_does_not_have():
 # Gold is obeyed.
 
 
-@pytest.mark.parametrize("name", ["mv", "hlm2"])
+@pytest.mark.parametrize("name", ["mv", "hlm3"])
 def test_gold_is_obeyed_with_and_without_votes(name):
     cells = np.r_[np.random.default_rng(0).integers(-1, 2, (40, 4)), -np.ones((5, 4), int)]
     gold = np.where(np.arange(45) % 3 == 0, np.arange(45) % 2, -1)
@@ -391,7 +391,16 @@ def test_labels_look_short_and_harmless():
     assert repr(labels) == "Labels(2 items: <i> 1; 1 without a label)"
     page = labels._repr_html_()
     assert not {"<b>", "<i>", "<u>"} & set(page.replace(">", "> ").split())
-    assert "<td>&lt;u&gt;</td><td>&lt;i&gt;</td><td>0.800</td>" in page
+    assert "<td>&lt;u&gt;</td><td>&lt;i&gt;</td><td>0.8</td>" in page
+
+
+def test_print_shows_items_with_votes_and_labels_first():
+    votes = hl.Votes([{"id": "silent", "a": None, "b": None}, {"id": "loud", "a": "spam", "b": None}])
+    assert str(votes).splitlines()[1:] == ["item  a     b", "loud  spam"]
+    assert [line.split()[:2] for line in str(hl.HyperLabelModel().label(votes)).splitlines()[1:]] == [
+        ["item", "label"],
+        ["loud", "spam"],
+    ]
 
 
 def test_fitted_model_takes_its_lfs_from_any_table():

@@ -192,7 +192,7 @@ def test_patterns_with_names_and_classes_keep_them():
     assert summary["polarity"].tolist() == ["ham, spam", "spam"]
 
 
-@pytest.mark.parametrize("name", ["hlm2", "hlm", "mv", "ds"])
+@pytest.mark.parametrize("name", ["hlm3", "hlm", "mv", "ds"])
 def test_a_model_that_is_not_fitted_reads_the_votes_as_a_copy(name):
     votes, truth = draw(n=2000, m=8, k=2, accuracy=0.8)
     model = hl.label_model(name)
@@ -362,3 +362,26 @@ def test_errors_of_scores_are_those_that_count_as_incorrect():
     votes = hl.Votes.from_scores(truth[:, None] + rng.normal(0, 0.6, (60, 3)), classes=["low", "mid", "high"])
     analysis = LFAnalysis(votes, np.array(["low", "mid", "high"])[truth], model="mv")
     assert [len(analysis.errors(lf)) for lf in analysis.lf_names] == analysis.incorrect.tolist()
+
+
+def test_a_fitted_model_leaves_votes_out_as_if_one_lf_after_the_other_were_dropped():
+    votes = np.random.default_rng(0).integers(-1, 3, (200, 6))
+    model = hl.HyperLabelModel().fit(votes)
+    found, before = hl.LFAnalysis(votes, model=model).leave_one_out(), model.label(votes)
+    for j in range(6):
+        rest = votes.copy()
+        rest[:, j] = -1
+        after = model.label(rest)
+        assert found.label_changes[j] == pytest.approx((after.best != before.best).mean())
+        moved = np.abs(after.probabilities - before.probabilities).sum(1).mean() / 2
+        assert found.probability_changes[j] == pytest.approx(moved)
+
+
+def test_a_thousand_lfs_are_read_once_not_once_each(monkeypatch):
+    calls = []
+    fit = hl.HyperLabelModel._fit
+    monkeypatch.setattr(hl.HyperLabelModel, "_fit", lambda *args: calls.append(1) or fit(*args))
+    rng = np.random.default_rng(0)
+    votes = np.where(rng.random((500, 1000)) < 0.03, rng.integers(0, 2, (500, 1000)), -1)
+    assert len(hl.LFAnalysis(votes).summary()) == 1000
+    assert len(calls) == 1

@@ -1,13 +1,12 @@
-"""Classes that have an order: votes lean on neighbors."""
+"""Classes that have an order: labels lean to the median."""
 
 import numpy as np
 import polars as pl
 import pytest
 
 import hyperlabel as hl
-from hyperlabel.data import Patterns
 from hyperlabel.export._formula import find_formula
-from hyperlabel.models._context import order_outcomes, order_votes
+from hyperlabel.models._context import lean_to_median
 
 K = 5
 
@@ -24,13 +23,13 @@ def stars(seed=0, n=400, m=8):
 VOTES, TRUTH = stars()
 
 
-@pytest.mark.parametrize("name", ["hlm2", "mv"])
+@pytest.mark.parametrize("name", ["hlm3", "mv"])
 def test_order_makes_labels_of_noisy_scales_better(name):
     plain, ordered = (hl.label_model(name, ordinal=ordinal, n_classes=K).fit(VOTES) for ordinal in (False, True))
     assert (ordered.predict(VOTES) == TRUTH).mean() > (plain.predict(VOTES) == TRUTH).mean()
 
 
-@pytest.mark.parametrize("name", ["hlm2", "mv", "ds", "hds"])
+@pytest.mark.parametrize("name", ["hlm3", "mv", "ds", "hds"])
 def test_order_is_off_by_default_and_changes_nothing_for_two_classes(name):
     two = np.where(VOTES < 0, -1, VOTES // 3)
     default, ordered = hl.label_model(name), hl.label_model(name, ordinal=True)
@@ -38,7 +37,7 @@ def test_order_is_off_by_default_and_changes_nothing_for_two_classes(name):
     assert not default.ordinal
 
 
-@pytest.mark.parametrize("name", ["hlm2", "mv", "ds"])
+@pytest.mark.parametrize("name", ["hlm3", "mv", "ds"])
 def test_saved_model_of_ordered_classes_says_the_same(name, tmp_path):
     gold = {i: int(TRUTH[i]) for i in range(10)}
     model = hl.label_model(name, ordinal=True, n_classes=K).fit(VOTES, gold)
@@ -48,12 +47,35 @@ def test_saved_model_of_ordered_classes_says_the_same(name, tmp_path):
     np.testing.assert_allclose(model.predict_proba(VOTES[:7]), model.predict_proba(VOTES)[:7], atol=1e-12)
 
 
-def test_votes_of_majority_lean_on_neighbors():
-    found = hl.label_model("mv", ordinal=True, n_classes=3).predict_proba([[0, 2, -1], [1, 1, 1]])
-    np.testing.assert_allclose(found, [[0.375, 0.25, 0.375], [0.2, 0.6, 0.2]])
-    # a vote at an end has one neighbor: 0.6 and 0.2, brought to a sum of 1
-    middle = hl.label_model("mv", ordinal=True, n_classes=5).predict([[1, 3, 2], [1, 3, 3]])
-    assert middle.tolist() == [2, 3]
+def test_median_is_the_label_where_it_is_nearly_best():
+    shares = np.array([[0.35, 0.3, 0.3, 0.05], [0.45, 0.1, 0.0, 0.45], [0.0, 0.1, 0.2, 0.7], [0.5, 0.4, 0.1, 0.0]])
+    assert lean_to_median(shares.argmax(1), shares).tolist() == [1, 0, 3, 0]
+    assert lean_to_median(np.full(4, -1), shares).tolist() == [-1] * 4
+    three = np.array([[0.35, 0.32, 0.33]])
+    assert lean_to_median(np.array([0]), three).tolist() == [0]
+
+
+def test_labels_of_a_majority_lean_to_the_median():
+    model = hl.label_model("mv", ordinal=True, n_classes=5)
+    assert model.fit_predict([[1, 3, 2], [1, 3, 3], [0, 4, -1], [-1, -1, -1]]).tolist() == [2, 3, 0, -1]
+    plain = hl.label_model("mv", n_classes=5).fit_predict_proba([[1, 3, 2]])
+    np.testing.assert_array_equal(model.predict_proba([[1, 3, 2]]), plain)
+
+
+def peaked(votes_per_item, seed=0, n=800, m=40):
+    """Stars, most of them in the middle, as a crowd gives them."""
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(K, n, p=[0.05, 0.15, 0.5, 0.2, 0.1])
+    noise = rng.normal(0, 0.5, m) + rng.uniform(0.5, 1.6, m) * rng.normal(0, 1, (n, m))
+    votes = np.clip(np.rint(truth[:, None] + noise), 0, K - 1).astype(int)
+    return np.where(np.argsort(rng.random((n, m)), 1) < votes_per_item, votes, -1), truth
+
+
+@pytest.mark.parametrize("votes_per_item", [3, 12])
+def test_order_does_not_hurt_where_most_items_are_in_the_middle(votes_per_item):
+    votes, truth = peaked(votes_per_item)
+    plain, ordered = (hl.HyperLabelModel(ordinal=o, n_classes=K).fit_predict(votes) for o in (False, True))
+    assert (ordered == truth).mean() >= (plain == truth).mean()
 
 
 def test_contributions_are_one_row_per_vote():
@@ -67,10 +89,6 @@ def test_partial_votes_and_order_go_together():
     pairs = [("low", "!high"), ("mid", "mid|high"), ("high", "high"), ("low", "low")]
     rows = [{"a": a, "b": b} for a, b in pairs]
     votes = hl.Votes.from_frame(rows, classes=["low", "mid", "high"])
-    patterns = Patterns.from_votes(votes)
-    ordered = order_votes(patterns)
-    assert ordered.outcomes.to_header() == order_outcomes(patterns.outcomes, 3).to_header()
-    assert len(ordered.outcomes) == 3 + len(votes.outcomes)
     found = hl.HyperLabelModel(ordinal=True).fit_predict_proba(votes)
     np.testing.assert_allclose(found.sum(1), 1)
 
@@ -91,11 +109,7 @@ def test_what_cannot_be_ordered_is_refused():
     assert len(stated.predict(words)) == 2
     with pytest.raises(hl.ParameterError, match="ordinal is 'yes'; expected True or False"):
         hl.HyperLabelModel(ordinal="yes").fit(VOTES)
-    with pytest.raises(hl.ParameterError, match="ordinal is True, which needs hlm2"):
-        hl.HyperLabelModel("hlm", ordinal=True).fit(VOTES)
-    with pytest.raises(hl.ParameterError, match="without lf_accuracies; expected no lf_accuracies"):
-        hl.HyperLabelModel(ordinal=True, lf_accuracies=[0.7] * 8).fit(VOTES)
-    with pytest.raises(hl.ParameterError, match="judges votes for ordered classes, and SQL has no formula"):
+    with pytest.raises(hl.ParameterError, match="leans to the median of ordered classes, and SQL has no"):
         find_formula(hl.HyperLabelModel(ordinal=True).fit(VOTES))
 
 

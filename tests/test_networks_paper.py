@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hyperlabel.data import Patterns, Votes
-from hyperlabel.networks import PaperNetwork, add_sums, backward, forward, read
+from hyperlabel.networks import PaperNetwork, Weights, add_sums, backward, forward, read
 
 
 def repeated_votes(k, n=120, m=6, patterns=25, seed=0):
@@ -77,15 +77,15 @@ def test_forward_and_backward_where_nobody_votes_are_finite(make_weights):
     assert logits.shape == (1, 3)
     assert np.isfinite(logits).all()
     assert all(not grads[name].any() for name in grads if name.startswith("layer"))
-    assert_allclose(grads["head2.bias"], [3])
+    assert_allclose(grads["head2.bias"], np.ones((3, 1)))
 
 
-def test_backward_gives_one_array_per_weight_and_changes_none(make_weights):
+def test_backward_gives_one_array_per_weight_and_class_and_changes_none(make_weights):
     weights, patterns = make_weights((4, 4)), patterns_of(repeated_votes(3), 3)
     before = weights.copy()
     logits, trace = forward(weights, patterns)
     grads = backward(weights, trace, np.ones_like(logits))
-    assert {name: grad.shape for name, grad in grads.items()} == {n: a.shape for n, a in weights.arrays.items()}
+    assert {name: grad.shape for name, grad in grads.items()} == {n: (3, *a.shape) for n, a in weights.arrays.items()}
     for name, array in weights.arrays.items():
         assert_array_equal(array, before.arrays[name])
 
@@ -98,11 +98,37 @@ def test_backward_gives_one_array_per_weight_and_changes_none(make_weights):
     + ["head0.weight", "head0.bias", "head1.weight", "head1.bias", "head2.weight", "head2.bias"],
 )
 def test_backward_of_a_weight_equals_finite_differences(make_weights, k, name):
-    weights, patterns = make_weights((4, 4), seed=3), patterns_of(repeated_votes(k), k)
+    check_gradient(make_weights((4, 4), seed=3), k, name, of_weights=lambda grads: grads.sum(0))
+
+
+def with_copies(weights, k):
+    """Weights whose classes have a copy each, and no two the same."""
+    rng = np.random.default_rng(7)
+    arrays = {n: a * rng.uniform(0.8, 1.2, (k, *a.shape)).astype(np.float32) for n, a in weights.arrays.items()}
+    return Weights(arrays, weights.header | {"copies": k})
+
+
+@pytest.mark.parametrize("name", ["layer0.self", "layer0.row", "layer1.column", "layer1.all", "layer0.bias"])
+def test_backward_of_an_own_copy_equals_finite_differences(make_weights, name):
+    check_gradient(with_copies(make_weights((4, 4), seed=3), 4), 4, name, of_weights=lambda grads: grads)
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_own_copy_of_a_class_is_asked_about_that_class_alone(make_weights, k):
+    copies, patterns = with_copies(make_weights(), k), patterns_of(repeated_votes(k), k)
+    together, _ = forward(copies, patterns)
+    for c in range(k):
+        own = Weights({name: array[c] for name, array in copies.arrays.items()}, make_weights().header)
+        assert_allclose(together[:, c], forward(own, patterns)[0][:, c], atol=1e-5)
+
+
+def check_gradient(weights, k, name, of_weights):
+    """The largest number of a gradient against finite differences."""
+    patterns = patterns_of(repeated_votes(k), k)
     logits, trace = forward(weights, patterns)
     unequal = 1 + 2 * np.arange(k)  # where both classes gain alike, mirrored votes cancel each other
     upstream = (unequal * np.random.default_rng(1).uniform(0.5, 1.5, logits.shape)).astype(np.float32)
-    grads = backward(weights, trace, upstream)[name]
+    grads = of_weights(backward(weights, trace, upstream)[name])
     place = np.unravel_index(np.abs(grads).argmax(), grads.shape)
     step = 1e-3
 

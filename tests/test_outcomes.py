@@ -12,7 +12,7 @@ from hyperlabel.data._scores import cut_scores, find_directions, find_share, lad
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.networks._outcome_votes import isotonic_regression
 
-TAKE_OUTCOMES = ("hlm2", "mv", "bv", "ds", "hds", "auto")
+TAKE_OUTCOMES = ("hlm3", "hlm2", "mv", "bv", "ds", "hds", "auto")
 
 
 def draw_scores(n=600, m=6, seed=0, share=0.5):
@@ -132,7 +132,7 @@ def test_models_take_partial_votes_and_scores_together(name, mixed):
 
 @pytest.mark.parametrize("name", sorted(set(hl.label_models()) - {*TAKE_OUTCOMES, "rf", "amcl"}))
 def test_other_models_say_in_one_line_that_they_cannot(name, mixed):
-    with pytest.raises(ParameterError, match="which is not one class, and .* takes votes for one class only; use hlm2"):
+    with pytest.raises(ParameterError, match="which is not one class, and .* takes votes for one class only; use hlm3"):
         hl.label_model(name).fit(mixed[0])
 
 
@@ -156,7 +156,7 @@ def test_majority_vote_counts_a_partial_vote_in_parts():
     np.testing.assert_allclose(got, [[0.5, 0.5, 0], [0.75, 0.25, 0], [0, 0.25, 0.75]])
 
 
-@pytest.mark.parametrize("name", ["hlm2", "ds"])
+@pytest.mark.parametrize("name", ["hlm3", "ds"])
 def test_a_coarsened_vote_is_worth_more_than_none_and_less_than_the_class(name):
     rng = np.random.default_rng(3)
     truth = rng.integers(0, 4, 1500)
@@ -169,7 +169,7 @@ def test_a_coarsened_vote_is_worth_more_than_none_and_less_than_the_class(name):
 
     full = accuracy(pd.DataFrame(names[votes]))
     dropped = accuracy(pd.DataFrame(np.where(picked, None, names[votes])))
-    assert dropped + 0.01 < accuracy(hl.Votes.from_frame(frame)) < full
+    assert dropped + 0.01 < accuracy(hl.Votes.from_frame(frame, classes=names)) < full
 
 
 def test_a_rare_class_does_not_swallow_partial_votes():
@@ -177,7 +177,7 @@ def test_a_rare_class_does_not_swallow_partial_votes():
     truth = rng.choice(3, 1000, p=[0.6, 0.38, 0.02])
     votes = np.where(rng.random((1000, 12)) < 0.8, truth[:, None], rng.choice(3, (1000, 12), p=[0.6, 0.38, 0.02]))
     frame, picked, names = coarsen(votes, 0.5, 3)
-    labels = hl.HyperLabelModel().fit_predict(hl.Votes.from_frame(frame))
+    labels = hl.HyperLabelModel().fit_predict(hl.Votes.from_frame(frame, classes=names))
     dropped = hl.HyperLabelModel().fit_predict(pd.DataFrame(np.where(picked, None, names[votes])))
     assert (labels == names[truth]).mean() >= (dropped == names[truth]).mean()
 
@@ -361,7 +361,7 @@ def draw_stars(seed: int, n: int = 500, m: int = 6) -> tuple[np.ndarray, np.ndar
     return 1 / (1 + np.exp(-((2 * truth - 1)[:, None] * rng.uniform(0.5, 1.2, m) + rng.normal(0, 1, (n, m))))), truth
 
 
-MODELS = ("hlm2", "mv", "ds", "auto")
+MODELS = ("hlm3", "mv", "ds", "auto")
 SCALES = {
     "generous judges": lambda u, j: np.clip(1 + np.floor(u * 5) + j % 3, 1, 5),
     "5 stars beside 10": lambda u, j: 1 + np.floor(u * (5 if j % 2 else 10)),

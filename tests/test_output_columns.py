@@ -35,13 +35,13 @@ def test_added_columns_have_the_type_and_the_names_of_the_classes(classes, kind,
     assert table.select(names).to_numpy().tolist() == SHARES.tolist()
 
 
-def test_columns_in_the_way_are_kept_under_a_name_that_is_free():
+def test_columns_in_the_way_are_kept_once_as_input():
     frame = pl.DataFrame({"label": ["x"], "label_input": ["y"], "p_0": [0.5]})
     table = add_labels(frame, Labels(np.array([0]), np.array([[0.9, 0.1]]), (0, 1)), probabilities=True)
     assert table.columns == [
-        "label_input_input", "label_input", "p_0_input", "label", "confidence", "p_0", "p_1",
+        "label_input", "p_0_input", "label", "confidence", "p_0", "p_1",
     ]  # fmt: skip
-    assert table["label_input_input"].to_list() == ["x"]
+    assert table["label_input"].to_list() == ["y"]
 
 
 def test_added_columns_of_no_rows_have_their_types():

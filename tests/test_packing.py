@@ -62,7 +62,7 @@ def test_forged_arrays_are_refused_or_give_probabilities(name, tmp_path):
     [
         ("rf", "state/threshold", lambda a: a[:, None], "the parts of its trees do not fit together"),
         ("rf", "state/roots", lambda a: a[:0], "the parts of its trees do not fit together"),
-        ("hlm2", "state/gold_worth", lambda a: np.append(a, a), "gold_worth has shape .4,.; expected one number for"),
+        ("hlm3", "state/gold_worth", lambda a: np.append(a, a), "gold_worth has shape .4,.; expected one number for"),
     ],
 )
 def test_forged_shape_that_fits_by_accident_is_refused(tmp_path, name, key, change, message):
@@ -72,7 +72,7 @@ def test_forged_shape_that_fits_by_accident_is_refused(tmp_path, name, key, chan
         load_forged(path, arrays | {key: change(arrays[key])}, header)
 
 
-@pytest.mark.parametrize("name", ["hlm2", "hlm", "rf"])
+@pytest.mark.parametrize("name", ["hlm3", "hlm", "rf"])
 def test_file_that_could_not_be_saved_again_is_refused(tmp_path, name):
     path = tmp_path / "m.safetensors"
     arrays, header = make_file(name, path)
@@ -84,7 +84,7 @@ WRONG_VALUES = (None, 5, "x", [], {}, [[]], 10**12, -1, 3.5, [1, 2, 3], {"a": 1}
 PLACES = ("params", "seen", "learned", "model", "seen/classes", "seen/lf_names", "seen/n_lfs", "params/seed")
 
 
-@pytest.mark.parametrize("name", ["hlm2", "hlm", "mv", "ds"])
+@pytest.mark.parametrize("name", ["hlm3", "hlm", "mv", "ds"])
 def test_forged_headers_are_refused_or_give_probabilities(name, tmp_path):
     path = tmp_path / "m.safetensors"
     arrays, header = make_file(name, path)

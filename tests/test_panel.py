@@ -169,7 +169,10 @@ def test_gold_gives_intervals_and_the_label_of_its_items(panel):
     verdicts = hl.jury(table, **NAMES, gold=gold)
     card = verdicts.judges
     known = np.arange(0, 300, 3)
-    np.testing.assert_allclose(card["accuracy"], (votes[known] == truth[known, None]).mean(0))
+    accuracy = (votes[known] == truth[known, None]).mean(0)
+    assert card["judge"].tolist() == [f"j{j}" for j in np.argsort(-accuracy, kind="stable")]
+    np.testing.assert_allclose(card["accuracy"], np.sort(accuracy)[::-1])
+    assert set(card["checked"]) == {"by gold"}
     assert (card["accuracy_low"] < card["accuracy"]).all()
     assert (card["accuracy"] < card["accuracy_high"]).all()
     assert verdicts.labels.best[known].tolist() == truth[known].tolist()
@@ -282,7 +285,7 @@ def test_other_mistakes_are_one_clear_error():
         hl.jury(table[:0], **NAMES)
     with pytest.raises(VotesError, match="has '1' as a string and as a number; expected one kind of name"):
         hl.jury(table.assign(judge=[1, "1", 1, "1"]), **NAMES)
-    with pytest.raises(ParameterError, match="model is 3; expected a label model or its short name, such as 'hlm2'"):
+    with pytest.raises(ParameterError, match="model is 3; expected a label model or its short name, such as 'hlm3'"):
         hl.jury(table, **NAMES, model=3)
 
 

@@ -7,7 +7,15 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import aggregate_raters
 from statsmodels.stats.inter_rater import fleiss_kappa as reference_fleiss
 
-from hyperlabel.panel import cohen_kappa, fleiss_kappa, krippendorff_alpha, pairwise_kappa
+from hyperlabel.panel import (
+    cohen_kappa,
+    fleiss_kappa,
+    interval_alpha,
+    krippendorff_alpha,
+    ordinal_alpha,
+    pairwise_kappa,
+    weighted_kappa,
+)
 from hyperlabel.panel._agreement import mean_kappa, measure_agreement
 
 
@@ -57,3 +65,39 @@ def test_mean_kappa_weights_pairs_by_shared_items():
     weights = agreement.shared[0, 1:]
     want = (agreement.pairs[0, 1:] * weights).sum() / weights.sum()
     assert mean_kappa(agreement)[0] == pytest.approx(want)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("missing", [0, 0.4])
+def test_alphas_of_classes_with_an_order_are_those_of_the_library(seed, missing):
+    cells = draw(seed, k=5, missing=missing)
+    values = np.array([1.0, 2.0, 3.0, 5.0, 8.0])
+    data = np.where(cells < 0, np.nan, values[cells]).T
+    for level, found in (("ordinal", ordinal_alpha(cells, 5)), ("interval", interval_alpha(cells, values))):
+        want = krippendorff.alpha(reliability_data=data, level_of_measurement=level, value_domain=values.tolist())
+        assert found == pytest.approx(want, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("weights", ["linear", "quadratic"])
+def test_weighted_kappa_is_that_of_scikit_learn(seed, weights):
+    cells = draw(seed, k=5, missing=0.3)
+    pairs = weighted_kappa(cells, 5, weights)
+    for a, b in ((0, 1), (3, 2), (4, 4)):
+        both = (cells[:, a] >= 0) & (cells[:, b] >= 0)
+        want = cohen_kappa_score(cells[both, a], cells[both, b], weights=weights, labels=range(5))
+        assert pairs[a, b] == pytest.approx(want, abs=1e-12)
+
+
+def test_agreement_with_an_order_has_its_forms_and_says_what_it_used():
+    cells = draw(1, k=5, missing=0.5)
+    agreement = measure_agreement(cells, 5, (1, 2, 3, 4, 5))
+    assert agreement.ordinal_alpha == ordinal_alpha(cells, 5)
+    assert agreement.interval_alpha == interval_alpha(cells, np.arange(5.0))
+    weights = np.triu(agreement.shared, 1)
+    assert agreement.weighted_kappa == pytest.approx((weighted_kappa(cells, 5) * weights).sum() / weights.sum())
+    several = (cells >= 0).sum(1) > 1
+    assert agreement.used.tolist() == (cells[several] >= 0).sum(0).tolist()
+    assert np.isnan(measure_agreement(cells, 5)[6:]).all()
+    assert np.isnan(interval_alpha(np.array([[0, -1]]), np.array([1.0])))
+    assert np.isnan(interval_alpha(np.zeros((3, 2), int), np.array([1.0, 2.0])))

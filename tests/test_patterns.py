@@ -528,6 +528,7 @@ def test_patterns_of_items_in_any_order_or_chunks_are_the_same_in_the_same_order
     assert_same(Patterns.load(tmp_path / "patterns.safetensors"), whole)
 
 
+@pytest.mark.filterwarnings("ignore:votes for one of several classes")
 def test_patterns_of_chunks_that_lack_classes_are_those_of_all_items():
     whole = pl.DataFrame(
         {"a": [None, "spam", "ham|spam", "eggs", "!ham"], "b": [None, "spam", "ham", "ham", "eggs|ham"]}

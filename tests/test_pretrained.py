@@ -9,7 +9,7 @@ from hyperlabel.networks import PaperNetwork, UnrolledNetwork, is_unrolled, load
 
 VOTES = np.array([[0, 1, -1], [1, 1, -1], [-1, -1, -1], [0, 0, 1], [1, -1, 1]])
 
-both_networks = pytest.mark.parametrize("weights", ["hlm", "hlm2"])
+both_networks = pytest.mark.parametrize("weights", ["hlm", "hlm2", "hlm3"])
 
 
 def random_votes(n=400, m=6, k=2, seed=0):
@@ -81,7 +81,7 @@ def test_set_that_is_read_in_chunks_gives_the_same_probabilities(weights, monkey
 
 @pytest.mark.parametrize(("name", "value"), [("class_balance", [0.5, 0.5]), ("lf_accuracies", [0.8, None, 0.9])])
 def test_network_of_the_paper_refuses_what_it_cannot_take(name, value):
-    message = f"{name} is given, but the weights 'hlm' are of the paper's network, which takes none; use weights='hlm2'"
+    message = f"{name} is given, but the weights 'hlm' are of the paper's network, which takes none; use weights='hlm3'"
     with pytest.raises(hl.ParameterError, match=message):
         hl.HyperLabelModel(weights="hlm", **{name: value}).fit(VOTES)
 
@@ -131,8 +131,8 @@ def test_fit_with_gold_twice_gives_the_same_probabilities(weights):
     np.testing.assert_array_equal(hl.HyperLabelModel(weights=weights).fit(votes, gold).predict_proba(votes), first)
 
 
-def test_default_weights_are_those_of_hlm2():
-    assert load_weights("default") is load_weights("hlm2")
+def test_default_weights_are_those_of_hlm3():
+    assert load_weights("default") is load_weights("hlm3")
     assert is_unrolled(load_weights("default"))
 
 
@@ -345,8 +345,8 @@ def test_calibrated_probabilities_of_synthetic_votes_have_a_lower_brier_score():
 
 
 def test_calibration_is_refused_where_the_weights_have_none(make_weights, tmp_path):
-    with pytest.raises(hl.errors.ParameterError, match="the weights 'hlm2' are of the unrolled network, whose"):
-        hl.HyperLabelModel(weights="hlm2", calibrated=True).predict(VOTES)
+    with pytest.raises(hl.errors.ParameterError, match="the weights 'hlm3' are of the unrolled network, whose"):
+        hl.HyperLabelModel(weights="hlm3", calibrated=True).predict(VOTES)
     path = tmp_path / "own.safetensors"
     make_weights().save(path)
     with pytest.raises(

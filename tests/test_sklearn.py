@@ -30,7 +30,7 @@ FOREST = RandomForest(n_trees=5, max_depth=(None,), min_samples_split=(2,))
 QUICK = {"rf": FOREST.get_params(), "amcl": {"slack": 0.3, "max_iter": 5, "forest": FOREST}}
 # The checks give most estimators two features; FlyingSquid compares triplets and refuses fewer than three LFs.
 MODELS = {name: hl.label_model(name, **QUICK.get(name, {})) for name in hl.label_models() if name != "fs"}
-CHECKED = [MODELS[name] for name in ("hlm2", "hlm", "mv", "bv", "metal", "nplm", "ds", "rf")]  # quick ones of each kind
+CHECKED = [MODELS[name] for name in ("hlm3", "hlm", "mv", "bv", "metal", "nplm", "ds", "rf")]  # quick ones of each kind
 
 # Checks that no label model passes, each with the reason. The tests below hold that what the first group wants
 # refused is refused.
@@ -64,7 +64,7 @@ def expected_failures(model):
     """Checks that a model fails, and why."""
     failures = IN_OTHER_WORDS | NOT_FOR_VOTES
     learned = type(model).__name__ in ("DawidSkene", "HierarchicalDawidSkene", "RandomForest")
-    if not learned and getattr(model, "weights", None) != "hlm2":
+    if not learned and getattr(model, "weights", None) != "hlm3":
         failures |= ONE_LABEL
     return failures | (WITHOUT_GOLD | UNFITTED if model.needs_gold else {})
 
@@ -175,7 +175,7 @@ def test_input_that_scikit_learn_wants_refused_is_refused(votes, gold, message):
         hl.HyperLabelModel().fit(votes, gold)
 
 
-@pytest.mark.parametrize("name", ["hlm2", "mv", "ds"])
+@pytest.mark.parametrize("name", ["hlm3", "mv", "ds"])
 def test_votes_of_another_width_are_refused_by_a_fitted_model(name):
     with pytest.raises(ParameterError, match="votes has 3 LFs, but this .* learned from 4"):
         hl.label_model(name).fit(VOTES).predict(VOTES[:, :3])

@@ -13,7 +13,7 @@ from hyperlabel.engines import fit_chunks
 from hyperlabel.errors import VotesError
 from hyperlabel.networks import Gold, add_sums, load_network, load_weights
 
-NETWORKS = ("hlm", "hlm2")
+NETWORKS = ("hlm", "hlm2", "hlm3")
 
 
 def draw(n, m, k, seed=0):
@@ -130,7 +130,7 @@ def test_sums_of_two_chunks_add_up_to_those_of_both(weights):
     assert_allclose(network.probabilities(whole, state), network.read_at_once(whole, None)[1], atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["mv", "hlm2"])
+@pytest.mark.parametrize("name", ["mv", "hlm2", "hlm3"])
 def test_gold_of_a_set_read_in_passes_gives_the_state_of_the_set_in_memory(name):
     cells = draw(600, 8, 3)
     gold = np.where(np.arange(600) % 20, -1, np.random.default_rng(0).integers(0, 3, 600))
@@ -175,10 +175,10 @@ def test_memory_of_reading_in_chunks_does_not_grow_with_n(weights):
             {"n_classes": 2},
             r"model is DawidSkene\(\), which needs .* Patterns\.from_chunks",
         ),
-        ("hlm2", [[[0, 1]]], {}, r"n_classes and classes are not given; state one"),
-        ("hlm2", [], {"n_classes": 2}, r"chunks gives no chunk; expected at least one chunk"),
-        ("hlm2", [[[0, 1]], [[0]]], {"n_classes": 2}, r"a chunk has 1 LFs, the first has 2"),
-        ("hlm2", [[[0, 1]], [[2, 0]]], {"n_classes": 2}, r"votes\[0, 0\] is 2; expected a class"),
+        ("hlm3", [[[0, 1]]], {}, r"n_classes and classes are not given; state one"),
+        ("hlm3", [], {"n_classes": 2}, r"chunks gives no chunk; expected at least one chunk"),
+        ("hlm3", [[[0, 1]], [[0]]], {"n_classes": 2}, r"a chunk has 1 LFs, the first has 2"),
+        ("hlm3", [[[0, 1]], [[2, 0]]], {"n_classes": 2}, r"votes\[0, 0\] is 2; expected a class"),
     ],
 )
 def test_chunks_of_something_wrong_says_what_is_expected(model, chunks, classes, message):

@@ -36,7 +36,7 @@ def make_panel(given):
         classes=("ham", "spam"),
         state=state,
         data=SimpleNamespace(text=lambda row: "free money", row_of=dict.fromkeys("abcd", 0)),
-        give_gold=lambda item, label, picked: given.append((item, label)),
+        give_gold=lambda item, label: given.append((item, label)),
         next_items=lambda by, most: ["abcd"[len(given)]],
     )
     panel = ItemPanel.__new__(ItemPanel)

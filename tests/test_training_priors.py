@@ -8,14 +8,22 @@ from numpy.testing import assert_array_equal
 from scipy.stats import chi2, chisquare
 
 from experiments.exact_optimum import optimum, probability_of_validity
+from hyperlabel.errors import ParameterError
 from hyperlabel.training import (
     PRIORS,
     ReleasedPrior,
     UniformPrior,
+    better_where_voting,
     is_valid,
     to_signs,
 )
-from hyperlabel.training._paper_priors import IndependentPrior, PaperValidationPrior, _draw_valid_pair, _valid_pairs
+from hyperlabel.training._paper_priors import (
+    IndependentPrior,
+    PaperValidationPrior,
+    _draw_valid_pair,
+    _valid_pairs,
+    margins,
+)
 
 ASSUMPTIONS = ["majority", "every"]
 
@@ -233,7 +241,8 @@ def test_independent_prior_lfs_are_independent_given_the_class():
 
 
 def test_priors_by_name_are_those_of_the_paper_and_of_its_code():
-    assert {"uniform": UniformPrior, "released": ReleasedPrior, "independent": IndependentPrior} == PRIORS
+    named = {"uniform": UniformPrior, "released": ReleasedPrior, "independent": IndependentPrior}
+    assert named | {"wrench": PaperValidationPrior} == PRIORS
 
 
 @pytest.mark.parametrize("assumption", ASSUMPTIONS)
@@ -316,3 +325,38 @@ def test_released_prior_draws_batches_of_one_shape():
     assert all(len(shapes) == 1 for shapes in batches)
     assert len(set.union(*batches)) > 10
     assert all(n * m <= 200 for n, m in set.union(*batches))
+
+
+def test_uniform_prior_of_an_own_assumption_draws_pairs_that_it_calls_valid():
+    seen = []
+
+    def few_wrong(signs, on_positives, on_negatives):
+        seen.append(signs.shape)
+        return ((on_positives < 0) | (on_negatives < 0)).sum(1) <= 2
+
+    prior = UniformPrior(items=(20, 40), lfs=(3, 6), candidates=0, assumption=few_wrong)
+    for task in draw(prior, 20):
+        assert few_wrong(to_signs(task.votes), *margins(to_signs(task.votes), task.target[:, None]))[0]
+    assert seen
+
+
+def test_one_sided_lfs_have_valid_labels_under_the_assumption_of_where_they_vote_alone():
+    prior = UniformPrior(items=(30, 60), lfs=(4, 8), candidates=16, assumption=better_where_voting, one_sided=1.0)
+    for task in draw(prior, 20):
+        signs = to_signs(task.votes)
+        assert not ((signs > 0).any(0) & (signs < 0).any(0)).any()  # every LF votes for one class only
+        drawn = (np.random.default_rng(0).random((len(signs), 500)) < 0.5).astype(np.float32)
+        assert not is_valid(signs, drawn).any()
+        assert is_valid(signs, drawn, better_where_voting).any()
+
+
+def test_own_assumption_that_nothing_meets_is_refused(monkeypatch):
+    monkeypatch.setattr("hyperlabel.training._paper_priors.MOST_DRAWS", 50)
+    never = UniformPrior(items=(5, 9), lfs=(2, 3), assumption=lambda signs, one, zero: np.zeros(len(one), bool))
+    with pytest.raises(ParameterError, match="assumption calls none of 50 random pairs of votes and labels valid"):
+        never.sample(np.random.default_rng(0))
+
+
+def test_one_sided_lfs_need_an_own_assumption():
+    with pytest.raises(ParameterError, match="one_sided is 0.5, which needs an assumption of your own"):
+        UniformPrior(one_sided=0.5)

@@ -264,7 +264,7 @@ def test_train_of_hlm2_writes_weights_that_label(hyperlabel, tmp_path, monkeypat
         (("--widths", "16,8"), "--widths is '16,8', which --model hlm2 does not have; give --width and --steps"),
         (("--model", "hlm", "--steps", "2"), "--steps is '2', which --model hlm does not have; give --widths"),
         (("--steps", "0"), "steps is 0; expected at least 1"),
-        (("--model", "hlm3"), "--model is 'hlm3'; expected hlm or hlm2"),
+        (("--model", "hlm4"), "--model is 'hlm4'; expected hlm or hlm2 or hlm3"),
         (("--prior", "tulips"), "--prior is 'tulips'; expected uniform or .* topics"),
     ],
 )
@@ -274,3 +274,17 @@ def test_train_of_hlm2_with_options_that_do_not_fit_is_refused(hyperlabel, tmp_p
     assert outcome.code == 2
     assert re.search(message, outcome.err)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_gate_is_trained_and_resumes_from_what_is_in_the_folder(tmp_path):
+    from hyperlabel.training import GatePlan, train_mixed
+
+    plan = GatePlan(pair_sets=20, shards=1, sets=12, many=2, validation=4, steps=4, batch=4)
+    lines = list(train_mixed(tmp_path, 2, plan))
+    assert lines[-1].endswith(f"wrote weights.safetensors to {tmp_path}")
+    weights = load_weights(tmp_path / "weights.safetensors")
+    assert len(weights.header["gate_run"]["losses"]) == 2
+    assert weights.arrays["step0.node0.weight"].tolist() == load_weights("hlm2").arrays["step0.node0.weight"].tolist()
+    before = (tmp_path / "sets-1.npz").stat().st_mtime_ns
+    assert list(train_mixed(tmp_path, 2, plan)) == lines
+    assert (tmp_path / "sets-1.npz").stat().st_mtime_ns == before

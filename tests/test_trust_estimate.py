@@ -142,3 +142,28 @@ def test_command_prints_estimates(hyperlabel, tmp_path, monkeypatch):
     assert hyperlabel("estimate", "votes.csv", "--gold", "gold.csv").out.strip() == str(expected)
     found = json.loads(hyperlabel("estimate", "votes.csv", "--gold", "gold.csv", "--json").out)
     assert found["estimates"]["accuracy"]["interval"]["value"] == pytest.approx(expected.accuracy.interval.value)
+
+
+def test_repeated_intervals_hold_at_all_looks_together(model):
+    accuracy = (model.predict(VOTES) == TRUTH).mean()
+    missed = {True: 0, False: 0}
+    for seed in range(60):
+        order = np.random.default_rng(seed).permutation(N)
+        looks = [{int(i): int(TRUTH[i]) for i in order[:size]} for size in range(50, 301, 50)]
+        for once in missed:
+            intervals = (hl.estimate(model, VOTES, gold, once=once).accuracy.interval for gold in looks)
+            missed[once] += any(not low <= accuracy <= high for _, low, high in intervals)
+    assert missed[False] <= 6 < missed[True]  # 90% are stated
+
+
+def test_repeated_command_gives_wider_intervals(tmp_path, hyperlabel):
+    votes, gold = tmp_path / "votes.csv", tmp_path / "gold.csv"
+    pl.DataFrame(VOTES, schema=[f"lf{j}" for j in range(6)]).with_row_index("id").write_csv(votes)
+    items = draw(100)
+    pl.DataFrame({"id": list(items), "gold": list(items.values())}).write_csv(gold)
+    widths = []
+    for more in ([], ["--repeated"]):
+        outcome = hyperlabel("estimate", votes, "--gold", gold, "--json", *more)
+        interval = json.loads(outcome.out)["estimates"]["accuracy"]["interval"]
+        widths.append(interval["high"] - interval["low"])
+    assert widths[0] < widths[1]

@@ -498,6 +498,7 @@ def test_texts_beyond_the_number_of_classes_that_can_be_inferred_are_refused():
         (np.tile([1, 2, -1], (20, 1)), "^class numbers start at 1: class 0 has none of the 40 votes"),
         (np.ones((30, 2), int), "^all 60 votes are for one class, 1: every label is that class"),
         (np.zeros((30, 2), int), "^all 60 votes are for one class, 0: every label is that class"),
+        (-np.ones((50, 3), int), "^no LF votes on any item: no item gets a label"),
     ],
 )
 def test_array_that_looks_like_a_mistake_is_taken_with_a_warning_unless_classes_are_stated(cells, message):
@@ -506,7 +507,7 @@ def test_array_that_looks_like_a_mistake_is_taken_with_a_warning_unless_classes_
     Votes.from_array(cells, n_classes=3)
 
 
-@pytest.mark.parametrize("cells", [[[1, 2]], np.ones((5, 3), int), -np.ones((50, 3), int), np.eye(50, dtype=int)])
+@pytest.mark.parametrize("cells", [[[1, 2]], np.ones((5, 3), int), -np.ones((9, 3), int), np.eye(50, dtype=int)])
 def test_small_or_ordinary_array_raises_no_warning(cells):
     Votes.from_array(cells)
 

@@ -16,9 +16,13 @@ A message names the argument, the value, its place, what was expected and what t
 """
 
 import importlib
+import logging
 import sys
 import warnings
 from collections.abc import Iterable
+
+logging.getLogger("hyperlabel").addHandler(logging.NullHandler())  # silent unless the application wants it
+_log = logging.getLogger(__name__)
 
 
 class HyperlabelError(Exception):
@@ -70,6 +74,7 @@ def warn_of_votes(messages: Iterable[str], *, strict: bool = False) -> None:
     if strict and said:
         raise VotesError(". ".join(said))
     for message in said:
+        _log.warning(message)
         warnings.warn(message, VotesWarning, stacklevel=_depth())
 
 

@@ -69,7 +69,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], Options]] = {  # what is needed, and 
         {"--run": ("run",), "--price": ("0.1",), "--gold": ("gold",), "--classes": ("0,1",), "-o": ("out.csv",)},
     ),
 }
-FLAGS = ("--strict", "--quiet", "--verbose", "--json", "--probabilities", "--combine", "--ordinal", "--by-class")
+FLAGS = ("--strict", "--quiet", "--verbose", "--json", "--probabilities", "--votes-only", "--ordinal", "--by-class")
 TABLES = ("votes.csv", "votes.parquet", "votes.npy", "long.csv", "empty.csv", "broken.csv", "judgments.csv")
 WORDS = (
     *("", " ", ",", "=", "a=", "=1", "a=x", "1e400", "-1", "0", "1", "2.5", "nan", "inf", "9" * 30, "a,b", "a,a", "id"),

@@ -10,6 +10,7 @@ import atexit
 import errno
 import hashlib
 import os
+import re
 import secrets
 import select
 import shutil
@@ -30,6 +31,18 @@ _LONGEST = 200  # bytes of a name that fit into the name of a part folder
 
 # Unlike those of Path, they return False for a name that no file can have, too long or with a null byte.
 is_file, is_folder = os.path.isfile, os.path.isdir
+
+
+_URL = re.compile(r"(s3a?|gs|gcs|az|azure|abfss?|adl|hf|https?|hdfs|dbfs)://")
+
+
+def is_url(name: object) -> bool:
+    """Return whether a name is that of an object in a store, not of a file here.
+
+    >>> is_url("s3://bucket/votes.parquet"), is_url("votes.parquet")
+    (True, False)
+    """
+    return isinstance(name, str) and _URL.match(name) is not None
 
 
 def may_be_path(path: object) -> bool:

@@ -79,7 +79,7 @@ def _known_items(truth: Ints, counts: Ints | None) -> tuple[NDArray[np.intp], Fl
     return known, weights
 
 
-def wilson_interval(right: Ints | int, n: Ints | int) -> tuple[Float64, Float64]:
+def wilson_interval(right: Ints | Float64 | int, n: Ints | int) -> tuple[Float64, Float64]:
     """Return Wilson's 95% interval of a share; NaN if nothing was counted. (m,), (m,) -> (m,), (m,).
 
     >>> [round(float(end), 3) for end in wilson_interval(np.array(8), np.array(10))]

@@ -18,9 +18,12 @@ from safetensors.numpy import save_file
 
 from hyperlabel._core.files import is_file, may_be_path, replacing
 from hyperlabel._core.text import printable, show
+from hyperlabel._version import VERSION
 from hyperlabel.errors import WeightsError
 
 FORMAT = "hyperlabel-"
+FORMAT_VERSION = 1
+"""Version of the layout of saved files; it rises when older versions cannot read the new layout."""
 KINDS = {
     "weights": "pre-trained weights: give it to HyperLabelModel(weights=...)",
     "model": "a saved label model: read it with hyperlabel.load(path), or label with --model PATH",
@@ -53,7 +56,8 @@ def write_tensors(path: str | Path, arrays: Arrays, header: dict[str, Any], kind
     except (TypeError, ValueError) as error:
         raise WeightsError(f"path is '{path}', but not everything can be saved: {error}") from error
     plain = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    metadata = {"format": FORMAT + kind, "header": text, "checksum": _checksum(plain, text)}
+    versions = {"format_version": str(FORMAT_VERSION), "hyperlabel_version": VERSION}
+    metadata = {"format": FORMAT + kind, **versions, "header": text, "checksum": _checksum(plain, text)}
     try:
         with replacing(Path(path)) as part:
             save_file(plain, part, metadata)
@@ -85,6 +89,7 @@ def read_tensors(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:
         with safe_open(path, framework="np") as file:
             metadata = file.metadata() or {}
             _check_kind(path, metadata.get("format"), kind)
+            _check_version(path, metadata)
             text = metadata.get("header", "")
             try:
                 header = json.loads(text)
@@ -122,6 +127,17 @@ def _check_kind(path: str | Path, name: str | None, kind: str) -> None:
     if name != FORMAT + kind:
         what = f"is a safetensors file of another kind (format {name!r}); expected {FORMAT + kind}"
         raise WeightsError(f"{path} {what if other is None else f'holds {other}'}")
+
+
+def _check_version(path: str | Path, metadata: dict[str, str]) -> None:
+    """Refuse a file of a later layout; files before 0.3 have no number and the first layout."""
+    version = metadata.get("format_version", "1")
+    if version.isdecimal() and int(version) <= FORMAT_VERSION:
+        return
+    raise WeightsError(
+        f"{path} has format_version {show(version)}, written by hyperlabel {metadata.get('hyperlabel_version')}, and "
+        f"this is hyperlabel {VERSION}, which reads up to {FORMAT_VERSION}; install that version, or save it again"
+    )
 
 
 def _checksum(arrays: Arrays, header: str) -> str:

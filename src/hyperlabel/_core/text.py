@@ -64,6 +64,21 @@ def show_counts(counts: Mapping[Any, int]) -> str:
     return show_names([f"{value} {n:,}" for value, n in counts.items()])
 
 
+def text_table(header: Sequence[object], rows: Iterable[Sequence[object]], caption: str = "") -> str:
+    """Return a small table as text, with aligned columns; None is an empty cell, the caption is the first line.
+
+    >>> print(text_table(["item", "label"], [[0, "spam"], [10, None]], "2 items"))
+    2 items
+    item  label
+    0     spam
+    10
+    """
+    lines = [["" if cell is None else printable(cell) for cell in row] for row in (header, *rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    aligned = ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+    return "\n".join([*([caption] if caption else []), *aligned])
+
+
 def html_table(header: Sequence[object], rows: Iterable[Sequence[object]], caption: str = "") -> str:
     """Return a small HTML table; everything is escaped, None is an empty cell, the caption is one line on the left."""
 

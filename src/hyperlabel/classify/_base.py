@@ -1,6 +1,5 @@
 """The base of all classifiers on soft labels: `fit` with its checks, predictions, and files."""
 
-import copy
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -105,17 +104,6 @@ class BaseClassifier(ABC):
         self._fit(examples, held_out)
         self.classes_ = classes
         return self
-
-    def fit_aside(self, inputs: object, labels: object) -> NDArray[np.float64]:
-        """Fit, and return the probabilities of each item from a copy that has not learned from it. -> (n, k).
-
-        See `fit` for the arguments; there is one row for each item that has a label.
-        """
-        examples, _ = check_examples(inputs, labels, "training")
-        fold = draw_folds(examples.inputs, len(examples), 0)
-        probabilities = cross_fit(lambda: copy.deepcopy(self), examples, fold)
-        self.fit(inputs, labels)
-        return probabilities
 
     def predict_proba(self, inputs: object) -> NDArray[np.float64]:
         """Probabilities of the classes of each item. -> (n, k), rows sum to 1."""

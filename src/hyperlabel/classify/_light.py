@@ -13,6 +13,7 @@ from hyperlabel.classify._inputs import Examples, Inputs, are_texts, check_texts
 from hyperlabel.errors import ParameterError, require
 
 MAX_ITERATIONS = 100
+_MOST_LETTERS = 1000  # of a text that pairs to fours of letters are taken from
 
 
 @dataclass
@@ -45,13 +46,14 @@ class Linear(BaseClassifier):
 
         features, targets = to_matrix(examples.inputs), examples.probabilities
         by_feature = features.T.tocsr() if hasattr(features, "tocsr") else features.T
-        n, (q, k) = len(examples), (features.shape[1], targets.shape[1])
+        weight = targets.sum(1, keepdims=True)  # (n, 1), 1 for most
+        n, (q, k) = weight.sum(), (features.shape[1], targets.shape[1])
 
         def loss_and_gradient(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
             coef, intercept = flat[k:].reshape(q, k), flat[:k]
             logits = features @ coef + intercept  # (n, k)
             logs = logits - _log_sum(logits)
-            slope = (np.exp(logs) - targets) / n
+            slope = (np.exp(logs) * weight - targets) / n
             loss = -(targets * logs).sum() / n + self.l2 / 2 * (coef**2).sum()
             return float(loss), np.concatenate([slope.sum(0), (by_feature @ slope + self.l2 * coef).ravel()])
 
@@ -162,6 +164,7 @@ class Tfidf(_WithHead):
         min_count: Leave out words and pairs that occur in fewer training texts.
         max_terms: Keep at most this many words and pairs, the most frequent ones.
         seed: For the SVD.
+        letters: Take two to four neighboring letters of words instead, of the first 1,000 letters of a text.
 
     >>> texts = ["free money now", "win free money", "see you at home", "see you at lunch"]
     >>> probabilities = np.array([[0.1, 0.9], [0.2, 0.8], [0.9, 0.1], [0.7, 0.3]])
@@ -174,6 +177,7 @@ class Tfidf(_WithHead):
     min_count: int = 2
     max_terms: int = 10_000
     seed: int = 0
+    letters: bool = False
 
     def __post_init__(self) -> None:
         check_count(self.min_count, "min_count")
@@ -183,7 +187,8 @@ class Tfidf(_WithHead):
 
     def _learn_features(self, inputs: Inputs) -> None:
         texts = check_texts(inputs)
-        vectorizer = _new_vectorizer(min_df=min(self.min_count, len(texts)), max_features=self.max_terms)
+        least = min(self.min_count, len(texts))
+        vectorizer = _new_vectorizer(self.letters, min_df=least, max_features=self.max_terms)
         try:
             self._vectorizer = vectorizer.fit(texts)
         except ValueError as error:
@@ -212,7 +217,7 @@ class Tfidf(_WithHead):
 
     def _restore(self, state: State) -> None:
         self.head, self._projection = state.parts["head"], None
-        self._vectorizer = _new_vectorizer(vocabulary=state.values["terms"])
+        self._vectorizer = _new_vectorizer(self.letters, vocabulary=state.values["terms"])
         self._vectorizer.idf_ = state.arrays["idf"]
         if "projection" in state.arrays:
             from sklearn.decomposition import TruncatedSVD
@@ -221,10 +226,14 @@ class Tfidf(_WithHead):
             self._projection.components_ = state.arrays["projection"]
 
 
-def _new_vectorizer(**options: Any) -> Any:
+def _new_vectorizer(letters: bool = False, **options: Any) -> Any:
     require("sklearn", extra="sklearn")
     from sklearn.feature_extraction.text import TfidfVectorizer
 
+    if letters:
+        options |= {"analyzer": "char_wb", "ngram_range": (2, 4)}
+        options["preprocessor"] = lambda text: text[:_MOST_LETTERS].lower()
+        return TfidfVectorizer(sublinear_tf=True, **options)
     return TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"(?u)\b\w+\b", **options)
 
 
@@ -279,10 +288,6 @@ class Classifier(BaseClassifier):
         losses = [cross_entropy(soft, raise_to(held_out, power, _LEAST)) for power in _TEMPERATURES]
         self.temperature_ = float(_TEMPERATURES[int(np.argmin(losses))])
         self.cross_fitted_ = raise_to(held_out, self.temperature_, _LEAST)
-
-    def fit_aside(self, inputs: object, labels: object) -> NDArray[np.float64]:
-        """As for every classifier; `fit` already holds items out to calibrate."""
-        return self.fit(inputs, labels).cross_fitted_
 
     def _probabilities(self, inputs: Inputs) -> NDArray[np.float64]:
         return raise_to(self._base.predict_proba(inputs), self.temperature_, _LEAST)

@@ -70,7 +70,7 @@ def analyze(
     if output.json:
         counts = np.bincount(analysis.labels + 1, analysis.patterns.counts, len(analysis.classes) + 1).astype(int)
         names = (None, *analysis.classes)
-        inputs.summary.add_labels({name: n for name, n in zip(names, counts.tolist(), strict=True) if n})
+        inputs.summary.add_labels(dict(zip(names, counts.tolist(), strict=True)), analysis.classes)
         inputs.summary.print(lf_summary=table.to_dicts())
 
 
@@ -101,6 +101,7 @@ def print_analysis(analysis: "LFAnalysis") -> None:
         f"{shares[0]:.1%} of the items have votes, {shares[1]:.1%} two or more, {shares[2]:.1%} votes that conflict"
     )
     say("est. acc.: share of the LF's votes that are the model's label; changed labels: when the LF is left out")
+    say(analysis.estimate_note)
     say("alone: share of the LF's votes where no other LF votes; where it is high, est. acc. says little")
     sampled = analysis.leave_one_out().n_items
     if sampled < n:

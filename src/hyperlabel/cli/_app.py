@@ -12,7 +12,7 @@ from hyperlabel.errors import ParameterError
 # Command `name` is the function `name` of the file `_name.py`. Its file loads typer alone, so that help is fast.
 COMMANDS = (
     *("label", "fit", "export", "analyze", "report", "compare", "suggest", "advise", "audit", "certify", "estimate"),
-    *("jury", "studio", "train", "demo"),
+    *("jury", "spans", "tags", "studio", "train", "demo"),
 )
 
 app = typer.Typer(

@@ -34,7 +34,7 @@ def compare(
     Prints score, Brier score and time of each, best first; --gold adds the models that need it. It scores the
     items that have known truth and no gold; an item without a label, such as one without votes, is wrong.
 
-    Example: hyperlabel compare votes.csv --truth truth --models hlm2,mv,ds
+    Example: hyperlabel compare votes.csv --truth truth --models hlm3,mv,ds
     """
     from hyperlabel._core import check_metric
     from hyperlabel.cli import _terminal as terminal

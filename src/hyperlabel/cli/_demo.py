@@ -1,227 +1,205 @@
 """`hyperlabel demo`: a small, real, complete example with nothing to download.
 
-The items are the first sentences of the documentation of the installed NumPy, Polars and matplotlib: which package is a
-sentence from? Eleven keyword rules vote. They are ordinary rules: most are good, two are wrong more than a quarter of
-the time, and over a third of the items have no vote. The truth is used only for the scores and in place of the person
-who labels by hand.
-
-The rules were chosen to make every step visible. They are not a benchmark; docs/benchmarks.md has those.
+The items are sentences from the documentation of installed packages: which package is a sentence from? Eleven keyword
+rules vote, thirty random sentences are labeled by hand, and one call uses both and the texts. The truth stands in for
+the person who labels, and scores every step beside the simplest scripts that do the same job.
 """
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from hyperlabel.cli._options import Option
 from hyperlabel.errors import require
 
 if TYPE_CHECKING:
-    import polars as pl
     from numpy.typing import NDArray
 
-    from hyperlabel.data import Votes
-    from hyperlabel.lf import LFAnalysis
-    from hyperlabel.models import HyperLabelModel
+    from hyperlabel.data import Labels
+    from hyperlabel.examples import Example
     from hyperlabel.trust import Certificate
 
-OUT_HELP = "Folder for the votes, the gold, the labels, the report and a picture."
-
-_DRAWING = "axes axis collections colors figure image legend lines patches pyplot text ticker"
-MODULES = {
-    "numpy": ("numpy", *(f"numpy.{name}" for name in "linalg fft random ma strings polynomial".split())),  # noqa: SIM905
-    "polars": ("polars",),
-    "matplotlib": tuple(f"matplotlib.{name}" for name in _DRAWING.split()),
-}
-
-RULES: dict[str, tuple[str, tuple[str, ...]]] = {
-    # name: (class, words)
-    "arrays": ("numpy", ("array", "arrays", "ndarray", "dtype")),
-    "elementwise": ("numpy", ("element-wise", "axis", "input")),
-    "polynomials": ("numpy", ("polynomial", "Chebyshev", "Hermite", "Legendre", "Laguerre", "coefficients")),
-    "masks": ("numpy", ("masked", "mask")),
-    "chance": ("numpy", ("distribution", "random", "samples")),
-    "frames": ("polars", ("column", "columns", "DataFrame", "LazyFrame")),
-    "queries": ("polars", ("expression", "expressions", "null", "lazy", "query")),
-    "verbs": ("polars", ("group", "join", "sort", "rolling", "schema")),
-    "drawing": ("matplotlib", ("plot", "figure", "axes", "legend", "subplot")),
-    "looks": ("matplotlib", ("color", "line", "tick", "label", "font", "artist", "marker")),
-    "setters": ("matplotlib", ("set", "get")),
-}
-
-N_GOLD, N_AUDIT, ERROR = 20, 100, 0.1
+OUT_HELP = "Folder for the votes, the gold, the labels, the state, the report and a picture."
+N_GOLD, N_AUDIT, ERROR = 30, 200, 0.1
 WIDTH = 76  # columns of the tables
 
 
 def demo(out: Annotated[Path, Option(metavar="FOLDER", help=OUT_HELP)] = Path("demo")) -> None:
-    """Label sentences by eleven rules, from votes to a report.
+    """Label sentences by rules, thirty hand labels and their texts.
 
-    A real example with nothing to download: which package is a sentence of its documentation from? It shows the labels,
-    what each rule is worth, what twenty hand labels add, a certificate, and labels for items without votes. The
-    truth is known, so every step says how many labels are right.
+    A real example with nothing to download: which package is a sentence of its documentation from? It shows the labels
+    of the rules alone, one call that uses rules, labels and texts, a certificate, and the labels of new rows. The
+    truth is known, so every step says how many labels are right, beside the simplest scripts that do the same job.
 
     Example: hyperlabel demo --out demo
     """
     for package in ("matplotlib", "sklearn"):
         require(package, extra="demo")
-    import shlex
-
-    import polars as pl
-
-    from hyperlabel.classify import fill_labels
     from hyperlabel.cli._inputs import make_folder
-    from hyperlabel.cli._terminal import say
-    from hyperlabel.data import add_labels, write_table
-    from hyperlabel.reports import report
-    from hyperlabel.studio import sentence_table
+    from hyperlabel.examples import load_example
 
     make_folder(out)
-    frame = sentence_table(MODULES)  # one row per item: id, text, truth
-    texts, truth = frame["text"].to_list(), frame["truth"].to_numpy()
-    votes = _vote(frame)
-    table = frame.select("id", "text").hstack(votes.to_polars().select(list(RULES))).hstack(frame.select("truth"))
-    model = _label(table, votes)
-    gold, taught, analyses = _learn_gold(frame, votes, model)
-    certificate = _certify(frame, votes, gold)
-    filled = fill_labels(taught, votes, texts, gold)
-    rest = ~_has_votes(votes)
-    say("5. Labels for the items without votes, by their texts: hl.fill_labels(model, votes, texts)")
-    largest = max((truth == name)[rest].mean() for name in MODULES)
-    accuracy = _score(filled.labels, truth, rest)
-    say(f"   {rest.sum():,} items. Accuracy: {accuracy} (always the most frequent package: {largest:.1%})")
-    files: dict[str, pl.DataFrame] = {
-        "votes.csv": table,
-        "gold.csv": pl.DataFrame({"id": list(gold), "gold": list(gold.values())}),
-        "labels.csv": add_labels(table, filled),
-    }
-    for name, each in files.items():
-        write_table(each, out / name)
-    title = "Which package is a sentence from?"
-    page = report(votes, texts, truth, gold, title=title, certificate=certificate, table="votes.csv")
-    page.save(out / "report.html")
-    _draw(*analyses, certificate, out / "demo.png")
-    say(f"6. Wrote {', '.join(files)}, report.html and demo.png to {out}. Open report.html in a browser.")
-    paths = (shlex.quote(str(out / name)) for name in ("votes.csv", "gold.csv"))
-    say("   The same labels: hyperlabel label {} --gold {} --text text -o x.csv".format(*paths))
+    example = load_example("packages")
+    _show_rules(example)
+    majority = _label_by_votes(example)
+    gold = _draw_gold(example, N_GOLD)
+    labels, scores = _use_everything(example, majority, gold)
+    certificate = _certify(example, labels, gold)
+    _label_tomorrow(example, labels, out / "state.safetensors")
+    _write(example, labels, gold, certificate, out)
+    _draw(scores, certificate, out / "demo.png")
 
 
-def _vote(frame: "pl.DataFrame") -> "Votes":
-    """Apply the rules."""
-    from rich.table import Table
-
-    from hyperlabel.cli._terminal import console, say
-    from hyperlabel.lf import LFAnalysis, apply_lfs, keyword_lf
-
-    lfs = [keyword_lf(list(words), label, name=name) for name, (label, words) in RULES.items()]
-    votes: Votes = apply_lfs(lfs, frame)
-    say(f"1. {len(frame):,} sentences from the documentation of {', '.join(MODULES)}. Which package is each from?")
-    say(f"   {len(RULES)} rules vote by keywords; {_has_votes(votes).mean():.0%} of the items get a vote.")
-    shown = Table("rule", "votes for", "items", "words", width=WIDTH)
-    for name, count in zip(RULES, LFAnalysis(votes).votes.tolist(), strict=True):
-        label, words = RULES[name]
-        shown.add_row(name, label, f"{count:,}", ", ".join(words))
-    console.print(shown)
-    return votes
-
-
-def _has_votes(votes: "Votes") -> Any:
-    """Return a mask of the items that a rule votes on. (n,)."""
-    return (votes.to_numpy() >= 0).max(1)
-
-
-def _score(labels: "NDArray[Any]", truth: "NDArray[Any]", items: Any) -> str:
-    """Return the share of right labels among some items, in percent."""
-    return f"{(labels == truth)[items].mean():.1%}"
-
-
-def _label(table: "pl.DataFrame", votes: "Votes") -> "HyperLabelModel":
-    """Label by the votes alone."""
-    from collections import Counter
-
-    from rich.table import Table
-
-    from hyperlabel.cli._terminal import console, say
-    from hyperlabel.models import HyperLabelModel, MajorityVote
-
-    say("2. Labels from the votes alone, in one pass: hl.HyperLabelModel().label(votes)")
-    model = HyperLabelModel().fit(votes)
-    labels, truth = model.label(votes), table["truth"].to_numpy()
-    shown = Table("item", "votes", "label", "confidence", "truth", width=WIDTH)
-    # A few items on which at least three rules vote, and not for the same class, one of each pattern.
-    codes, lengths = votes.to_numpy(), table["text"].str.len_chars().to_list()
-    differ = [row for row, cast in enumerate(codes) if (cast >= 0).sum() > 2 and len(set(cast[cast >= 0])) > 1]
-    contested = {codes[row].tobytes(): row for row in sorted(differ, key=lambda row: -lengths[row])}
-    for row in sorted(contested.values())[:3]:
-        cast = Counter(vote for vote in table.select(list(RULES)).row(row) if vote)
-        counts = "\n".join(f"{count} {label}" for label, count in cast.most_common())
-        shown.add_row(table["text"][row], counts, str(labels.labels[row]), f"{labels.confidence[row]:.2f}", truth[row])
-    console.print(shown)
-    voted = _has_votes(votes)
-    majority, own = _score(MajorityVote().fit_predict(votes), truth, voted), _score(labels.labels, truth, voted)
-    say(f"   Accuracy on items with votes: majority vote {majority}, hyperlabel {own}")
-    return model
-
-
-def _ask(frame: "pl.DataFrame", items: "NDArray[Any]") -> dict[str, str]:
-    """Return the truth of items, by their ids, as a person would label them."""
-    truth = dict(frame.select("id", "truth").iter_rows())
-    return {str(item): truth[item] for item in items}
-
-
-def _learn_gold(
-    frame: "pl.DataFrame", votes: "Votes", model: "HyperLabelModel"
-) -> "tuple[dict[str, str], HyperLabelModel, tuple[LFAnalysis, LFAnalysis]]":
-    """Label a few items by hand, and learn from them; the analyses are without and with this gold."""
+def _show_rules(example: "Example") -> None:
+    """Print the rules and how often each votes."""
     from rich.table import Table
 
     from hyperlabel.cli._terminal import console, say
     from hyperlabel.lf import LFAnalysis
+
+    say(f"1. {len(example.truth):,} sentences. Which package is each from? {len(example.lfs)} keyword rules vote.")
+    analysis = LFAnalysis(example.votes, example.truth)
+    shown = Table("rule", "votes", "right, in truth", width=WIDTH)
+    for name, count, share in zip(example.votes.lf_names, analysis.votes.tolist(), analysis.precision, strict=True):
+        shown.add_row(name, f"{count:,}", f"{share:.0%}")
+    console.print(shown)
+
+
+def _label_by_votes(example: "Example") -> "NDArray[Any]":
+    """Label by the votes alone; return the labels of a majority vote."""
+    from hyperlabel.cli._terminal import say
     from hyperlabel.models import HyperLabelModel, MajorityVote
 
-    say(f"3. {N_GOLD} hand labels for the items that model.suggest(votes, {N_GOLD}) names. What is each rule worth?")
-    gold, truth = _ask(frame, model.suggest(votes, N_GOLD)), frame["truth"].to_numpy()
-    taught = HyperLabelModel().fit(votes, gold)
-    before, after = LFAnalysis(votes, truth, model=model), LFAnalysis(votes, truth, model=taught)
-    shown = Table("rule", "votes for", "estimated", f"with {N_GOLD} gold", "in truth", width=WIDTH)
-    figures = (before.estimated_accuracy, after.estimated_accuracy, after.precision)
-    for name, *shares in zip(RULES, *figures, strict=True):
-        shown.add_row(name, RULES[name][0], *(f"{share:.0%}" for share in shares))
+    voted = _has_votes(example)
+    majority = MajorityVote().fit_predict(example.votes)
+    own = HyperLabelModel().fit_predict(example.votes)
+    say("2. Labels from the votes alone, in one pass: hl.label(votes)")
+    scores = f"majority vote {_score(majority, example, voted)}, hyperlabel {_score(own, example, voted)}"
+    say(f"   {voted.mean():.0%} of the sentences have votes. Right, of those: {scores}")
+    return majority
+
+
+def _draw_gold(example: "Example", n: int, known: "dict[Any, Any] | None" = None) -> dict[Any, Any]:
+    """Draw random items that are not known yet, and label them as a person would."""
+    from hyperlabel.trust import audit_sample
+
+    truth = dict(zip(example.to_polars()["id"], example.truth.tolist(), strict=True))
+    return {item: truth[item] for item in audit_sample(example.votes, n, gold=known).items}
+
+
+def _use_everything(
+    example: "Example", majority: "NDArray[Any]", gold: dict[Any, Any]
+) -> "tuple[Labels, dict[str, float]]":
+    """Label by votes, texts and gold; score that and the simplest scripts on all items that are not gold."""
+    import numpy as np
+    from rich.table import Table
+
+    from hyperlabel.classify import label
+    from hyperlabel.cli._terminal import console, say
+
+    say(f"3. {len(gold)} random sentences labeled by hand, and the texts: hl.label(votes, texts=texts, gold=gold)")
+    is_gold = np.isin(np.asarray(example.votes.items), list(gold))
+    labels = label(example.votes, texts=example.texts, gold=gold)
+    found = {
+        "majority vote + logistic regression": _regress(example, majority, _has_votes(example)),
+        f"{len(gold)} labels + logistic regression": _regress(example, example.truth, is_gold),
+        "hyperlabel: votes + texts": label(example.votes, texts=example.texts).labels,
+        f"hyperlabel: votes + texts + {len(gold)} labels": labels.labels,
+    }
+    shown = Table("way", "right, without gold", width=WIDTH)
+    shown.columns[0].no_wrap = True
+    scores = {name: float((each == example.truth)[~is_gold].mean()) for name, each in found.items()}
+    for name, score in scores.items():
+        shown.add_row(name, f"{score:.1%}")
     console.print(shown)
-    others = _has_votes(votes) & ~frame["id"].is_in(list(gold)).to_numpy()
-    models = ("majority vote", MajorityVote()), ("hyperlabel", model), (f"with {N_GOLD} gold", taught)
-    scores = [f"{name} {_score(each.predict(votes), truth, others)}" for name, each in models]
-    say(f"   Accuracy on items with votes, gold excluded: {', '.join(scores)}")
-    return gold, taught, (before, after)
+    return labels, scores
 
 
-def _certify(frame: "pl.DataFrame", votes: "Votes", gold: dict[str, str]) -> "Certificate":
-    """Certify the labels of votes and gold by a random sample."""
+def _regress(example: "Example", labels: "NDArray[Any]", items: "NDArray[Any]") -> Any:
+    """Label all texts by a plain logistic regression on TF-IDF that learns some labels: the script to beat."""
+    import numpy as np
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    texts = TfidfVectorizer(sublinear_tf=True).fit_transform(example.texts)
+    rows = np.flatnonzero(items)
+    return LogisticRegression(max_iter=1000).fit(texts[rows], labels[rows].astype(str)).predict(texts)
+
+
+def _certify(example: "Example", labels: "Labels", gold: dict[Any, Any]) -> "Certificate":
+    """Certify the labels by another random sample."""
     from hyperlabel.cli._terminal import say
-    from hyperlabel.models import HyperLabelModel
-    from hyperlabel.trust import audit_sample, certify
+    from hyperlabel.trust import certify
 
-    say(f"4. A certificate, from {N_AUDIT} random items labeled by hand: hl.certify(model, votes, gold, error={ERROR})")
-    sample = _ask(frame, audit_sample(votes, N_AUDIT, gold=gold).items)
-    certificate = certify(HyperLabelModel(), votes, sample, error=ERROR, learn=gold)
+    say(f"4. A certificate, from {N_AUDIT} more random labels: hl.certify(labels, None, sample, error={ERROR})")
+    certificate = certify(labels, None, _draw_gold(example, N_AUDIT, gold), error=ERROR)
     say(f"   {certificate}")
     if certificate.accepted.any():
-        wrong = certificate.labels.labels != frame["truth"].to_numpy()
-        say(f"   In truth, {wrong[certificate.accepted].mean():.1%} of them are wrong.")
+        wrong = (labels.labels != example.truth)[certificate.accepted].mean()
+        say(f"   In truth, {wrong:.1%} of them are wrong.")
     return certificate
 
 
-def _draw(before: "LFAnalysis", after: "LFAnalysis", certificate: "Certificate", path: Path) -> None:
-    """Draw what each rule is worth, estimated and in truth, beside the certificate."""
+def _label_tomorrow(example: "Example", labels: "Labels", path: Path) -> None:
+    """Keep the state and label new sentences in it."""
+    from hyperlabel.classify import JointModel, load
+    from hyperlabel.cli._terminal import say
+    from hyperlabel.lf import apply_lfs
+
+    labels.model.save(path)
+    new = ["Draw a line between two points of the axes.", "Return the eigenvalues of a matrix."]
+    tomorrow = cast(JointModel, load(path)).label(apply_lfs(example.lfs, new), texts=new)
+    say(f"5. Tomorrow's rows, in the saved state ({path.stat().st_size / 1000:,.0f} kB):")
+    for text, name, confidence in zip(new, tomorrow.labels, tomorrow.confidence, strict=True):
+        say(f"   {text} -> {name} ({confidence:.2f})")
+
+
+def _write(example: "Example", labels: "Labels", gold: dict[Any, Any], certificate: "Certificate", out: Path) -> None:
+    """Write the tables and the report."""
+    import shlex
+
+    import polars as pl
+
+    from hyperlabel.cli._terminal import say
+    from hyperlabel.data import add_labels, write_table
+    from hyperlabel.reports import report
+
+    table = example.to_polars()
+    files = {
+        "votes.csv": table,
+        "gold.csv": pl.DataFrame({"id": list(gold), "gold": list(gold.values())}),
+        "labels.csv": add_labels(table, labels),
+    }
+    for name, each in files.items():
+        write_table(each, out / name)
+    title = "Which package is a sentence from?"
+    page = report(example.votes, example.texts, example.truth, gold, title=title, certificate=certificate)
+    page.save(out / "report.html")
+    say(f"6. Wrote {', '.join(files)}, state.safetensors, report.html and demo.png to {out}.")
+    paths = (shlex.quote(str(out / name)) for name in ("votes.csv", "gold.csv"))
+    say("   The same labels: hyperlabel label {} --text text --gold {} -o x.csv".format(*paths))
+
+
+def _draw(scores: dict[str, float], certificate: "Certificate", path: Path) -> None:
+    """Draw the scores beside the certificate."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11, 4.5), layout="constrained")
+    figure = Figure(figsize=(11, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
-    names = list(RULES)
-    left.hlines(names, after.precision, before.estimated_accuracy, color="0.85", zorder=0)
-    left.scatter(before.estimated_accuracy, names, marker="o", facecolors="none", edgecolors="C0", label="estimated")
-    left.scatter(after.estimated_accuracy, names, color="C0", label=f"with {N_GOLD} gold labels")
-    left.scatter(after.precision, names, color="C1", marker="D", label="in truth")
+    bars = left.barh(list(scores), list(scores.values()), color=["0.7", "0.7", "C0", "C0"])
+    left.bar_label(bars, [f"{score:.1%}" for score in scores.values()], padding=3)
     left.invert_yaxis()
-    left.set(xlim=(0.5, 1.02), xlabel="share of a rule's votes that are right", title="What each rule is worth")
-    left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=3, frameon=False)
+    left.set(xlim=(0, 1.1), xlabel="share of right labels, of all sentences without gold")
+    left.spines[["top", "right"]].set_visible(False)
     certificate.plot(right)
     right.set_title(f"A certificate from {N_AUDIT} random labels")
     figure.savefig(path, dpi=110)
+
+
+def _has_votes(example: "Example") -> Any:
+    """Return a mask of the items that a rule votes on, (n,)."""
+    return (example.votes.to_numpy() >= 0).any(1)
+
+
+def _score(labels: "NDArray[Any]", example: "Example", items: Any) -> str:
+    """Return the share of right labels among some items, in percent."""
+    return f"{(labels == example.truth)[items].mean():.1%}"

@@ -7,12 +7,13 @@ import typer
 from hyperlabel.cli._options import Option
 from hyperlabel.errors import ParameterError
 
-DIALECTS = ("duckdb", "spark", "postgres", "bigquery")
+DIALECTS = ("duckdb", "spark", "postgres", "bigquery", "databricks", "snowflake", "redshift", "trino")
 
 STATE_HELP = "A model that `hyperlabel fit` wrote."
 SQL_HELP = f"Print one SELECT: {', '.join(DIALECTS)}."
 FROM_HELP = "The table that the SELECT reads; it has a column for each LF."
 TABLE_HELP = "Write the patterns of votes with their labels to this file, in any table format."
+SHARES_HELP = "Add a column p_<class> for each class."
 PATTERNS_HELP = "A table of votes whose patterns to write; else all possible patterns, up to a million."
 
 
@@ -22,6 +23,7 @@ def export(
     source: Annotated[str | None, Option("--from", metavar="NAME", help=FROM_HELP)] = None,
     table: Annotated[str | None, Option("--table", metavar="FILE", help=TABLE_HELP)] = None,
     patterns: Annotated[str | None, Option("--patterns", metavar="FILE", help=PATTERNS_HELP)] = None,
+    probabilities: Annotated[bool, Option("--probabilities", help=SHARES_HELP)] = False,
 ) -> None:
     """Export a fitted model to SQL, or as a table.
 
@@ -35,29 +37,33 @@ def export(
     if sql is None and source is not None:
         raise ParameterError("--from goes with --sql; leave it out")
     if sql is None:
-        _write_patterns(state, str(table), patterns)
+        _write_patterns(state, str(table), patterns, probabilities)
     elif source is None or patterns is not None:
         problem = "--from, the name of the table, is missing" if source is None else "--patterns goes with --table"
         raise ParameterError(f"--sql is '{sql}', but {problem}")
     else:
-        _print_query(state, sql, source)
+        _print_query(state, sql, source, probabilities)
 
 
-def _print_query(state: str, dialect: str, source: str) -> None:
+def _print_query(state: str, dialect: str, source: str, probabilities: bool) -> None:
     import sys
 
-    from hyperlabel._core import printable_lines, write_all
-    from hyperlabel.export import to_sql
+    from hyperlabel._core import printable, printable_lines, write_all
+    from hyperlabel.cli._terminal import say
+    from hyperlabel.export import PATTERN_TABLE, to_sql
     from hyperlabel.models import load
 
-    query = to_sql(load(state), dialect, source)
+    query = to_sql(load(state), dialect, source, probabilities=probabilities)
+    if f"AS {PATTERN_TABLE.removesuffix('s')}" in query:
+        command = f"hyperlabel export {printable(state)} --table {PATTERN_TABLE}.parquet --patterns VOTES"
+        say(f"the model is too large for one query, so it joins the table {PATTERN_TABLE}; write it with: {command}")
     sys.stdout.flush()
     out = sys.stdout.buffer
     show = printable_lines if out.isatty() else str  # control characters in names would change the terminal
     write_all(out, f"{show(query)};\n".encode())
 
 
-def _write_patterns(state: str, out: str, patterns: str | None) -> None:
+def _write_patterns(state: str, out: str, patterns: str | None, probabilities: bool) -> None:
     import polars as pl
 
     from hyperlabel._core import printable
@@ -71,7 +77,7 @@ def _write_patterns(state: str, out: str, patterns: str | None) -> None:
     model = load(state)
     with say_warnings():
         votes = None if patterns is None else open_votes(patterns, Selection().of_model(model), {})[0].votes
-        frame = pl.DataFrame(pattern_table(model, votes))
+        frame = pl.DataFrame(pattern_table(model, votes, probabilities=probabilities))
         write_table(frame, out, metadata=provenance(model), argument="--table")
     if out != "-":
         say(f"wrote {printable(out)}: {len(frame):,} patterns")

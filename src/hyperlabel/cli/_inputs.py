@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from hyperlabel._core import Metric, check_metric, is_file, is_folder, kind_of, printable
+from hyperlabel._core import Metric, check_metric, is_file, is_folder, is_url, kind_of, printable, show_some
 from hyperlabel.cli._options import (
     AuditOptions,
     JsonOptions,
@@ -21,6 +21,7 @@ from hyperlabel.cli._options import (
 )
 from hyperlabel.cli._terminal import PendingMessages, Summary, print_lines, say_warnings
 from hyperlabel.data import (
+    ABSTAINS,
     ARRAYS,
     UNIFORM,
     Outcomes,
@@ -54,6 +55,8 @@ class Selection:
     drop: list[str] | None = None  # columns that are not LFs, as typed
     scores: list[str] | None = None  # columns of scores, as names or patterns
     like: Outcomes | None = None  # the cuts of scores of a fitted model
+    fitted: tuple[str, ...] | None = None  # the LFs of a fitted model, if nothing else was typed
+    missing_lfs: str = "error"  # what to do with those that the table lacks: error or abstain
 
     @classmethod
     def parse(cls, options: TableOptions) -> "Selection":
@@ -87,10 +90,10 @@ class Selection:
 
     def of_model(self, model: LabelModel) -> "Selection":
         """Return the selection with the LFs and classes of a model where it has them and nothing was typed."""
-        selection = self
+        selection = replace(self, abstain=_add_abstain(model, self.abstain))
         if model.is_fitted and self.lfs is None and self.long is None and model.lf_names_ is not None:
             cuts = model.outcomes_ if model.outcomes_ is not None and model.outcomes_.cuts else None
-            selection = replace(self, lfs=list(model.lf_names_), like=cuts)
+            selection = replace(selection, lfs=list(model.lf_names_), like=cuts, fitted=model.lf_names_)
         classes = model.classes_.tolist() if model.is_fitted else model.classes
         if classes is None or self.classes is not None:
             return selection
@@ -107,9 +110,36 @@ class Selection:
         except VotesError as error:
             raise VotesError(f"--drop: {error}") from error
         named, others = split_typed(self.lfs, table.columns, "--lfs"), [*labels, *dropped]
+        if self.fitted is not None:
+            named = self._present(table)
         if named is None:
             return None, [*others, *table.hive]
         return [name for name in choose_columns(table.columns, named) if name not in others], others
+
+    def with_missing(self, missing_lfs: str) -> "Selection":
+        """Return the selection with what to do with LFs of a fitted model that the table lacks."""
+        if missing_lfs not in ("error", "abstain"):
+            raise ParameterError(f"--missing-lfs is '{missing_lfs}'; expected error or abstain")
+        return replace(self, missing_lfs=missing_lfs)
+
+    def _present(self, table: Table) -> list[str]:
+        """Return the LFs of the fitted model that the table has; refuse it if one is missing and must not abstain."""
+        missing = [name for name in self.fitted or () if name not in table.columns]
+        present = [name for name in self.fitted or () if name in table.columns]
+        if missing and (self.missing_lfs == "error" or not present):
+            remedy = "check the table" if not present else "add the column, or let it abstain: --missing-lfs abstain"
+            raise VotesError(
+                f"'{printable(table.name)}' lacks {len(missing)} of {len(self.fitted or ())} LFs of the model: "
+                f"{show_some(missing)}; {remedy}"
+            )
+        return present
+
+
+def _add_abstain(model: LabelModel, typed: Sequence[Hashable] | None) -> Sequence[Hashable] | None:
+    """Return the values that abstain: as typed, and for a fitted model those of `fit` as well."""
+    if not model.is_fitted or typed is None:
+        return model.abstain_ if model.is_fitted else typed
+    return [*(ABSTAINS if model.abstain_ is None else model.abstain_), *typed]
 
 
 def split_typed(typed: list[str] | None, columns: Sequence[str], option: str) -> list[str] | None:
@@ -179,6 +209,8 @@ def count_classes(votes: Votes) -> dict[Hashable, int]:
 def open_table(votes: str, selection: Selection) -> Table | None:
     """Open the table of votes; None for an array or a WRENCH folder."""
     path = Path(votes)
+    if is_url(votes):
+        return Table.open(votes, delimiter=selection.delimiter, encoding=selection.encoding)
     if path.suffix.lower() in ARRAYS or (is_folder(path) and is_wrench(path)):
         return None
     return Table.open(votes, delimiter=selection.delimiter, encoding=selection.encoding)
@@ -219,7 +251,10 @@ def collect_votes(votes: str, table: Table | None, selection: Selection, labels:
     columns = list(choose_columns(frame.columns, lfs, others))
     numbered = number_texts(frame.lazy(), columns).collect() if table.kind == "csv" else frame
     classes = match_classes(selection, numbered.lazy(), columns)
-    read = Votes.from_frame(numbered, lfs=lfs, others=others, abstain=selection.abstain, classes=classes)
+    options: dict[str, Any] = {"abstain": selection.abstain, "classes": classes, "written": table.kind == "csv"}
+    read = Votes.from_frame(numbered, lfs=lfs, others=others, **options)
+    if selection.fitted is not None:
+        read = read.add_lfs(selection.fitted)
     return VotesInput(read, frame, key if read.origin.name is None else read.origin.name)
 
 
@@ -264,7 +299,8 @@ def _read_long(frame: pl.DataFrame, selection: Selection, labels: Sequence[str],
     item, lf, vote = names
     numbered = number_texts(frame.lazy(), [vote]).collect() if written else frame
     classes = match_classes(selection, numbered.lazy(), [vote]) if vote in frame.columns else None
-    votes = Votes.from_long(numbered, item=item, lf=lf, vote=vote, abstain=selection.abstain, classes=classes)
+    options: dict[str, Any] = {"abstain": selection.abstain, "classes": classes, "written": written}
+    votes = Votes.from_long(numbered, item=item, lf=lf, vote=vote, **options)
     others = [name for name in frame.columns if name not in names]
     items = frame[[item]].unique(maintain_order=True)
     for name in (name for name in dict.fromkeys(labels) if name in others):  # one value per item
@@ -424,7 +460,7 @@ def state_model(options: ModelOptions, classes: Sequence[Hashable] | None, **par
     if model.is_fitted and option is not None:
         raise ParameterError(
             f"--{option} is given, but the model in '{options.model}' is already fitted and learns nothing more; "
-            f"leave --{option} out, or fit again with a model such as --model hlm2"
+            f"leave --{option} out, or fit again with a model such as --model hlm3"
         )
     apply_options(model, options, classes, options.model)
     return model
@@ -446,7 +482,7 @@ def apply_options(
             model.set_params(**{param: value})
         elif every:
             option = f"--{param.replace('_', '-')}"
-            raise ParameterError(f"{option} is given, but the label model '{name}' takes none; use --model hlm2")
+            raise ParameterError(f"{option} is given, but the label model '{name}' takes none; use --model hlm3")
 
 
 def parse_balance(texts: Sequence[str], classes: Sequence[Hashable] | None) -> Any:
@@ -540,7 +576,7 @@ def open_inputs(
     model = state_model(options, typed.classes)
     with say_warnings(strict=output.strict) as messages:
         source, values = open_votes(votes, typed.of_model(model), labels, others)
-        messages.lines.append(source.columns.describe())
+        messages.add_columns(source.columns, stated=model.is_fitted or typed.classes is not None)
         summary.add_columns(source.columns)
         yield Inputs(model, metric, source, values, messages, summary)
 

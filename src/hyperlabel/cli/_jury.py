@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Hashable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,14 +20,16 @@ TABLE_HELP = "A table with one row per judgment: csv, tsv, JSON lines, parquet, 
 OUT_HELP = "Write one row per item to a csv, tsv, JSON lines, parquet or Arrow file; else csv to standard output."
 CARD_HELP = "Write the report card of the judges to a file as well."
 CURVE_HELP = "Write how many labels the best 1, 2, 3... judges keep to a file."
+REPORT_HELP = "Write a page about the panel to an html file."
 KEEP_HELP = "Say which judges are enough to keep this share of the labels."
 
 # Column of the card -> its heading, short enough that both tables fit a terminal.
 WORTH_HEADS = {
     "votes": "votes",
     "no_verdict": "no\nverdict",
-    "estimated_accuracy": "est.\nacc.",
     "accuracy": "gold\nacc.",
+    "estimated_accuracy": "est.\nacc.",
+    "checked": "checked",
     "kappa": "kappa",
     "label_changes": "changed\nlabels",
     "gold_loss": "gold\nloss",
@@ -48,6 +51,7 @@ def jury(
     out: Annotated[str | None, Option("--out", "-o", metavar="FILE", help=OUT_HELP)] = None,
     card: Annotated[str | None, Option(metavar="FILE", help=CARD_HELP)] = None,
     curve: Annotated[str | None, Option(metavar="FILE", help=CURVE_HELP)] = None,
+    report: Annotated[str | None, Option(metavar="FILE", help=REPORT_HELP)] = None,
     keep: Annotated[float | None, Option(metavar="SHARE", help=KEEP_HELP)] = None,
     output: JsonOptions,
 ) -> None:
@@ -60,18 +64,12 @@ def jury(
     """
     import polars as pl
 
-    from hyperlabel._core import ABOVE_ZERO, check_number, printable
+    from hyperlabel._core import printable
     from hyperlabel.cli._terminal import Summary, say, say_warnings
     from hyperlabel.data import check_target, write_table
 
     summary = Summary(judging.model)
-    targets = [target for target in (out, card, curve) if target is not None]
-    for target in targets:
-        check_target(target, "--out")
-        if targets.count(target) > 1:
-            raise ParameterError(f"--out, --card and --curve have '{printable(target)}' twice; name each file once")
-    if keep is not None:
-        check_number(keep, "--keep", "a share above 0, at most 1", least=ABOVE_ZERO, most=1)
+    _check_arguments(out, card, curve, report, keep)
     with say_warnings(strict=output.strict) as messages:
         verdicts = _decide(table, judging)
         enough = None if keep is None else verdicts.enough(keep)
@@ -86,12 +84,33 @@ def jury(
         write_table(verdicts.judges.to_polars(), card, argument="--card")
     if curve is not None:
         write_table(verdicts.curve.to_polars(), curve, argument="--curve")
+    if report is not None:
+        verdicts.report(report, title=Path(table).name)
+        say(f"wrote {printable(report)}: the page about the panel")
     if enough is not None:
         say(f"enough to keep {keep:.0%} of the labels: {', '.join(enough)}")
     if out not in (None, "-"):
         say(f"wrote {printable(out)}: {len(verdicts):,} rows")
     if output.json:
         summary.print(aside=out in (None, "-"), **_summarize(verdicts, enough))
+
+
+def _check_arguments(
+    out: str | None, card: str | None, curve: str | None, report: str | None, keep: float | None
+) -> None:
+    """Refuse files that cannot be written, and a share that is none, before anything is read."""
+    from hyperlabel._core import ABOVE_ZERO, check_number, printable
+    from hyperlabel.data import check_target
+
+    targets = [target for target in (out, card, curve) if target is not None]
+    for target in targets:
+        check_target(target, "--out")
+        if targets.count(target) > 1:
+            raise ParameterError(f"--out, --card and --curve have '{printable(target)}' twice; name each file once")
+    if report is not None and Path(report).suffix not in (".html", ".htm"):
+        raise ParameterError(f"--report is '{printable(report)}'; expected a name that ends in .html")
+    if keep is not None:
+        check_number(keep, "--keep", "a share above 0, at most 1", least=ABOVE_ZERO, most=1)
 
 
 def _decide(table: str, options: JuryOptions) -> "Jury":
@@ -126,9 +145,26 @@ def _decide(table: str, options: JuryOptions) -> "Jury":
         price=parse_price(options.price, frame.columns),
         gold=_read_gold(options, frame),
         classes=classes,
+        ordinal=options.ordinal,
+        swap=_read_swap(options, frame),
         abstain=reading.abstain,
-        model=make_model(options.model),
+        model=options.model if options.model in ("median", "mean") else make_model(options.model),
     )
+
+
+def _read_swap(options: JuryOptions, frame: "pl.DataFrame") -> dict[Any, Any] | None:
+    """Return pairs of verdicts, in the type of the column of verdicts."""
+    from hyperlabel._core import printable
+
+    names = split_names(options.swap, "--swap")
+    if names is None or options.vote is None:
+        return None
+    pairs = dict(each.partition("=")[::2] for each in names)
+    if not all(pairs.values()):
+        raise ParameterError(f"--swap is '{printable(options.swap)}'; expected pairs of verdicts: A=B,...")
+    if frame.schema[options.vote].is_integer():
+        return {int(one): int(other) for one, other in pairs.items()}
+    return pairs
 
 
 def _read_gold(options: JuryOptions, frame: "pl.DataFrame") -> object:
@@ -192,6 +228,9 @@ def _print_card(verdicts: "Jury") -> None:
     alpha, fleiss, cohen = verdicts.agreement[:3]
     say("shares in percent; docs/jury.md says what the columns mean")
     say(f"Krippendorff's alpha {alpha:.2f}, Fleiss' kappa {fleiss:.2f}, mean of Cohen's kappa {cohen:.2f}")
+    if verdicts.ordinal:
+        ordinal, weighted = verdicts.agreement.ordinal_alpha, verdicts.agreement.weighted_kappa
+        say(f"with the order of the classes: alpha {ordinal:.2f}, mean of weighted kappa {weighted:.2f}")
     say(f"votes for each class: {show_counts(count_classes(verdicts.votes))}")
     say(printable(repr(verdicts)))
 
@@ -204,7 +243,7 @@ def _card_table(rows: list[dict[str, Any]], heads: dict[str, str]) -> "Table":
     table = plain_table()
     table.add_column("judge", overflow="fold", min_width=min(20, max(len(row["judge"]) for row in rows)))
     for name, head in heads.items():
-        table.add_column(head, justify="left" if name in ("copy_of", "bias") else "right", overflow="fold")
+        table.add_column(head, justify="left" if name in ("checked", "copy_of", "bias") else "right", overflow="fold")
     for row in rows:
         table.add_row(printable(row["judge"]), *(_show_figure(name, row[name]) for name in heads))
     return table

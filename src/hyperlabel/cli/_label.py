@@ -1,5 +1,6 @@
 """`hyperlabel label`: votes in, labels out."""
 
+import shlex
 from typing import Annotated, Any
 
 from hyperlabel.cli._options import EngineName, JsonOptions, ModelOptions, Option, TableOptions, VotesName
@@ -11,11 +12,14 @@ OUT_HELP = (
 )
 TIES_HELP = "Exact ties: first, abstain or random; default: the model's own choice, or first."
 SEED_HELP = "For --tie-break random."
-TEXT_HELP = "Label items without votes by their texts: a column of VOTES. Adds the column 'label_source'."
+TEXT_HELP = "Label items by their texts too: a column of VOTES. Adds the column 'label_source'."
 FEATURES_HELP = (
     "Like --text, by features: columns such as 'emb_*', one column of lists, or an npy file with one row per item."
 )
-COMBINE_HELP = "With --text or --features: label items with votes by both."
+MISSING_HELP = "For a fitted model, LFs that VOTES has no column for: an error, or abstain."
+VOTES_ONLY_HELP = "With --text or --features: label items with votes by these alone, and only the others by text."
+ENCODER_HELP = "With --text: wordllama, for its vectors of words (extra embed); else TF-IDF, reduced."
+THRESHOLD_HELP = "The least probability of a label; items below have none."
 
 
 def label(
@@ -27,7 +31,10 @@ def label(
     probabilities: Annotated[bool, Option("--probabilities", help="Add a column p_<class> for each class.")] = False,
     text: Annotated[str | None, Option(metavar="COLUMN", help=TEXT_HELP)] = None,
     features: Annotated[str | None, Option(metavar="A,B,...|FILE", help=FEATURES_HELP)] = None,
-    combine: Annotated[bool, Option("--combine", help=COMBINE_HELP)] = False,
+    missing_lfs: Annotated[str, Option(metavar="error|abstain", help=MISSING_HELP)] = "error",
+    votes_only: Annotated[bool, Option("--votes-only", help=VOTES_ONLY_HELP)] = False,
+    encoder: Annotated[str | None, Option(metavar="NAME", help=ENCODER_HELP)] = None,
+    threshold: Annotated[float | None, Option(metavar="SHARE", help=THRESHOLD_HELP)] = None,
     engine: EngineName = "auto",
     modeling: ModelOptions,
     reading: TableOptions,
@@ -35,13 +42,13 @@ def label(
 ) -> None:
     """Label every item of VOTES.
 
-    All rows and columns are kept; 'label' and 'confidence' are added. An item with gold has that class; an item without
-    votes has an empty label, unless --text gives it one. A fitted model labels in its state; any other model reads
-    VOTES first.
+    All rows and columns are kept; 'label' and 'confidence' are added. Votes, --text and --gold count together. An item
+    with gold has that class; an item without votes has an empty label, unless --text gives it one. A fitted model
+    labels in its state; any other model reads VOTES first.
 
     Example: hyperlabel label votes.csv --lfs 'lf_*' -o labels.parquet
     """
-    from hyperlabel._core import check_metric, printable
+    from hyperlabel._core import check_metric, check_number, printable
     from hyperlabel.cli import _runs as runs
     from hyperlabel.cli._inputs import Selection, state_model
     from hyperlabel.cli._terminal import Summary, progress, say, say_step, say_warnings
@@ -50,31 +57,68 @@ def label(
     if tie_break not in (None, "first", "abstain", "random"):
         raise ParameterError(f"--tie-break is '{tie_break}'; expected first, abstain or random")
     metric = check_metric(modeling.metric, "--metric")
-    selection = Selection.parse(reading)
+    selection = Selection.parse(reading).with_missing(missing_lfs)
     runs.check_output(out, engine)
-    filling = runs.Filling.parse(text, features, combine, engine, metric)
+    filling = runs.Filling.parse(text, features, votes_only, engine, metric, encoder)
+    if threshold is not None:
+        check_number(threshold, "--threshold", "a number from 0 to 1", least=0, most=1)
     model = state_model(modeling, selection.classes, tie_break=tie_break, seed=seed)
+    state = modeling.model if model.is_fitted else None
     with say_warnings(strict=output.strict) as messages:
-        task = runs.LabelTask(model, votes, selection, modeling.gold, engine, metric, probabilities, filling)
+        if metric == "f1" and not (model.is_fitted or modeling.gold or modeling.class_balance):
+            messages.lines.append("--metric is f1, which needs --gold or --class-balance; labels are for accuracy")
+            metric = "accuracy"
+        task = runs.LabelTask(
+            model,
+            votes,
+            selection,
+            modeling.gold,
+            engine,
+            metric,
+            probabilities,
+            filling,
+            runs.load_joint(modeling.model, filling),
+            threshold,
+            state,
+        )
         with progress("reading votes"):  # and everything that may fail or warn before anything is written
             run = task.start()
             say_step(f"labeling {votes} by {modeling.model}, engine {run.engine_name}")
             _ = run.n_rows and (run.model, run.frame if filling else None)
+            runs.warn_of_drift(run, model)
         summary.add_columns(run.columns)
-        messages.lines.append(run.columns.describe())
+        messages.add_columns(run.columns, stated=model.is_fitted or selection.classes is not None)
         if run.source_counts:
             sources = (f"{name or 'none'}: {n:,}" for name, n in run.source_counts.items())
             messages.lines.append(f"labels from {', '.join(sources)}")
+        if modeling.gold is not None and run.balance is not None:
+            shares = (f"{printable(name)} {share:.1%}" for name, share in run.balance.items())
+            messages.lines.append(f"class balance with gold: {', '.join(shares)}")
+        messages.lines += runs.describe_target(run, votes, out)
         messages.raise_if_strict()
         runs.write_result(run, out or "-", task.metadata(run, out or "-"))
     aside = out in (None, "-")
     counts = {} if aside and not output.json else runs.count_labels(run, out or "-")
     if not aside:
-        _print_counts(counts)
+        if not output.json:
+            _print_counts(counts)
         say(f"wrote {printable(out)}: {sum(counts.values()):,} rows")
+    if modeling.gold is None and filling is not None and not model.is_fitted and run.n_rows:
+        say(tip_of_gold(votes))
     if output.json:
-        summary.add_labels(counts)
+        summary.add_labels(counts, run.model.classes_.tolist() if run.n_rows else list(run.columns.classes))
         summary.print(aside=aside)
+
+
+def tip_of_gold(votes: str) -> str:
+    """Return a line on what thirty labels by hand are worth beside texts (docs/classifiers.md)."""
+    from hyperlabel._core import printable
+    from hyperlabel.trust import WORTH
+
+    return (
+        f"30 random labels would be worth {WORTH['gold, texts']}: "
+        f"hyperlabel audit {printable(shlex.quote(votes))} -n 30 > gold.csv, then --gold gold.csv"
+    )
 
 
 def _print_counts(counts: dict[Any, int]) -> None:

@@ -16,7 +16,24 @@ from hyperlabel.errors import ParameterError
 Option = typer.Option
 
 # Written out, since importing the modules that define them takes time; tests check that they are equal.
-MODELS = ("hlm2", "hlm", "mv", "bv", "dp", "fs", "metal", "nplm", "ds", "hds", "ebcc", "cll", "auto", "rf", "amcl")
+MODELS = (
+    "hlm3",
+    "hlm2",
+    "hlm",
+    "mv",
+    "bv",
+    "dp",
+    "fs",
+    "metal",
+    "nplm",
+    "ds",
+    "hds",
+    "ebcc",
+    "cll",
+    "auto",
+    "rf",
+    "amcl",
+)
 ENGINES = ("polars", "duckdb", "spark", "dask")
 
 _FORMS = "a column of VOTES, a table with 'id' (or as `audit` names items) and the class, or an npy array"
@@ -52,6 +69,8 @@ STRATA_HELP = "Number of strata of confidence; use the same for `audit`, `certif
 SCORE_HELP = "Or its score: high scores favor the last of --classes; they are cut into levels."
 PRICE_HELP = "Price of a judgment: a column, a number, or JUDGE=PRICE,..."
 JURY_GOLD_HELP = "Known classes: a column of TABLE, or a table with the item and its class."
+JURY_ORDINAL_HELP = "The classes have an order, such as stars; names need --classes, from low to high."
+SWAP_HELP = "With --position: verdicts that take each other's place in the second order, such as 'A>B=B>A'."
 JURY_CLASSES_HELP = "All classes; any other verdict is then counted as unparsable and abstains."
 SHOWN_TEXT_HELP = "Column of texts to show with single items; else 'text', if there is one."
 PAGE_AUDIT_HELP = "True classes of random items that no model learned from: they certify the labels."
@@ -71,7 +90,7 @@ LongNames = Annotated[
     str | None, Option(metavar="ITEM,LF,VOTE", help="VOTES has one row per vote, with these columns.")
 ]
 EngineName = Annotated[str, Option(metavar="NAME", help=ENGINE_HELP)]
-ORDINAL_HELP = "The classes have an order, that of --classes: a vote counts in part for the neighbors of its class."
+ORDINAL_HELP = "The classes have an order, that of --classes: labels lean to the median of the probabilities."
 ClassShares = Annotated[list[str] | None, Option(metavar="CLASS=SHARE,...", help=BALANCE_HELP, show_default=False)]
 LfShares = Annotated[list[str] | None, Option(metavar="LF=SHARE,...", help=ACCURACIES_HELP, show_default=False)]
 Delimiter = Annotated[str | None, Option(metavar="CHAR", help="Separator of a csv; else found in its first lines.")]
@@ -118,7 +137,7 @@ class LearningOptions:
 class ModelOptions(LearningOptions):
     """A label model and its options."""
 
-    model: ModelName = "hlm2"
+    model: ModelName = "hlm3"
 
 
 @dataclass(frozen=True)
@@ -142,8 +161,10 @@ class JuryOptions:
     price: Annotated[str | None, Option(metavar="COLUMN|PRICE", help=PRICE_HELP)] = None
     gold: Annotated[str | None, Option(metavar="COLUMN|FILE", help=JURY_GOLD_HELP)] = None
     classes: Annotated[str | None, Option(metavar="A,B,...", help=JURY_CLASSES_HELP)] = None
+    ordinal: Annotated[bool, Option("--ordinal", help=JURY_ORDINAL_HELP)] = False
+    swap: Annotated[str | None, Option(metavar="A=B,...", help=SWAP_HELP)] = None
     abstain: Annotated[str | None, Option(metavar="A,B,...", help=ABSTAIN_HELP)] = None
-    model: ModelName = "hlm2"
+    model: ModelName = "hlm3"
     delimiter: Delimiter = None
     encoding: Encoding = None
 

@@ -1,5 +1,6 @@
 """Labeling a table, in memory or by an engine: the work of `hyperlabel label` and `fit`."""
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,13 +10,26 @@ import numpy as np
 import polars as pl
 
 from hyperlabel import engines
-from hyperlabel._core import Metric, printable
-from hyperlabel.cli._inputs import Selection, collect_votes, match_classes, open_table, read_labels
+from hyperlabel._core import Metric, is_file, is_url, kind_of, printable
+from hyperlabel.classify import JointModel, load
+from hyperlabel.cli._inputs import Selection, VotesInput, collect_votes, match_classes, open_table, read_labels
 from hyperlabel.cli._options import ENGINES, split_names
 from hyperlabel.cli._terminal import console, progress
-from hyperlabel.data import Format, Table, check_target, choose_columns, number_texts, read_array, reading, write_table
+from hyperlabel.data import (
+    Format,
+    Table,
+    check_target,
+    choose_columns,
+    find_other_lfs,
+    may_be_votes,
+    number_texts,
+    read_array,
+    reading,
+    write_table,
+)
 from hyperlabel.engines import LabelingRun, MemoryRun
 from hyperlabel.errors import ParameterError, warn_of_votes
+from hyperlabel.lf import compare_profiles, describe_drift
 from hyperlabel.models import LabelModel, provenance
 
 LARGE = 1 << 28
@@ -26,25 +40,32 @@ WIDE = 1000
 
 @dataclass(frozen=True)
 class Filling:
-    """Texts or features that items without votes get their labels from."""
+    """Texts or features that items get their labels from, besides votes."""
 
     text: str | None  # a column of texts
     features: str | None  # columns of numbers, or one of lists of numbers; or an npy file with one row per item
-    combine: bool  # whether items with votes get labels from both
+    votes_only: bool  # whether items with votes are labeled by these alone
+    encoder: str | None = None  # how texts become dense vectors
 
     @classmethod
     def parse(
-        cls, text: str | None, features: str | None, combine: bool, engine: str, metric: Metric
+        cls,
+        text: str | None,
+        features: str | None,
+        votes_only: bool,
+        engine: str,
+        metric: Metric,
+        encoder: str | None = None,
     ) -> "Filling | None":
         """Parse the options; refuse those that do not go together, or with the engine: only Polars streams texts."""
         if text is None and features is None:
-            if combine:
-                raise ParameterError("--combine is given without --text or --features; add one of them")
             return None
         if text is not None and features is not None:
             raise ParameterError("--text and --features are both given; expected one of them")
+        if encoder not in (None, "wordllama"):
+            raise ParameterError(f"--encoder is '{encoder}'; expected wordllama")
         if engine not in ("auto", "memory"):
-            option = "--features" if text is None else "--combine" if combine else "--text"
+            option = "--features" if text is None else "--text"
             if option != "--text" or metric == "f1":
                 option = f"{option} with --metric f1" if option == "--text" else option
                 raise ParameterError(f"--engine is '{engine}', but {option} works in memory; leave --engine out")
@@ -52,7 +73,7 @@ class Filling:
                 raise ParameterError(
                     f"--engine is '{engine}', but --text works in memory or with --engine polars; use one of these"
                 )
-        return cls(text, features, combine)
+        return cls(text, features, votes_only, encoder)
 
     def columns(self, table: Table | None) -> list[str]:
         """Return the columns of a table that hold texts or features and so are not LFs."""
@@ -127,6 +148,9 @@ class LabelTask:
     metric: Metric = "accuracy"
     probabilities: bool = False  # whether to add the probabilities of all classes
     filling: Filling | None = None
+    joint: JointModel | None = None  # a state that labels by votes and texts
+    threshold: float | None = None  # the least probability of a label
+    state: str | None = None  # the file of the fitted model, if it comes from one
 
     def start(self) -> LabelingRun | MemoryRun:
         """Open the votes and choose where to label them.
@@ -155,9 +179,23 @@ class LabelTask:
             metric=self.metric,
             probabilities=self.probabilities,
             inputs=None if filling is None else filling.read(source.frame, columns),
-            combine=filling is not None and filling.combine,
+            votes_only=filling is not None and filling.votes_only,
+            embed=None if filling is None else filling.encoder,
+            joint=self.joint,
+            threshold=self.threshold,
+            name=self.votes,
+            other_lfs=self._find_other_lfs(source),
             metadata={} if table is None else table.metadata,
         )
+
+    def _find_other_lfs(self, source: VotesInput) -> list[str]:
+        """Find columns that vote for the classes of the fitted model and are not its LFs."""
+        if not self.model.is_fitted or self.model.lf_names_ is None or self.selection.long is not None:
+            return []
+        others = source.frame[[name for name in source.columns.ignored if name in source.frame.columns]]
+        numbered = number_texts(others.lazy(), [n for n in others.columns if may_be_votes(n)]).collect()
+        classes = tuple(self.model.classes_.tolist())
+        return find_other_lfs(numbered, (), classes, self.model.abstain_)
 
     def _choose_engine(self, table: Table | None, selection: Selection, gold: str | None) -> str:
         """Choose Polars for a table that may not fit in memory and for parquet, unless an engine was named.
@@ -180,7 +218,7 @@ class LabelTask:
                 raise ParameterError(f"--engine {self.engine} cannot be used with {obstacle}; use --engine memory")
             return self.engine
         filling = self.filling
-        streams = filling is None or (filling.text is not None and not filling.combine and self.metric == "accuracy")
+        streams = filling is None or (filling.text is not None and self.metric == "accuracy")
         if table is None or obstacle is not None or not streams:
             return "memory"
         columnar = table.kind in ("parquet", "arrow") and len(table.columns) <= WIDE
@@ -201,12 +239,17 @@ class LabelTask:
             lfs=lfs,
             others=others,
             abstain=selection.abstain,
+            missing_lfs=selection.missing_lfs,
             model=self.model,
             classes=classes,
             gold=gold,
             probabilities=self.probabilities,
             source=self.filling is not None,
             text=text,
+            votes_only=self.filling is not None and self.filling.votes_only,
+            embed=None if self.filling is None else self.filling.encoder,
+            joint=self.joint,
+            threshold=self.threshold,
             metric=self.metric,
             engine=engine,
         )
@@ -219,10 +262,27 @@ class LabelTask:
         if format is None or format.kind in ("csv", "json"):
             return {}
         gold = self.gold if run.n_rows else None
-        options: dict[str, Any] = {"metric": self.metric, "gold": gold, "source": self.votes}
+        options: dict[str, Any] = {"metric": self.metric, "gold": gold, "source": self.votes, "state": self.state}
         if self.filling is not None:
             options |= {name: value for name, value in vars(self.filling).items() if value}
         return {**run.metadata, **provenance(run.model if run.n_rows else self.model, options)}
+
+
+def warn_of_drift(run: LabelingRun | MemoryRun, model: LabelModel) -> None:
+    """Warn of LFs that vote otherwise than in the state of a fitted model, if the state has their shares."""
+    if not model.is_fitted or model.profile_ is None or not run.n_rows:
+        return
+    present = set(run.columns.lfs)
+    missing = tuple(name for name in model.lf_names_ or () if name not in present)
+    warn_of_votes(describe_drift(compare_profiles(model, run.profile, missing, list(run.other_lfs))))
+
+
+def load_joint(name: str, filling: Filling | None) -> JointModel | None:
+    """Load the state of votes and texts that a file holds, if texts or features are given."""
+    if filling is None or kind_of(name) != "model":
+        return None
+    state = load(name)
+    return state if isinstance(state, JointModel) else None
 
 
 # Results.
@@ -233,9 +293,18 @@ def check_output(out: str | None, engine: str) -> None:
     if out in (None, "-") and engine in ("duckdb", "spark", "dask"):
         raise ParameterError(f"--engine {engine} writes parquet; name a file with --out")
     if engine in ENGINES and out not in (None, "-"):
-        engines.check_result(Path(str(out)), engine, "--out")
+        engines.check_result(str(out), engine, "--out")
     elif out is not None:
         check_target(out, "--out")
+
+
+def describe_target(run: LabelingRun | MemoryRun, votes: str, out: str | None) -> list[str]:
+    """Say that the table is replaced, or a column of an earlier labeling in it."""
+    names = run.table.columns if isinstance(run, MemoryRun) else list(run.engine.kinds())
+    lines = [f"{printable(name)} is replaced: {printable(name)}_input is kept" for name in run.added.replaced(names)]
+    if out is not None and is_file(votes) and is_file(out) and os.path.samefile(votes, out):
+        lines.append(f"{printable(out)} is the table itself: it is replaced by its labeled rows")
+    return lines
 
 
 def write_result(run: LabelingRun | MemoryRun, out: str, metadata: dict[str, str]) -> None:
@@ -243,7 +312,7 @@ def write_result(run: LabelingRun | MemoryRun, out: str, metadata: dict[str, str
     frame = run.frame
     if isinstance(run, LabelingRun) and run.engine_name != "polars":
         with progress("labeling"):
-            run.write(Path(out), metadata)
+            run.write(out if is_url(out) else Path(out), metadata)
     elif out == "-":  # the rows themselves show progress
         write_table(frame, out, metadata=metadata, argument="--out")
     else:

@@ -15,6 +15,7 @@ ID_HELP = "The column that identifies items; else one named id or the like, or r
 LFS_HELP = "Columns of existing votes: names or patterns; else those whose names start with lf_."
 SAMPLE_HELP = "Rows to explore, at most; labels are written for all rows."
 HOST_HELP = "Address to listen on. If others can reach it, whoever has the token can run Python here."
+TRUST_HELP = "Run the project's lfs.py even if you have not run it before; else you are asked."
 DEMO_HELP = "Start with sentences from the documentation of installed packages: which package is each from?"
 
 
@@ -33,6 +34,7 @@ def studio(
     host: Annotated[str, Option(metavar="ADDRESS", help=HOST_HELP)] = "127.0.0.1",
     no_open: Annotated[bool, Option("--no-open", help="Do not open a browser tab.")] = False,
     demo: Annotated[bool, Option("--demo", help=DEMO_HELP)] = False,
+    trust: Annotated[bool, Option("--trust", help=TRUST_HELP)] = False,
 ) -> None:
     """Write labeling functions for texts in the browser.
 
@@ -63,7 +65,7 @@ def studio(
     columns = (split_names(lfs[0], "--lfs") or []) if lfs and len(lfs) == 1 else lfs or []
     with Project(
         source, text=text, folder=folder, classes=names, id=id, lfs=columns, gold=gold, truth=truth,
-        sample=sample, run=run,
+        sample=sample, run=run, trust=trust,
     ) as opened:  # fmt: skip
         say(f"{opened.data.size} of {opened.data.table.name}; the project is in {opened.folder.path}")
         if host != "127.0.0.1":

@@ -1,11 +1,12 @@
 """Output for people and programs: results on standard output, everything about them on standard error."""
 
 import json
+import logging
 import math
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +18,10 @@ from rich.table import Table
 
 from hyperlabel._core import printable
 from hyperlabel._version import VERSION
-from hyperlabel.data import VoteColumns
-from hyperlabel.errors import ConvergenceWarning, TableWarning, VotesError, VotesWarning
+from hyperlabel.data import VoteColumns, warn_of_few
+from hyperlabel.errors import ConvergenceWarning, TableWarning, VotesError, VotesWarning, warn_of_votes
+
+_log = logging.getLogger(__name__)
 
 
 class _Console(Console):
@@ -52,7 +55,8 @@ def say(message: str) -> None:
 
 
 def say_step(message: str) -> None:
-    """Print one line with the seconds since the program started, with `--verbose`."""
+    """Log a step, and with `--verbose` print it with the seconds since the program started."""
+    _log.info(message)
     if console.verbose:
         say(f"{time.perf_counter() - _START:.2f} s: {printable(message)}")
 
@@ -97,6 +101,13 @@ class PendingMessages:
     lines: list[str]  # printed before the warnings
     caught: list[warnings.WarningMessage]
 
+    def add_columns(self, columns: VoteColumns, *, stated: bool) -> None:
+        """Describe the columns of votes. If warnings are errors, few votes are no excuse for a single class."""
+        self.lines.append(columns.describe())
+        voted = {name: n for name, n in columns.classes.items() if n}
+        if self.strict and not (stated and voted):
+            warn_of_votes(warn_of_few(voted))
+
     def raise_if_strict(self) -> list[str]:
         """Return the warnings so far, each once; raise them if they are errors, before anything is written."""
         lines = list(dict.fromkeys(str(warning.message) for warning in self.caught))
@@ -133,10 +144,12 @@ class Summary:
         classes = list(columns.classes) or None
         self.content |= {"lfs": list(columns.lfs), "ignored": list(columns.ignored), "classes": classes}
 
-    def add_labels(self, counts: Mapping[Any, int]) -> None:
-        """Add how many items got each label, None for none."""
-        labeled = {str(plain(name)): n for name, n in counts.items() if name is not None}
+    def add_labels(self, counts: Mapping[Any, int], classes: Sequence[Any]) -> None:
+        """Add how many items got each label, None for none, for all classes of the model."""
+        got = {str(plain(name)): n for name, n in counts.items() if name is not None}
+        labeled = {str(plain(name)): got.get(str(plain(name)), 0) for name in classes} | got
         self.content |= {"rows": sum(counts.values()), "labeled": sum(labeled.values()), "per_class": labeled}
+        self.content["classes"] = list(classes) or None
 
     def print(self, *, aside: bool = False, **more: Any) -> None:
         """Print it with the time it took; on standard error if standard output holds a table."""

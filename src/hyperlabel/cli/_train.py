@@ -9,7 +9,10 @@ from typing import Annotated, Any
 from hyperlabel.cli._options import Option, split_names
 from hyperlabel.errors import ParameterError, require
 
-MODEL_HELP = "hlm (the paper's) or hlm2 (the default for labeling); sets the defaults of the other options."
+MODEL_HELP = (
+    "hlm (the paper's), hlm2, or hlm3 (the default for labeling): what it adds to the bundled hlm2, by --out, --runs "
+    "and --seed alone. Sets the defaults of the other options."
+)
 RECIPE_HELP = (
     "short; for hlm also paper (constant rate 0.001, up to 50,000 steps, the paper's validation sets) and released: "
     "the same, as the authors' code does it; released-log: with few items more often."
@@ -58,6 +61,9 @@ def train(
 
     Example: hyperlabel train --model hlm --out runs --runs 1
     """
+    if model == "hlm3":
+        _train_mixed(out, runs, seed)
+        return
     options = dict(prior=prior, widths=widths, architecture=architecture, candidates=candidates, batch=batch, lr=lr)
     options |= dict(iterations=iterations, schedule=schedule, log_every=log_every, width=width, steps=steps)
     fields = _parse_fields(model, recipe, options | dict(assumption=assumption, patience=patience, seed=seed))
@@ -85,6 +91,20 @@ def train(
     say(f"run {chosen.run} has the highest mean validation accuracy, {chosen.mean_accuracy:.4f}")
     weights = "" if fields["architecture"] == "mlp" else "weights.safetensors, "
     say(f"wrote {weights}curves.png and summary.json to {out}")
+
+
+def _train_mixed(out: Path, runs: int, seed: int) -> None:
+    """Train what hlm3 adds to hlm2; what is in the folder is kept."""
+    require("torch", extra="train")
+    from hyperlabel.cli._inputs import make_folder
+    from hyperlabel.cli._terminal import say
+    from hyperlabel.training import GatePlan, train_mixed
+
+    if runs < 1:
+        raise ParameterError(f"--runs is {runs}; expected at least 1")
+    make_folder(out)
+    for line in train_mixed(out, runs, GatePlan(), seed):
+        say(line)
 
 
 _SHORT = {"candidates": 64, "iterations": 400, "schedule": "cosine", "lr": 0.003, "log_every": 25}
@@ -126,7 +146,7 @@ def _parse_fields(model: str, recipe: str, options: dict[str, Any]) -> dict[str,
 
 
 _CHOICES = {
-    "model": tuple(PRESETS),
+    "model": (*PRESETS, "hlm3"),
     "recipe": ("short", *RECIPES),
     "architecture": ("gnn", "deepset", "mlp", "unrolled"),
     "assumption": ("majority", "every"),

@@ -18,11 +18,21 @@ from hyperlabel.data._classes import (
     state_classes,
     unify_labels,
     unify_numbers,
+    warn_of_few,
 )
-from hyperlabel.data._columns import VoteColumns, choose_columns, find_identifiers, take_votes
+from hyperlabel.data._columns import VoteColumns, choose_columns, find_identifiers, may_be_votes, take_votes
 from hyperlabel.data._encode import check_identified, encode_votes, number_by_appearance, set_aside, state_outcomes
 from hyperlabel.data._explain import Explanation, explain_item, suggest_items
-from hyperlabel.data._files import ENDINGS, Format, discard_spooled, interruptible, link_spooled, reading, reason_of
+from hyperlabel.data._files import (
+    ENDINGS,
+    Format,
+    discard_spooled,
+    interruptible,
+    link_spooled,
+    reading,
+    reason_of,
+    spool,
+)
 from hyperlabel.data._frames import (
     GLANCE,
     MemoryTable,
@@ -71,7 +81,7 @@ from hyperlabel.data._values import (
     refuse_masked,
 )
 from hyperlabel.data._vote_frame import match_lfs, name_lfs, name_once
-from hyperlabel.data._votes import Votes, check_no_other_lf, describe_gold, is_empty, to_votes
+from hyperlabel.data._votes import Votes, describe_gold, find_other_lfs, is_empty, to_votes
 from hyperlabel.data._write import check_folder_target, check_target, sink_table, write_table, write_text, write_whole
 
 __all__ = [
@@ -80,18 +90,19 @@ __all__ = [
     "MemoryTable",
     "NOT", "NO_LADDER", "Origin", "Outcomes", "OutputColumns", "Patterns", "Rows", "SPLITS", "TIE", "Table", "TieBreak",
     "UNIFORM", "VoteColumns", "Votes", "WrenchData", "abstain_keys", "add_labels", "any_of", "as_array", "as_list",
-    "by_name", "check_folder_target", "check_identified", "check_no_other_lf", "check_parts", "check_target",
+    "by_name", "check_folder_target", "check_identified", "check_parts", "check_target",
     "choose_columns", "complete_classes", "decide", "decode",
     "describe_gold", "discard_spooled", "encode_column", "encode_votes", "exact_array", "exactly",
-    "explain_item", "find_classes", "find_f1_rule", "find_identifiers", "free_names", "holds_columns", "identify_data",
+    "explain_item", "find_classes", "find_f1_rule", "find_identifiers",
+    "find_other_lfs", "free_names", "holds_columns", "identify_data",
     "infer_classes", "interruptible", "is_empty", "is_frame", "is_series", "is_sparse", "is_wrench", "key_of",
     "library_of",
-    "link_spooled", "match_lfs", "middle_ranks", "missing_classes", "name_lfs", "name_once", "no_label",
+    "link_spooled", "match_lfs", "may_be_votes", "middle_ranks", "missing_classes", "name_lfs", "name_once", "no_label",
     "number_by_appearance", "number_reader", "number_texts", "number_values", "open_table", "plain", "read_accuracies",
     "read_array", "read_balance",
     "read_column", "read_table", "read_votes", "read_wrench", "reading", "reason_of", "refuse_masked",
-    "set_aside", "sink_table", "smallest_type", "soft", "state_classes", "state_outcomes", "suggest_items",
+    "set_aside", "sink_table", "smallest_type", "soft", "spool", "state_classes", "state_outcomes", "suggest_items",
     "take_votes", "to_pandas", "to_patterns", "to_polars",
-    "to_texts", "to_votes", "unify_labels", "unify_numbers", "vote_weights",
+    "to_texts", "to_votes", "unify_labels", "unify_numbers", "vote_weights", "warn_of_few",
     "write_table", "write_text", "write_whole",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel._core import show, show_some
+from hyperlabel.data._outcomes import may_be_partial, read_partial_vote
 from hyperlabel.data._values import DEFAULT, Column, as_list, kind_of, looks_like_number, plain
 from hyperlabel.errors import ParameterError, VotesError
 
@@ -128,19 +129,19 @@ def find_classes(
     return (inferred, False) if n_classes is None else (complete_classes(inferred, n_classes), True)
 
 
-def unify_numbers(columns: Sequence[Column]) -> list[Column]:
+def unify_numbers(columns: Sequence[Column], *, written: bool = False) -> list[Column]:
     """Return the columns with strings of numbers as numbers, if some column became strings because of a word.
 
-    One `NA` in a csv turns all numbers of its column into strings. Strings that are numbers everywhere stay strings.
+    One `NA` turns all numbers of its column into strings: in a csv (`written`), or beside columns of numbers. Strings
+    that are numbers everywhere stay strings, and so do those of files with types.
     A number has several spellings, such as 1 and 1.0, which must not become several classes.
     """
     votes = [value for column in columns for value in column.voted]
     if not all(_is_number(value) for value in votes) or not any(isinstance(value, str) for value in votes):
         return list(columns)
     words = (value for column in columns for value in column.values if column.abstains(value))
-    if all(isinstance(v, str) for v in votes) and not any(
-        isinstance(w, str) and not looks_like_number(w) for w in words
-    ):
+    has_word = any(isinstance(word, str) and not looks_like_number(word) for word in words)
+    if all(isinstance(v, str) for v in votes) and not (written and has_word):
         return list(columns)
 
     def read(column: Column, value: object) -> object:
@@ -153,7 +154,7 @@ def unify_numbers(columns: Sequence[Column]) -> list[Column]:
 
 def unify_labels(column: Column, classes: Classes) -> Column:
     """Return labels in which numbers that a word turned into strings are numbers, if the classes are numbers."""
-    return unify_numbers([column])[0] if no_label(classes) is not None else column
+    return unify_numbers([column], written=True)[0] if no_label(classes) is not None else column
 
 
 def _is_number(value: object) -> bool:
@@ -218,7 +219,11 @@ def encode_column(column: Column, classes: Classes) -> NDArray[np.signedinteger]
             table.append(ABSTAIN)
             continue
         if value not in number:
-            other = ". If the column does not hold votes, name the LFs with lfs" if column.is_votes else ""
+            other = (
+                " (if the model is fitted: fit it again, or let this value abstain with abstain, --abstain). If the "
+                "column does not hold votes, name the LFs with lfs"
+            )
+            other = other if column.is_votes else ""
             raise VotesError(
                 f"{column.locate(value)} is {show(value)}; expected one of the classes {show_some(classes)}. "
                 f"Correct it, or state it in classes{other}"
@@ -287,16 +292,40 @@ _NO_VOTES = frozenset(
 def warn_of_classes(votes: Mapping[str, Counts]) -> list[str]:
     """Warn of several spellings of a class, classes that mean no vote, typos, odd numbers, and a single class."""
     classes = add_counts(votes.values())
-    warnings = [*warn_of_spellings(classes), *_warn_of_no_votes(classes)]
+    warnings = [*warn_of_spellings(classes), *_warn_of_no_votes(classes), *_warn_of_pairs(classes)]
     if sum(classes.values()) < FEW_ROWS:
         return warnings
     if len(classes) > 1:
         return [*warnings, *_warn_of_typos(votes, classes), *_warn_of_numbers(classes)]
+    return [*warnings, *warn_of_few(classes)]
+
+
+def warn_of_few(classes: Counts) -> list[str]:
+    """Warn of no votes, and of votes that are all for one class."""
+    if not classes:
+        return ["no LF votes on any item: no item gets a label; check the LFs, and the values that abstain"]
+    if len(classes) > 1:
+        return []
     ((value, n),) = classes.items()
     return [
-        *warnings,
         f"all {n:,} votes are for one class, {value!r}: every label is that class, and its confidence of 1 means "
-        "nothing; add LFs for other classes, or state them with classes",
+        "nothing; add LFs for other classes, or state them with classes"
+    ]
+
+
+def _warn_of_pairs(classes: Counts) -> list[str]:
+    """Warn of names such as `a|b` beside `a` and `b`, which are read as votes for one of them, if all look like that.
+
+    Beside `!a` or `a:0.7`, which no class is called, they are meant.
+    """
+    odd = [name for name in classes if may_be_partial(name)]
+    names = sorted({str(name) for name in classes}.difference(odd)) if odd else []
+    partial = sorted(name for name in odd if read_partial_vote(name, names) is not None)
+    if not partial or any(name.startswith("!") or ":" in name for name in partial):
+        return []
+    return [
+        f"votes for one of several classes, by their names: {_with_votes(partial[:3], classes)}; if they are classes "
+        "of their own, state all classes with classes; if not, state the others"
     ]
 
 
@@ -387,6 +416,7 @@ def _warn_of_numbers(classes: Counts) -> list[str]:
         ]
     what = (
         f"class numbers go up to {max(classes)}, but only {len(classes)} are voted for "
-        f"({show_some(sorted(classes), 6)}); list in abstain the values that mean no vote, or state the classes"
+        f"({show_some(sorted(classes), 6)}); list in abstain the values that mean no vote (in an array, make them -1), "
+        "or state the classes"
     )
     return [what] if max(classes) + 1 >= 10 + 2 * len(classes) else []

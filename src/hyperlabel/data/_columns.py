@@ -14,7 +14,7 @@ from statistics import median_low
 from typing import Any
 
 from hyperlabel._core import printable, show, show_counts, show_names, show_some
-from hyperlabel.data._classes import FEW_ROWS, Counts, add_counts, warn_of_classes, warn_of_spellings
+from hyperlabel.data._classes import FEW_ROWS, Counts, add_counts, warn_of_classes, warn_of_few, warn_of_spellings
 from hyperlabel.data._values import MOST_VALUES, ColumnSummary, Key, abstain_keys, as_list, key_of, kind_of
 from hyperlabel.errors import ParameterError, VotesError
 
@@ -90,7 +90,7 @@ def take_votes(
         lfs: Columns that are LFs, as names or patterns such as `lf_*`; then no column is left out or refused.
         others: Columns that are known to be something else, such as gold.
         abstain: Values that abstain; `ABSTAINS` if not given.
-        stated: The classes, if they are stated: then every value must be one of them, and nothing is warned of.
+        stated: The classes, if they are stated: then every value must be one of them, and a class is never warned of.
         glance: Like `summarize`, for the first rows only; called for columns that are left out by name.
 
     >>> counts = {"a": {"spam": 20, "ham": 30, "NA": 40}, "b": {"spam": 50}}
@@ -105,6 +105,8 @@ def take_votes(
     votes = {s.name: {v: n for v, n in s.counts.items() if key_of(v) not in keys} for s in summaries}
     classes = add_counts(votes.values())
     warnings = _check_columns(summaries, votes, names, named=lfs is not None) if stated is None else []
+    if not classes and summaries[0].n_rows >= FEW_ROWS:
+        warnings += warn_of_few(classes)
     ignored = tuple(name for name in names if name not in votes)
     if lfs is None and glance is not None:
         warnings += _glance_at([name for name in ignored if name not in others], glance, set(classes), keys)

@@ -25,6 +25,7 @@ from hyperlabel.errors import ParameterError, VotesError
 SEPARATORS = (",", ";", "\t", "|")  # separators that are looked for; others must be named
 _HEAD = 1 << 16  # bytes in which a separator is looked for
 _LINES = 50
+MOST_COLUMNS = 10_000  # of a csv; Polars takes tens of kilobytes for each before it reads a row, and may abort
 _LONGEST = (1 << 31) - 1  # letters of a cell
 _QUOTE, _NEWLINE, _RETURN = b'"\n\r'
 _ONE, _LAST = np.uint64(1), np.uint64(63)
@@ -49,7 +50,13 @@ def scan(path: Path, format: Format, name: str, delimiter: str | None, encoding:
     path = to_plain(path, format.compression, encoding)
     separator = delimiter or _find_separator(path, format.separator)
     csv.field_size_limit(_LONGEST)
-    is_utf8, is_even = survey(path, separator, len(_read_header(path, separator, "latin-1")))
+    width = len(_read_header(path, separator, "latin-1"))
+    if width > MOST_COLUMNS:
+        raise VotesError(
+            f"'{printable(name)}' has {width:,} columns; expected at most {MOST_COLUMNS:,}. Write it as parquet, or as "
+            "a long table with one row per vote"
+        )
+    is_utf8, is_even = survey(path, separator, width)
     path = path if is_utf8 else to_utf8(path, name)
     header = _read_header(path, separator, "utf-8")
     check_header(header, f"'{printable(name)}'")

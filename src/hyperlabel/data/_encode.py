@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hyperlabel._core import Ints
 from hyperlabel.data._classes import (
+    FEW_ROWS,
     Classes,
     are_numbers,
     encode_column,
@@ -22,6 +23,7 @@ from hyperlabel.data._classes import (
     state_classes,
     unify_numbers,
     warn_of_classes,
+    warn_of_few,
 )
 from hyperlabel.data._columns import choose_columns, find_identifiers, take_votes
 from hyperlabel.data._frames import GLANCE, MemoryTable, open_table
@@ -42,6 +44,7 @@ def encode_wide(
     abstain: Sequence[Any] | None = None,
     n_classes: int | None = None,
     classes: Sequence[Hashable] | None = None,
+    written: bool = False,
 ) -> dict[str, Any]:
     """Find the LFs of a table and encode their votes; see `Votes.from_frame`. -> the attributes of votes."""
     others = {*others, *([] if item is None else [item])}
@@ -54,7 +57,9 @@ def encode_wide(
         columns = table.columns(names)
         if keys is not DEFAULT:
             columns = [replace(column, abstain=keys) for column in columns]
-        return columns if stated is not None and isinstance(stated[0], str) else unify_numbers(columns)
+        if stated is not None and isinstance(stated[0], str):
+            return columns
+        return unify_numbers(columns, written=written or stated is not None)
 
     chosen = take_votes(
         table.names,
@@ -67,6 +72,7 @@ def encode_wide(
     )
     columns, partial = set_aside(read(chosen.lfs), stated)
     ids, origin = identify(table, item, chosen)
+    origin = replace(origin, abstain=None if abstain is None else tuple(abstain))
     known, is_stated = find_classes(columns, n_classes, classes)
     outcomes = state_outcomes(partial, known)
     cells = np.empty((table.n_rows, len(columns)), smallest_type(len(known) + len(partial)))
@@ -131,6 +137,7 @@ def encode_long(
     abstain: Sequence[Any] | None,
     n_classes: int | None,
     classes: Sequence[Hashable] | None,
+    written: bool = False,
 ) -> tuple[dict[str, Any], list[str]]:
     """Encode a table with one row per vote, see `Votes.from_long`. -> the attributes of votes, and warnings."""
     table = open_table(frame, lambda present: choose_columns(present, names))
@@ -142,7 +149,7 @@ def encode_long(
     stated = state_classes(n_classes, classes)
     vote_column = replace(vote_column, abstain=abstain_keys(abstain, None if classes is None else stated))
     if classes is None:
-        (vote_column,) = unify_numbers([vote_column])
+        (vote_column,) = unify_numbers([vote_column], written=written or n_classes is not None)
     (vote_column,), partial = set_aside([vote_column], stated)
     known, is_stated = find_classes([vote_column], n_classes, classes)
     outcomes = state_outcomes(partial, known)
@@ -151,12 +158,15 @@ def encode_long(
     kept = _one_vote_per_pair(item_number, lf_column, numbers, items, (*known, *partial))
     rows = Rows.from_triples(item_number[kept], lf_column.codes[kept], numbers[kept], len(items))
     lf_names = name_once(lf_column.name, lf_column.values)
-    warnings = [] if is_stated else list(warn_of_classes(_tallies(rows, lf_names, (*known, *partial))))
+    warnings = [] if is_stated else list(warn_of_classes(count_votes(rows, lf_names, (*known, *partial))))
+    if not len(rows.vote) and len(items) >= FEW_ROWS:
+        warnings += warn_of_few({})
     parts = {"classes": known, "stated": is_stated, "lf_names": lf_names, "votes": rows, "outcomes": outcomes}
-    return parts | {"items": items, "origin": Origin(names[0])}, warnings
+    origin = Origin(names[0], abstain=None if abstain is None else tuple(abstain))
+    return parts | {"items": items, "origin": origin}, warnings
 
 
-def _tallies(rows: Rows, names: tuple[str, ...], classes: Classes) -> dict[str, dict[Any, int]]:
+def count_votes(rows: Rows, names: tuple[str, ...], classes: Classes) -> dict[str, dict[Any, int]]:
     """Count the votes of each LF for each class."""
     k = len(classes)
     pairs, counts = np.unique(rows.lf * k + rows.vote, return_counts=True)

@@ -62,6 +62,11 @@ def reason_of(error: BaseException) -> str:
     """Return the most useful line of an error: the last one of a worker's traceback, else the first."""
     if isinstance(error, MemoryError):
         return "it needs more memory than is available"
+    if "No module named 'hyperlabel'" in str(error):
+        return (
+            "its workers do not have hyperlabel; install it there (pip install hyperlabel), or send an environment "
+            "that has it: spark.archives, spark.addArtifacts"
+        )
     text = (error.strerror if isinstance(error, OSError) else None) or str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     raised = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]

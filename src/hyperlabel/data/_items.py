@@ -27,6 +27,7 @@ class Origin:
     index: Any = None  # the index of the pandas frame, if they came in one
     repeated: str | None = None  # a column that should identify the items, but has repeated or missing values
     columns: VoteColumns | None = None  # what was taken from the table
+    abstain: tuple[Any, ...] | None = None  # values that abstain, if they were stated
 
     def take(self, positions: Positions) -> "Origin":
         """The origin of some of the items."""
@@ -184,6 +185,13 @@ class Identity:
             raise VotesError(
                 f"{name} is a mapping, but column {self.origin.repeated!r} does not identify the items: values are "
                 f"missing or repeated. Give {name} as one class per item, -1 for unknown"
+            )
+        index = self.origin.index
+        if keys and index is not None and not index.is_unique:
+            twice = index[index.duplicated()].tolist()[0]
+            raise VotesError(
+                f"{name} is a mapping, but the index of votes has {show(twice)} twice, as after pd.concat; give the "
+                f"frame another one with reset_index(drop=True), or {name} as one class per item"
             )
         wrong = [key for key in keys if not self._is_position(key)]
         if wrong:

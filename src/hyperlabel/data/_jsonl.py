@@ -58,14 +58,14 @@ def _order_keys(path: Path, names: Sequence[str], name: str) -> list[str]:
     """Return the keys in the order in which they first occur: Polars gives more than 32 in a random one.
 
     Refuses a key twice in a line, of which Polars reads the first, and other libraries the last. Lines of few keys are
-    parsed only if they have the letters of one twice.
+    parsed only if they have the letters of one twice, or escapes by which a key has two spellings.
     """
     marks = [json.dumps(key, ensure_ascii=False).encode(errors="replace") for key in names]
     is_wide = len(marks) > _FEW_KEYS  # then to parse a line is cheaper than to look for all keys in it
     order: dict[str, None] = {}
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
-            if is_wide or any(line.count(mark) > 1 for mark in marks):
+            if is_wide or any(line.count(mark) > 1 for mark in marks) or b"\\u" in line or b"\\/" in line:
                 keys = _keys_of(line)
                 order |= dict.fromkeys(keys)
                 if max(keys.values(), default=1) > 1:

@@ -10,16 +10,19 @@ from numpy.typing import NDArray
 from hyperlabel._core import (
     Float64,
     Ints,
+    check_number,
     hash_rows,
     html_table,
     mix_bits,
     new_axes,
     over_classes,
     show_counts,
+    text_table,
 )
 from hyperlabel.data._classes import ABSTAIN, Classes, decode
 from hyperlabel.data._items import NO_ORIGIN, Identity, Origin, to_pandas, to_polars
 from hyperlabel.data._patterns import Patterns
+from hyperlabel.errors import ParameterError
 
 TieBreak = Literal["first", "abstain", "random"]
 
@@ -42,6 +45,7 @@ class Labels:
         origin: How the items were named in the input.
         source: (n,) where each label comes from, such as `votes`, `text` or `gold`, None for no label; just None
             if all come from votes.
+        model: The fitted model that `hyperlabel.label` made them with: it labels new items, and can be saved.
 
     >>> labels = Labels(np.array([1, -1]), np.array([[0.2, 0.8], [0.5, 0.5]]), ("ham", "spam"))
     >>> labels.labels.tolist(), labels.confidence.tolist()
@@ -54,6 +58,7 @@ class Labels:
     items: NDArray[Any] | None = None
     origin: Origin = NO_ORIGIN
     source: NDArray[Any] | None = None
+    model: Any = None
 
     def __len__(self) -> int:
         return len(self.best)
@@ -103,13 +108,23 @@ class Labels:
         shown = show_counts({c: n for c, n in zip(self.classes, counts, strict=True) if n})
         return f"Labels({len(self):,} items: {shown}; {(self.best == ABSTAIN).sum():,} without a label)"
 
+    def __str__(self) -> str:
+        """The counts of labels, and the first items that have one."""
+        return text_table(*self._preview(), repr(self))
+
     def _repr_html_(self) -> str:
-        """The first labels as an HTML table."""
-        few = self[: min(_SHOWN_ROWS, len(self))]
-        ids = range(len(few)) if few.items is None else few.items.tolist()
+        """The counts of labels, and the first items that have one, as an HTML table."""
+        return html_table(*self._preview(), repr(self))
+
+    def _preview(self) -> tuple[list[str], list[list[object]]]:
+        """Header and rows of the first items that have a label, or of the first items if none has."""
+        rows = np.flatnonzero((self.best != ABSTAIN) | (self.best == ABSTAIN).all())[:_SHOWN_ROWS]
+        few, ids = self[rows], rows if self.items is None else self.items[rows]
         names = decode(few.best, self.classes).tolist()
-        rows = [[item, label, f"{sure:.3f}"] for item, label, sure in zip(ids, names, few.confidence, strict=True)]
-        return html_table(["item", "label", "confidence"], rows, repr(self))
+        columns: dict[str, Any] = {"item": ids.tolist(), "label": names, "confidence": few.confidence.round(3).tolist()}
+        if few.source is not None:
+            columns["label_source"] = few.source.tolist()
+        return list(columns), [list(row) for row in zip(*columns.values(), strict=True)]
 
     def plot(self, ax: Any = None) -> Any:
         """Draw a histogram of the confidence of the labels, by class.
@@ -136,6 +151,45 @@ class Labels:
         shares = {f"p_{c}": self.probabilities[:, i] for i, c in enumerate(self.classes)}
         source = {} if self.source is None else {"label_source": self.source}
         return {"label": self.labels, "confidence": self.confidence, **source, **shares}
+
+    @property
+    def balance(self) -> dict[Any, float]:
+        """The share of each class among the items with a label, by their probabilities."""
+        labeled = self.best != ABSTAIN
+        shares = self.probabilities[labeled].mean(0) if labeled.any() else np.full(len(self.classes), np.nan)
+        return dict(zip(self.classes, shares.tolist(), strict=True))
+
+    def decide(self, threshold: float | None = None, costs: object = None) -> "Labels":
+        """Give a label only where it is worth giving, and none elsewhere. Probabilities stay the same.
+
+        Args:
+            threshold: The least probability of a label: at 0.9, about nine of ten labels are right if the
+                probabilities are.
+            costs: (k, k) numbers, the cost of each label (column) for each true class (row), in the order of the
+                classes; with one more column, that of no label. Each item gets the label with the lowest expected cost.
+
+        >>> labels = Labels(np.array([1, 1]), np.array([[0.2, 0.8], [0.4, 0.6]]), ("ham", "spam"))
+        >>> labels.decide(threshold=0.7).labels.tolist()
+        ['spam', None]
+        >>> labels.decide(costs=[[0, 10], [1, 0]]).labels.tolist()  # a ham that is lost costs ten spams
+        ['ham', 'ham']
+        """
+        best = self.best if costs is None else self._cheapest(costs)
+        if threshold is not None:
+            check_number(threshold, "threshold", "a number from 0 to 1", least=0, most=1)
+            best = np.where(replace(self, best=best).confidence >= threshold, best, ABSTAIN)
+        source = None if self.source is None else np.where(best == ABSTAIN, None, self.source)  # type: ignore[call-overload]
+        return replace(self, best=best, source=source)
+
+    def _cheapest(self, costs: object) -> NDArray[np.intp]:
+        """The label of each item with the lowest expected cost; items without a label keep none. -> (n,)."""
+        table, k = np.asarray(costs, np.float64), len(self.classes)
+        if table.shape not in ((k, k), (k, k + 1)) or not np.isfinite(table).all():
+            raise ParameterError(
+                f"costs has shape {table.shape}; expected finite numbers, ({k}, {k}) or, with no label, ({k}, {k + 1})"
+            )
+        best = (self.probabilities @ table).argmin(1)
+        return np.where((self.best == ABSTAIN) | (best == k), ABSTAIN, best)
 
     def with_gold(self, gold: NDArray[np.integer]) -> "Labels":
         """The same, with the gold class where it is known: its label, with probability 1. (n,) class numbers or -1."""
@@ -259,6 +313,7 @@ class OutputColumns:
     classes: Classes
     probabilities: bool = False  # whether there is a column for each class
     source: bool = False  # whether there is a column that says where each label comes from
+    threshold: float | None = None  # the least probability of a label
 
     @property
     def names(self) -> list[str]:
@@ -289,11 +344,24 @@ class OutputColumns:
         return [*(str(c) if as_text else c for c in self.classes), None]
 
     def rename(self, columns: Sequence[str]) -> dict[str, str]:
-        """Return new names for columns of the input that have the name of an added one."""
-        return free_names(columns, self.names)
+        """Return new names for columns of the input that have the name of an added one, and are not replaced."""
+        replaced = self.replaced(columns)
+        return {name: new for name, new in free_names(columns, self.names).items() if name not in replaced}
+
+    def replaced(self, columns: Sequence[str]) -> list[str]:
+        """Return columns of the input that have the name of an added one, of which `*_input` is there already.
+
+        They come from an earlier labeling, which kept the column of before.
+
+        >>> OutputColumns((0, 1)).replaced(["label", "confidence", "label_input"])
+        ['label']
+        """
+        present, added = {name.lower() for name in columns}, {name.lower() for name in self.names}
+        return [name for name in columns if name.lower() in added and f"{name.lower()}_input" in present]
 
     def answer(self, labels: Labels) -> Answers:
         """Return the contents of the columns for labels."""
+        labels = labels if self.threshold is None else labels.decide(self.threshold)
         confidence = labels.confidence[:, None]
         numbers = np.concatenate([confidence, labels.probabilities], axis=1) if self.probabilities else confidence
         return Answers(np.where(labels.best < 0, len(self.classes), labels.best), numbers, labels.source)
@@ -333,7 +401,7 @@ def free_names(columns: Sequence[str], names: Sequence[str]) -> dict[str, str]:
 
 
 def add_labels(frame: Any, labels: Labels, *, probabilities: bool = False) -> Any:
-    """Add the columns of labels to a Polars frame; a column of the frame with such a name is kept as `*_input`.
+    """Add the columns of labels to a Polars frame; a column of the frame with such a name is kept once as `*_input`.
 
     Args:
         frame: A frame with one row per item.
@@ -346,4 +414,5 @@ def add_labels(frame: Any, labels: Labels, *, probabilities: bool = False) -> An
     [(7, 'x', 'spam', 0.8), (8, 'y', None, 0.5)]
     """
     added = OutputColumns(labels.classes, probabilities, labels.source is not None)
-    return frame.rename(added.rename(frame.columns)).hstack(added.to_polars(added.answer(labels)))
+    renamed, answers = added.rename(frame.columns), added.to_polars(added.answer(labels))
+    return frame.drop(added.replaced(frame.columns)).rename(renamed).hstack(answers)

@@ -130,7 +130,8 @@ class Patterns:
     def merge(self, other: "Patterns") -> "Patterns":
         """Merge the patterns of both: counts of equal rows are added. Which item has which pattern is not kept.
 
-        LFs are matched by name where both have names; classes are matched by value.
+        LFs are matched by name where both have names: one that only one side has abstains on the items of the other.
+        Classes are matched by value.
 
         >>> one = Patterns.from_votes(Votes.from_array([[0, 1], [1, 1]]))
         >>> one.merge(one).counts.tolist()
@@ -142,15 +143,16 @@ class Patterns:
             )
         votes, others = bool(self.has_votes.any()), bool(other.has_votes.any())
         classes = join_classes(self.classes, other.classes, one_votes=votes, other_votes=others)
-        one, two = self.with_classes(classes), other.with_classes(classes).with_lfs(self.lf_names)
+        one, two = self.with_classes(classes).add_lfs(other.lf_names), other.with_classes(classes)
+        two = two.add_lfs(one.lf_names).with_lfs(one.lf_names)
         one = one.with_outcomes(two.outcomes)
         two = two.with_outcomes(one.outcomes)
         counts = np.concatenate([one.counts, two.counts])
         if counts.sum(dtype=np.float64) >= MOST_ITEMS:
             raise VotesError("patterns of 2^63 or more items cannot be counted; merge fewer of them")
         rows = one.rows.concatenate(two.rows)
-        names = self.lf_names or other.lf_names
-        joined = Patterns(rows, counts, self.n_lfs, len(classes), None, names, classes, one.outcomes)
+        names = one.lf_names or two.lf_names
+        joined = Patterns(rows, counts, one.n_lfs, len(classes), None, names, classes, one.outcomes)
         return joined.join_equal()[0]
 
     def _as_one_set(self, *, inferred: bool) -> "Patterns":
@@ -221,6 +223,23 @@ class Patterns:
         index[order] = np.arange(len(order))
         rows = Rows.from_triples(self.row, index[self.lf], self.vote, self.n_patterns)
         return replace(self, rows=rows, lf_names=names)
+
+    def add_lfs(self, names: tuple[str, ...] | None) -> "Patterns":
+        """The same votes, and an LF that abstains for each name that is new; unchanged where one side has no names."""
+        new = () if names is None or self.lf_names is None else tuple(n for n in names if n not in set(self.lf_names))
+        if not new or self.lf_names is None:
+            return self
+        rows = Rows(self.starts, self.lf, self.vote)
+        return replace(self, rows=rows, n_lfs=self.n_lfs + len(new), lf_names=self.lf_names + new)
+
+    def keep_lfs(self, names: tuple[str, ...]) -> "Patterns":
+        """The same items with the votes of some LFs only, in the order of their names, which must be there."""
+        order = [list(self.lf_names or ()).index(name) for name in names]
+        index = np.full(self.n_lfs, -1, np.int64)
+        index[order] = np.arange(len(order))
+        kept = index[self.lf] >= 0
+        rows = Rows.from_triples(self.row[kept], index[self.lf][kept], self.vote[kept], self.n_patterns)
+        return replace(self, rows=rows, n_lfs=len(names), lf_names=names)
 
     def save(self, path: str | Path) -> None:
         """Write the patterns and their counts to a safetensors file; which item has which pattern is not kept."""

@@ -246,6 +246,7 @@ def read_votes(
     if header is not None:
         return to_votes(Votes.from_saved(frame, header), n_classes=n_classes, classes=classes)
     options: dict[str, Any] = {"abstain": abstain, "n_classes": n_classes, "classes": classes, "strict": strict}
+    options["written"] = table.kind == "csv"
     if long is None:
         others = () if lfs is not None else tuple(table.hive)
         if table.kind == "csv":

@@ -7,13 +7,13 @@ through do not change; `read_votes` decides what strings mean as votes.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from hyperlabel._core import printable
+from hyperlabel._core import is_url, printable
 from hyperlabel.data._csv import check_header, check_options
-from hyperlabel.data._files import KINDS, Format, OpenedFiles, Query, Source, find_source, reading, spool
+from hyperlabel.data._files import ENDINGS, KINDS, Format, OpenedFiles, Query, Source, find_source, reading, spool
 from hyperlabel.data._values import plain
 from hyperlabel.errors import VotesError, require
 
@@ -40,6 +40,7 @@ class Table:
     hive: tuple[str, ...] = ()  # columns from folders such as `day=1`: strings, and LFs only if they are named
     metadata: Mapping[str, str] = field(default_factory=dict)  # of a parquet or Arrow file; results keep it
     frame: Any = None
+    url: str | None = None  # the parquet or Arrow objects of a store, which have no files here
     alike: bool = True  # whether all its files have the same columns in the same order
 
     @classmethod
@@ -49,7 +50,9 @@ class Table:
         Args:
             source: A path: of a csv or tsv file, of JSON lines (both also .gz and .zst), parquet or Arrow; of a folder
                 of such files, or hive partitions; a pattern such as `day=*/*.parquet`, if no file has exactly that
-                name; `-` for standard input; any pipe; `d.duckdb`, `d.duckdb::table` or `d.duckdb::SELECT ...`.
+                name; an object in a store, by its `s3://`, `gs://`, `az://`, `hf://` or `https://` name, or a pattern
+                of parquet objects; `-` for standard input; any pipe; `d.duckdb`, `d.duckdb::table` or
+                `d.duckdb::SELECT ...`.
                 Or a Polars, pandas or pyarrow table, or a `datasets.Dataset`.
             delimiter: The separator of a csv; `,` `;` `|` and tabs are found.
             encoding: The encoding of a text file; UTF-8 and UTF-16 with a mark are found, anything else is Latin-1.
@@ -60,6 +63,8 @@ class Table:
         require("polars", extra="cli")
         if not isinstance(source, str | Path):
             return cls("the frame", "frame", frame=_to_lazy(source))
+        if is_url(source):
+            return _open_url(str(source), delimiter, encoding)
         files = find_source(source)
         if isinstance(files, Query):
             return _open_query(files)
@@ -71,7 +76,8 @@ class Table:
                 else files.format.module.open_files(files)
             )
             frame, hive = _join(opened.frames)
-        return cls(files.name, files.format.kind, opened.files, hive, opened.metadata, frame, opened.alike)
+        kind, metadata = files.format.kind, opened.metadata
+        return cls(files.name, kind, opened.files, hive, metadata, frame, alike=opened.alike)
 
     def lazy(self) -> Any:
         """Return the rows as a Polars LazyFrame; collect it within `reading`, which makes errors of damage clear."""
@@ -116,6 +122,29 @@ class Table:
 def read_table(source: object, *, delimiter: str | None = None, encoding: str | None = None) -> Any:
     """Return a table as a Polars DataFrame; see `Table.open`."""
     return Table.open(source, delimiter=delimiter, encoding=encoding).collect()
+
+
+def _open_url(name: str, delimiter: str | None, encoding: str | None) -> Table:
+    """Open objects of a store by Polars' own readers; texts are copied to a temporary file first."""
+    import polars as pl
+
+    format = Format.of_name(name.partition("?")[0].rpartition("/")[2])
+    if format is None:
+        raise VotesError(f"'{printable(name)}' has no ending of a table; expected one of {ENDINGS}")
+    check_options(delimiter, encoding)
+    with reading(name, format.name):
+        if format.kind == "parquet":
+            frame: Any = pl.scan_parquet(name, hive_partitioning=False)
+        elif format.kind == "arrow":
+            frame = pl.scan_ipc(name)
+        else:
+            lines = pl.scan_lines(name).collect_batches()
+            path = spool(f"{line}\n".encode() for batch in lines for line in batch.to_series())
+            plain = replace(format, compression=None)  # Polars decompresses
+            file, frame = plain.module.scan(path, plain, name, delimiter, encoding)
+            return Table(name, format.kind, (file,), frame=frame)
+        frame.collect_schema()
+    return Table(name, format.kind, url=name, frame=frame)
 
 
 def _open_texts(source: Source, delimiter: str | None, encoding: str | None) -> OpenedFiles:

@@ -11,14 +11,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel._core import Ints, html_table, show, show_names, show_some
+from hyperlabel._core import Ints, html_table, show, show_names, show_some, text_table
 from hyperlabel.data._classes import ABSTAIN, Classes, decode, no_label, smallest_type
+from hyperlabel.data._files import Format
 from hyperlabel.data._frames import is_default
 from hyperlabel.data._items import NO_ORIGIN, Identity, Origin, Positions, to_pandas, to_polars
 from hyperlabel.data._outcomes import Outcomes, same_outcomes
 from hyperlabel.data._rows import Rows
 from hyperlabel.data._values import as_list, exact_array
-from hyperlabel.data._write import write_whole
+from hyperlabel.data._write import write_table, write_whole
 from hyperlabel.errors import ParameterError, VotesError, require
 
 HEADER = "hyperlabel.votes"
@@ -196,10 +197,16 @@ class VoteFrame:
         return to_polars(self.identity, {name: self[name] for name in self.lf_names}, nulls=self.lf_names)
 
     def save(self, path: str | Path) -> None:
-        """Write the votes to a parquet file; `hyperlabel.read_votes` reads back equal votes, even the order of classes.
+        """Write the votes to a file in the format of its name: csv, JSON lines, parquet or Arrow.
 
-        Needs Polars (extra `cli`).
+        From parquet, `hyperlabel.read_votes` reads back equal votes, even the order of classes. Other formats hold the
+        table alone. Any other ending, or none, is parquet. Needs Polars (extra `cli`).
         """
+        require("polars", extra="cli")
+        format = Format.of_name(Path(path).name) if isinstance(path, str | Path) else None
+        if format is not None and format.kind != "parquet":
+            write_table(self.to_polars(), path, argument="path")
+            return
         # Outcomes may be next to classes of any kind, so then votes are written as numbers.
         numbered = self if self.outcomes is None else self.with_parts(classes=tuple(range(self.n_codes)), outcomes=None)
         frame = numbered.to_polars()
@@ -232,16 +239,24 @@ class VoteFrame:
         classes = show_names(list(map(str, self.classes[:20])))
         return f"{type(self).__name__}({size}, classes {classes}, {share:.0%} abstain)"
 
+    def __str__(self) -> str:
+        """The sizes, and the first items that have votes."""
+        return text_table(*self._preview(), repr(self))
+
     def _repr_html_(self) -> str:
-        """The first votes as an HTML table."""
-        few = self[: min(_SHOWN_ROWS, self.n_items)]
+        """The sizes, and the first items that have votes, as an HTML table."""
+        return html_table(*self._preview(), repr(self))
+
+    def _preview(self) -> tuple[list[str], list[list[object]]]:
+        """Header and rows of the first items that have votes, or of the first items if none has."""
+        n_votes = np.diff(self.rows.starts)
+        rows = np.flatnonzero((n_votes > 0) | (n_votes == 0).all())[:_SHOWN_ROWS]
+        few, ids = self[rows], rows if self.items is None else self.items[rows]
         names = self.lf_names[:_SHOWN_LFS]
-        ids = range(len(few)) if few.items is None else few.items.tolist()
         columns = [[None if v == ABSTAIN else v for v in few[name].tolist()] for name in names]
-        more = ["..."] if self.n_lfs > _SHOWN_LFS else []
-        return html_table(
-            ["", *names, *more], zip(ids, *columns, *([""] * len(few) for _ in more), strict=True), repr(self)
-        )
+        if self.n_lfs > _SHOWN_LFS:
+            names, columns = (*names, "..."), [*columns, [""] * len(rows)]
+        return ["item", *names], [list(row) for row in zip(ids.tolist(), *columns, strict=True)]
 
 
 def name_lfs(lfs: Sequence[str] | None, m: int) -> tuple[str, ...]:
@@ -282,7 +297,10 @@ def match_lfs(present: Sequence[str], wanted: Sequence[str]) -> NDArray[np.intp]
         what = f"lacks the LF {missing[0]!r}" if missing else "has two LFs with the same name"
         if unknown and not missing:
             what = f"has the LF {unknown[0]!r}, which the model was not fitted on"
-        raise VotesError(f"votes {what}; expected the LFs {show_some(wanted)}. Give the same columns, or fit again")
+        remedy = "Give the same columns, or fit again"
+        if missing:
+            remedy += "; or let it abstain: --missing-lfs abstain, missing_lfs of engines.label, add_lfs of Votes"
+        raise VotesError(f"votes {what}; expected the LFs {show_some(wanted)}. {remedy}")
     return np.array([index[name] for name in wanted], np.intp)
 
 

@@ -25,9 +25,10 @@ from hyperlabel.data._classes import (
     state_classes,
     unify_labels,
     warn_of_classes,
+    warn_of_few,
 )
 from hyperlabel.data._columns import may_be_votes
-from hyperlabel.data._encode import encode_long, encode_wide
+from hyperlabel.data._encode import count_votes, encode_long, encode_wide
 from hyperlabel.data._frames import holds_columns
 from hyperlabel.data._outcomes import Outcomes, renumber_votes
 from hyperlabel.data._rows import Rows, check_array, check_sparse, first_index
@@ -98,11 +99,8 @@ class Votes(VoteFrame):
         cells = check_array(array)
         high = int(cells.max())
         known, stated = number_classes(high, n_classes, classes, lambda: f"votes{first_index(cells == high)} is {high}")
-        if not stated and len(cells) >= FEW_ROWS:
-            zeros = (cells[:FEW_ROWS] == 0).any() or (cells == 0).any()
-            if high == 0 or not zeros:  # class numbers that start at 1, or votes that are all for one class
-                counts = np.bincount(cells[cells >= 0])
-                warn_of_votes(warn_of_classes({"votes": {int(c): int(counts[c]) for c in np.flatnonzero(counts)}}))
+        if not stated and len(cells) >= FEW_ROWS and not _is_binary(cells, high):
+            warn_of_votes(warn_of_classes(_count_classes(cells, high)) if high >= 0 else warn_of_few({}))
         signed = cells.astype(np.int64) if cells.dtype == np.uint64 else cells
         return cls.from_parts(known, name_lfs(lfs, cells.shape[1]), signed, stated=stated, named=lfs is not None)
 
@@ -118,6 +116,7 @@ class Votes(VoteFrame):
         n_classes: int | None = None,
         classes: Sequence[Hashable] | None = None,
         strict: bool = False,
+        written: bool = False,
     ) -> Self:
         """Votes from a wide table: one row per item, one column per LF.
 
@@ -135,6 +134,7 @@ class Votes(VoteFrame):
             classes: The classes, in the order of their probabilities; inferred if not given (strings in
                 alphabetical order, at most 10,000).
             strict: Whether warnings are errors.
+            written: Whether strings were read from a csv, where `NA` may stand among numbers.
 
         Raises:
             VotesError: A column cannot be votes, or a value is not a class.
@@ -145,7 +145,14 @@ class Votes(VoteFrame):
         (('ham', 'spam'), [[1, 1], [-1, 0]], [7, 8])
         """
         parts = encode_wide(
-            frame, lfs=lfs, item=item, others=others, abstain=abstain, n_classes=n_classes, classes=classes
+            frame,
+            lfs=lfs,
+            item=item,
+            others=others,
+            abstain=abstain,
+            n_classes=n_classes,
+            classes=classes,
+            written=written,
         )
         warn_of_votes(parts["origin"].columns.warnings, strict=strict)
         return cls.from_parts(**parts)
@@ -162,6 +169,7 @@ class Votes(VoteFrame):
         n_classes: int | None = None,
         classes: Sequence[Hashable] | None = None,
         strict: bool = False,
+        written: bool = False,
     ) -> Self:
         """Votes from a long table: one row per vote, as crowdsourcing tools write them.
 
@@ -177,6 +185,7 @@ class Votes(VoteFrame):
             n_classes: Number of classes; inferred if not given.
             classes: The classes; inferred if not given.
             strict: Whether warnings are errors.
+            written: Whether strings were read from a csv, where `NA` may stand among numbers.
 
         >>> import pandas as pd
         >>> frame = pd.DataFrame({"task": [7, 7, 3], "worker": ["a", "b", "a"], "label": ["x", "y", "y"]})
@@ -184,7 +193,7 @@ class Votes(VoteFrame):
         >>> votes.items.tolist(), votes.lf_names, votes.n_classes
         ([7, 3], ('a', 'b'), 2)
         """
-        parts, warnings = encode_long(frame, (item, lf, vote), abstain, n_classes, classes)
+        parts, warnings = encode_long(frame, (item, lf, vote), abstain, n_classes, classes, written)
         warn_of_votes(warnings, strict=strict)
         return cls.from_parts(**parts)
 
@@ -265,6 +274,9 @@ class Votes(VoteFrame):
 
         known, stated = number_classes(high, n_classes, classes, describe)
         rows = Rows.from_triples(row, column, vote, n)
+        if not stated and n >= FEW_ROWS:
+            counts = count_votes(rows, tuple(map(str, range(m))), known)
+            warn_of_votes(warn_of_classes(counts) if len(vote) else warn_of_few({}))
         return cls.from_parts(known, name_lfs(lfs, m), rows, stated=stated, named=lfs is not None)
 
     @classmethod
@@ -363,6 +375,15 @@ class Votes(VoteFrame):
         wanted = tuple(names)
         return self if self.lf_names == wanted else self._take_lfs(match_lfs(self.lf_names, wanted))
 
+    def add_lfs(self, names: Sequence[str]) -> Self:
+        """The same votes, and an LF that abstains for each name that is new."""
+        new = tuple(name for name in names if name not in set(self.lf_names))
+        parts: dict[str, Any] = {"lf_names": self.lf_names + new, "n_lfs": self.n_lfs + len(new)}
+        if self.cells is not None:
+            silent = np.full((self.n_items, len(new)), ABSTAIN, self.cells.dtype)
+            parts["cells"] = np.concatenate([self.cells, silent], axis=1)
+        return self.with_parts(**parts) if new else self
+
     def with_labels(self, labels: object, name: str) -> tuple[Self, NDArray[np.int64]]:
         """Encode gold or truth; classes that only labels have are added, unless classes were stated.
 
@@ -388,12 +409,24 @@ class Votes(VoteFrame):
         return votes, numbers
 
 
+def _is_binary(cells: NDArray[Any], high: int) -> bool:
+    """Return whether an array votes for the classes 0 and 1, about which there is nothing to say."""
+    return high == 1 and bool((cells[:FEW_ROWS] == 0).any() or (cells == 0).any())
+
+
+def _count_classes(cells: NDArray[Any], high: int) -> dict[str, dict[int, int]]:
+    """Count the votes of each LF for each class."""
+    counts = [np.bincount(column[column >= 0], minlength=high + 1) for column in cells.T]
+    return {f"lf{j}": {int(c): int(n[c]) for c in np.flatnonzero(n)} for j, n in enumerate(counts)}
+
+
 def to_votes(
     data: object,
     *,
     n_classes: int | None = None,
     classes: Sequence[Hashable] | None = None,
     lfs: Sequence[str] | None = None,
+    abstain: Sequence[Any] | None = None,
 ) -> Votes:
     """Votes from anything in memory that holds them, as `Votes(data)`; votes that are as stated are not copied."""
     if isinstance(data, np.ndarray):
@@ -406,7 +439,7 @@ def to_votes(
             return data
         return data.with_classes(stated if classes is not None else complete_classes(data.classes, n_classes))
     if holds_columns(data):
-        return Votes.from_frame(data, lfs=lfs, n_classes=n_classes, classes=classes)
+        return Votes.from_frame(data, lfs=lfs, abstain=abstain, n_classes=n_classes, classes=classes)
     read = Votes.from_sparse if is_sparse(data) else Votes.from_array
     return read(data, n_classes=n_classes, classes=classes)
 
@@ -425,17 +458,15 @@ def describe_gold(counts: Mapping[Any, int]) -> str:
     return f"gold has classes that no LF votes for: {shown}; correct them, or state all with classes"
 
 
-def check_no_other_lf(frame: Any, lfs: Sequence[str], classes: Classes) -> None:
-    """Refuse a frame with a column that votes for the classes but that the model was not fitted on."""
+def find_other_lfs(frame: Any, lfs: Sequence[str], classes: Classes, abstain: Sequence[Any] | None) -> list[str]:
+    """Find the columns of a frame that vote for the classes and are not among the LFs."""
+    found = []
     for name in frame.columns:
         if str(name) in lfs or not may_be_votes(str(name)):
             continue
         try:
-            other = Votes.from_frame(frame[[name]], lfs=[str(name)], classes=classes)
+            other = Votes.from_frame(frame[[name]], lfs=[str(name)], abstain=abstain, classes=classes)
         except VotesError:
             continue  # it holds something else
-        if len(other.rows.vote):
-            raise VotesError(
-                f"votes has the LF {str(name)!r}, which the model was not fitted on; "
-                "give only the LFs of fit, frame[list(model.lf_names_)], or fit again"
-            )
+        found += [str(name)] if len(other.rows.vote) else []
+    return found

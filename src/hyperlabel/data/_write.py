@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hyperlabel._core import is_folder, may_be_path, printable, printable_lines, replacing, show, write_all
-from hyperlabel.data._files import ENDINGS, Format, reason_of
+from hyperlabel._core import is_folder, is_url, may_be_path, printable, printable_lines, replacing, show, write_all
+from hyperlabel.data._files import ENDINGS, Format, reason_of, spool
 from hyperlabel.data._files import STDIN as STDOUT
 from hyperlabel.errors import ParameterError, require
 
@@ -56,10 +56,23 @@ def check_target(target: str | Path, argument: str = "out") -> Format:
     format = Format.of_name(path.name)
     if format is None:
         raise ParameterError(f"{shown}; expected a name that ends in {ENDINGS}")
+    if is_url(target):
+        check_url_target(str(target), argument)
+        if format.kind == "arrow":
+            raise ParameterError(f"{shown}, but Arrow is written to files only; write parquet")
+        return format
     if is_folder(path):
         raise ParameterError(f"{shown}, which is a folder; expected the name of a file")
     _check_parent(path, shown)
     return format
+
+
+def check_url_target(target: str, argument: str) -> None:
+    """Refuse an object in a store that can only be read."""
+    if target.startswith(("hf://", "http://", "https://")):
+        raise ParameterError(
+            f"{argument} is '{printable(target)}', which can only be read; write to s3://, gs:// or az://, or to a file"
+        )
 
 
 def _check_parent(path: Path, shown: str) -> None:
@@ -76,6 +89,9 @@ def _check_parent(path: Path, shown: str) -> None:
 def check_folder_target(target: str | Path, argument: str = "out") -> None:
     """Refuse a folder of parquet files that cannot be written there, before any work is done."""
     path, shown = Path(target), f"{argument} is '{printable(target)}'"
+    if is_url(target):
+        check_url_target(str(target), argument)
+        return
     _check_parent(path, shown)
     if is_folder(path) and not all(entry.suffix in _PARTS or entry.name in _MARKS for entry in path.iterdir()):
         raise ParameterError(f"{shown}, a folder that holds more than parquet files; expected another name")
@@ -87,11 +103,17 @@ def write_whole(
     failures: tuple[type[BaseException], ...] = (),
     argument: str = "out",
 ) -> None:
-    """Let `write` write a file or folder, then move it to `path`; its `failures` become a ParameterError."""
+    """Let `write` write a file or folder, then move it to `path`; its `failures` become a ParameterError.
+
+    An object in a store is written in its place: the store shows it when it is complete.
+    """
     if not may_be_path(path):
         raise ParameterError(f"{argument} is {show(path)}; expected the name of a file")
     expected: tuple[type[BaseException], ...] = (*failures, OSError)
     try:
+        if is_url(path):
+            write(path)  # type: ignore[arg-type]
+            return
         with replacing(Path(path)) as part:
             write(part)
     except expected as error:
@@ -105,8 +127,17 @@ def write_text(path: str | Path, text: str, argument: str = "path") -> None:
     write_whole(path, lambda part: part.write_text(text, encoding="utf-8"), argument=argument)
 
 
-def sink_table(frame: Any, part: Path, format: Format, metadata: Mapping[str, str] | None = None) -> None:
-    """Stream the rows of a LazyFrame to a file of some format, whatever the file's name."""
+def sink_table(frame: Any, part: str | Path, format: Format, metadata: Mapping[str, str] | None = None) -> None:
+    """Stream the rows of a LazyFrame to a file of some format, whatever the file's name, or to an object in a store.
+
+    Polars completes an object even if a row fails, so the rows are computed before anything is sent.
+    """
+    if is_url(part):
+        import polars as pl
+
+        local = spool()
+        frame.sink_parquet(local)
+        frame = pl.scan_parquet(local, glob=False)
     format.module.sink(frame, part, format, metadata or {})
 
 

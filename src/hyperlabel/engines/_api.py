@@ -1,15 +1,17 @@
 """Label or fit a table where it is."""
 
 import importlib
+import os
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
-from hyperlabel._core import Metric, check_choice, check_metric, check_path
+from hyperlabel._core import Metric, check_choice, check_metric, check_path, is_url
 from hyperlabel.data import ENDINGS, Format, Table, check_folder_target, check_target, reading
 from hyperlabel.engines._base import Engine
-from hyperlabel.engines._reading import MOST_PATTERNS, Job
+from hyperlabel.engines._reading import MOST_PATTERNS, Job, MissingLfs
 from hyperlabel.engines._run import LabelingRun
 from hyperlabel.errors import ParameterError, VotesError, require, warn_of_votes
 from hyperlabel.models import LabelModel, choose_model, provenance
@@ -28,7 +30,8 @@ def label(
     *,
     lfs: Sequence[str] | None = None,
     abstain: Sequence[Any] | None = None,
-    model: str | LabelModel = "hlm2",
+    missing_lfs: MissingLfs = "error",
+    model: str | LabelModel = "hlm3",
     n_classes: int | None = None,
     classes: Sequence[Hashable] | None = None,
     gold: str | None = None,
@@ -51,7 +54,8 @@ def label(
             name of one that `hyperlabel.data.Table.open` takes. One row per item, one column per LF.
         lfs: Columns that are LFs, as names or patterns such as `lf_*`. If not given, those that the model was fitted
             on; for a model that is not fitted, those that `Votes.from_frame` would take.
-        abstain: Values that abstain, as for `Votes.from_frame`.
+        abstain: Values that abstain, as for `Votes.from_frame`; those of `fit` if not given and the model is fitted.
+        missing_lfs: For a fitted model, whether an LF without a column is an `error`, or to `abstain` everywhere.
         model: A short name, or a label model. A fitted one judges the rows in its state and finds its LFs by name
             if it knows names; any other is fitted on these rows first, as a copy.
         n_classes: Number of classes; inferred if not given.
@@ -59,13 +63,14 @@ def label(
         gold: The column with the known classes of some items. They are the labels of these items, and a model that
             is not fitted learns from them.
         probabilities: Whether to add the probabilities of all classes.
-        text: With Polars, a column of texts; rows without votes are labeled by them. A classifier learns from 200,000
-            labeled rows at most; `label_source` says where each label comes from.
+        text: With Polars, a column of texts; rows are labeled by votes and texts, in a state learned from 200,000 rows
+            at most. `label_source` says where each label comes from.
         metric: Metric to optimize the labels for, as for `LabelModel.predict`.
         strict: Whether warnings are errors.
         engine: `auto`, `polars`, `duckdb`, `spark` or `dask`. `auto` is the engine of the frame, and Polars for paths.
         out: File to write: with Polars in any table format, else parquet (a folder for Spark and Dask). It
-            appears whole or not at all, and its metadata says where its labels come from.
+            appears whole or not at all, and its metadata says where its labels come from. In a store, that holds for
+            single objects; a folder of Spark is complete when it has `_SUCCESS`, one of Dask when this returns.
         max_patterns: With more than about this many patterns, the model reads the rows in passes instead.
 
     Returns:
@@ -80,11 +85,12 @@ def label(
     >>> label(votes).collect()["label"].to_list()
     ['spam', 'ham', None]
     """
-    target = None if out is None else check_path(out, "out")
+    target = out if out is None or is_url(out) else check_path(out, "out")
     run = start(
         data,
         lfs=lfs,
         abstain=abstain,
+        missing_lfs=missing_lfs,
         model=model,
         n_classes=n_classes,
         classes=classes,
@@ -105,7 +111,7 @@ def label(
     return target
 
 
-def fit(data: Any, *, model: str | LabelModel = "hlm2", strict: bool = False, **options: Any) -> LabelModel:
+def fit(data: Any, *, model: str | LabelModel = "hlm3", strict: bool = False, **options: Any) -> LabelModel:
     """Return a copy of a label model that has read the rows of a frame or file where they are.
 
     Args:
@@ -129,12 +135,12 @@ def fit(data: Any, *, model: str | LabelModel = "hlm2", strict: bool = False, **
 def start(
     data: Any,
     *,
-    model: str | LabelModel = "hlm2",
+    model: str | LabelModel = "hlm3",
     source: bool = False,
     text: str | None = None,
     metric: Metric = "accuracy",
     engine: str = "auto",
-    out: Path | None = None,
+    out: str | Path | None = None,
     others: Sequence[str] = (),
     **options: Any,
 ) -> LabelingRun:
@@ -149,6 +155,7 @@ def start(
     'LFs: a, b; ignored: id; classes: ham 1, spam 2; abstain: empty 1'
     """
     check_metric(metric)
+    check_choice(options.get("missing_lfs", "error"), "missing_lfs", ["error", "abstain"])
     estimator = choose_model(model)
     kind = _engine_class(_engine_name(data, engine))
     if out is not None:
@@ -158,14 +165,30 @@ def start(
         raise ParameterError(f"text is '{text}', but engine {kind.name} does not read texts; use engine polars")
     if text is not None and metric == "f1":
         raise ParameterError(
-            f"text is '{text}' and metric is 'f1', which needs the probabilities of all rows at once; use fill_labels"
+            f"text is '{text}' and metric is 'f1', which needs the probabilities of all rows at once; use hl.label"
         )
     if not isinstance(data, str | Path | Table):
-        return LabelingRun(kind(data.lazy() if hasattr(data, "lazy") else data), job)
+        return LabelingRun(kind(data.lazy() if kind.name == "polars" else data), job)
+    if kind.name != "polars" and _is_remote(data, kind.name):  # the engine reads it by itself
+        url = str(data.url if isinstance(data, Table) else data)
+        with reading(url, "parquet"):
+            return LabelingRun(kind.open_url(url), replace(job, name=url))
     table = data if isinstance(data, Table) else Table.open(data)
     with reading(table.name, "table"):
         rows: Engine = kind(table.lazy()) if kind.name == "polars" else kind.open(table.parquet_files(), table.columns)
-    return LabelingRun(rows, replace(job, others=[*others, *table.hive], written=table.kind == "csv"), table.metadata)
+    return LabelingRun(
+        rows, replace(job, others=[*others, *table.hive], name=table.name, written=table.kind == "csv"), table.metadata
+    )
+
+
+def _is_remote(data: str | Path | Table, engine: str) -> bool:
+    """Return whether data is parquet in a store; for Spark also a path that is only on its own file system."""
+    if isinstance(data, Table):
+        return data.url is not None and data.kind == "parquet"
+    format = Format.of_name(str(data).rpartition("/")[2])
+    if is_url(data):
+        return format is not None and format.kind == "parquet"
+    return engine == "spark" and str(data).startswith("/") and not os.path.exists(data) and not has_magic(str(data))
 
 
 def _engine_name(data: Any, engine: str) -> str:
@@ -193,10 +216,10 @@ def _engine_class(name: str) -> Any:
     return getattr(importlib.import_module(f"hyperlabel.engines._{name}"), f"{name.capitalize()}Engine")
 
 
-def check_result(path: Path, engine: str, argument: str = "out") -> None:
+def check_result(path: str | Path, engine: str, argument: str = "out") -> None:
     """Refuse a result that an engine cannot write, or cannot write there, before any work is done."""
     kind = _engine_class(engine)
-    format = Format.of_name(path.name)
+    format = Format.of_name(Path(path).name)
     if format is None or format.kind not in kind.formats:
         endings = ENDINGS if kind.name == "polars" else ".parquet, .pq"
         raise ParameterError(f"{argument} is '{path}'; engine {kind.name} writes names that end in {endings}")

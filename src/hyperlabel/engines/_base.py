@@ -92,6 +92,11 @@ class Engine(ABC):
     def apply(self, packing: Packing, answer: Answerer, added: OutputColumns) -> Any:
         """Return the rows with answers computed from their keys."""
 
+    @classmethod
     @abstractmethod
-    def write(self, frame: Any, path: Path, format: Format, metadata: Mapping[str, str]) -> None:
-        """Write what `join` or `apply` returned to a new file or folder, whatever its name ends in."""
+    def open_url(cls, url: str) -> "Engine":
+        """Return the rows of parquet objects in a store, read by the engine itself."""
+
+    @abstractmethod
+    def write(self, frame: Any, path: str | Path, format: Format, metadata: Mapping[str, str]) -> None:
+        """Write what `join` or `apply` returned to a new file or folder, whatever its name ends in, or to a store."""

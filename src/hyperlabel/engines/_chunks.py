@@ -59,7 +59,7 @@ def fit_chunks(
         first = first.with_outcomes(_match(patterns, first).with_outcomes(first.outcomes).outcomes)
 
     def reduce_chunks(sums: Callable[[Patterns], Sums]) -> Sums:
-        parts = (sums(_match(patterns, first)) for patterns in read())
+        parts = (sums(_match(patterns, first).with_outcomes(first.outcomes)) for patterns in read())
         return reduce(add_sums, parts, _first(parts))
 
     return copy.copy(model).fit_passes(reduce_chunks, first, metric=metric)

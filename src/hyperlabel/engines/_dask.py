@@ -51,6 +51,11 @@ class DaskEngine(Engine):
             raise VotesError(f"the columns {', '.join(index)} are an index, which Dask cannot keep; use another engine")
         return cls(frame[list(names)])
 
+    @classmethod
+    def open_url(cls, url: str) -> "DaskEngine":
+        """By Dask's own reader."""
+        return cls(dd.read_parquet(url, dtype_backend="pyarrow", filesystem=_files_of(url)))
+
     def kinds(self) -> dict[str, str]:
         """By their types."""
         return {name: _kind(kind) for name, kind in self.frame.dtypes.items()}
@@ -125,9 +130,12 @@ class DaskEngine(Engine):
         shared = delayed(answer, pure=False)  # one task that all partitions use
         return self.frame.map_partitions(_attach, shared, packing, added, renamed, meta=meta)
 
-    def write(self, frame: Any, path: Path, format: Format, metadata: Mapping[str, str]) -> None:
+    def write(self, frame: Any, path: str | Path, format: Format, metadata: Mapping[str, str]) -> None:
         """To a folder of parquet files, named only when all are complete: no pattern matches what a kill leaves."""
         texts = {key: text for key, text in metadata.items() if key != "pandas"}  # pandas writes that itself
+        if isinstance(path, str):
+            frame.to_parquet(path, write_index=False, custom_metadata=texts or None, filesystem=_files_of(path))
+            return
         frame.to_parquet(
             str(path), write_index=False, custom_metadata=texts or None, name_function="part-{:09}.unfinished".format
         )
@@ -142,6 +150,11 @@ class DaskEngine(Engine):
             parts = [several(parts[i : i + _MERGED]) for i in range(0, len(parts), _MERGED)]
         merged: Part = parts[0].compute()
         return merged
+
+
+def _files_of(url: str) -> str:
+    """Name the file system: that of pyarrow, which needs no other package, where it has the store."""
+    return "arrow" if url.startswith(("s3://", "gs://", "abfs://", "abfss://")) else "fsspec"
 
 
 def _kind(kind: Any) -> str:
@@ -198,4 +211,5 @@ def _sketch(frame: Any, packing: Packing) -> NDArray[np.uint64]:
 def _attach(frame: Any, answer: Answerer, packing: Packing, added: OutputColumns, renamed: dict[str, str]) -> Any:
     """A partition with the added columns."""
     answers = to_pandas(answer(_pack(frame, packing)), added).set_axis(frame.index)
-    return pd.concat([frame.rename(columns=renamed), answers], axis=1)
+    kept = frame.drop(columns=added.replaced(list(frame.columns)))
+    return pd.concat([kept.rename(columns=renamed), answers], axis=1)

@@ -11,14 +11,16 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.fs
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from hyperlabel.data import Format, OutputColumns
+from hyperlabel._core import is_url
+from hyperlabel.data import Format, OutputColumns, spool
 from hyperlabel.engines._arrow import to_columns, to_keys, to_table
 from hyperlabel.engines._base import CHUNK_ROWS, Answerer, AnswerTable, Engine
 from hyperlabel.engines._packing import Digit, Packing, RowKeys
-from hyperlabel.errors import ParameterError
+from hyperlabel.errors import ParameterError, require
 from hyperlabel.networks import Sums, add_sums
 
 _WHOLE = {f"{sign}{name}" for sign in ("", "U") for name in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")}
@@ -55,6 +57,13 @@ class DuckdbEngine(Engine):
         connection = duckdb.connect()
         rows = connection.read_parquet([escape(str(file)) for file in files], hive_partitioning=False)
         return cls(rows, connection, names)
+
+    @classmethod
+    def open_url(cls, url: str) -> "DuckdbEngine":
+        """By DuckDB's own reader, on a file system that it is given."""
+        connection = duckdb.connect()
+        connection.register_filesystem(find_files(url))
+        return cls(connection.read_parquet(url, hive_partitioning=False), connection)
 
     def kinds(self) -> dict[str, str]:
         """By their types."""
@@ -154,12 +163,20 @@ class DuckdbEngine(Engine):
         answers = f"unnest({function}({', '.join(self._keys(packing))}))"
         return self._query(f"SELECT {', '.join([*self._passed(added), answers])} FROM {self.items}")
 
-    def write(self, frame: Any, path: Path, format: Format, metadata: Mapping[str, str]) -> None:
-        """To one parquet file; by pyarrow if DuckDB cannot write the names."""
+    def write(self, frame: Any, path: str | Path, format: Format, metadata: Mapping[str, str]) -> None:
+        """To one parquet file, which is complete before it goes to a store; by pyarrow if DuckDB cannot name it."""
+        if is_url(path):
+            local = spool()
+            self.write(frame, local, format, metadata)
+            find_files(str(path)).put_file(str(local), str(path))
+            return
         if _can_name(self.results):
             pairs = ", ".join(f"{_literal(key)}: {_literal(text)}" for key, text in metadata.items())
             options = f"FORMAT parquet, KV_METADATA {{{pairs}}}" if pairs else "FORMAT parquet"
-            frame.query(self.items, f"COPY {self.items} TO {_literal(str(path))} ({options})").fetchall()
+            result = _new_name("result")  # not `items`, which the frame itself reads
+            copied = frame.query(result, f"COPY {result} TO {_literal(str(path))} ({options})")
+            if copied is not None:  # since DuckDB 2 it is done when it is fetched
+                copied.fetchall()
             return
         reader = frame.to_arrow_reader(CHUNK_ROWS)
         fields = [field.with_name(name) for field, name in zip(reader.schema, self.results, strict=True)]
@@ -173,11 +190,12 @@ class DuckdbEngine(Engine):
 
     def _passed(self, added: OutputColumns) -> list[str]:
         """The columns of the input; those with the name of an added column are renamed."""
-        renamed = added.rename(self.names)
-        names = [renamed.get(name, name) for name in self.names]
+        renamed, replaced = added.rename(self.names), added.replaced(self.names)
+        passed = [name for name in self.names if name not in replaced]
+        names = [renamed.get(name, name) for name in passed]
         self.results = [*names, *added.names]
-        shown = names if _can_name(self.results) else list(self.sql_names.values())
-        return [f"{self._column(name)} AS {_name(as_)}" for name, as_ in zip(self.names, shown, strict=True)]
+        shown = names if _can_name(self.results) else [self.sql_names[name] for name in passed]
+        return [f"{self._column(name)} AS {_name(as_)}" for name, as_ in zip(passed, shown, strict=True)]
 
     def _column(self, name: str) -> str:
         return f"{self.items}.{_name(self.sql_names[name])}"
@@ -200,6 +218,17 @@ class DuckdbEngine(Engine):
         if kind.startswith(("DECIMAL", "FLOAT", "DOUBLE")):
             return f"nullif({name}::DOUBLE, 'nan'::DOUBLE)"  # the statistics of files may leave out NaN
         return f"{name}::VARCHAR" if kind.startswith("ENUM") else name
+
+
+def find_files(url: str) -> Any:
+    """Return the file system of a store: pyarrow's, which needs no other package, or that of fsspec."""
+    require("fsspec", extra="dask")
+    import fsspec
+    from fsspec.implementations.arrow import ArrowFSWrapper
+
+    scheme = url.partition("://")[0]
+    arrow = scheme in ("s3", "gs", "abfs", "abfss")
+    return ArrowFSWrapper(pa.fs.FileSystem.from_uri(url)[0]) if arrow else fsspec.filesystem(scheme)
 
 
 _LABEL_TYPES = {"integer": "BIGINT", "boolean": "BOOLEAN", "text": "VARCHAR"}

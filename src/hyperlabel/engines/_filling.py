@@ -1,68 +1,53 @@
-"""Labels from texts for rows that are streamed: a classifier learns from some of them, and labels batch by batch.
+"""Labels from votes and texts for rows that are streamed: a state is learned from some, and labels all of them.
 
-Rows come with the columns that labeling adds. Rows with a label teach: all of them if there are at most
-`MOST_TEACHERS`, for the same labels as `hyperlabel.classify.fill_labels` in memory; else a random sample.
+Up to `MOST_TEACHERS` rows teach, all or a random sample: their texts are in memory. Then batch after batch is labeled
+in the state, as tomorrow's rows would be.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from hyperlabel.classify import TEXT, BaseClassifier, Classifier, teach
-from hyperlabel.data import Labels, OutputColumns
+from hyperlabel.classify import JointModel, TextItems, Vectors
+from hyperlabel.data import Answers, OutputColumns
+from hyperlabel.engines._packing import Encoder, RowKeys
+from hyperlabel.models import LabelModel
 
 MOST_TEACHERS = 200_000
-"""Rows that a classifier learns from: their texts are in memory."""
 
 _TICKET = "__ticket"
 
 
-@dataclass(frozen=True, eq=False)
-class Filler:
-    """Labels rows without votes by their texts."""
+@dataclass(frozen=True)
+class TextAnswerer:
+    """Answers rows by their votes and texts."""
 
-    text: str  # the column of texts
-    added: OutputColumns  # the columns that labeling has added, including the source and the probabilities
-    classifier: BaseClassifier
+    joint: JointModel
+    encoder: Encoder
+    added: OutputColumns
+    votes_only: bool
 
-    @classmethod
-    def learn(cls, frame: pl.LazyFrame, text: str, added: OutputColumns) -> "Filler":
-        """Return a filler whose classifier has learned from labeled rows."""
-        filler = cls(text, added, Classifier())
-        index_of = frame.collect_schema().names().index
-        kept = [pl.nth(index_of(name)) for name in (text, "label", *added.names[3:])]
-        batches = frame.select(kept).collect_batches(maintain_order=True)
-        rows = draw_rows(batch.filter(filler.has_text(batch) & batch["label"].is_not_null()) for batch in batches)
-        shares = rows[added.names[3:]].to_numpy()
-        teach(filler.classifier, filler.texts(rows), Labels(shares.argmax(1), shares, added.classes), TEXT)
-        return filler
+    def __call__(self, keys: RowKeys, texts: list[str | None]) -> Answers:
+        """(n, g) keys, n texts -> n answers."""
+        if not len(keys):
+            return self.added.nothing
+        items = read_items(self.joint.model, self.encoder, keys, self.joint.vectorizer.transform(texts, None))
+        return self.added.answer(items.label(self.joint.logits(items), votes_only=self.votes_only))
 
-    def texts(self, rows: pl.DataFrame) -> list[str]:
-        """Return the texts of rows that have one."""
-        return rows[self.text].cast(pl.String).to_list()
 
-    def has_text(self, rows: pl.DataFrame) -> pl.Series:
-        """Return whether rows have a text that is not blank."""
-        return (rows[self.text].cast(pl.String).str.strip_chars() != "").fill_null(value=False)
+def read_items(model: LabelModel, encoder: Encoder, keys: RowKeys, vectors: Vectors) -> TextItems:
+    """Rows as items for `JointModel`."""
+    patterns, gold = encoder.patterns(keys)
+    return TextItems.of_patterns(model, patterns, None if gold is None else gold.astype(np.int64), vectors)
 
-    def fill(self, frame: pl.LazyFrame) -> pl.LazyFrame:
-        """Label the rows without votes, batch by batch when the frame is collected or written."""
-        return frame.map_batches(self.fill_batch, schema=frame.collect_schema(), streamable=True)
 
-    def fill_batch(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """Label the rows without votes in one batch."""
-        own, names = rows[self.added.names], self.added.names
-        empty = (rows["label_source"].is_null() & self.has_text(rows)).arg_true().to_numpy()
-        shares = self.classifier.predict_proba(self.texts(rows[empty]))
-        source = np.full(len(empty), TEXT, object)
-        labels = Labels(shares.argmax(1), shares, self.added.classes, source=source)
-        index = np.arange(rows.height)
-        index[empty] = rows.height + np.arange(len(empty))
-        filled = pl.concat([own, self.added.to_polars(self.added.answer(labels))])[index]
-        sources = filled["label_source"].set(filled["label"].is_null(), None)  # an item that is still tied has no label
-        return rows.with_columns(*(sources if name == "label_source" else filled[name] for name in names))
+def learn(model: LabelModel, encoder: Encoder, rows: tuple[RowKeys, list[str | None]], embed: Any) -> JointModel:
+    """Learn a state from some rows: their keys and texts."""
+    keys, texts = rows
+    return JointModel.fit(model, read_items(model, encoder, keys, Vectors.of(texts, None, embed)))[0]
 
 
 def draw_rows(batches: Iterable[pl.DataFrame], most: int = MOST_TEACHERS) -> pl.DataFrame:

@@ -161,20 +161,27 @@ class Encoder:
     classes: Classes
     n_lfs: int
     outcomes: Outcomes | None = None  # outcomes that are not one class; None if all votes are classes
+    wanted: tuple[str, ...] | None = None  # the LFs of the model, if some have no column and abstain
 
     @classmethod
     def of(
-        cls, packing: Packing, columns: Sequence[Column], n_lfs: int, classes: Classes, outcomes: Outcomes | None = None
+        cls,
+        packing: Packing,
+        columns: Sequence[Column],
+        n_lfs: int,
+        classes: Classes,
+        outcomes: Outcomes | None = None,
+        wanted: tuple[str, ...] | None = None,
     ) -> "Encoder":
         """Encode columns, in the order of their digits; refuse a value that is not a class."""
         votes = [encode_votes(column, classes, outcomes) for column in columns[:n_lfs]]
         gold = [encode_column(column, classes) for column in columns[n_lfs:]]
-        return cls(packing, (*votes, *gold), classes, n_lfs, outcomes)
+        return cls(packing, (*votes, *gold), classes, n_lfs, outcomes, wanted)
 
     @property
     def lf_names(self) -> tuple[str, ...]:
-        """The columns of LFs."""
-        return tuple(self.packing.columns[: self.n_lfs])
+        """The LFs, in the order of their votes."""
+        return self.wanted or tuple(self.packing.columns[: self.n_lfs])
 
     @property
     def gold(self) -> Digit | None:
@@ -193,7 +200,12 @@ class Encoder:
         cells = np.empty(digits.shape, smallest_type(len(self.classes) + len(self.outcomes or ())))
         for j, table in enumerate(self.tables):
             cells[:, j] = table.take(digits[:, j])
-        return cells[:, : self.n_lfs], None if self.gold is None else cells[:, self.n_lfs]
+        votes, gold = cells[:, : self.n_lfs], None if self.gold is None else cells[:, self.n_lfs]
+        if self.wanted is None:
+            return votes, gold
+        whole = np.full((len(keys), len(self.wanted)), -1, cells.dtype)
+        whole[:, [self.wanted.index(name) for name in self.packing.columns[: self.n_lfs]]] = votes
+        return whole, gold
 
     def patterns(self, keys: RowKeys) -> tuple[Patterns, ClassNumbers | None]:
         """Return patterns of rows, with their items, and the rows' gold. (n, g) keys -> patterns, (n,) as `decode`."""

@@ -9,11 +9,15 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from hyperlabel.data import Format, OutputColumns, sink_table
+from hyperlabel.data import Answers, Format, OutputColumns, exactly, sink_table
 from hyperlabel.engines._base import CHUNK_ROWS, Answerer, Engine
 from hyperlabel.engines._packing import KEY, Digit, Packing, RowKeys
 from hyperlabel.networks import Sums, add_sums
 
+TextAnswers = Callable[[RowKeys, list[str | None]], Answers]
+"""From the (n, g) keys of rows and their texts to their answers."""
+
+_TEXT = "__text"
 _FEW_VALUES = 16  # up to here it is faster to compare with one value after the other
 
 
@@ -27,6 +31,11 @@ class PolarsEngine(Engine):
     def __init__(self, frame: pl.LazyFrame) -> None:
         self.frame = frame
         self.schema = frame.collect_schema()
+
+    @classmethod
+    def open_url(cls, url: str) -> "PolarsEngine":
+        """By Polars' own reader."""
+        return cls(pl.scan_parquet(url, hive_partitioning=False))
 
     def kinds(self) -> dict[str, str]:
         """By their types."""
@@ -91,17 +100,38 @@ class PolarsEngine(Engine):
 
     def apply(self, packing: Packing, answer: Answerer, added: OutputColumns) -> pl.LazyFrame:
         """Batch by batch, when the frame is collected or written; faster than a join, and keeps the order of rows."""
+        return self._add(self._keys(packing), lambda rows: answer(_to_keys(rows, packing)), added)
+
+    def sample_texts(self, packing: Packing, text: str, most: int) -> tuple[RowKeys, list[str | None]]:
+        """The keys and texts of all rows, or of a random sample."""
+        from hyperlabel.engines._filling import draw_rows
+
+        rows = self.frame.select(*self._keys(packing), self._column(text).cast(pl.String).alias(_TEXT))
+        drawn = draw_rows(rows.collect_batches(maintain_order=True), most)
+        return _to_keys(drawn, packing), drawn[_TEXT].to_list()
+
+    def apply_texts(self, packing: Packing, text: str, answer: TextAnswers, added: OutputColumns) -> pl.LazyFrame:
+        """Return the rows with answers computed from their keys and texts, batch by batch."""
+        whole = self._column(text).cast(pl.String).alias(_TEXT)
+        return self._add(
+            [*self._keys(packing), whole], lambda rows: answer(_to_keys(rows, packing), rows[_TEXT].to_list()), added
+        )
+
+    def _add(
+        self, inputs: list[pl.Expr], answer: Callable[[pl.DataFrame], Answers], added: OutputColumns
+    ) -> pl.LazyFrame:
+        """Return the rows with answers computed from some inputs, when the frame is collected or written."""
         kind = pl.Struct(added.to_polars(added.nothing).schema)
 
         def label_batch(batch: pl.Series) -> pl.Series:
-            answers = answer(_to_keys(batch.struct.unnest(), packing))
-            return added.to_polars(answers).to_struct(KEY)  # type: ignore[no-any-return]
+            return added.to_polars(answer(batch.struct.unnest())).to_struct(KEY)  # type: ignore[no-any-return]
 
-        answers = pl.struct(self._keys(packing)).map_batches(label_batch, return_dtype=kind, is_elementwise=True)
+        answers = pl.struct(inputs).map_batches(label_batch, return_dtype=kind, is_elementwise=True)
         names = self.schema.names()
-        return self.frame.with_columns(answers.alias(KEY)).rename(added.rename(names)).unnest(KEY)
+        labeled = self.frame.with_columns(answers.alias(KEY)).drop(exactly(added.replaced(names)))
+        return labeled.rename(added.rename(names)).unnest(KEY)
 
-    def write(self, frame: pl.LazyFrame, path: Path, format: Format, metadata: Mapping[str, str]) -> None:
+    def write(self, frame: pl.LazyFrame, path: str | Path, format: Format, metadata: Mapping[str, str]) -> None:
         """Streamed to one file."""
         sink_table(frame, path, format, metadata)
 

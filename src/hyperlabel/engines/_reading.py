@@ -8,7 +8,7 @@ needs, so the rule costs no extra pass.
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ from hyperlabel.data import (
     find_classes,
     key_of,
     match_lfs,
+    may_be_votes,
     missing_classes,
     no_label,
     number_reader,
@@ -47,6 +48,9 @@ from hyperlabel.models import LabelModel
 
 MOST_PATTERNS = 1 << 22
 """Up to this many patterns are counted and joined back; with more, the model reads the rows in passes."""
+
+MissingLfs = Literal["error", "abstain"]
+"""What to do with LFs of a fitted model that a table lacks."""
 
 _ESTIMATE_ERROR = 1.05  # estimates of the number of patterns may be too low by this factor
 
@@ -188,16 +192,27 @@ class Job:
     model: LabelModel  # it is not changed
     lfs: Sequence[str] | None = None  # names or patterns; None for those of the fitted model, or those that are found
     others: Sequence[str] = ()  # columns that are not LFs unless they are named
-    abstain: Sequence[Any] | None = None  # values that abstain; None for the usual ones
+    abstain: Sequence[Any] | None = None  # values that abstain; None for those of the fitted model, or the usual ones
+    missing_lfs: MissingLfs = "error"  # what to do with LFs of the fitted model that have no column
     n_classes: int | None = None
     classes: Sequence[Hashable] | None = None
     gold: str | None = None  # the column with known classes
     probabilities: bool = False  # whether to add the probabilities of all classes
     source: bool = False  # whether to add where each label comes from
-    text: str | None = None  # the column of texts to label rows without votes by; it goes with `source`
+    text: str | None = None  # the column of texts to label rows by; it goes with `source`
+    votes_only: bool = False  # whether rows with votes are labeled by these alone
+    embed: Any = None  # the encoder of texts
+    joint: Any = None  # a `JointModel` that labels by votes and texts
+    threshold: float | None = None  # the least probability of a label
     metric: Metric = "accuracy"
     max_patterns: int = MOST_PATTERNS
+    name: str | None = None  # of the table, if it has one
     written: bool = False  # whether rows come from a csv, where strings that all look like numbers are numbers
+
+    @property
+    def abstains(self) -> Sequence[Any] | None:
+        """Values that abstain, as stated here or for the fitted model; None for the usual ones."""
+        return self.model.abstain_ if self.abstain is None and self.model.is_fitted else self.abstain
 
 
 class EncodedRows:
@@ -220,14 +235,14 @@ class EncodedRows:
         self.lfs = _find_lfs(self.present, job)
         self.n_classes, self.classes = _state_classes(job)
         self.stated = state_classes(self.n_classes, self.classes)
-        self.abstain = abstain_keys(job.abstain, None if self.classes is None else self.stated)
+        self.abstain = abstain_keys(job.abstains, None if self.classes is None else self.stated)
         named = job.lfs is not None or (job.model.is_fitted and job.model.lf_names_ is not None)
         self.columns = take_votes(
             self.present,
             self._summarize,
             lfs=self.lfs if named else None,
             others=[*job.others, *(name for name in (job.gold, job.text) if name is not None)],
-            abstain=job.abstain,
+            abstain=job.abstains,
             stated=self.stated,
             glance=self._glance,
         )
@@ -247,7 +262,27 @@ class EncodedRows:
             column, classes = self._read_gold(classes, stated)
             gold = [column]
         outcomes = state_outcomes(leaning, classes)
-        return Encoder.of(self._packing, [*voting, *gold], len(self.lfs), classes, outcomes)
+        fitted = self.job.model.lf_names_ if self.job.model.is_fitted else None
+        wanted = fitted if fitted is not None and len(fitted) > len(self.lfs) else None
+        return Encoder.of(self._packing, [*voting, *gold], len(self.lfs), classes, outcomes, wanted)
+
+    @cached_property
+    def other_lfs(self) -> list[str]:
+        """Columns that vote for the classes in the first rows, and that the fitted model does not know."""
+        named = {*self.lfs, *self.job.others, self.job.gold, self.job.text}
+        single = [name for name, kind in self.engine.kinds().items() if kind in ("integer", "plain")]
+        names = [name for name in single if name not in named and may_be_votes(name)]
+        if not self.job.model.is_fitted or not names:
+            return []
+        classes = set(map(key_of, self.encoder.classes))
+        return [name for name, values in self.engine.head(names, GLANCE).items() if self._vote_for(values, classes)]
+
+    def _vote_for(self, values: list[Any], classes: set[Key]) -> bool:
+        """Return whether a column holds votes for classes and nothing else."""
+        texts = [value for value in values if isinstance(value, str)]
+        read: Callable[[Any], Any] = number_reader(texts) if self.job.written else plain
+        held = {key_of(read(value)) for value in values if plain(value) is not None} - self.abstain
+        return bool(held) and held <= classes
 
     @property
     def n_rows(self) -> int:
@@ -304,7 +339,8 @@ class EncodedRows:
     def _lf_columns(self) -> list[CountedColumn]:
         columns = self._count(self.lfs, self.job.written)
         may_be_numbers = self.stated is None or not isinstance(self.stated[0], str)
-        return unify_numbers(columns) if may_be_numbers else columns  # type: ignore[return-value]
+        written = self.job.written or self.stated is not None
+        return unify_numbers(columns, written=written) if may_be_numbers else columns  # type: ignore[return-value]
 
     def _count(self, names: Sequence[str], written: bool) -> list[CountedColumn]:
         pairs = [(d, rows) for d, rows in zip(self._scan.digits, self._digit_counts, strict=True) if d.column in names]
@@ -336,6 +372,8 @@ def _find_lfs(present: list[str], job: Job) -> list[str]:
     else:
         chosen = list(choose_columns(present, job.lfs))
     chosen = [name for name in chosen if name not in (job.gold, job.text)]
+    if fitted is not None and job.missing_lfs == "abstain" and chosen:
+        fitted = tuple(name for name in fitted if name in chosen)
     if fitted is not None:
         return [chosen[j] for j in match_lfs(chosen, fitted)]
     if not chosen:

@@ -5,8 +5,9 @@ the rows in passes and then judges them where they are. A model that is already 
 """
 
 import copy
+import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel._core import Metric, check_memory
-from hyperlabel.classify import VOTES, fill_labels
+from hyperlabel.classify import VOTES, JointModel, fill_labels
 from hyperlabel.data import (
     Answers,
     Format,
@@ -34,11 +35,13 @@ from hyperlabel.engines._base import CHUNK_ROWS, AnswerTable, Engine
 from hyperlabel.engines._packing import CountedPatterns, Encoder, KeyIndex, RowKeys, count_patterns
 from hyperlabel.engines._reading import EncodedRows, Job
 from hyperlabel.errors import HyperlabelError, ParameterError, VotesError
-from hyperlabel.models import LabelModel
+from hyperlabel.models import LabelModel, VoteProfile, count_votes
 from hyperlabel.networks import Gold, Sums, add_sums
 
 if TYPE_CHECKING:
     import polars as pl
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +55,13 @@ class MemoryRun:
     gold: object = None  # known classes of items, as for `LabelModel.fit`
     metric: Metric = "accuracy"
     probabilities: bool = False  # whether to add the probabilities of all classes
-    inputs: object = None  # texts or features to label items without votes by, as for `fill_labels`
-    combine: bool = False  # whether items with votes get labels from both
+    inputs: object = None  # texts or features, as for `fill_labels`
+    votes_only: bool = False  # whether items with votes are labeled by these alone
+    embed: Any = None  # the encoder of texts, as for `hyperlabel.label`
+    joint: JointModel | None = None  # a state that labels by votes and texts
+    threshold: float | None = None  # the least probability of a label
+    name: str | None = None  # of the table, if it has one
+    other_lfs: Sequence[str] = ()  # columns that vote for the classes, and that the fitted model does not know
     metadata: Mapping[str, str] = field(default_factory=dict)  # that of the file of the votes; results keep it
 
     engine_name: ClassVar[str] = "memory"
@@ -72,18 +80,31 @@ class MemoryRun:
     def frame(self) -> "pl.DataFrame":
         """The table with the columns that labeling adds."""
         _, labels, index = self._result
-        added = OutputColumns(labels.classes, self.probabilities, labels.source is not None)
+        added = self.added
         check_memory(self.n_rows * len(added.names), f"the labels of {self.n_rows:,} items", "label fewer at a time")
         answers = added.to_polars(added.answer(labels).take(index))
-        return self.table.rename(added.rename(self.table.columns)).hstack(answers)
+        kept = self.table.drop(added.replaced(self.table.columns))
+        return kept.rename(added.rename(self.table.columns)).hstack(answers)
+
+    @property
+    def added(self) -> OutputColumns:
+        """The columns that labeling adds."""
+        labels = self._result[1]
+        return OutputColumns(labels.classes, self.probabilities, labels.source is not None, self.threshold)
 
     @property
     def label_counts(self) -> dict[Any, int]:
         """Number of items with each label; None for no label."""
         _, labels, index = self._result
-        *names, none = OutputColumns(labels.classes).label_values
-        counts = np.bincount(labels.best[index] + 1, minlength=len(names) + 1).tolist()
-        return {name: n for name, n in zip((none, *names), counts, strict=True) if n}
+        added = OutputColumns(labels.classes, threshold=self.threshold)
+        counts = np.bincount(added.answer(labels).label[index], minlength=len(added.label_values)).tolist()
+        return {name: n for name, n in zip(added.label_values, counts, strict=True) if n}
+
+    @property
+    def balance(self) -> dict[Any, float]:
+        """The share of each class among the items with a label, by their probabilities."""
+        _, labels, index = self._result
+        return labels.take(index).balance
 
     @cached_property
     def source_counts(self) -> dict[str | None, int] | None:
@@ -91,6 +112,11 @@ class MemoryRun:
         if self.inputs is None or self._result[1].source is None:
             return None
         return dict(Counter(self._result[1].source.tolist()).most_common())
+
+    @property
+    def profile(self) -> VoteProfile:
+        """How the LFs vote on these items."""
+        return VoteProfile.of_sums(count_votes(self.model.read(self.votes)))
 
     @cached_property
     def _result(self) -> tuple[LabelModel, Labels, NDArray[np.integer]]:
@@ -106,15 +132,27 @@ class MemoryRun:
             patterns = Patterns.from_votes(votes)
             counts = None if gold is None else patterns.count_labels(gold)
             labels = model.fit_label_patterns(patterns, counts, self.metric)
+            model.note_source(self.name, votes.origin.abstain)
         if self.inputs is not None:
-            filled = fill_labels(model, self.votes, self.inputs, self.gold, combine=self.combine, metric=self.metric)
-            return model, filled, np.arange(self.n_rows)
+            return model, self._label_inputs(model), np.arange(self.n_rows)
         index = patterns.expand(np.arange(patterns.n_patterns))
         if gold is not None:  # an item is its pattern and its gold
             pairs, index = np.unique(index * (patterns.n_classes + 1) + gold + 1, return_inverse=True)
             row, number = np.divmod(pairs, patterns.n_classes + 1)
             labels = labels.take(row).with_gold(number - 1)
         return model, labels, index
+
+    def _label_inputs(self, model: LabelModel) -> Labels:
+        """Labels by votes and texts or features."""
+        inputs, metric, combine = self.inputs, self.metric, not self.votes_only
+        if self.joint is not None:
+            return self.joint.label_inputs(self.votes, inputs, self.gold, combine=combine, metric=metric)
+        return fill_labels(model, self.votes, inputs, self.gold, combine=combine, encoder=self.embed, metric=metric)
+
+    @property
+    def state(self) -> "LabelModel | JointModel":
+        """What labels new rows as these: the fitted model, with texts if there are any."""
+        return self._result[0] if self.inputs is None else self._result[1].model
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +164,7 @@ class LabelingRun:
     metadata: Mapping[str, str] = field(default_factory=dict)  # that of the file of the rows; results keep it
 
     source_counts: ClassVar[None] = None  # sources of labels are counted in memory only
+    balance: ClassVar[None] = None  # and so are their shares
 
     @property
     def engine_name(self) -> str:
@@ -156,18 +195,26 @@ class LabelingRun:
             )
         with self._failing():
             if self._counted is None:
-                return _fit_passes(self.engine, self._reading, self.job), None
+                model = _fit_passes(self.engine, self._reading, self.job)
+                return model.note_source(self.job.name, self.job.abstain), None
             model = copy.copy(self.job.model)
-            return model, model.fit_label_patterns(self._counted.patterns, self._counted.gold, self.job.metric)
+            labels = model.fit_label_patterns(self._counted.patterns, self._counted.gold, self.job.metric)
+            model.note_source(self.job.name, self.job.abstain)
+            return model, labels
 
     @cached_property
     def frame(self) -> Any:
         """The rows with the columns that labeling adds, in the engine's kind of frame."""
-        encoder = self._reading.encoder
-        added = OutputColumns(encoder.classes, self.job.probabilities, self.job.source)
+        encoder, added = self._reading.encoder, self.added
         if not self.n_rows:
             return self.engine.apply(encoder.packing, lambda keys: added.nothing, added)
         return self._label(added) if self.job.text is None else self._fill(self.job.text, added)
+
+    @property
+    def added(self) -> OutputColumns:
+        """The columns that labeling adds."""
+        encoder = self._reading.encoder
+        return OutputColumns(encoder.classes, self.job.probabilities, self.job.source, self.job.threshold)
 
     def _label(self, added: OutputColumns) -> Any:
         """Return the rows with labels from votes and gold."""
@@ -179,33 +226,60 @@ class LabelingRun:
                 return self.engine.join(encoder.packing, self._answer(self._counted, added), added)
             return self.engine.apply(encoder.packing, RowAnswerer(self.model, encoder, added, self.job.metric), added)
 
-    def _fill(self, text: str, added: OutputColumns) -> Any:
-        """Return the rows with labels from texts where no LF votes; the classifier learns from the probabilities."""
-        from hyperlabel.engines._filling import Filler
+    @cached_property
+    def state(self) -> "LabelModel | JointModel":
+        """What labels new rows as these: the fitted model, with texts if there are any."""
+        text, model, engine = self.job.text, self.model, self.engine
+        if text is None or self.job.joint is not None:
+            return self.job.joint or model
+        from hyperlabel.engines._filling import MOST_TEACHERS, learn
 
-        whole, names = replace(added, probabilities=True), list(self.engine.kinds())
-        renamed, wanted = whole.rename(names), added.rename(names)
+        encoder = self._reading.encoder
         with self._failing():
-            frame = self._label(whole)
-            filled = Filler.learn(frame, renamed.get(text, text), whole).fill(frame)
-        unasked = [name for name in whole.names if name not in added.names]
-        back = {new: name for name, new in renamed.items() if name not in wanted}
-        return filled.drop(unasked).rename(back)
+            rows = engine.sample_texts(encoder.packing, text, MOST_TEACHERS)  # type: ignore[attr-defined]
+        return learn(model, encoder, rows, self.job.embed)
 
-    def write(self, target: Path, metadata: Mapping[str, str]) -> None:
+    def _fill(self, text: str, added: OutputColumns) -> Any:
+        """Return the rows with labels from votes and texts."""
+        from hyperlabel.engines._filling import TextAnswerer
+
+        encoder, joint = self._reading.encoder, self.state
+        assert isinstance(joint, JointModel)
+        answer = TextAnswerer(joint, encoder, added, self.job.votes_only)
+        with self._failing():
+            return self.engine.apply_texts(encoder.packing, text, answer, added)  # type: ignore[attr-defined]
+
+    @cached_property
+    def profile(self) -> VoteProfile:
+        """How the LFs vote in these rows: counted with the patterns, or in one more pass over the rows."""
+        if self._counted is not None:
+            return VoteProfile.of_sums(count_votes(self._counted.patterns))
+        reading = self._reading
+        with self._failing():
+            sums = self.engine.reduce(reading.encoder.packing, partial(_sum_rows, reading.encoder, count_votes))
+        return VoteProfile.of_sums(sums)
+
+    @property
+    def other_lfs(self) -> list[str]:
+        """Columns that vote for the classes, and that the fitted model does not know."""
+        with self._failing():
+            return self._reading.other_lfs
+
+    def write(self, target: str | Path, metadata: Mapping[str, str]) -> None:
         """Write the labeled rows, whole or not at all, with the input's metadata and more, if the format has room."""
-        frame, engine, format = self.frame, self.engine, Format.of_name(target.name)
+        frame, engine, format = self.frame, self.engine, Format.of_name(Path(target).name)
         assert format is not None  # others were refused
         texts = {**self.metadata, **metadata}
         with interruptible():
             write_whole(target, lambda part: engine.write(frame, part, format, texts), engine.failures)
+        _log.info("engine %s wrote %s", engine.name, target)
 
     @property
     def label_counts(self) -> dict[Any, int] | None:
         """Number of rows with each label, None for no label; just None if the counts of patterns do not tell."""
         if self._counted is None or self._reading.counted is None or self.job.text is not None:
             return None
-        added = OutputColumns(self._reading.encoder.classes)
+        added = OutputColumns(self._reading.encoder.classes, threshold=self.job.threshold)
         counts = np.zeros(len(added.label_values), np.int64)
         np.add.at(counts, self._answer(self._counted, added).answers.label, self._reading.counted[1])
         return {label: n for label, n in zip(added.label_values, counts.tolist(), strict=True) if n}
@@ -213,7 +287,9 @@ class LabelingRun:
     @cached_property
     def _reading(self) -> EncodedRows:
         with self._failing():
-            return EncodedRows(self.engine, self.job)
+            rows = EncodedRows(self.engine, self.job)
+        _log.info("engine %s read %s: %s", self.engine.name, self.job.name or "a frame", rows.columns.describe())
+        return rows
 
     @cached_property
     def _counted(self) -> CountedPatterns | None:

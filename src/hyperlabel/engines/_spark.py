@@ -14,13 +14,14 @@ import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 from py4j.protocol import Py4JError
-from pyspark import SparkConf
+from pyspark import SparkConf, TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that Spark's users know)
 from pyspark.sql import types as T  # noqa: N812
 from pyspark.sql.pandas.functions import pandas_udf
 
+from hyperlabel._core import is_url
 from hyperlabel.data import Format, OutputColumns, link_spooled
 from hyperlabel.engines._arrow import to_keys, to_pandas, to_table
 from hyperlabel.engines._base import Answerer, AnswerTable, Engine
@@ -28,6 +29,8 @@ from hyperlabel.engines._packing import KEY, Digit, Packing, RowKeys
 from hyperlabel.networks import Sums, add_sums
 
 _LABEL_TYPES = {"integer": T.LongType(), "boolean": T.BooleanType(), "text": T.StringType()}
+_SUMS = "part bigint, sums binary"
+_GROUPS = 16  # of partitions, whose sums are added before they reach the driver
 _PLAIN = re.compile(r"[\w./ -]+", re.ASCII)
 _CONFIGURED = ("PYSPARK_GATEWAY_PORT", "PYSPARK_SUBMIT_ARGS", "SPARK_CONF_DIR", "SPARK_REMOTE")
 _LOCAL = [
@@ -58,8 +61,16 @@ class SparkEngine(Engine):
         Spark reads brackets and the like as patterns, and folders such as `run=3` as columns, and this cannot be turned
         off: such files get another name.
         """
-        plain = [file if _PLAIN.fullmatch(str(file.resolve())) else link_spooled(file) for file in files]
-        return cls(_session().read.parquet(*(Path(os.path.abspath(file)).as_uri() for file in plain)))
+        names = [
+            os.path.abspath(file) if _PLAIN.fullmatch(str(file.resolve())) else link_spooled(file).as_uri()
+            for file in files
+        ]
+        return cls(_session().read.parquet(*names))
+
+    @classmethod
+    def open_url(cls, url: str) -> "SparkEngine":
+        """By Spark's own reader, which gets the path as it is."""
+        return cls(_session().read.parquet(url))
 
     def kinds(self) -> dict[str, str]:
         """By their types."""
@@ -104,16 +115,19 @@ class SparkEngine(Engine):
         return to_keys([counted[name] for name in packing.names]), counted["count"].to_numpy()
 
     def reduce(self, packing: Packing, sums: Callable[[RowKeys], Sums]) -> Sums:
-        """In Python workers, a batch at a time; partitions are added in a tree."""
+        """In Python workers, a batch at a time; partitions are added in groups, then here, always in the same order."""
         nothing = sums(np.empty((0, len(packing.keys)), np.int64))
 
         def sum_partition(batches: Iterator[Any]) -> Iterator[Any]:
             total = reduce(add_sums, (sums(to_keys(batch.columns)) for batch in batches), nothing)
-            flat = np.concatenate([array.ravel() for array in total])
-            yield pa.record_batch([pa.array([flat.tobytes()], pa.binary())], ["sums"])
+            context = TaskContext.get()
+            assert context is not None  # a worker has one
+            yield _pack_sums(context.partitionId(), np.concatenate([array.ravel() for array in total]))
 
-        partitions = self.frame.select(*self._keys(packing)).mapInArrow(sum_partition, "sums binary")
-        flat = partitions.rdd.map(lambda row: np.frombuffer(row[0])).treeReduce(np.add)
+        sums_of = self.frame.select(*self._keys(packing)).mapInArrow(sum_partition, _SUMS)
+        groups = sums_of.repartition(_GROUPS, F.col("part") % F.lit(_GROUPS)).sortWithinPartitions("part")
+        rows = groups.mapInArrow(_add_group, _SUMS).toArrow().sort_by("part")
+        flat = reduce(np.add, map(np.frombuffer, rows["sums"].to_pylist()))
         parts = np.split(flat, np.cumsum([array.size for array in nothing])[:-1])
         return tuple(part.reshape(array.shape) for part, array in zip(parts, nothing, strict=True))
 
@@ -140,15 +154,16 @@ class SparkEngine(Engine):
         kept = [_column(name) for name in answered.columns[:-1]]
         return answered.select(*kept, *(F.col(KEY)[name].alias(name) for name in added.names))
 
-    def write(self, frame: Any, path: Path, format: Format, metadata: Mapping[str, str]) -> None:
+    def write(self, frame: Any, path: str | Path, format: Format, metadata: Mapping[str, str]) -> None:
         """To a folder of parquet files; Spark keeps only metadata of columns, so it goes to the column of labels."""
         labeled = frame.withMetadata("label", dict(metadata)) if metadata else frame
-        labeled.write.parquet(path.resolve().as_uri())
+        labeled.write.parquet(str(path) if is_url(path) else Path(path).resolve().as_uri())
 
     def _passed(self, added: OutputColumns, *more: Any) -> Any:
         """The columns of the input, those with the name of an added column renamed, and some more."""
-        renamed = added.rename(list(self.types))
-        return self.frame.select(*(_column(name).alias(renamed.get(name, name)) for name in self.types), *more)
+        renamed, replaced = added.rename(list(self.types)), added.replaced(list(self.types))
+        passed = [name for name in self.types if name not in replaced]
+        return self.frame.select(*(_column(name).alias(renamed.get(name, name)) for name in passed), *more)
 
     def _keys(self, packing: Packing) -> list[Any]:
         """The keys of rows; nothing in them is null."""
@@ -167,6 +182,20 @@ class SparkEngine(Engine):
         """A column, with values of types that Python has."""
         kind = self.types[column]
         return _column(column).cast("double") if isinstance(kind, T.FractionalType) else _column(column)
+
+
+def _pack_sums(part: int, flat: NDArray[np.float64]) -> Any:
+    return pa.record_batch([pa.array([part], pa.int64()), pa.array([flat.tobytes()], pa.binary())], ["part", "sums"])
+
+
+def _add_group(batches: Iterator[Any]) -> Iterator[Any]:
+    """Add the sums of some partitions, in their order."""
+    total, first = None, 0
+    for batch in batches:
+        for part, flat in zip(batch["part"].to_pylist(), map(np.frombuffer, batch["sums"].to_pylist()), strict=True):
+            total, first = (flat, part) if total is None else (total + flat, first)
+    if total is not None:
+        yield _pack_sums(first, total)
 
 
 def _session() -> Any:

@@ -114,7 +114,9 @@ def find_formula(model: LabelModel) -> Formula:
             f"no formula for them. {REMEDY}"
         )
     if context.ordinal:
-        raise ParameterError(f"{model!r} judges votes for ordered classes, and SQL has no formula for them. {REMEDY}")
+        raise ParameterError(
+            f"{model!r} leans to the median of ordered classes, and SQL has no formula for that. {REMEDY}"
+        )
     formula = find_sums(model, context)
     if formula is None:
         raise ParameterError(f"{model!r} does not judge a row by a sum over its votes. {REMEDY}")
@@ -159,7 +161,7 @@ def _log(probabilities: Float64) -> Float64:
 
 @find_sums.register
 def _(model: HyperLabelModel, context: FitContext) -> Formula | None:
-    evidence = getattr(model.state_, "evidence", None)  # hlm2 has it; the paper's network does not
+    evidence = getattr(model.state_, "evidence", None)  # hlm3 has it; the paper's network does not
     if evidence is None:
         return None
     c = len(context.active)

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from hyperlabel._core import Float64, check_choice, printable
-from hyperlabel.data import ABSTAINS, TIE
+from hyperlabel.data import ABSTAINS, TIE, OutputColumns
 from hyperlabel.errors import ParameterError
 from hyperlabel.export._formula import REMEDY, Formula, GoldRows, find_formula
 from hyperlabel.models import LabelModel
-
-_ABSTAINS = ("", "-1.0", *dict.fromkeys(map(str, ABSTAINS)))  # strings that abstain, besides NULL; blanks are ignored
 
 MOST_GOLD = 1000
 """At most this many vote rows with gold fit in a query."""
@@ -20,7 +18,17 @@ MOST_GOLD = 1000
 MOST_NUMBERS = 100_000
 """At most this many numbers fit in a query; databases refuse longer ones."""
 
-_ROW, _ITEM = "hyperlabel_row", "hyperlabel_item"  # unlikely names for columns of a table
+MOST_TERMS = 500
+"""At most this many LFs and classes fit in a query; databases refuse deeper expressions."""
+
+PATTERN_TABLE = "hyperlabel_patterns"
+"""The table of patterns that a query joins if the model does not fit into the query."""
+
+_ROW, _ITEM, _PATTERN = (
+    "hyperlabel_row",
+    "hyperlabel_item",
+    "hyperlabel_pattern",
+)  # unlikely names for columns of a table
 _REMEDY = "rename_the_column_of_the_table"  # databases show this name if the table has a column of a new name
 _LOWEST = -700.0  # its exponential is practically 0; PostgreSQL fails if one underflows
 
@@ -34,7 +42,7 @@ class Dialect:
     backslash: bool  # whether a backslash in a string starts an escape; then names and strings are escaped with it
     text: str  # the type of strings
     cast: str  # what follows a number to make it a 64-bit float
-    row: str  # the whole row of a table as one value, from the table's alias
+    row: str | None  # the whole row of a table as one value, from the table's alias; None if there is no such value
     columns: str  # the columns of such a value
     fail: Callable[[str], str]  # stops the query with a message
     fence: str = ""  # what ends a nested query that is not to be merged with the one around it
@@ -103,23 +111,33 @@ DIALECTS = {
         # writes the columns of nested queries out wherever they are used, which takes gigabytes for a few classes.
         Dialect("postgres", '"', False, "TEXT", "::FLOAT8", "{}", "({}).*", "CAST({} AS INTEGER)".format, "\nOFFSET 0"),
         Dialect("bigquery", "`", True, "STRING", "", "{}", "{}.*", "ERROR({})".format),
+        Dialect("databricks", "`", True, "STRING", "", "struct({}.*)", "{}.*", "raise_error({})".format),
+        Dialect("snowflake", '"', True, "VARCHAR", "::FLOAT8", None, "", "CAST({} AS INTEGER)".format),
+        Dialect("redshift", '"', True, "VARCHAR", "::FLOAT8", None, "", "CAST({} AS INTEGER)".format),
+        Dialect("trino", '"', False, "VARCHAR", "", None, "", "CAST(fail({}) AS INTEGER)".format),
     )
 }
 """The dialects by name."""
 
 
-def to_sql(model: LabelModel, dialect: str, table: str, *, lfs: Sequence[str] | None = None) -> str:
+def to_sql(
+    model: LabelModel, dialect: str, table: str, *, lfs: Sequence[str] | None = None, probabilities: bool = False
+) -> str:
     """Return one SELECT that keeps the columns of a table and adds `label` and `confidence`, equal to the model's.
+
+    A model with too many LFs, classes or gold rows for a query gives a join with the table `hyperlabel_patterns`, which
+    `pattern_table` makes; the query stops at a row whose votes are not in it.
 
     Votes may be strings, numbers or booleans, whatever the type of the columns. NULL, NaN, blank and the usual null
     strings and -1 abstain; an item without votes has no label. A vote for anything that is not a class stops the query.
     So does a table that already has a column `label` or `confidence`: it would be ambiguous. Rename it there first.
 
     Args:
-        model: A fitted model that judges by sums over votes: `hlm2`, `mv`, `bv`, `ds` or `hds`.
-        dialect: `duckdb`, `spark`, `postgres` or `bigquery`.
+        model: A fitted model that judges by sums over votes: `hlm3`, `mv`, `bv`, `ds` or `hds`.
+        dialect: One of `DIALECTS`.
         table: The name of the table, its parts separated by dots.
         lfs: The columns of the LFs; their names in `fit` if not given.
+        probabilities: Whether to add a column `p_<class>` for each class.
 
     Raises:
         ParameterError: The model cannot be expressed in SQL.
@@ -130,19 +148,51 @@ def to_sql(model: LabelModel, dialect: str, table: str, *, lfs: Sequence[str] | 
     'SELECT hyperlabel_item.*, final_label AS label, final_confidence AS confidence'
     """
     check_choice(dialect, "dialect", list(DIALECTS))
-    own, formula = DIALECTS[dialect], find_formula(model)
+    if not model.is_fitted:
+        raise ParameterError(f"{model!r} is not fitted; fit it first")
+    own, m = DIALECTS[dialect], model.n_features_in_
+    names = list(model.lf_names_ or [f"lf{j}" for j in range(m)]) if lfs is None else list(lfs)
+    if len(names) != m:
+        raise ParameterError(f"lfs names {len(names)} columns; the model learned from {m} LFs")
+    if max(m, len(model.classes_)) > MOST_TERMS:
+        return _join_patterns(own, model, names, table, probabilities)
+    formula = find_formula(model)
     if model.tie_break == "random":
         raise ParameterError(f"tie_break is 'random', but SQL cannot do that; fit with 'first' or 'abstain'. {REMEDY}")
     gold = 0 if formula.gold is None else formula.gold.patterns.n_patterns
-    if gold > MOST_GOLD:
-        raise ParameterError(f"the model has gold for {gold} different vote rows; SQL allows {MOST_GOLD}. {REMEDY}")
-    numbers, m = formula.sums.table.size, formula.context.n_lfs
-    if numbers > MOST_NUMBERS:
-        raise ParameterError(f"the query would hold {numbers} numbers; databases take about {MOST_NUMBERS}. {REMEDY}")
-    names = list(formula.context.lf_names or [f"lf{j}" for j in range(m)]) if lfs is None else list(lfs)
-    if len(names) != m:
-        raise ParameterError(f"lfs names {len(names)} columns; the model learned from {m} LFs")
-    return _Query(own, formula, names, own.table_name(table), model.tie_break).text()
+    if gold > MOST_GOLD or formula.sums.table.size > MOST_NUMBERS:
+        return _join_patterns(own, model, names, table, probabilities)
+    return _Query(own, formula, names, own.table_name(table), model.tie_break, probabilities).text()
+
+
+def _join_patterns(dialect: Dialect, model: LabelModel, names: list[str], table: str, probabilities: bool) -> str:
+    """Return a query that joins the table of patterns by votes; one that is not there stops it."""
+    abstains = _abstains(dialect, model.abstain_)
+    whole = all(isinstance(c, int) and not isinstance(c, bool) for c in model.classes_.tolist())
+
+    def key(alias: str, name: str) -> str:
+        text = f"trim(CAST({alias}.{dialect.name_of(name)} AS {dialect.text}))"
+        short = f"CASE WHEN {text} LIKE '%.0' THEN substr({text}, 1, length({text}) - 2) ELSE {text} END"
+        return f"CASE WHEN coalesce({text}, '') IN ({abstains}) THEN '' ELSE '=' || {short if whole else text} END"
+
+    own = model.lf_names_ or [f"lf{j}" for j in range(len(names))]
+    matches = [f"{key(_ROW, name)} = {key(_PATTERN, lf)}" for name, lf in zip(names, own, strict=True)]
+    first = f"coalesce(CAST({_ROW}.{dialect.name_of(names[0])} AS {dialect.text}), '')"
+    message = dialect.literal(f"votes that {PATTERN_TABLE} does not have, the first of them: ")
+    number = f"coalesce({_PATTERN}.confidence, {dialect.fail(f'{message} || {first}')})"
+    shares = OutputColumns(tuple(model.classes_.tolist()), probabilities).names[2:]
+    more = "".join(f", {_PATTERN}.{dialect.name_of(name)}" for name in shares)
+    return (
+        f"SELECT {_ROW}.*, {_PATTERN}.label, {number} AS confidence{more}\nFROM {dialect.table_name(table)} AS {_ROW}\n"
+        f"LEFT JOIN {dialect.table_name(PATTERN_TABLE)} AS {_PATTERN}\nON " + "\nAND ".join(matches)
+    )
+
+
+def _abstains(dialect: Dialect, stated: Sequence[object] | None) -> str:
+    """List the texts that abstain; blanks around them are ignored."""
+    values = dict.fromkeys(map(str, ABSTAINS if stated is None else stated))
+    floats = ["-1.0"] if "-1" in values else []
+    return ", ".join(map(dialect.literal, ("", *floats, *values)))
 
 
 @dataclass(frozen=True)
@@ -154,21 +204,35 @@ class _Query:
     columns: list[str]
     table: str
     tie_break: str
+    probabilities: bool = False
 
     def text(self) -> str:
         """The whole query."""
-        row = self.dialect.row.format(_ROW)
-        names, text = map(self.dialect.name_of, self.columns), self.dialect.text
+        names, text = list(map(self.dialect.name_of, self.columns)), self.dialect.text
         texts = ",\n  ".join(f"CAST({_ROW}.{name} AS {text}) AS x{j}" for j, name in enumerate(names))
         # If the table has a column with the name of a new one, this query fails instead of returning the old column.
-        new = "label AS new_label, confidence AS new_confidence"
-        query = f"SELECT {row} AS {_ITEM}, {new}, {texts}\nFROM {self.table} AS {_ROW}\n"
-        query += f"CROSS JOIN (SELECT 0 AS label, 0 AS confidence) AS {_REMEDY}"
+        added = [("label", "label"), ("confidence", "confidence"), *self._shares]
+        new = ", ".join(f"{name} AS new_{short}" for short, name in added)
+        nothing = ", ".join(f"0 AS {name}" for _, name in added)
+        whole = "DISTINCT" if self.dialect.row is None else f"{self.dialect.row.format(_ROW)} AS {_ITEM},"
+        query = f"SELECT {whole} {new}, {texts}\nFROM {self.table} AS {_ROW}\n"
+        query += f"CROSS JOIN (SELECT {nothing}) AS {_REMEDY}"
         for number, columns in enumerate(self._steps()):
             shown = ",\n  ".join(f"{expression} AS {name}" for name, expression in columns.items())
             query = f"SELECT *, {shown}\nFROM (\n{query}{self.dialect.fence}\n) AS s{number}"
-        items = self.dialect.columns.format(_ITEM)
-        return f"SELECT {items}, final_label AS label, final_confidence AS confidence\nFROM (\n{query}\n) AS labeled"
+        finals = ", ".join(f"final_{short} AS {name}" for short, name in added)
+        if self.dialect.row is not None:
+            return f"SELECT {self.dialect.columns.format(_ITEM)}, {finals}\nFROM (\n{query}\n) AS labeled"
+        # Without a value for the whole row, each different row of votes is labeled, and joined to its rows.
+        keys = [(f"CAST({_ROW}.{name} AS {text})", f"x{j}") for j, name in enumerate(names)]
+        same = " AND ".join(f"{_optional(one)} = {_optional(other)}" for one, other in keys)
+        return f"SELECT {_ROW}.*, {finals}\nFROM {self.table} AS {_ROW}\nJOIN (\n{query}\n) AS labeled\nON {same}"
+
+    @property
+    def _shares(self) -> list[tuple[str, str]]:
+        """Short and full names of the columns of probabilities."""
+        names = OutputColumns(self.formula.context.classes, self.probabilities).names[2:]
+        return [(f"p{c}", self.dialect.name_of(name)) for c, name in enumerate(names)]
 
     def _steps(self) -> Iterable[dict[str, str]]:
         """The columns that each step adds, by name."""
@@ -193,7 +257,12 @@ class _Query:
         label = f"CASE label_number {' '.join(f'WHEN {c} THEN {name}' for c, name in names)} END"
         without = f"CASE WHEN votes = 0 THEN {self._number(1 / len(chances))} ELSE best END"
         whens = " ".join(f"WHEN {c} THEN {chance}" for c, chance in enumerate(chances))
-        yield {"final_label": label, "final_confidence": f"CASE label_number {whens} ELSE {without} END"}
+        uniform = self._number(1 / len(chances))
+        shares = {
+            f"final_{short}": f"CASE WHEN votes = 0 THEN {uniform} ELSE {chance} END"
+            for (short, _), chance in zip(self._shares, chances, strict=False)
+        }
+        yield {"final_label": label, "final_confidence": f"CASE label_number {whens} ELSE {without} END", **shares}
 
     def _mix(self, gold: GoldRows, classes: range, old: str, new: str) -> Iterable[dict[str, str]]:
         """Probabilities of classes, by the names of their columns, with gold."""
@@ -229,7 +298,7 @@ class _Query:
             text = str(value).lower() if isinstance(value, bool) else str(value)
             floats = [f"{value}.0"] if isinstance(value, int) and not isinstance(value, bool) else []
             whens += [f"WHEN {self.dialect.literal(each)} THEN {c}" for each in (text, *floats)]
-        abstains = ", ".join(map(self.dialect.literal, _ABSTAINS))
+        abstains = _abstains(self.dialect, self.formula.context.abstain)
         prefix = self.dialect.literal(f"LF {printable(self.columns[j])} votes ")
         fails = self.dialect.fail(f"{prefix} || x{j} || {self.dialect.literal(', which is not a class of the model')}")
         other = f"CASE WHEN coalesce(trim(x{j}), '') IN ({abstains}) THEN -1 ELSE {fails} END"
@@ -323,3 +392,8 @@ class _Query:
 
 def _greatest(terms: Sequence[str]) -> str:
     return terms[0] if len(terms) == 1 else f"greatest({', '.join(terms)})"
+
+
+def _optional(text: str) -> str:
+    """A text that is equal to itself also where it is NULL, and to nothing else."""
+    return f"coalesce('=' || {text}, '')"

@@ -1,9 +1,10 @@
 """Labeling functions: defining, applying and analyzing them."""
 
 from hyperlabel.lf._analysis import LFAnalysis, ResultTable
-from hyperlabel.lf._apply import AppliedVotes, apply_lfs, name_votes
+from hyperlabel.lf._apply import AppliedVotes, apply_lfs, name_votes, run_lfs
 from hyperlabel.lf._cache import LFCache
-from hyperlabel.lf._define import ColumnFunction, LabelingFunction, LFError, expression_lf, labeling_function
+from hyperlabel.lf._define import ColumnFunction, LabelingFunction, LFError, check_lfs, expression_lf, labeling_function
+from hyperlabel.lf._drift import compare_profiles, describe_drift, drift
 from hyperlabel.lf._fingerprint import fingerprint_lf
 from hyperlabel.lf._items import Items, Row, read_items
 from hyperlabel.lf._parallel import Worker, pack
@@ -49,8 +50,12 @@ __all__ = [
     "Worker",
     "affordable_items",
     "apply_lfs",
+    "check_lfs",
     "chunks",
+    "compare_profiles",
     "correlate",
+    "describe_drift",
+    "drift",
     "expression_lf",
     "fingerprint_lf",
     "keep_lfs",
@@ -65,6 +70,7 @@ __all__ = [
     "read_items",
     "regex_lf",
     "run_all",
+    "run_lfs",
     "sample_affordable",
     "sample_items",
     "share",

@@ -23,10 +23,12 @@ from hyperlabel._core import (
     plot_grid,
     show,
     show_some,
+    wilson_interval,
 )
 from hyperlabel.data import TIE, Identity, Labels, as_list, decode, exact_array
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.lf._statistics import (
+    MOST_FITS,
     LeaveOneOut,
     VoteStatistics,
     affordable_items,
@@ -213,10 +215,36 @@ class LFAnalysis(VoteStatistics):
         right = sum_by_lf(self.patterns, self.patterns.of_votes(self.posterior))
         return share(right, self.votes)
 
+    @property
+    def precision_interval(self) -> Float64:
+        """Wilson's 95% interval of each LF's precision by the truth that is known; NaN where there is none. (m, 2).
+
+        >>> LFAnalysis([[0], [1], [1], [1]], truth=[0, 1, 0, -1]).precision_interval.round(2).tolist()
+        [[0.21, 0.94]]
+        """
+        if self.truth is None:
+            return np.full((self.n_lfs, 2), np.nan)
+        return np.stack(wilson_interval(self.correct, self.correct + self.incorrect), 1)
+
+    @property
+    def estimate_note(self) -> str:
+        """What estimated accuracies are worth, for people to read beside them.
+
+        >>> LFAnalysis([[0, 1], [1, 1]]).estimate_note
+        'estimated accuracies are not checked by gold: LFs that err together look right'
+        """
+        if self.truth is None:
+            return "estimated accuracies are not checked by gold: LFs that err together look right"
+        ends = self.precision_interval
+        width = np.diff(ends[~np.isnan(ends).any(1)], axis=1)
+        typical = f"; precisions are known to about ±{50 * np.median(width):.0f} points (95%)" if len(width) else ""
+        return f"estimated accuracies are the model's; precisions are those of items with known truth{typical}"
+
     def leave_one_out(self, n_items: int | None = None) -> LeaveOneOut:
         """Measure what changes when each LF is left out: the model labels the items without its votes.
 
-        A model that is not fitted reads the other votes from scratch; a fitted one judges them in its state.
+        A model that is not fitted reads the other votes from scratch; a fitted one judges them in its state. With more
+        than 100 LFs, the model reads all votes once and judges in that state.
 
         Args:
             n_items: Number of items to look at, drawn at random with a fixed seed. If not given, all, unless many LFs
@@ -228,7 +256,8 @@ class LFAnalysis(VoteStatistics):
             expected = f"a whole number from 1 to {self.n_items}"
             check_number(n_items, "n_items", expected, least=1, most=self.n_items, whole=True)
         if n_items not in self._left_out:
-            self._left_out[n_items] = leave_one_out(self._given, sample_items(self.patterns, n_items), self.metric)
+            model = self._given if self.n_lfs <= MOST_FITS else self.model
+            self._left_out[n_items] = leave_one_out(model, sample_items(self.patterns, n_items), self.metric)
         return self._left_out[n_items]
 
     @cached_property

@@ -29,7 +29,7 @@ from hyperlabel.data import (
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.lf._cache import run_cached
 from hyperlabel.lf._define import LabelingFunction, LFError, check_lfs
-from hyperlabel.lf._items import read_items
+from hyperlabel.lf._items import Items, read_items
 from hyperlabel.lf._parallel import run_processes, run_threads
 from hyperlabel.lf._progress import show_progress
 from hyperlabel.lf._ready import Lookup, PromptFunction
@@ -112,18 +112,37 @@ def apply_lfs(
     checked, stated = check_lfs(lfs), state_classes(n_classes, classes)
     check_choice(on_error, "on_error", ["raise", "abstain"])
     folder = None if cache is None else check_path(cache, "cache", "the path of a folder")
-    _check_parallel(checked, jobs, threads)
     tolerant, engine = on_error == "abstain", lazy_engine(data)
     if engine is not None:
         given = {"jobs": jobs != 1, "threads": threads != 1, "cache": cache is not None, "progress": progress}
         _check_lazy(engine, checked, [name for name, is_given in given.items() if is_given])
         return apply_lazily(engine, checked, data, stated, tolerant=tolerant)
     items = read_items(data)
+    answers = run_lfs(checked, items, jobs=jobs, threads=threads, tolerant=tolerant, folder=folder, progress=progress)
+    pairs = dict(zip(checked, answers, strict=True))
+    votes = _read_votes(pairs, classes, n_classes, like)
+    ids, origin = identify_data(data)
+    failures = {lf.name: answer.failures for lf, answer in pairs.items()}
+    replies = {lf.name: answer.replies.to_list() for lf, answer in pairs.items() if answer.replies is not None}
+    parts = {part.name: getattr(votes, part.name) for part in fields(votes)}
+    return AppliedVotes(**parts | {"items": ids, "origin": origin, "failures": failures, "answers": replies})
+
+
+def run_lfs(
+    lfs: Sequence[LabelingFunction],
+    items: Items,
+    *,
+    jobs: int = 1,
+    threads: int = 1,
+    tolerant: bool = False,
+    folder: Path | None = None,
+    progress: bool = False,
+) -> list[Answer]:
+    """Run checked LFs over items, in parallel and through a cache if asked to, and warn of those that fail."""
+    _check_parallel(lfs, jobs, threads)
     if not items.n:
         raise VotesError("data has no items; expected at least one")
-    shown = (
-        show_progress(items.n * len(checked), wanted=True) if progress else nullcontext(lambda votes, failed=0: None)
-    )
+    shown = show_progress(items.n * len(lfs), wanted=True) if progress else nullcontext(lambda votes, failed=0: None)
     with shown as advance:
         by_row: Callable[..., list[Answer]] = run_rows
         if jobs > 1:
@@ -131,16 +150,10 @@ def apply_lfs(
         elif threads > 1 or progress or folder is not None:  # each call counts as soon as it is done
             by_row = partial(run_threads, threads=threads, count=advance)
         run = partial(run_all, items=items, tolerant=tolerant, advance=advance, by_row=by_row)
-        answers = run(checked) if folder is None else run_cached(checked, items, folder, run, advance)
-    pairs = dict(zip(checked, answers, strict=True))
-    if doubts := list(_find_doubts(pairs, items.n)):
+        answers = run(lfs) if folder is None else run_cached(lfs, items, folder, run, advance)
+    if doubts := list(_find_doubts(dict(zip(lfs, answers, strict=True)), items.n)):
         warn_of_votes(doubts)
-    votes = _read_votes(pairs, classes, n_classes, like)
-    ids, origin = identify_data(data)
-    failures = {lf.name: answer.failures for lf, answer in pairs.items()}
-    replies = {lf.name: answer.replies.to_list() for lf, answer in pairs.items() if answer.replies is not None}
-    parts = {part.name: getattr(votes, part.name) for part in fields(votes)}
-    return AppliedVotes(**parts | {"items": ids, "origin": origin, "failures": failures, "answers": replies})
+    return answers
 
 
 def _check_lazy(engine: str, lfs: Sequence[LabelingFunction], arguments: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ import json
 import threading
 import weakref
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -169,6 +169,9 @@ class WatchedRow:
     __iter__, __len__, __repr__ = _read_whole("__iter__"), _read_whole("__len__"), _read_whole("__repr__")
     __eq__, __hash__, __reduce__ = _read_whole("__eq__"), _read_whole("__hash__"), _read_whole("__reduce__")
     keys = _read_whole("keys")
+
+
+Sequence.register(WatchedRow)  # so that it matches the same patterns of `match` statements as a tuple
 
 
 @lru_cache(maxsize=256)

@@ -10,6 +10,7 @@ from hyperlabel.models._context import FitContext, unpack_context
 from hyperlabel.models._dawid_skene import ConfusionModel
 from hyperlabel.models._majority import count_classes
 from hyperlabel.models._pretrained import HyperLabelModel
+from hyperlabel.models._profile import VoteProfile, count_votes
 from hyperlabel.models._registry import (
     choose_model,
     label_model,
@@ -30,9 +31,11 @@ __all__ = [
     "FitContext",
     "HyperLabelModel",
     "LabelModel",
+    "VoteProfile",
     "VoteSums",
     "choose_model",
     "count_classes",
+    "count_votes",
     "label_model",
     "label_model_class",
     "label_models",

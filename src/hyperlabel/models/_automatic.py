@@ -2,18 +2,18 @@
 
 Votes come in two kinds. Rules vote for one class each: that they abstain says more than how they err, and models that
 learn how each LF errs fail on them. People, and models asked for an answer, vote for any class: where several of
-them vote on an item, how each one errs can be learned. Unless all of them vote on everything, as panels of judges do:
-panels err together, and models that assume independent errors trust the largest clique. Three numbers tell the kinds
-apart: the share of votes cast by LFs that vote for more than one class, the votes per item, and these as a share of the
-LFs. The rule:
+them vote on an item, how each one errs can be learned. If all of them vote on everything, as panels of judges do, they
+may err together or independently, which the hyper label model tells apart. Three numbers tell the kinds apart: the
+share of votes cast by LFs that vote for more than one class, the votes per item, and these as a share of the LFs. The
+rule:
 
     share of votes at most 0.5: balanced vote of power 0.5 (`bv`);
     at most 2.5 votes per item: majority vote (`mv`), since there is too little to learn from;
-    more than 0.75 of the LFs vote on an item: balanced vote;
+    more than 0.75 of the LFs vote on an item: the hyper label model (`hlm3`);
     otherwise: hierarchical Dawid-Skene (`hds`).
 
 The models have their defaults, except that `hds` ignores all abstentions: a person who votes for one class only
-was rarely asked. Gold is clamped in `hds`, and whatever is chosen, the gold items of a pattern are added to its
+was rarely asked. `hlm3` and `hds` learn from gold, and whatever is chosen, the gold items of a pattern are added to its
 probabilities.
 """
 
@@ -30,9 +30,10 @@ from hyperlabel.errors import ConvergenceWarning
 from hyperlabel.models._base import LabelModel
 from hyperlabel.models._dawid_skene import HierarchicalDawidSkene
 from hyperlabel.models._majority import BalancedVote, MajorityVote
+from hyperlabel.models._pretrained import HyperLabelModel
 from hyperlabel.models._state import strip_prefix, with_prefix
 
-Choice = Literal["hds", "mv", "bv"]
+Choice = Literal["hds", "hlm3", "mv", "bv"]
 
 _MANY_SIDED = 0.5  # with a larger share of votes, LFs are considered people
 _ENOUGH_VOTES = 2.5  # with more votes per item, people's errors can be learned
@@ -46,7 +47,7 @@ class AutomaticModel(LabelModel):
     An LF that was silent in `fit` counts as in the chosen model.
 
     Attributes:
-        chosen_: The short name of the chosen model: `hds`, `mv` or `bv`.
+        chosen_: The short name of the chosen model: `hlm3`, `hds`, `mv` or `bv`.
         model_: The chosen model, with what it learned.
         many_sided_share_: Share of votes cast by LFs that vote for more than one class.
         votes_per_item_: Mean number of votes per item, over items with votes.
@@ -92,10 +93,12 @@ def choose(many_sided_share: float, votes_per_item: float, density: float) -> Ch
         return "bv"
     if votes_per_item <= _ENOUGH_VOTES:
         return "mv"
-    return "bv" if density > _DENSE else "hds"
+    return "hlm3" if density > _DENSE else "hds"
 
 
 def _make(choice: Choice) -> LabelModel:
+    if choice == "hlm3":
+        return HyperLabelModel("hlm3")
     if choice == "hds":
         return HierarchicalDawidSkene(abstain="ignore")
     return MajorityVote() if choice == "mv" else BalancedVote()

@@ -10,11 +10,13 @@ breaking ties and giving results back to the items, happens here, once. A new mo
 """
 
 import copy
+import logging
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from datetime import UTC, datetime
+from functools import partial, reduce
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -36,6 +38,7 @@ from hyperlabel.data import (
     Labels,
     Patterns,
     TieBreak,
+    Votes,
     decide,
     explain_item,
     find_f1_rule,
@@ -50,14 +53,18 @@ from hyperlabel.models._context import (
     add_gold,
     check_gold_counts,
     find_active,
-    find_voted,
+    lean_to_median,
     refuse_outcomes,
 )
 from hyperlabel.models._parameters import Constraint, choice, number
+from hyperlabel.models._profile import VoteProfile, count_votes
 from hyperlabel.models._state import FittedState
-from hyperlabel.networks import Gold, Reduce, Sums
+from hyperlabel.networks import Gold, Reduce, Sums, add_sums
+
+_log = logging.getLogger(__name__)
 
 SEEDS = 1 << 32  # seeds of NumPy's generators are below this
+_MOST_HELD = 1 << 23  # probabilities that are held at once if only labels are asked for
 _ROUNDING = 1e-5  # how much the sum of a row of float32 may differ from 1
 
 GoldCounts = NDArray[np.int64]
@@ -160,7 +167,7 @@ class LabelModel(FittedState, ABC):
         """
         patterns, counts, _ = self._read_set(votes, gold)
         self._learn(patterns, counts, for_f1=True)
-        return self
+        return self.note_source(abstain=votes.origin.abstain) if isinstance(votes, Votes) else self
 
     def fit_patterns(self, patterns: Patterns, gold: GoldCounts | None = None) -> Self:
         """Learn from counted patterns and (p, k) gold items of each pattern and class, as `fit` does."""
@@ -187,7 +194,7 @@ class LabelModel(FittedState, ABC):
         """
         check_metric(metric)
         patterns, counts = (shape, None) if gold is None else (gold.patterns, gold.counts)
-        context, inner = self._start(shape, reduce(find_voted), counts, 0)
+        context, inner = self._start(shape, VoteProfile.of_sums(reduce(count_votes)), counts, 0)
         known = None if counts is None else Gold.of(context.restrict(patterns), counts[:, context.active])
         self._fit_passes(lambda sums: reduce(partial(context._apply, sums)), inner, known)
         self._context = context if counts is None else self._with_gold(context, patterns, counts)
@@ -212,23 +219,26 @@ class LabelModel(FittedState, ABC):
     def _learn(self, patterns: Patterns, gold: GoldCounts | None, *, for_f1: bool) -> Float64:
         """Learn from patterns, and on request how items are labeled for F1. -> the patterns' (p, k) probabilities."""
         p, k = patterns.n_patterns, patterns.n_classes
-        context, inner = self._start(patterns, find_voted(patterns), gold, p * k)
+        context, inner = self._start(patterns, VoteProfile.of_sums(count_votes(patterns)), gold, p * k)
         probabilities = self._fit(inner, None if gold is None else gold[:, context.active])
         self._context = context if gold is None else self._with_gold(context, patterns, gold)
         probabilities = self._complete(inner, patterns, probabilities)
         if for_f1:
             self._find_f1_rule(lambda rule: rule.sums(probabilities, patterns.counts * patterns.has_votes))
+        _log.info("fitted %s: %s", self, patterns)
         if not self.converged_:
             message = f"{type(self).__name__} did not converge in {self.n_iter_} iterations; raise max_iter"
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
         return probabilities
 
-    def _start(self, shape: Patterns, voted: Sums, gold: GoldCounts | None, others: int) -> tuple[FitContext, Patterns]:
+    def _start(
+        self, shape: Patterns, profile: VoteProfile, gold: GoldCounts | None, others: int
+    ) -> tuple[FitContext, Patterns]:
         """Return the context, and the patterns as the model sees them, before it learns.
 
         Forgets what was learned, so that nothing is half-learned if learning fails. Sets `_stated_balance`, (c,) the
-        stated shares of the classes that are learned about, or None. `voted` is (k,) whether any LF votes for a class,
-        `gold` (g, k) gold items, and `others` how many numbers are held besides those of the model.
+        stated shares of the classes that are learned about, or None. `gold` are (g, k) gold items, and `others` is how
+        many numbers are held besides those of the model.
         """
         for name, constraint in self._constraints.items():
             constraint(getattr(self, name), name)
@@ -238,7 +248,7 @@ class LabelModel(FittedState, ABC):
             refuse_outcomes(shape.outcomes, type(self).__name__)
         stated = getattr(self, "class_balance", None)
         balance = None if stated is None else read_balance(stated, shape.classes)
-        active = find_active(voted[0], gold, balance)
+        active = find_active(profile.find_voted(shape.outcomes), gold, balance)
         shares = None if balance is None else balance[active]
         self._stated_balance: Float64 | None = None if shares is None else shares / shares.sum()
         context = FitContext(
@@ -248,6 +258,8 @@ class LabelModel(FittedState, ABC):
             shape.n_lfs,
             outcomes=shape.outcomes,
             ordinal=bool(getattr(self, "ordinal", False)),
+            profile=profile if len(profile.votes) == shape.n_lfs else None,
+            fitted_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         inner = context.restrict(shape)
         check_memory(
@@ -319,14 +331,34 @@ class LabelModel(FittedState, ABC):
         if fit or (not self.is_fitted and (gold is not None or not self.needs_gold)):
             model = self if fit else copy.copy(self)
             patterns, counts, known = model._read_set(votes, gold)
-            probabilities = model._learn(patterns, counts, for_f1=metric == "f1")
-            return _PatternLabels(model._to_labels(probabilities, patterns, metric), patterns, known)
+            labels = model._learn_in_parts(patterns, counts, metric) if _is_large(patterns) else None
+            if labels is None:
+                probabilities = model._learn(patterns, counts, for_f1=metric == "f1")
+                labels = _PatternLabels(patterns, model._to_labels(probabilities, patterns, metric))
+            if isinstance(votes, Votes):
+                model.note_source(abstain=votes.origin.abstain)
+            return replace(labels, gold=known)
         self._check_fitted()
         votes = self._accept_empty(votes)
         patterns, known = self.read(votes), None
         if gold is not None:
             _, known = self.read_votes(votes).with_labels(gold, "gold")
-        return _PatternLabels(self.label_patterns(patterns, metric), patterns, known)
+        if _is_large(patterns):
+            return _PatternLabels(patterns, judge=partial(self.label_patterns, metric=metric), gold=known)
+        return _PatternLabels(patterns, self.label_patterns(patterns, metric), gold=known)
+
+    def _learn_in_parts(self, patterns: Patterns, gold: GoldCounts | None, metric: Metric) -> "_PatternLabels | None":
+        """Learn from many patterns of many classes in passes over parts; None if the model cannot."""
+        if not self.reads_in_passes:
+            return None
+        most = max(1, _MOST_HELD // patterns.n_classes)
+
+        def reduce_parts(sums: Callable[[Patterns], Sums]) -> Sums:
+            return reduce(add_sums, map(sums, patterns.split(most)))
+
+        known = None if gold is None else Gold.of(patterns, gold)
+        self.fit_passes(reduce_parts, patterns.take(np.arange(1)), known, metric)
+        return _PatternLabels(patterns, judge=partial(self.label_patterns, metric=metric))
 
     def label_patterns(self, patterns: Patterns, metric: Metric = "accuracy") -> Labels:
         """Return labels of patterns, one row per pattern, judged in the state of `fit`.
@@ -383,6 +415,7 @@ class LabelModel(FittedState, ABC):
     def _to_labels(self, probabilities: Float64, patterns: Patterns, metric: Metric) -> Labels:
         if check_metric(metric) == "accuracy":
             best = decide(probabilities, patterns, self.tie_break, self.seed)
+            best = lean_to_median(best, probabilities) if self._context.ordinal else best
         elif self._context.f1 is None:
             raise ParameterError(
                 "metric is 'f1', but the model read its set only for accuracy; call fit(votes), or read it with "
@@ -484,20 +517,38 @@ class LabelModel(FittedState, ABC):
         return self.is_fitted
 
 
+def _is_large(patterns: Patterns) -> bool:
+    """Return whether the probabilities of all patterns are too many to be held at once without need."""
+    return patterns.n_patterns * patterns.n_classes > _MOST_HELD
+
+
 @dataclass(frozen=True)
 class _PatternLabels:
     """Labels of patterns on their way to the items; items get only what is asked for."""
 
-    of_patterns: Labels  # one row per pattern
     patterns: Patterns  # the patterns; patterns without items keep one row each
+    whole: Labels | None = None  # one row per pattern; None if they are judged when they are asked for
+    judge: Callable[[Patterns], Labels] | None = None  # judges patterns
     gold: NDArray[np.int64] | None = None  # (n,) gold classes of the items, which overrule; -1 for unknown
 
     @property
+    def of_patterns(self) -> Labels:
+        """Everything, one row per pattern."""
+        if self.whole is not None:
+            return self.whole
+        assert self.judge is not None  # one of the two always exists
+        return self.judge(self.patterns)
+
+    @property
     def labels(self) -> NDArray[Any]:
-        """The label of each item. (n,)."""
+        """The label of each item; many are judged in parts, of which only labels are kept. (n,)."""
         if self.gold is not None:
             return self.of_items(None).labels
-        labels = self.of_patterns.labels
+        if self.judge is None:
+            labels = self.of_patterns.labels
+        else:
+            parts = self.patterns.split(max(1, _MOST_HELD // self.patterns.n_classes))
+            labels = np.concatenate([self.judge(part).labels for part in parts])
         return labels if self.patterns.inverse is None else self.patterns.expand(labels)
 
     def of_items(self, items: NDArray[Any] | None) -> Labels:

@@ -9,23 +9,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel._core import Arrays, Float64, plain_classes, show
-from hyperlabel.data import MOST_LFS, NO_LADDER, Classes, F1Rule, Outcomes, Patterns, Rows, as_array, state_classes
+from hyperlabel.data import MOST_LFS, Classes, F1Rule, Outcomes, Patterns, Rows, as_array, state_classes
 from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.models._profile import VoteProfile
 from hyperlabel.networks import Gold, Sums
 
 _MOST_WITHOUT_VOTES = 100  # classes to learn about without votes: there is nothing to learn
 
-NEIGHBOR = 0.2
-"""Weight of a vote for each neighbor of its class if classes have an order."""
+_LEAST_ORDERED = 4  # classes with an order to use; of three, the middle one lies between any two
+_NEARLY_BEST = 0.7  # the median class is the label if it is at least this probable, as a share of the best one
 
 
-def find_active(cast: Float64, gold: NDArray[np.int64] | None, balance: Float64 | None) -> NDArray[np.intp]:
+def find_active(cast: NDArray[np.bool_], gold: NDArray[np.int64] | None, balance: Float64 | None) -> NDArray[np.intp]:
     """Find the classes that a model learns about: those with votes, gold or a stated share. (k,), (g, k), (k,) -> (c,).
 
     A class that is only stated gets no probability: a model that learned about it would have to invent it. One class
     alone leaves nothing to decide, so then the first other class is kept as well.
     """
-    active = cast > 0
+    active = cast.copy()
     if gold is not None:
         active |= gold.any(0)
     if balance is not None:
@@ -50,7 +51,11 @@ class FitContext:
     f1: F1Rule | None = None  # how items are labeled for F1; None if it was not computed
     n_gold: int = 0  # gold items that were learned from
     outcomes: Outcomes | None = None  # outcomes that are not one class; None if all votes are classes
-    ordinal: bool = False  # whether the classes have an order, so that votes lean on neighbors
+    ordinal: bool = False  # whether the classes have an order, so that labels lean to the median
+    profile: VoteProfile | None = None  # how the LFs voted; None if an older version saved it
+    abstain: tuple[Any, ...] | None = None  # values that abstain, if they were stated
+    source: str | None = None  # the name of the table, if it has one
+    fitted_at: str | None = None  # the time of `fit`, in UTC
 
     @property
     def all_active(self) -> bool:
@@ -86,16 +91,14 @@ class FitContext:
     @property
     def inner_outcomes(self) -> Outcomes | None:
         """The outcomes as the model sees them."""
-        outcomes, k = self.outcomes, len(self.active)
-        if outcomes is not None and not self.all_active:
-            outcomes = outcomes.with_classes(self._numbers(), k)
-        return order_outcomes(outcomes, k) if self.ordinal else outcomes
+        if self.outcomes is None or self.all_active:
+            return self.outcomes
+        return self.outcomes.with_classes(self._numbers(), len(self.active))
 
     def restrict(self, patterns: Patterns) -> Patterns:
-        """Return the patterns as the model sees them: active classes only, with votes as levels if ordinal."""
+        """Return the patterns as the model sees them: active classes only."""
         patterns = patterns.with_outcomes(self.outcomes)
-        active = patterns if self.all_active else self._keep_active(patterns)
-        return order_votes(active) if self.ordinal else active
+        return patterns if self.all_active else self._keep_active(patterns)
 
     def _apply(self, function: Callable[[Patterns], Sums], patterns: Patterns) -> Sums:
         """Call a function with the patterns as the model sees them."""
@@ -142,50 +145,24 @@ def add_gold(probabilities: Float64, patterns: Patterns, gold: Gold) -> Float64:
     return added
 
 
-def order_votes(patterns: Patterns) -> Patterns:
-    """Turn votes for one class into outcomes that lean on neighbors; two classes have no order to use.
+def lean_to_median(best: NDArray[np.intp], probabilities: Float64) -> NDArray[np.intp]:
+    """Return the median class of items where it is nearly as probable as the best. (p,), (p, k) -> (p,).
 
-    A person who says 4 of 5 stars may well mean 3 or 5, but hardly 1. So a vote speaks for its class and, by a fifth
-    each, for the classes next to it: this is where models start, and how they imagine votes that they have not seen.
-    What votes are worth is then learned from the set as usual.
+    Judges of ordered classes miss by a step or two to both sides, so the best of several similar classes is often not
+    between them. An item that is either low or high keeps its best class: nobody says that it is in the middle.
     """
-    k = patterns.n_classes
-    if k <= 2:
-        return patterns
-    levels, others = _levels(k), patterns.outcomes
-    merged = np.arange(0) if others is None else levels.merge(others)[1]
-    number = k + np.concatenate([np.arange(k), merged]).astype(np.int64)
-    rows = Rows(patterns.starts, patterns.lf, number[patterns.vote])
-    return replace(patterns, rows=rows, outcomes=order_outcomes(others, k))
-
-
-def order_outcomes(outcomes: Outcomes | None, k: int) -> Outcomes | None:
-    """Return the outcomes of patterns of k classes after `order_votes`, from those before."""
-    if k <= 2:
-        return outcomes
-    return _levels(k) if outcomes is None else _levels(k).merge(outcomes)[0]
-
-
-def _levels(k: int) -> Outcomes:
-    """Return a vote for each of k classes as an outcome."""
-    leaning = np.eye(k) * (1 - 2 * NEIGHBOR) + NEIGHBOR * (np.eye(k, k=1) + np.eye(k, k=-1))
-    names = tuple(f"about class {c + 1} of {k}" for c in range(k))
-    return Outcomes(names, leaning / leaning.sum(1, keepdims=True), np.full(k, NO_LADDER))
-
-
-def find_voted(patterns: Patterns) -> Sums:
-    """Return 1 for each class that an LF votes for, 0 for others. -> (k,)."""
-    voted = patterns.rows.voted_classes(patterns.n_codes)
-    if patterns.outcomes is not None:
-        voted = np.asarray(patterns.outcomes.table[voted].any(0))
-    return (voted.astype(np.float64),)
+    if probabilities.shape[1] < _LEAST_ORDERED:
+        return best
+    median = (probabilities.cumsum(1) < 0.5 - 1e-9).sum(1)
+    near = probabilities[np.arange(len(median)), median] >= _NEARLY_BEST * probabilities.max(1)
+    return np.where(near & (best >= 0), median, best)
 
 
 def refuse_outcomes(outcomes: Outcomes, model: str) -> None:
     """Refuse outcomes for a model that only takes votes for one class."""
     raise ParameterError(
         f"votes has the outcome {outcomes.names[0]!r}, which is not one class, and {model} takes votes for one class "
-        "only; use hlm2, mv, bv, ds, hds or auto"
+        "only; use hlm3, mv, bv, ds, hds or auto"
     )
 
 
@@ -215,10 +192,14 @@ def pack_context(context: FitContext) -> tuple[Arrays, dict[str, Any]]:
         "n_gold": context.n_gold,
     }
     if context.ordinal:
-        header["ordinal"] = True
+        header["ordered"] = True
     if context.outcomes is not None:
         header["outcomes"] = context.outcomes.to_header()
-    return arrays, header
+    if context.profile is not None:
+        arrays |= context.profile.to_arrays()
+    if context.abstain is not None:
+        header["abstain"] = [value for value in context.abstain if isinstance(value, bool | int | float | str)]
+    return arrays, header | {"source": context.source, "fitted_at": context.fitted_at}
 
 
 def unpack_context(arrays: Arrays, header: dict[str, Any]) -> FitContext:
@@ -226,6 +207,8 @@ def unpack_context(arrays: Arrays, header: dict[str, Any]) -> FitContext:
     classes = state_classes(None, header["classes"])
     if classes is None:
         raise ValueError("classes are missing")
+    if "ordinal" in header:
+        raise ValueError("ordered classes were learned in another way then; fit it again")
     names, n_lfs = header["lf_names"], header["n_lfs"]
     if type(n_lfs) is not int or not 1 <= n_lfs <= MOST_LFS:
         raise ValueError(f"n_lfs is {show(n_lfs)}")
@@ -242,8 +225,18 @@ def unpack_context(arrays: Arrays, header: dict[str, Any]) -> FitContext:
         f1=_read_f1(arrays, len(classes)) if "f1" in arrays else None,
         n_gold=operator.index(header["n_gold"]),
         outcomes=outcomes,
-        ordinal=header.get("ordinal") is True,
+        ordinal=header.get("ordered") is True,
+        profile=VoteProfile.from_arrays(arrays, n_lfs, len(classes) + len(outcomes or ())),
+        abstain=None if header.get("abstain") is None else tuple(plain_classes(header["abstain"])),
+        source=_read_text(header.get("source")),
+        fitted_at=_read_text(header.get("fitted_at")),
     )
+
+
+def _read_text(value: object) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"{show(value)} is not a text")
+    return value
 
 
 def _read_active(active: NDArray[Any], k: int) -> NDArray[np.intp]:

@@ -61,8 +61,7 @@ class ConfusionModel(LabelModel):
             (`one-sided`), for none (`ignore`), or for all (`outcome`).
         max_iter: Maximum number of EM steps.
         tol: Stop when a step moves less than this part of an item's probability on average.
-        ordinal: Whether the classes have an order: beliefs start with votes that lean on neighbors, and so do votes
-            that are imagined; `confusion_` then has the votes in its last k columns.
+        ordinal: Whether the classes have an order: labels then lean to the median (docs/votes.md).
 
     Attributes:
         class_balance_: (k,) the probabilities of the classes.
@@ -159,7 +158,7 @@ class ConfusionModel(LabelModel):
             raise ParameterError(
                 f"votes has {patterns.n_lfs:,} LFs and {patterns.n_classes:,} classes; {type(self).__name__} learns "
                 f"{numbers:,} numbers from them, one per LF, vote and class; the most is {MOST_CONFUSIONS:,}. "
-                "Use 'hlm2' or 'mv', or fewer classes"
+                "Use 'hlm3' or 'mv', or fewer classes"
             )
         check_looks(patterns, type(self).__name__)
         return 8 * numbers

@@ -26,7 +26,7 @@ class MajorityVote(LabelModel):
     """Labels by the number of votes.
 
     Args:
-        ordinal: Whether the classes have an order: a vote then counts 0.6 for its class and 0.2 for each neighbor.
+        ordinal: Whether the classes have an order: labels then lean to the median (docs/votes.md).
 
     >>> MajorityVote().predict_proba([[1, 1, 0, 1], [0, -1, -1, 0]]).tolist()
     [[0.25, 0.75], [1.0, 0.0]]

@@ -4,6 +4,8 @@
 from hyperlabel.models._pretrained import HyperLabelModel as HyperLabelModel
 from hyperlabel.models._majority import MajorityVote as MajorityVote
 from hyperlabel.models._majority import BalancedVote as BalancedVote
+from hyperlabel.models._ordered import MedianVote as MedianVote
+from hyperlabel.models._ordered import MeanVote as MeanVote
 from hyperlabel.models._data_programming import DataProgramming as DataProgramming
 from hyperlabel.models._flying_squid import FlyingSquid as FlyingSquid
 from hyperlabel.models._metal import MeTaL as MeTaL

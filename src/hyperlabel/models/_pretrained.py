@@ -1,14 +1,15 @@
 """The hyper label model: labels in one forward pass of a pre-trained network, no training on the data set.
 
-Two networks are bundled. `hlm` is the paper's (`hyperlabel.networks._paper`): R. Wu, S.-E. Chen, J. Zhang and X. Chu,
+Three networks are bundled. `hlm` is the paper's (`hyperlabel.networks._paper`): R. Wu, S.-E. Chen, J. Zhang and X. Chu,
 "Learning Hyper Label Model for Programmatic Weak Supervision", ICLR 2023. It approximates h*(X), the mean of all label
 vectors for which, in each class, more than half of the LFs are better than random. Abstentions are absent nodes. Each
 class is judged against the rest, and the probabilities are normalized. Gold labels fine-tune a copy of the pre-trained
-weights.
+weights for each class.
 
-`hlm2` is this project's: an unrolled, learned EM (docs/model-card.md) for any number of
-classes. Abstentions are not evidence. Gold labels are inputs of the same pass, and what votes are worth is then matched
-to them, and also to a known class balance and to known accuracies of LFs: the weights do not change.
+`hlm2` and `hlm3` are this project's, for any number of classes (docs/model-card.md). `hlm2` is an unrolled, learned EM
+of three steps. `hlm3`, the default, is `hlm2`, an EM that runs to its end, and a learned choice between the two for
+each LF and set. Abstentions are not evidence. Gold labels are inputs of the same pass, and what votes are worth is then
+matched to them, and also to a known class balance and to known accuracies of LFs: the weights do not change.
 """
 
 import copy
@@ -30,6 +31,8 @@ from hyperlabel.models._state import strip_prefix, with_prefix
 from hyperlabel.models._vote_sums import check_looks
 from hyperlabel.networks import (
     BUNDLED,
+    COPIES,
+    OPTIMIZER_STEPS,
     Gold,
     Network,
     Reduce,
@@ -38,17 +41,14 @@ from hyperlabel.networks import (
     add_sums,
     check_weights,
     fine_tune,
+    fine_tune_as_released,
     is_unrolled,
     load_network,
     load_weights,
     read,
 )
 
-# The paper's value. Its released code actually runs at 1e-3 and weights two classes equally; experiments/fine_tuning.py
-# compares the two, and this one is never worse than the model that is not fine-tuned.
-FINE_TUNING_LR = 1e-4
-
-_TABLES = 8  # of evidence and the like that are held at once, about, if all classes have votes
+_TABLES = 10  # of evidence and the like that are held at once, about, if all classes have votes
 _CHUNK = 1 << 16  # patterns that are read at a time if a set does not fit
 
 
@@ -61,20 +61,25 @@ class HyperLabelModel(LabelModel):
     reads, as in the paper.
 
     Args:
-        weights: `default`, which is `hlm2`; `hlm`, the paper's model trained by this project; or the path of a
-            weights file.
-        class_balance: (k,) known shares of the classes among the items with votes, in their order or by class, or
-            `uniform`; estimated from the votes if not given; `hlm2` only.
+        weights: `default`, which is `hlm3`; `hlm2`, the default before; `hlm`, the paper's model trained by this
+            project; or the path of a weights file.
+        class_balance: (k,) known shares of the classes among all items, with votes or not, in their order or by class,
+            or `uniform`. A prior, which moves what the votes say a little, since the balance of the items with votes
+            may differ; estimated from the votes if not given; not for `hlm`.
         lf_accuracies: (m,) known shares of the right votes of each LF, None or NaN where not known, in their order
-            or by name; `hlm2` only.
+            or by name; not for `hlm`.
         calibrated: Whether the probabilities of `hlm` are calibrated, each item alone: raised to a power that was
             fitted on synthetic votes, and normalized. The raw ones are close to uniform; labels are the same. `hlm`
-            only: `hlm2` is always calibrated, on synthetic votes.
-        ordinal: Whether the classes have an order, the one in which they are stated: a vote then counts in part for
-            the neighbors of its class (docs/votes.md); `hlm2` only.
+            only: the others are always calibrated, on synthetic votes.
+        as_released: Whether to label, and to learn from gold, just as the authors' package does, hyperlm 0.0.5: of two
+            classes the second alone is asked about, and fine-tuning goes on where the pre-training stopped
+            (docs/hlm-card.md). Gold then needs weights with the state of the optimizer, as `python -m experiments
+            released` makes them. The paper's network only.
+        ordinal: Whether the classes have an order, the one in which they are stated: labels then lean to the median
+            of the probabilities (docs/votes.md).
 
     Attributes:
-        weights_: After `fit`, the weights: fine-tuned for `hlm` if gold was given, the pre-trained ones otherwise.
+        weights_: After `fit`, the weights: for `hlm` with gold a fine-tuned copy per class, else the pre-trained ones.
         n_iter_: After `fit`, the number of fine-tuning steps.
 
     >>> model = HyperLabelModel()
@@ -88,13 +93,18 @@ class HyperLabelModel(LabelModel):
     class_balance: Sequence[float] | Float64 | Mapping[Any, float] | Literal["uniform"] | None = None
     lf_accuracies: Sequence[float | None] | Float64 | Mapping[str, float] | None = None
     calibrated: bool = False
+    as_released: bool = False
     ordinal: bool = False
 
     learns_from_gold = True
     reads_in_passes = True
     takes_outcomes = True
-    short_names = ("hlm2", "hlm")
-    _constraints = LabelModel._constraints | {"calibrated": check_flag, "ordinal": check_flag}
+    short_names = ("hlm3", "hlm2", "hlm")
+    _constraints = LabelModel._constraints | {
+        "calibrated": check_flag,
+        "as_released": check_flag,
+        "ordinal": check_flag,
+    }
 
     @np.errstate(all="ignore")  # see `quiet_product`; probabilities are checked in the end
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> Float64 | None:
@@ -120,10 +130,26 @@ class HyperLabelModel(LabelModel):
         """The paper's network, fine-tuned on gold of items with votes; other gold teaches nothing."""
         if patterns.n_classes == 1:
             return load_network(self.weights_)  # there is only one class
-        usable = gold * patterns.has_votes[:, None]
+        if self.as_released:
+            self._check_released_gold(gold, patterns)
+        usable = gold if self.as_released else gold * patterns.has_votes[:, None]
         self.n_iter_ = int(np.sqrt(usable.sum()))
-        self.weights_ = fine_tune(self.weights_, patterns, usable, lr=FINE_TUNING_LR, steps=self.n_iter_)
-        return load_network(self.weights_, calibrated=self.calibrated)
+        tune = fine_tune_as_released if self.as_released else fine_tune
+        self.weights_ = tune(self.weights_, patterns, usable, self.n_iter_)
+        return self._judging_network()
+
+    def _check_released_gold(self, gold: NDArray[np.int64], patterns: Patterns) -> None:
+        """Refuse gold from which the authors' package would learn something else, or nothing."""
+        if OPTIMIZER_STEPS not in self.weights_.header:
+            raise ParameterError(
+                f"as_released is True, but the weights {str(self.weights)!r} have no state of the optimizer, from "
+                "which the authors' package goes on; use the file of python -m experiments released, or leave it out"
+            )
+        if not gold[:, -1].any():
+            raise ParameterError(
+                "as_released is True, but gold has no item of the last class: the authors' package knows only classes "
+                f"up to the largest in gold; expected gold for the last of {patterns.n_classes} classes"
+            )
 
     @np.errstate(all="ignore")
     def _fit_passes(self, reduce: Reduce, shape: Patterns, gold: Gold | None) -> None:
@@ -131,7 +157,7 @@ class HyperLabelModel(LabelModel):
         if gold is not None and not is_unrolled(self.weights_):
             raise ParameterError(
                 f"gold is given, but the weights {str(self.weights)!r} are fine-tuned on gold, which needs all "
-                "patterns in memory; use weights='hlm2', or leave gold out"
+                "patterns in memory; use weights='hlm3', or leave gold out"
             )
         self.state_ = read(self._network(shape), reduce, shape.n_lfs, shape.n_classes, gold)
 
@@ -154,7 +180,7 @@ class HyperLabelModel(LabelModel):
         return relative
 
     def _judging_network(self) -> Network:
-        return load_network(self.weights_, calibrated=self.calibrated)
+        return load_network(self.weights_, calibrated=self.calibrated, as_released=self.as_released)
 
     def _network(self, patterns: Patterns) -> Network:
         """The network with what the user knows about the classes and LFs, checked."""
@@ -162,12 +188,11 @@ class HyperLabelModel(LabelModel):
         stated = self.lf_accuracies
         accuracies = None if stated is None else read_accuracies(stated, patterns.lf_names, patterns.n_lfs)
         balance = self._stated_balance
-        return load_network(self.weights_, balance, accuracies, patterns.outcomes, calibrated=self.calibrated)
+        flags = {"calibrated": self.calibrated, "as_released": self.as_released}
+        return load_network(self.weights_, balance, accuracies, patterns.outcomes, **flags)
 
     def _check_unrolled(self, outcomes: Outcomes | None) -> None:
         """Refuse what the unrolled network does not take, or not together."""
-        if self.lf_accuracies is not None and self.ordinal:
-            raise ParameterError("ordinal is True, which needs hlm2 without lf_accuracies; expected no lf_accuracies")
         if self.lf_accuracies is not None and outcomes is not None:
             raise ParameterError(
                 "lf_accuracies is given, but some votes are not for one class, so they are not right or wrong; leave "
@@ -178,6 +203,11 @@ class HyperLabelModel(LabelModel):
                 f"calibrated is True, but the weights {str(self.weights)!r} are of the unrolled network, whose "
                 "probabilities are always calibrated; leave it out, or use weights='hlm'"
             )
+        if self.as_released:
+            raise ParameterError(
+                f"as_released is True, but the weights {str(self.weights)!r} are of the unrolled network, which the "
+                "authors' package does not have; leave it out, or use weights='hlm'"
+            )
 
     def _check_paper(self, outcomes: Outcomes | None) -> None:
         """Refuse what the paper's network does not take, and a calibration that its weights do not have."""
@@ -185,10 +215,8 @@ class HyperLabelModel(LabelModel):
         for name in ("class_balance", "lf_accuracies"):
             if getattr(self, name) is not None:
                 raise ParameterError(
-                    f"{name} is given, but {weights} are of the paper's network, which takes none; use weights='hlm2'"
+                    f"{name} is given, but {weights} are of the paper's network, which takes none; use weights='hlm3'"
                 )
-        if self.ordinal:
-            raise ParameterError("ordinal is True, which needs hlm2 without lf_accuracies; expected weights='hlm2'")
         if outcomes is not None:
             refuse_outcomes(outcomes, weights)
         if self.calibrated and "sharpness" not in self.weights_.header:
@@ -198,10 +226,10 @@ class HyperLabelModel(LabelModel):
             )
 
     def balance_sensitivity(self, votes: object) -> float:
-        """Share of the items with votes whose label would change if all classes were equally frequent.
+        """Share of the items with votes whose label would change if all classes were stated to be equally frequent.
 
         Without a stated class balance it is estimated from the votes. If this share is large, the estimate matters:
-        state the balance, or label some random items. `hlm2` only.
+        state the balance, or label some random items. Not for `hlm`.
 
         >>> HyperLabelModel().balance_sensitivity([[0, 1], [0, 0], [1, 1], [1, -1]])
         0.0
@@ -220,14 +248,17 @@ class HyperLabelModel(LabelModel):
         arrays, header = super(HyperLabelModel, named).to_arrays()
         weights = self.weights_ if self.is_fitted else load_weights(self.weights)
         header |= {"weights": weights.header, "own_weights": own}
+        if own and COPIES in weights.header:  # what another `fit` starts from
+            pretrained = load_weights(self.weights)
+            arrays |= with_prefix(dict(pretrained.arrays), "pretrained")
+            header["pretrained"] = pretrained.header
         return arrays | with_prefix(dict(weights.arrays), "weights"), header
 
     def restore(self, arrays: Arrays, header: dict[str, Any]) -> None:
         """Restore what `to_arrays` returned. Weights other than those of the package become a parameter again."""
-        weights = Weights(strip_prefix(arrays, "weights"), header["weights"])
-        check_weights(weights.arrays, weights.header, "the file")
+        weights = _take_weights(arrays, header, "weights")
         if header["own_weights"]:
-            self.weights = weights
+            self.weights = _take_weights(arrays, header, "pretrained") if "pretrained" in header else weights
         self.weights_ = weights
         super().restore(arrays, header)
 
@@ -244,3 +275,10 @@ class HyperLabelModel(LabelModel):
 def _reduce_chunks(patterns: Patterns, sums: Callable[[Patterns], Sums]) -> Sums:
     """The sums of patterns in memory, chunk by chunk: the network's numbers for all of them would be too many."""
     return reduce(add_sums, map(sums, patterns.split(_CHUNK)))
+
+
+def _take_weights(arrays: Arrays, header: dict[str, Any], name: str) -> Weights:
+    """Checked weights out of a saved model."""
+    weights = Weights(strip_prefix(arrays, name), header[name])
+    check_weights(weights.arrays, weights.header, "the file")
+    return weights

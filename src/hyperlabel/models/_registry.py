@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import logging
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,8 @@ from hyperlabel._version import VERSION
 from hyperlabel.errors import MissingExtraError, ParameterError, WeightsError
 from hyperlabel.models._base import LabelModel
 from hyperlabel.models._pretrained import HyperLabelModel
+
+_log = logging.getLogger(__name__)
 
 METADATA_KEY = "hyperlabel"
 """The key of the metadata of files with labels."""
@@ -64,7 +68,7 @@ def choose_model(model: object) -> LabelModel:
         return HyperLabelModel()
     if isinstance(model, str):
         return label_model(model)
-    return check_kind(model, "model", LabelModel, "a label model or its short name, such as 'hlm2'")
+    return check_kind(model, "model", LabelModel, "a label model or its short name, such as 'hlm3'")
 
 
 def label_model_class(name: str) -> type[LabelModel]:
@@ -104,6 +108,7 @@ def load(path: str | Path) -> LabelModel:
         if isinstance(error, MissingExtraError):
             raise
         raise WeightsError(f"{path} does not hold a complete label model ({error}); save it again") from error
+    _log.info("loaded %s from %s", model, path)
     return model
 
 
@@ -123,7 +128,7 @@ def _from_json(header: dict[str, Any]) -> LabelModel:
 
 
 def provenance(model: LabelModel, options: Mapping[str, object] | None = None) -> dict[str, str]:
-    """Return where labels come from as metadata: version, model, hash of all that it learned, LFs, classes, options.
+    """Return where labels come from as metadata: version, time, model, hash of its state, LFs, classes, options.
 
     Args:
         model: A label model; if it is not fitted, the hash is that of its weights, if it has any.
@@ -136,6 +141,7 @@ def provenance(model: LabelModel, options: Mapping[str, object] | None = None) -
     arrays, header = model.to_arrays()
     content = {
         "version": VERSION,
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "model": header["model"],
         "params": header["params"],
         "sha256": _hash(arrays),

@@ -1,8 +1,10 @@
 """Parameters and state of a model: what it learned, how it reads votes by the names of LFs and classes, its file."""
 
 import inspect
+import logging
 from abc import abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -17,8 +19,8 @@ from hyperlabel.data import (
     Rows,
     Votes,
     by_name,
-    check_no_other_lf,
     exact_array,
+    find_other_lfs,
     holds_columns,
     is_empty,
     is_frame,
@@ -26,9 +28,12 @@ from hyperlabel.data import (
     to_patterns,
     to_votes,
 )
-from hyperlabel.errors import NotFittedError, ParameterError, WeightsError
+from hyperlabel.errors import NotFittedError, ParameterError, VotesError, WeightsError
 from hyperlabel.models._context import FitContext, pack_context, unpack_context
 from hyperlabel.models._parameters import Constraint
+from hyperlabel.models._profile import VoteProfile
+
+_log = logging.getLogger(__name__)
 
 _MOST_PROBED = 1000  # LFs at each end
 
@@ -115,6 +120,32 @@ class FittedState:
         return self._check_fitted().outcomes
 
     @property
+    def abstain_(self) -> tuple[Any, ...] | None:
+        """Values that abstained in `fit`, if they were stated; None for the usual ones."""
+        return self._check_fitted().abstain
+
+    @property
+    def source_(self) -> str | None:
+        """The name of the table that `fit` read; None if it has none."""
+        return self._check_fitted().source
+
+    @property
+    def fitted_at_(self) -> str | None:
+        """The time of `fit`, in UTC; None if an older version saved the model."""
+        return self._check_fitted().fitted_at
+
+    @property
+    def profile_(self) -> VoteProfile | None:
+        """How the LFs voted in `fit`; None if an older version saved the model."""
+        return self._check_fitted().profile
+
+    def note_source(self, source: str | None = None, abstain: Sequence[Any] | None = None) -> Self:
+        """Keep in the state the name of the table that was read, and which of its values abstain, if stated."""
+        abstains = None if abstain is None else tuple(abstain)
+        self._context = replace(self._check_fitted(), source=source, abstain=abstains)
+        return self
+
+    @property
     def stated_classes(self) -> dict[str, Any]:
         """Classes of votes that are known before they are read, as arguments of `to_votes`."""
         if self.is_fitted:
@@ -136,13 +167,18 @@ class FittedState:
             )
         names = self._context.lf_names if self.is_fitted else None
         outcomes = self._context.outcomes if self.is_fitted else None
+        abstain = self._context.abstain if self.is_fitted else None
         if names is not None and outcomes is not None and outcomes.cuts and holds_columns(votes):
             return Votes.read_like(votes, names, self._context.classes, outcomes)
-        read = to_votes(votes, lfs=names, **self.stated_classes)
+        read = to_votes(votes, lfs=names, abstain=abstain, **self.stated_classes)
         if names is None or not read.named:
             return read
-        if is_frame(votes):
-            check_no_other_lf(votes, names, self._context.classes)
+        others = find_other_lfs(votes, names, self._context.classes, abstain) if is_frame(votes) else []
+        if others:
+            raise VotesError(
+                f"votes has the LF {others[0]!r}, which the model was not fitted on; "
+                "give only the LFs of fit, frame[list(model.lf_names_)], or fit again"
+            )
         return read.with_lfs(names)
 
     def _accept_empty(self, votes: object) -> object:
@@ -158,6 +194,7 @@ class FittedState:
         """Write the model, fitted or not, to a safetensors file; `hyperlabel.load` reads it. Nothing is pickled."""
         arrays, header = self.to_arrays()
         write_tensors(path, arrays, header, "model")
+        _log.info("saved %s to %s", self, path)
 
     def to_arrays(self) -> tuple[Arrays, dict[str, Any]]:
         """Return the model, fitted or not, as named arrays and a header that JSON knows."""

@@ -128,5 +128,5 @@ def check_looks(patterns: Patterns, who: str) -> None:
         raise ParameterError(
             f"votes has {k:,} classes and {votes:,} votes in different rows; {who} looks at each vote once per class, "
             f"{votes * k:,} times; at most {MOST_LOOKS:,} are possible with more than {MANY_CLASSES} classes. "
-            "Use 'hlm2' or 'mv', or fewer classes"
+            "Use 'hlm3' or 'mv', or fewer classes"
         )

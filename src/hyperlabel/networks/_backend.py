@@ -132,6 +132,18 @@ def sigmoid(xp: Any, values: Array) -> Array:
     return 0.5 * (1 + xp.tanh(0.5 * values))
 
 
+def silu(xp: Any, values: Array) -> Array:
+    """Return values times their sigmoid."""
+    half = 0.5 * values
+    return half * (1 + xp.tanh(half))
+
+
+def apply_layer(weights: Weights, name: str, values: Float64) -> Float64:
+    """Apply a linear layer to few rows, in float64. (x, d_in) -> (x, d_out)."""
+    product: Float64 = values @ weights.arrays[f"{name}.weight"].T + weights.arrays[f"{name}.bias"]
+    return product
+
+
 def numpy_layers(weights: Weights, step: int) -> LinearLayers:
     """Return the linear layers of one step of some weights, in float32."""
     arrays = weights.arrays

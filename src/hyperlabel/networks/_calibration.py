@@ -5,6 +5,7 @@ expected.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from hyperlabel.networks._base import Sums
 from hyperlabel.networks._votes import Evidence, VoteTable, own_classes
 
 SHARE_ROUNDS = 10  # for known shares, each a pass over the data: on real sets little changes after these
+BALANCE_TRUST = 0.2  # of the log shares among items with votes, how much is as stated and not as votes say
+BALANCE_SLACK = (1 - BALANCE_TRUST) / 2  # how far a class may exceed the share that all its items would have
+BOUND_ROUNDS = 5
 LEAST_SHARE = 1e-3  # smaller shares count as this, so that no class and no LF is ruled out
 LEAST_COUNT = 1e-9  # avoids division by zero where nobody votes
 
@@ -71,46 +75,78 @@ def _log_ratio(counts: Float64, expected: Float64) -> Float64:
 class Shares:
     """Shares that are known before a set is read."""
 
-    balance: Float64 | None  # (k,) of each class among the items with votes; None if it is not known
+    balance: Float64 | None  # (k,) of each class among all items; None if it is not known
     accuracies: Float64 | None  # (m,) of each LF's right votes, NaN where it is not known; None for no LF
 
-    def sums(self, evidence: Evidence, votes: VoteTable) -> Sums:
-        """Return what a round needs from a chunk of rows.
+
+class ShareRounds(NamedTuple):
+    """Evidence that is matched to known shares, round by round.
+
+    A stated balance is that of all items. How it is spread over the items with votes is not known: LFs may find one
+    class more easily than another. So it is a prior, not a constraint: see `find_target`.
+    """
+
+    shares: Shares
+    evidence: Evidence
+    cast: Float64  # (m, k) how often each LF casts each vote
+    target: Float64 | None = None  # (k,) shares of the classes among the items with votes; None before the first round
+    rounds: int = 0  # rounds done
+
+    def sums(self, votes: VoteTable, items: float) -> Sums:
+        """Return what a round needs from a chunk of rows, and how many items the chunk has with those without votes.
 
         -> (k,) items of each class, as expected; (m, k) right votes of each LF for each class, if accuracies are
-        known; () what evidence is multiplied by, over all votes.
+        known; () what evidence is multiplied by, over all votes; () all items.
         """
-        items = evidence.beliefs(votes, np.float64)
-        scale_rows(items, votes.counts)
-        right = np.zeros(0)
-        if self.accuracies is not None:
-            k = items.shape[1]
-            right = votes.layout.sum_by_node(items).reshape(-1, k, k).diagonal(axis1=1, axis2=2)
-        return items.sum(0), right, np.asarray(votes.counts @ (evidence.factors(votes) * votes.size))
+        believed, right = self.evidence.beliefs(votes, np.float64), np.zeros(0)
+        scale_rows(believed, votes.counts)
+        if self.shares.accuracies is not None:
+            k = believed.shape[1]
+            right = votes.layout.sum_by_node(believed).reshape(-1, k, k).diagonal(axis1=1, axis2=2)
+        factors = votes.counts @ (self.evidence.factors(votes) * votes.size)
+        return believed.sum(0), right, np.asarray(factors), np.asarray(items)
 
-    def match(self, evidence: Evidence, sums: Sums, cast: Float64) -> Evidence:
-        """Return the evidence after a round: biases of classes and evidence of LFs for their own class, corrected.
-
-        Args:
-            evidence: The evidence before.
-            sums: The sums of all rows.
-            cast: (m * k,) items on which each node votes.
-        """
-        expected, right, factors = sums
+    def advance(self, sums: Sums) -> "ShareRounds":
+        """Return the state after a round: biases of classes and evidence of LFs for their own class, corrected."""
+        expected, right, factors, all_items = sums
         items = max(float(expected.sum()), LEAST_COUNT)
-        if self.balance is not None:
-            missing = np.log(_bound(self.balance)) - np.log(_bound(expected / items))
-            evidence = evidence._replace(bias=evidence.bias + missing)
-        if self.accuracies is not None:
-            k = len(expected)
-            of_lf = cast.reshape(-1, k).sum(1)
-            known = (of_lf > 0) & ~np.isnan(self.accuracies)
-            shares = right.sum(1) / np.maximum(of_lf, LEAST_COUNT)
-            missing = np.where(known, logit(np, _bound(self.accuracies)) - logit(np, _bound(shares)), 0)
-            missing /= max(float(factors) / items, LEAST_COUNT)
+        evidence, target, k = self.evidence, self.target, len(expected)
+        if self.shares.balance is not None:
+            if target is None:
+                target = find_target(self.shares.balance, expected / items, items / max(float(all_items), items))
+            evidence = evidence._replace(bias=evidence.bias + np.log(target) - np.log(_bound(expected / items)))
+        if self.shares.accuracies is not None:
+            missing = self._missing_right(self.shares.accuracies, right) / max(float(factors) / items, LEAST_COUNT)
             added = (missing[:, None, None] * np.eye(k)).reshape(-1, k)
             evidence = evidence._replace(table=evidence.table + added)
-        return evidence
+        return self._replace(evidence=evidence, target=target, rounds=self.rounds + 1)
+
+    def _missing_right(self, accuracies: Float64, right: Float64) -> Float64:
+        """Return the log-odds that are missing to known accuracies, 0 for LFs that do not vote. (m,)."""
+        of_lf = self.cast.sum(1)
+        known = (of_lf > 0) & ~np.isnan(accuracies)
+        shares = right.sum(1) / np.maximum(of_lf, LEAST_COUNT)
+        return np.where(known, logit(np, _bound(accuracies)) - logit(np, _bound(shares)), 0)
+
+
+def find_target(stated: Float64, expected: Float64, covered: float) -> Float64:
+    """Return the shares of the classes among the items with votes that are aimed at. (k,).
+
+    They lie between what the votes say and what is stated about all items, by the trust in the statement, and no class
+    has many more items with votes than it has items.
+
+    Args:
+        stated: (k,) shares among all items.
+        expected: (k,) shares among the items with votes, as the votes say.
+        covered: The share of the items that have votes.
+    """
+    stated = _bound(stated) / _bound(stated).sum()
+    target: Float64 = _bound(expected) ** (1 - BALANCE_TRUST) * stated**BALANCE_TRUST
+    most = stated / covered + BALANCE_SLACK
+    for _ in range(BOUND_ROUNDS):
+        target = np.minimum(target / target.sum(), most)
+    target /= target.sum()
+    return target
 
 
 def _bound(shares: Float64) -> Float64:

@@ -7,6 +7,9 @@ are at the same positions for every one-vs-rest class, so all classes run in one
 (e, k * d) for e votes, k classes and width d. Two classes are two such problems as well. The optimum that the network
 learns swaps the classes when the votes do; the network does so only roughly, and away from its training data it does
 not. Asked about both classes, it swaps exactly: which class comes first has no part in the labels.
+
+Weights are shared by the classes, or, once they were fine-tuned on gold, each class has a copy of its own: the arrays
+then have the classes as their first axis.
 """
 
 from dataclasses import dataclass
@@ -15,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel._core import Adam, Float32, Float64, VoteLayout, multiply, raise_to, sigmoid
+from hyperlabel._core import Float32, Float64, VoteLayout, multiply, raise_to, sigmoid
 from hyperlabel.data import Patterns
 from hyperlabel.networks._base import Gold, Sums
 from hyperlabel.networks._weights import Weights
@@ -43,7 +46,7 @@ class Trace:
     layout: VoteLayout  # where the votes are
     layers: list[LayerInput]  # the input of each pooling layer
     last: Float32  # (e, k * d) the output of the last pooling layer
-    head: list[Float32]  # the input of each linear layer of the head, (p * k, d) each
+    head: list[Float32]  # the input of each linear layer of the head, (p, k * d) each
 
 
 def depth(weights: Weights) -> int:
@@ -80,10 +83,22 @@ def _signs(vote: NDArray[np.integer], k: int) -> Float32:
 
 
 def _linear(values: Float32, matrix: Float32) -> Float32:
-    """Apply a (d_out, d_in) matrix to the numbers of each class. (r, k * d_in) -> (r, k * d_out)."""
-    d_out, d_in = matrix.shape
+    """Apply a (d_out, d_in) matrix to the numbers of each class, or one of (k, d_out, d_in) to each.
+
+    (r, k * d_in) -> (r, k * d_out).
+    """
+    d_out, d_in = matrix.shape[-2:]
     rows, width = values.shape
-    return multiply(values.reshape(rows * width // d_in, d_in), matrix).reshape(rows, width // d_in * d_out)
+    by_class = values.reshape(rows, width // d_in, d_in)
+    if matrix.ndim == 3:
+        products = [multiply(by_class[:, c], own) for c, own in enumerate(matrix)]
+        return np.stack(products, axis=1).reshape(rows, width // d_in * d_out)
+    return multiply(by_class.reshape(-1, d_in), matrix).reshape(rows, width // d_in * d_out)
+
+
+def _for_classes(bias: Float32, k: int) -> Float32:
+    """A bias beside the numbers of each class. (d,) or (k, d) -> (k * d,)."""
+    return np.broadcast_to(bias, (k, bias.shape[-1])).reshape(-1)
 
 
 def _row_means(layout: VoteLayout, cells: Float32) -> Float32:
@@ -99,8 +114,8 @@ def _pool(layout: VoteLayout, cells: Float32) -> LayerInput:
 
 def _layer(weights: Weights, i: int, layout: VoteLayout, inputs: LayerInput) -> Float32:
     """One pooling layer. -> (e, k * d_out)."""
-    arrays, d_in = weights.arrays, weights.arrays[f"layer{i}.self"].shape[1]
-    bias = np.tile(arrays[f"layer{i}.bias"], inputs.total.shape[1] // d_in)
+    arrays, d_in = weights.arrays, weights.arrays[f"layer{i}.self"].shape[-1]
+    bias = _for_classes(arrays[f"layer{i}.bias"], inputs.total.shape[1] // d_in)
     shared = _linear(inputs.total, arrays[f"layer{i}.all"]) + bias
     cells = _linear(inputs.cells, arrays[f"layer{i}.self"])
     layout.add_columns(cells, _linear(inputs.columns, arrays[f"layer{i}.column"]) + shared)
@@ -121,16 +136,19 @@ def _leaky_slope(activated: Float32) -> Float32:
 
 def _head(weights: Weights, rows: Float32, k: int) -> tuple[Float32, list[Float32]]:
     """Linear layers on the row means; -> logits (p, k) and the input of each layer."""
-    values = rows.reshape(len(rows) * k, rows.shape[1] // k)
-    inputs = []
+    values, inputs = rows, []
     for i in range(HEAD_DEPTH):
         inputs.append(values if i == 0 else _leaky(values))
-        values = multiply(inputs[-1], weights.arrays[f"head{i}.weight"]) + weights.arrays[f"head{i}.bias"]
-    return values.reshape(-1, k), inputs
+        bias = _for_classes(weights.arrays[f"head{i}.bias"], k)
+        values = _linear(inputs[-1], weights.arrays[f"head{i}.weight"]) + bias
+    return values, inputs
 
 
 def backward(weights: Weights, trace: Trace, grad: Float32) -> dict[str, Float32]:
-    """Gradients of all weights, given the gradient of the logits. (p, k) -> one array per weight."""
+    """Gradients of all weights by class, given that of the logits. (p, k) -> one (k, ...) array per weight.
+
+    Their sum over the classes is the gradient of weights that all classes share.
+    """
     grads: dict[str, Float32] = {}
     rows = _head_backward(weights, trace, grad, grads)
     layout, activated = trace.layout, trace.last
@@ -145,15 +163,21 @@ def backward(weights: Weights, trace: Trace, grad: Float32) -> dict[str, Float32
 
 def _head_backward(weights: Weights, trace: Trace, grad: Float32, grads: dict[str, Float32]) -> Float32:
     """Through the head; -> the gradient of the row means (p, k * d), in the order of the layout."""
-    p, k = grad.shape
-    values = grad[trace.layout.row_order].reshape(p * k, 1)
+    k, values = grad.shape[1], grad[trace.layout.row_order]
     for i in range(HEAD_DEPTH - 1, -1, -1):
-        grads[f"head{i}.weight"] = values.T @ trace.head[i]
-        grads[f"head{i}.bias"] = values.sum(0)
-        values = values @ weights.arrays[f"head{i}.weight"]
+        grads[f"head{i}.weight"] = _outer(values, trace.head[i], k)
+        grads[f"head{i}.bias"] = values.sum(0).reshape(k, -1)
+        values = _linear(values, weights.arrays[f"head{i}.weight"].swapaxes(-1, -2))
         if i:
             values *= _leaky_slope(trace.head[i])
-    return values.reshape(p, -1)
+    return values
+
+
+def _outer(outer: Float32, inner: Float32, k: int) -> Float32:
+    """The gradients of the matrices of `_linear`. (r, k * d_out), (r, k * d_in) -> (k, d_out, d_in)."""
+    to, of = (np.ascontiguousarray(v.reshape(len(v), k, v.shape[1] // k).swapaxes(0, 1)) for v in (outer, inner))
+    gradient: Float32 = to.swapaxes(1, 2) @ of
+    return gradient
 
 
 def _layer_backward(weights: Weights, i: int, trace: Trace, grad: Float32, grads: dict[str, Float32]) -> Float32:
@@ -164,39 +188,17 @@ def _layer_backward(weights: Weights, i: int, trace: Trace, grad: Float32, grads
     to_total = to_columns.sum(0, keepdims=True)
     terms = {"self": (grad, inputs.cells), "row": (to_rows, inputs.rows), "column": (to_columns, inputs.columns)}
     terms["all"] = (to_total, inputs.total)
-    matrices = {term: weights.arrays[f"layer{i}.{term}"] for term in terms}
+    back = {term: weights.arrays[f"layer{i}.{term}"].swapaxes(-1, -2) for term in terms}  # (..., d_in, d_out)
+    k = grad.shape[1] // back["self"].shape[-1]
     for term, (outer, inner) in terms.items():
-        d_out, d_in = matrices[term].shape
-        grads[f"layer{i}.{term}"] = outer.reshape(-1, d_out).T @ inner.reshape(-1, d_in)
-    grads[f"layer{i}.bias"] = to_total.reshape(-1, len(matrices["self"])).sum(0)
-    columns = _linear(to_columns, matrices["column"].T) / layout.votes_per_column[:, None]
-    columns += _linear(to_total, matrices["all"].T) / layout.n_votes
-    cells = _linear(grad, matrices["self"].T)
+        grads[f"layer{i}.{term}"] = _outer(outer, inner, k)
+    grads[f"layer{i}.bias"] = to_total.reshape(k, -1)
+    columns = _linear(to_columns, back["column"]) / layout.votes_per_column[:, None]
+    columns += _linear(to_total, back["all"]) / layout.n_votes
+    cells = _linear(grad, back["self"])
     cells += columns.take(layout.lf, axis=0) * layout.weight[:, None]
-    layout.add_rows(cells, _linear(to_rows, matrices["row"].T) / layout.votes_per_row[:, None])
+    layout.add_rows(cells, _linear(to_rows, back["row"]) / layout.votes_per_row[:, None])
     return cells
-
-
-def fine_tune(
-    weights: Weights, patterns: Patterns, gold: NDArray[np.int64 | np.float64], *, lr: float, steps: int
-) -> Weights:
-    """Fine-tune a copy of the weights: full-batch Adam on the cross-entropy of the gold items.
-
-    Patterns without gold are part of the input. `gold` is (p, k) gold items of each pattern and class, or weights.
-    """
-    tuned = weights.copy()
-    adam = Adam(dict(tuned.arrays))
-    for _ in range(steps):
-        logits, trace = forward(tuned, patterns)
-        adam.step(dict(backward(tuned, trace, _loss_gradient(logits, gold))), lr)
-    return tuned
-
-
-def _loss_gradient(logits: Float32, gold: NDArray[np.int64 | np.float64]) -> Float32:
-    """Gradient of the mean cross-entropy of the gold items, each class against the rest. (p, k), (p, k) -> (p, k)."""
-    items = gold.sum(1, keepdims=True)
-    gradient = (items * sigmoid(logits.astype(np.float64)) - gold) / (gold.sum() * logits.shape[1])
-    return np.asarray(gradient, np.float32)
 
 
 def to_probabilities(logits: Float32) -> Float64:
@@ -231,6 +233,7 @@ class PaperNetwork:
 
     weights: Weights
     sharpness: float = 1.0  # the power of the raw probabilities; 1 for the raw ones
+    one_sided: bool = False  # whether of two classes the second alone is asked about, as in the authors' package
 
     def start(self, n_lfs: int, n_classes: int, gold: Gold | None) -> State:
         """The means of no layer are known yet. Gold is not an input of this network: it fine-tunes the weights."""
@@ -303,6 +306,8 @@ class PaperNetwork:
         """Probabilities of the patterns with the right sharpness; uniform where nobody votes. (p, k) -> (p, k)."""
         if patterns.n_classes == 1:
             return np.ones((len(logits), 1))  # there is only one class
+        if self.one_sided and patterns.n_classes == 2:
+            logits = logits[:, 1:] * np.array([-1, 1], np.float32)  # what is left for the first class
         probabilities = sharpen(to_probabilities(logits), self.sharpness)
         probabilities[~patterns.has_votes] = 1 / probabilities.shape[1]
         return probabilities

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from hyperlabel.networks._backend import Array, Backend, LinearLayers, NodeGroups, logit, sigmoid
+from hyperlabel.networks._backend import Array, Backend, LinearLayers, NodeGroups, logit, sigmoid, silu
 
 # Counts.
 TYPICAL = 100.0  # an average LF counts as having cast at most this many votes: synthetic sets rarely have more
@@ -291,18 +291,13 @@ def _believed_features(nodes: Nodes, own: Array, right: Array, balance: Array, d
 def _correct(linear: LinearLayers, nodes: Nodes, features: Array) -> tuple[Array, Array]:
     """Apply the learned network: four corrections per node and three per set. (q, 19) -> (q, 4), (t, 3)."""
     xp = nodes.backend.xp
-    hidden = _silu(xp, linear("node1", _silu(xp, linear("node0", features))))
+    hidden = silu(xp, linear("node1", silu(xp, linear("node0", features))))
     pooled = nodes.pools.sum((nodes.weight_in_pools * hidden).reshape(-1, hidden.shape[1]))
     of_class, of_lf = nodes.pools.of(pooled).reshape(2, *hidden.shape)
     of_all = nodes.by_set.sum(nodes.weight_in_set * hidden)
     context = xp.concatenate([hidden, of_class, of_lf, nodes.by_set.of(of_all)], 1)
-    of_node = linear("evidence", _silu(xp, linear("pooled", context)))
-    return of_node, linear("set1", _silu(xp, linear("set0", of_all)))
-
-
-def _silu(xp: Array, values: Array) -> Array:
-    half = 0.5 * values
-    return half * (1 + xp.tanh(half))  # values * sigmoid(values)
+    of_node = linear("evidence", silu(xp, linear("pooled", context)))
+    return of_node, linear("set1", silu(xp, linear("set0", of_all)))
 
 
 def _weigh_confusions(

@@ -10,8 +10,8 @@ the log class balance. Nothing else is passed from step to step, so that
 - the rows enter through sums over votes only (`_votes.py`), which add up over chunks however rows are split or
   repeated: a set of any size is read with one table of evidence in memory, and that table judges new rows.
 
-Every pass over a set is a step. If shares are known, more passes match the evidence to them; if not, and LFs are
-judges, one more compares the beliefs with how often votes agree (`_calibration.py`). Gold items are among the items of
+Every pass over a set is a step. If LFs are judges, one more compares the beliefs with how often votes agree, and if
+shares are known, more passes match the evidence to them (`_calibration.py`). Gold items are among the items of
 the passes, believed like all others; what is known about them then replaces what was believed, from their vote rows
 alone. Outcomes that are not one class count as class votes (`_outcome_votes.py`).
 """
@@ -30,6 +30,7 @@ from hyperlabel.networks._base import Gold, Sums, add_sums
 from hyperlabel.networks._calibration import (
     JUDGES,
     SHARE_ROUNDS,
+    ShareRounds,
     Shares,
     count_agreement,
     find_vote_weight,
@@ -56,6 +57,7 @@ class NodeIndex(NamedTuple):
     """The nodes of a set, known after the first pass."""
 
     cast: Float64  # (m * k,) items on which each node votes
+    items: float  # items with votes
     number: NDArray[np.intp]  # (q,) the nodes that occur, among all
     nodes: Nodes | None  # what is known about those; None if there is nothing to learn, or only one class
 
@@ -113,13 +115,7 @@ class UnrolledState:
             beliefs: (r, k) what the evidence says about rows with votes, where it is known; changed.
         """
         evidence, k = self.evidence, len(self.evidence.bias)
-        if beliefs is None:
-            beliefs = evidence.beliefs(votes, np.float64)
-        if evidence.vote_weight:
-            beliefs *= 1 - evidence.vote_weight
-            weights = evidence.vote_weight / votes.size
-            for block, counts in votes.layout.sum_by_row(own_classes(len(evidence.table) // k, k)):
-                beliefs[block] += weights[block, None] * counts
+        beliefs = evidence.judge(votes, beliefs)
         if len(beliefs) < patterns.n_patterns:
             voted, beliefs = beliefs, np.full((patterns.n_patterns, k), 1 / k)
             beliefs[votes.has_votes] = voted
@@ -129,6 +125,24 @@ class UnrolledState:
             counts, weight = self.gold.counts[index[known]] * evidence.gold_worth, evidence.gold_weight
             beliefs[known] = (weight * beliefs[known] + counts) / (weight + counts.sum(1, keepdims=True))
         return beliefs
+
+
+class SharePhase(NamedTuple):
+    """The state of a network that matches its evidence to known shares."""
+
+    share_rounds: ShareRounds
+    gold: Gold | None  # the vote rows of gold items
+
+    def sums(self, patterns: Patterns, votes: VoteTable) -> Sums:
+        """Return what the next round needs from a chunk."""
+        return self.share_rounds.sums(votes, float(patterns.counts.sum()))
+
+    def advance(self, _: "UnrolledNetwork", sums: Sums) -> "SharePhase | UnrolledState":
+        """Return the state after a round, complete after the last."""
+        rounds = self.share_rounds.advance(sums)
+        if rounds.rounds < SHARE_ROUNDS:
+            return SharePhase(rounds, self.gold)
+        return UnrolledState(rounds.evidence, self.gold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +160,7 @@ class UnrolledNetwork:
     """
 
     weights: Weights  # the learned weights
-    class_balance: Float64 | None = None  # (k,) known share of each class among the items with votes
+    class_balance: Float64 | None = None  # (k,) known share of each class among all items
     lf_accuracies: Float64 | None = None  # (m,) known share of each LF's right votes, NaN where it is not known
     outcomes: Outcomes | None = None  # outcomes that are not one class; None if all votes are classes
 
@@ -158,60 +172,58 @@ class UnrolledNetwork:
         again = MORE_STEPS if has_levels and learned > 1 else 0
         return (*range(learned - 1), *([learned - 2] * again), learned - 1)
 
-    @cached_property
-    def n_passes(self) -> int:
-        """Passes until the evidence is known: one per step, and the rounds of known shares."""
-        return len(self.schedule) + (SHARE_ROUNDS if self._shares is not None else 0)
-
-    @cached_property
-    def _shares(self) -> Shares | None:
-        if self.class_balance is None and self.lf_accuracies is None:
-            return None
-        return Shares(self.class_balance, self.lf_accuracies)
-
     def start(self, n_lfs: int, n_classes: int, gold: Gold | None) -> PassState:
         """Return the state before the first pass; gold on rows without votes teaches nothing."""
         outcome_map = None if self.outcomes is None else OutcomeMap(self.outcomes, n_lfs)
         return PassState(n_lfs, n_classes, gold and Gold.of(gold.patterns, gold.counts), outcome_map)
 
-    def sums(self, patterns: Patterns, state: PassState) -> Sums:
+    def sums(self, patterns: Patterns, state: Any) -> Sums:
         """Return what the next pass needs from a chunk."""
-        return self._sums(VoteTable.from_patterns(patterns), state)
+        return self._sums(patterns, VoteTable.from_patterns(patterns), state)
 
-    def _sums(self, votes: VoteTable, state: PassState, beliefs: Float64 | None = None) -> Sums:
-        """Return what the next pass needs from rows; for the last one, the beliefs about them may be known."""
+    def _sums(self, patterns: Patterns, votes: VoteTable, state: Any, beliefs: Float64 | None = None) -> Sums:
+        """Return what the next pass needs from rows; beliefs about them may be known if votes are weighed next."""
+        if not isinstance(state, PassState):
+            sums: Sums = state.sums(patterns, votes)
+            return sums
         evidence = state.evidence
         if evidence is None and state.outcome_map is None:
             return first_sums(votes, state.n_lfs, state.n_classes)
-        if evidence is not None and state.passes == self.n_passes:
+        if evidence is not None and state.passes == len(self.schedule):
             beliefs = evidence.beliefs(votes, np.float64) if beliefs is None else beliefs
             return (count_agreement(votes, beliefs, state.n_lfs),)
-        if evidence is not None and self._shares is not None and state.passes >= len(self.schedule):
-            return self._shares.sums(evidence, votes)
         items = state.beliefs(votes)
         sums = sum_beliefs(votes, items)
         return sums if state.residuals is None else (*sums, _moments(state, votes, items))
 
-    def advance(self, state: PassState, sums: Sums) -> PassState | UnrolledState:
+    def advance(self, state: Any, sums: Sums) -> Any:
         """Return the state after a pass, complete after the last."""
-        if state.passes == self.n_passes:
-            return _weigh_votes(state, sums[0])
-        state = self._step(state, sums) if state.passes < len(self.schedule) else self._match_shares(state, sums)
-        if state.passes < self.n_passes:
+        if not isinstance(state, PassState):
+            return state.advance(self, sums)
+        if state.passes == len(self.schedule):
+            return self._go_on(_weigh_votes(state, sums[0]), state)
+        state = self._step(state, sums)
+        if state.passes < len(self.schedule):
             return state
         evidence = _complete(state)
-        # Judges, of whom no shares are known: one more pass compares the beliefs with how often votes agree.
-        if state.trusted > JUDGES and self._shares is None and state.outcome_map is None:
+        # Judges, of whom no accuracies are known: one more pass compares the beliefs with how often votes agree.
+        if state.trusted > JUDGES and self.lf_accuracies is None and state.outcome_map is None:
             return state._replace(evidence=evidence)
-        return UnrolledState(evidence, state.gold)
+        return self._go_on(UnrolledState(evidence, state.gold), state)
 
-    def _match_shares(self, state: PassState, sums: Sums) -> PassState:
-        """Return the state after a round of matching the evidence to known shares."""
-        assert self._shares is not None
+    def _go_on(self, complete: UnrolledState, state: PassState) -> Any:
+        """Return the state after the steps."""
         assert state.node_index is not None
-        assert state.evidence is not None
-        evidence = self._shares.match(state.evidence, sums, state.node_index.cast)
-        return state._replace(passes=state.passes + 1, evidence=evidence)
+        return complete if state.node_index.nodes is None else self.match_shares(complete, state.node_index.cast)
+
+    def match_shares(self, complete: UnrolledState, cast: Float64) -> "SharePhase | UnrolledState":
+        """Return the state itself, or one that is matched to known shares next; `cast` is that of `NodeIndex`."""
+        if self.class_balance is None and self.lf_accuracies is None:
+            return complete
+        shares = Shares(self.class_balance, self.lf_accuracies)
+        return SharePhase(
+            ShareRounds(shares, complete.evidence, cast.reshape(-1, len(complete.evidence.bias))), complete.gold
+        )
 
     def _step(self, state: PassState, sums: Sums) -> PassState:
         """Return the state after the next step, from sums in which gold items count as believed."""
@@ -252,9 +264,9 @@ class UnrolledNetwork:
         votes, beliefs = VoteTable.from_patterns(patterns), None
         state: Any = self.start(patterns.n_lfs, patterns.n_classes, gold)
         while not isinstance(state, UnrolledState):
-            if state.passes == self.n_passes:
-                beliefs = state.evidence.beliefs(votes, np.float64)
-            state = self.advance(state, self._sums(votes, state, beliefs))
+            weighs = isinstance(state, PassState) and state.passes == len(self.schedule)
+            beliefs = state.evidence.beliefs(votes, np.float64) if weighs else None
+            state = self.advance(state, self._sums(patterns, votes, state, beliefs))
         return state, state.judge(patterns, votes, beliefs)
 
     def read_steps(self, patterns: Patterns, gold: Gold | None) -> UnrolledState:
@@ -262,7 +274,7 @@ class UnrolledNetwork:
         votes = VoteTable.from_patterns(patterns)
         state = self.start(patterns.n_lfs, patterns.n_classes, gold)
         for _ in self.schedule:
-            state = self._step(state, self._sums(votes, state))
+            state = self._step(state, self._sums(patterns, votes, state))
         assert state.evidence is not None
         return UnrolledState(state.evidence, state.gold)
 
@@ -329,7 +341,7 @@ def _find_nodes(state: PassState, by_code: Float64, class_totals: Float64) -> No
     )  # beliefs add to 1
     number = cast.nonzero()[0]
     if len(number) == 0 or k == 1:
-        return NodeIndex(cast, number, None)
+        return NodeIndex(cast, items.item(), number, None)
     if state.gold is not None:
         counts = state.gold.counts.sum(1, keepdims=True).astype(np.float64)
         of_gold = state.to_classes(VoteTable.from_patterns(state.gold.patterns).layout.sum_by_node(counts))[:, 0]
@@ -346,7 +358,7 @@ def _find_nodes(state: PassState, by_code: Float64, class_totals: Float64) -> No
         voting=np.array([np.count_nonzero(find_first(lf))], np.float64),
         gold=of_gold[number],
     )
-    return NodeIndex(cast, number, nodes)
+    return NodeIndex(cast, items.item(), number, nodes)
 
 
 def _complete(state: PassState) -> Evidence:

@@ -71,6 +71,13 @@ class VoteTable:
             layout = SparseVotes(starts, patterns.lf * k + patterns.vote, k, m * k)
         return cls(has_votes, counts.astype(np.float64), size, int(size.max(initial=0)), layout)
 
+    def sum_by_row(self, table: Float64) -> Float64:
+        """Add up the entries of a table for the votes of each row. (m * k, c) -> (r, c)."""
+        sums = np.empty((len(self.size), table.shape[1]))
+        for block, part in self.layout.sum_by_row(table):
+            sums[block] = part
+        return sums
+
     @cached_property
     def is_repeated(self) -> bool:
         """True if some row has a number of items other than 1."""
@@ -220,6 +227,16 @@ class Evidence(NamedTuple):
             logits += bias
             softmax(logits, beliefs[block])
         return beliefs
+
+    def judge(self, votes: VoteTable, beliefs: Float64 | None = None) -> Float64:
+        """Return the probabilities of rows before gold is mixed in; beliefs that are known are changed. (r, k)."""
+        judged = self.beliefs(votes, np.float64) if beliefs is None else beliefs
+        if self.vote_weight:
+            judged *= 1 - self.vote_weight
+            weights, k = self.vote_weight / votes.size, len(self.bias)
+            for block, counts in votes.layout.sum_by_row(own_classes(len(self.table) // k, k)):
+                judged[block] += weights[block, None] * counts
+        return judged
 
     def complete(self, cast: Float64) -> "Evidence":
         """Return the evidence of all nodes, from that of the nodes that occur.

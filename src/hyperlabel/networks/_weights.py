@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hyperlabel._core import is_file, read_tensors, show, write_tensors
 from hyperlabel.errors import WeightsError
 
-BUNDLED = {"default": "hlm2", "hlm2": "hlm2", "hlm": "hlm"}
+BUNDLED = {"default": "hlm3", "hlm3": "hlm3", "hlm2": "hlm2", "hlm": "hlm", "hlm-text": "hlm-text"}
 """Names that `load_weights` knows, and the file in `hyperlabel/weights` of each."""
 
 MOST_LAYERS = 64
@@ -25,7 +25,8 @@ class Weights:
 
     arrays: dict[str, NDArray[np.float32]]  # the names and shapes that the network needs; see `hyperlabel.networks`
     # What the file says about itself: model, sizes, how it was trained; the sizes are `widths` for the paper's network,
-    # `width` and `steps` for the unrolled one.
+    # `width` and `steps` for the unrolled one, and `gate`
+    # if it has a second reading.
     header: dict[str, Any]
 
     def __repr__(self) -> str:
@@ -43,6 +44,11 @@ class Weights:
 def is_unrolled(weights: Weights) -> bool:
     """Return whether weights are of the unrolled network, not of the paper's."""
     return "steps" in weights.header
+
+
+def is_mixed(weights: Weights) -> bool:
+    """Return whether weights are of the unrolled network with a second reading."""
+    return "gate" in weights.header
 
 
 def load_weights(name: str | Path | Weights) -> Weights:
@@ -103,9 +109,20 @@ def _shapes_of(header: dict[str, Any], path: str) -> tuple[str, dict[str, tuple[
     if "steps" in header:
         sizes = [header.get("width"), header["steps"]]
         width, steps = _check_sizes(path, sizes, "width and steps, two positive integers")
-        return f"width {width}", unrolled_shapes(width, steps)
+        shapes = unrolled_shapes(width, steps)
+        if "gate" in header:
+            (gate,) = _check_sizes(path, [header["gate"]], "gate, a positive integer")
+            return f"width {width} and gate {gate}", shapes | mixed_shapes(gate)
+        return f"width {width}", shapes
     widths = _check_sizes(path, header.get("widths"), "widths, a list of positive integers")
-    return f"widths {widths}", paper_shapes(widths)
+    shapes = paper_shapes(widths)
+    if OPTIMIZER_STEPS in header:
+        kinds = ("trained", *MOMENTS)
+        shapes |= {f"{kind}.{name}": shape for kind in kinds for name, shape in trained_shapes(widths).items()}
+    if COPIES in header:
+        [copies] = _check_sizes(path, [header[COPIES]], "copies, a positive integer")
+        shapes = {name: (copies, *shape) for name, shape in shapes.items()}
+    return f"widths {widths}", shapes
 
 
 def _check_sizes(path: str, sizes: Any, wanted: str) -> list[int]:
@@ -130,6 +147,24 @@ def paper_shapes(widths: list[int]) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
+COPIES = "copies"
+"""Of a header: weights that were fine-tuned have a copy per class, so many, as the first axis of every array."""
+OPTIMIZER_STEPS = "optimizer_steps"
+"""Of a header: the file also holds what the optimizer of its pre-training had after so many steps."""
+MOMENTS = ("mean", "square", "largest")
+"""The moments of Adam with amsgrad: of the gradients, of their squares, and the largest of the latter so far."""
+
+
+def trained_shapes(widths: list[int]) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of what the authors' optimizer trains: a map for each term, then a map of all four together."""
+    shapes = {name: shape for name, shape in paper_shapes(widths).items() if name.startswith("head")}
+    for i, (d_in, d_out) in enumerate(zip([1, *widths], widths, strict=False)):
+        shapes |= {f"layer{i}.out": (d_out, len(TERMS) * d_in), f"layer{i}.out_bias": (d_out,)}
+        for term in TERMS:
+            shapes |= {f"layer{i}.{term}_map": (d_in, d_in), f"layer{i}.{term}_bias": (d_in,)}
+    return shapes
+
+
 def unrolled_layers(width: int) -> dict[str, tuple[int, int]]:
     """The linear layers of a step of the unrolled network: 19 features in, 4 numbers per node and 3 per set out."""
     d = width
@@ -143,3 +178,24 @@ def unrolled_shapes(width: int, steps: int) -> dict[str, tuple[int, ...]]:
         for layer, size in unrolled_layers(width).items():
             shapes |= {f"step{i}.{layer}.weight": size, f"step{i}.{layer}.bias": size[:1]}
     return shapes
+
+
+SET_FEATURES, LF_FEATURES, PAIR_FEATURES, PAIR_WIDTH = 37, 13, 11, 24
+"""What the gate sees of a set and of an LF, and the network of pairs of a pair; its width."""
+
+
+def mixed_shapes(gate: int) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of the arrays that choose between two readings, for the width of the gate."""
+    d = gate
+    sizes = {
+        "gate.lf0": (d, LF_FEATURES + SET_FEATURES),
+        "gate.lf1": (d, d),
+        "gate.set0": (d, d + SET_FEATURES),
+        "gate.set1": (5, d),
+        "gate.out": (2, 2 * d),
+        "pair0": (PAIR_WIDTH, PAIR_FEATURES),
+        "pair1": (PAIR_WIDTH, PAIR_WIDTH),
+        "pair2": (1, PAIR_WIDTH),
+    }
+    weights = {f"{layer}.weight": size for layer, size in sizes.items()}
+    return weights | {f"{layer}.bias": size[:1] for layer, size in sizes.items()}

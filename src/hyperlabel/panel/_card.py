@@ -94,9 +94,10 @@ def judge_card(
     undecided: NDArray[np.int64],
     agreement: Agreement,
     gold: NDArray[np.int64] | None,
+    blind: LabelModel | None,
     costs: Float64 | None,
 ) -> ResultTable:
-    """One row per judge; see `hyperlabel.panel.Jury.judges` for the columns.
+    """One row per judge, the most accurate on gold first; see `hyperlabel.panel.Jury.judges` for the columns.
 
     Args:
         judgments: All judgments.
@@ -105,6 +106,7 @@ def judge_card(
         undecided: (m,) items on which a judge's own judgments are tied.
         agreement: Agreement of the judges.
         gold: (n,) gold classes, -1 for unknown; None if there are none.
+        blind: A model that has not seen the gold; None if there is none, and then gold cannot test a judge.
         costs: (m,) total cost of each judge; None if that is not known.
     """
     names, patterns = analysis.lf_names, analysis.patterns
@@ -117,26 +119,33 @@ def judge_card(
     }
     if judgments.run is not None or judgments.position is not None:
         columns["undecided"] = undecided
-    columns["estimated_accuracy"] = accuracy
+    columns |= _estimate(accuracy, analysis.votes)
     if gold is not None:
         columns |= _compare_with_gold(cells, gold, len(analysis.classes))
+    checked = columns.get("gold_votes", np.zeros(len(names))) > 0
+    columns["checked"] = np.where(checked, "by gold", "not checked by gold")
     columns |= {f"bias_{c}": row for c, row in zip(analysis.classes, _class_bias(analysis).T, strict=True)}
     if judgments.run is not None:
-        columns["self_consistency"] = repeat_agreement(judgments, judgments.run, judgments.position)
+        columns["self_consistency"] = repeat_agreement(judgments, judgments.run, judgments.position)[0]
     if judgments.position is not None:
-        columns["position_flips"] = 1 - repeat_agreement(judgments, judgments.position, judgments.run)
-    columns["kappa"] = mean_kappa(agreement)
+        columns["position_flips"] = 1 - repeat_agreement(judgments, judgments.position, judgments.run)[0]
+    columns |= {"kappa": mean_kappa(agreement), "kappa_votes": agreement.used}
     columns["copy_of"] = np.array([names[j] if j >= 0 else "" for j in _find_copies(analysis)])
     sample = sample_items(patterns, affordable_items(patterns))
     columns["label_changes"] = leave_one_out(analysis.model, sample).label_changes
-    if gold is not None and not analysis.model.needs_gold:
-        # Gold that a model has learned from cannot test a judge.
-        unlearned = type(analysis.model)(**analysis.model.get_params()).fit(patterns)
-        columns["gold_loss"] = _gold_loss(unlearned, patterns, gold)
+    if gold is not None and blind is not None:
+        columns["gold_loss"] = _gold_loss(blind, patterns, gold)
     if costs is not None:
         useful = analysis.votes * np.nan_to_num(accuracy)
         columns |= {"cost": costs, "cost_per_useful_vote": costs / np.where(useful > 0, useful, np.nan)}
-    return ResultTable(columns)
+    order = np.argsort(-np.nan_to_num(columns["accuracy"], nan=-1), kind="stable") if gold is not None else slice(None)
+    return ResultTable({name: column[order] for name, column in columns.items()})
+
+
+def _estimate(accuracy: Float64, votes: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """Accuracy by the model's probabilities, and the interval that the number of votes alone leaves open."""
+    low, high = wilson_interval(np.nan_to_num(accuracy) * votes, votes)
+    return {"estimated_accuracy": accuracy, "estimated_low": low, "estimated_high": high}
 
 
 def _expected_accuracy(analysis: LFAnalysis) -> Float64:

@@ -1,6 +1,6 @@
 """A long table of judgments, as evaluation frameworks export it, and the votes of its judges."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from hyperlabel.data import (
     find_classes,
     key_of,
     name_once,
+    no_label,
     number_by_appearance,
     number_texts,
     open_table,
@@ -32,6 +33,8 @@ from hyperlabel.data import (
     unify_numbers,
 )
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
+
+Turn = Callable[[Column, Column], tuple[Column, tuple[Any, ...]]]  # verdicts, orders -> verdicts, orders turned
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,9 @@ class Judgments:
     price: NDArray[np.float64] | None  # (r,) what it cost; None if the table does not say
     gold: list[Any] | None  # (n,) the gold classes in the table, None for unknown; just None if there is no such column
     item_name: str  # the name of the column of items
+    position_name: str | None = None  # the name of the column of orders
     score: NDArray[np.float64] | None = None  # (r,) its score, NaN for none; None if judgments are verdicts
+    turned: tuple[Any, ...] = ()  # orders whose verdicts were turned around
 
     @property
     def unparsable(self) -> NDArray[np.bool_]:
@@ -101,14 +106,17 @@ def read_judgments(
     *,
     abstain: Sequence[Any] | None = None,
     classes: Sequence[Hashable] | None = None,
+    turn: Turn | None = None,
     delimiter: str | None = None,
     encoding: str | None = None,
 ) -> Judgments:
-    """Read a long table of judgments; see `hyperlabel.jury`."""
+    """Read a long table of judgments; see `hyperlabel.jury`. `turn` turns verdicts around, by their order."""
     if isinstance(table, str | Path):
         frame = Table.open(table, delimiter=delimiter, encoding=encoding).lazy()
         table = frame if names.vote is None else number_texts(frame, [names.vote])
-    columns = names.read(table)
+    columns, turned = names.read(table), ()
+    if turn is not None:
+        columns["vote"], turned = turn(columns["vote"], columns["position"])
     stated = None if classes is None else state_classes(None, classes)
     score = None
     if names.vote is not None:
@@ -134,7 +142,9 @@ def read_judgments(
         price=_read_prices(columns["price"]) if "price" in columns else None,
         gold=_one_per_item(columns["gold"], item, items.tolist()) if "gold" in columns else None,
         item_name=names.item,
+        position_name=names.position,
         score=score,
+        turned=turned,
     )
 
 
@@ -170,8 +180,10 @@ def _read_verdicts(
     column = replace(column, abstain=abstain_keys(abstain, stated))
     empty = np.array([*(column.abstains(value) for value in column.values), True])[column.codes]
     if stated is None:
-        (column,) = unify_numbers([column])
+        (column,) = unify_numbers([column], written=True)
         classes, _ = find_classes([column], None, None)
+        if 0 not in column.voted and no_label(classes) is not None:  # scores from 1 to 5: the levels that occur
+            classes = tuple(sorted(column.voted)) or classes
         return classes, encode_column(column, classes), empty
     number = {str(c): i for i, c in enumerate(stated)}
     codes = [*(number.get(str(value).strip(), ABSTAIN) for value in column.values), ABSTAIN]
@@ -280,10 +292,12 @@ def _refuse_repeated(judgments: Judgments, cell: int, what: str) -> None:
         )
 
 
-def repeat_agreement(judgments: Judgments, repeated: Ints, fixed: Ints | None) -> NDArray[np.float64]:
+def repeat_agreement(
+    judgments: Judgments, repeated: Ints, fixed: Ints | None
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Of pairs of a judge's verdicts on an item that differ in `repeated` and not in `fixed`, the share that is equal.
 
-    Each item counts the same, however often it was judged. -> (m,), NaN for a judge without such pairs.
+    Each item counts the same, however often it was judged. -> (m,), NaN for a judge without such pairs; (m,) items.
     """
     m, k = len(judgments.judges), len(judgments.classes)
     kept = np.flatnonzero((judgments.verdict >= 0) & (repeated >= 0))
@@ -301,7 +315,7 @@ def repeat_agreement(judgments: Judgments, repeated: Ints, fixed: Ints | None) -
     several = pairs > 0
     total = np.bincount(judge[several], minlength=m)
     shares = np.bincount(judge[several], equal[several] / pairs[several], m)
-    return np.where(total > 0, shares / np.maximum(total, 1), np.nan)
+    return np.where(total > 0, shares / np.maximum(total, 1), np.nan), total
 
 
 def _pairs(where: NDArray[np.int64], n: int) -> NDArray[np.int64]:

@@ -1,33 +1,31 @@
 """`jury`: one row per item and a report card per judge, from a long table of judgments."""
 
 import copy
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hyperlabel._core import ABOVE_ZERO, Float64, check_number, show, show_some
-from hyperlabel.data import Labels, Votes, decode, to_pandas, to_polars
-from hyperlabel.errors import ParameterError, VotesError
-from hyperlabel.lf import LFAnalysis, ResultTable
-from hyperlabel.models import LabelModel, choose_model
-from hyperlabel.panel._agreement import Agreement, count_classes, measure_agreement
-from hyperlabel.panel._card import judge_card, judge_curve
+from hyperlabel._core import show, show_some
+from hyperlabel.data import decode
+from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
+from hyperlabel.models import LabelModel
+from hyperlabel.panel._baselines import choose_panel_model
 from hyperlabel.panel._judgments import (
     ColumnNames,
     Judgments,
-    class_cells,
     collect_scores,
     collect_votes,
     read_costs,
     read_judgments,
 )
-
-CONTESTED = 2 / 3
-"""An item is contested if fewer than this share of its votes are for its label."""
+from hyperlabel.panel._orders import turn_verdicts, warn_of_flips
+from hyperlabel.panel._page import write_panel_page
+from hyperlabel.panel._verdicts import Verdicts
+from hyperlabel.reports import Report
 
 
 def jury(
@@ -42,6 +40,8 @@ def jury(
     price: object = None,
     gold: object = None,
     classes: Sequence[Hashable] | None = None,
+    ordinal: bool = False,
+    swap: Mapping[Any, Any] | None = None,
     abstain: Sequence[Any] | None = None,
     model: LabelModel | str | None = None,
     delimiter: str | None = None,
@@ -67,10 +67,16 @@ def jury(
         gold: Known classes, to learn from and to score judges by: a column of the table, or what `LabelModel.fit`
             takes, with items in order of appearance.
         classes: The classes; if given, any other verdict is an abstention, else every verdict is a class. For
-            scores, from low to high.
+            scores, and with `ordinal`, from low to high.
+        ordinal: Whether the classes have an order, such as stars: a vote also speaks for its neighbors, and agreement
+            counts by how much judges differ. Numbers are in their order; names must be in `classes`.
+        swap: Pairs of verdicts that take each other's place when a pair is shown in the other order, such as
+            `{"A>B": "B>A"}`, if verdicts name a place. Of the two orders in `position` the first in sorted order stays
+            as it is; `{"BA": {"A>B": "B>A"}}` names the orders to turn.
         abstain: Values that abstain; see `Votes.from_frame`.
-        model: The label model, or its short name; the hyper label model if not given. A fitted one judges in its state:
-            judges of its panel without a row here abstain, and scores are cut where those of its panel were.
+        model: The label model, or its short name; the hyper label model if not given. With `ordinal` also "median"
+            or "mean", to compare with. A fitted one judges in its state: judges of its panel without a row here
+            abstain, and scores are cut where those of its panel were.
         delimiter: The separator of a csv; found if not given.
         encoding: The encoding of a text file; found if not given.
 
@@ -84,16 +90,25 @@ def jury(
     (['A', 'A', 'B', 'B'], ['llama'])
     >>> verdicts.judges["judge"].tolist()
     ['gpt', 'claude', 'llama']
+    >>> stars = [{"item": i, "judge": j, "vote": v} for i in range(9) for j, v in enumerate([1, 4, 5])]
+    >>> jury(stars, item="item", judge="judge", vote="vote", ordinal=True, model="median").labels.labels.tolist()[0]
+    4
     """
     if (vote is None) == (score is None):
         raise ParameterError(f"vote is {show(vote)} and score is {show(score)}; expected one of them to name a column")
+    if swap is not None and (position is None or vote is None):
+        raise ParameterError(f"swap is {show(swap)}, but it turns verdicts (vote) by their order (position); give both")
     names = ColumnNames(
         item, judge, vote, score, run, position, *(each if isinstance(each, str) else None for each in (price, gold))
     )
-    label_model = choose_model(model)
+    label_model = choose_panel_model(model, ordinal)
     if classes is None and label_model.is_fitted and score is not None:
         classes = label_model.classes_.tolist()
-    judgments = read_judgments(table, names, abstain=abstain, classes=classes, delimiter=delimiter, encoding=encoding)
+    turn = None if swap is None else partial(turn_verdicts, swap=swap)
+    judgments = read_judgments(
+        table, names, abstain=abstain, classes=classes, turn=turn, delimiter=delimiter, encoding=encoding
+    )
+    warn_of_votes(warn_of_flips(judgments))
     if label_model.is_fitted and label_model.lf_names_ is not None:
         judgments = _as_panel(judgments, label_model.lf_names_, judge)
     costs = read_costs(None if isinstance(price, str) else price, judgments)
@@ -106,12 +121,24 @@ def jury(
     gold, numbers = judgments.gold if isinstance(gold, str) else gold, None
     if gold is not None:
         votes, numbers = votes.with_labels(gold, "gold")
+    if ordinal:
+        _check_order(votes.classes, stated=classes is not None)
     if not label_model.is_fitted:
         label_model = copy.copy(label_model).fit(votes, None if numbers is None else decode(numbers, votes.classes))
     labels = label_model.label(votes)
     if numbers is not None:
         labels = labels.with_gold(numbers)
-    return Jury(votes, labels, label_model, judgments, undecided, numbers, costs)
+    return Jury(votes, labels, label_model, judgments, undecided, numbers, costs, ordinal)
+
+
+def _check_order(classes: Sequence[Hashable], *, stated: bool) -> None:
+    """Refuse classes whose order nobody knows."""
+    numbers = [c for c in classes if isinstance(c, int)]
+    if not stated and (len(numbers) < len(classes) or sorted(numbers) != list(classes)):
+        raise ParameterError(
+            f"ordinal is True, but the order of the classes {show_some(classes)} is not known; state them from low to "
+            "high: classes=[...]"
+        )
 
 
 def _as_panel(judgments: Judgments, panel: Sequence[str], column: str) -> Judgments:
@@ -127,129 +154,21 @@ def _as_panel(judgments: Judgments, panel: Sequence[str], column: str) -> Judgme
     return replace(judgments, judges=tuple(panel), judge=index[judgments.judge])
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Jury:
-    """The verdicts of a panel.
+class Jury(Verdicts):
+    """The verdicts of a panel, with a page about them; see `Verdicts` for the attributes."""
 
-    Attributes:
-        votes: One vote per item and judge.
-        labels: The label, confidence and probabilities of each item.
-        model: The label model, fitted on the panel; save it to label what fewer judges say tomorrow.
-        judgments: The judgments as they were read.
-        undecided: (m,) items on which the judgments of a judge are tied.
-        gold: (n,) gold classes, -1 for unknown; None if there are none.
-        costs: (m,) total cost of each judge; None if prices are not known.
-    """
+    def report(self, path: str | Path | None = None, *, title: str = "Panel") -> Report:
+        """A page about the panel: one HTML document that loads nothing.
 
-    votes: Votes
-    labels: Labels
-    model: LabelModel
-    judgments: Judgments
-    undecided: NDArray[np.int64]
-    gold: NDArray[np.int64] | None = None
-    costs: Float64 | None = None
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    @cached_property
-    def cells(self) -> NDArray[np.integer]:
-        """Votes of each judge as class numbers; for a score, the closest class. (n, m)."""
-        return class_cells(self.votes)
-
-    @cached_property
-    def contested(self) -> NDArray[np.bool_]:
-        """Mask of items with fewer than two thirds of their votes for their label, or without a label. (n,)."""
-        counts = count_classes(self.cells, self.votes.n_classes)
-        best = self.labels.best
-        own = np.take_along_axis(counts, np.maximum(best, 0)[:, None], 1)[:, 0]
-        return np.asarray((best < 0) | (own < CONTESTED * counts.sum(1) - 1e-9))
-
-    @cached_property
-    def dissenters(self) -> list[list[str]]:
-        """The judges whose vote is not the label, for each item. n lists."""
-        cells, best = self.cells, self.labels.best
-        against = (cells >= 0) & (cells != best[:, None]) & (best >= 0)[:, None]
-        names: list[list[str]] = [[] for _ in best]
-        for row, judge in zip(*np.nonzero(against), strict=True):
-            names[row].append(self.votes.lf_names[judge])
-        return names
-
-    @cached_property
-    def _analysis(self) -> LFAnalysis:
-        return LFAnalysis(self.votes, model=self.model)
-
-    @cached_property
-    def agreement(self) -> Agreement:
-        """Krippendorff's alpha, Fleiss' kappa, and Cohen's kappa of all pairs of judges."""
-        return measure_agreement(self.cells, self.votes.n_classes)
-
-    @cached_property
-    def judges(self) -> ResultTable:
-        """The report card, one row per judge.
-
-        Columns: judge; votes; failed and unparsable (judgments); undecided (items on which its own judgments are tied);
-        estimated_accuracy (the mean probability of what it votes for); with gold gold_votes, accuracy with its 95%
-        interval accuracy_low and accuracy_high, gold_kappa (Cohen's); bias_<class> (the share of its votes for a class
-        minus the share that the panel gives the class on these items); self_consistency (how often two runs agree);
-        position_flips (how often the verdict changes with the order); kappa (mean Cohen's kappa with the others);
-        copy_of (the judge that it nearly copies); label_changes (share of labels that change without it); with gold
-        gold_loss (the accuracy that the panel loses without it); with prices cost and cost_per_useful_vote (useful:
-        expected to be right).
-        """
-        return judge_card(
-            self.judgments, self._analysis, self.cells, self.undecided, self.agreement, self.gold, self.costs
-        )
-
-    @cached_property
-    def curve(self) -> ResultTable:
-        """Labels kept by a few judges, added one by one, the most useful for their price first.
-
-        Columns: judges, added, price, kept, probability. Without prices each judge costs its number of judgments. The
-        few are judged in the state of the whole panel, as when the saved model labels what they say tomorrow.
-        """
-        everybody = np.ones(len(self.judgments.judge), bool)
-        prices = self.judgments.count_by_judge(everybody).astype(float) if self.costs is None else self.costs
-        return judge_curve(self.model, self._analysis.patterns, self.votes.lf_names, prices)
-
-    def enough(self, keep: float = 0.95) -> list[str]:
-        """The cheapest judges, found greedily, whose labels are the panel's on a share of the items.
+        It has the verdicts, disagreements first; the judges with intervals; cost against quality; position bias;
+        agreement; the share of each class, corrected for errors of the panel; and the human labels that would settle
+        what is open.
 
         Args:
-            keep: The share of the items that must keep their label.
+            path: A file to write it to, whole or not at all; None for none.
+            title: The title of the page.
         """
-        check_number(keep, "keep", "a share above 0, at most 1", least=ABOVE_ZERO, most=1)
-        reached = np.flatnonzero(self.curve["kept"] >= keep)
-        return [str(name) for name in self.curve["added"][: int(reached[0]) + 1 if len(reached) else None]]
-
-    def to_pandas(self) -> Any:
-        """One row per item: the item, label, confidence, contested, dissenters, and p_<class> for each class."""
-        return to_pandas(self.votes.identity, self._columns())
-
-    def to_polars(self) -> Any:
-        """Like `to_pandas`, as a Polars frame; no label is null."""
-        columns = self._columns()
-        del columns["dissenters"]
-        frame = to_polars(self.votes.identity, columns, nulls=["label"])
-        import polars as pl
-
-        lists = pl.Series("dissenters", self.dissenters, pl.List(pl.String))
-        return frame.insert_column(frame.columns.index("contested") + 1, lists)
-
-    def _columns(self) -> dict[str, NDArray[Any]]:
-        dissenters = np.empty(len(self), object)
-        dissenters[:] = self.dissenters
-        shares = {f"p_{c}": self.labels.probabilities[:, i] for i, c in enumerate(self.labels.classes)}
-        labels = {"label": self.labels.labels, "confidence": self.labels.confidence}
-        return {**labels, "contested": self.contested, "dissenters": dissenters, **shares}
-
-    def _repr_html_(self) -> str:
-        """The report card of the judges as an HTML table."""
-        return self.judges.to_html(repr(self))
-
-    def __repr__(self) -> str:
-        failed, odd = int(self.judgments.failed.sum()), int(self.judgments.unparsable.sum())
-        return (
-            f"Jury({len(self):,} items, {self.votes.n_lfs} judges: {int(self.contested.sum()):,} contested; "
-            f"{len(self.judgments.judge):,} judgments, {failed:,} failed, {odd:,} unparsable)"
-        )
+        page = write_panel_page(self, title)
+        if path is not None:
+            page.save(path)
+        return page

@@ -3,7 +3,7 @@
 Drawings are inline SVG; their colors come from the page's style sheet, so that they follow light and dark.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
@@ -132,32 +132,54 @@ _EDGE = 10  # above a chart
 _WRITTEN = 16  # up to this many LFs, the figures are written into the cells
 
 
-def heat_map(names: list[str], shares: Float64, label: str) -> Html:
-    """(m, m) shares of all pairs by color, NaN for an empty cell, the diagonal in its own color.
+class PairCell(NamedTuple):
+    """A cell of a drawing of pairs."""
 
-    The `label` says what the drawing shows, for people who cannot see it.
-    """
+    kind: str  # its class in the style sheet
+    tip: str
+    shade: float | None = None  # from 0 to 1; None for an empty cell
+    figure: str | None = None  # written into the cell, if there is room
+
+
+def pair_map(names: Sequence[str], cell: Callable[[int, int], PairCell], label: str) -> Html:
+    """A square of cells, one for each pair, by color; `label` says what it shows, for people who cannot see it."""
     marks, cells = [], []
     for i, name in enumerate(names):
         y, across = _TOP + i * _CELL, _NAMES + i * _CELL + _CELL / 2
         text = f"{shorten(name, 24)}  {i + 1}"
         marks.append(tag("text", text, x=_NAMES - 6, y=f"{y + _CELL / 2 + 4:g}", text_anchor="end"))
         marks.append(tag("text", i + 1, x=f"{across:g}", y=_TOP - 8, text_anchor="middle"))
-        for j, (other, share) in enumerate(zip(names, shares[i], strict=True)):
-            x, kind, shade, figure = _NAMES + j * _CELL, "empty", None, None
-            tip = f"{name} and {other} never vote on the same item"
-            if not np.isnan(share):
-                kind, tip = "pair", f"of the votes of {name}, {other} votes for another class on {share:.1%}"
-                if i == j:
-                    kind, tip = "own", f"{name} votes on {share:.1%} of the items"
-                shade = f"{0.05 + 0.95 * np.sqrt(share):.2f}"
-                if len(names) <= _WRITTEN:
-                    style, at = "strong" if share > 0.3 else "figure", f"{x + _CELL / 2 - 0.5:g}"
-                    figure = tag("text", f"{100 * share:.0f}", class_=style, x=at, y=y + 17, text_anchor="middle")
-            box = tag("rect", x=x, y=y, width=_CELL - 1, height=_CELL - 1, class_=kind, fill_opacity=shade)
-            cells.append(tag("g", tag("title", tip), box, figure))
+        cells += [
+            _draw_pair(cell(i, j), _NAMES + j * _CELL, y, written=len(names) <= _WRITTEN) for j in range(len(names))
+        ]
     side = _CELL * len(names)
     return _svg(_NAMES + side, _TOP + side, label, *marks, *cells, class_="heat")
+
+
+def _draw_pair(cell: PairCell, x: int, y: int, *, written: bool) -> Html:
+    shade, figure = None, None
+    if cell.shade is not None:
+        shade = f"{0.05 + 0.95 * cell.shade:.2f}"
+        if written:
+            style, at = "strong" if cell.shade**2 > 0.3 else "figure", f"{x + _CELL / 2 - 0.5:g}"
+            figure = tag("text", cell.figure, class_=style, x=at, y=y + 17, text_anchor="middle")
+    box = tag("rect", x=x, y=y, width=_CELL - 1, height=_CELL - 1, class_=cell.kind, fill_opacity=shade)
+    return tag("g", tag("title", cell.tip), box, figure)
+
+
+def heat_map(names: list[str], shares: Float64, label: str) -> Html:
+    """(m, m) shares of all pairs by color, NaN for an empty cell, the diagonal in its own color."""
+
+    def cell(i: int, j: int) -> PairCell:
+        share = float(shares[i, j])
+        if np.isnan(share):
+            return PairCell("empty", f"{names[i]} and {names[j]} never vote on the same item")
+        kind, tip = "pair", f"of the votes of {names[i]}, {names[j]} votes for another class on {share:.1%}"
+        if i == j:
+            kind, tip = "own", f"{names[i]} votes on {share:.1%} of the items"
+        return PairCell(kind, tip, float(np.sqrt(share)), f"{100 * share:.0f}")
+
+    return pair_map(names, cell, label)
 
 
 def histogram(counts: NDArray[np.int64], low: float, high: float, label: str) -> Html:
@@ -236,3 +258,9 @@ def _axes(left: int, width: int, height: int, across: str, up: str, form: str) -
 def _svg(width: float, height: float, label: str, *children: Html, class_: str | None = None) -> Html:
     size = {"viewBox": f"0 0 {width:g} {height:g}", "width": f"{width:g}", "height": f"{height:g}"}
     return tag("svg", tag("title", label), join(*children), role="img", aria_label=label, class_=class_, **size)
+
+
+def show_facts(facts: Mapping[str, object]) -> Html:
+    """Figures at the top of a page, by name."""
+    boxes = (tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items())
+    return tag("dl", *boxes, class_="facts")

@@ -55,8 +55,9 @@ def show_lfs(analysis: LFAnalysis, items: ShownItems) -> Html:
     sampled = f", estimated from {n:,} items drawn at random" if n < analysis.n_items else ""
     meaning = (
         "Overlaps and conflicts: share of all items on which the LF votes and another LF votes too, or votes for "
-        "another class. Estimated accuracy: share of the LF's votes that are the model's label. Changed labels: share "
-        f"of all items that get another label, or none, when the LF is left out{sampled}."
+        "another class. Estimated accuracy: share of the LF's votes that are the model's label; "
+        f"{analysis.estimate_note}. Changed labels: share of all items that get another label, or none, when the LF is "
+        f"left out{sampled}."
     )
     few = cut(len(chosen), analysis.n_lfs, "LFs", "those that vote most")
     body = table("Labeling functions", heads, rows, "long" if len(rows) > _LONG else None)

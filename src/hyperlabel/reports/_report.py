@@ -15,7 +15,7 @@ from hyperlabel.data import as_list, write_text
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf import AppliedVotes, LFAnalysis
 from hyperlabel.models import LabelModel, choose_model
-from hyperlabel.reports._html import Html, join, note, section, tag
+from hyperlabel.reports._html import Html, join, note, section, show_facts, tag
 from hyperlabel.reports._items import ShownItems, show_contested, show_uncovered
 from hyperlabel.reports._labels import (
     Sensitivity,
@@ -93,7 +93,12 @@ def render(
         show_heat_map(analysis),
         show_pairs(analysis),
     )
-    top = tag("header", tag("h1", title), tag("p", headline, class_="headline"), _facts(analysis))
+    return compose_page(title, headline, _facts(analysis), *sections)
+
+
+def compose_page(title: str, headline: str, facts: Html, *sections: Html | None) -> Report:
+    """Write a page that loads nothing: a header with facts, then sections."""
+    top = tag("header", tag("h1", title), tag("p", headline, class_="headline"), facts)
     style, script = (Html(_ASSETS.joinpath(name).read_text(encoding="utf-8")) for name in ("page.css", "script.js"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
@@ -137,9 +142,8 @@ def _facts(analysis: LFAnalysis) -> Html:
     if analysis.truth is not None and analysis.truth.any():
         confusion = count_confusion(analysis)
         facts["accuracy, all items"] = f"{confusion.trace() / confusion.sum():.1%}"
-    boxes = (tag("div", tag("dt", name), tag("dd", value)) for name, value in facts.items())
     about = f"Labels by {analysis.model!r}, hyperlabel {VERSION}."
-    return join(tag("dl", *boxes, class_="facts"), note(about))
+    return join(show_facts(facts), note(about))
 
 
 def _show_advice(advice: AdviceList) -> Html:

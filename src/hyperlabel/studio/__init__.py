@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hyperlabel.errors import require
 from hyperlabel.studio._candidates import Candidate
-from hyperlabel.studio._demo import sentence_table, write_demo
+from hyperlabel.studio._demo import write_demo
 from hyperlabel.studio._find import Filter
 from hyperlabel.studio._folder import GoldLabel, Settings
 from hyperlabel.studio._project import Project, run_here
@@ -33,7 +33,6 @@ __all__ = [
     "load_lfs",
     "run_here",
     "serve",
-    "sentence_table",
     "write_demo",
 ]
 

@@ -5,14 +5,13 @@ would vote, and from the number of these rows.
 """
 
 import builtins
+import itertools
 import keyword
 import math
 import re
 import unicodedata
-from bisect import bisect_left
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,19 +19,22 @@ from numpy.typing import NDArray
 
 from hyperlabel._core import Float64, Ints
 from hyperlabel.data import ABSTAIN, smallest_type
-from hyperlabel.lf import Texts, keyword_lf
+from hyperlabel.lf import keyword_lf
 from hyperlabel.studio._data import Data
 from hyperlabel.studio._snapshot import Effect, Snapshot, find_effect
-
-Rows = NDArray[np.int64]
+from hyperlabel.studio._wording import describe_rule
+from hyperlabel.studio._words import WordIndex
 
 _LEAST_ROWS = 2  # a rule must vote on this many rows to be worth a line
+_WIDEST = 0.2  # share of the rows that a rule may vote on, if there are many classes
 _PRIOR = 4.0  # doubt about the precision of a rule, in items
-_GOLD, _LABEL = 1.0, 0.1  # weights of a gold label, and of a label, which may be wrong together with others
-_GAIN = 0.1  # gain over chance that is assumed before anything is known about a rule
+_GOLD, _LABEL = 2.0, 0.5  # weights of a gold label, and of a label, which may be wrong together with others
+_GAIN = 0.02  # gain over chance that is assumed before anything is known about a rule
 _COMMON = 0.05  # at this share of the rows, a third of that gain is assumed
 _LONG = 4  # letters after the first that a word needs for the full gain
 _WORDS = 40  # words of an item that are tried
+_PAIRED = 6  # rare words of an item that are tried in pairs
+_SAME = 0.9  # two rules with this share of common rows are one
 _LETTERS = 40  # letters of an item or a class in a name
 _RESERVED = ("pl", "re", "hl", "keyword_lf", "regex_lf", "lookup_lf", "threshold_lf", "expression_lf")
 _SIGNS = {  # name: expression, as Python and Polars read it
@@ -41,72 +43,6 @@ _SIGNS = {  # name: expression, as Python and Polars read it
     "exclamation": r"!{2,}",
     "capitals": r"\b[A-Z]{3,}\b",
 }
-
-
-@dataclass(frozen=True, eq=False)
-class WordIndex:
-    """The rows of each distinct word, in lower case."""
-
-    words: list[str]  # the w words, in alphabetical order
-    starts: NDArray[np.int64]  # (w + 1,) where the rows of each word begin
-    rows: Rows  # (t,) the rows, in order for each word
-    n: int  # number of rows
-
-    @classmethod
-    def of(cls, texts: Any) -> "WordIndex":
-        """Index a Polars series of texts."""
-        import polars as pl
-
-        wide = Texts(texts).wide
-        ascii_words = texts.filter(~wide).str.to_lowercase().str.extract_all(r"\w+")  # Polars and `re` agree on these
-        other_words = [re.findall(r"\w+", text.lower()) for text in texts.filter(wide)]
-        plain = pl.DataFrame({"row": np.flatnonzero(~wide), "word": ascii_words})
-        other = pl.DataFrame({"row": np.flatnonzero(wide), "word": other_words}, plain.schema)
-        pairs = pl.concat([plain, other]).explode("word").drop_nulls()
-        words = pairs["word"].unique().sort()
-        number = pairs["word"].cast(pl.Enum(words)).to_physical().to_numpy().astype(np.int64)
-        keys = np.unique(number * len(texts) + pairs["row"].to_numpy())
-        starts = np.searchsorted(keys, np.arange(len(words) + 1) * len(texts))
-        return cls(words.to_list(), starts, keys % max(len(texts), 1), len(texts))
-
-    @cached_property
-    def _number(self) -> dict[str, int]:
-        return {word: i for i, word in enumerate(self.words)}
-
-    def rows_of(self, word: str) -> Rows:
-        """Return the rows that have a word."""
-        i = self._number.get(word.lower())
-        return self.rows[:0] if i is None else self.rows[self.starts[i] : self.starts[i + 1]]
-
-    def rows_of_stem(self, stem: str) -> Rows:
-        """Return the rows that have a word with this prefix."""
-        first = last = bisect_left(self.words, stem.lower())
-        while last < len(self.words) and self.words[last].startswith(stem.lower()):
-            last += 1
-        return np.unique(self.rows[self.starts[first] : self.starts[last]])
-
-    def rows_of_all(self, words: Sequence[str]) -> Rows:
-        """Return the rows that have all of some words, in any order."""
-        rows = self.rows_of(words[0])
-        for word in words[1:]:
-            rows = np.intersect1d(rows, self.rows_of(word), assume_unique=True)
-        return rows
-
-    def best_of_rows(self, worth: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the greatest worth among the words of each row, 0 for rows without words. (w,) -> (n,)."""
-        best = np.zeros(self.n)
-        np.maximum.at(best, self.rows, np.repeat(worth, np.diff(self.starts)))
-        return best
-
-    def count(self, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Count the rows of a mask that have each word. (n,) -> (w,)."""
-        sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(mask[self.rows])])
-        return np.asarray(np.diff(sums[self.starts]))
-
-    @cached_property
-    def letters(self) -> NDArray[np.int64]:
-        """Number of letters of each word. (w,)."""
-        return np.array([len(word) for word in self.words], np.int64)
 
 
 class RuleDraft(NamedTuple):
@@ -128,6 +64,7 @@ class Candidate:
         source: The statement that defines it.
         vote: The class it votes for.
         effect: What it would change.
+        words: When it votes, in plain words.
         precision: Share of its votes that are correct, according to gold and labels.
         score: How promising it is.
     """
@@ -137,33 +74,42 @@ class Candidate:
     source: str
     vote: Hashable
     effect: Effect
+    words: str
     precision: float
     score: float
 
 
 class ClassEvidence:
-    """Evidence about the classes of rows: gold, and the labels where an LF votes."""
+    """Evidence about the classes of rows: gold, and the labels, which the text gives to all of them."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self.labeled = snapshot.best >= 0
-        self.weight = np.where(snapshot.gold >= 0, _GOLD, _LABEL) * self.labeled  # (n,)
-        self.probabilities = snapshot.labels.probabilities
-        total = self.weight @ self.probabilities + _PRIOR
+        self.best, self.gold = snapshot.best, snapshot.gold
+        self.uncovered = snapshot.n_votes == 0
+        known = self.best >= 0
+        self.weight = np.where(self.gold >= 0, _GOLD, _LABEL) * known  # (n,)
+        total = np.bincount(self.best[known], self.weight[known], snapshot.k) + _PRIOR / max(snapshot.k, 1)
         self.prior: Float64 = total / total.sum()  # (k,)
 
     def precision(self, rows: Ints, vote: int) -> tuple[float, float]:
         """Estimate the share of rows that are of a class, and its standard deviation."""
         weight = self.weight[rows]
         total = float(weight.sum()) + _PRIOR
-        share = (_PRIOR * self.prior[vote] + float(weight @ self.probabilities[rows, vote])) / total
+        share = (_PRIOR * self.prior[vote] + float(weight @ (self.best[rows] == vote))) / total
         return share, float(np.sqrt(share * (1 - share) / (total + 1)))
+
+    def allows(self, rows: Ints, vote: int) -> bool:
+        """Return False if gold contradicts as many votes as it confirms, or if a class cannot have so many rows."""
+        gold = self.gold[rows]
+        wrong = int(((gold >= 0) & (gold != vote)).sum())
+        is_refuted = wrong > 0 and wrong >= int((gold == vote).sum())
+        return not is_refuted and len(rows) <= len(self.gold) * max(_WIDEST, 1.5 / len(self.prior))
 
     def score(self, rows: Ints, vote: int, assumed: float) -> float:
         """Score a rule that votes for a class on some rows, from the evidence and the gain assumed without any."""
-        n_new = len(rows) - self.labeled[rows].sum() / 2  # rows without votes count twice
+        n_new = (len(rows) + self.uncovered[rows].sum()) / 2  # rows without votes count twice
         share, deviation = self.precision(rows, vote)
-        gain = share - self.prior[vote]
-        return float(np.sqrt(n_new) * (max(gain - deviation, 0) + assumed * (gain >= 0)))
+        gain = (share - self.prior[vote]) / (1 - self.prior[vote])
+        return float(np.sqrt(n_new) * (max(gain - deviation, 0) ** 2 + assumed * (gain >= 0)))
 
 
 def assume_gain(rows: Ints, letters: Ints, n: int) -> Float64:
@@ -174,29 +120,60 @@ def assume_gain(rows: Ints, letters: Ints, n: int) -> Float64:
 
 
 def propose(
-    drafts: Iterable[RuleDraft], snapshot: Snapshot, vote: Hashable, used_names: Collection[str], most: int
+    drafts: Iterable[RuleDraft],
+    snapshot: Snapshot,
+    vote: Hashable,
+    used_names: Collection[str],
+    most: int,
+    removed: Collection[str] | None,
 ) -> list[Candidate]:
-    """Turn the most promising drafts into candidates, the best first; of those with the same rows, one is kept."""
+    """Turn the most promising drafts into candidates, the best first; those that repeat an LF are left out.
+
+    `removed` are rules that were removed: they are left out, and so is what gold refutes and what votes on most rows.
+    None for words that a person selected, which are all proposed.
+    """
     evidence, number = ClassEvidence(snapshot), snapshot.classes.index(vote)
-    scored: list[tuple[float, RuleDraft]] = []
-    for draft in drafts:
-        if len(draft.rows) >= _LEAST_ROWS:
-            assumed = float(assume_gain(np.array(len(draft.rows)), np.array(len(draft.name)), snapshot.n))
-            scored.append((evidence.score(draft.rows, number, assumed), draft))
-    scored.sort(key=lambda pair: -pair[0])
-    distinct: dict[bytes, tuple[float, RuleDraft]] = {}
-    for score, draft in scored:
-        distinct.setdefault(draft.rows.tobytes(), (score, draft))
-    candidates = []
-    for score, draft in list(distinct.values())[:most]:
+    kept = [draft for draft in drafts if removed is None or evidence.allows(draft.rows, number)]
+    accepted = [column == number for column in snapshot.columns.values()]
+    candidates: list[Candidate] = []
+    for score, draft in _rank(kept, evidence, number):
         name = free_name(draft.name, vote, used_names)
         source = f"{name} = {draft.call(repr(vote), repr(name))}\n"
         column = np.full(snapshot.n, ABSTAIN, smallest_type(snapshot.k))
         column[draft.rows] = number
-        effect = find_effect(snapshot, name, column)
+        if identify(source) in (removed or ()) or any(_is_repeat(column >= 0, other) for other in accepted):
+            continue
+        accepted.append(column >= 0)
         precision, _ = evidence.precision(draft.rows, number)
-        candidates.append(Candidate(draft.kind, name, source, vote, effect, precision, score))
+        effect = find_effect(snapshot, name, column)
+        candidates.append(Candidate(draft.kind, name, source, vote, effect, describe_rule(source), precision, score))
+        if len(candidates) == most:
+            break
     return candidates
+
+
+def _rank(drafts: Iterable[RuleDraft], evidence: ClassEvidence, number: int) -> list[tuple[float, RuleDraft]]:
+    """Score the drafts that vote on enough rows, the best first."""
+    scored = []
+    for draft in drafts:
+        if len(draft.rows) >= _LEAST_ROWS:
+            assumed = float(assume_gain(np.array(len(draft.rows)), np.array(len(draft.name)), len(evidence.best)))
+            scored.append((evidence.score(draft.rows, number, assumed), draft))
+    return sorted(scored, key=lambda pair: -pair[0])
+
+
+def identify(source: str) -> str:
+    """Return the statement of a rule without its names: the same rule is the same text.
+
+    >>> identify("a = keyword_lf('free', 'spam', name='a')")
+    "keyword_lf('free', 'spam')"
+    """
+    return re.sub(r", name='[^']*'\)$", ")", source.partition(" = ")[2].strip())
+
+
+def _is_repeat(mask: NDArray[np.bool_], other: NDArray[np.bool_]) -> bool:
+    """Return True if two rules vote on nearly the same rows."""
+    return int((mask & other).sum()) >= _SAME * int((mask | other).sum())
 
 
 def draft_from_selection(data: Data, index: WordIndex, selection: str) -> Iterator[RuleDraft]:
@@ -207,17 +184,20 @@ def draft_from_selection(data: Data, index: WordIndex, selection: str) -> Iterat
     if len(words) > 1:
         yield from _draft_words(data, index, words)
     for word in dict.fromkeys(words):
-        stem = word[: max(4, len(word) - 2)]
-        if len(stem) < len(word):
-            call = _write_call("regex_lf", rf"r'(?i)\b{stem}\w*'", data)
-            yield RuleDraft("expression", f"{stem}_", call, index.rows_of_stem(stem))
+        yield from _draft_stem(data, index, word)
     yield from _draft_signs(data, text)
 
 
 def draft_from_item(data: Data, index: WordIndex, row: int) -> Iterator[RuleDraft]:
     """Draft rules from a whole item: its words and pairs of neighbors, its length, its values in other columns."""
     text = data.text(row)
-    yield from _draft_words(data, index, _split_words(text)[:_WORDS])
+    words = _split_words(text)[:_WORDS]
+    yield from _draft_words(data, index, words)
+    for word in dict.fromkeys(words):
+        yield from _draft_stem(data, index, word)
+    for length in (1, 2):
+        yield from _draft_start(data, words[:length])
+    yield from _draft_both(data, index, words)
     yield from _draft_signs(data, text)
     yield _draft_length(data, len(text))
     for name in data.metadata:
@@ -229,6 +209,32 @@ def _draft_words(data: Data, index: WordIndex, words: Sequence[str]) -> Iterator
         yield RuleDraft("keyword", word, _write_call("keyword_lf", repr(word), data), index.rows_of(word))
     for pair in dict.fromkeys(zip(words, words[1:], strict=False)):
         yield from _draft_phrase(data, index, " ".join(pair))
+
+
+def _draft_stem(data: Data, index: WordIndex, word: str) -> Iterator[RuleDraft]:
+    stem = word[: max(4, len(word) - 2)]
+    if len(stem) < len(word):
+        call = _write_call("regex_lf", rf"r'(?i)\b{stem}\w*'", data)
+        yield RuleDraft("expression", f"{stem}_", call, index.rows_of_stem(stem))
+
+
+def _draft_start(data: Data, words: Sequence[str]) -> Iterator[RuleDraft]:
+    """Draft a rule for texts that begin with some words."""
+    start = " ".join(words)
+    if start.isascii() and start:
+        pattern = rf"(?i)^\W*{start}\b"
+        call = _write_call("regex_lf", f"r'{pattern}'", data)
+        yield RuleDraft("expression", f"begins_with_{start}", call, data.rows_matching(pattern))
+
+
+def _draft_both(data: Data, index: WordIndex, words: Sequence[str]) -> Iterator[RuleDraft]:
+    """Draft rules for texts that have two of the rarest words of an item that others have too."""
+    counts = {word: len(index.rows_of(word)) for word in dict.fromkeys(words) if word.isascii()}
+    rare = sorted((word for word in counts if counts[word] > _LEAST_ROWS), key=counts.__getitem__)[:_PAIRED]
+    for one, other in itertools.combinations(sorted(rare), 2):
+        pattern = rf"(?is)\b{one}\b.*\b{other}\b|\b{other}\b.*\b{one}\b"
+        call = _write_call("regex_lf", f"r'{pattern}'", data)
+        yield RuleDraft("expression", f"{one}_and_{other}", call, index.rows_of_all([one, other]))
 
 
 def _draft_phrase(data: Data, index: WordIndex, phrase: str) -> Iterator[RuleDraft]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperlabel.classify import Classifier
 from hyperlabel.data import OutputColumns, Table, add_labels, check_target, decode, exactly, write_table, write_text
 from hyperlabel.engines import label as label_rows
 from hyperlabel.errors import ProjectError
@@ -20,6 +21,7 @@ from hyperlabel.studio._snapshot import Snapshot
 from hyperlabel.trust import certify
 
 _GOLD, _ROW = "__gold__", "__row__"
+_MOST_LEARNED = 20_000  # rows that teach the classifier of other rows
 
 
 def write_labels(data: Data, state: ProjectState, snapshot: Snapshot, path: Path) -> int:
@@ -29,13 +31,14 @@ def write_labels(data: Data, state: ProjectState, snapshot: Snapshot, path: Path
     by an engine, with the same LFs and all gold.
     """
     check_target(path)
-    if not snapshot.columns:
-        raise ProjectError("there is no LF, so there are no labels to write; add one first")
+    if not (snapshot.best >= 0).any():
+        raise ProjectError("there is no gold and no LF, so there are no labels to write; label an item first")
     rows = data.read_again()
     if data.is_sample:
         write_table(_label_all(data, state.source.lfs, state.gold, snapshot), path)
         return _count_labels(path)
-    write_table(add_labels(rows, snapshot.labels), path, metadata=provenance(snapshot.model))
+    metadata = provenance(snapshot.model) if snapshot.columns else {}
+    write_table(add_labels(rows, snapshot.labels), path, metadata=metadata)
     return int((snapshot.best >= 0).sum())
 
 
@@ -47,8 +50,31 @@ def _label_all(
     voted = apply_lfs(list(lfs.values()), frame, classes=snapshot.classes) if lfs else frame
     hidden = {name: f"__vote_{j}__" for j, name in enumerate(lfs)}  # an LF may be named like a column that is added
     names = [hidden.get(name, name) for name in snapshot.lf_names]
-    labeled = label_rows(voted.rename(hidden), lfs=names, model=snapshot.new_model(), gold=_GOLD)
+    if not names:
+        return _label_by_text(data, fit_classifier(data, snapshot), voted).drop(_GOLD)
+    text = data.settings.text if len(np.unique(snapshot.best[snapshot.best >= 0])) > 1 and snapshot.text else None
+    labeled = label_rows(voted.rename(hidden), lfs=names, model=snapshot.new_model(), gold=_GOLD, text=text)
     return labeled.drop([*hidden.values(), _GOLD])
+
+
+def _label_by_text(data: Data, classifier: Classifier, frame: Any) -> Any:
+    """Label all rows of a lazy frame by their texts, but for those with gold."""
+    import polars as pl
+
+    kind = OutputColumns(data.settings.classes).label_type
+    schema = {**frame.collect_schema(), "label": kind, "confidence": pl.Float64, "label_source": pl.String}
+
+    def add(part: Any) -> Any:
+        shares = classifier.predict_proba(part[data.settings.text].fill_null("").to_list())
+        gold = part[_GOLD]
+        best = pl.Series([data.settings.classes[i] for i in shares.argmax(1)], dtype=kind)
+        return part.with_columns(
+            label=gold.fill_null(best),
+            confidence=pl.when(gold.is_null()).then(pl.Series(shares.max(1))).otherwise(1.0),
+            label_source=pl.when(gold.is_null()).then(pl.lit("text")).otherwise(pl.lit("gold")),
+        )
+
+    return frame.map_batches(add, streamable=True, schema=schema)
 
 
 def _add_gold(data: Data, frame: Any, gold: Mapping[str, GoldLabel]) -> Any:
@@ -102,6 +128,21 @@ def _count_labels(path: Path) -> int:
     label = pl.col("label").cast(pl.String)
     frame = Table.open(str(path)).lazy()
     return int(frame.select((label.is_not_null() & (label != "")).sum()).collect(engine="streaming").item())
+
+
+def fit_classifier(data: Data, snapshot: Snapshot) -> Classifier:
+    """Teach a classifier of texts the labels that are shown, at most those of a random sample of rows."""
+    known = np.flatnonzero(snapshot.best >= 0)
+    if not len(known):
+        raise ProjectError("there is no gold and no LF, so there is nothing to learn from; label an item first")
+    rows = np.sort(np.random.default_rng(0).permutation(known)[:_MOST_LEARNED])
+    return Classifier().fit(data.texts.gather(rows).to_list(), snapshot.labels[rows])
+
+
+def write_classifier(data: Data, snapshot: Snapshot, path: Path) -> None:
+    """Write a classifier of texts to a safetensors file."""
+    check_target(path)
+    fit_classifier(data, snapshot).save(path)
 
 
 def write_report(data: Data, snapshot: Snapshot, truth: NDArray[np.int64], path: Path) -> None:

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel._core import check_choice, show
-from hyperlabel.data import suggest_items
 from hyperlabel.errors import ParameterError
-from hyperlabel.studio._candidates import WordIndex, assume_gain
+from hyperlabel.studio._candidates import assume_gain
 from hyperlabel.studio._data import Data
 from hyperlabel.studio._snapshot import Snapshot
+from hyperlabel.studio._words import WordIndex
 
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
@@ -19,6 +19,7 @@ By = Literal["useful", "uncertain", "contested", "uncovered", "random"]
 GoldFilter = Literal["any", "given", "missing", "right", "wrong"]
 
 _LEAST = 1e-9  # worth of a row with no word that would make a rule
+_RANDOM = 5  # of so many useful rows, one is random
 
 
 @dataclass(frozen=True)
@@ -96,37 +97,31 @@ def _number_of(snapshot: Snapshot, value: Any, argument: str) -> int:
     return snapshot.classes.index(value)
 
 
-def next_rows(snapshot: Snapshot, index: WordIndex, by: By, most: int, seed: int = 0) -> Rows:
-    """Return the next rows to look at, the most useful first, without rows that have gold.
+def next_rows(
+    snapshot: Snapshot, index: WordIndex, worth: NDArray[np.float64] | None, by: By, most: int, seed: int = 0
+) -> list[tuple[int, str]]:
+    """Return the next rows to look at, without rows that have gold, and how each was picked.
 
-    `useful` weighs both: gold for the rows whose label is least certain, and a rule for rows without votes.
+    `useful` takes the rows with the highest (n,) worth, and every fifth time a random one; without worth, random ones.
     """
     check_choice(by, "by", get_args(By))
-    free = snapshot.gold < 0
-    if by == "random":
-        return np.random.default_rng([seed, int((~free).sum())]).permutation(np.flatnonzero(free))[:most]
-    if by == "uncovered" or not snapshot.columns:
-        return _rank_uncovered(snapshot, index, most)
-    if by in ("contested", "uncertain"):
-        chosen = snapshot.conflict if by == "contested" else snapshot.n_votes > 0
-        return _highest(np.where(chosen & free, 2 - snapshot.confidence, 0), most)
-    return _rank_useful(snapshot, index, most)
-
-
-def _rank_useful(snapshot: Snapshot, index: WordIndex, most: int) -> Rows:
-    """Alternate uncertain rows and rows without votes; the kind that costs more wrong labels comes first."""
-    n_uncovered = int(((snapshot.n_votes == 0) & (snapshot.gold < 0)).sum())
-    probabilities = snapshot.model.pattern_probabilities(snapshot.patterns)
-    uncertain = suggest_items(probabilities, snapshot.patterns, snapshot.gold >= 0, most)
-    at_stake = ((1 - probabilities.max(1)) * snapshot.patterns.counts)[snapshot.inverse]
-    worth = float(at_stake[uncertain[0]]) if len(uncertain) else 0.0
-    uncovered = _rank_uncovered(snapshot, index, most) if n_uncovered else uncertain[:0]
-    first, second = uncertain, uncovered
-    if n_uncovered * (1 - 1 / snapshot.k) > worth:
-        first, second = uncovered, uncertain
-    pairs = zip(first.tolist(), second.tolist(), strict=False)
-    rows = [*(row for pair in pairs for row in pair), *first.tolist(), *second.tolist()]
-    return np.array(list(dict.fromkeys(rows)), np.intp)[:most]
+    free, n_gold = snapshot.gold < 0, int((snapshot.gold >= 0).sum())
+    drawn = np.random.default_rng([seed, n_gold]).permutation(np.flatnonzero(free))[:most]
+    if by == "random" or (by == "useful" and worth is None):
+        return [(row, "random") for row in drawn.tolist()]
+    if by == "uncovered":
+        ranked = _rank_uncovered(snapshot, index, most)
+    elif by == "useful":
+        ranked = _highest(np.where(free, np.asarray(worth), 0), most)
+        turns = [
+            (row, "random") if (n_gold + i) % _RANDOM == _RANDOM - 1 else None for i, row in enumerate(drawn.tolist())
+        ]
+        picks = [turn or (row, by) for turn, row in zip(turns, ranked.tolist(), strict=False)]
+        return list(dict(picks).items())
+    else:
+        chosen = snapshot.conflict if by == "contested" else snapshot.best >= 0
+        ranked = _highest(np.where(chosen & free, 2 - snapshot.confidence, 0), most)
+    return [(row, by) for row in ranked.tolist()]
 
 
 def _rank_uncovered(snapshot: Snapshot, index: WordIndex, most: int) -> Rows:

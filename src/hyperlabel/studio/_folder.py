@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import os
+import stat
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 from hyperlabel._core import check_kind, check_number, check_text, is_file, printable, replacing, show
 from hyperlabel.data import Classes, read_balance, state_classes
 from hyperlabel.errors import ParameterError, ProjectError
+from hyperlabel.studio._consent import remember, require_consent
 from hyperlabel.studio._source import HEADER, LFSource
 from hyperlabel.studio._source import NAME as LFS
 
@@ -26,6 +28,7 @@ except ImportError:  # Windows: a second process is not refused there
 
 SETTINGS, GOLD, LOCK = "project.toml", "gold.csv", ".lock"
 FORMAT = 1
+_MOST_BYTES = {SETTINGS: 1 << 20, LFS: 1 << 24, GOLD: 1 << 30}  # of the files; larger ones are not read
 
 
 class GoldLabel(NamedTuple):
@@ -49,16 +52,19 @@ class Settings:
     gold: str | None = None  # column with gold labels, if any
     truth: str | None = None  # column with classes for evaluation only, if any
     sample: int = 100_000  # the most rows to explore
+    removed: tuple[str, ...] = ()  # rules that were removed, and are not proposed again
 
     def __post_init__(self) -> None:
         """Refuse invalid settings: people edit the file, too."""
         for key in ("table", "text", "id", "gold", "truth"):
             if getattr(self, key) is not None:
                 check_text(getattr(self, key), key)
-        for key in ("classes", "class_balance", "lfs"):
+        for key in ("classes", "class_balance", "lfs", "removed"):
             check_kind(getattr(self, key), key, tuple, "a list")
         for name in self.lfs:
             check_text(name, "lfs", "names of columns")
+        for rule in self.removed:
+            check_text(rule, "removed", "rules")
         check_number(self.sample, "sample", "a number of rows, at least 1", least=1, whole=True)
         if self.classes:
             state_classes(None, self.classes)
@@ -85,9 +91,11 @@ class Settings:
             for key, value in fields.items():
                 fields[key] = tuple(value) if isinstance(value, list) else value
             return cls(**fields)
+        except ProjectError:
+            raise
         except ParameterError as error:
             raise ProjectError(f"{SETTINGS}: {error}") from error
-        except (tomllib.TOMLDecodeError, TypeError) as error:
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
             raise ProjectError(f"{SETTINGS} cannot be read: {error}; correct it") from error
 
 
@@ -108,11 +116,12 @@ class Folder:
     contents: dict[str, bytes | None] = field(default_factory=dict)  # of each file when last read or written here
     lock: int | None = None
     is_new: bool = False  # whether this process created it
+    trust: bool = False  # whether its code may run even if this user has not run it before
 
     @classmethod
-    def open(cls, path: Path) -> "Folder":
+    def open(cls, path: Path, *, trust: bool = False) -> "Folder":
         """Create or open a folder and lock it; one that another process has open is refused."""
-        folder = cls(path, is_new=not os.path.exists(path))
+        folder = cls(path, is_new=not os.path.exists(path), trust=trust)
         try:
             folder.path.mkdir(parents=True, exist_ok=True)
             folder.lock = _lock(folder.path)
@@ -143,11 +152,16 @@ class Folder:
         return None if text is None else Settings.from_toml(text)
 
     def read_state(self, settings: Settings, current: LFSource | None = None) -> ProjectState:
-        """Read gold and LFs; `lfs.py` runs unless its text is still that of `current`."""
+        """Read gold and LFs; `lfs.py` runs unless its text is still that of `current`.
+
+        In a project that is open, the user's own editor changes it; one that is opened needs consent.
+        """
         gold = read_gold(self._read(GOLD) or "", settings.classes)
         text = (self._read(LFS) or HEADER).replace("\r\n", "\n")
-        source = current if current and current.text == text else LFSource.load(text, self.path / LFS)
-        return ProjectState(settings, source, gold)
+        if current and current.text == text:
+            return ProjectState(settings, current, gold)
+        require_consent(self.path / LFS, text, trust=self.trust or current is not None or text == HEADER)
+        return ProjectState(settings, LFSource.load(text, self.path / LFS), gold)
 
     def write_state(self, state: ProjectState, before: ProjectState | None = None) -> None:
         """Write the files that changed: classes first, since gold and LFs name them."""
@@ -155,6 +169,7 @@ class Folder:
             self._write(SETTINGS, state.settings.to_toml())
         if before is None or state.source != before.source:
             self._write(LFS, state.source.text)
+            remember(self.path / LFS, state.source.text)
         if before is None or state.gold != before.gold:
             self._write(GOLD, format_gold(state.gold))
 
@@ -165,6 +180,10 @@ class Folder:
 
     def _load(self, name: str) -> bytes | None:
         try:
+            file = (self.path / name).stat()
+            if not stat.S_ISREG(file.st_mode) or file.st_size > _MOST_BYTES[name]:
+                most = f"{_MOST_BYTES[name] >> 20:,} MB"
+                raise ProjectError(f"'{self.path / name}' is not a file of at most {most}; replace it")
             return (self.path / name).read_bytes()
         except FileNotFoundError:
             return None
@@ -208,7 +227,11 @@ def _lock(path: Path) -> int | None:
     """Lock a folder while this process lives, and return the descriptor; a locked folder is refused."""
     if fcntl is None:
         return None
-    lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    lock = os.open(path / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    file = os.fstat(lock)
+    if not stat.S_ISREG(file.st_mode) or file.st_nlink > 1:
+        os.close(lock)
+        raise ProjectError(f"'{path / LOCK}' is a link to another file, or none at all; remove it")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

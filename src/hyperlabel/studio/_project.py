@@ -4,7 +4,7 @@ Every accepted change is on disk before the call returns. `lfs.py` runs once per
 it is new or changed; votes are grouped and labeled once per change.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -13,18 +13,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel._core import Ints, html_table, show
+from hyperlabel._core import Float64, Ints, html_table, show
 from hyperlabel.data import Classes, Explanation, Labels, encode_column, explain_item, read_balance, state_classes
 from hyperlabel.errors import ParameterError, ProjectError, require
 from hyperlabel.lf import Advance, Answer, Items, LabelingFunction, fingerprint_lf, name_votes, run_all
-from hyperlabel.studio._candidates import Candidate, WordIndex, draft_from_item, draft_from_selection, propose
+from hyperlabel.studio._candidates import Candidate, draft_from_item, draft_from_selection, identify, propose
+from hyperlabel.studio._classes import rename_votes, votes_for
 from hyperlabel.studio._data import Data, check_gold_text, complete
-from hyperlabel.studio._export import write_certificate, write_labels, write_report
+from hyperlabel.studio._export import write_certificate, write_classifier, write_labels, write_report
 from hyperlabel.studio._find import By, Filter, find_rows, next_rows
 from hyperlabel.studio._folder import SETTINGS, Folder, GoldLabel, ProjectState, Settings, choose_folder
 from hyperlabel.studio._snapshot import Effect, ProjectStats, Snapshot, find_effect
 from hyperlabel.studio._source import NAME as LFS
 from hyperlabel.studio._source import LFSource
+from hyperlabel.studio._texts import TextEvidence, TextFeatures
+from hyperlabel.studio._words import WordIndex
 from hyperlabel.trust import AdviceList, advise
 
 Run = Callable[[LabelingFunction, Items, Advance], Answer]
@@ -64,6 +67,8 @@ class Project:
         truth: The column with classes that are only used for evaluation; `truth` if there is one.
         sample: The most rows to explore; labels are written for all rows.
         run: Function that runs an LF.
+        trust: Whether to run an `lfs.py` that this user has not run before. If not, a terminal asks, and without one
+            it is refused: a folder beside a table may come from anybody.
 
     >>> import tempfile
     >>> import polars as pl
@@ -74,7 +79,7 @@ class Project:
     ...     project.add("free = keyword_lf('free', 'spam')")
     ...     project.give_gold("1", "ham")
     ...     project.labels.labels.tolist(), sorted(path.name for path in project.folder.path.iterdir())
-    (['spam', 'ham', 'spam', None], ['.lock', 'gold.csv', 'lfs.py', 'project.toml'])
+    (['spam', 'ham', 'spam', 'ham'], ['.lock', 'gold.csv', 'lfs.py', 'project.toml'])
     >>> folder.cleanup()
     """
 
@@ -91,15 +96,18 @@ class Project:
         truth: str | None = None,
         sample: int = 100_000,
         run: Run = run_here,
+        trust: bool = False,
     ) -> None:
         require("polars", extra="cli")
         column = "text" if text is None else text
         options = Settings("", column, id, _check_classes(classes), (), tuple(lfs), gold, truth, int(sample))
-        self.folder = Folder.open(choose_folder(table, folder))
+        self.folder = Folder.open(choose_folder(table, folder), trust=trust)
         try:
             self._run, self._answers = run, {}  # type: Run, dict[str, Answer]
             self.undo_stack: list[HistoryEntry] = []
             self.history: list[ProjectStats] = []
+            self.suggested: dict[str, str] = {}  # how each item that was suggested had been picked
+            self.learns_later = False  # whether `learn` is called by others, in the background
             self._open(table, options, {"text": text, "id": id, "gold": gold, "truth": truth})
         except BaseException:
             self.folder.abandon()
@@ -170,7 +178,9 @@ class Project:
             if name in self.data.frame.columns:
                 raise ProjectError(f"{LFS} has an LF named '{name}', like a column of the table; rename it")
             columns[name] = self._run_lf(lf, state.source, settings.classes, advance)
-        return Snapshot(settings.classes, columns, gold, settings.class_balance)
+        is_known = bool(self.history) and settings.classes == self.classes and bool((gold >= 0).any())
+        text = self.snapshot.text if is_known else None
+        return Snapshot(settings.classes, columns, gold, settings.class_balance, text=text)
 
     def _read_gold(self, state: ProjectState) -> NDArray[np.int64]:
         """Return the class numbers of gold, -1 where unknown. -> (n,)."""
@@ -209,8 +219,36 @@ class Project:
 
     def _set_state(self, state: ProjectState, snapshot: Snapshot, action: str) -> None:
         """Make a state that is on disk the current one."""
-        self.state, self.snapshot = state, snapshot
-        self.history.append(ProjectStats.of(snapshot, self.truth, action))
+        self.state = state
+        if not self.learns_later and not snapshot.is_trained and snapshot.can_train:
+            snapshot = snapshot.with_text(snapshot.train(self.features))
+        self.snapshot = snapshot
+        self.history.append(self._measure(action))
+
+    def _measure(self, action: str) -> ProjectStats:
+        return ProjectStats.of(self.snapshot, self.truth, action, self._picked_at_random())
+
+    def _picked_at_random(self) -> NDArray[np.bool_]:
+        """Mark the rows with gold that were picked at random. (n,)."""
+        picked = np.zeros(self.data.n, bool)
+        drawn = (item for item, gold in self.state.gold.items() if gold.picked == "random")
+        picked[[self.data.row_of[item] for item in drawn if item in self.data.row_of]] = True
+        return picked
+
+    def train(self) -> tuple[Snapshot, TextEvidence | None]:
+        """Train on the texts, votes and gold of now; `learn` takes the result. It may run in another thread."""
+        snapshot = self.snapshot
+        return snapshot, snapshot.train(self.features)
+
+    def learn(self, snapshot: Snapshot, text: TextEvidence | None) -> None:
+        """Use what was learned from the texts; if votes, gold or classes have changed since, it is one step behind."""
+        if snapshot.classes != self.classes:
+            return
+        if snapshot is self.snapshot:
+            self.snapshot = snapshot.with_text(text)
+        else:
+            self.snapshot = replace(self.snapshot.with_text(text), is_trained=False)
+        self.history[-1] = self._measure(self.history[-1].action)
 
     # Changes.
 
@@ -224,6 +262,41 @@ class Project:
         settings = replace(self.state.settings, classes=names, class_balance=())
         self._accept(f"classes {', '.join(map(str, names))}", settings=settings)
 
+    def add_class(self, name: Hashable) -> None:
+        """Add a class, after the others."""
+        self.set_classes([*self.classes, name])
+
+    def rename_class(self, old: Hashable, new: Hashable) -> None:
+        """Rename a class in rules and gold; if the new name is that of another class, the two become one."""
+        self.refresh()
+        self._check_class(old)
+        names = tuple(dict.fromkeys(new if name == old else name for name in self.classes))
+        gold = {item: each._replace(label=new if each.label == old else each.label) for item, each in self._gold()}
+        source = self._load(rename_votes(self.source.text, old, new))
+        action = f"merged {old} into {new}" if new in self.classes else f"renamed {old} to {new}"
+        self._accept(action, settings=self._with_classes(names), gold=gold, source=source)
+
+    def remove_class(self, name: Hashable) -> None:
+        """Remove a class, its gold, and the rules that vote for it."""
+        self.refresh()
+        self._check_class(name)
+        source = self.source
+        for rule in [rule for rule in source.lfs if votes_for(source.block(rule), name)]:
+            source = self._load(source.removed(rule))
+        gold = {item: each for item, each in self._gold() if each.label != name}
+        names = tuple(each for each in self.classes if each != name)
+        self._accept(f"removed the class {name}", settings=self._with_classes(names), gold=gold, source=source)
+
+    def _gold(self) -> Iterable[tuple[str, GoldLabel]]:
+        return self.state.gold.items()
+
+    def _with_classes(self, names: Sequence[Hashable]) -> Settings:
+        return replace(self.state.settings, classes=_check_classes(names), class_balance=())
+
+    def _check_class(self, name: Hashable) -> None:
+        if name not in self.classes:
+            raise ProjectError(f"the class is {show(name)}; expected one of {', '.join(map(str, self.classes))}")
+
     def set_balance(self, shares: object) -> None:
         """Set the class balance, in order or by class; None removes it."""
         self.refresh()
@@ -236,9 +309,11 @@ class Project:
         Args:
             item: Its identifier.
             label: One of the classes.
-            picked: How the item was picked: `random` ones measure accuracy without bias.
+            picked: How the item was picked; as `next_items` picked it if not given. Those picked at `random` measure
+                accuracy without bias.
         """
         self.refresh()
+        picked = picked or self.suggested.get(item, "")
         row = self._row_of(item)
         gold = {key: value for key, value in self.state.gold.items() if key != item}
         if label is not None:
@@ -287,7 +362,9 @@ class Project:
         self._check_own(name)
         loaded = self._load(self.source.removed(name))
         self._check_kept(loaded, f"edit {LFS} itself", name)
-        self._accept(f"removed {name}", source=loaded)
+        removed = dict.fromkeys([*self.state.settings.removed, identify(self.source.block(name))])
+        settings = replace(self.state.settings, removed=tuple(filter(None, removed)))
+        self._accept(f"removed {name}", source=loaded, settings=settings)
 
     def undo(self) -> str:
         """Undo the last accepted change, and return what it was.
@@ -382,14 +459,31 @@ class Project:
         return WordIndex.of(self.data.texts)
 
     def next_items(self, by: By = "useful", most: int = 1) -> list[str]:
-        """Return the next items to look at, the most useful first, without those that have gold.
+        """Return the next items to look at, without those that have gold; `suggested` says how each was picked.
 
         Args:
-            by: `useful`, `uncertain`, `contested`, `uncovered` or `random`.
+            by: `useful`, `uncertain`, `contested`, `uncovered` or `random`. Every fifth of the `useful` ones is a
+                random one: they tell how many labels are right.
             most: The most items to return.
         """
-        rows = next_rows(self.snapshot, self.words, by, most, seed=len(self.data.ids))
-        return [self.data.ids[row] for row in rows]
+        if by == "useful" and not self.learns_later:
+            _ = self.features
+        picks = next_rows(self.snapshot, self.words, self.worth, by, most, seed=self.data.n)
+        items = {self.data.ids[row]: how for row, how in picks}
+        self.suggested.update(items)
+        return list(items)
+
+    @cached_property
+    def features(self) -> TextFeatures:
+        """The texts as numbers, computed when first needed."""
+        return TextFeatures.of(self.data.texts)
+
+    @property
+    def worth(self) -> Float64 | None:
+        """How much the gold label of each row would help, as far as the texts were read. (n,)."""
+        if self.snapshot.text is not None:
+            return self.snapshot.text.worth
+        return self.features.typical.astype(np.float64) if "features" in self.__dict__ else None
 
     def find(self, wanted: Filter) -> NDArray[np.intp]:
         """Return the rows that match a filter, in their order."""
@@ -422,7 +516,8 @@ class Project:
         else:
             drafts = draft_from_item(self.data, self.words, row)
         used_names = {*self.source.lfs, *self.source.variables, *self.data.frame.columns}
-        candidates = propose(drafts, self.snapshot, vote, used_names, most)
+        removed = None if selection.strip() else self.state.settings.removed
+        candidates = propose(drafts, self.snapshot, vote, used_names, most, removed)
         return [each for each in candidates if each.score > 0 or selection.strip()]
 
     def _label_of(self, row: int) -> Hashable:
@@ -453,6 +548,11 @@ class Project:
         """List the LFs, one row each: lf, votes_for, votes, coverage, overlaps, conflicts, accuracies, changes."""
         return self.snapshot.lf_table
 
+    def find_refuted(self) -> list[tuple[str, int, int]]:
+        """List the rules of `lfs.py` that gold contradicts more often than not: name, votes right, votes wrong."""
+        rows = [(row["lf"], row["right"], row["wrong"]) for row in self.list_lfs() if row["lf"] in self.source.lfs]
+        return [row for row in rows if row[2] > max(row[1], 1)]
+
     def advise(self) -> AdviceList:
         """Return what to do next, most valuable first; items are rows. Empty until there is an LF."""
         if not self.snapshot.columns:
@@ -472,6 +572,18 @@ class Project:
         """
         return write_labels(self.data, self.state, self.snapshot, Path(path))
 
+    def save_all(self) -> int:
+        """Write `labels.parquet` and `classifier.safetensors` beside rules and gold; return how many rows have a label.
+
+        `hyperlabel.Classifier.load` reads the classifier: it has learned from all labels, and labels other texts.
+        """
+        self.save_classifier(self.folder.path / "classifier.safetensors")
+        return self.save_labels(self.folder.path / "labels.parquet")
+
+    def save_classifier(self, path: str | Path) -> None:
+        """Write a classifier of texts that learned from the labels that are shown, for tomorrow's rows."""
+        write_classifier(self.data, self.snapshot, Path(path))
+
     def save_report(self, path: str | Path) -> None:
         """Write a shareable HTML report on the rows that are explored."""
         write_report(self.data, self.snapshot, self.truth, Path(path))
@@ -484,10 +596,7 @@ class Project:
             error: The largest share of wrong labels among those accepted.
             confidence: The probability that it holds.
         """
-        picked = np.zeros(self.data.n, bool)
-        drawn = (item for item, gold in self.state.gold.items() if gold.picked == "random")
-        picked[[self.data.row_of[item] for item in drawn if item in self.data.row_of]] = True
-        return write_certificate(self.snapshot, picked, Path(path), error, confidence)
+        return write_certificate(self.snapshot, self._picked_at_random(), Path(path), error, confidence)
 
 
 def _check_classes(classes: Sequence[Hashable] | None) -> Classes:
@@ -499,4 +608,4 @@ def _check_classes(classes: Sequence[Hashable] | None) -> Classes:
 
 def _describe_table(settings: Settings) -> Settings:
     """Keep the settings whose change requires reading the table again."""
-    return replace(settings, classes=(), class_balance=())
+    return replace(settings, classes=(), class_balance=(), removed=())

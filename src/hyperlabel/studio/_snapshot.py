@@ -15,8 +15,23 @@ from hyperlabel._core import Float64, Ints, wilson_interval
 from hyperlabel.data import ABSTAIN, Classes, Labels, Patterns, Rows, Votes
 from hyperlabel.lf import LFAnalysis
 from hyperlabel.models import HyperLabelModel
+from hyperlabel.studio._texts import TextEvidence, TextFeatures, judge_texts
 
 _FOLDS = 5  # parts of the gold; each is judged by a model that does not know it
+_VOTES = 0.5  # weight of the votes beside the text without gold
+_RULE = 0.5  # what all the rows weigh on which a rule votes; a gold label weighs 1
+_LEAST = 1e-6  # probability that stands for 0
+_OF_VOTES = (
+    "votes",
+    "patterns",
+    "model",
+    "analysis",
+    "vote_labels",
+    "n_votes",
+    "conflict",
+    "pair_conflicts",
+    "lf_table",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +43,8 @@ class Snapshot:
     gold: NDArray[np.int64]  # (n,) class numbers, -1 where unknown
     balance: tuple[float, ...] = ()  # known shares of the classes, in their order; none if empty
     grouped: Patterns | None = field(default=None, repr=False)  # the patterns, if another snapshot had them
+    text: TextEvidence | None = field(default=None, repr=False)  # from the last training, if there was one
+    is_trained: bool = False  # whether that training knew these votes and this gold
 
     @property
     def n(self) -> int:
@@ -82,14 +99,53 @@ class Snapshot:
         return analysis
 
     @cached_property
+    def vote_labels(self) -> Labels:
+        """Labels of the patterns by their votes; there must be an LF."""
+        return self.model.label_patterns(self.patterns)
+
+    @cached_property
     def labels(self) -> Labels:
-        """Labels of the rows: the gold class where it is known, none where no LF votes."""
-        if not self.columns or not self.k:
-            even = np.full((self.n, self.k), 1 / max(self.k, 1))
-            labels = Labels(np.full(self.n, ABSTAIN, np.intp), even, self.classes)
-        else:
-            labels = self.model.label_patterns(self.patterns).take(self.inverse)
-        return labels.with_gold(self.gold)
+        """Labels of the rows: the gold class where it is known, else by votes and text, as far as there are any."""
+        if self.text is None:
+            return self._label_by_votes().with_gold(self.gold)
+        logits = self.judge(np.arange(self.n))
+        shares = np.exp(logits - logits.max(1, keepdims=True))
+        shares /= shares.sum(1, keepdims=True)
+        source = np.array(["text", "votes+text"], object)[(self.n_votes > 0).astype(np.intp)]
+        best = self.label_rows(np.arange(self.n))
+        source[best < 0] = None
+        return Labels(best, shares, self.classes, source=source).with_gold(self.gold)
+
+    def _label_by_votes(self) -> Labels:
+        if self.columns and self.k:
+            return self.vote_labels.take(self.inverse)
+        even = np.full((self.n, self.k), 1 / max(self.k, 1))
+        return Labels(np.full(self.n, ABSTAIN, np.intp), even, self.classes)
+
+    def judge(self, rows: Ints, model: HyperLabelModel | None = None) -> Float64:
+        """Return logarithms of probabilities of some rows by text and votes, up to a constant; there must be text."""
+        assert self.text is not None
+        logits = self.text.logits[rows]
+        if not self.columns:
+            return logits
+        labels = self.vote_labels if model is None else model.label_patterns(self.patterns)
+        by_votes = np.log(np.maximum(labels.probabilities, _LEAST))[self.inverse[rows]]
+        return np.where(self.n_votes[rows, None] > 0, logits + self.trust * by_votes, logits)
+
+    @property
+    def trust(self) -> float:
+        """Weight of the votes beside the text, which has learned from them, and knows better with more gold."""
+        return _VOTES * len(self.columns) / (len(self.columns) + int((self.gold >= 0).sum()))
+
+    def label_rows(self, rows: Ints, model: HyperLabelModel | None = None) -> NDArray[np.intp]:
+        """Return class numbers of some rows by text and votes, as if they had no gold; -1 for none."""
+        if self.text is not None:
+            known = self.text.known[rows] | (self.n_votes[rows] > 0)
+            return np.where(known, self.judge(rows, model).argmax(1), ABSTAIN)
+        if not self.columns:
+            return np.full(len(rows), ABSTAIN, np.intp)
+        labels = self.vote_labels if model is None else model.label_patterns(self.patterns)
+        return labels.best[self.inverse[rows]]
 
     @property
     def best(self) -> NDArray[np.intp]:
@@ -151,25 +207,44 @@ class Snapshot:
         """
         best = np.full(self.n, ABSTAIN, np.intp)
         rows = np.flatnonzero(self.gold >= 0)
-        if not self.columns or not len(rows):
-            return best
         part = np.random.default_rng(0).permutation(len(rows)) % _FOLDS
         for fold in range(min(_FOLDS, len(rows))):
             aside = rows[part == fold]
             rest = self.gold.copy()
             rest[aside] = ABSTAIN
-            best[aside] = self._fit(rest).label_patterns(self.patterns).best[self.inverse[aside]]
+            best[aside] = self.label_rows(aside, self._fit(rest) if self.columns else None)
         return best
+
+    @property
+    def can_train(self) -> bool:
+        """True if there is gold: without it, labels come from votes alone."""
+        return bool((self.gold >= 0).any())
+
+    def train(self, features: TextFeatures) -> TextEvidence | None:
+        """Learn from the texts of rows with gold and rows with votes."""
+        voted = np.flatnonzero((self.n_votes > 0) & (self.gold < 0))
+        shares = np.zeros((0, self.k))
+        if len(voted):
+            shares = self.vote_labels.probabilities[self.inverse[voted]]
+        return judge_texts(features, self.gold, self.k, voted, shares, _RULE * len(self.columns))
+
+    def with_text(self, text: TextEvidence | None) -> "Snapshot":
+        """Return a snapshot that was trained; what follows from votes alone is not computed again."""
+        trained = replace(self, text=text, is_trained=True)
+        trained.__dict__.update({name: self.__dict__[name] for name in _OF_VOTES if name in self.__dict__})
+        return trained
 
     def with_gold(self, gold: NDArray[np.int64], balance: tuple[float, ...]) -> "Snapshot":
         """Return a snapshot with the same votes and other gold, or another class balance."""
-        return replace(self, gold=gold, balance=balance, grouped=self.patterns if self.columns else None)
+        grouped = self.patterns if self.columns else None
+        text = self.text if (gold >= 0).any() else None
+        return replace(self, gold=gold, balance=balance, grouped=grouped, text=text, is_trained=False)
 
     def with_column(self, name: str, column: Ints) -> "Snapshot":
         """Return a snapshot with one more LF, or with other votes of one."""
         is_new = self.columns and name not in self.columns
         grouped = add_column(self.patterns, name, column) if is_new else None
-        return replace(self, columns={**self.columns, name: column}, grouped=grouped)
+        return replace(self, columns={**self.columns, name: column}, grouped=grouped, is_trained=False)
 
 
 def add_column(patterns: Patterns, name: str, column: Ints) -> Patterns:
@@ -232,7 +307,9 @@ def find_effect(snapshot: Snapshot, name: str, column: Ints) -> Effect:
     if name in snapshot.columns:
         rest = {other: votes for other, votes in snapshot.columns.items() if other != name}
         others = replace(snapshot, columns=rest, grouped=None)
-    after = snapshot.with_column(name, column).best
+    rows = np.flatnonzero((voted | (snapshot.n_votes > 0)) & (snapshot.gold < 0))
+    after = snapshot.best.copy()
+    after[rows] = snapshot.with_column(name, column).label_rows(rows)
     changed = np.flatnonzero(after != snapshot.best)
     judged = voted & (snapshot.gold >= 0)
     right = int((column[judged] == snapshot.gold[judged]).sum())
@@ -298,6 +375,7 @@ class ProjectStats:
         confidence: Mean probability of the labels.
         balance: Share of each class among the labels.
         gold: Labels that agree with gold, by a model that does not know the gold of the row.
+        random: The same, of the items that were picked at random: it holds for all items.
         truth: Labels that agree with the truth, if the table has it.
     """
 
@@ -308,11 +386,12 @@ class ProjectStats:
     confidence: float
     balance: tuple[float, ...]
     gold: Share
+    random: Share
     truth: Share
 
     @classmethod
-    def of(cls, snapshot: Snapshot, truth: NDArray[np.int64], action: str) -> "ProjectStats":
-        """Compute the numbers of a snapshot; (n,) truth as class numbers, -1 where unknown."""
+    def of(cls, snapshot: Snapshot, truth: NDArray[np.int64], action: str, drawn: NDArray[np.bool_]) -> "ProjectStats":
+        """Compute the numbers of a snapshot; (n,) truth as class numbers, -1 where unknown; (n,) random gold."""
         best, gold = snapshot.best, snapshot.gold
         labeled, has_truth, has_gold = best >= 0, truth >= 0, gold >= 0
         counts = np.bincount(best[labeled], minlength=snapshot.k)
@@ -324,5 +403,6 @@ class ProjectStats:
             confidence=float(snapshot.confidence[labeled].mean()) if labeled.any() else 0.0,
             balance=tuple((counts / max(counts.sum(), 1)).tolist()),
             gold=Share(int((snapshot.held_out == gold)[has_gold].sum()), int(has_gold.sum())),
+            random=Share(int((snapshot.held_out == gold)[drawn].sum()), int(drawn.sum())),
             truth=Share(int((best == truth)[has_truth].sum()), int(has_truth.sum())),
         )

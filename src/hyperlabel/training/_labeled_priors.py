@@ -113,9 +113,9 @@ class PanelPrior:
         k = 2 if rng.random() < 0.5 else round(log_uniform(rng, 3, 10))
         balance = floor_shares(rng.dirichlet(np.full(k, log_uniform(rng, 1, 30))))
         truth = rng.choice(k, n, p=balance)
-        looks, misleading = _item_looks(rng, truth, k), rng.standard_normal((n, k), np.float32)
+        looks, misleading = draw_item_looks(rng, truth, k), rng.standard_normal((n, k), np.float32)
         skill, misled = _skills(rng, m, k)
-        utility = looks[:, None] * skill[:, None] + misleading[:, None] * misled[:, None] + _biases(rng, m, k)
+        utility = looks[:, None] * skill[:, None] + misleading[:, None] * misled[:, None] + draw_biases(rng, m, k)
         utility += _noise(rng, n, m, k)
         votes = utility.argmax(2).astype(np.int8)
         if rng.random() < 0.3:  # some answers are missing
@@ -123,7 +123,7 @@ class PanelPrior:
         return LabeledTask(votes, truth, k, "panel")
 
 
-def _item_looks(rng: np.random.Generator, truth: NDArray[np.int64], k: int) -> NDArray[np.float32]:
+def draw_item_looks(rng: np.random.Generator, truth: NDArray[np.int64], k: int) -> NDArray[np.float32]:
     """Draw what an expert sees of each class on each item: hard items show less, ordered classes more alike. (n, k)."""
     visible = np.eye(k, dtype=np.float32)
     if k > 2 and rng.random() < 0.4:  # ordered classes: neighbors look alike
@@ -142,7 +142,7 @@ def _skills(rng: np.random.Generator, m: int, k: int) -> tuple[Float64, Float64]
     return (best * level).astype(np.float32), misled.astype(np.float32)
 
 
-def _biases(rng: np.random.Generator, m: int, k: int) -> NDArray[np.float32]:
+def draw_biases(rng: np.random.Generator, m: int, k: int) -> NDArray[np.float32]:
     """Leanings to classes and positions, shared and individual; strong for some judges. (m, k)."""
     shared, own = rng.normal(0, rng.uniform(0, 0.5), k), rng.normal(0, 1, (m, k)) * rng.uniform(0, 0.8)
     strong = rng.random(m) < rng.uniform(0, 0.3)

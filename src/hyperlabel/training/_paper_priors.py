@@ -8,6 +8,7 @@ the other one. A label vector is *valid* for X when, for each of the two classes
 (Eq. 1 and 2 of the paper). Here votes are signs: +1 (class 1), -1 (class 0) or 0 (abstain).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol, get_args
 
@@ -15,11 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel._core import Float32, check_choice
-
-Assumption = Literal["majority", "every"]
-"""Number of LFs that must be better than random on each class: more than half (the paper) or all (its ablation)."""
+from hyperlabel.errors import ParameterError
 
 Signs = NDArray[np.floating]
+
+Sigma = Callable[[NDArray[np.floating], NDArray[np.floating], NDArray[np.floating]], NDArray[np.bool_]]
+"""An assumption of your own: from the signs of votes (n, m) and the margins of each LF on class 1 and on class 0,
+(b, m) each, to whether each of b label vectors is valid, (b,). A margin is right minus wrong votes on a class."""
+
+Quorum = Literal["majority", "every"]
+Assumption = Quorum | Sigma
+"""The LFs that must be better than random on each class: more than half (the paper) or all (its ablation), by name; or
+any rule (the paper's sigma), as a function."""
 
 
 def to_signs(votes: NDArray[np.integer]) -> NDArray[np.float32]:
@@ -39,13 +47,13 @@ def margins(signs: Signs, labels: NDArray[np.floating]) -> tuple[Signs, Signs]:
     return on_positives, on_positives - signs.sum(0)
 
 
-def quorum(m: int, assumption: Assumption) -> int:
+def quorum(m: int, assumption: Quorum) -> int:
     """The least number of m LFs that must be better than random on each class.
 
     >>> quorum(4, "majority"), quorum(4, "every")
     (3, 4)
     """
-    check_choice(assumption, "assumption", get_args(Assumption))
+    check_choice(assumption, "assumption", get_args(Quorum))
     return m // 2 + 1 if assumption == "majority" else m
 
 
@@ -56,9 +64,34 @@ def is_valid(signs: Signs, labels: NDArray[np.floating], assumption: Assumption 
     >>> is_valid(X, np.array([[1.0, 0.0], [0.0, 1.0]]))
     array([ True, False])
     """
+    return _judge(signs, *margins(signs, labels), assumption)
+
+
+def _judge(signs: Signs, on_positives: Signs, on_negatives: Signs, assumption: Assumption) -> NDArray[np.bool_]:
+    """Return which label vectors are valid, by their margins. (n, m), (b, m), (b, m) -> (b,)."""
+    if callable(assumption):
+        return np.asarray(assumption(signs, on_positives, on_negatives), np.bool_)
     needed = quorum(signs.shape[1], assumption)
-    better = np.stack(margins(signs, labels)) > 0  # (2, b, m)
-    valid: NDArray[np.bool_] = (better.sum(-1) >= needed).all(0)
+    valid: NDArray[np.bool_] = np.all(
+        [np.count_nonzero(margin > 0, axis=1) >= needed for margin in (on_positives, on_negatives)], axis=0
+    )
+    return valid
+
+
+def better_where_voting(signs: Signs, on_positives: Signs, on_negatives: Signs) -> NDArray[np.bool_]:
+    """Assume that an LF is better than random on the classes that it votes for; on the others nothing is asked of it.
+
+    More than half of the LFs that ever vote for a class must be better than random on it. So label vectors are valid
+    where each LF votes for one class only, as rules do: under the paper's own assumption there are none.
+
+    >>> one_sided = to_signs(np.array([[1, -1], [-1, 0]]))
+    >>> labels = np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> is_valid(one_sided, labels, better_where_voting), is_valid(one_sided, labels)
+    (array([ True, False]), array([False, False]))
+    """
+    valid = np.ones(len(on_positives), np.bool_)
+    for margin, votes_for in ((on_positives, (signs > 0).any(0)), (on_negatives, (signs < 0).any(0))):
+        valid &= 2 * np.count_nonzero(margin[:, votes_for] > 0, axis=1) > np.count_nonzero(votes_for)
     return valid
 
 
@@ -103,15 +136,33 @@ class UniformPrior:
     # drawn y, as the paper does.
     candidates: int = 64
     assumption: Assumption = "majority"  # which label vectors are valid
+    # Chance of an LF to vote for one class only, with an assumption of your own: under the named ones no label vector
+    # is valid if most LFs do.
+    one_sided: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.one_sided and not callable(self.assumption):
+            raise ParameterError(
+                f"one_sided is {self.one_sided}, which needs an assumption of your own; under {self.assumption!r} no "
+                "label vector is valid where most LFs vote for one class only"
+            )
 
     def sample(self, rng: np.random.Generator) -> Task:
         """Draw one task."""
-        while True:
-            pair = _draw_valid_pair(rng, *draw_shape(rng, self.items, self.lfs, self.max_cells), self.assumption)
+        for _ in range(MOST_DRAWS):
+            shape = draw_shape(rng, self.items, self.lfs, self.max_cells)
+            pair = _draw_valid_pair(rng, *shape, self.assumption, self.one_sided)
             if pair is not None:
                 signs, labels = pair
                 target = _mean_valid(rng, signs, labels, self.candidates, self.assumption)
                 return Task(to_votes(signs), target)
+        raise ParameterError(
+            f"assumption calls none of {MOST_DRAWS:,} random pairs of votes and labels valid; expected a rule that "
+            "random pairs meet now and then"
+        )
+
+
+MOST_DRAWS = 100_000  # pairs that are tried before an assumption counts as impossible
 
 
 def draw_shape(
@@ -147,7 +198,7 @@ def to_votes(signs: NDArray[np.float32]) -> NDArray[np.int8]:
 
 
 def _draw_valid_pair(
-    rng: np.random.Generator, n: int, m: int, assumption: Assumption
+    rng: np.random.Generator, n: int, m: int, assumption: Assumption, one_sided: float = 0.0
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]] | None:
     """A uniform pair, inverted per class where that makes it valid; None if it stays invalid.
 
@@ -156,6 +207,9 @@ def _draw_valid_pair(
     the pair invalid, which is more likely with few items and many LFs: the kept shapes lean the other way.
     """
     signs, labels = draw_pair(rng, n, m)
+    if one_sided:
+        withheld = np.where(rng.random(m) < one_sided, rng.choice([-1, 1], m), 0)  # the sign that an LF never has
+        signs[signs == withheld] = 0
     on_positives, on_negatives = margins(signs, labels[:, None])
     flips = [_flip(margin[0], assumption) for margin in (on_negatives, on_positives)]
     signs *= np.stack(flips)[labels.astype(np.intp)]  # (n, m)
@@ -164,6 +218,8 @@ def _draw_valid_pair(
 
 def _flip(margin: NDArray[np.float32], assumption: Assumption) -> NDArray[np.float32]:
     """The sign each LF's votes on one class are multiplied by. (m,) -> (m,)."""
+    if callable(assumption):
+        return np.ones(len(margin), np.float32)  # which inversions keep valid pairs uniform is not known: none is made
     if assumption == "every":
         return np.where(margin < 0, np.float32(-1), np.float32(1))
     mostly_worse = 2 * (margin > 0).sum() < len(margin)
@@ -189,11 +245,10 @@ def _valid_pairs(
     signs: NDArray[np.float32], labels: NDArray[np.float32], assumption: Assumption
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return 1 where a label vector is valid, and where its inverse is. (n, m), (n, b) -> (b,), (b,)."""
-    needed = quorum(signs.shape[1], assumption)
-    both = margins(signs, labels)
+    on_positives, on_negatives = margins(signs, labels)
     return (
-        np.all([np.count_nonzero(margin > 0, axis=1) >= needed for margin in both], axis=0).astype(np.float32),
-        np.all([np.count_nonzero(margin < 0, axis=1) >= needed for margin in both], axis=0).astype(np.float32),
+        _judge(signs, on_positives, on_negatives, assumption).astype(np.float32),
+        _judge(signs, -on_negatives, -on_positives, assumption).astype(np.float32),
     )
 
 
@@ -310,5 +365,6 @@ PRIORS: dict[str, type[Prior]] = {
     "uniform": UniformPrior,
     "released": ReleasedPrior,
     "independent": IndependentPrior,
+    "wrench": PaperValidationPrior,
 }
 """Priors that the paper's network can train on, by name."""

@@ -38,7 +38,7 @@ class Recipe:
 
     # Where training data comes from: one of `PRIORS` for the paper's network and its ablations, of `LABELED_PRIORS` for
     # the unrolled one.
-    prior: Literal["uniform", "released", "independent", "mixture", "rules", "crowd", "topics"] = "uniform"
+    prior: Literal["uniform", "released", "independent", "wrench", "mixture", "rules", "crowd", "topics"] = "uniform"
     assumption: Assumption = "majority"  # which label vectors are valid in the uniform prior
     # Extra label vectors tried for each matrix of the uniform and the released prior (0: one, as in the paper).
     candidates: int = 64

@@ -1,5 +1,7 @@
 """Names of this part that need torch; `hyperlabel.training` imports them when the first of them is used."""
 
+from hyperlabel.training._gate_net import GatePlan as GatePlan
+from hyperlabel.training._gate_net import train_mixed as train_mixed
 from hyperlabel.training._loop import CHECKPOINT as CHECKPOINT
 from hyperlabel.training._loop import Run as Run
 from hyperlabel.training._loop import load_net as load_net
@@ -13,6 +15,7 @@ from hyperlabel.training._runs import finish as finish
 from hyperlabel.training._runs import summarize as summarize
 from hyperlabel.training._runs import train_runs as train_runs
 from hyperlabel.training._tasks import MakeTask as MakeTask
+from hyperlabel.training._tasks import PaperTask as PaperTask
 from hyperlabel.training._tasks import TrainingSetPrior as TrainingSetPrior
 from hyperlabel.training._tasks import UnrolledTask as UnrolledTask
 from hyperlabel.training._tasks import backward_tasks as backward_tasks

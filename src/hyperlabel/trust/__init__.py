@@ -1,6 +1,7 @@
 """Trust in labels: audit samples, certificates, estimates, and advice on what to do next."""
 
 from hyperlabel.trust._advice import (
+    WORTH,
     Advice,
     AdviceContext,
     AdviceList,
@@ -29,6 +30,7 @@ from hyperlabel.trust._estimates import (
 )
 
 __all__ = [
+    "WORTH",
     "Advice",
     "AdviceList",
     "AuditSample",

@@ -43,7 +43,10 @@ WORTH = {
     "label, rules": MeasuredGain(1.2, 0.21, 19),
     "label, people": MeasuredGain(0.5, 0.23, 22),
     "idle": MeasuredGain(0.0, 0.00, 18),
+    # From `python -m experiments texts`: labels by votes and texts, with 30 gold items.
+    "gold, texts": MeasuredGain(4.0, 0.25, 12),
 }
+_RANDOM = 30  # random labels that come first
 
 
 @dataclass(frozen=True)
@@ -51,13 +54,13 @@ class Advice:
     """One thing to do next.
 
     Attributes:
-        kind: Its subject: balance, copies, idle, label, uncovered or unvoted.
+        kind: Its subject: balance, copies, gold, idle, label, uncovered or unvoted.
         number: The number of labels, LFs or items that it is about.
         reason: The reason, in a sentence.
         call: The Python call that does it; `votes` are the votes.
         command: The command that does it.
         examples: Items or LFs that it is about, at most 20.
-        like: What its worth depends on: votes by `rules` or by `people`, `few` copies or `many`.
+        like: What its worth depends on: votes by `rules` or by `people`, `few` copies or `many`, gold with `texts`.
         scale: How many tenths of the items it is about, if its worth is known per tenth.
     """
 
@@ -183,20 +186,21 @@ class AdviceContext:
 
     def make_call(self, arguments: str = "") -> str:
         """The call that makes the model."""
-        if self._short_name == "hlm2":
+        if self._short_name == "hlm3":
             return f"hl.HyperLabelModel({arguments})"
         return f"hl.label_model({self._short_name!r}{', ' + arguments if arguments else ''})"
 
     def command(self, verb: str, options: str) -> str:
         """A command of this model on the table of votes."""
-        model = "" if self._short_name == "hlm2" else f" --model {self._short_name}"
+        model = "" if self._short_name == "hlm3" else f" --model {self._short_name}"
         metric = " --metric f1" if self.analysis.metric == "f1" else ""
         return f"hyperlabel {verb} {shlex.join(self.table)} {options}{model}{metric}"
 
     @property
     def _short_name(self) -> str:
         names = [name for name in label_models() if label_model_class(name) is type(self.model)]
-        return "hlm" if getattr(self.model, "weights", None) == "hlm" else names[0]
+        weights = getattr(self.model, "weights", None)
+        return weights if isinstance(weights, str) and weights in names else names[0]
 
     def advise_to_drop(self, lfs: NDArray[np.intp], kind: str, reason: str, like: str | None = None) -> Advice:
         """Advice to drop LFs; the call is for votes in the form in which they were given."""
@@ -244,8 +248,8 @@ def find_balance(context: AdviceContext) -> Advice | None:
     depend, change = ("label", "depends"), "it changes"
     if number != 1:
         depend, change = ("labels", "depend"), "they change"
-    balance = {c: round(float(share), 2) for c, share in zip(context.votes.classes, shares, strict=True)}
-    option = ",".join(f"{c}={share}" for c, share in balance.items())
+    balance = ", ".join(f"{c!r}: ..." for c in context.votes.classes)  # what the model estimates is no fact to state
+    option = ",".join(f"{c}=?" for c in context.votes.classes)
     for_f1 = ", metric='f1'" if context.analysis.metric == "f1" else ""
     return Advice(
         "balance",
@@ -253,7 +257,7 @@ def find_balance(context: AdviceContext) -> Advice | None:
         f"{number:,} {depend[0]} ({number / n:.0%}) {depend[1]} on the class balance: {change} if, say, the share of "
         f"{context.votes.classes[largest]} is {low:.2f} or {high:.2f}, not {shares[largest]:.2f} as the model "
         "estimates. State the balance if you know it",
-        f"{context.make_call(f'class_balance={balance!r}')}.fit_predict(votes{for_f1})",
+        f"{context.make_call(f'class_balance={{{balance}}}')}.fit_predict(votes{for_f1})",
         context.command("label", f"--class-balance {shlex.quote(option)}"),
         context.first_items(changed) if patterns is context.analysis.patterns else (),
     )
@@ -284,6 +288,21 @@ def _tilted(shares: Float64, number: int) -> tuple[float, float]:
     odds = share / (1 - share) * np.exp([-TILT, TILT])
     low, high = (odds / (1 + odds)).tolist()
     return low, high
+
+
+def find_gold(context: AdviceContext) -> Advice | None:
+    """Random labels by hand, before anything else."""
+    missing = min(_RANDOM - context.n_gold, context.votes.n_items - context.n_gold)
+    if missing <= 0:
+        return None
+    return Advice(
+        "gold",
+        missing,
+        f"label {missing} random items by hand: with texts and votes, nothing else is worth as much",
+        f"hl.audit_sample(votes, {missing}), then hl.label(votes, texts, gold=gold)",
+        context.command("audit", f"-n {missing}"),
+        like="texts",
+    )
 
 
 def find_labels_worth_giving(context: AdviceContext) -> Advice | None:
@@ -400,7 +419,7 @@ def find_uncovered(context: AdviceContext) -> Advice | None:
         "uncovered",
         number,
         f"{items} ({share:.0%}) got no votes: add a rule that covers {them}, or label {them} by text",
-        f"hl.fill_labels({context.make_call()}, votes, texts)",
+        f"hl.label(votes, texts, model={context.make_call()})",
         context.command("label", "--text text"),
         context.first_items(empty),
         scale=share / _UNIT,
@@ -439,7 +458,7 @@ def advise(
 
 
 def find_advice(context: AdviceContext) -> AdviceList:
-    """Run all finders; most valuable advice first."""
-    finders = find_balance, find_labels_worth_giving, find_copies, find_idle, find_unvoted, find_uncovered
+    """Run all finders; random labels first, since all else can be judged by them, then most valuable advice."""
+    finders = find_gold, find_balance, find_labels_worth_giving, find_copies, find_idle, find_unvoted, find_uncovered
     advice = [each for find in finders if (each := find(context)) is not None]
-    return AdviceList(tuple(sorted(advice, key=lambda each: -each.worth.gain)))
+    return AdviceList(tuple(sorted(advice, key=lambda each: (each.kind != "gold", -each.worth.gain))))

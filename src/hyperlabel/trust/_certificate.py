@@ -406,7 +406,7 @@ def certify(
 
     Args:
         model: The label model. One that is not fitted reads these votes, as a copy. Or labels that were made without
-            this gold, such as those of `fill_labels`.
+            this gold, such as those of `hyperlabel.label`.
         votes: The votes; may be None if `model` is labels.
         gold: True classes of items that were drawn at random: (n,) classes, -1 for unknown, or a mapping from item to
             class.

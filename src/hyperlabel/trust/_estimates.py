@@ -214,7 +214,7 @@ def estimate(
 
     Args:
         model: The label model. One that is not fitted reads these votes, as a copy. Or labels that were made without
-            this gold, such as those of `fill_labels`.
+            this gold, such as those of `hyperlabel.label`.
         votes: The votes; None if `model` is labels.
         gold: True classes of items that were drawn at random, as for `certify`; at least 10.
         confidence: The probability that each interval holds the truth.

@@ -5,6 +5,7 @@ All metrics except accuracy and coverage come from scikit-learn.
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from hyperlabel.compat.snorkel.convert import Labels, as_numbers, filter_labels,
 from hyperlabel.data import ABSTAIN
 from hyperlabel.errors import ParameterError, VotesError, require
 
-__all__ = ["get_label_buckets", "get_label_instances", "metric_score"]
+__all__ = ["Scorer", "get_label_buckets", "get_label_instances", "metric_score"]
 
 METRICS = (
     *("accuracy", "coverage", "precision", "recall", "f1", "f1_micro", "f1_macro"),
@@ -92,6 +93,73 @@ def metric_score(
     labels = np.zeros(len(truth), int) if preds is None else to_int_label_array(kept["preds"])
     shares = np.zeros((len(truth), 2)) if probs is None else as_numbers(kept["probs"], "probs", "probabilities")
     return score_labels(truth, labels, shares, [metric])[metric]
+
+
+class Scorer:
+    """Several metrics at once, of all items and of slices of them.
+
+    Args:
+        metrics: Names of metrics, as for `metric_score`.
+        custom_metric_funcs: More metrics by name: functions of golds, preds and probs, that return a number or a
+            mapping from name to number.
+        abstain_label: Items with this label in golds or preds are left out, except for coverage; None for none.
+
+    >>> Scorer(["accuracy", "f1"]).score(np.array([0, 1, 1]), np.array([0, 1, -1]))
+    {'accuracy': 1.0, 'f1': 1.0}
+    """
+
+    def __init__(
+        self,
+        metrics: Sequence[str] | None = None,
+        custom_metric_funcs: Mapping[str, Callable[..., Any]] | None = None,
+        abstain_label: int | None = ABSTAIN,
+    ) -> None:
+        self.abstain_label = abstain_label
+        self.metrics: dict[str, Callable[..., Any]] = {}
+        for metric in metrics or ():
+            check_choice(metric, "metrics", METRICS)
+            left_out = [] if abstain_label is None or metric == "coverage" else [abstain_label]
+            filters = {"golds": left_out, "preds": left_out}
+            self.metrics[metric] = partial(metric_score, metric=metric, filter_dict=filters)
+        self.metrics.update(custom_metric_funcs or {})
+
+    def score(
+        self, golds: NDArray[Any], preds: NDArray[Any] | None = None, probs: NDArray[Any] | None = None
+    ) -> dict[str, float]:
+        """Return all metrics by name; see `metric_score` for the arguments."""
+        if not len(golds):
+            raise VotesError("golds is empty, so nothing can be scored; give the true classes")
+        scores: dict[str, float] = {}
+        for name, metric in self.metrics.items():
+            found = metric(golds, preds, probs)
+            scores |= found if isinstance(found, dict) else {name: found}
+        return scores
+
+    def score_slices(
+        self, S: Any, golds: NDArray[Any], preds: NDArray[Any], probs: NDArray[Any], as_dataframe: bool = False
+    ) -> Any:
+        """Return all metrics by slice, and overall.
+
+        Args:
+            S: A record array of n items, which has a mask for each slice, as Snorkel's slicing makes it.
+            golds: (n,) true classes.
+            preds: (n,) labels.
+            probs: (n, k) probabilities.
+            as_dataframe: Whether to return a pandas frame with a row for each slice instead of nested mappings.
+        """
+        if not len(S) == len(golds) == len(preds) == len(probs):
+            lengths = f"S has {len(S)} items, golds {len(golds)}, preds {len(preds)}, probs {len(probs)}"
+            raise VotesError(f"{lengths}; expected as many")
+        scores = {"overall": self.score(golds, preds, probs)}
+        for name in S.dtype.names:
+            kept = S[name].astype(bool)
+            scores[name] = self.score(golds[kept], preds[kept], probs[kept])
+        if not as_dataframe:
+            return scores
+        require("pandas", extra="pandas")
+        import pandas as pd
+
+        return pd.DataFrame.from_dict(scores, orient="index")
 
 
 def score_labels(truth: NDArray[Any], labels: Labels, probs: Float64, metrics: Iterable[str]) -> dict[str, float]:

@@ -70,8 +70,8 @@ class LabelModel(BaseLabeler):
         Args:
             L_train: (n, m) votes, -1 abstains; any number of LFs.
             Y_dev: True classes of other items, whose shares are the class balance if that is not given.
-            class_balance: Share of each class among the items with votes; items without votes get these shares. All
-                shares are equal for `uniform`.
+            class_balance: Share of each class among all items, as in Snorkel; items without votes get these shares. A
+                prior, not a constraint, on the items with votes. All shares are equal for `uniform`.
             progress_bar: Part of Snorkel's signature; ignored.
             **kwargs: Arguments of Snorkel's training, which are ignored with a warning.
         """

@@ -1,5 +1,6 @@
 """`LFAnalysis` with Snorkel's methods and column names, on hyperlabel's analysis of patterns."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from hyperlabel._core import Float64, check_memory
 from hyperlabel.compat.snorkel.convert import as_numbers, to_int_label_array
 from hyperlabel.compat.snorkel.functions import names_of
 from hyperlabel.data import Patterns, Votes, as_array
-from hyperlabel.errors import ParameterError, require
+from hyperlabel.errors import ParameterError, VotesWarning, require
 
 
 class LFAnalysis:
@@ -28,7 +29,9 @@ class LFAnalysis:
 
     def __init__(self, L: NDArray[np.integer], lfs: Sequence[Any] | None = None) -> None:
         self.L = as_array(L, "L", "an array of votes")
-        self._votes = Votes.from_array(self.L)
+        with warnings.catch_warnings():  # a table of statistics is no place to speak of labels
+            warnings.simplefilter("ignore", VotesWarning)
+            self._votes = Votes.from_array(self.L)
         self._analysis = lf_part.LFAnalysis(self._votes)
         self._lf_names = None if lfs is None else names_of(lfs)
         if self._lf_names is not None and len(self._lf_names) != self._votes.n_lfs:

@@ -4,7 +4,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from hyperlabel.compat.snorkel.functions import LabelingFunction, Preprocessor, check_parentheses
+from hyperlabel.compat.snorkel.functions import LabelingFunction
+from hyperlabel.compat.snorkel.mappers import Preprocessor, check_parentheses
 from hyperlabel.errors import MissingExtraError
 
 ENGLISH = "en_core_web_sm"
@@ -24,13 +25,12 @@ class SpacyPreprocessor(Preprocessor):
         memoize_key: Callable[[Any], Hashable] | None = None,
         gpu: bool = False,
     ) -> None:
-        parse = _load(language, tuple(disable or ()), gpu)
+        self._parse = _load(language, tuple(disable or ()), gpu)
+        super().__init__("SpacyPreprocessor", {"text": text_field}, {"doc": doc_field}, pre, memoize, memoize_key)
 
-        def add_document(x: Any) -> Any:
-            setattr(x, doc_field, parse(getattr(x, text_field)))
-            return x
-
-        super().__init__("SpacyPreprocessor", add_document, pre, memoize, memoize_key)
+    def run(self, text: str) -> dict[str, Any]:  # type: ignore[override]
+        """Return the document of a text."""
+        return {"doc": self._parse(text)}
 
 
 @cache
@@ -103,3 +103,12 @@ def nlp_labeling_function(
     return lambda f: NLPLabelingFunction(
         name or f.__name__, f, resources, pre, text_field, doc_field, language, disable, memoize, memoize_key, gpu
     )
+
+
+class SparkNLPLabelingFunction(NLPLabelingFunction):
+    """`NLPLabelingFunction` by the name that it has for Spark in Snorkel."""
+
+
+def spark_nlp_labeling_function(*args: Any, **kwargs: Any) -> Callable[[Callable[..., int]], NLPLabelingFunction]:
+    """Turn a function of a row of Spark with a spaCy document into an LF; see `nlp_labeling_function`."""
+    return nlp_labeling_function(*args, **kwargs)

@@ -18,10 +18,12 @@ _OPEN, _CLOSE = "\ue000", "\ue001"  # in no ASCII text
 def percent(value: float | None) -> str:
     """Format a share in percent; a dash for none.
 
-    >>> percent(0.123), percent(None), percent(float("nan"))
-    ('12.3%', '-', '-')
+    >>> percent(0.123), percent(None), percent(float("nan")), percent(0.0001)
+    ('12.3%', '-', '-', 'less than 0.1%')
     """
-    return "-" if value is None or value != value else f"{100 * value:.1f}%"
+    if value is None or value != value:
+        return "-"
+    return "less than 0.1%" if 0 < value < 0.0005 else f"{100 * value:.1f}%"
 
 
 def interval(share: Share) -> str:
@@ -34,9 +36,9 @@ def interval(share: Share) -> str:
     return f"{percent(share.value)} ({100 * low:.0f}-{100 * high:.0f}%), {share.whole:,} items" if share.whole else "-"
 
 
-def color_of(number: int) -> str:
-    """Return the color of a class; gray for none."""
-    return COLORS[number % len(COLORS)] if number >= 0 else "#8b8f98"
+def color_of(number: int, k: int = 0) -> str:
+    """Return the color of one of k classes; gray for none, and for all if there are more classes than colors."""
+    return COLORS[number] if 0 <= number < len(COLORS) >= k else "#6b7280"
 
 
 def class_name(number: int, classes: Sequence[Hashable]) -> str:

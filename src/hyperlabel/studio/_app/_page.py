@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from hyperlabel.errors import HyperlabelError
 from hyperlabel.studio._app._worker import StoppableRun
 from hyperlabel.studio._project import Project
+from hyperlabel.studio._wording import describe_rule
 from hyperlabel.trust import Advice
 
 Result = TypeVar("Result")
@@ -43,11 +45,15 @@ class Hub:
     def __init__(self, project: Project, run: StoppableRun) -> None:
         self.project, self.run = project, run
         self.pages: list[Page] = []
+        project.learns_later = True
         self.problem = ""
         self.advice: tuple[Advice, ...] = ()
         self.waiting, self.since = 0, 0.0
         self._advice_requests = 0
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="project")
+        self._trainer = ThreadPoolExecutor(1, thread_name_prefix="trainer")
+        self.is_learning = False
+        self.ready = asyncio.Event()  # set when the words of all texts were read
         self.changes = self._change(lambda: None)[1]
 
     @property
@@ -64,12 +70,36 @@ class Hub:
         finally:
             self.waiting -= 1
 
+    @property
+    def is_behind(self) -> bool:
+        """True if the labels do not know the last changes yet."""
+        return self.project.snapshot.can_train and not self.project.snapshot.is_trained
+
+    async def learn(self) -> None:
+        """Read the texts, once, and learn from all changes so far, while keys go on working."""
+        if self.is_learning:
+            return
+        self.is_learning = True
+        loop, project = asyncio.get_running_loop(), self.project
+        try:
+            if not self.ready.is_set():
+                await loop.run_in_executor(self._trainer, lambda: project.words)
+                self.ready.set()
+                await loop.run_in_executor(self._trainer, lambda: project.features.typical)
+            while self.is_behind:
+                trained = await loop.run_in_executor(self._trainer, project.train)
+                await self.ask(partial(project.learn, *trained))
+                if not self.is_behind:
+                    await self.redraw()
+        finally:
+            self.is_learning = False
+
     async def change(self, call: Callable[[], Result]) -> Result:
         """Change the project; it is on disk before any page shows it."""
         result, self.changes = await self.ask(lambda: self._change(call))
         self.problem = ""
         await self.redraw()
-        self._advising = asyncio.ensure_future(self.advise())  # kept, so that it is not collected
+        self._later = asyncio.gather(self.learn(), self.advise())  # kept, so that it is not collected
         return result
 
     def _change(self, call: Callable[[], Result]) -> tuple[Result, Changes]:
@@ -135,6 +165,11 @@ class Page(ABC):
     def draw_advice(self) -> None:
         """Show what to do next."""
 
+    def describe(self, name: str) -> str:
+        """Say in words when a rule votes; its name if it is Python."""
+        source = self.project.source
+        return (describe_rule(source.block(name)) if name in source.lfs else "") or name
+
     def start(self, action: Coroutine[Any, Any, Any]) -> None:
         """Start an action; show an error if it fails."""
 
@@ -177,13 +212,22 @@ class Page(ABC):
         more = f" with {result:,} labeled rows" if isinstance(result, int) else f": {result}" if result else ""
         self.notify(f"Saved {path}{more}")
 
+    async def save_all(self) -> None:
+        """Save the labels of all rows and the classifier of tomorrow's rows; rules and gold are files already."""
+        project = self.project
+        labeled = await self.hub.ask(project.save_all)
+        self.notify(
+            f"Saved in {project.folder.path}: labels.parquet with {labeled:,} labeled rows, lfs.py, gold.csv, "
+            "and classifier.safetensors, which labels tomorrow's rows"
+        )
+
     async def ask_balance(self) -> None:
         """Ask for the class balance, and set it."""
         classes = self.project.classes
-        with self.client, ui.dialog() as dialog, ui.card():
+        with self.client, ui.dialog().props('aria-label="Class balance"') as dialog, ui.card():
             ui.label("What share of the items belongs to each class?").classes("title")
             fields = [ui.number(str(c), value=round(1 / len(classes), 3), min=0, max=1, step=0.01) for c in classes]
-            ui.button("Set", on_click=lambda: dialog.submit([field.value for field in fields])).props("no-caps")
+            ui.button("Set", on_click=lambda: dialog.submit([field.value for field in fields])).props("no-caps outline")
         shares = await dialog
         if shares is not None:
             await self.hub.change(lambda: self.project.set_balance(shares))

@@ -1,22 +1,29 @@
 """Rules: candidates for the item or for words that are selected in it, and an editor for LFs in Python."""
 
+import re
 from collections.abc import Awaitable, Hashable
+from html import escape
 from typing import Any
 
 from nicegui import events, ui
 
 from hyperlabel.errors import HyperlabelError
-from hyperlabel.studio._app._format import color_of, percent
+from hyperlabel.studio._app._format import percent
 from hyperlabel.studio._app._page import Changes, Page
 from hyperlabel.studio._candidates import Candidate
 
 KEYS = "abcdefgh"
 
-NEW = "(new LF)"
+NEW = "(new rule)"
 _TEMPLATE = """@labeling_function
 def short(x):
     return {label!r} if len(x[{text!r}]) < 20 else ABSTAIN
 """
+
+
+_NOTE = (
+    "This is Python: it runs on your machine, with your rights, when you try or apply it. Paste only code you trust."
+)
 
 
 class RulesPanel:
@@ -27,28 +34,54 @@ class RulesPanel:
         self.candidates: list[Candidate] = []
         self.vote: Hashable = None  # the class that they vote for; None if the user must choose
         self.chosen: tuple[str, Hashable] | None = None  # the item and the class that the user chose for its rules
+        self.offered: tuple[str, Hashable] | None = None  # the item that was just labeled, and its class
         self.requests = self.answered = 0
-        with ui.card().classes("panel rules").props('aria-label="Candidate rules"'):
+        self.is_drawing = False
+        with ui.card().classes("panel rules") as self.card:
             with ui.row().classes("bar"):
-                self.title = ui.label("Rules").classes("title")
+                self.title = ui.html("Rules", sanitize=False, tag="h2").classes("title")
                 ui.space()
-                self.votes = ui.row().classes("votes-for")
+                self.votes = ui.select({}, label="vote for", with_input=True, on_change=self._choose_vote)
+                self.votes.props("dense outlined options-dense").classes("votes-for")
             self.list = ui.column().classes("candidates")
+
+    def press(self, key: int) -> None:
+        """Let the candidates vote for the class of a number key."""
+        if key < len(self.page.item.order):
+            self.choose(self.page.item.order[key])
 
     def choose(self, number: int) -> None:
         """Let the candidates vote for another class."""
         if number < len(self.page.project.classes):
-            self.chosen = (self.page.item.item, self.page.project.classes[number])
+            label = self.page.project.classes[number]
+            if self.offered is not None and not self.page.item.selection:
+                self.offered = (self.offered[0], label)
+            else:
+                self.chosen = (self.page.item.item, label)
             self.page.start(self.propose())
 
+    def _choose_vote(self, event: events.ValueChangeEventArguments[Any]) -> None:
+        if not self.is_drawing and event.value is not None:
+            self.choose(int(event.value))
+
     async def propose(self) -> None:
-        """Show the candidates for the item or the selection; the latest request wins."""
+        """Show the candidates for the item or the selection; the latest request wins.
+
+        Without a selection, they are those of the item that was just labeled, if there is one.
+        """
         self.requests += 1
         request, item, selection = self.requests, self.page.item.item, self.page.item.selection
-        vote = self.vote = self._default_vote(item)
+        vote = self._default_vote(item)
+        if self.offered is not None and not selection:
+            item, vote = self.offered
+        self.vote = vote
         candidates: list[Candidate] = []
         try:
-            if item is not None and vote is not None:
+            if not self.page.hub.ready.is_set():
+                self.candidates = []
+                self._draw(selection)
+                await self.page.hub.ready.wait()
+            if item is not None and vote is not None and request == self.requests:
                 candidates = await self.page.hub.ask(
                     lambda: self.page.project.candidates(item, selection, vote=vote, most=len(KEYS))
                 )
@@ -72,7 +105,10 @@ class RulesPanel:
         except HyperlabelError:
             self.candidates = shown
             raise
-        self.page.notify(f"Added {shown[number].name}: {len(shown[number].effect.changed):,} labels changed")
+        words = shown[number].words or shown[number].name
+        self.page.notify(
+            f"Added: {words} \u2192 {shown[number].vote}; {len(shown[number].effect.changed):,} labels changed"
+        )
         await panel.clear()
 
     def _default_vote(self, item: str | None) -> Hashable:
@@ -85,37 +121,43 @@ class RulesPanel:
         return self.page.project.classes[best] if best >= 0 else None
 
     def _draw(self, selection: str) -> None:
-        self.title.set_text(f"Rules from \u201c{selection[:40]}\u201d" if selection else "Rules from this item")
-        self.votes.clear()
-        with self.votes:
-            ui.label("vote for").classes("soft")
-            for number, name in enumerate(self.page.project.classes):
-                button = ui.button(str(name), on_click=lambda _, n=number: self.choose(n), color=None)
-                button.props("dense no-caps flat").style(f"--class:{color_of(number)}")
-                button.classes("pick on" if name == self.vote else "pick")
+        classes = self.page.project.classes
+        source = "the item before" if self.offered else "this item"
+        self.title.set_content(
+            escape(f"Rules from \u201c{selection[:40]}\u201d" if selection else f"Rules from {source}")
+        )
+        self.is_drawing = True
+        number = classes.index(self.vote) if self.vote in classes else None
+        self.votes.set_options({i: str(name) for i, name in enumerate(classes)}, value=number)
+        self.is_drawing = False
         self.list.clear()
         with self.list:
             if self.page.item.item is None:
                 return
-            if self.vote is None:
-                ui.label("Choose the class that a rule from this item should vote for.").classes("soft")
+            if not self.page.hub.ready.is_set():
+                ui.label("Reading the words of all texts ...").classes("soft")
+            elif self.vote is None:
+                ui.label("Label the item, or choose the class that a rule should vote for.").classes("soft")
             elif not self.candidates:
-                ui.label("Nothing here occurs in two or more rows. Select other words in the text.").classes("soft")
+                ui.label("No new rule here that gold does not refute. Select other words in the text.").classes("soft")
             for number, candidate in enumerate(self.candidates):
                 self._draw_candidate(number, candidate)
 
     def _draw_candidate(self, number: int, candidate: Candidate) -> None:
         effect = candidate.effect
-        call = candidate.source.partition(" = ")[2].strip().replace(f", name={candidate.name!r})", ")")
         with ui.row().classes("candidate"):
             add = ui.button(KEYS[number], on_click=lambda: self.page.start(self.accept(number)), color=None)
-            add.props(f'dense flat no-caps aria-label="Add {candidate.name}"').classes("add").tooltip("add this rule")
+            words = candidate.words or candidate.name
+            add.props("dense flat no-caps").classes("add").tooltip("add this rule")
+            add.props["aria-label"] = f"{KEYS[number]}: add the rule {words}"
             with ui.column().classes("what"):
-                ui.label(call).classes("mono code").tooltip(candidate.source.strip())
+                ui.label(f"{words} \u2192 {candidate.vote}").classes("code").tooltip(candidate.source.strip())
                 with ui.row().classes("facts"):
-                    ui.label(f"votes on {percent(effect.coverage)}")
+                    ui.label(f"{effect.votes:,} rows").tooltip("rows on which it votes")
                     ui.label(f"gold: {effect.right} right, {effect.wrong} wrong")
-                    ui.label(f"overlap {percent(effect.overlap)}")
+                    ui.label(f"{percent(1 - effect.overlap)} new").tooltip(
+                        "of its rows, those where no other rule votes"
+                    )
             show = ui.button(f"changes {len(effect.changed):,}", on_click=lambda: self._preview(candidate))
             show.props("dense flat no-caps").classes("changes").tooltip("show the rows whose label would change")
 
@@ -132,17 +174,18 @@ class PythonPanel:
         self.page = page
         with ui.column().classes("fill"):
             with ui.row().classes("bar"):
-                self.lf = ui.select([NEW], value=NEW, label="LF", on_change=self._load)
+                self.lf = ui.select([NEW], value=NEW, label="rule", on_change=self._load)
                 self.lf.props("dense outlined options-dense").classes("wide")
                 attempt = ui.button("Try", on_click=lambda: page.start(self._report_errors(self._attempt())))
                 attempt.props("flat no-caps").tooltip("changes nothing")
                 apply = ui.button("Apply", on_click=lambda: page.start(self._report_errors(self._apply())))
-                apply.props("no-caps unelevated")
+                apply.props("no-caps outline")
                 remove = ui.button("Remove", on_click=lambda: page.start(self._report_errors(self._remove())))
                 remove.props("flat no-caps")
             self.editor = ui.codemirror(self._template(), language="Python", theme="githubLight").classes("editor")
             self.editor.props('aria-label="Python"')
-            self.message = ui.label().classes("message")
+            self.message = ui.label().classes("message").props("role=status")
+            ui.label(_NOTE).classes("soft")
 
     def open(self, name: str) -> None:
         """Edit an LF of lfs.py."""
@@ -172,8 +215,8 @@ class PythonPanel:
         replacing = None if self.lf.value == NEW else self.lf.value
         effect = await self.page.hub.ask(lambda: project.what_if(source, replacing=replacing))
         self._show(
-            f"votes on {percent(effect.coverage)}; gold: {effect.right} right, {effect.wrong} wrong; "
-            f"overlap {percent(effect.overlap)}; {len(effect.changed):,} labels would change"
+            f"votes on {effect.votes:,} rows ({percent(effect.coverage)}); gold: {effect.right} right, "
+            f"{effect.wrong} wrong; {len(effect.changed):,} labels would change"
         )
         self.page.rows.changes = Changes("this would change", effect.changed, effect.before, effect.after)
         await self.page.rows.draw()
@@ -198,7 +241,14 @@ class PythonPanel:
         try:
             await action
         except HyperlabelError as error:
-            self._show(str(error), failed=True)
+            self._show(self._in_own_lines(str(error)), failed=True)
+
+    def _in_own_lines(self, message: str) -> str:
+        """Count lines as the editor does, not as the file, to which the code would be added."""
+        source, code, name = self.page.project.source, self.editor.value, self.lf.value
+        text = source.added(code) if name == NEW else source.replaced(name, code)
+        above = text[: text.find(code.strip())].count("\n")
+        return re.sub(r"lfs\.py, line (\d+)", lambda m: f"line {max(int(m[1]) - above, 1)}", message)
 
     def _show(self, text: str, *, failed: bool = False) -> None:
         self.message.set_text(text)

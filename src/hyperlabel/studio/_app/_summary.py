@@ -1,11 +1,14 @@
 """The project as a whole: its state and actions in the top bar, its numbers as charts, and what to do next."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from nicegui import events, ui
 
+from hyperlabel.studio._app._classes import edit_classes
 from hyperlabel.studio._app._format import color_of, interval, percent
 from hyperlabel.studio._app._page import Page
 from hyperlabel.studio._find import Filter
@@ -13,6 +16,7 @@ from hyperlabel.trust import Advice
 
 KEYS = {
     "1 to 9": "label the item (again: remove the label); with words selected: class of the rule",
+    "t": "type the name of a class, if there are more than nine",
     "n, space": "next item",
     "p": "previous item",
     "left, right": "select a word; with Shift: more words",
@@ -20,7 +24,7 @@ KEYS = {
     "Esc": "clear the selection",
     "u": "undo the last change",
     "/": "search the texts",
-    "l, r, w, m": "LFs, rows, Python, numbers",
+    "l, r, w, m": "rules, rows, Python, numbers",
     "s": "save the labels",
     "?": "this list",
 }
@@ -34,13 +38,20 @@ _GOLD_TIP = (
     "Labels that agree with gold, each from a model that does not know the item's own gold, with the 95% interval. "
     "Items without a label count as wrong. It holds for all items only if the gold items were picked at random."
 )
+_RANDOM_TIP = (
+    "Labels that agree with the class you gave, of items picked at random, each from a model that does not know the "
+    "item's own class, with the 95% interval. It holds for all items."
+)
+_BEHIND_TIP = "The labels do not know your last answers yet. You can go on: they will in a moment."
 _TRUTH_TIP = "Of all rows with a known truth; rows without a label count as wrong"
 _MOST_ADVICE = 3
+_BUTTONS = {"label": "label them", "uncovered": "show one", "unvoted": "show one", "balance": "state it"}
 
 _MOST_LFS = 30  # in the conflict matrix
+_MOST_BARS = 14  # classes in the chart of the balance
 _BINS = 10
 _GRAY, _BLUE = "#8b8f98", "#5a7fb5"
-_AXIS = {"axisLabel": {"color": _GRAY}, "splitLine": {"lineStyle": {"color": "rgba(139,143,152,0.2)"}}}
+_AXIS: dict[str, Any] = {"axisLabel": {"color": _GRAY}, "splitLine": {"lineStyle": {"color": "rgba(139,143,152,0.2)"}}}
 _PLAIN = {"tooltip": {"renderMode": "richText", "trigger": "item"}, "animation": False}
 Options = dict[str, Any]
 
@@ -57,16 +68,20 @@ class Bar:
             ui.label(Path(project.data.table.name).name).classes("soft mono").tooltip(str(project.folder.path))
             self.facts = ui.row().classes("facts")
             ui.space()
-            self.undo = ui.button("Undo", on_click=lambda: page.start(page.undo())).props("flat dense no-caps")
-            with ui.button("Save").props("flat dense no-caps"), ui.menu():
+            self.undo = ui.button("Undo", color=None, on_click=lambda: page.start(page.undo())).props(
+                "flat dense no-caps"
+            )
+            ui.button("Classes", color=None, on_click=lambda: edit_classes(page)).props("flat dense no-caps")
+            with ui.button("Save", color=None).props("flat dense no-caps"), ui.menu():
+                ui.menu_item("Everything", lambda: page.start(page.save_all()))
                 for name, title in FILES.items():
                     ui.menu_item(title, lambda name=name: page.start(page.save(name)))
-            theme = ui.button(icon="dark_mode", on_click=lambda: page.set_dark(not page.dark.value))
-            theme.props("flat dense round").tooltip("light or dark")
-            ui.button("?", on_click=lambda: self.help.open()).props('flat dense round aria-label="Keys"')
+            theme = ui.button(icon="dark_mode", color=None, on_click=lambda: page.set_dark(not page.dark.value))
+            theme.props('flat dense round aria-label="light or dark"').tooltip("light or dark")
+            ui.button("?", color=None, on_click=lambda: self.help.open()).props('flat dense round aria-label="Keys"')
 
     def _make_help(self) -> ui.dialog:
-        with ui.dialog() as dialog, ui.card().classes("help"):
+        with ui.dialog().props('aria-label="Keys"') as dialog, ui.card().classes("help"):
             ui.label("Keys").classes("title")
             with ui.element("dl"):
                 for key, meaning in KEYS.items():
@@ -82,13 +97,17 @@ class Bar:
         self.facts.clear()
         with self.facts:
             ui.label(self.page.project.data.size).classes("fact")
-            ui.label(f"{stats.n_lfs:,} LF{'' if stats.n_lfs == 1 else 's'}").classes("fact")
+            ui.label(f"{stats.n_lfs:,} rule{'' if stats.n_lfs == 1 else 's'}").classes("fact")
             ui.label(f"{stats.n_gold:,} gold").classes("fact")
             ui.label(f"{percent(stats.coverage)} labeled").classes("fact")
-            if stats.gold.whole:
+            if stats.random.whole:
+                ui.label(f"right: {interval(stats.random)}").classes("fact strong").tooltip(_RANDOM_TIP)
+            elif stats.gold.whole:
                 ui.label(f"accuracy on gold {interval(stats.gold)}").classes("fact strong").tooltip(_GOLD_TIP)
             if stats.truth.whole:
                 ui.label(f"accuracy vs. truth {percent(stats.truth.value)}").classes("fact").tooltip(_TRUTH_TIP)
+            if self.page.hub.is_behind:
+                ui.label("learning: one step behind").classes("fact").tooltip(_BEHIND_TIP)
         self.undo.set_enabled(bool(self.page.project.undo_stack))
 
 
@@ -98,21 +117,36 @@ class AdvicePanel:
     def __init__(self, page: Page) -> None:
         self.page = page
         with ui.column().classes("advice").props('aria-label="Advice"'):
-            ui.label("Advice").classes("title")
+            ui.html("What to do next", sanitize=False, tag="h2").classes("title")
             self.list = ui.column().classes("advice-list")
 
     def draw(self) -> None:
         """Show the current advice."""
         self.list.clear()
         with self.list:
-            if not self.page.hub.advice:
-                has_lfs = bool(self.page.project.snapshot.columns)
-                ui.label("No advice yet." if has_lfs else "Add a rule first.").classes("soft")
-            for advice in self.page.hub.advice[:_MOST_ADVICE]:
-                with ui.row().classes("vote"):
-                    ui.label(self._describe(advice)).classes("reason").tooltip(f"Worth: {advice.worth}")
-                    follow = ui.button("do it", on_click=lambda _, a=advice: self._follow(a), color=None)
-                    follow.props("dense flat no-caps")
+            refuted = self.page.project.find_refuted()
+            for name, right, wrong in refuted[:_MOST_ADVICE]:
+                words = f"\u201c{self.page.describe(name)}\u201d"
+                reason = f"Gold contradicts the rule {words}: {wrong} wrong, {right} right."
+                self._draw_line(reason, "remove it", partial(self._remove, name))
+            for advice in self._list_advice()[: _MOST_ADVICE - len(refuted[:_MOST_ADVICE])]:
+                button = _BUTTONS.get(advice.kind, "show")
+                self._draw_line(self._describe(advice), button, partial(self._follow, advice))
+            if not refuted and not self._list_advice():
+                ui.label("Label the item that is shown: it is the one that helps most.").classes("soft")
+
+    def _draw_line(self, reason: str, button: str, follow: Callable[[], None]) -> None:
+        with ui.row().classes("vote"):
+            ui.label(reason).classes("reason")
+            ui.button(button, on_click=follow, color=None).props("dense flat no-caps")
+
+    def _list_advice(self) -> list[Advice]:
+        """List what is advised; rows that no rule votes on have labels from their texts."""
+        learned = self.page.project.snapshot.text is not None
+        return [each for each in self.page.hub.advice if not (learned and each.kind in ("uncovered", "unvoted"))]
+
+    def _remove(self, name: str) -> None:
+        self.page.start(self.page.hub.change(lambda: self.page.project.remove(name)))
 
     def _describe(self, advice: Advice) -> str:
         """Return the reason, with the identifiers of items instead of rows."""
@@ -134,6 +168,19 @@ class AdvicePanel:
             page.start(page.rows.show(Filter(lf=str(advice.examples[0]))))
 
 
+def _bar(share: float, color: str) -> Options:
+    return {"value": round(100 * share, 1), "itemStyle": {"color": color}}
+
+
+def _shorten(name: str) -> str:
+    """Keep both ends of a long name: many begin alike.
+
+    >>> _shorten("card_payment_not_recognised")
+    'card_pay\u2026ecognised'
+    """
+    return name if len(name) <= 18 else f"{name[:8]}\u2026{name[-9:]}"
+
+
 def _layout(left: int, right: int, top: int, bottom: int) -> Options:
     return {"left": left, "right": right, "top": top, "bottom": bottom}
 
@@ -149,7 +196,7 @@ class NumbersPanel:
                 (self._make_chart("Classes among the labels, in percent"), self._draw_balance),
                 (self._make_chart("Labels by confidence"), self._draw_confidence),
                 (self._make_chart("This session, in percent"), self._draw_history),
-                (self._make_chart("Conflicts between LFs: click to show the rows", self._open), self._draw_conflicts),
+                (self._make_chart("Rules that disagree: click to show the rows", self._open), self._draw_conflicts),
             ]
 
     def _make_chart(self, title: str, on_click: Any = None) -> ui.echart:
@@ -165,12 +212,24 @@ class NumbersPanel:
             chart.update()
 
     def _draw_balance(self) -> Options:
-        classes, shares = self.page.project.classes, self.page.project.stats.balance
-        bars = [{"value": round(100 * s, 1), "itemStyle": {"color": color_of(i)}} for i, s in enumerate(shares)]
+        """The largest classes, all of which can be read, and the others together."""
+        classes, shares = self.page.project.classes, np.array(self.page.project.stats.balance)
+        order = np.arange(len(classes)) if len(classes) <= _MOST_BARS else np.argsort(-shares, kind="stable")
+        shown, rest = order[:_MOST_BARS], order[_MOST_BARS:]
+        names = [_shorten(str(classes[i])) for i in shown]
+        bars = [_bar(float(shares[i]), color_of(int(i), len(classes))) for i in shown]
+        if len(rest):
+            names, bars = [*names, f"{len(rest)} others"], [*bars, _bar(float(shares[rest].sum()), _GRAY)]
         return {
-            "grid": _layout(90, 40, 8, 24),
-            "xAxis": {"type": "value", "max": 100, **_AXIS},
-            "yAxis": {"type": "category", "data": [str(c)[:14] for c in classes], "inverse": True, **_AXIS},
+            "grid": _layout(130, 40, 8, 24),
+            "xAxis": {"type": "value", **_AXIS},
+            "yAxis": {
+                "type": "category",
+                "data": names,
+                "inverse": True,
+                **_AXIS,
+                "axisLabel": {**_AXIS["axisLabel"], "interval": 0},
+            },
             "series": [{"type": "bar", "data": bars, "label": {"show": True, "position": "right", "color": _GRAY}}],
         }
 

@@ -42,11 +42,11 @@ class LFsPanel:
     def __init__(self, page: Page) -> None:
         self.page = page
         columns = [
-            _column("lf", 100, "LF", flex=1, minWidth=100, cellClass="mono", tooltipField="lf"),
+            _column("rule", 160, "rule", flex=1, minWidth=140, tooltipField="lf"),
             _column("votes_for", 80, "votes for"),
             _share_column("coverage", "coverage", "share of the items on which it votes"),
-            _share_column("overlaps", "overlaps", "share of the items on which another LF also votes"),
-            _share_column("conflicts", "conflicts", "share of the items on which another LF votes for another class"),
+            _share_column("overlaps", "shared", "share of the items on which another rule also votes"),
+            _share_column("conflicts", "conflicts", "share of the items on which another rule votes for another class"),
             _share_column("estimated_accuracy", "estimate", "share of its votes that agree with the labels"),
             _share_column("gold_accuracy", "on gold", "share of its votes that agree with gold"),
             _column("gold", 62, headerTooltip="votes right / wrong on gold"),
@@ -63,11 +63,16 @@ class LFsPanel:
             )
             self.grid.on("cellClicked", self._show_rows, ["data"])
             self.grid.on("cellDoubleClicked", lambda event: page.python.open(event.args["data"]["lf"]), ["data"])
-            self.hint = ui.label("Click: show its rows in the next tab. Double click: edit it.").classes("soft")
+            self.hint = ui.label("Click: show its rows in the next tab. Double click: see and edit its code.").classes(
+                "soft"
+            )
 
     def draw(self) -> None:
         """Show the current numbers."""
-        rows = [{**row, "gold": f"{row['right']} / {row['wrong']}"} for row in self.page.project.list_lfs()]
+        rows = [
+            {**row, "rule": self.page.describe(row["lf"]), "gold": f"{row['right']} / {row['wrong']}"}
+            for row in self.page.project.list_lfs()
+        ]
         self.empty.set_visibility(not rows)
         self.grid.set_visibility(bool(rows))
         self.hint.set_visibility(bool(rows))
@@ -105,7 +110,7 @@ class RowsPanel:
     def _make_filters(self) -> None:
         self.lf, self.vote, self.against, self.label, self.gold = (
             ui.select({}, label=title, on_change=self._read_filters).props("dense outlined options-dense")
-            for title in ("LF", "vote", "against", "label", "gold")
+            for title in ("rule", "vote", "against", "label", "gold")
         )
         self.conflict = ui.checkbox("conflicts", on_change=self._read_filters).props("dense")
         self.high = ui.number("max conf.", min=0, max=1, step=0.05, on_change=self._read_filters)

@@ -4,22 +4,37 @@ from importlib.resources import files
 
 from nicegui import events, ui
 
+from hyperlabel.studio._app._classes import ask_alike
 from hyperlabel.studio._app._item_panel import ItemPanel
 from hyperlabel.studio._app._page import Hub, Page
 from hyperlabel.studio._app._rules_panel import KEYS, PythonPanel, RulesPanel
 from hyperlabel.studio._app._summary import AdvicePanel, Bar, NumbersPanel
 from hyperlabel.studio._app._tables import LFsPanel, RowsPanel
 
-TABS = {"lfs": "LFs", "rows": "Rows", "python": "Python", "numbers": "Numbers"}
+TABS = {"lfs": "Rules", "rows": "Rows", "python": "Python", "numbers": "Numbers"}
 _TAB_KEYS = {"l": "lfs", "r": "rows", "/": "rows", "w": "python", "m": "numbers"}
 _LOOK = 1.0  # seconds between two looks at the folder
 _IS_DARK = "window.matchMedia('(prefers-color-scheme: dark)').matches"
+_LOST = (
+    "The studio does not answer. Everything you did is saved. If it was closed, start it again in the terminal: this "
+    "tab then goes on by itself; if it does not, open the address that the terminal shows."
+)
 _LISTEN = """
-const search = (tries) => {  // the field can be focused once its tab is open
-  const field = document.querySelector('.search input');
+const focus = (where, tries) => {  // a field can be focused once its tab is open
+  const field = document.querySelector(where);
   if (field && field.offsetParent) field.focus();
-  else if (tries) setTimeout(() => search(tries - 1), 50);
+  else if (tries) setTimeout(() => focus(where, tries - 1), 50);
 };
+document.documentElement.lang = 'en';
+const names = {'.q-loading-bar': 'loading', '.cm-content': 'Python'};  // of what others draw
+let lost = 0;  // since when the server has not answered
+setInterval(() => {
+  for (const [where, name] of Object.entries(names))
+    document.querySelectorAll(where).forEach((e) => e.setAttribute('aria-label', name));
+  const here = !window.socket || window.socket.connected;
+  lost = here ? 0 : lost || Date.now();
+  document.querySelector('.lost').hidden = here || Date.now() - lost < 3000;
+}, 500);
 document.addEventListener('keydown', (e) => {
   if (e.ctrlKey || e.altKey || e.metaKey) return;
   if (e.target.closest('input, textarea, select, [contenteditable=true], .q-menu')) return;
@@ -31,7 +46,8 @@ document.addEventListener('keydown', (e) => {
   }
   const shown = document.querySelector('.item .which');
   emitEvent('studio_key', {key: e.key, shift: e.shiftKey, item: shown ? shown.textContent : ''});
-  if (e.key === '/') search(100);
+  if (e.key === '/') focus('.search input', 100);
+  if (e.key === 't') { e.preventDefault(); focus('.find-class input', 10); }
 });
 """
 
@@ -42,10 +58,14 @@ class Workbench(Page):
     def __init__(self, hub: Hub) -> None:
         super().__init__(hub)
         ui.add_css(files("hyperlabel.studio._app").joinpath("studio.css").read_text(encoding="utf-8"))
+        ui.colors(primary="#2463c7")
         self.bar = Bar(self)
-        self.progress = ui.linear_progress(show_value=False).props("indeterminate").classes("progress")
+        self.progress = (
+            ui.linear_progress(show_value=False).props('indeterminate aria-label="working"').classes("progress")
+        )
         self.progress.set_visibility(False)
-        self.problem = ui.label().classes("problem")
+        self.problem = ui.label().classes("problem").props("role=alert")
+        ui.label(_LOST).classes("lost").props("role=alert hidden")
         with ui.element("main").classes("work"):
             with ui.element("section").classes("left"):
                 self.ask = self._make_class_form()
@@ -86,6 +106,7 @@ class Workbench(Page):
         self.start(self.item.next())
         await self.redraw()
         self.draw_advice()
+        self.start(self.hub.learn())
         self.start(self.hub.advise())
 
     async def redraw(self) -> None:
@@ -94,7 +115,7 @@ class Workbench(Page):
             for panel in (self.bar, self.lfs, self.numbers, self.python, self.item):
                 panel.draw()
             self.ask.set_visibility(not self.project.classes)
-            self.labeling.set_visibility(bool(self.project.classes))
+            self.rules.card.set_visibility(bool(self.project.classes))
             self.problem.set_text(self.hub.problem)
             self.problem.set_visibility(bool(self.hub.problem))
             await self.rows.draw()
@@ -114,9 +135,9 @@ class Workbench(Page):
         if (is_number or is_rule) and event.args["item"] != self.item.name.text:
             return  # it was pressed while the page still showed another item
         if is_number and self.item.selection:
-            self.rules.choose(int(key) - 1)
+            self.rules.press(int(key) - 1)
         elif is_number:
-            self.start(self.item.give(int(key) - 1))
+            self.start(self.item.press(int(key) - 1))
         elif is_rule:
             self.start(self.rules.accept(KEYS.index(key)))
         elif key in ("ArrowRight", "ArrowLeft"):
@@ -143,9 +164,9 @@ class Workbench(Page):
     # LFs that take long.
 
     def _make_running(self) -> ui.dialog:
-        with ui.dialog().props("persistent") as dialog, ui.card().classes("running"):
+        with ui.dialog().props('persistent aria-label="A rule is running"') as dialog, ui.card().classes("running"):
             self.running_lf = ui.label()
-            self.share = ui.linear_progress(0, show_value=False)
+            self.share = ui.linear_progress(0, show_value=False).props('aria-label="rows done"')
             ui.button("Stop", on_click=self.hub.run.stop).props("flat no-caps")
         return dialog
 
@@ -176,12 +197,14 @@ class Workbench(Page):
                 js_handler="(e) => emit(e.target.value)",
             )
             begin = ui.button("Begin", on_click=lambda: self.start(self._set_classes(names.value or "")))
-            begin.props("no-caps unelevated")
+            begin.props("no-caps outline")
         return card
 
     async def _set_classes(self, typed: str) -> None:
         """Set the classes that were typed, and start."""
-        names = [name.strip() for name in typed.split(",") if name.strip()]
+        names = await ask_alike(self, [name.strip() for name in typed.split(",") if name.strip()])
+        if names is None:
+            return
         await self.hub.change(lambda: self.project.set_classes(names))
         if self.item.item is None:
             await self.item.next()  # else the item that is shown stays: a key may be on its way to it

@@ -1,0 +1,380 @@
+"""What hlm3 is worth: scores, probabilities, gold labels, suggestions, labels for F1, and its cost.
+
+    python -m experiments hlm3 --data DATA --runs training/hlm3 --out experiments/results/hlm3.md
+
+Prints and records one section a part; with `--parts` only these are run, and the others stay as they were recorded.
+Everything is deterministic but the times: run nothing else meanwhile. Scores are in percent.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import hyperlabel as hl
+from experiments.datasets import FAMILIES, DataSet, by_family, load_datasets
+from experiments.markdown import table, titled
+from experiments.protocol import as_returned, make_model, score, to_patterns
+from experiments.record import keep_result
+from experiments.references import RELEASED, RELEASED_FILE
+from experiments.semi import draw_gold
+from hyperlabel._core import metrics
+from hyperlabel.data import UNIFORM
+from hyperlabel.models import LabelModel
+from hyperlabel.networks import load_network, load_weights
+
+PEERS = ("hlm2", "mv", "bv", "auto", "hlm")
+RIVALS, FAR_BEHIND = ("mv", "bv", RELEASED), 1.0  # points
+GOLD, GOLD_DRAWS = (20, 100), 5
+GOLD_MODELS = {"hlm3": "hlm3, gold in the pass", "mv": "mv and lookup", "ds": "ds, gold clamped"}
+SLOW_GOLD_MODELS = {"hlm": "hlm, fine-tuned", "rf": "random forest"}
+FEW_TREES = 20  # of the forest: enough for patterns of votes, and a fifth of the time
+SUGGESTED, RANDOM_DRAWS = (50, 100, 300), 5
+SUBSETS, SUBSET_SHARE = 8, (0.35, 0.85)
+F1_GOLD, F1_TOLD = 300, ("hlm3", "mv")
+KNOWN = {
+    "nothing": (),
+    "uniform class balance": (),
+    "class balance": ("class_balance",),
+    "LF accuracies": ("lf_accuracies",),
+    "both": ("class_balance", "lf_accuracies"),
+}
+REPEATS = 7
+
+
+def head(sets: Sequence[DataSet], first: str) -> list[str]:
+    """The names of the columns, with the number of sets."""
+    sizes = [sum(each.family == family for each in sets) for family in FAMILIES]
+    return [first, *[f"{f}, {size}" for f, size in zip(FAMILIES, sizes, strict=True)], f"all, {len(sets)}"]
+
+
+def show(values: Iterable[float], digits: int = 2) -> list[str]:
+    return [f"{value:.{digits}f}" for value in values]
+
+
+def find_runs(folder: Path | None) -> list[str]:
+    """The weights of all finished runs."""
+    return [] if folder is None else sorted(map(str, folder.glob("run-*/weights.safetensors")))
+
+
+def measure(sets: Sequence[DataSet], name: str, **params: Any) -> dict[str, list[float]]:
+    """Score, Brier score and log loss of a model on each set."""
+    found: dict[str, list[float]] = {"score": [], "brier": [], "log loss": []}
+    for each in sets:
+        votes = hl.Votes.from_array(each.votes, n_classes=each.k)
+        model = make_model(name, each, **params).fit(votes)
+        probabilities = as_returned(name, model.predict_proba(votes))
+        found["score"].append(score(each, model.predict(votes)))
+        found["brier"].append(metrics.brier(each.truth, probabilities))
+        found["log loss"].append(metrics.log_loss(each.truth, probabilities))
+    return found
+
+
+def score_part(sets: Sequence[DataSet], runs: Sequence[str]) -> str:
+    """Scores and the quality of probabilities beside the peers', the spread over training runs, and every set.
+
+    The authors' weights are among the peers where `python -m experiments released` has made their file.
+    """
+    peers = (*PEERS, RELEASED) if RELEASED_FILE.exists() else PEERS
+    found = {name: measure(sets, name) for name in ("hlm3", *peers)}
+    of_runs = [measure(sets, run) for run in runs]
+    parts = []
+    for measured, digits, title in (
+        ("score", 2, "Score"),
+        ("brier", 4, "Brier score (less is better)"),
+        ("log loss", 4, "Log loss (less is better)"),
+    ):
+        rows = [[name, *show(by_family(sets, values[measured]), digits)] for name, values in found.items()]
+        if of_runs:
+            means = np.array([by_family(sets, run[measured]) for run in of_runs])
+            spread = means.std(0, ddof=1) if len(means) > 1 else np.zeros(means.shape[1])
+            shown = [f"{m:.{digits}f} ± {s:.{digits}f}" for m, s in zip(means.mean(0), spread, strict=True)]
+            rows.insert(0, [f"hlm3, {len(runs)} runs, mean ± sd", *shown])
+            rows[1][0] = "hlm3, bundled"
+            if measured == "score":
+                rows += [[f"hlm3, {Path(run).parent.name}", *show(m)] for run, m in zip(runs, means, strict=True)]
+        parts.append(titled(title, table(head(sets, "model"), rows)))
+    rows = [[s.name, s.family, *show(v[i] for v in (f["score"] for f in found.values()))] for i, s in enumerate(sets)]
+    parts.append(titled("Score, every set", table(["set", "family", *found], rows)))
+    parts.append(titled(f"Sets on which hlm3 is {FAR_BEHIND:g} or more behind a rival", losses(sets, found)))
+    return "\n\n".join(parts)
+
+
+def losses(sets: Sequence[DataSet], found: Mapping[str, Mapping[str, Sequence[float]]]) -> str:
+    """The sets on which a rival is clearly ahead of hlm3, the largest gap first, and how often each side is ahead."""
+    rivals = [name for name in RIVALS if name in found]
+    ours = np.array(found["hlm3"]["score"])
+    theirs = np.array([found[name]["score"] for name in rivals])
+    gap = theirs.max(0) - ours
+    rows = [
+        [sets[i].name, sets[i].family, *show([ours[i], *theirs[:, i]]), f"{-gap[i]:.2f}", *show(told_more(sets[i]))]
+        for i in np.argsort(-gap, kind="stable")
+        if gap[i] >= FAR_BEHIND
+    ]
+    lines = [
+        f"- {name}: ahead of hlm3 by {FAR_BEHIND:g} or more on {np.sum(scores - ours >= FAR_BEHIND)} sets, "
+        f"behind by as much on {np.sum(ours - scores >= FAR_BEHIND)}, of {len(sets)}"
+        for name, scores in zip(rivals, theirs, strict=True)
+    ]
+    more = ["hlm3, true balance stated", f"hlm3, {GOLD[-1]} gold, other items"]
+    return table(["set", "family", "hlm3", *rivals, "gap", *more], rows) + "\n\n" + "\n".join(lines)
+
+
+def told_more(data: DataSet) -> list[float]:
+    """The score of hlm3 with the true class balance stated, and with gold on the items that are not gold."""
+    stated = hl.HyperLabelModel(n_classes=data.k, class_balance=true_shares(data)["class_balance"])
+    with_gold = []
+    for seed in range(GOLD_DRAWS):
+        gold, rest = tell(data, GOLD[-1], seed)
+        with_gold.append(score(rest, make_model("hlm3", data).fit(data.votes, gold).predict(data.votes)))
+    return [score(data, stated.predict(data.votes)), float(np.mean(with_gold))]
+
+
+def draw_subset(data: DataSet, rng: np.random.Generator) -> DataSet:
+    """The set with some of its LFs, at least three, and the items on which these vote."""
+    m = data.votes.shape[1]
+    size = max(min(m, 3), round(m * rng.uniform(*SUBSET_SHARE)))
+    votes = data.votes[:, np.sort(rng.choice(m, size, replace=False))]
+    kept = (votes >= 0).any(1)
+    return replace(data, votes=votes[kept], truth=data.truth[kept])
+
+
+def subset_part(sets: Sequence[DataSet]) -> str:
+    """Scores on sets made of some LFs of each set: more sets than there are, though not independent ones."""
+    rng = np.random.default_rng(0)
+    subsets = [[draw_subset(each, rng) for _ in range(SUBSETS)] for each in sets]
+    rows = []
+    for name in ("hlm3", *PEERS):
+        means = [np.mean([score(e, make_model(name, e).fit(e.votes).predict(e.votes)) for e in of]) for of in subsets]
+        rows.append([name, *show(by_family(sets, [float(mean) for mean in means]))])
+    low, high = SUBSET_SHARE
+    what = (
+        f"{SUBSETS} subsets of the LFs of each set, {low:.0%} to {high:.0%} of them drawn at random, at least three; "
+        "the items on which they vote. Mean over the subsets of a set, then over sets."
+    )
+    return f"{what}\n\n" + table(head(sets, "model"), rows)
+
+
+def tell(data: DataSet, size: int, seed: int) -> tuple[np.ndarray, DataSet]:
+    """Gold items drawn from a set, and the set without their truth, to score the others."""
+    gold = draw_gold(data, size, seed)
+    return gold, replace(data, truth=np.where(gold >= 0, -1, data.truth))
+
+
+def gold_scores(data: DataSet, size: int, seed: int, plain: Mapping[str, LabelModel]) -> dict[str, float]:
+    """Scores, and 100 times the Brier score of hlm3, on the items that are not gold."""
+    gold, rest = tell(data, size, seed)
+    told = {name: make_model(name, data).fit(data.votes, gold) for name in GOLD_MODELS}
+    found = {f"{name}, no gold": score(rest, model.predict(data.votes)) for name, model in plain.items()}
+    found |= {GOLD_MODELS[name]: score(rest, model.predict(data.votes)) for name, model in told.items()}
+    for title, models in (("hlm3, no gold, 100 Brier", plain), ("hlm3, gold, 100 Brier", told)):
+        found[title] = 100 * metrics.brier(rest.truth, models["hlm3"].predict_proba(data.votes))
+    return found
+
+
+def slow_gold_scores(data: DataSet, size: int, seed: int) -> dict[str, float]:
+    """Scores of the models that take long, on the items that are not gold."""
+    gold, rest = tell(data, size, seed)
+    params: dict[str, dict[str, Any]] = {"hlm": {}, "rf": {"n_trees": FEW_TREES, "seed": seed}}
+    models = {name: make_model(name, data, **params[name]).fit(data.votes, gold) for name in SLOW_GOLD_MODELS}
+    return {SLOW_GOLD_MODELS[name]: score(rest, model.predict(data.votes)) for name, model in models.items()}
+
+
+def gold_part(sets: Sequence[DataSet]) -> str:
+    """Scores by number of gold items, on the items that are not gold."""
+    plain = {each.name: {"hlm3": make_model("hlm3", each).fit(each.votes)} for each in sets}
+    return gold_table(sets, GOLD, lambda each, size, seed: gold_scores(each, size, seed, plain[each.name]))
+
+
+def slow_gold_part(sets: Sequence[DataSet]) -> str:
+    """The same for the models that take long, with few gold items."""
+    return gold_table(sets, GOLD, slow_gold_scores)
+
+
+def gold_table(
+    sets: Sequence[DataSet], sizes: Sequence[int], scores: Callable[[DataSet, int, int], dict[str, float]]
+) -> str:
+    """Mean scores by number of gold items and family, over draws."""
+    found: dict[tuple[str, int], list[list[float]]] = defaultdict(lambda: [[] for _ in range(GOLD_DRAWS)])
+    for each in sets:
+        for size in sizes:
+            for seed in range(GOLD_DRAWS):
+                for title, value in scores(each, size, seed).items():
+                    found[title, size][seed].append(value)
+    rows = []
+    for title, size in sorted(found, key=lambda key: (key[1], list(dict.fromkeys(t for t, _ in found)).index(key[0]))):
+        draws = np.array([by_family(sets, values) for values in found[title, size]])
+        shown = [f"{m:.2f} ± {s:.2f}" for m, s in zip(draws.mean(0), draws.std(0, ddof=1), strict=True)]
+        rows.append([f"{size:,}", title, *shown])
+    what = f"Mean ± standard deviation over {GOLD_DRAWS} draws; at most 70 % of the items are gold."
+    return f"{what}\n\n" + table(["gold", *head(sets, "model")], rows)
+
+
+def score_with(data: DataSet, items: np.ndarray) -> float:
+    """The score over all items once these are told; told items count as right."""
+    gold = np.full(len(data.truth), -1)
+    gold[items] = data.truth[items]
+    labels = make_model("hlm3", data).fit(data.votes, gold).predict(data.votes)
+    labels[items] = data.truth[items]
+    return score(data, labels)
+
+
+def suggest_part(sets: Sequence[DataSet]) -> str:
+    """Suggested items against random ones."""
+    arms: dict[tuple[int, str], list[float]] = defaultdict(list)
+    for each in sets:
+        kept = each.truth >= 0
+        data = replace(each, votes=each.votes[kept], truth=each.truth[kept])
+        n, rng = len(data.truth), np.random.default_rng(0)
+        draws = [rng.permutation(n) for _ in range(RANDOM_DRAWS)]
+        for size in SUGGESTED:
+            told = min(size, n // 2)
+            items = make_model("hlm3", data).suggest(data.votes, told)
+            arms[size, "suggested"].append(score_with(data, items))
+            arms[size, "random"].append(float(np.mean([score_with(data, draw[: len(items)]) for draw in draws])))
+    rows = []
+    for size in SUGGESTED:
+        means = {arm: by_family(sets, arms[size, arm]) for arm in ("suggested", "random")}
+        rows += [[f"{size}", arm, *show(values)] for arm, values in means.items()]
+        gain = np.subtract(means["suggested"], means["random"])
+        rows.append([f"{size}", "gain", *[f"{value:+.2f}" for value in gain]])
+    what = (
+        f"All items of known truth are scored; those told count as right in both arms; {RANDOM_DRAWS} random draws, "
+        "as many items as were suggested, at most half of the set."
+    )
+    return f"{what}\n\n" + table(["told", *head(sets, "items")], rows)
+
+
+def two_f1(model: LabelModel, data: DataSet) -> list[float]:
+    """F1 of the most probable labels, and of those for F1."""
+    return [score(data, model.predict(data.votes, metric=metric)) for metric in ("accuracy", "f1")]
+
+
+def f1_with_gold(data: DataSet, name: str, seed: int) -> list[float]:
+    """Both on the items that are not gold."""
+    gold, rest = tell(data, F1_GOLD, seed)
+    return two_f1(make_model(name, data).fit(data.votes, gold), rest)
+
+
+def f1_part(sets: Sequence[DataSet]) -> str:
+    """Labels that expect the best F1 against the most probable ones, on the sets that are scored by F1."""
+    names = ("hlm3", *PEERS)
+    rows, gains = [], []
+    for each in (each for each in sets if each.metric == "f1"):
+        pairs = [two_f1(make_model(name, each).fit(each.votes), each) for name in names]
+        pairs += [np.mean([f1_with_gold(each, name, seed) for seed in range(GOLD_DRAWS)], axis=0) for name in F1_TOLD]
+        gains.append(pairs)
+        rows.append([each.name, each.family, *[f"{plain:.1f} → {wanted:.1f}" for plain, wanted in pairs]])
+    means = np.array(gains).mean(0)
+    rows.append(["**mean**", "", *[f"**{plain:.1f} → {wanted:.1f}**" for plain, wanted in means]])
+    told = [f"{name}, {F1_GOLD} gold" for name in F1_TOLD]
+    what = "F1 of class 1: `predict(votes)` → `predict(votes, metric='f1')`; with gold, on the items that are not gold."
+    return f"{what}\n\n" + table(["set", "family", *names, *told], rows)
+
+
+def true_shares(data: DataSet) -> dict[str, np.ndarray]:
+    """The class balance of the items with votes, and the accuracy of each LF, by the truth; half an item each way."""
+    kept = (data.truth >= 0) & (data.votes >= 0).any(1)
+    votes, truth = data.votes[kept], data.truth[kept]
+    items = np.bincount(truth, minlength=data.k) + 0.5
+    right = (votes == truth[:, None]).sum(0) + 0.5
+    return {"class_balance": items / items.sum(), "lf_accuracies": right / ((votes >= 0).sum(0) + 1)}
+
+
+def known_part(sets: Sequence[DataSet]) -> str:
+    """A class balance and accuracies of LFs that are known, here by the truth, as inputs."""
+    rows = []
+    for title, names in KNOWN.items():
+        labels, for_metric, right, brier = [], [], [], []
+        for each in sets:
+            shares = true_shares(each)
+            known: dict[str, Any] = {name: shares[name] for name in names}
+            if title.startswith(UNIFORM):
+                known = {"class_balance": UNIFORM}
+            model = hl.HyperLabelModel(n_classes=each.k, **known)
+            most_probable = model.predict(each.votes)
+            labels.append(score(each, most_probable))
+            right.append(score(replace(each, metric="accuracy"), most_probable))
+            for_metric.append(score(each, model.predict(each.votes, metric=each.metric)))
+            brier.append(metrics.brier(each.truth, model.predict_proba(each.votes)))
+        rows.append([title, "most probable", *show(by_family(sets, labels))])
+        rows.append([title, "for the set's metric", *show(by_family(sets, for_metric))])
+        rows.append([title, "accuracy of the most probable", *show(by_family(sets, right))])
+        rows.append([title, "Brier score", *show(by_family(sets, brier), 4)])
+    what = (
+        "`HyperLabelModel(class_balance=..., lf_accuracies=...)`, both taken from the truth: as good as can be known; "
+        "and the assumption that all classes are equally frequent."
+    )
+    return f"{what}\n\n" + table(["known", *head(sets, "labels")], rows)
+
+
+def median_seconds(calls: Sequence[Callable[[], object]]) -> list[float]:
+    """Of each call, in turn, after one that does not count."""
+    seconds: list[list[float]] = [[] for _ in calls]
+    for repeat in range(REPEATS + 1):
+        for call, taken in zip(calls, seconds, strict=True):
+            start = time.perf_counter()
+            call()
+            if repeat:
+                taken.append(time.perf_counter() - start)
+    return [float(np.median(taken)) for taken in seconds]
+
+
+def time_part(sets: Sequence[DataSet]) -> str:
+    """Milliseconds from patterns to probabilities, and from an array to labels."""
+    networks = [load_network(load_weights(name)) for name in ("hlm", "hlm3")]
+    rows, ratios = [], []
+    for each in sets:
+        patterns = to_patterns(each)
+        models = [make_model(name, each) for name in ("hlm", "hlm3")]
+        passes = [
+            lambda network=network, patterns=patterns: network.read_at_once(patterns, None) for network in networks
+        ]
+        whole = [lambda model=model, votes=each.votes: model.predict(votes) for model in models]
+        seconds = median_seconds([*passes, *whole])
+        ratios.append((seconds[1] / seconds[0], seconds[3] / seconds[2]))
+        size = [f"{len(each.votes):,}", f"{each.votes.shape[1]:,}", str(each.k), f"{patterns.n_patterns:,}"]
+        rows.append([each.name, *size, *show([1e3 * s for s in seconds]), *show(ratios[-1])])
+    worst, mean = np.max(ratios, axis=0), np.exp(np.log(ratios).mean(0))
+    rows.append(["**geometric mean**", *[""] * 8, *[f"**{value:.2f}**" for value in mean]])
+    rows.append(["**worst**", *[""] * 8, *[f"**{value:.2f}**" for value in worst]])
+    sizes = ["set", "items", "LFs", "classes", "patterns"]
+    times = ["hlm, ms", "hlm3, ms", "hlm predict, ms", "hlm3 predict, ms", "ratio", "ratio of predict"]
+    what = f"Medians of {REPEATS} repeats; wanted is a ratio of at most 3 on the same patterns."
+    return f"{what}\n\n" + table([*sizes, *times], rows)
+
+
+PARTS: dict[str, tuple[str, Callable[..., str]]] = {
+    "scores": ("Scores and probabilities", score_part),
+    "subsets": ("Some of the LFs", subset_part),
+    "gold": ("Gold labels", gold_part),
+    "slow_gold": ("Gold labels, models that take long", slow_gold_part),
+    "suggest": ("Suggested items", suggest_part),
+    "f1": ("Labels for F1", f1_part),
+    "known": ("Known shares", known_part),
+    "time": ("Cost", time_part),
+}
+
+
+def read_sections(path: Path | None) -> dict[str, str]:
+    """What was recorded before, by the title of its section."""
+    if path is None or not path.exists():
+        return {}
+    sections = path.read_text(encoding="utf-8").split("## ")[1:]
+    return {title: body.strip() for title, _, body in (section.partition("\n") for section in sections)}
+
+
+def run(data: Path, runs: Path | None, parts: Sequence[str], sets: Sequence[str] | None, out: Path | None) -> None:
+    """Run some parts; each is printed and kept as soon as it is there."""
+    chosen, sections = load_datasets(data, sets), read_sections(out)
+    for part in parts:
+        title, make = PARTS[part]
+        start = time.perf_counter()
+        sections[title] = make(chosen, find_runs(runs)) if part == "scores" else make(chosen)
+        print(f"## {title}\n\n{sections[title]}\n\n({time.perf_counter() - start:.0f} s)\n", flush=True)
+        ordered = [f"## {title}\n\n{sections[title]}" for title, _ in PARTS.values() if title in sections]
+        keep_result("\n\n".join(ordered), out)

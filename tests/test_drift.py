@@ -1,0 +1,115 @@
+"""Drift: what changed since fit, measured and said."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import hyperlabel as hl
+from hyperlabel.errors import ParameterError, VotesError
+
+LFS = ["links", "offers", "greets", "short"]
+
+
+def make_votes(seed, n=2000, cover=0.7, right=0.8):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 2, n)
+    votes = np.where(rng.random((n, 4)) < right, truth[:, None], 1 - truth[:, None])
+    return np.where(rng.random((n, 4)) < cover, votes, -1)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return hl.HyperLabelModel().fit(hl.Votes(make_votes(0), lfs=LFS))
+
+
+def notable(changes):
+    return [(row["lf"], row["share_of"]) for row in changes.rows() if row["notable"]]
+
+
+def test_drift_of_the_same_kind_of_votes_is_not_notable(model):
+    for seed in range(1, 40):
+        votes = hl.Votes(make_votes(seed, n=[3, 40, 1000][seed % 3]), lfs=LFS)
+        assert notable(hl.drift(model, votes)) == []
+
+
+def test_drift_finds_an_lf_that_stops_voting(model):
+    votes = make_votes(1)
+    votes[:, 1] = -1
+    changes = hl.drift(model, hl.Votes(votes, lfs=LFS))
+    first = next(changes.rows())
+    assert (first["lf"], first["share_of"], first["share"]) == ("offers", "items", 0)
+    assert first["change"] == pytest.approx(-0.7, abs=0.03)
+    assert first["p"] < 1e-50
+    assert notable(changes) == [("offers", "items")]
+
+
+def test_drift_finds_an_lf_that_votes_for_another_class(model):
+    votes = make_votes(1)
+    votes[:, 2] = np.where(votes[:, 2] >= 0, 1, -1)
+    assert {lf for lf, share_of in notable(hl.drift(model, hl.Votes(votes, lfs=LFS))) if "for" in share_of} == {
+        "greets"
+    }
+
+
+def test_drift_finds_an_lf_that_agrees_less_with_the_others(model):
+    votes = make_votes(1)
+    votes[:, 3] = np.where(votes[:, 3] >= 0, 1 - votes[:, 3], -1)
+    changes = hl.drift(model, hl.Votes(votes, lfs=LFS))
+    assert notable(changes)[0] == ("short", "agreement")
+
+
+def test_drift_lists_missing_and_new_lfs_by_name(model):
+    columns = dict(zip(["links", "greets", "short", "late"], make_votes(1).T, strict=True))
+    changes = hl.drift(model, pl.DataFrame(columns))
+    assert {("offers", "missing"), ("late", "new")} <= set(notable(changes))
+    assert ("offers", "items") not in notable(changes)
+
+
+def test_drift_of_patterns_equals_that_of_their_votes(model):
+    votes = hl.Votes(make_votes(1), lfs=LFS)
+    one, other = hl.drift(model, votes), hl.drift(model, hl.Patterns.from_votes(votes))
+    assert list(one.rows()) == list(other.rows())
+
+
+def test_a_new_class_is_refused_and_its_remedies_work():
+    frame = pl.DataFrame({"a": ["x", "y"] * 20, "b": ["x", "x", "y", "y"] * 10})
+    model = hl.HyperLabelModel().fit(frame)
+    new = frame.with_columns(a=pl.Series(["z", *["x"] * 39]))
+    with pytest.raises(VotesError, match="'z'; expected one of the classes 'x', 'y'.*fit it again, or let this value"):
+        model.predict(new)
+    votes = hl.Votes.from_frame(new, classes=["x", "y"], abstain=["z"])
+    assert len(model.predict(votes)) == 40
+    assert hl.HyperLabelModel(classes=["x", "y", "z"]).fit(new).classes_.tolist() == ["x", "y", "z"]
+
+
+def test_agreement_and_votes_add_up_over_parts():
+    from hyperlabel.models import count_votes
+
+    votes = make_votes(3, n=300)
+    whole = count_votes(hl.Patterns.from_votes(votes))
+    parts = [count_votes(hl.Patterns.from_votes(hl.Votes(part, n_classes=2))) for part in (votes[:100], votes[100:])]
+    for total, one, other in zip(whole, *parts, strict=True):
+        np.testing.assert_allclose(total, one + other)
+    cells = votes[(votes >= 0).sum(1) > 1]
+    shares = [
+        np.mean([other == row[0] for j, other in enumerate(row) if j and other >= 0]) for row in cells if row[0] >= 0
+    ]
+    assert whole[3][0] == pytest.approx(sum(shares))
+
+
+def test_merge_takes_an_lf_that_only_one_side_has():
+    one = hl.Patterns.from_votes(hl.Votes([[0, 1], [1, 1]], lfs=["a", "b"]))
+    two = hl.Patterns.from_votes(hl.Votes([[0, 1]], lfs=["c", "a"]))
+    merged = one.merge(two)
+    assert merged.lf_names == ("a", "b", "c")
+    assert sorted(merged.to_array().tolist()) == [[0, 1, -1], [1, -1, 0], [1, 1, -1]]
+
+
+def test_a_state_without_shares_says_that_it_is_older(model):
+    import copy
+    from dataclasses import replace
+
+    old = copy.copy(model)
+    old._context = replace(model._context, profile=None)
+    with pytest.raises(ParameterError, match="older version"):
+        hl.drift(old, make_votes(1))
