@@ -167,6 +167,16 @@ def test_provenance_has_time_and_state(tmp_path, hyperlabel, state):
     assert told["fitted_at"] == hl.load(state).fitted_at_ <= told["time"]
 
 
+def test_stated_time_makes_files_equal(tmp_path, monkeypatch):
+    frame, told = make_table(1), []
+    for seconds in ("0", "0", "86400"):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", seconds)
+        hl.engines.label(frame, out=tmp_path / "o.parquet")
+        told.append((tmp_path / "o.parquet").read_bytes())
+    assert told[0] == told[1] != told[2]
+    assert b"1970-01-02T00:00:00+00:00" in told[2]
+
+
 def test_steps_and_warnings_are_logged_under_hyperlabel(tmp_path, caplog):
     make_table().write_parquet(tmp_path / "v.parquet")
     with caplog.at_level(logging.INFO, "hyperlabel"):

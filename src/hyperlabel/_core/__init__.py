@@ -15,7 +15,7 @@ from hyperlabel._core.checks import (
     check_share,
     check_text,
 )
-from hyperlabel._core.files import discard_parts, is_file, is_folder, is_url, may_be_path, replacing, write_all
+from hyperlabel._core.files import discard_parts, is_file, is_folder, is_url, may_be_path, replacing, timestamp, write_all
 from hyperlabel._core.kernels import (
     Adam,
     Float32,
@@ -70,5 +70,5 @@ __all__ = [
     "order_metadata", "over_classes", "pack_digits", "pack_rows", "plain_classes", "plot_bars", "plot_grid",
     "printable", "printable_lines", "quiet_product", "raise_to", "read_tensors", "replacing", "row_blocks",
     "scale_rows", "score", "show", "show_counts", "show_names", "show_some", "sigmoid", "softmax", "softmax_of_two",
-    "stable_order", "text_table", "wilson_interval", "write_all", "write_tensors",
+    "stable_order", "text_table", "timestamp", "wilson_interval", "write_all", "write_tensors",
 ]  # fmt: skip

@@ -16,6 +16,7 @@ import select
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from glob import escape
 from pathlib import Path
 from typing import BinaryIO
@@ -31,6 +32,13 @@ _LONGEST = 200  # bytes of a name that fit into the name of a part folder
 
 # Unlike those of Path, they return False for a name that no file can have, too long or with a null byte.
 is_file, is_folder = os.path.isfile, os.path.isdir
+
+
+def timestamp() -> str:
+    """Return the time for metadata, in UTC; `SOURCE_DATE_EPOCH` in its place gives the same file for the same input."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
+    return now.isoformat(timespec="seconds")
 
 
 _URL = re.compile(r"(s3a?|gs|gcs|az|azure|abfss?|adl|hf|https?|hdfs|dbfs)://")

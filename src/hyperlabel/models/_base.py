@@ -15,7 +15,6 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial, reduce
 from typing import Any, ClassVar, Self
 
@@ -29,6 +28,7 @@ from hyperlabel._core import (
     check_memory,
     check_metric,
     show_some,
+    timestamp,
 )
 from hyperlabel._core import score as score_labels
 from hyperlabel.data import (
@@ -259,7 +259,7 @@ class LabelModel(FittedState, ABC):
             outcomes=shape.outcomes,
             ordinal=bool(getattr(self, "ordinal", False)),
             profile=profile if len(profile.votes) == shape.n_lfs else None,
-            fitted_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            fitted_at=timestamp(),
         )
         inner = context.restrict(shape)
         check_memory(

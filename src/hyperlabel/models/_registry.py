@@ -4,14 +4,13 @@ import hashlib
 import json
 import logging
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hyperlabel._core import Arrays, check_kind, read_tensors, show
+from hyperlabel._core import Arrays, check_kind, read_tensors, show, timestamp
 from hyperlabel._version import VERSION
 from hyperlabel.errors import MissingExtraError, ParameterError, WeightsError
 from hyperlabel.models._base import LabelModel
@@ -141,7 +140,7 @@ def provenance(model: LabelModel, options: Mapping[str, object] | None = None) -
     arrays, header = model.to_arrays()
     content = {
         "version": VERSION,
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "time": timestamp(),
         "model": header["model"],
         "params": header["params"],
         "sha256": _hash(arrays),
