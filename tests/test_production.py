@@ -171,7 +171,7 @@ def test_stated_time_makes_files_equal(tmp_path, monkeypatch):
     frame, told = make_table(1), []
     for seconds in ("0", "0", "86400"):
         monkeypatch.setenv("SOURCE_DATE_EPOCH", seconds)
-        hl.engines.label(frame, out=tmp_path / "o.parquet")
+        hl.engines.label(frame, out=tmp_path / "o.parquet", abstain=["?"])
         told.append((tmp_path / "o.parquet").read_bytes())
     assert told[0] == told[1] != told[2]
     assert b"1970-01-02T00:00:00+00:00" in told[2]
