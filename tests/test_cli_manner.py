@@ -116,3 +116,20 @@ def test_no_bar_is_written_where_nobody_looks(monkeypatch):
     with terminal.progress("labeling", 9) as advance:
         advance(3)
     assert written.getvalue() == ""
+
+
+@pytest.mark.parametrize("engine", ["memory", "polars"])
+def test_labels_without_a_file_are_previewed_on_a_terminal(hyperlabel, monkeypatch, engine):
+    pl.concat([pl.read_csv("votes.csv")] * 30).write_csv("many.csv")
+    piped = hyperlabel("label", "many.csv", "--engine", engine)
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr(terminal.output, "_force_terminal", True)
+    shown = hyperlabel("label", "many.csv", "--engine", engine)
+    table = pl.read_csv(piped.out.encode())
+    assert table.height == 150
+    head, _, *rows = (line.split() for line in shown.out.splitlines())
+    assert head == ["id", "label", "confidence", "a", "b", "c"]
+    assert [row[1] for row in rows[:4]] == table["label"].to_list()[:4]
+    assert len(rows) == 10
+    assert "10 of 150 rows; write all of them with -o FILE" in shown.err
+    assert len(pl.read_csv(hyperlabel("label", "many.csv", "-o", "-").out.encode())) == 150

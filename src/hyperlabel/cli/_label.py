@@ -7,8 +7,8 @@ from hyperlabel.cli._options import EngineName, JsonOptions, ModelOptions, Optio
 from hyperlabel.errors import ParameterError
 
 OUT_HELP = (
-    "csv, tsv, JSON lines (each also .gz, .zst), parquet or Arrow file; without it, or with -, csv goes to standard "
-    "output."
+    "csv, tsv, JSON lines (each also .gz, .zst), parquet or Arrow file, or - for csv on standard output. Without it, "
+    "a terminal shows the first rows, and a pipe gets csv."
 )
 TIES_HELP = "Exact ties: first, abstain or random; default: the model's own choice, or first."
 SEED_HELP = "For --tie-break random."
@@ -52,6 +52,7 @@ def label(
     from hyperlabel.cli import _runs as runs
     from hyperlabel.cli._inputs import Selection, state_model
     from hyperlabel.cli._terminal import Summary, progress, say, say_step, say_warnings
+    from hyperlabel.cli._terminal import output as results
 
     summary = Summary(modeling.model)
     if tie_break not in (None, "first", "abstain", "random"):
@@ -96,18 +97,33 @@ def label(
             messages.lines.append(f"class balance with gold: {', '.join(shares)}")
         messages.lines += runs.describe_target(run, votes, out)
         messages.raise_if_strict()
-        runs.write_result(run, out or "-", task.metadata(run, out or "-"))
-    aside = out in (None, "-")
-    counts = {} if aside and not output.json else runs.count_labels(run, out or "-")
-    if not aside:
-        if not output.json:
-            _print_counts(counts)
-        say(f"wrote {printable(out)}: {sum(counts.values()):,} rows")
+        if not (preview := out is None and results.is_terminal and not output.json):
+            runs.write_result(run, out or "-", task.metadata(run, out or "-"))
+    counts = _print_result(run, out, preview=preview, json=output.json)
     if modeling.gold is None and filling is not None and not model.is_fitted and run.n_rows:
         say(tip_of_gold(votes))
     if output.json:
         summary.add_labels(counts, run.model.classes_.tolist() if run.n_rows else list(run.columns.classes))
-        summary.print(aside=aside)
+        summary.print(aside=out in (None, "-"))
+
+
+def _print_result(run: Any, out: str | None, *, preview: bool, json: bool) -> dict[Any, int]:
+    """Print a preview of the result, or where it was written, and how many items got each label; return these."""
+    from hyperlabel._core import printable
+    from hyperlabel.cli import _runs as runs
+    from hyperlabel.cli._terminal import say
+
+    piped = out in (None, "-") and not preview
+    counts = {} if piped and not json else runs.count_labels(run, out or "-")
+    if preview:
+        runs.print_preview(run)
+    if not (piped or json):
+        _print_counts(counts)
+    if preview:
+        say(f"{min(runs.PREVIEW_ROWS, run.n_rows):,} of {run.n_rows:,} rows; write all of them with -o FILE")
+    elif not piped:
+        say(f"wrote {printable(out)}: {sum(counts.values()):,} rows")
+    return counts
 
 
 def tip_of_gold(votes: str) -> str:

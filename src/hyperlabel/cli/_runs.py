@@ -14,7 +14,7 @@ from hyperlabel._core import Metric, is_file, is_url, kind_of, printable
 from hyperlabel.classify import JointModel, load
 from hyperlabel.cli._inputs import Selection, VotesInput, collect_votes, match_classes, open_table, read_labels
 from hyperlabel.cli._options import ENGINES, split_names
-from hyperlabel.cli._terminal import console, progress
+from hyperlabel.cli._terminal import console, output, plain_table, progress
 from hyperlabel.data import (
     Format,
     Table,
@@ -34,6 +34,8 @@ from hyperlabel.models import LabelModel, provenance
 
 LARGE = 1 << 28
 """From this many bytes on, a csv or JSON lines file is streamed, not read into memory."""
+PREVIEW_ROWS, PREVIEW_COLUMNS = 10, 6
+"""The part of a result that a terminal shows."""
 WIDE = 1000
 """From this many columns on, a small table is read into memory: engines ask about each column."""
 
@@ -319,6 +321,23 @@ def write_result(run: LabelingRun | MemoryRun, out: str, metadata: dict[str, str
         with progress("labeling", run.n_rows) as advance:
             rows = watch(frame.lazy(), advance) if console.is_terminal else frame.lazy()
             write_table(rows, out, metadata=metadata, argument="--out")
+
+
+def print_preview(run: LabelingRun | MemoryRun) -> None:
+    """Print the first rows of a result: its first column, what labeling adds, and what else fits."""
+    rows = run.frame.lazy().head(PREVIEW_ROWS).collect()
+    first, *others = [name for name in rows.columns if name not in run.added.names]
+    names = [first, *run.added.names, *others][:PREVIEW_COLUMNS]
+    table = plain_table(*map(printable, names))
+    for column in table.columns:
+        column.no_wrap, column.overflow = True, "ellipsis"
+    for row in rows.select(names).iter_rows():
+        table.add_row(*("" if cell is None else _show_cell(cell) for cell in row))
+    output.print(table)
+
+
+def _show_cell(cell: object) -> str:
+    return f"{cell:.3f}" if isinstance(cell, float) else printable(cell)
 
 
 def watch(frame: pl.LazyFrame, advance: Callable[[int], None]) -> pl.LazyFrame:
