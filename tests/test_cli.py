@@ -266,7 +266,7 @@ def test_help_names_every_label_model_and_engine(hyperlabel):
     assert list(MODELS) == hl.label_models()
     assert list(ENGINES) == list(ENGINES_THERE_ARE)
     text = " ".join(hyperlabel("label", "--help").out.split())
-    assert f"Label model: {', '.join(MODELS)};" in text
+    assert f"Only some of the models: {', '.join(MODELS)};" in " ".join(hyperlabel("compare", "--help").out.split())
     assert f"Where to run: {', '.join(ENGINES)}, or memory;" in text
 
 

@@ -42,7 +42,10 @@ VOTES_HELP = (
     "A table: csv or tsv (any separator, also .gz, .zst), JSON lines, parquet, Arrow; a folder or pattern of these; "
     "- for standard input; d.duckdb, d.duckdb::TABLE, d.duckdb::SELECT...; or an npy or npz array, a WRENCH folder."
 )
-MODEL_HELP = f"Label model: {', '.join(MODELS)}; or a file: a saved model, or weights of `hyperlabel train`."
+MODEL_HELP = (
+    "Label model: hlm3, mv (majority vote), ds (Dawid-Skene) or another of `hyperlabel compare`; or a file: a saved "
+    "model, or weights of `hyperlabel train`."
+)
 CLASSES_HELP = "All classes, in the order of their probabilities; else inferred from votes and gold."
 LFS_HELP = (
     "Columns that are LFs: names or patterns such as 'lf_*'; else all columns except those named id, text, gold, "
