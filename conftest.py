@@ -1,5 +1,10 @@
-"""Code blocks of README and docs run as tests: Python in one namespace per page, commands in one folder per page."""
+"""Code blocks of README and docs run as tests: Python in one namespace per page, commands in one folder per page.
 
+A block `output` below a Python block has what that block prints.
+"""
+
+import contextlib
+import io
 import os
 import shutil
 import subprocess
@@ -11,7 +16,8 @@ from pathlib import Path
 import pytest
 from sybil import Example, Sybil
 from sybil.document import Document
-from sybil.parsers.markdown import CodeBlockParser, PythonCodeBlockParser, SkipParser
+from sybil.evaluators.python import PythonEvaluator
+from sybil.parsers.markdown import CodeBlockParser, SkipParser
 
 # What the studio remembers of code that was run stays out of the home of whoever runs the tests.
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="hyperlabel-tests-")
@@ -80,9 +86,22 @@ def leave_folder(namespace: dict[str, object]) -> None:
     shutil.rmtree(str(namespace["_folder"]))
 
 
+def run_python(example: Example) -> None:
+    """Run a Python block and keep what it prints, for the block of output below it."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        PythonEvaluator()(example)
+    example.namespace["_printed"] = printed.getvalue()
+
+
+def check_printed(example: Example) -> None:
+    """Compare a block of output with what the Python block above it printed."""
+    assert example.namespace["_printed"].strip() == example.parsed.strip()
+
+
 pytest_collect_file = Sybil(
     parsers=[
-        PythonCodeBlockParser(),
+        CodeBlockParser(language="python", evaluator=run_python),
+        CodeBlockParser(language="output", evaluator=check_printed),
         CodeBlockParser(language="console", evaluator=run_commands),
         SkipParser(),
     ],
