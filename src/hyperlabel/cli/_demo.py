@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from hyperlabel.trust import Certificate
 
 OUT_HELP = "Folder for the votes, the gold, the labels, the state, the report and a picture."
-N_GOLD, N_AUDIT, ERROR = 30, 200, 0.1
+N_GOLD, N_AUDIT, N_TOMORROW, ERROR = 30, 200, 300, 0.1
+ENCODER = "wordllama"
 WIDTH = 76  # columns of the tables
 
 
@@ -38,15 +39,29 @@ def demo(out: Annotated[Path, Option(metavar="FOLDER", help=OUT_HELP)] = Path("d
     from hyperlabel.examples import load_example
 
     make_folder(out)
-    example = load_example("packages")
+    example, later = _set_aside(load_example("packages"), N_TOMORROW)
     _show_rules(example)
     majority = _label_by_votes(example)
     gold = _draw_gold(example, N_GOLD)
     labels, scores = _use_everything(example, majority, gold)
     certificate = _certify(example, labels, gold)
-    _label_tomorrow(example, labels, out / "state.safetensors")
+    _label_tomorrow(later, labels, out / "state.safetensors")
     _write(example, labels, gold, certificate, out)
     _draw(scores, certificate, out / "demo.png")
+
+
+def _set_aside(example: "Example", n: int) -> "tuple[Example, Example]":
+    """Split random items off, which arrive tomorrow."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    later = np.isin(np.arange(len(example.truth)), np.random.default_rng(0).permutation(len(example.truth))[:n])
+    parts = []
+    for kept in (~later, later):
+        texts = [text for text, keep in zip(example.texts or [], kept, strict=True) if keep]
+        parts.append(replace(example, votes=example.votes[kept], truth=example.truth[kept], texts=texts))
+    return parts[0], parts[1]
 
 
 def _show_rules(example: "Example") -> None:
@@ -96,18 +111,19 @@ def _use_everything(
     from hyperlabel.classify import label
     from hyperlabel.cli._terminal import console, say
 
-    say(f"3. {len(gold)} random sentences labeled by hand, and the texts: hl.label(votes, texts=texts, gold=gold)")
+    say(f"3. {len(gold)} random sentences labeled by hand, and the texts:")
+    say(f'   hl.label(votes, texts=texts, gold=gold, encoder="{ENCODER}")')
     is_gold = np.isin(np.asarray(example.votes.items), list(gold))
-    labels = label(example.votes, texts=example.texts, gold=gold)
-    found = {
+    labels = label(example.votes, texts=example.texts, gold=gold, encoder=ENCODER)
+    ways = {
         "majority vote + logistic regression": _regress(example, majority, _has_votes(example)),
         f"{len(gold)} labels + logistic regression": _regress(example, example.truth, is_gold),
-        "hyperlabel: votes + texts": label(example.votes, texts=example.texts).labels,
+        "hyperlabel: votes + texts": label(example.votes, texts=example.texts, encoder=ENCODER).labels,
         f"hyperlabel: votes + texts + {len(gold)} labels": labels.labels,
     }
     shown = Table("way", "right, without gold", width=WIDTH)
     shown.columns[0].no_wrap = True
-    scores = {name: float((each == example.truth)[~is_gold].mean()) for name, each in found.items()}
+    scores = {name: float((each == example.truth)[~is_gold].mean()) for name, each in ways.items()}
     for name, score in scores.items():
         shown.add_row(name, f"{score:.1%}")
     console.print(shown)
@@ -139,18 +155,19 @@ def _certify(example: "Example", labels: "Labels", gold: dict[Any, Any]) -> "Cer
     return certificate
 
 
-def _label_tomorrow(example: "Example", labels: "Labels", path: Path) -> None:
-    """Keep the state and label new sentences in it."""
+def _label_tomorrow(later: "Example", labels: "Labels", path: Path) -> None:
+    """Save the state and label the items that were set aside in it."""
+    import numpy as np
+
     from hyperlabel.classify import JointModel, load
     from hyperlabel.cli._terminal import say
-    from hyperlabel.lf import apply_lfs
 
     labels.model.save(path)
-    new = ["Draw a line between two points of the axes.", "Return the eigenvalues of a matrix."]
-    tomorrow = cast(JointModel, load(path)).label(apply_lfs(example.lfs, new), texts=new)
-    say(f"5. Tomorrow's rows, in the saved state ({path.stat().st_size / 1000:,.0f} kB):")
-    for text, name, confidence in zip(new, tomorrow.labels, tomorrow.confidence, strict=True):
-        say(f"   {text} -> {name} ({confidence:.2f})")
+    tomorrow = cast(JointModel, load(path)).label(later.votes, texts=later.texts)
+    size = f"{path.stat().st_size / 1e6:.1f} MB"
+    say(f"5. Tomorrow's rows, in the saved state ({size}): hl.load(state).label(votes, texts=texts)")
+    right = _score(tomorrow.labels, later, np.arange(len(later.truth)))
+    say(f"   {len(later.truth)} sentences that were set aside, right: {right}")
 
 
 def _write(example: "Example", labels: "Labels", gold: dict[Any, Any], certificate: "Certificate", out: Path) -> None:
@@ -175,8 +192,8 @@ def _write(example: "Example", labels: "Labels", gold: dict[Any, Any], certifica
     page = report(example.votes, example.texts, example.truth, gold, title=title, certificate=certificate)
     page.save(out / "report.html")
     say(f"6. Wrote {', '.join(files)}, state.safetensors, report.html and demo.png to {out}.")
-    paths = (shlex.quote(str(out / name)) for name in ("votes.csv", "gold.csv"))
-    say("   The same labels: hyperlabel label {} --text text --gold {} -o x.csv".format(*paths))
+    votes, known = (shlex.quote(str(out / name)) for name in ("votes.csv", "gold.csv"))
+    say(f"   The same labels: hyperlabel label {votes} --text text --encoder {ENCODER} --gold {known} -o x.csv")
 
 
 def _draw(scores: dict[str, float], certificate: "Certificate", path: Path) -> None:
