@@ -395,10 +395,10 @@ def to_patterns(data: object, *, n_classes: int | None = None, classes: Sequence
     """Return patterns of whatever holds votes, or patterns with the stated classes."""
     if not isinstance(data, Patterns):
         return Patterns.from_votes(to_votes(data, n_classes=n_classes, classes=classes))
-    stated = state_classes(n_classes, classes)
-    if stated is None:
+    if n_classes is None and classes is None:
         return data
-    return data.with_classes(stated if classes is not None else complete_classes(data.classes, n_classes))
+    stated = state_classes(n_classes, classes)
+    return data.with_classes(complete_classes(data.classes, n_classes) if classes is None else stated or ())
 
 
 def _read_chunk(

@@ -99,7 +99,9 @@ class Votes(VoteFrame):
         cells = check_array(array)
         high = int(cells.max())
         known, stated = number_classes(high, n_classes, classes, lambda: f"votes{first_index(cells == high)} is {high}")
-        if not stated and len(cells) >= FEW_ROWS and not _is_binary(cells, high):
+        # About votes for the classes 0 and 1 there is nothing to say.
+        is_binary = high == 1 and ((cells[:FEW_ROWS] == 0).any() or (cells == 0).any())
+        if not stated and len(cells) >= FEW_ROWS and not is_binary:
             warn_of_votes(warn_of_classes(_count_classes(cells, high)) if high >= 0 else warn_of_few({}))
         signed = cells.astype(np.int64) if cells.dtype == np.uint64 else cells
         return cls.from_parts(known, name_lfs(lfs, cells.shape[1]), signed, stated=stated, named=lfs is not None)
@@ -409,11 +411,6 @@ class Votes(VoteFrame):
         return votes, numbers
 
 
-def _is_binary(cells: NDArray[Any], high: int) -> bool:
-    """Return whether an array votes for the classes 0 and 1, about which there is nothing to say."""
-    return high == 1 and bool((cells[:FEW_ROWS] == 0).any() or (cells == 0).any())
-
-
 def _count_classes(cells: NDArray[Any], high: int) -> dict[str, dict[int, int]]:
     """Count the votes of each LF for each class."""
     counts = [np.bincount(column[column >= 0], minlength=high + 1) for column in cells.T]
@@ -434,10 +431,10 @@ def to_votes(
     if hasattr(type(data), "to_votes"):  # on the type: a frame may have a column with this name
         data = data.to_votes()  # type: ignore[attr-defined]
     if isinstance(data, Votes):
-        stated = state_classes(n_classes, classes)
-        if stated is None:
+        if n_classes is None and classes is None:
             return data
-        return data.with_classes(stated if classes is not None else complete_classes(data.classes, n_classes))
+        stated = state_classes(n_classes, classes)
+        return data.with_classes(complete_classes(data.classes, n_classes) if classes is None else stated or ())
     if holds_columns(data):
         return Votes.from_frame(data, lfs=lfs, abstain=abstain, n_classes=n_classes, classes=classes)
     read = Votes.from_sparse if is_sparse(data) else Votes.from_array

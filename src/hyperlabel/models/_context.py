@@ -97,7 +97,8 @@ class FitContext:
 
     def restrict(self, patterns: Patterns) -> Patterns:
         """Return the patterns as the model sees them: active classes only."""
-        patterns = patterns.with_outcomes(self.outcomes)
+        if self.outcomes is not None:
+            patterns = patterns.with_outcomes(self.outcomes)
         return patterns if self.all_active else self._keep_active(patterns)
 
     def _apply(self, function: Callable[[Patterns], Sums], patterns: Patterns) -> Sums:
