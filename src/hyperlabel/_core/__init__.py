@@ -15,7 +15,15 @@ from hyperlabel._core.checks import (
     check_share,
     check_text,
 )
-from hyperlabel._core.files import discard_parts, is_file, is_folder, is_url, may_be_path, replacing, timestamp, write_all
+from hyperlabel._core.files import (
+    discard_parts,
+    is_file,
+    is_folder,
+    is_url,
+    replacing,
+    timestamp,
+    write_all,
+)
 from hyperlabel._core.kernels import (
     Adam,
     Float32,
@@ -66,7 +74,7 @@ __all__ = [
     "VoteLayout", "brier", "check_choice", "check_count", "check_flag", "check_kind", "check_memory", "check_metric",
     "check_number", "check_path", "check_seed", "check_share", "check_text", "discard_parts", "f1", "find_first",
     "gather_blocks", "gather_sums", "group_keys", "hash_rows", "html_table", "is_file", "is_folder", "is_url",
-    "key_space", "kind_of", "log_loss", "may_be_path", "mix_bits", "most_digits", "multiply", "new_axes",
+    "key_space", "kind_of", "log_loss", "mix_bits", "most_digits", "multiply", "new_axes",
     "order_metadata", "over_classes", "pack_digits", "pack_rows", "plain_classes", "plot_bars", "plot_grid",
     "printable", "printable_lines", "quiet_product", "raise_to", "read_tensors", "replacing", "row_blocks",
     "scale_rows", "score", "show", "show_counts", "show_names", "show_some", "sigmoid", "softmax", "softmax_of_two",

@@ -98,13 +98,12 @@ class Votes(VoteFrame):
         """
         cells = check_array(array)
         high = int(cells.max())
-        known, stated = number_classes(high, n_classes, classes, lambda: f"votes{first_index(cells == high)} is {high}")
-        # About votes for the classes 0 and 1 there is nothing to say.
+        names, stated = number_classes(high, n_classes, classes, lambda: f"votes{first_index(cells == high)} is {high}")
         is_binary = high == 1 and ((cells[:FEW_ROWS] == 0).any() or (cells == 0).any())
-        if not stated and len(cells) >= FEW_ROWS and not is_binary:
+        if not stated and len(cells) >= FEW_ROWS and not is_binary:  # about 0 and 1 there is nothing to say
             warn_of_votes(warn_of_classes(_count_classes(cells, high)) if high >= 0 else warn_of_few({}))
         signed = cells.astype(np.int64) if cells.dtype == np.uint64 else cells
-        return cls.from_parts(known, name_lfs(lfs, cells.shape[1]), signed, stated=stated, named=lfs is not None)
+        return cls.from_parts(names, name_lfs(lfs, cells.shape[1]), signed, stated=stated, named=lfs is not None)
 
     @classmethod
     def from_frame(
@@ -274,12 +273,12 @@ class Votes(VoteFrame):
             first = int((vote == high).argmax())
             return f"votes[{row[first]}, {column[first]}] stores {high + 1}, which is class {high}"
 
-        known, stated = number_classes(high, n_classes, classes, describe)
+        names, stated = number_classes(high, n_classes, classes, describe)
         rows = Rows.from_triples(row, column, vote, n)
         if not stated and n >= FEW_ROWS:
-            counts = count_votes(rows, tuple(map(str, range(m))), known)
+            counts = count_votes(rows, tuple(map(str, range(m))), names)
             warn_of_votes(warn_of_classes(counts) if len(vote) else warn_of_few({}))
-        return cls.from_parts(known, name_lfs(lfs, m), rows, stated=stated, named=lfs is not None)
+        return cls.from_parts(names, name_lfs(lfs, m), rows, stated=stated, named=lfs is not None)
 
     @classmethod
     def from_saved(cls, frame: object, header: dict[str, Any]) -> Self:
@@ -319,13 +318,13 @@ class Votes(VoteFrame):
         names = join_names(self.lf_names, more.lf_names, renumber=not self.named and not more.named)
         classes = self.classes
         if self.stated:
-            known = {(type(c), c) for c in classes}
-            unknown = [i for i, c in enumerate(more.classes) if (type(c), c) not in known]
+            present = {(type(c), c) for c in classes}
+            unknown = [i for i, c in enumerate(more.classes) if (type(c), c) not in present]
             more._check_unused(np.array(unknown, np.intp), classes)
         else:
             votes, others = len(self.rows.vote) > 0, len(more.rows.vote) > 0
             classes = join_classes(classes, more.classes, one_votes=votes, other_votes=others)
-        own, outcomes = renumber_votes(self.classes, self.outcomes, classes)
+        numbers, outcomes = renumber_votes(self.classes, self.outcomes, classes)
         table, more_outcomes = renumber_votes(more.classes, more.outcomes, classes)
         if outcomes is None or more_outcomes is None:
             outcomes = more_outcomes if outcomes is None else outcomes
@@ -338,7 +337,7 @@ class Votes(VoteFrame):
         rows = Rows.from_triples(
             np.concatenate([one.row, two.row]),
             np.concatenate([one.lf, two.lf + self.n_lfs]),
-            np.concatenate([own[one.vote], table[two.vote]]),
+            np.concatenate([numbers[one.vote], table[two.vote]]),
             self.n_items,
         )
         parts = {"classes": classes, "lf_names": names, "n_lfs": len(names), "outcomes": outcomes}
@@ -457,7 +456,7 @@ def describe_gold(counts: Mapping[Any, int]) -> str:
 
 def find_other_lfs(frame: Any, lfs: Sequence[str], classes: Classes, abstain: Sequence[Any] | None) -> list[str]:
     """Find the columns of a frame that vote for the classes and are not among the LFs."""
-    found = []
+    names = []
     for name in frame.columns:
         if str(name) in lfs or not may_be_votes(str(name)):
             continue
@@ -465,5 +464,5 @@ def find_other_lfs(frame: Any, lfs: Sequence[str], classes: Classes, abstain: Se
             other = Votes.from_frame(frame[[name]], lfs=[str(name)], abstain=abstain, classes=classes)
         except VotesError:
             continue  # it holds something else
-        found += [str(name)] if len(other.rows.vote) else []
-    return found
+        names += [str(name)] if len(other.rows.vote) else []
+    return names

@@ -56,7 +56,7 @@ from hyperlabel.networks import Gold, Reduce, Sums, add_sums
 _log = logging.getLogger(__name__)
 
 SEEDS = 1 << 32  # seeds of NumPy's generators are below this
-_MOST_HELD = 1 << 23  # probabilities that are held at once if only labels are asked for
+_MOST_HELD = 1 << 23  # probabilities held at once if only labels are needed
 _ROUNDING = 1e-5  # how much the sum of a row of float32 may differ from 1
 
 _check_metric = choice(*get_args(Metric))
@@ -140,16 +140,16 @@ class LabelModel(FittedState, ABC):
         if isinstance(votes, Patterns):
             patterns = to_patterns(votes, n_classes=self.n_classes, classes=self.classes)
             return patterns, None if gold is None else check_gold_counts(gold, patterns), None
-        read, known = to_votes(votes, n_classes=self.n_classes, classes=self.classes), None
+        read, classes = to_votes(votes, n_classes=self.n_classes, classes=self.classes), None
         if not read.stated and isinstance(read.classes[0], str) and getattr(self, "ordinal", False):
             raise ParameterError(
                 f"ordinal is True, but the order of the classes {show_some(read.classes)} is only that of the "
                 "alphabet; state them from low to high with classes"
             )
         if gold is not None:
-            read, known = read.with_labels(gold, "gold")
+            read, classes = read.with_labels(gold, "gold")
         patterns = Patterns.from_votes(read)
-        return patterns, None if known is None else patterns.count_labels(known), known
+        return patterns, None if classes is None else patterns.count_labels(classes), classes
 
     def fit(self, votes: object, gold: object = None) -> Self:
         """Read a set and keep its state; later predictions are judged in it.
@@ -189,8 +189,8 @@ class LabelModel(FittedState, ABC):
         _check_metric(metric, "metric")
         patterns, counts = (shape, None) if gold is None else (gold.patterns, gold.counts)
         context, inner = self._start(shape, VoteProfile.of_sums(reduce(count_votes)), counts, 0)
-        known = None if counts is None else Gold.of(context.restrict(patterns), counts[:, context.active])
-        self._fit_passes(lambda sums: reduce(partial(context._apply, sums)), inner, known)
+        inner_gold = None if counts is None else Gold.of(context.restrict(patterns), counts[:, context.active])
+        self._fit_passes(lambda sums: reduce(partial(context._apply, sums)), inner, inner_gold)
         self._context = context if counts is None else self._with_gold(context, patterns, counts)
         if metric == "f1":
             self._find_f1_rule(lambda rule: reduce(partial(self._f1_sums, rule)))
@@ -324,7 +324,7 @@ class LabelModel(FittedState, ABC):
         _check_metric(metric, "metric")
         if fit or (not self.is_fitted and (gold is not None or not self.needs_gold)):
             model = self if fit else copy.copy(self)
-            patterns, counts, known = model._read_set(votes, gold)
+            patterns, counts, classes = model._read_set(votes, gold)
             if model.reads_in_passes and patterns.n_patterns * patterns.n_classes > _MOST_HELD:
                 labels = model._learn_in_parts(patterns, counts, metric)
             else:
@@ -332,13 +332,13 @@ class LabelModel(FittedState, ABC):
                 labels = _PatternLabels(patterns, model._to_labels(probabilities, patterns, metric))
             if isinstance(votes, Votes):
                 model.note_source(abstain=votes.origin.abstain)
-            return replace(labels, gold=known)
+            return replace(labels, gold=classes)
         self._check_fitted()
         votes = self._accept_empty(votes)
-        patterns, known = self.read(votes), None
+        patterns, classes = self.read(votes), None
         if gold is not None:
-            _, known = self.read_votes(votes).with_labels(gold, "gold")
-        return _PatternLabels(patterns, judge=partial(self.label_patterns, metric=metric), gold=known)
+            _, classes = self.read_votes(votes).with_labels(gold, "gold")
+        return _PatternLabels(patterns, judge=partial(self.label_patterns, metric=metric), gold=classes)
 
     def _learn_in_parts(self, patterns: Patterns, gold: GoldCounts | None, metric: Metric) -> "_PatternLabels":
         """Learn from many patterns of many classes in passes over parts."""
@@ -347,8 +347,8 @@ class LabelModel(FittedState, ABC):
         def reduce_parts(sums: Callable[[Patterns], Sums]) -> Sums:
             return reduce(add_sums, map(sums, patterns.split(most)))
 
-        known = None if gold is None else Gold.of(patterns, gold)
-        self.fit_passes(reduce_parts, patterns.take(np.arange(1)), known, metric)
+        counted = None if gold is None else Gold.of(patterns, gold)
+        self.fit_passes(reduce_parts, patterns.take(np.arange(1)), counted, metric)
         return _PatternLabels(patterns, judge=partial(self.label_patterns, metric=metric))
 
     def label_patterns(self, patterns: Patterns, metric: Metric = "accuracy") -> Labels:
@@ -429,10 +429,10 @@ class LabelModel(FittedState, ABC):
                 a label is wrong.
         """
         votes = self.read_votes(votes)
-        read, known = votes.with_labels(truth, "truth")
-        if not (known >= 0).any():
+        read, classes = votes.with_labels(truth, "truth")
+        if not (classes >= 0).any():
             raise ParameterError("truth is unknown for every item; expected at least one class")
-        return score_labels(metric, known, self.label(votes, metric).best, read.n_classes)
+        return score_labels(metric, classes, self.label(votes, metric).best, read.n_classes)
 
     def suggest(self, votes: object, n: int, gold: object = None) -> NDArray[Any]:
         """Return the items whose gold labels would help most, best first: identifiers, or else positions. -> (n,).
@@ -450,16 +450,16 @@ class LabelModel(FittedState, ABC):
         """
         check_count(n, "n")
         read = self.read_votes(votes)
-        known = np.zeros(read.n_items, bool)
+        has_gold = np.zeros(read.n_items, bool)
         if gold is not None:
             read, classes = read.with_labels(gold, "gold")
-            known = classes >= 0
+            has_gold = classes >= 0
         fitted = self.fitted_on(read)
         if gold is not None:
             fitted = copy.copy(fitted)  # gold given here counts once: gold that was looked up is left out
             fitted._context = replace(fitted._context, gold=None)
         patterns = fitted.read(read)
-        positions = suggest_items(fitted.pattern_probabilities(patterns), patterns, known, n)
+        positions = suggest_items(fitted.pattern_probabilities(patterns), patterns, has_gold, n)
         return positions if read.items is None else read.items[positions]
 
     def explain(self, votes: object, item: Hashable) -> Explanation:
@@ -511,7 +511,7 @@ class LabelModel(FittedState, ABC):
 
 @dataclass(frozen=True)
 class _PatternLabels:
-    """Labels of patterns on their way to the items; items get only what is asked for."""
+    """Labels of patterns on their way to the items, which get only what is needed."""
 
     patterns: Patterns  # the patterns; patterns without items keep one row each
     whole: Labels | None = None  # one row per pattern; None if they are judged when needed
@@ -527,7 +527,8 @@ class _PatternLabels:
             labels = self.whole.labels
         else:
             assert self.judge is not None  # one of the two always exists
-            parts = list(self.patterns.split(max(1, _MOST_HELD // self.patterns.n_classes))) or [self.patterns]
+            most = max(1, _MOST_HELD // self.patterns.n_classes)
+            parts = self.patterns.split(most) if self.patterns.n_patterns > most else [self.patterns]
             labels = np.concatenate([self.judge(part).labels for part in parts])
         index = self.patterns.inverse
         return labels if index is None else labels.take(index.astype(np.intp, copy=False))

@@ -72,8 +72,8 @@ class FitContext:
                 f"votes has {patterns.n_lfs} LFs, but this {model} learned from {self.n_lfs}; "
                 "give it the same LFs, or fit it again"
             )
-        known = () if self.outcomes is None else self.outcomes.names
-        new = [] if patterns.outcomes is None else [name for name in patterns.outcomes.names if name not in known]
+        names = () if self.outcomes is None else self.outcomes.names
+        new = [] if patterns.outcomes is None else [name for name in patterns.outcomes.names if name not in names]
         if new:
             raise VotesError(f"votes has the outcome {new[0]!r}, which this {model} was not fitted on; fit it again")
         if patterns.n_classes != len(self.classes):
