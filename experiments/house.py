@@ -1,4 +1,4 @@
-"""How large the house is and how far its rooms lie apart: lines, functions, deep imports, walks.
+"""Size of the package and distances in it: lines, functions, deep imports, walks.
 
     python -m experiments house --out experiments/results/house.md
 
@@ -41,9 +41,8 @@ def count_lines(node: Functions) -> int:
     return node.end_lineno - node.lineno + 1 - (doc.count("\n") + 1 if doc else 0)  # type: ignore[operator]
 
 
-def measure_size() -> list[str]:
+def measure_size(trees: dict[Path, ast.Module]) -> list[str]:
     """Cells of a row: files, lines, lengths of functions, documented public names."""
-    trees = parse_sources()
     nodes = [node for tree in trees.values() for node in ast.walk(tree)]
     lengths = [count_lines(node) for node in nodes if isinstance(node, Functions)]
     public = [node for node in nodes if isinstance(node, Functions | ast.ClassDef) and not node.name.startswith("_")]
@@ -53,19 +52,30 @@ def measure_size() -> list[str]:
     return [*map(str, [len(trees), lines, *shown]), f"{documented:.0%}"]
 
 
+def measure_parts() -> list[list[str]]:
+    """Rows of a table: the whole package, then its folders, the largest first."""
+    trees, parts = parse_sources(), {}
+    for path in trees:
+        parts.setdefault(path.relative_to(PACKAGE).parts[0], []).append(path)
+    rows = [
+        [name, *measure_size({path: trees[path] for path in paths})] for name, paths in parts.items() if len(paths) > 1
+    ]
+    return [["all", *measure_size(trees)], *sorted(rows, key=lambda row: -int(row[2]))]
+
+
 def count_deep_imports() -> int:
     """Imports of a module that lies behind the door of another part, in the package and in the experiments."""
-    found = 0
+    deep = 0
     for path in [*PACKAGE.rglob("*.py"), *(ROOT / "experiments").glob("*.py")]:
         inside = path.is_relative_to(PACKAGE)
-        own = path.relative_to(PACKAGE).parts[0].removesuffix(".py") if inside else "experiments"
+        part = path.relative_to(PACKAGE).parts[0].removesuffix(".py") if inside else "experiments"
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             for name in names:
-                parts = name.split(".")
-                found += len(parts) > 2 and parts[0] == "hyperlabel" and parts[1] not in (own, "compat")
-    return found
+                modules = name.split(".")
+                deep += len(modules) > 2 and modules[0] == "hyperlabel" and modules[1] not in (part, "compat")
+    return deep
 
 
 def follow(call: Callable[[], object]) -> tuple[int, int]:
@@ -120,6 +130,7 @@ def make_walks(folder: Path) -> dict[str, Callable[[], object]]:
     fitted = hl.HyperLabelModel().fit(votes)
     return {
         "`predict(array)`": lambda: hl.HyperLabelModel().predict(votes),
+        '`predict(array)` of `"hlm2"`': lambda: hl.HyperLabelModel("hlm2").predict(votes),
         '`label_model("mv").predict`': lambda: hl.label_model("mv").predict(votes),
         "`apply_lfs`": lambda: hl.apply_lfs(words, items),
         "`engines.label` on Polars": lambda: engines.label(frame),
@@ -132,7 +143,7 @@ def make_walks(folder: Path) -> dict[str, Callable[[], object]]:
 
 def measure_house() -> str:
     """All measures as tables."""
-    size = table(["files", "lines", *QUANTILES, "public names documented"], [measure_size()])
+    size = table(["part", "files", "lines", *QUANTILES, "public names documented"], measure_parts())
     with tempfile.TemporaryDirectory() as folder:
         rows = [[name, *map(str, follow(call))] for name, call in make_walks(Path(folder)).items()]
     walks = table(["walk", "functions", "files"], rows)

@@ -114,7 +114,7 @@ def import_ratio() -> tuple[float, float]:
 
 
 def measured(weights: str, real: list[tuple[DataSet, dict[str, Any]]], large: list[dict[str, Any]]) -> dict[str, str]:
-    """What was found of one of our models, by what the targets speak of."""
+    """Figures of one of our models, by target."""
     peer = {each.name: r["hyperlm"] / r[weights] for each, r in real}
     wrench = geometric_mean([peer[each.name] for each, _ in real if each.family == "wrench"])
     costs = max(r[weights] / r["vote"] for _, r in real if r["n"] > 10_000)
@@ -131,13 +131,13 @@ def measured(weights: str, real: list[tuple[DataSet, dict[str, Any]]], large: li
 
 
 def summary(real: list[tuple[DataSet, dict[str, Any]]], large: list[dict[str, Any]]) -> list[str]:
-    found = [measured(weights, real, large) for weights in OURS]
+    columns = [measured(weights, real, large) for weights in OURS]
     numpy_ms, hyperlabel_ms = import_ratio()
     ratio = f"{hyperlabel_ms / numpy_ms:.2f}"
     return [
         f"| what | wanted | {' | '.join(OURS)} |",
         "|---" * (2 + len(OURS)) + "|",
-        *[f"| {what} | {' | '.join(each[what] for each in found)} |" for what in found[0]],
+        *[f"| {what} | {' | '.join(each[what] for each in columns)} |" for what in columns[0]],
         f"| import hyperlabel / import numpy ({numpy_ms:.0f} ms) | at most 2 | {' | '.join([ratio] * len(OURS))} |",
         "",
         f"Majority vote on 10 million x 20 takes {peak_extra_memory('majority'):.2f} GB.",

@@ -7,10 +7,9 @@ import pytest
 
 import hyperlabel as hl
 from hyperlabel import HyperlabelError, ParameterError, export
-from hyperlabel._core import check_number, check_path, check_seed, check_share
+from hyperlabel._core import check_number, check_seed, check_share
 from hyperlabel.compat import crowdkit, snorkel
 from hyperlabel.compat.snorkel.analysis import metric_score
-from tests.campaign.hostile import endless
 
 N = 40
 TRUTH = np.arange(N) % 2
@@ -55,10 +54,7 @@ CALLS = {
     "Classifier: l2": (lambda: hl.Classifier(l2=[1]), r"^l2 is \[1\]; expected a number, 0 or more"),
     "Classifier: max_terms": (lambda: hl.Classifier(max_terms=2.5), "^max_terms is 2.5; expected a whole number"),
     "Classifier: seed": (lambda: hl.Classifier(seed=-np.inf), "^seed is -inf; expected a whole number"),
-    "Classifier: no float": (lambda: hl.Classifier(l2=10**400), "^l2 is 1000.*; expected a number, 0 or more"),
     "fit: labels": (lambda: hl.Classifier().fit(TEXTS, [[[]], 1]), r"^training probabilities is \[\[\[\]\], 1\]"),
-    "from_scores: scale": (lambda: hl.Votes.from_scores(SOFT, classes=[0, 1], scale=(1,)), r"^scale is \(1,\)"),
-    "from_scores: levels": (lambda: hl.Votes.from_scores(SOFT, classes=[0, 1], levels=set), "^levels is <class"),
     "from_scores: classes": (lambda: hl.Votes.from_scores(SOFT, classes=None), "^classes is None; expected two class"),
     "explain: item": (
         lambda: MODEL.explain(FRAME.with_columns(id=pl.Series(TEXTS)), Throws()),
@@ -72,11 +68,9 @@ CALLS = {
     "to_sql: dialect": (lambda: export.to_sql(MODEL, VOTES, "t"), "^dialect is array"),
     "LFCache": (lambda: hl.LFCache(None), "^folder is None; expected a path"),
     "apply_lfs: cache": (lambda: hl.apply_lfs([short], TEXTS, cache=[1]), r"^cache is \[1\]; expected the path of a"),
-    "apply_lfs: lfs": (lambda: hl.apply_lfs(endless(), TEXTS), r"^lfs\[0\] is a list; expected a labeling function"),
     "apply_lfs: on_error": (lambda: hl.apply_lfs([short], TEXTS, on_error=VOTES), "^on_error is array"),
     "apply_lfs: jobs": (lambda: hl.apply_lfs([short], TEXTS, jobs=True), "^jobs is True; expected a number of proc"),
     "keyword_lf: words": (lambda: hl.keyword_lf(5, 1), "^words is 5; expected a word, or a list of words"),
-    "keyword_lf: case": (lambda: hl.keyword_lf("a", 1, ignore_case=VOTES), "^ignore_case is array"),
     "votes": (
         lambda: MODEL.predict([range(3), np.array(None), "0"]),
         "^votes is ragged: row 1 has no list, row 0 has",
@@ -96,18 +90,12 @@ PATTERNS = MODEL.read(VOTES)
 ANALYSIS = hl.LFAnalysis(VOTES, TRUTH)
 JUDGED = pd.DataFrame({"task": [0, 0, 1, 1], "worker": ["a", "b"] * 2, "label": [0, 0, 1, 1]})
 METHODS = {
-    "drop: unknown": (lambda: hl.Votes.from_frame(FRAME).drop([VOTES]), "^votes has no LF array"),
     "votes[]": (lambda: hl.Votes.from_frame(FRAME)[[[1], 2]], r"^the key of votes\[...\] is \[\[1\], 2\]; expected an"),
-    "Votes.save": (lambda: hl.Votes.from_frame(FRAME).save([]), r"^path is \[\]; expected the name of a file"),
-    "Report.save": (lambda: hl.report(VOTES).save(3), "^path is 3; expected the name of a file"),
-    "save": (lambda: MODEL.save("a\0b"), "^path is .*; expected the name of a file"),
-    "split": (lambda: list(PATTERNS.split(0)), "^most is 0; expected a whole number, at least 1"),
     "fit_patterns: gold": (lambda: hl.HyperLabelModel().fit_patterns(PATTERNS, TRUTH), r"^gold has shape \(40,\)"),
     "fit_patterns: ragged": (lambda: hl.HyperLabelModel().fit_patterns(PATTERNS, [[1], 2]), r"^gold is \[\[1\], 2\]"),
     "errors: items": (lambda: ANALYSIS.errors("lf2", 3), "^items is 3; expected a list with an entry per item"),
     "reliability": (lambda: ANALYSIS.reliability(0), "^groups is 0; expected a whole number from 1"),
     "leave_one_out": (lambda: ANALYSIS.leave_one_out(0.5), "^n_items is 0.5; expected a whole number from 1 to 40"),
-    "NOT": (lambda: hl.NOT(endless()), "^the class is .*; expected a string"),
     "crowd-kit: model": (lambda: crowdkit.HyperLabel(3).fit(JUDGED), "^model is 3; expected a label model"),
     "labels": (lambda: snorkel.to_int_label_array(["a"]), r"^labels is \['a'\]; expected whole numbers"),
     "labels: large": (lambda: snorkel.to_int_label_array([2.0**64]), "^labels hold .*; expected whole numbers"),
@@ -189,14 +177,12 @@ def test_model_may_be_named_wherever_one_is_taken():
     assert len(hl.fill_labels("mv", VOTES, TEXTS)) == N
 
 
-def test_numbers_and_paths_have_their_ranges():
+def test_numbers_have_their_ranges():
     check_number(np.int8(3), "n", "a whole number", least=1, whole=True)
     assert (check_share(np.float32(0.5), "error"), check_seed(np.int64(2**40))) == (0.5, 2**40)
     for wrong in (0, 1, np.nan, "0.5", True, None):
         with pytest.raises(ParameterError, match="^error is .*; expected a number between 0 and 1"):
             check_share(wrong, "error")
-    with pytest.raises(ParameterError, match=r"^folder is 'a\\x00b'; expected a path"):
-        check_path("a\0b", "folder")
 
 
 @pytest.mark.parametrize("gold", [None, [0, -1, -1]])
@@ -232,7 +218,7 @@ def test_name_that_no_file_can_have_is_one_line_on_the_command_line(hyperlabel):
     assert outcome.err.startswith("hyperlabel: there is no file or folder 'aaaa")
 
 
-@pytest.mark.parametrize("value", [np.timedelta64(1, "s"), np.datetime64("2026-01-01"), True, "1", None, 10**400])
+@pytest.mark.parametrize("value", [np.datetime64("2026-01-01"), True, "1", None])
 def test_what_is_no_number_is_refused_by_name(value):
     with pytest.raises(HyperlabelError, match="^share is .*; expected a number"):
         check_number(value, "share", "a number")

@@ -12,7 +12,7 @@ import pytest
 import hyperlabel as hl
 from hyperlabel.errors import ParameterError, VotesError, VotesWarning
 from hyperlabel.lf import ColumnFunction, LabelingFunction, LFError, apply_lfs, keyword_lf, labeling_function
-from hyperlabel.lf._progress import Lines, Progress
+from hyperlabel.lf._progress import Progress, ProgressLines
 
 FRAME = pd.DataFrame({"id": range(60), "text": [f"text {i}" for i in range(60)]})
 
@@ -344,7 +344,7 @@ def test_lazy_frame_takes_neither_threads_nor_rates():
 
 def test_progress_in_lines_tells_rate_failures_and_time_left(capsys):
     now = [0.0]
-    progress = Progress(1000, Lines(lambda: now[0]))
+    progress = Progress(1000, ProgressLines(lambda: now[0]))
     for seconds, done, failed in ((10, 99, 2), (20, 1, 0), (40, 1, 0), (60, 899, 0)):
         now[0] = float(seconds)
         progress(done, failed)
@@ -353,7 +353,7 @@ def test_progress_in_lines_tells_rate_failures_and_time_left(capsys):
         "labeling functions: 100%, 22 votes/s, 2 failed",
     ]
     now[0] = 0.0
-    progress = Progress(1000, Lines(lambda: now[0]))
+    progress = Progress(1000, ProgressLines(lambda: now[0]))
     for _ in range(3):
         now[0] += 31.0
         progress(1)

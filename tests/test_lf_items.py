@@ -101,13 +101,13 @@ class Counted:
     def __len__(self):
         return 2
 
-    def __getitem__(self, place):
-        return "ab"[place % 2]
+    def __getitem__(self, index):
+        return "ab"[index % 2]
 
 
 @pytest.mark.parametrize(
     "data", [pd.Series(["a", "b"], index=[5.0, 6.0]), deque(["a", "b"]), pl.Series(["a", "b"]), Counted()]
 )
-def test_sequences_of_any_kind_are_cut_by_place(data):
+def test_sequences_of_any_kind_are_cut_by_position(data):
     items = read_items(data)
     assert [make_rows(items.cut(*part)) for part in ((0, 1), (1, 2), (0, 2))] == [["a"], ["b"], ["a", "b"]]

@@ -442,7 +442,7 @@ def test_evidence_of_levels_never_falls():
     [
         ({"classes": ["a"]}, "expected two classes or more, in the order of scores"),
         ({"levels": 1}, "levels is 1; expected a number from 2 to 100, or the bounds"),
-        ({"levels": [0.5, 0.4]}, "expected a number of levels, or the bounds between them, each above the last"),
+        ({"levels": [0.5, 0.4]}, "expected a number of levels, or increasing bounds between them"),
         ({"direction": "left"}, "direction is 'left'; expected 'up', 'down'"),
         ({"direction": {"x": "up"}}, "direction has the unknown LF 'x'"),
         ({"scale": (0.5, 1)}, "scale is .* but scores lie from"),
@@ -520,7 +520,7 @@ def test_lfs_return_scores_and_leaning_votes():
     np.testing.assert_array_equal(model.predict_proba(few), model.predict_proba(votes)[:5])
 
 
-def test_wrong_scores_of_lfs_are_errors_with_their_place():
+def test_wrong_scores_of_lfs_are_errors_with_their_row():
     lf = hl.LabelingFunction("judge", lambda x: x, scores=(0, 1))
     with pytest.raises(hl.LFError, match="the vote of LF 'judge' on row 1 is 7; expected a score from 0 to 1, or None"):
         hl.apply_lfs([lf], [0.5, 7], classes=["bad", "good"])
@@ -530,7 +530,10 @@ def test_wrong_scores_of_lfs_are_errors_with_their_place():
         hl.apply_lfs([lf], [0.5, 0.7])
     with pytest.raises(ParameterError, match="LF 'x': scores is .*; expected the least and the largest score"):
         hl.LabelingFunction("x", lambda x: x, scores=(1, 0))
-    with pytest.raises(ParameterError, match="LF 'judge' returns scores, but data is a .* frame; collect the data"):
+    with pytest.raises(
+        ParameterError,
+        match="LF 'judge' returns scores, but data is a .* frame, whose parts run apart; collect the data",
+    ):
         hl.apply_lfs([lf], pl.LazyFrame({"a": [1]}), classes=["bad", "good"])
 
 

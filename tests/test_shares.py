@@ -139,11 +139,3 @@ def test_model_saved_with_shares_by_name_means_the_same_when_loaded(tmp_path):
     model.save(tmp_path / "model.safetensors")
     loaded = hl.load(tmp_path / "model.safetensors")
     np.testing.assert_array_equal(loaded.fit_predict_proba(votes), model.fit_predict_proba(votes))
-
-
-@pytest.mark.parametrize("kind", ["m8[s]", "M8[s]"])
-def test_times_are_no_shares(kind):
-    with pytest.raises(
-        ParameterError, match="^class_balance is .*; expected one probability for each of the 2 classes"
-    ):
-        read_balance(np.array([1, 0], kind), (0, 1))

@@ -48,59 +48,14 @@ if TYPE_CHECKING:
 __version__ = VERSION
 
 __all__ = [
-    "ABSTAIN",
-    "Classifier",
-    "HyperLabelModel",
-    "HyperlabelError",
-    "LFAnalysis",
-    "LFCache",
-    "LFError",
-    "LabelModel",
-    "LabelingFunction",
-    "Labels",
-    "MissingExtraError",
-    "NOT",
-    "NotFittedError",
-    "ParameterError",
-    "Patterns",
-    "Project",
-    "ProjectError",
-    "Votes",
-    "VotesError",
-    "VotesWarning",
-    "WeightsError",
-    "advise",
-    "any_of",
-    "apply_lfs",
-    "apply_span_lfs",
-    "audit_sample",
-    "certify",
-    "drift",
-    "engines",
-    "estimate",
-    "expression_lf",
-    "fill_labels",
-    "gazetteer_lf",
-    "jury",
-    "keyword_lf",
-    "label",
-    "label_model",
-    "label_models",
-    "label_spans",
-    "label_tags",
-    "labeling_function",
-    "load",
-    "load_example",
-    "lookup_lf",
-    "prompt_lf",
-    "read_votes",
-    "regex_lf",
-    "regex_span_lf",
-    "report",
-    "soft",
-    "span_lf",
-    "threshold_lf",
-]
+    "ABSTAIN", "Classifier", "HyperLabelModel", "HyperlabelError", "LFAnalysis", "LFCache", "LFError", "LabelModel",
+    "LabelingFunction", "Labels", "MissingExtraError", "NOT", "NotFittedError", "ParameterError", "Patterns", "Project",
+    "ProjectError", "Votes", "VotesError", "VotesWarning", "WeightsError", "advise", "any_of", "apply_lfs",
+    "apply_span_lfs", "audit_sample", "certify", "drift", "engines", "estimate", "expression_lf", "fill_labels",
+    "gazetteer_lf", "jury", "keyword_lf", "label", "label_model", "label_models", "label_spans", "label_tags",
+    "labeling_function", "load", "load_example", "lookup_lf", "prompt_lf", "read_votes", "regex_lf", "regex_span_lf",
+    "report", "soft", "span_lf", "threshold_lf",
+]  # fmt: skip
 
 _HOMES = {  # module: the public names that it holds
     "classify": "Classifier fill_labels label load",
@@ -132,6 +87,6 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("hyperlabel.engines")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'hyperlabel' has no attribute {name!r}")
-    found = getattr(importlib.import_module(f"hyperlabel.{_HOME_OF[name]}"), name)
-    globals()[name] = found
-    return found
+    value = getattr(importlib.import_module(f"hyperlabel.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value

@@ -4,15 +4,15 @@
     ├── VotesError (ValueError)         votes, gold or truth that cannot be used as given
     ├── ParameterError (ValueError)     an argument outside the values it may take
     ├── WeightsError (ValueError)       a weights file that is missing, broken or of another kind
-    ├── ProjectError (ValueError)       a project of the studio that cannot be opened or changed as asked
-    ├── NotFittedError (ValueError, AttributeError)   a model that must learn first was asked to predict
+    ├── ProjectError (ValueError)       a project of the studio that cannot be opened or changed
+    ├── NotFittedError (ValueError, AttributeError)   predict was called before fit
     └── MissingExtraError (ImportError) a feature whose optional packages are not installed
 
     ConvergenceWarning (UserWarning)    a model stopped learning before it had converged
     VotesWarning (UserWarning)          votes, gold or truth that look like a mistake but may be intended
     TableWarning (UserWarning)          a table was read by a guess that may be wrong
 
-A message names the argument, the value, its place, what was expected and what to do about it.
+A message names the argument, the value, its position, what was expected and what to do about it.
 """
 
 import importlib
@@ -46,7 +46,7 @@ class ProjectError(HyperlabelError, ValueError):
 
 
 class NotFittedError(HyperlabelError, ValueError, AttributeError):
-    """A model that must learn first was asked to predict."""
+    """A model was used before `fit`, which it needs."""
 
 
 class MissingExtraError(HyperlabelError, ImportError):
@@ -70,10 +70,10 @@ def warn_of_votes(messages: Iterable[str], *, strict: bool = False) -> None:
 
     If warnings count as errors, that is a VotesError.
     """
-    said = list(messages)
-    if strict and said:
-        raise VotesError(". ".join(said))
-    for message in said:
+    listed = list(messages)
+    if strict and listed:
+        raise VotesError(". ".join(listed))
+    for message in listed:
         _log.warning(message)
         warnings.warn(message, VotesWarning, stacklevel=_depth())
 

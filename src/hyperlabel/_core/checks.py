@@ -1,7 +1,6 @@
 """Checks of arguments and of memory: each error names the argument, its value and what was expected."""
 
 import os
-import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -9,7 +8,6 @@ from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
-from hyperlabel._core.files import may_be_path
 from hyperlabel._core.text import show
 from hyperlabel.errors import ParameterError
 
@@ -32,10 +30,8 @@ def check_number(
 ) -> None:
     """Refuse a parameter that is not a number from `least` to `most`; infinity is never accepted."""
     kinds = int | np.integer if whole else int | float | np.integer | np.floating
-    # NumPy's spans of time are integers to it.
-    number: Any = value if isinstance(value, kinds) and not isinstance(value, bool | np.timedelta64) else np.nan
-    in_range = least <= number <= most and abs(number) < np.inf
-    if not in_range or (not whole and isinstance(number, int) and abs(number) > sys.float_info.max):
+    number: Any = value if isinstance(value, kinds) and not isinstance(value, bool) else np.nan
+    if not (least <= number <= most and abs(number) < np.inf):
         raise ParameterError(f"{name} is {show(value)}; expected {expected}")
 
 
@@ -82,10 +78,9 @@ def check_text(value: object, name: str, expected: str = "a string") -> str:
 
 
 def check_path(value: object, name: str, expected: str = "a path") -> Path:
-    """Return a parameter as a path; refuse one that no file can have."""
-    if not may_be_path(value):
-        raise ParameterError(f"{name} is {show(value)}; expected {expected}")
-    return Path(value)  # type: ignore[arg-type]
+    """Return a parameter as a path; refuse what is none."""
+    kinds: tuple[type[str | Path], ...] = (str, Path)
+    return Path(check_kind(value, name, kinds, expected))
 
 
 def check_kind(value: object, name: str, kind: type[Kind] | tuple[type[Kind], ...], expected: str) -> Kind:

@@ -35,7 +35,7 @@ is_file, is_folder = os.path.isfile, os.path.isdir
 
 
 def timestamp() -> str:
-    """Return the time for metadata, in UTC; `SOURCE_DATE_EPOCH` in its place gives the same file for the same input."""
+    """Return the time for metadata, in UTC; `SOURCE_DATE_EPOCH` replaces it, for reproducible files."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
     return now.isoformat(timespec="seconds")
@@ -51,14 +51,6 @@ def is_url(name: object) -> bool:
     (True, False)
     """
     return isinstance(name, str) and _URL.match(name) is not None
-
-
-def may_be_path(path: object) -> bool:
-    """Return whether the system could have a file of that name: no unpaired surrogate, no null byte."""
-    try:
-        return isinstance(path, str | Path) and b"\0" not in os.fsencode(path)
-    except UnicodeEncodeError:
-        return False
 
 
 @contextmanager

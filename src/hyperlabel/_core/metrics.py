@@ -24,8 +24,8 @@ def score(metric: Metric, truth: Ints, labels: Ints, n_classes: int, counts: Int
 
 def accuracy(truth: Ints, labels: Ints, counts: Ints | None = None) -> float:
     """Return the share of items whose label is the truth. (n,), (n,), (n,) -> share."""
-    known, weights = _known_items(truth, counts)
-    return float(np.average(truth[known] == labels[known], weights=weights))
+    rows, weights = _rows_with_truth(truth, counts)
+    return float(np.average(truth[rows] == labels[rows], weights=weights))
 
 
 def f1(truth: Ints, labels: Ints, n_classes: int, counts: Ints | None = None) -> float:
@@ -40,8 +40,8 @@ def f1(truth: Ints, labels: Ints, n_classes: int, counts: Ints | None = None) ->
     >>> round(f1(np.array([0, 1, 2, 2]), np.array([0, 1, 2, 1]), n_classes=4), 4)  # the mean of 1, 2/3 and 2/3
     0.7778
     """
-    known, weights = _known_items(truth, counts)
-    truth, labels = truth[known], labels[known]
+    rows, weights = _rows_with_truth(truth, counts)
+    truth, labels = truth[rows], labels[rows]
     called, right = labels >= 0, truth == labels
     both = np.bincount(truth[right], weights[right], n_classes)
     total = np.bincount(truth, weights, n_classes) + np.bincount(labels[called], weights[called], n_classes)
@@ -54,9 +54,9 @@ def brier(truth: Ints, probabilities: Float64, counts: Ints | None = None) -> fl
 
     From 0, certain and right, to 2, certain and wrong. (n,), (n, k), (n,) -> score.
     """
-    known, weights = _known_items(truth, counts)
-    distance = probabilities[known].astype(np.float64)
-    distance[np.arange(len(known)), truth[known]] -= 1
+    rows, weights = _rows_with_truth(truth, counts)
+    distance = probabilities[rows].astype(np.float64)
+    distance[np.arange(len(rows)), truth[rows]] -= 1
     return float(np.average((distance**2).sum(1), weights=weights))
 
 
@@ -65,18 +65,18 @@ def log_loss(truth: Ints, probabilities: Float64, counts: Ints | None = None) ->
 
     (n,), (n, k), (n,) -> loss.
     """
-    known, weights = _known_items(truth, counts)
-    right = np.maximum(probabilities[known, truth[known]], LEAST_PROBABILITY)
+    rows, weights = _rows_with_truth(truth, counts)
+    right = np.maximum(probabilities[rows, truth[rows]], LEAST_PROBABILITY)
     return float(np.average(-np.log(right), weights=weights))
 
 
-def _known_items(truth: Ints, counts: Ints | None) -> tuple[NDArray[np.intp], Float64]:
+def _rows_with_truth(truth: Ints, counts: Ints | None) -> tuple[NDArray[np.intp], Float64]:
     """Return the rows whose truth is known, and the number of items of each. (n,), (n,) -> (r,), (r,)."""
-    known = np.flatnonzero(truth >= 0)
-    weights = np.ones(len(known)) if counts is None else counts[known].astype(np.float64)
+    rows = np.flatnonzero(truth >= 0)
+    weights = np.ones(len(rows)) if counts is None else counts[rows].astype(np.float64)
     if not weights.sum() > 0:
         raise ParameterError("truth is unknown for every item; expected at least one class")
-    return known, weights
+    return rows, weights
 
 
 def wilson_interval(right: Ints | Float64 | int, n: Ints | int) -> tuple[Float64, Float64]:

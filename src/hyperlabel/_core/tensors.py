@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from hyperlabel._core.files import is_file, may_be_path, replacing
+from hyperlabel._core.files import is_file, replacing
 from hyperlabel._core.text import printable, show
 from hyperlabel._version import VERSION
 from hyperlabel.errors import WeightsError
@@ -50,7 +50,6 @@ def plain_classes(classes: Iterable[object]) -> list[Any]:
 
 def write_tensors(path: str | Path, arrays: Arrays, header: dict[str, Any], kind: str) -> None:
     """Write a file; an old one stays until the new one is complete. A WeightsError if that, or JSON, fails."""
-    _check_path(path)
     try:
         text = json.dumps(header, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -80,7 +79,6 @@ def order_metadata(path: Path) -> None:
 
 def read_tensors(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:
     """Return the arrays and the header of a file; a WeightsError if it is missing, damaged, or of another kind."""
-    _check_path(path)
     if not os.path.exists(path):
         raise WeightsError(f"there is no file '{printable(path)}'; check the path")
     if not is_file(path):  # a pipe would be waited for
@@ -105,11 +103,6 @@ def read_tensors(path: str | Path, kind: str) -> tuple[Arrays, dict[str, Any]]:
     if metadata.get("checksum") != _checksum(arrays, text):
         raise WeightsError(f"{path} is damaged: its checksum does not match what it holds; download or save it again")
     return arrays, header
-
-
-def _check_path(path: str | Path) -> None:
-    if not may_be_path(path):
-        raise WeightsError(f"path is {show(path)}; expected the name of a file")
 
 
 def kind_of(path: str | Path) -> str | None:

@@ -21,7 +21,14 @@ from hyperlabel.data._classes import (
     warn_of_few,
 )
 from hyperlabel.data._columns import VoteColumns, choose_columns, find_identifiers, may_be_votes, take_votes
-from hyperlabel.data._encode import check_identified, encode_votes, number_by_appearance, set_aside, state_outcomes
+from hyperlabel.data._encode import (
+    check_identified,
+    encode_columns,
+    encode_votes,
+    number_by_appearance,
+    set_aside,
+    state_outcomes,
+)
 from hyperlabel.data._explain import Explanation, explain_item, suggest_items
 from hyperlabel.data._files import (
     ENDINGS,
@@ -92,7 +99,7 @@ __all__ = [
     "UNIFORM", "VoteColumns", "Votes", "WrenchData", "abstain_keys", "add_labels", "any_of", "as_array", "as_list",
     "by_name", "check_folder_target", "check_identified", "check_parts", "check_target",
     "choose_columns", "complete_classes", "decide", "decode",
-    "describe_gold", "discard_spooled", "encode_column", "encode_votes", "exact_array", "exactly",
+    "describe_gold", "discard_spooled", "encode_column", "encode_columns", "encode_votes", "exact_array", "exactly",
     "explain_item", "find_classes", "find_f1_rule", "find_identifiers",
     "find_other_lfs", "free_names", "holds_columns", "identify_data",
     "infer_classes", "interruptible", "is_empty", "is_frame", "is_series", "is_sparse", "is_wrench", "key_of",

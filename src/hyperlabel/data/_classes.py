@@ -110,7 +110,7 @@ def infer_classes(columns: Sequence[Column], n_classes: int | None = None) -> Cl
         if len(values) > MOST_INFERRED:
             raise VotesError(
                 f"votes names {len(values)} different classes; expected at most {MOST_INFERRED}. Are these identifiers "
-                "or texts? Name the LFs with lfs; more classes must be stated with classes"
+                "or texts? Name the LFs with lfs, or state all classes with classes"
             )
         return tuple(sorted(values))
     for column in columns:

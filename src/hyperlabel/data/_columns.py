@@ -205,10 +205,10 @@ def _check_columns(
     refused = {s.name: reason for s in judged if (reason := _refuse_alone(votes[s.name], s.distinct))}
     warnings: list[str] = []
     if not refused and not named:
-        refused, own = _compare({name: counts for name, counts in votes.items() if counts}, summaries[0].n_rows)
-        shown = ", ".join(f"{name!r} ({show_some(values, 5)})" for name, values in own.items())
+        refused, doubts = _compare({name: counts for name, counts in votes.items() if counts}, summaries[0].n_rows)
+        shown = ", ".join(f"{name!r} ({show_some(values, 5)})" for name, values in doubts.items())
         what = f"classes that the other LFs do not vote for: {shown}; if a column does not hold votes, {REMEDY}"
-        warnings = [what] if own else []
+        warnings = [what] if doubts else []
     if refused:
         raise VotesError(_describe_refused(refused, votes, names, warn_of_spellings(add_counts(votes.values()))))
     return warnings + warn_of_classes(votes)
@@ -276,12 +276,12 @@ def _compare_numbers(votes: Mapping[str, Counts], n_rows: int) -> Compared:
     holders = Counter(value for name in narrow for value in votes[name])
     refused, doubts = dict[str, str](), dict[str, list[Any]]()
     for name, counts in votes.items():
-        own = sorted(value for value in counts if holders[value] == (name in narrow))
-        is_small = n_rows < FEW_ROWS and max(own, default=0) < 10  # such numbers may well be classes
-        if len(own) > max(1, 0.75 * len(counts)) and not is_small:
-            refused[name] = f"holds the numbers {show_some(own, 5)}, which no other LF votes for"
-        elif len(own) > 1 and (len(counts) == n_rows > 3 if is_small else sum(counts[v] for v in own) >= FEW_ROWS):
-            doubts[name] = own
+        lone = sorted(value for value in counts if holders[value] == (name in narrow))
+        is_small = n_rows < FEW_ROWS and max(lone, default=0) < 10  # such numbers may well be classes
+        if len(lone) > max(1, 0.75 * len(counts)) and not is_small:
+            refused[name] = f"holds the numbers {show_some(lone, 5)}, which no other LF votes for"
+        elif len(lone) > 1 and (len(counts) == n_rows > 3 if is_small else sum(counts[v] for v in lone) >= FEW_ROWS):
+            doubts[name] = lone
     return refused, doubts if 2 * len(doubts) <= len(votes) else {}  # if most columns have such numbers, there are many
 
 

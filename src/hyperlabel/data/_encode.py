@@ -73,12 +73,9 @@ def encode_wide(
     columns, partial = set_aside(read(chosen.lfs), stated)
     ids, origin = identify(table, item, chosen)
     origin = replace(origin, abstain=None if abstain is None else tuple(abstain))
-    known, is_stated = find_classes(columns, n_classes, classes)
-    outcomes = state_outcomes(partial, known)
-    cells = np.empty((table.n_rows, len(columns)), smallest_type(len(known) + len(partial)))
-    for j, column in enumerate(columns):
-        cells[:, j] = encode_votes(column, known, outcomes)
-    parts = {"classes": known, "stated": is_stated, "lf_names": chosen.lfs, "outcomes": outcomes}
+    names, is_stated = find_classes(columns, n_classes, classes)
+    cells, outcomes = encode_columns(columns, names, partial)
+    parts = {"classes": names, "stated": is_stated, "lf_names": chosen.lfs, "outcomes": outcomes}
     return parts | {"votes": cells, "items": ids, "origin": origin}
 
 
@@ -117,6 +114,17 @@ def state_outcomes(partial: Sequence[str], classes: Classes) -> Outcomes | None:
     return Outcomes(tuple(partial), weights.reshape(-1, len(classes)), np.full(len(partial), NO_LADDER))
 
 
+def encode_columns(
+    columns: Sequence[Column], classes: Classes, partial: Sequence[str]
+) -> tuple[NDArray[np.signedinteger], Outcomes | None]:
+    """Encode columns of votes, of which some are partial. -> (n, m) vote numbers, and their outcomes."""
+    outcomes = state_outcomes(partial, classes) if partial else None
+    cells = np.empty((len(columns[0].codes), len(columns)), smallest_type(len(classes) + len(partial)))
+    for j, column in enumerate(columns):
+        cells[:, j] = encode_votes(column, classes, outcomes)
+    return cells, outcomes
+
+
 def encode_votes(column: Column, classes: Classes, outcomes: Outcomes | None) -> NDArray[np.signedinteger]:
     """Encode like `encode_column`, with the numbers of partial votes after those of the classes. -> (n,)."""
     numbers = encode_column(column, classes)
@@ -151,17 +159,17 @@ def encode_long(
     if classes is None:
         (vote_column,) = unify_numbers([vote_column], written=written or n_classes is not None)
     (vote_column,), partial = set_aside([vote_column], stated)
-    known, is_stated = find_classes([vote_column], n_classes, classes)
-    outcomes = state_outcomes(partial, known)
-    numbers = encode_votes(vote_column, known, outcomes)
+    all_classes, is_stated = find_classes([vote_column], n_classes, classes)
+    outcomes = state_outcomes(partial, all_classes)
+    numbers = encode_votes(vote_column, all_classes, outcomes)
     item_number, items = number_by_appearance(item_column)
-    kept = _one_vote_per_pair(item_number, lf_column, numbers, items, (*known, *partial))
+    kept = _one_vote_per_pair(item_number, lf_column, numbers, items, (*all_classes, *partial))
     rows = Rows.from_triples(item_number[kept], lf_column.codes[kept], numbers[kept], len(items))
     lf_names = name_once(lf_column.name, lf_column.values)
-    warnings = [] if is_stated else list(warn_of_classes(count_votes(rows, lf_names, (*known, *partial))))
+    warnings = [] if is_stated else list(warn_of_classes(count_votes(rows, lf_names, (*all_classes, *partial))))
     if not len(rows.vote) and len(items) >= FEW_ROWS:
         warnings += warn_of_few({})
-    parts = {"classes": known, "stated": is_stated, "lf_names": lf_names, "votes": rows, "outcomes": outcomes}
+    parts = {"classes": all_classes, "stated": is_stated, "lf_names": lf_names, "votes": rows, "outcomes": outcomes}
     origin = Origin(names[0], abstain=None if abstain is None else tuple(abstain))
     return parts | {"items": items, "origin": origin}, warnings
 

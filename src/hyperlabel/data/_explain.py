@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel._core import Float64, html_table, plot_bars
+from hyperlabel._core import Float64, html_table, plot_bars, text_table
 from hyperlabel.data._classes import ABSTAIN, no_label
 from hyperlabel.data._labels import Labels
 from hyperlabel.data._patterns import Patterns
@@ -88,18 +88,17 @@ class Explanation:
             best = max(self.probabilities, key=lambda c: self.probabilities[c])
             shown = f"no label, tied at {best}"
         lines = [f"item {self.item}: {shown} (probability {self.probabilities[best]:.2f})", ""]
-        table = [("LF", "vote", f"adds to the log-odds of {best}")]
-        table += [(c.lf, str(c.vote), f"{c.log_odds:+.3f}") for c in self.contributions]
-        widths = [max(len(row[i]) for row in table) for i in range(2)]
-        lines += [f"{lf:{widths[0]}}  {vote:{widths[1]}}  {odds}" for lf, vote, odds in table]
-        return "\n".join([*lines, "", self._describe_flip()])
+        table = text_table(["LF", "vote", f"adds to the log-odds of {best}"], self._rows())
+        return "\n".join([*lines, table, "", self._describe_flip()])
+
+    def _rows(self) -> list[list[object]]:
+        return [[c.lf, c.vote, f"{c.log_odds:+.3f}"] for c in self.contributions]
 
     def _repr_html_(self) -> str:
         """The votes and what each adds, as an HTML table."""
         label = "no label" if self.label in (ABSTAIN, None) else self.label
         flip = self._describe_flip() if self.contributions else "Nobody votes on it."
-        rows = [[c.lf, c.vote, f"{c.log_odds:+.3f}"] for c in self.contributions]
-        return html_table(["LF", "vote", "adds to the log-odds"], rows, f"item {self.item}: {label}. {flip}")
+        return html_table(["LF", "vote", "adds to the log-odds"], self._rows(), f"item {self.item}: {label}. {flip}")
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the log-odds that each vote adds to the label into `ax`, axes of matplotlib, or into new ones."""
@@ -235,7 +234,7 @@ def _log_odds(probability: Any) -> Any:
 SATED = 2.5  # how soon a pattern has enough gold; chosen on the public sets (docs/model-card.md)
 
 
-def suggest_items(probabilities: Float64, patterns: Patterns, known: NDArray[np.bool_], n: int) -> NDArray[np.intp]:
+def suggest_items(probabilities: Float64, patterns: Patterns, has_gold: NDArray[np.bool_], n: int) -> NDArray[np.intp]:
     """Return the n items whose labels would help most, most helpful first. -> (n,), fewer if there are no more.
 
     A gold label tells most about the items of the same pattern, so a pattern's worth is the number of its items
@@ -246,8 +245,8 @@ def suggest_items(probabilities: Float64, patterns: Patterns, known: NDArray[np.
     """
     assert patterns.inverse is not None  # patterns of votes know their items
     wrong = (1 - probabilities.max(1)) * patterns.counts * patterns.has_votes
-    known_items = np.bincount(patterns.inverse[known], minlength=patterns.n_patterns)
-    items = np.flatnonzero(~known)
+    known_items = np.bincount(patterns.inverse[has_gold], minlength=patterns.n_patterns)
+    items = np.flatnonzero(~has_gold)
     items = items[np.random.default_rng(0).permutation(len(items))]  # not in the order of the data
     order = items[np.argsort(patterns.inverse[items], kind="stable")]
     free = np.split(order, np.searchsorted(patterns.inverse[order], np.arange(1, patterns.n_patterns)))

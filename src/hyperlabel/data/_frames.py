@@ -105,16 +105,12 @@ def open_table(data: Any, wanted: Callable[[list[str]], Sequence[str]] = list) -
         wanted: Chooses the columns that are needed; a lazy frame reads no others.
     """
     library = _library_of_table(data)
-    if library == "pandas":
-        return _PandasTable(data)
-    if library == "polars":
-        return _PolarsTable(data) if library_of(data, "DataFrame") else _collect(data, wanted)
+    if library == "polars" and not library_of(data, "DataFrame"):
+        return _collect(data, wanted)
     if library == "datasets":
-        return _ArrowTable(data.with_format("arrow")[:])
-    if library == "pyarrow":
-        return _ArrowTable(data)
-    if library == "records":
-        return _RecordTable(data)
+        library, data = "pyarrow", data.with_format("arrow")[:]
+    if library is not None:
+        return _OPENERS[library](data)
     many = ". Choose one of its splits, such as data['train']" if library_of(data, "DatasetDict") else ""
     raise VotesError(
         f"votes is of type {type(data).__name__}; expected a pandas or Polars DataFrame, a pyarrow Table, a "
@@ -136,8 +132,8 @@ _TABLES = {
 def _library_of_table(data: object) -> str | None:
     if isinstance(data, list | tuple):
         return "records" if data and all(isinstance(each, Mapping) for each in data) else None
-    libraries = ((library_of(data, kind), known) for kind, known in _TABLES.items())
-    return next((library for library, known in libraries if library in known), None)
+    libraries = ((library_of(data, kind), accepted) for kind, accepted in _TABLES.items())
+    return next((library for library, accepted in libraries if library in accepted), None)
 
 
 def read_column(name: str, values: Any, describe: Callable[[int], str] | None = None) -> Column:
@@ -384,6 +380,11 @@ class _RecordTable(MemoryTable):
 
     def values(self, name: str) -> list[Any]:
         return [record.get(name) for record in self.native]
+
+
+_OPENERS: dict[str, Callable[[Any], MemoryTable]] = {
+    "pandas": _PandasTable, "polars": _PolarsTable, "pyarrow": _ArrowTable, "records": _RecordTable
+}  # fmt: skip
 
 
 def to_texts(values: list[Any]) -> Any:

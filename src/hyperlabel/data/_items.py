@@ -81,26 +81,27 @@ class Identity:
 
     def check_index(self, values: Any, name: str) -> None:
         """Refuse a pandas object that is matched by position, such as texts, if its index names other items."""
-        own = self.origin.index
-        if own is None or "pandas" not in (library_of(values, "Series"), library_of(values, "DataFrame")):
+        expected = self.origin.index
+        if expected is None or "pandas" not in (library_of(values, "Series"), library_of(values, "DataFrame")):
             return
         if is_default(values.index):
             self._check_order(values.index, name)
-        elif not values.index.equals(own):
+        elif not values.index.equals(expected):
             raise VotesError(
                 f"{name} has the index {show_some(values.index[:5].tolist())}, votes has "
-                f"{show_some(own[:5].tolist())}; give it as .loc[frame.index], or as .to_numpy() to match by position"
+                f"{show_some(expected[:5].tolist())}; give it as .loc[frame.index], or as .to_numpy() to match by "
+                "position"
             )
 
     def _check_order(self, index: Any, name: str) -> None:
         """Refuse a Series that counts its entries if the votes have the same numbers in another order."""
-        own = self.origin.index
-        if own is None or not is_default(index) or index.equals(own):
+        expected = self.origin.index
+        if expected is None or not is_default(index) or index.equals(expected):
             return
-        if own.dtype.kind in "iu" and np.array_equal(np.sort(own), np.arange(self.n)):
+        if expected.dtype.kind in "iu" and np.array_equal(np.sort(expected), np.arange(self.n)):
             raise VotesError(
                 f"{name} has the index 0 to {self.n - 1}, which votes has in another order "
-                f"({show_some(own[:5].tolist())}); give it as .to_numpy() to match by position, or as "
+                f"({show_some(expected[:5].tolist())}); give it as .to_numpy() to match by position, or as "
                 ".reindex(frame.index) to match by index"
             )
 
@@ -130,9 +131,10 @@ class Identity:
         """Return whether a Series is matched by position: its index only counts, or the votes have nothing to match."""
         if len(index) != self.n or self._has_name_of_ids(index):
             return False
-        own = self.origin.index
-        nothing = self.ids is None and own is None
-        return is_default(index) or nothing or (own is not None and len(own) == self.n and bool(index.equals(own)))
+        expected = self.origin.index
+        if is_default(index) or (self.ids is None and expected is None):
+            return True
+        return expected is not None and len(expected) == self.n and bool(index.equals(expected))
 
     def _has_name_of_ids(self, index: Any) -> bool:
         return self.ids is not None and self.origin.name is not None and bool(index.name == self.origin.name)

@@ -77,8 +77,8 @@ class Labels:
     @property
     def confidence(self) -> Float64:
         """The probability of each label, or of the most probable class if there is no label. (n,)."""
-        own = np.take_along_axis(self.probabilities, np.maximum(self.best, 0)[:, None], axis=1)[:, 0]
-        return np.where(self.best == ABSTAIN, over_classes(np.maximum, self.probabilities), own)
+        of_best = np.take_along_axis(self.probabilities, np.maximum(self.best, 0)[:, None], axis=1)[:, 0]
+        return np.where(self.best == ABSTAIN, over_classes(np.maximum, self.probabilities), of_best)
 
     def take(self, index: Ints, items: NDArray[Any] | None = None, origin: Origin = NO_ORIGIN) -> "Labels":
         """The labels of an index, for instance from patterns to their items."""
@@ -193,13 +193,13 @@ class Labels:
 
     def with_gold(self, gold: NDArray[np.integer]) -> "Labels":
         """The same, with the gold class where it is known: its label, with probability 1. (n,) class numbers or -1."""
-        known = np.flatnonzero(gold >= 0)
+        rows = np.flatnonzero(gold >= 0)
         best, probabilities, source = self.best.copy(), self.probabilities.copy(), self.source
-        best[known], probabilities[known] = gold[known], 0
-        probabilities[known, gold[known]] = 1
+        best[rows], probabilities[rows] = gold[rows], 0
+        probabilities[rows, gold[rows]] = 1
         if source is not None:
             source = source.copy()
-            source[known] = "gold"
+            source[rows] = "gold"
         return replace(self, best=best, probabilities=probabilities, source=source)
 
 

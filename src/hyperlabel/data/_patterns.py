@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from hyperlabel._core import (
     Ints,
     KeyGroups,
-    check_count,
     group_keys,
     hash_rows,
     key_space,
@@ -160,16 +159,16 @@ class Patterns:
 
         If classes were inferred, a chunk took `!spam` for a class where nobody voted for spam.
         """
-        classes, own = self.classes, () if self.outcomes is None else self.outcomes.names
+        classes, names = self.classes, () if self.outcomes is None else self.outcomes.names
         partial: list[Any] = []
         if inferred:
             plain = [str(c) for c in classes if not may_be_partial(c)]
             partial = [c for c in classes if may_be_partial(c) and read_partial_vote(str(c), plain) is not None]
             classes = tuple(sorted(set(classes).difference(partial)))  # type: ignore[type-var]
         texts = [str(c) for c in classes]
-        if any(read_partial_vote(name, texts) is None for name in own):  # levels of scores have an order of their own
+        if any(read_partial_vote(name, texts) is None for name in names):  # levels of scores have an order of their own
             return self.with_classes(classes).join_equal()[0] if inferred else self
-        outcomes = state_outcomes(sorted({*own, *partial}), classes)
+        outcomes = state_outcomes(sorted({*names, *partial}), classes)
         if classes == self.classes and same_outcomes(outcomes, self.outcomes):
             return self
         same = replace(self, classes=classes, n_classes=len(classes), outcomes=outcomes)
@@ -187,7 +186,6 @@ class Patterns:
 
     def split(self, most: int) -> Iterator["Patterns"]:
         """Yield the patterns in chunks of at most this many."""
-        check_count(most, "most")
         for start in range(0, self.n_patterns, most):
             stop = min(start + most, self.n_patterns)
             yield self.with_rows(self.rows.part(start, stop), self.counts[start:stop])
@@ -353,8 +351,8 @@ class Patterns:
 
     def count_labels(self, labels: NDArray[np.int64]) -> NDArray[np.int64]:
         """Count the items of each pattern and class. (n,) class numbers, -1 for unknown -> (p, k)."""
-        known = np.flatnonzero(labels >= 0)
-        flat = self._inverse()[known].astype(np.int64) * self.n_classes + labels[known]
+        rows = np.flatnonzero(labels >= 0)
+        flat = self._inverse()[rows].astype(np.int64) * self.n_classes + labels[rows]
         return np.bincount(flat, minlength=self.n_patterns * self.n_classes).reshape(-1, self.n_classes)
 
     def of_votes(self, values: NDArray[Scalar]) -> NDArray[Scalar]:
@@ -395,10 +393,10 @@ def to_patterns(data: object, *, n_classes: int | None = None, classes: Sequence
     """Return patterns of whatever holds votes, or patterns with the stated classes."""
     if not isinstance(data, Patterns):
         return Patterns.from_votes(to_votes(data, n_classes=n_classes, classes=classes))
-    stated = state_classes(n_classes, classes)
-    if stated is None:
+    if n_classes is None and classes is None:
         return data
-    return data.with_classes(stated if classes is not None else complete_classes(data.classes, n_classes))
+    stated = state_classes(n_classes, classes)
+    return data.with_classes(complete_classes(data.classes, n_classes) if classes is None else stated or ())
 
 
 def _read_chunk(

@@ -178,9 +178,7 @@ def _read_json(path: Path) -> dict[str, Any]:
             json.dumps(content, ensure_ascii=False).encode()  # raises at an unpaired surrogate
     except UnicodeEncodeError as error:
         raise VotesError(f"'{path}' has an unpaired surrogate, {error.object[error.start]!r}; remove it") from error
-    except RecursionError as error:
-        raise VotesError(f"'{path}' is nested too deep; expected one object per item") from error
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise VotesError(f"'{path}' cannot be read as JSON: {error}") from error
     if not isinstance(content, dict):
         raise VotesError(

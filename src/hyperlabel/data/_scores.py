@@ -2,8 +2,8 @@
 
 A score counts by its level: patterns count levels, and a label model finds how often each occurs under each class. LFs
 use scales in their own ways, and may have their own scales: one judge is generous, one counts from 0 to 100. So each LF
-is cut by itself. With two classes the same share of the items lies above the middle of every LF, as far as equal scores
-allow; that share is found first, from all LFs together.
+is cut by itself. With two classes the same share of the items lies above the middle of every LF, as nearly as equal
+scores allow; that share is found first, from all LFs together.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel._core import Float64, Ints, check_number, show, show_some
+from hyperlabel._core import Float64, Ints, show, show_some
 from hyperlabel.data._classes import ABSTAIN, smallest_type
 from hyperlabel.data._columns import VoteColumns, choose_columns
 from hyperlabel.data._frames import GLANCE, MemoryTable, open_table
 from hyperlabel.data._items import Origin, check_item, identify
 from hyperlabel.data._outcomes import Cuts, Outcomes
-from hyperlabel.data._values import Column, as_list, refuse_masked
+from hyperlabel.data._values import Column, refuse_masked
 from hyperlabel.errors import ParameterError, VotesError
 
 Bools = NDArray[np.bool_]
@@ -106,17 +106,13 @@ def check_scale(scale: tuple[float, float] | None, scores: Float64) -> tuple[flo
     present = scores[~np.isnan(scores)]
     if scale is None:
         return (0.0, 1.0) if len(present) and present.min() >= 0 and present.max() <= 1 else None
-    expected = "the least and the largest possible score"
-    ends = as_list(scale, "scale", expected)
-    for end in ends:
-        check_number(end, "scale", expected)
-    low, high = ends if len(ends) == 2 else (0.0, 0.0)
+    low, high = map(float, scale)
     if not low < high or (len(present) and (present.min() < low or present.max() > high)):
         raise ParameterError(
             f"scale is {show(scale)}, but scores lie from {present.min(initial=np.inf):g} to "
-            f"{present.max(initial=-np.inf):g}; expected {expected}"
+            f"{present.max(initial=-np.inf):g}; expected the least and the largest possible score"
         )
-    return float(low), float(high)
+    return low, high
 
 
 # Levels.
@@ -328,8 +324,8 @@ def find_share(pointed: Float64, middles: Float64) -> float:
     It is the upper one of two groups of the (n, m) scores that point up; but if nearly all items lie on one side of the
     (m,) middles of the scale, they stay there.
     """
-    known = ~np.isnan(pointed - middles)
-    means = (np.where(known, pointed - middles, 0).sum(1) / np.maximum(known.sum(1), 1))[known.any(1)]
+    present = ~np.isnan(pointed - middles)
+    means = (np.where(present, pointed - middles, 0).sum(1) / np.maximum(present.sum(1), 1))[present.any(1)]
     above = float(((means > 0) + 0.5 * (means == 0)).mean()) if len(means) else 0.5
     share = above if not LEAST_SHARE <= above <= 1 - LEAST_SHARE else share_of_upper_group(pointed)
     return float(np.clip(share, LEAST_SHARE, 1 - LEAST_SHARE))
@@ -341,13 +337,13 @@ def share_of_upper_group(pointed: Float64) -> float:
     The groups are those whose means explain most of the variance (N. Otsu, 1979), or the mean of several such
     pairs. (n, m) -> above 0, below 1.
     """
-    known = ~np.isnan(pointed)
-    counts = np.maximum(known.sum(0), 1)
-    filled = np.where(known, pointed, 0)
+    present = ~np.isnan(pointed)
+    counts = np.maximum(present.sum(0), 1)
+    filled = np.where(present, pointed, 0)
     filled = filled / np.maximum(np.abs(filled).max(0, initial=0), 1e-300)  # keeps sums finite
-    off = np.where(known, filled - filled.sum(0) / counts, 0)
+    off = np.where(present, filled - filled.sum(0) / counts, 0)
     spread = np.sqrt((off**2).sum(0) / counts)
-    means = np.sort(((off / np.where(spread > 0, spread, 1)).sum(1) / np.maximum(known.sum(1), 1))[known.any(1)])
+    means = np.sort(((off / np.where(spread > 0, spread, 1)).sum(1) / np.maximum(present.sum(1), 1))[present.any(1)])
     if len(means) < 2 or means[0] == means[-1]:
         return 0.5
     n, sums = np.arange(1, len(means)), np.cumsum(means)
@@ -358,7 +354,7 @@ def share_of_upper_group(pointed: Float64) -> float:
 def find_directions(scores: Float64, names: Sequence[str], direction: object) -> Bools:
     """Return whether high scores of each LF favor the later classes: as stated, or else as estimated. -> (m,)."""
     if isinstance(direction, Mapping):
-        unknown = [name for name in direction if not isinstance(name, str) or name not in names]
+        unknown = [name for name in direction if name not in names]
         if unknown:
             raise ParameterError(
                 f"direction has the unknown LF {show(unknown[0])}; expected some of {show_some(names)}"
@@ -372,9 +368,9 @@ def find_directions(scores: Float64, names: Sequence[str], direction: object) ->
 
 def _estimate_directions(scores: Float64) -> Bools:
     """Estimate which LFs point up: not those whose ranks run against the others; most do. (n, m) -> (m,)."""
-    known = ~np.isnan(scores)
+    present = ~np.isnan(scores)
     ranked = np.zeros(scores.shape)  # ranks from -1 to 1, the same for equal scores; 0 where there is none
-    for j, some in enumerate(known.T):
+    for j, some in enumerate(present.T):
         ranked[some, j] = 2 * middle_ranks(scores[some, j]) / max(1, some.sum()) - 1
     signs = np.ones(scores.shape[1])
     for _ in range(5):
@@ -394,17 +390,15 @@ def middle_ranks(values: Float64) -> Float64:
 
 
 def _points_up(direction: object) -> bool:
-    if not isinstance(direction, str) or direction not in ("up", "down"):
+    if direction not in ("up", "down"):
         raise ParameterError(f"direction is {show(direction)}; expected 'up', 'down', or a mapping from LF to these")
     return direction == "up"
 
 
 def _check_bounds(levels: Sequence[float]) -> tuple[float, ...]:
-    expected = "a number of levels, or the bounds between them, each above the last"
-    given = as_list(levels, "levels", expected)
-    for bound in given:
-        check_number(bound, "levels", expected)
-    bounds = tuple(map(float, given))
-    if not bounds or any(a >= b for a, b in pairwise(bounds)):
-        raise ParameterError(f"levels is {show(levels, 80)}; expected {expected}")
+    bounds = tuple(map(float, levels))
+    if not bounds or not all(a < b for a, b in pairwise((-np.inf, *bounds, np.inf))):
+        raise ParameterError(
+            f"levels is {show(levels, 80)}; expected a number of levels, or increasing bounds between them"
+        )
     return bounds

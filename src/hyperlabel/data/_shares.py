@@ -77,12 +77,7 @@ def _in_order(
 def _as_floats(stated: Any, argument: str, expected: str) -> Float64:
     refuse_masked(stated, argument)
     try:
-        if isinstance(stated, str | bytes | Mapping):
-            raise TypeError
-        shares = np.asarray(stated)
-        if shares.dtype.kind in "mM":  # times, which NumPy would turn into numbers
-            raise TypeError
-        return shares.astype(np.float64)
+        return np.asarray(stated, np.float64)
     except (TypeError, ValueError):
         raise ParameterError(f"{argument} is {_show(stated)}; {expected}") from None
 

@@ -163,8 +163,8 @@ def _join(frames: list[tuple[dict[str, str | None], Any]]) -> tuple[Any, tuple[s
     """Return frames one below the other, with the columns from their paths that files do not have, and their names."""
     import polars as pl
 
-    own = frames[0][1].collect_schema().names()
-    hive = tuple(name for name in frames[0][0] if name not in own)
+    columns = frames[0][1].collect_schema().names()
+    hive = tuple(name for name in frames[0][0] if name not in columns)
     with_hive = [
         frame.with_columns(pl.lit(values[name], pl.String).alias(name) for name in hive) for values, frame in frames
     ]
@@ -185,10 +185,10 @@ def _align(frames: list[Any]) -> list[Any]:
         types[name] = kind if types.get(name, pl.Null) == pl.Null else types[name]
     for number, schema in enumerate(schemas, 1):
         for name, kind in types.items():
-            own = schema.get(name, "missing")
-            if own not in (pl.Null, kind):
+            held = schema.get(name, "missing")
+            if held not in (pl.Null, kind):
                 raise ValueError(
-                    f"in table {number} of it, column {name} is {own}; in another, it is {kind}. Expected the same "
+                    f"in table {number} of it, column {name} is {held}; in another, it is {kind}. Expected the same "
                     "columns in all"
                 )
     whole = [cs.by_name(name).cast(kind) for name, kind in types.items()]  # by exact name: * would be all columns

@@ -219,10 +219,10 @@ class Column:
 
 def factorize_numbers(values: NDArray[Any]) -> Factors:
     """Factorize integers, booleans or floats; NaN is empty. Values are in order."""
-    if values.dtype.kind == "f" and not (known := values == values).all():
-        distinct, some = factorize_numbers(values[known])
+    if values.dtype.kind == "f" and not (present := values == values).all():
+        distinct, some = factorize_numbers(values[present])
         codes = np.full(len(values), -1, np.int64)
-        codes[known] = some
+        codes[present] = some
         return distinct, codes
     low, high = (values.min(), values.max()) if len(values) else (0, 0)
     is_small = low >= -MOST_VALUES and high <= MOST_VALUES
@@ -312,4 +312,4 @@ def refuse_masked(values: object, argument: str) -> None:
 def is_masked(values: object) -> bool:
     """Return whether values are a masked array, or a list of such rows."""
     rows = values if isinstance(values, list | tuple) else [values]
-    return any(hasattr(type(row), "filled") for row in rows)  # NumPy imports `np.ma` only when it is asked for
+    return any(hasattr(type(row), "filled") for row in rows)  # NumPy imports `np.ma` on first use

@@ -155,8 +155,8 @@ class VoteFrame:
         index = np.arange(self.n_items)[positions]
         rows = None if self._rows is None else self._rows.take(index)
         cells = None if self.cells is None else self.cells[positions]
-        own = self.entries_of(index)
-        return self.with_parts(n_items=len(index), items=ids, origin=origin, cells=cells, _rows=rows, **own)
+        entries = self.entries_of(index)
+        return self.with_parts(n_items=len(index), items=ids, origin=origin, cells=cells, _rows=rows, **entries)
 
     def entries_of(self, index: NDArray[np.intp]) -> dict[str, Any]:
         """Attributes of a subclass that have an entry per item, for the items of an index."""
@@ -281,7 +281,7 @@ def name_once(column: str, values: Iterable[object]) -> tuple[str, ...]:
 
 def find_lfs(present: tuple[str, ...], names: Sequence[str]) -> NDArray[np.intp]:
     """Return the index of each named LF."""
-    wrong = [name for name in names if not (isinstance(name, str) and name in present)]
+    wrong = [name for name in names if name not in present]
     if wrong or not names:
         raise ParameterError(f"votes has no LF {show(wrong[0] if wrong else None)}; it has {show_some(present)}")
     return np.array([present.index(name) for name in names], np.intp)

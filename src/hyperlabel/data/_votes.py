@@ -98,11 +98,12 @@ class Votes(VoteFrame):
         """
         cells = check_array(array)
         high = int(cells.max())
-        known, stated = number_classes(high, n_classes, classes, lambda: f"votes{first_index(cells == high)} is {high}")
-        if not stated and len(cells) >= FEW_ROWS and not _is_binary(cells, high):
+        names, stated = number_classes(high, n_classes, classes, lambda: f"votes{first_index(cells == high)} is {high}")
+        is_binary = high == 1 and ((cells[:FEW_ROWS] == 0).any() or (cells == 0).any())
+        if not stated and len(cells) >= FEW_ROWS and not is_binary:  # about 0 and 1 there is nothing to say
             warn_of_votes(warn_of_classes(_count_classes(cells, high)) if high >= 0 else warn_of_few({}))
         signed = cells.astype(np.int64) if cells.dtype == np.uint64 else cells
-        return cls.from_parts(known, name_lfs(lfs, cells.shape[1]), signed, stated=stated, named=lfs is not None)
+        return cls.from_parts(names, name_lfs(lfs, cells.shape[1]), signed, stated=stated, named=lfs is not None)
 
     @classmethod
     def from_frame(
@@ -272,12 +273,12 @@ class Votes(VoteFrame):
             first = int((vote == high).argmax())
             return f"votes[{row[first]}, {column[first]}] stores {high + 1}, which is class {high}"
 
-        known, stated = number_classes(high, n_classes, classes, describe)
+        names, stated = number_classes(high, n_classes, classes, describe)
         rows = Rows.from_triples(row, column, vote, n)
         if not stated and n >= FEW_ROWS:
-            counts = count_votes(rows, tuple(map(str, range(m))), known)
+            counts = count_votes(rows, tuple(map(str, range(m))), names)
             warn_of_votes(warn_of_classes(counts) if len(vote) else warn_of_few({}))
-        return cls.from_parts(known, name_lfs(lfs, m), rows, stated=stated, named=lfs is not None)
+        return cls.from_parts(names, name_lfs(lfs, m), rows, stated=stated, named=lfs is not None)
 
     @classmethod
     def from_saved(cls, frame: object, header: dict[str, Any]) -> Self:
@@ -317,13 +318,13 @@ class Votes(VoteFrame):
         names = join_names(self.lf_names, more.lf_names, renumber=not self.named and not more.named)
         classes = self.classes
         if self.stated:
-            known = {(type(c), c) for c in classes}
-            unknown = [i for i, c in enumerate(more.classes) if (type(c), c) not in known]
+            present = {(type(c), c) for c in classes}
+            unknown = [i for i, c in enumerate(more.classes) if (type(c), c) not in present]
             more._check_unused(np.array(unknown, np.intp), classes)
         else:
             votes, others = len(self.rows.vote) > 0, len(more.rows.vote) > 0
             classes = join_classes(classes, more.classes, one_votes=votes, other_votes=others)
-        own, outcomes = renumber_votes(self.classes, self.outcomes, classes)
+        numbers, outcomes = renumber_votes(self.classes, self.outcomes, classes)
         table, more_outcomes = renumber_votes(more.classes, more.outcomes, classes)
         if outcomes is None or more_outcomes is None:
             outcomes = more_outcomes if outcomes is None else outcomes
@@ -336,7 +337,7 @@ class Votes(VoteFrame):
         rows = Rows.from_triples(
             np.concatenate([one.row, two.row]),
             np.concatenate([one.lf, two.lf + self.n_lfs]),
-            np.concatenate([own[one.vote], table[two.vote]]),
+            np.concatenate([numbers[one.vote], table[two.vote]]),
             self.n_items,
         )
         parts = {"classes": classes, "lf_names": names, "n_lfs": len(names), "outcomes": outcomes}
@@ -409,11 +410,6 @@ class Votes(VoteFrame):
         return votes, numbers
 
 
-def _is_binary(cells: NDArray[Any], high: int) -> bool:
-    """Return whether an array votes for the classes 0 and 1, about which there is nothing to say."""
-    return high == 1 and bool((cells[:FEW_ROWS] == 0).any() or (cells == 0).any())
-
-
 def _count_classes(cells: NDArray[Any], high: int) -> dict[str, dict[int, int]]:
     """Count the votes of each LF for each class."""
     counts = [np.bincount(column[column >= 0], minlength=high + 1) for column in cells.T]
@@ -434,10 +430,10 @@ def to_votes(
     if hasattr(type(data), "to_votes"):  # on the type: a frame may have a column with this name
         data = data.to_votes()  # type: ignore[attr-defined]
     if isinstance(data, Votes):
-        stated = state_classes(n_classes, classes)
-        if stated is None:
+        if n_classes is None and classes is None:
             return data
-        return data.with_classes(stated if classes is not None else complete_classes(data.classes, n_classes))
+        stated = state_classes(n_classes, classes)
+        return data.with_classes(complete_classes(data.classes, n_classes) if classes is None else stated or ())
     if holds_columns(data):
         return Votes.from_frame(data, lfs=lfs, abstain=abstain, n_classes=n_classes, classes=classes)
     read = Votes.from_sparse if is_sparse(data) else Votes.from_array
@@ -460,7 +456,7 @@ def describe_gold(counts: Mapping[Any, int]) -> str:
 
 def find_other_lfs(frame: Any, lfs: Sequence[str], classes: Classes, abstain: Sequence[Any] | None) -> list[str]:
     """Find the columns of a frame that vote for the classes and are not among the LFs."""
-    found = []
+    names = []
     for name in frame.columns:
         if str(name) in lfs or not may_be_votes(str(name)):
             continue
@@ -468,5 +464,5 @@ def find_other_lfs(frame: Any, lfs: Sequence[str], classes: Classes, abstain: Se
             other = Votes.from_frame(frame[[name]], lfs=[str(name)], abstain=abstain, classes=classes)
         except VotesError:
             continue  # it holds something else
-        found += [str(name)] if len(other.rows.vote) else []
-    return found
+        names += [str(name)] if len(other.rows.vote) else []
+    return names

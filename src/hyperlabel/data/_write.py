@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from hyperlabel._core import is_folder, is_url, may_be_path, printable, printable_lines, replacing, show, write_all
+from hyperlabel._core import is_folder, is_url, printable, printable_lines, replacing, write_all
 from hyperlabel.data._files import ENDINGS, Format, reason_of, spool
 from hyperlabel.data._files import STDIN as STDOUT
 from hyperlabel.errors import ParameterError, require
@@ -107,8 +107,6 @@ def write_whole(
 
     An object in a store is written in its place: the store shows it when it is complete.
     """
-    if not may_be_path(path):
-        raise ParameterError(f"{argument} is {show(path)}; expected the name of a file")
     expected: tuple[type[BaseException], ...] = (*failures, OSError)
     try:
         if is_url(path):

@@ -127,6 +127,9 @@ class LFAnalysis(VoteStatistics):
     Attributes:
         patterns: The distinct rows of votes.
         truth: (p, k) items of each pattern and true class; None without truth.
+        n_lfs: Number of LFs, m.
+        n_items: Number of items, n.
+        classes: The classes.
         lf_names: One name per LF.
 
     >>> analysis = LFAnalysis([[0, 0, -1], [1, 0, -1], [1, 1, -1], [-1, 1, 1]], truth=[0, 1, 1, 0])
@@ -228,7 +231,7 @@ class LFAnalysis(VoteStatistics):
 
     @property
     def estimate_note(self) -> str:
-        """What estimated accuracies are worth, for people to read beside them.
+        """Caveat about estimated accuracies, to be shown next to them.
 
         >>> LFAnalysis([[0, 1], [1, 1]]).estimate_note
         'estimated accuracies are not checked by gold: LFs that err together look right'
@@ -323,11 +326,9 @@ class LFAnalysis(VoteStatistics):
         }
         if self.truth is not None:
             columns |= {"correct": self.correct, "incorrect": self.incorrect, "precision": self.precision}
-        left_out = self.leave_one_out()
-        columns["estimated_accuracy"] = self.estimated_accuracy
-        columns["alone"] = self.alone
-        columns["label_changes"] = left_out.label_changes
-        columns["probability_changes"] = left_out.probability_changes
+        columns |= {"estimated_accuracy": self.estimated_accuracy, "alone": self.alone}
+        changes = self.leave_one_out()
+        columns |= {"label_changes": changes.label_changes, "probability_changes": changes.probability_changes}
         return ResultTable(columns)
 
     def errors(self, lf: str, items: Sequence[Any] | None = None) -> ResultTable:
@@ -375,8 +376,8 @@ class LFAnalysis(VoteStatistics):
 
     def _votes_of(self, j: int) -> NDArray[np.int64]:
         """The number of what an LF votes for in each pattern, -1 for no vote. -> (p,)."""
-        votes, own = np.full(self.patterns.n_patterns, -1), self.patterns.lf == j
-        votes[self.patterns.row[own]] = self.patterns.vote[own]
+        votes, of_lf = np.full(self.patterns.n_patterns, -1), self.patterns.lf == j
+        votes[self.patterns.row[of_lf]] = self.patterns.vote[of_lf]
         return votes
 
     def _repr_html_(self) -> str:

@@ -17,14 +17,12 @@ from hyperlabel.data import (
     Column,
     Votes,
     complete_classes,
-    encode_votes,
+    encode_columns,
     identify_data,
     infer_classes,
     library_of,
     set_aside,
-    smallest_type,
     state_classes,
-    state_outcomes,
 )
 from hyperlabel.errors import ParameterError, VotesError, warn_of_votes
 from hyperlabel.lf._cache import run_cached
@@ -138,7 +136,7 @@ def run_lfs(
     folder: Path | None = None,
     progress: bool = False,
 ) -> list[Answer]:
-    """Run checked LFs over items, in parallel and through a cache if asked to, and warn of those that fail."""
+    """Run checked LFs over items, in parallel and through a cache if requested, and warn of those that fail."""
     _check_parallel(lfs, jobs, threads)
     if not items.n:
         raise VotesError("data has no items; expected at least one")
@@ -164,14 +162,10 @@ def _check_lazy(engine: str, lfs: Sequence[LabelingFunction], arguments: Sequenc
             f"leave {name} out"
         )
     for lf in lfs:
-        if lf.scores is not None:  # cut into levels by all of them
+        if lf.scores is not None or lf.policy.rate is not None:
+            what = "returns scores" if lf.scores is not None else "has a rate"
             raise ParameterError(
-                f"LF '{lf.name}' returns scores, but data is a {engine} frame; collect the data, or make the LF "
-                "return a class"
-            )
-        if lf.policy.rate is not None:
-            raise ParameterError(
-                f"LF '{lf.name}' has a rate, but data is a {engine} frame, whose parts cannot keep it; collect it first"
+                f"LF '{lf.name}' {what}, but data is a {engine} frame, whose parts run apart; collect the data first"
             )
 
 
@@ -229,16 +223,15 @@ def _read_votes(
 
 def _encode_votes(columns: list[Column], classes: Sequence[Hashable] | None, n_classes: int | None) -> Votes:
     stated = state_classes(n_classes, classes)
-    columns, leaning = set_aside(columns, stated)
-    if stated is None or classes is None:
+    columns, partial_votes = set_aside(columns, stated)
+    if stated is None:
+        names = infer_classes(columns)
+    elif classes is None:
         names = complete_classes(infer_classes(columns, n_classes), n_classes)
     else:
         names = stated
         columns = [replace(column, values=name_votes(column.values, names)) for column in columns]
-    outcomes = state_outcomes(leaning, names)
-    cells = np.empty((len(columns[0].codes), len(columns)), smallest_type(len(names) + len(leaning)))
-    for j, column in enumerate(columns):
-        cells[:, j] = encode_votes(column, names, outcomes)
+    cells, outcomes = encode_columns(columns, names, partial_votes)
     lfs = tuple(column.name for column in columns)
     return Votes.from_parts(names, lfs, cells, stated=stated is not None, outcomes=outcomes)
 

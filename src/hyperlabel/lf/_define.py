@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hyperlabel._core import check_flag, show
+from hyperlabel._core import show
 from hyperlabel.data import ABSTAIN
 from hyperlabel.errors import HyperlabelError, ParameterError
 from hyperlabel.lf._retries import Exceptions, RetryPolicy, is_async, limit_time
@@ -45,7 +45,7 @@ class LabelingFunction:
         vote: The class voted for wherever the function returns true; then it returns true or false (or None, or the
             result of `re.search`) instead of a class.
         scores: The least and the largest score that the function returns instead of a class: the higher it is, the more
-            it speaks for the later classes. None, NaN and `ABSTAIN` are not scores.
+            it favors the later classes. None, NaN and `ABSTAIN` are not scores.
         timeout: Seconds that a call may take, for a function that asks another service; a longer call fails.
         rate: Calls that may start per second, over all threads.
         retry: The exceptions, one or several, after which a call is tried again, after a pause that doubles.
@@ -189,7 +189,7 @@ def labeling_function(
     >>> check_out, short
     (LabelingFunction('check_out'), ColumnFunction('short', vote='ham'))
     """
-    kind = ColumnFunction if check_flag(columns, "columns") else LabelingFunction
+    kind = ColumnFunction if columns else LabelingFunction
     options: dict[str, Any] = {"resources": resources, "vote": vote, "scores": scores}
     options |= {"timeout": timeout, "rate": rate, "retry": retry, "tries": tries}
 

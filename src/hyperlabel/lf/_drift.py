@@ -64,9 +64,9 @@ def drift(model: LabelModel, votes: object) -> ResultTable:
             new = find_other_lfs(votes, names, tuple(model.classes_.tolist()), model.abstain_)
     missing: tuple[str, ...] = ()
     if names is not None and patterns.lf_names is not None:
-        present, own = set(patterns.lf_names), set(names)
+        present, expected = set(patterns.lf_names), set(names)
         missing = tuple(name for name in names if name not in present)
-        new += [name for name in patterns.lf_names if name not in own and name not in new]
+        new += [name for name in patterns.lf_names if name not in expected and name not in new]
         patterns = patterns.add_lfs(names).keep_lfs(names)
     return compare_profiles(model, VoteProfile.of_sums(count_votes(model.read(patterns))), missing, new)
 
@@ -88,9 +88,9 @@ def compare_profiles(
     if old is None:
         raise ParameterError("this model was saved by an older version, without shares of its LFs; fit it again")
     names = model.lf_names_ or tuple(f"lf{j}" for j in range(model.n_features_in_))
-    known = [(j, name) for j, name in enumerate(names) if name not in missing]
-    changes = [change for j, name in known for change in _compare_lf(model, old, profile, j, name)]
-    n = max(1, int((old.votes.any(0) | profile.votes.any(0)).sum() + 2) * len(known))  # comparisons
+    compared = [(j, name) for j, name in enumerate(names) if name not in missing]
+    changes = [change for j, name in compared for change in _compare_lf(model, old, profile, j, name)]
+    n = max(1, int((old.votes.any(0) | profile.votes.any(0)).sum() + 2) * len(compared))  # comparisons
     changes = [change._replace(p=min(1.0, change.p * n)) for change in changes]
     changes += [_Change(name, "missing", _coverage(old)[names.index(name)], 0.0, 0.0) for name in missing]
     changes += [_Change(name, "new", 0.0, np.nan, 0.0) for name in new or ()]

@@ -171,9 +171,9 @@ def _split_code(value: Any) -> tuple[object, ...] | None:
     if isinstance(value, type | BuiltinFunctionType) and _is_found(value.__module__, value):
         return value.__qualname__, value.__module__, version_of(value.__module__)
     if isinstance(value, type):
-        own = {name: member for name, member in vars(value).items() if name not in _GENERATED}
+        members = {name: member for name, member in vars(value).items() if name not in _GENERATED}
         slots = types.MemberDescriptorType | types.GetSetDescriptorType  # they follow from __slots__
-        written = {name: member for name, member in own.items() if not isinstance(member, slots)}
+        written = {name: member for name, member in members.items() if not isinstance(member, slots)}
         return value.__qualname__, type(value), value.__bases__, written
     if isinstance(value, MethodType):
         return value.__self__, value.__func__

@@ -167,7 +167,7 @@ class ListItems(Items):
     """Items of a list or array: mappings become rows, everything else is given to LFs as it is."""
 
     def __init__(self, data: Any) -> None:
-        # A slice of other sequences may go by labels, be a table, or not exist at all.
+        # A slice of other sequences may go by labels, or be a table; a data set of torch knows its length alone.
         listed = isinstance(data, list | tuple | np.ndarray)
         self.data = data if listed else list(data) if hasattr(data, "__iter__") else [data[i] for i in range(len(data))]
         self.n, self.names, self._kind = len(self.data), None, type(data).__name__
@@ -216,19 +216,12 @@ def read_items(data: Any) -> Items:
                 f"data has {table.names.count(twice)} columns named {twice!r}; expected one. Rename the others"
             )
         return Items(table)
-    if isinstance(data, str | bytes | Mapping) or not hasattr(data, "__getitem__") or not _has_length(data):
+    listed = hasattr(data, "__getitem__") and hasattr(data, "__len__")
+    if isinstance(data, str | bytes | Mapping) or not listed:
         raise VotesError(
             f"data is of type {type(data).__name__}; expected a list of items, or a pandas, Polars, Dask or Spark frame"
         )
     return ListItems(data)
-
-
-def _has_length(data: Any) -> bool:
-    """Return whether data can say how many items it has; a sparse matrix and an array without axes cannot."""
-    try:
-        return len(data) >= 0
-    except TypeError:
-        return False
 
 
 def read_value(item: Any, name: str) -> Any:

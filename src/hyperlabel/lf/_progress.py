@@ -40,7 +40,7 @@ def show_progress(total: int, wanted: bool) -> Iterator[Callable[..., None]]:
         with _bar(total) as progress:
             yield progress
     else:
-        yield Progress(total, Lines())
+        yield Progress(total, ProgressLines())
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def _bar(total: int) -> Iterator[Progress]:
         yield Progress(total, show)
 
 
-class Lines:
+class ProgressLines:
     """One line per tenth, and after a long silence: rate and time left are those since the last line.
 
     A notebook overwrites the line and keeps the last.

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel._core import check_flag, check_text, show, show_some
+from hyperlabel._core import show, show_some
 from hyperlabel.data import ABSTAIN, Classes, as_list, state_classes
 from hyperlabel.errors import ParameterError
 from hyperlabel.lf._define import LabelingFunction, vote_if
@@ -36,7 +36,7 @@ class ValueFunction(LabelingFunction):
 
     def __init__(self, name: str, function: Callable[[Any], Any], *, column: str, vote: Hashable = None) -> None:
         super().__init__(name, function, vote=vote)
-        self.column = check_text(column, "column", "the name of a column")
+        self.column = column
 
     def row_function(self) -> Callable[[Any], Any]:
         """Return a function from a row to a vote."""
@@ -180,8 +180,6 @@ def keyword_lf(
     >>> lf.name, lf({"text": "Please SUBSCRIBE!"}), lf({"text": "I subscribed"})
     ('keyword_check_out_subscribe', 'spam', -1)
     """
-    for option, value in (("ignore_case", ignore_case), ("whole_words", whole_words)):
-        check_flag(value, option)
     listed = [words] if isinstance(words, str) else as_list(words, "words", "a word, or a list of words")
     if not listed or not all(isinstance(word, str) and word.strip() for word in listed):
         raise ParameterError(f"words is {show(words, 80)}; expected at least one word, and no empty word")

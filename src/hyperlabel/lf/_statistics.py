@@ -37,21 +37,7 @@ class VoteStatistics:
 
     def __init__(self, patterns: Patterns, truth: Counts | None = None) -> None:
         self.patterns, self.truth = patterns, truth
-
-    @property
-    def n_lfs(self) -> int:
-        """Number of LFs, m."""
-        return self.patterns.n_lfs
-
-    @property
-    def n_items(self) -> int:
-        """Number of items, n."""
-        return self.patterns.n_items
-
-    @property
-    def classes(self) -> tuple[Any, ...]:
-        """The classes."""
-        return self.patterns.classes
+        self.n_lfs, self.n_items, self.classes = patterns.n_lfs, patterns.n_items, patterns.classes
 
     @cached_property
     def votes(self) -> Counts:

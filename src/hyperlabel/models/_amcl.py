@@ -84,11 +84,11 @@ class AMCL(LabelModel):
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
         require("scipy", extra="sklearn")
         usable = usable_gold(self, patterns, gold)
-        filled, known = _merge_filled(patterns, usable) if self.fill == "majority" else (patterns, usable)
-        shares, hidden = _shares(filled, self.fill), _hidden(filled, known)
+        filled, gold_items = _merge_filled(patterns, usable) if self.fill == "majority" else (patterns, usable)
+        shares, hidden = _shares(filled, self.fill), _hidden(filled, gold_items)
         size = _count_coefficients(filled, shares, hidden)
         solvable = size <= self.max_coefficients
-        solution = _Game(filled, known, hidden, shares, self.slack).solve(self.max_iter) if solvable else None
+        solution = _Game(filled, gold_items, hidden, shares, self.slack).solve(self.max_iter) if solvable else None
         self.weights_: Float64 | None = None
         self.worst_loss_: float | None = None
         self.forest_: RandomForest | None = None
@@ -154,9 +154,9 @@ def _merge_filled(patterns: Patterns, gold: NDArray[np.int64]) -> tuple[Patterns
     merged = Patterns.from_votes(filled)
     assert merged.inverse is not None  # they come from votes
     counts = np.bincount(merged.inverse, patterns.counts).astype(np.int64)
-    known = np.zeros((merged.n_patterns, patterns.n_classes), np.int64)
-    np.add.at(known, merged.inverse, gold)
-    return Patterns(merged.rows, counts, merged.n_lfs, merged.n_classes), known
+    gold_items = np.zeros((merged.n_patterns, patterns.n_classes), np.int64)
+    np.add.at(gold_items, merged.inverse, gold)
+    return Patterns(merged.rows, counts, merged.n_lfs, merged.n_classes), gold_items
 
 
 def _hidden(patterns: Patterns, gold: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -195,9 +195,9 @@ class _Game:
         self._items = np.repeat(hidden[kept] / hidden.sum(), k)  # (p * k,), p of them kept
         self._outputs = outputs[:, (kept[:, None] * k + np.arange(k)).ravel()]
         self._weighted = self._outputs.multiply(self._items).tocsr()
-        known = gold / gold.sum()
+        gold_shares = gold / gold.sum()
         # An LF's risk is 1/2 (1 + mean ||v||^2) - mean <v, y>, so <v, y> must be within the slack of this.
-        gain = outputs @ known.ravel() - outputs.power(2) @ np.repeat(known.sum(1), k) / 2
+        gain = outputs @ gold_shares.ravel() - outputs.power(2) @ np.repeat(gold_shares.sum(1), k) / 2
         middle = gain + self._outputs.power(2) @ self._items / 2
         if slack is None:  # how much risks with and without gold may differ (Hoeffding, scaled down)
             n_gold, n_hidden = int(gold.sum()), int(hidden.sum())

@@ -16,20 +16,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel._core import (
-    Float64,
-    Metric,
-    check_count,
-    check_memory,
-    check_metric,
-    show_some,
-    timestamp,
-)
+from hyperlabel._core import Float64, Metric, check_count, check_memory, show_some, timestamp
 from hyperlabel._core import score as score_labels
 from hyperlabel.data import (
     ABSTAIN,
@@ -64,8 +56,10 @@ from hyperlabel.networks import Gold, Reduce, Sums, add_sums
 _log = logging.getLogger(__name__)
 
 SEEDS = 1 << 32  # seeds of NumPy's generators are below this
-_MOST_HELD = 1 << 23  # probabilities that are held at once if only labels are asked for
+_MOST_HELD = 1 << 23  # probabilities held at once if only labels are needed
 _ROUNDING = 1e-5  # how much the sum of a row of float32 may differ from 1
+
+_check_metric = choice(*get_args(Metric))
 
 GoldCounts = NDArray[np.int64]
 """(p, k) gold items of each pattern and class."""
@@ -146,16 +140,16 @@ class LabelModel(FittedState, ABC):
         if isinstance(votes, Patterns):
             patterns = to_patterns(votes, n_classes=self.n_classes, classes=self.classes)
             return patterns, None if gold is None else check_gold_counts(gold, patterns), None
-        read, known = to_votes(votes, n_classes=self.n_classes, classes=self.classes), None
+        read, classes = to_votes(votes, n_classes=self.n_classes, classes=self.classes), None
         if not read.stated and isinstance(read.classes[0], str) and getattr(self, "ordinal", False):
             raise ParameterError(
                 f"ordinal is True, but the order of the classes {show_some(read.classes)} is only that of the "
                 "alphabet; state them from low to high with classes"
             )
         if gold is not None:
-            read, known = read.with_labels(gold, "gold")
+            read, classes = read.with_labels(gold, "gold")
         patterns = Patterns.from_votes(read)
-        return patterns, None if known is None else patterns.count_labels(known), known
+        return patterns, None if classes is None else patterns.count_labels(classes), classes
 
     def fit(self, votes: object, gold: object = None) -> Self:
         """Read a set and keep its state; later predictions are judged in it.
@@ -177,7 +171,7 @@ class LabelModel(FittedState, ABC):
         self, patterns: Patterns, gold: GoldCounts | None = None, metric: Metric = "accuracy"
     ) -> Labels:
         """Learn from counted patterns as `fit_patterns` does, and label them: they are judged once."""
-        check_metric(metric)
+        _check_metric(metric, "metric")
         patterns, counts, _ = self._read_set(patterns, gold)
         return self._to_labels(self._learn(patterns, counts, for_f1=True), patterns, metric)
 
@@ -192,11 +186,11 @@ class LabelModel(FittedState, ABC):
             gold: The vote rows of gold items, which are part of the chunks as well.
             metric: With `f1`, further passes find how items are labeled for F1.
         """
-        check_metric(metric)
+        _check_metric(metric, "metric")
         patterns, counts = (shape, None) if gold is None else (gold.patterns, gold.counts)
         context, inner = self._start(shape, VoteProfile.of_sums(reduce(count_votes)), counts, 0)
-        known = None if counts is None else Gold.of(context.restrict(patterns), counts[:, context.active])
-        self._fit_passes(lambda sums: reduce(partial(context._apply, sums)), inner, known)
+        inner_gold = None if counts is None else Gold.of(context.restrict(patterns), counts[:, context.active])
+        self._fit_passes(lambda sums: reduce(partial(context._apply, sums)), inner, inner_gold)
         self._context = context if counts is None else self._with_gold(context, patterns, counts)
         if metric == "f1":
             self._find_f1_rule(lambda rule: reduce(partial(self._f1_sums, rule)))
@@ -327,37 +321,34 @@ class LabelModel(FittedState, ABC):
 
     def _label(self, votes: object, metric: Metric, gold: object = None, *, fit: bool = False) -> "_PatternLabels":
         """Label votes, judged in the state of `fit`, or by this model, or a copy, that reads them first."""
-        check_metric(metric)
+        _check_metric(metric, "metric")
         if fit or (not self.is_fitted and (gold is not None or not self.needs_gold)):
             model = self if fit else copy.copy(self)
-            patterns, counts, known = model._read_set(votes, gold)
-            labels = model._learn_in_parts(patterns, counts, metric) if _is_large(patterns) else None
-            if labels is None:
+            patterns, counts, classes = model._read_set(votes, gold)
+            if model.reads_in_passes and patterns.n_patterns * patterns.n_classes > _MOST_HELD:
+                labels = model._learn_in_parts(patterns, counts, metric)
+            else:
                 probabilities = model._learn(patterns, counts, for_f1=metric == "f1")
                 labels = _PatternLabels(patterns, model._to_labels(probabilities, patterns, metric))
             if isinstance(votes, Votes):
                 model.note_source(abstain=votes.origin.abstain)
-            return replace(labels, gold=known)
+            return replace(labels, gold=classes)
         self._check_fitted()
         votes = self._accept_empty(votes)
-        patterns, known = self.read(votes), None
+        patterns, classes = self.read(votes), None
         if gold is not None:
-            _, known = self.read_votes(votes).with_labels(gold, "gold")
-        if _is_large(patterns):
-            return _PatternLabels(patterns, judge=partial(self.label_patterns, metric=metric), gold=known)
-        return _PatternLabels(patterns, self.label_patterns(patterns, metric), gold=known)
+            _, classes = self.read_votes(votes).with_labels(gold, "gold")
+        return _PatternLabels(patterns, judge=partial(self.label_patterns, metric=metric), gold=classes)
 
-    def _learn_in_parts(self, patterns: Patterns, gold: GoldCounts | None, metric: Metric) -> "_PatternLabels | None":
-        """Learn from many patterns of many classes in passes over parts; None if the model cannot."""
-        if not self.reads_in_passes:
-            return None
+    def _learn_in_parts(self, patterns: Patterns, gold: GoldCounts | None, metric: Metric) -> "_PatternLabels":
+        """Learn from many patterns of many classes in passes over parts."""
         most = max(1, _MOST_HELD // patterns.n_classes)
 
         def reduce_parts(sums: Callable[[Patterns], Sums]) -> Sums:
             return reduce(add_sums, map(sums, patterns.split(most)))
 
-        known = None if gold is None else Gold.of(patterns, gold)
-        self.fit_passes(reduce_parts, patterns.take(np.arange(1)), known, metric)
+        counted = None if gold is None else Gold.of(patterns, gold)
+        self.fit_passes(reduce_parts, patterns.take(np.arange(1)), counted, metric)
         return _PatternLabels(patterns, judge=partial(self.label_patterns, metric=metric))
 
     def label_patterns(self, patterns: Patterns, metric: Metric = "accuracy") -> Labels:
@@ -367,6 +358,7 @@ class LabelModel(FittedState, ABC):
             patterns: Patterns of the LFs and classes that the model learned, in their order.
             metric: As for `predict`.
         """
+        _check_metric(metric, "metric")
         patterns = self._check_fitted().match(patterns, type(self).__name__)
         return self._to_labels(self.pattern_probabilities(patterns), patterns, metric)
 
@@ -413,7 +405,7 @@ class LabelModel(FittedState, ABC):
         return probabilities
 
     def _to_labels(self, probabilities: Float64, patterns: Patterns, metric: Metric) -> Labels:
-        if check_metric(metric) == "accuracy":
+        if metric == "accuracy":
             best = decide(probabilities, patterns, self.tie_break, self.seed)
             best = lean_to_median(best, probabilities) if self._context.ordinal else best
         elif self._context.f1 is None:
@@ -437,10 +429,10 @@ class LabelModel(FittedState, ABC):
                 a label is wrong.
         """
         votes = self.read_votes(votes)
-        read, known = votes.with_labels(truth, "truth")
-        if not (known >= 0).any():
+        read, classes = votes.with_labels(truth, "truth")
+        if not (classes >= 0).any():
             raise ParameterError("truth is unknown for every item; expected at least one class")
-        return score_labels(metric, known, self.label(votes, metric).best, read.n_classes)
+        return score_labels(metric, classes, self.label(votes, metric).best, read.n_classes)
 
     def suggest(self, votes: object, n: int, gold: object = None) -> NDArray[Any]:
         """Return the items whose gold labels would help most, best first: identifiers, or else positions. -> (n,).
@@ -458,16 +450,16 @@ class LabelModel(FittedState, ABC):
         """
         check_count(n, "n")
         read = self.read_votes(votes)
-        known = np.zeros(read.n_items, bool)
+        has_gold = np.zeros(read.n_items, bool)
         if gold is not None:
             read, classes = read.with_labels(gold, "gold")
-            known = classes >= 0
+            has_gold = classes >= 0
         fitted = self.fitted_on(read)
         if gold is not None:
             fitted = copy.copy(fitted)  # gold given here counts once: gold that was looked up is left out
             fitted._context = replace(fitted._context, gold=None)
         patterns = fitted.read(read)
-        positions = suggest_items(fitted.pattern_probabilities(patterns), patterns, known, n)
+        positions = suggest_items(fitted.pattern_probabilities(patterns), patterns, has_gold, n)
         return positions if read.items is None else read.items[positions]
 
     def explain(self, votes: object, item: Hashable) -> Explanation:
@@ -517,46 +509,40 @@ class LabelModel(FittedState, ABC):
         return self.is_fitted
 
 
-def _is_large(patterns: Patterns) -> bool:
-    """Return whether the probabilities of all patterns are too many to be held at once without need."""
-    return patterns.n_patterns * patterns.n_classes > _MOST_HELD
-
-
 @dataclass(frozen=True)
 class _PatternLabels:
-    """Labels of patterns on their way to the items; items get only what is asked for."""
+    """Labels of patterns on their way to the items, which get only what is needed."""
 
     patterns: Patterns  # the patterns; patterns without items keep one row each
-    whole: Labels | None = None  # one row per pattern; None if they are judged when they are asked for
+    whole: Labels | None = None  # one row per pattern; None if they are judged when needed
     judge: Callable[[Patterns], Labels] | None = None  # judges patterns
     gold: NDArray[np.int64] | None = None  # (n,) gold classes of the items, which overrule; -1 for unknown
-
-    @property
-    def of_patterns(self) -> Labels:
-        """Everything, one row per pattern."""
-        if self.whole is not None:
-            return self.whole
-        assert self.judge is not None  # one of the two always exists
-        return self.judge(self.patterns)
 
     @property
     def labels(self) -> NDArray[Any]:
         """The label of each item; many are judged in parts, of which only labels are kept. (n,)."""
         if self.gold is not None:
             return self.of_items(None).labels
-        if self.judge is None:
-            labels = self.of_patterns.labels
+        if self.whole is not None:
+            labels = self.whole.labels
         else:
-            parts = self.patterns.split(max(1, _MOST_HELD // self.patterns.n_classes))
+            assert self.judge is not None  # one of the two always exists
+            most = max(1, _MOST_HELD // self.patterns.n_classes)
+            parts = self.patterns.split(most) if self.patterns.n_patterns > most else [self.patterns]
             labels = np.concatenate([self.judge(part).labels for part in parts])
-        return labels if self.patterns.inverse is None else self.patterns.expand(labels)
+        index = self.patterns.inverse
+        return labels if index is None else labels.take(index.astype(np.intp, copy=False))
 
     def of_items(self, items: NDArray[Any] | None) -> Labels:
         """Return everything, with identifiers of the items."""
-        index, k = self.patterns.inverse, self.patterns.n_classes
+        index, k, labels = self.patterns.inverse, self.patterns.n_classes, self.whole
+        if index is not None:
+            n, remedy = len(index), "label fewer items at a time, or get only the labels: predict(votes)"
+            check_memory(n * k, f"the probabilities of {n:,} items and {k:,} classes", remedy)
+        if labels is None:
+            assert self.judge is not None  # one of the two always exists
+            labels = self.judge(self.patterns)
         if index is None:
-            return self.of_patterns
-        n, remedy = len(index), "label fewer items at a time, or get only the labels: predict(votes)"
-        check_memory(n * k, f"the probabilities of {n:,} items and {k:,} classes", remedy)
-        labels = self.of_patterns.take(index, items)
+            return labels
+        labels = labels.take(index, items)
         return labels if self.gold is None else labels.with_gold(self.gold)

@@ -100,7 +100,7 @@ class CLL(LabelModel):
         return _normalize(labels.T, patterns)
 
 
-class Learned(NamedTuple):
+class LearnedLabels(NamedTuple):
     """The result of `learn_labels`."""
 
     labels: Float64  # (r, k) in [0, 1], not normalized
@@ -118,7 +118,7 @@ def learn_labels(
     error_bound: float = 0.01,
     max_iter: int = 1000,
     tol: float = 1e-5,
-) -> Learned:
+) -> LearnedLabels:
     """Minimize the squared distance of all errors from the bound by projected AdaGrad.
 
     `start` is (r, k) where the labels start, `member` (r,) the pattern of each of its rows; None if they are the
@@ -135,7 +135,9 @@ def learn_labels(
         before, mean = mean, labels if member is None else _means(labels, member)
         moved = float(np.vdot(weight, np.abs(mean - before)))
     final = np.where(errors.n_votes > 0, errors.of(mean), error_bound)
-    return Learned(labels.T, np.ascontiguousarray(final.T), np.array(residuals), errors.n_votes, bool(moved < tol))
+    return LearnedLabels(
+        labels.T, np.ascontiguousarray(final.T), np.array(residuals), errors.n_votes, bool(moved < tol)
+    )
 
 
 def _step(gradient: Float64, squares: Float64) -> Float64:
@@ -168,10 +170,10 @@ class _Errors:
         p, m, k = self._shape = patterns.n_patterns, patterns.n_lfs, patterns.n_classes
         self._counts = patterns.counts.astype(np.float64)
         self._row, self._lf, self._vote = patterns.row, patterns.lf, patterns.vote
-        said_yes = self._sum_own(np.ones((k, p)))
-        self.n_votes = said_yes.sum(0) if n_votes is None else n_votes
+        yes_votes = self._sum_own(np.ones((k, p)))
+        self.n_votes = yes_votes.sum(0) if n_votes is None else n_votes
         self._divisor = np.maximum(self.n_votes, 1)
-        self._yes_share = said_yes / self._divisor
+        self._yes_share = yes_votes / self._divisor
         self._is_dense = k * m * p <= DENSE
         if self._is_dense:
             self._tabulate()
@@ -209,8 +211,8 @@ class _Errors:
         p, _, k = self._shape
         slopes = 2 * residuals / self._divisor
         total = _segment_sums(slopes[:, self._lf], self._row_starts)
-        own = np.bincount(self._vote * p + self._row, slopes[self._vote, self._lf], k * p).reshape(k, p)
-        return np.asarray(total - 2 * own)
+        of_vote = np.bincount(self._vote * p + self._row, slopes[self._vote, self._lf], k * p).reshape(k, p)
+        return np.asarray(total - 2 * of_vote)
 
 
 def _segment_sums(values: Float64, starts: NDArray[np.integer]) -> Float64:

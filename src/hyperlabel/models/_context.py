@@ -72,8 +72,8 @@ class FitContext:
                 f"votes has {patterns.n_lfs} LFs, but this {model} learned from {self.n_lfs}; "
                 "give it the same LFs, or fit it again"
             )
-        known = () if self.outcomes is None else self.outcomes.names
-        new = [] if patterns.outcomes is None else [name for name in patterns.outcomes.names if name not in known]
+        names = () if self.outcomes is None else self.outcomes.names
+        new = [] if patterns.outcomes is None else [name for name in patterns.outcomes.names if name not in names]
         if new:
             raise VotesError(f"votes has the outcome {new[0]!r}, which this {model} was not fitted on; fit it again")
         if patterns.n_classes != len(self.classes):
@@ -97,7 +97,8 @@ class FitContext:
 
     def restrict(self, patterns: Patterns) -> Patterns:
         """Return the patterns as the model sees them: active classes only."""
-        patterns = patterns.with_outcomes(self.outcomes)
+        if self.outcomes is not None:
+            patterns = patterns.with_outcomes(self.outcomes)
         return patterns if self.all_active else self._keep_active(patterns)
 
     def _apply(self, function: Callable[[Patterns], Sums], patterns: Patterns) -> Sums:

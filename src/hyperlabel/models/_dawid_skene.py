@@ -95,20 +95,20 @@ class ConfusionModel(LabelModel):
 
     def _fit(self, patterns: Patterns, gold: NDArray[np.int64] | None) -> None:
         balance, k = self._stated_balance, patterns.n_classes
-        sums, (free, known) = VoteSums(patterns), self._split_items(patterns, gold)
-        items, weight = sums.counts * (free[:, 0] + known.sum(1)), sums.counts[:, None] * free / 2
+        sums, (free, certain) = VoteSums(patterns), self._split_items(patterns, gold)
+        items, weight = sums.counts * (free[:, 0] + certain.sum(1)), sums.counts[:, None] * free / 2
         self.abstain_is_outcome_ = self._find_outcomes(patterns)
         abstentions = self._find_abstentions(sums, items.sum())
         posterior, accurate, enough = vote_shares(patterns), accurate_votes(k), self.tol * 2 * weight[:, 0].sum()
         if patterns.outcomes is not None:
             accurate = patterns.outcomes.table @ accurate
         usual = _usual_votes(patterns)
-        if balance is None and not (items @ (free * posterior + known)).any():
+        if balance is None and not (items @ (free * posterior + certain)).any():
             balance = np.full(k, 1 / k)  # there is nothing to learn it from
         self.converged_ = False
         with np.errstate(divide="ignore"):
             while self.n_iter_ < self.max_iter and not self.converged_:
-                shares = posterior if gold is None else free * posterior + known
+                shares = posterior if gold is None else free * posterior + certain
                 votes, sizes = sums.count_votes(shares), items @ shares
                 smoothing, imagined = self._imagine(votes, accurate)
                 if usual is not None:
@@ -132,9 +132,9 @@ class ConfusionModel(LabelModel):
         if gold is None:
             gold = np.zeros((patterns.n_patterns, patterns.n_classes), np.int64)
         learned = patterns.has_votes | self._learns_from_empty()
-        known = gold * (learned / patterns.counts)[:, None]
-        free = (learned - known.sum(1))[:, None]
-        return np.repeat(free, patterns.n_classes, axis=1), known
+        certain = gold * (learned / patterns.counts)[:, None]
+        free = (learned - certain.sum(1))[:, None]
+        return np.repeat(free, patterns.n_classes, axis=1), certain
 
     def _find_outcomes(self, patterns: Patterns) -> NDArray[np.bool_]:
         """Return whether abstaining is an outcome of each LF; not if it never votes. -> (m,)."""

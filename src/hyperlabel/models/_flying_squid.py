@@ -129,11 +129,11 @@ def _solve_overlapping_triplets(patterns: Patterns) -> Float64:
         for c in _problems(patterns)
     ]
     agreement = np.minimum(np.stack(solved, axis=1), 2 * _MAX_ACCURACY - 1)
-    known = np.isfinite(agreement)
-    votes = np.where(known, np.diag(shared)[:, None], 0)
-    typical = np.where(known, agreement, 0).T @ np.diag(shared) / np.maximum(votes.sum(0), 1)
+    finite = np.isfinite(agreement)
+    votes = np.where(finite, np.diag(shared)[:, None], 0)
+    typical = np.where(finite, agreement, 0).T @ np.diag(shared) / np.maximum(votes.sum(0), 1)
     typical = np.where(votes.any(0), typical, 2 * PRIOR_ACCURACY - 1)
-    accuracies = 0.5 + 0.5 * np.where(known, agreement, typical)
+    accuracies = 0.5 + 0.5 * np.where(finite, agreement, typical)
     return np.broadcast_to(accuracies, (m, patterns.n_classes)).copy()
 
 

@@ -185,9 +185,9 @@ class _Loss:
         """Loss and its gradient. mu: (m, k, k), [lf, vote, class]."""
         m, k = mu.shape[:2]
         joint = mu * self.balance
-        own = mu.transpose(0, 2, 1) @ joint  # (m, k, k), of each LF with itself
+        same_lf = mu.transpose(0, 2, 1) @ joint  # (m, k, k), of each LF with itself
         all_lfs = mu.reshape(m * k, -1).T @ joint.reshape(m * k, -1)
-        expected = joint @ (all_lfs - own)  # mu P mu^T between different LFs, times mu P
+        expected = joint @ (all_lfs - same_lf)  # mu P mu^T between different LFs, times mu P
         observed = self.overlaps.multiply(joint)
         gap = joint.sum(2) - self.overlaps.share
         loss = np.vdot(mu, expected - 2 * observed) + np.vdot(gap, gap)

@@ -171,8 +171,8 @@ class _Estimator:
         voted = np.einsum("jvc->jc", class_counts)  # faster than sum over short axes
         right = votes = voted[:0]
         if len(self._others):
-            own = class_counts.diagonal(axis1=1, axis2=2)[self._others]
-            all_right = own + PRIOR_ACCURACY * self._imagined_others
+            diagonal = class_counts.diagonal(axis1=1, axis2=2)[self._others]
+            all_right = diagonal + PRIOR_ACCURACY * self._imagined_others
             right = all_right / (voted[self._others] + self._imagined_others)
         if len(self._sided):
             expected = self._accurate * (balance / np.maximum(self._accurate @ balance, _TINY)[:, None])

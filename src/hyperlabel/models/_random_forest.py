@@ -111,11 +111,11 @@ class Trees:
         trees = [grown.tree_ for grown in forest.estimators_]
         roots = np.cumsum([0, *(tree.node_count for tree in trees[:-1])])
         pairs = [np.stack([tree.children_left, tree.children_right], axis=1) for tree in trees]
-        own = [np.where(pair < 0, np.arange(len(pair))[:, None], pair) for pair in pairs]
+        children = [np.where(pair < 0, np.arange(len(pair))[:, None], pair) for pair in pairs]
         value = np.concatenate([tree.value[:, 0] for tree in trees])
         return cls(
             roots=roots.astype(np.int64),
-            children=np.concatenate([pair + root for pair, root in zip(own, roots, strict=True)]).astype(np.int64),
+            children=np.concatenate([pair + root for pair, root in zip(children, roots, strict=True)]).astype(np.int64),
             feature=np.maximum(np.concatenate([tree.feature for tree in trees]), 0).astype(np.int64),
             threshold=np.concatenate([tree.threshold for tree in trees]),
             value=value / value.sum(1, keepdims=True),

@@ -79,7 +79,7 @@ def label_model_class(name: str) -> type[LabelModel]:
     if name in HyperLabelModel.short_names:
         return HyperLabelModel  # without importing the others
     classes = _by_short_name()
-    if not isinstance(name, str) or name not in classes:
+    if name not in classes:
         raise ParameterError(f"there is no label model {show(name)}; expected one of {', '.join(classes)}")
     return classes[name]
 

@@ -54,10 +54,10 @@ class FittedState:
 
     def set_params(self, **params: Any) -> Self:
         """Change arguments by name."""
-        known = self.get_params()
+        current = self.get_params()
         for name, value in params.items():
-            if name not in known:
-                raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}")
+            if name not in current:
+                raise ParameterError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(current)}")
             setattr(self, name, value)
         return self
 
@@ -136,7 +136,7 @@ class FittedState:
 
     @property
     def profile_(self) -> VoteProfile | None:
-        """How the LFs voted in `fit`; None if an older version saved the model."""
+        """Vote counts of the LFs in `fit`; None if an older version saved the model."""
         return self._check_fitted().profile
 
     def note_source(self, source: str | None = None, abstain: Sequence[Any] | None = None) -> Self:
@@ -249,15 +249,13 @@ def to_json(value: Any, name: str) -> Any:
     value = value if isinstance(value, Mapping) else by_name(value) or value
     if isinstance(value, Mapping):
         return {str(key): to_json(each, name) for key, each in value.items()}
-    value = _to_list(value)
+    value = str(value) if isinstance(value, Path) else _to_list(value)
     if isinstance(value, list | tuple):
         return [to_json(each, name) for each in value]
     if isinstance(value, float) and value != value:
         return None
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, Path):
-        return str(value)
     raise WeightsError(f"{name} holds {show(value)} ({type(value).__name__}); only strings and numbers can be saved")
 
 
