@@ -1,4 +1,4 @@
-"""What hlm3 is worth: scores, probabilities, gold labels, suggestions, labels for F1, and its cost.
+"""What hlm3 is worth: judges of known skill, public sets, gold labels, suggestions, labels for F1, and its cost.
 
     python -m experiments hlm3 --data DATA --runs training/hlm3 --out experiments/results/hlm3.md
 
@@ -22,6 +22,8 @@ from experiments.protocol import as_returned, make_model, score, to_patterns
 from experiments.record import keep_result
 from experiments.references import RELEASED, RELEASED_FILE
 from experiments.semi import draw_gold
+from experiments.textbook import CASES
+from experiments.textbook import draw as draw_case
 from hyperlabel._core import metrics
 from hyperlabel.data import UNIFORM
 from hyperlabel.models import LabelModel
@@ -29,10 +31,16 @@ from hyperlabel.networks import load_network, load_weights
 
 PEERS = ("hlm2", "mv", "bv", "auto", "hlm")
 RIVALS, FAR_BEHIND = ("mv", "bv", RELEASED), 1.0  # points
-GOLD, GOLD_DRAWS = (20, 100), 5
-GOLD_MODELS = {"hlm3": "hlm3, gold in the pass", "mv": "mv and lookup", "ds": "ds, gold clamped"}
-SLOW_GOLD_MODELS = {"hlm": "hlm, fine-tuned", "rf": "random forest"}
-FEW_TREES = 20  # of the forest: enough for patterns of votes, and a fifth of the time
+GOLD, GOLD_DRAWS = (20, 50, 100), 5
+FOREST = {"n_trees": 50, "max_depth": [None], "min_samples_split": [2]}  # no grid search, which takes 60 times as long
+GOLD_MODELS: dict[str, tuple[str, dict[str, Any]]] = {
+    "hlm3, gold in the pass": ("hlm3", {}),
+    "mv and lookup": ("mv", {}),
+    "ds, gold clamped": ("ds", {}),
+    "random forest on votes": ("rf", FOREST),
+}
+BINS = 10  # of confidence, for the calibration error
+TEXTBOOK_MODELS, TEXTBOOK_SEEDS, TEXTBOOK_GOLD = ("hlm3", "hlm2", "auto", "mv", "bv", "hds", "ds", "fs"), 3, 50
 SUGGESTED, RANDOM_DRAWS = (50, 100, 300), 5
 SUBSETS, SUBSET_SHARE = 8, (0.35, 0.85)
 F1_GOLD, F1_TOLD = 300, ("hlm3", "mv")
@@ -62,16 +70,58 @@ def find_runs(folder: Path | None) -> list[str]:
 
 
 def measure(sets: Sequence[DataSet], name: str, **params: Any) -> dict[str, list[float]]:
-    """Score, Brier score and log loss of a model on each set."""
-    found: dict[str, list[float]] = {"score": [], "brier": [], "log loss": []}
+    """Score, Brier score, calibration error and log loss of a model on each set."""
+    found: dict[str, list[float]] = {"score": [], "brier": [], "ece": [], "log loss": []}
     for each in sets:
         votes = hl.Votes.from_array(each.votes, n_classes=each.k)
         model = make_model(name, each, **params).fit(votes)
         probabilities = as_returned(name, model.predict_proba(votes))
         found["score"].append(score(each, model.predict(votes)))
         found["brier"].append(metrics.brier(each.truth, probabilities))
+        found["ece"].append(calibration_error(each.truth, probabilities))
         found["log loss"].append(metrics.log_loss(each.truth, probabilities))
     return found
+
+
+def calibration_error(truth: np.ndarray, probabilities: np.ndarray) -> float:
+    """Distance of confidence from the share of right labels in ten bins of confidence, weighted by items (ECE)."""
+    kept = truth >= 0
+    confidence, right = probabilities[kept].max(1), probabilities[kept].argmax(1) == truth[kept]
+    bins = np.minimum((BINS * confidence).astype(int), BINS - 1)
+    return float(np.abs(np.bincount(bins, right - confidence)).sum() / max(kept.sum(), 1))
+
+
+def textbook_part(_: Sequence[DataSet]) -> str:
+    """Labels and calibration on votes of judges whose skill is known, with and without gold."""
+    rows, found = [], []
+    for name in CASES:
+        draws = [textbook_scores(name, seed) for seed in range(TEXTBOOK_SEEDS)]
+        found.append(np.mean(draws, axis=0))
+        rows.append([name, *show(found[-1][:-2], 1), *show(found[-1][-2:], 3)])
+    means = np.mean(found, axis=0)
+    rows.append(["**mean**", *[f"**{value}**" for value in (*show(means[:-2], 1), *show(means[-2:], 3))]])
+    told = f"{TEXTBOOK_GOLD} gold"
+    gold = [f"hlm3, {told}", f"optimum, {told}", "hlm3, ECE", f"hlm3, {told}, ECE"]
+    what = (
+        f"Percent right, mean of {TEXTBOOK_SEEDS} draws (`experiments/textbook.py`). The optimum knows the skill of "
+        "every judge. With gold, the items that are not gold are scored."
+    )
+    return f"{what}\n\n" + table(["case", *TEXTBOOK_MODELS, "optimum", *gold], rows)
+
+
+def textbook_scores(name: str, seed: int) -> list[float]:
+    """Scores on one draw of a case, in the order of the table."""
+    data, best = draw_case(name, seed)
+    scores = [score(data, make_model(model, data).fit(data.votes).predict(data.votes)) for model in TEXTBOOK_MODELS]
+    gold, rest = tell(data, TEXTBOOK_GOLD, seed)
+    plain = make_model("hlm3", data).fit(data.votes).predict_proba(data.votes)
+    model = make_model("hlm3", data).fit(data.votes, gold)
+    with_gold = [score(rest, model.predict(data.votes)), score(rest, best)]
+    errors = [
+        calibration_error(data.truth, plain),
+        calibration_error(rest.truth, model.predict_proba(data.votes)),
+    ]
+    return [*scores, score(data, best), *with_gold, *errors]
 
 
 def score_part(sets: Sequence[DataSet], runs: Sequence[str]) -> str:
@@ -86,6 +136,7 @@ def score_part(sets: Sequence[DataSet], runs: Sequence[str]) -> str:
     for measured, digits, title in (
         ("score", 2, "Score"),
         ("brier", 4, "Brier score (less is better)"),
+        ("ece", 3, "Calibration error (ECE, ten bins; less is better)"),
         ("log loss", 4, "Log loss (less is better)"),
     ):
         rows = [[name, *show(by_family(sets, values[measured]), digits)] for name, values in found.items()]
@@ -165,34 +216,37 @@ def tell(data: DataSet, size: int, seed: int) -> tuple[np.ndarray, DataSet]:
     return gold, replace(data, truth=np.where(gold >= 0, -1, data.truth))
 
 
-def gold_scores(data: DataSet, size: int, seed: int, plain: Mapping[str, LabelModel]) -> dict[str, float]:
+def gold_scores(data: DataSet, size: int, seed: int, plain: LabelModel) -> dict[str, float]:
     """Scores, and 100 times the Brier score of hlm3, on the items that are not gold."""
     gold, rest = tell(data, size, seed)
-    told = {name: make_model(name, data).fit(data.votes, gold) for name in GOLD_MODELS}
-    found = {f"{name}, no gold": score(rest, model.predict(data.votes)) for name, model in plain.items()}
-    found |= {GOLD_MODELS[name]: score(rest, model.predict(data.votes)) for name, model in told.items()}
-    for title, models in (("hlm3, no gold, 100 Brier", plain), ("hlm3, gold, 100 Brier", told)):
-        found[title] = 100 * metrics.brier(rest.truth, models["hlm3"].predict_proba(data.votes))
+    told = {t: make_model(name, data, **params).fit(data.votes, gold) for t, (name, params) in GOLD_MODELS.items()}
+    models = {"hlm3, no gold": plain} | told
+    found = {title: score(rest, model.predict(data.votes)) for title, model in models.items()}
+    found["vote weighted by gold"] = score(rest, weighted_vote(data, gold))
+    for title in ("hlm3, no gold", "hlm3, gold in the pass"):
+        found[f"{title}, 100 Brier"] = 100 * metrics.brier(rest.truth, models[title].predict_proba(data.votes))
     return found
 
 
-def slow_gold_scores(data: DataSet, size: int, seed: int) -> dict[str, float]:
-    """Scores of the models that take long, on the items that are not gold."""
-    gold, rest = tell(data, size, seed)
-    params: dict[str, dict[str, Any]] = {"hlm": {}, "rf": {"n_trees": FEW_TREES, "seed": seed}}
-    models = {name: make_model(name, data, **params[name]).fit(data.votes, gold) for name in SLOW_GOLD_MODELS}
-    return {SLOW_GOLD_MODELS[name]: score(rest, model.predict(data.votes)) for name, model in models.items()}
+def weighted_vote(data: DataSet, gold: np.ndarray) -> np.ndarray:
+    """Labels of a vote in which each LF has the log-odds of its accuracy on gold; one imagined vote is right, one not.
+
+    An LF of chance accuracy counts nothing, a worse one counts against its votes.
+    """
+    known = (gold >= 0)[:, None] & (data.votes >= 0)
+    right = (known & (data.votes == gold[:, None])).sum(0)
+    accuracy = (right + 1) / (known.sum(0) + 2)
+    weight = np.log(accuracy / (1 - accuracy) * (data.k - 1))
+    return np.stack([(data.votes == v) @ weight for v in range(data.k)], 1).argmax(1)
 
 
 def gold_part(sets: Sequence[DataSet]) -> str:
     """Scores by number of gold items, on the items that are not gold."""
-    plain = {each.name: {"hlm3": make_model("hlm3", each).fit(each.votes)} for each in sets}
-    return gold_table(sets, GOLD, lambda each, size, seed: gold_scores(each, size, seed, plain[each.name]))
-
-
-def slow_gold_part(sets: Sequence[DataSet]) -> str:
-    """The same for the models that take long, with few gold items."""
-    return gold_table(sets, GOLD, slow_gold_scores)
+    plain = {each.name: make_model("hlm3", each).fit(each.votes) for each in sets}
+    trees = f"The forest is the model `rf` with {FOREST['n_trees']} trees of any depth."
+    return f"{trees} " + gold_table(
+        sets, GOLD, lambda each, size, seed: gold_scores(each, size, seed, plain[each.name])
+    )
 
 
 def gold_table(
@@ -349,10 +403,10 @@ def time_part(sets: Sequence[DataSet]) -> str:
 
 
 PARTS: dict[str, tuple[str, Callable[..., str]]] = {
+    "textbook": ("Judges of known skill", textbook_part),
     "scores": ("Scores and probabilities", score_part),
     "subsets": ("Some of the LFs", subset_part),
     "gold": ("Gold labels", gold_part),
-    "slow_gold": ("Gold labels, models that take long", slow_gold_part),
     "suggest": ("Suggested items", suggest_part),
     "f1": ("Labels for F1", f1_part),
     "known": ("Known shares", known_part),

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import hyperlabel as hl
 from hyperlabel.data import Patterns, Votes
 from hyperlabel.networks import Gold, add_sums, load_network, load_weights, read
-from hyperlabel.networks._calibration import GOLD_PRIOR, count_agreement, find_vote_weight
+from hyperlabel.networks._calibration import JUDGED_ITEMS, count_agreement, find_vote_weight
 from hyperlabel.networks._votes import VoteTable
 
 K = 6
@@ -110,7 +110,7 @@ def test_gold_lowers_what_is_asked_of_votes_and_never_raises_it():
     assert_allclose(plain, (least - 0.5) / (0.7 - 0.5))
     right, half = (np.array([200.0, share * 200, 0, 200, 0, 20]) for share in (1.0, 0.5))
     assert find_vote_weight(sums, right, 1.0, 2) == plain
-    asked = (GOLD_PRIOR * least + 20 * 0.5) / (GOLD_PRIOR + 20)
+    asked = (JUDGED_ITEMS * least + 20 * 0.5) / (JUDGED_ITEMS + 20)
     assert_allclose(find_vote_weight(sums, half, 1.0, 2), (asked - 0.5) / (0.7 - 0.5))
 
 

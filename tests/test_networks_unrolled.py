@@ -656,6 +656,19 @@ def test_matched_evidence_expects_the_classes_of_gold_items(weights):
     assert gap(after, table, gold.counts) < 0.8 * gap(before, table, gold.counts)
 
 
+def test_gold_within_chance_of_what_is_expected_changes_no_evidence(weights):
+    """One gold item says little; the same share of a hundred times as many says much."""
+    votes, truth = draw_votes(n=3000)
+    patterns = to_patterns(votes[(votes >= 0).any(1)], 3)
+    evidence = UnrolledNetwork(weights).read_steps(patterns, None).evidence
+    one = patterns.take(np.array([int(np.diff(patterns.starts).argmax())]))
+    table, beliefs = VoteTable.from_patterns(one), evidence.beliefs(VoteTable.from_patterns(one), np.float64)
+    likely = np.eye(3, dtype=int)[[beliefs[0].argmax()]]
+    assert_array_equal(match_gold(evidence, table, likely).table, evidence.table)
+    unlikely = np.eye(3, dtype=int)[[beliefs[0].argmin()]] * 100
+    assert not np.allclose(match_gold(evidence, table, unlikely).table, evidence.table)
+
+
 def test_gold_of_an_lf_that_is_always_wrong_turns_its_votes_on_other_patterns(weights):
     """The LF alone on an item says class 0; gold, on items where others vote too, says it never is."""
     rng = np.random.default_rng(0)

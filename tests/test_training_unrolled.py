@@ -1,5 +1,6 @@
 """Training of the unrolled network: training sets, loss, a run and its end, on tiny recipes."""
 
+import json
 import math
 import os
 import re
@@ -281,9 +282,9 @@ def test_gate_is_trained_and_resumes_from_what_is_in_the_folder(tmp_path):
 
     plan = GatePlan(pair_sets=20, shards=1, sets=12, many=2, validation=4, steps=4, batch=4)
     lines = list(train_mixed(tmp_path, 2, plan))
-    assert lines[-1].endswith(f"wrote weights.safetensors to {tmp_path}")
+    assert lines[-1].endswith(f"wrote weights.safetensors and summary.json to {tmp_path}")
     weights = load_weights(tmp_path / "weights.safetensors")
-    assert len(weights.header["gate_run"]["losses"]) == 2
+    assert weights.header["gate_run"]["loss"] == min(json.loads((tmp_path / "summary.json").read_text())["losses"])
     assert weights.arrays["step0.node0.weight"].tolist() == load_weights("hlm2").arrays["step0.node0.weight"].tolist()
     before = (tmp_path / "sets-1.npz").stat().st_mtime_ns
     assert list(train_mixed(tmp_path, 2, plan)) == lines

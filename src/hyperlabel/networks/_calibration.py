@@ -24,13 +24,15 @@ LEAST_COUNT = 1e-9  # avoids division by zero where nobody votes
 
 # How gold is used; chosen with 20 to 1,000 gold labels on the public sets (docs/model-card.md).
 GOLD_ROUNDS = 5
-GOLD_PRIOR = 25.0  # imagined gold items per class, all as expected: in the set, and among those a node votes on
+GOLD_PRIOR = 5.0  # imagined gold items per class, all as expected: in the set, and among those a node votes on
 GOLD_CAUTION = 100.0  # real patterns are less pure than synthetic ones: with little gold, beliefs count more
+GOLD_CHANCE = 1.0  # standard deviations by which counts of gold differ from expected ones by chance
 RARE_GOLD = 1.0  # imagined gold items of each class, so that a class without gold has a finite worth
 RARE_WORTH = 0.75  # a class with few gold items counts more, by this power of its share
 
 JUDGES = 0.5  # from this trust in confusions on, LFs are judges
 ONE_ITEM = 1.0  # imagined; its votes agree by chance
+JUDGED_ITEMS = 25.0  # imagined gold items, on which votes are right as often as they agree
 
 
 def match_gold(evidence: Evidence, votes: VoteTable, gold: NDArray[np.int64]) -> Evidence:
@@ -55,18 +57,31 @@ def match_gold(evidence: Evidence, votes: VoteTable, gold: NDArray[np.int64]) ->
     weighted = gold * worth
     items, of_node = weighted.sum(1, keepdims=True), votes.layout.sum_by_node(weighted)
     votes_per_item = gold.sum(1) @ (evidence.factors(votes) * votes.size) / of_class.sum()
+    squares = (gold * worth**2).sum(1, keepdims=True)
     for _ in range(GOLD_ROUNDS):
-        missing = _log_ratio(weighted.sum(0), (items * evidence.beliefs(votes, np.float64)).sum(0))
+        expected, variance = _expect(evidence, votes, items, squares)
+        missing = _log_ratio(weighted.sum(0), expected.sum(0), variance.sum(0))
         evidence = evidence._replace(bias=evidence.bias + missing)
-        missing = _log_ratio(of_node, votes.layout.sum_by_node(items * evidence.beliefs(votes, np.float64)))
-        evidence = evidence._replace(table=evidence.table + missing / votes_per_item)
+        expected, variance = map(votes.layout.sum_by_node, _expect(evidence, votes, items, squares))
+        evidence = evidence._replace(table=evidence.table + _log_ratio(of_node, expected, variance) / votes_per_item)
     caution = 1 + GOLD_CAUTION / np.sqrt(of_class.sum())
     return evidence._replace(gold_weight=evidence.gold_weight * caution, gold_worth=worth)
 
 
-def _log_ratio(counts: Float64, expected: Float64) -> Float64:
-    """Return the log of the gold items of each class over the expected number, minus the mean. (..., k)."""
-    ratio: Float64 = np.log((counts + GOLD_PRIOR) / (expected + GOLD_PRIOR))
+def _expect(evidence: Evidence, votes: VoteTable, items: Float64, squares: Float64) -> tuple[Float64, Float64]:
+    """Return the weighted gold items of each row that are expected to be of each class, and their variance. (r, k)."""
+    beliefs = evidence.beliefs(votes, np.float64)
+    return items * beliefs, squares * beliefs * (1 - beliefs)
+
+
+def _log_ratio(counts: Float64, expected: Float64, variance: Float64) -> Float64:
+    """Return the log of the gold items of each class over the expected number, minus the mean. (..., k).
+
+    Counts are taken as close to the expected number as chance allows, so that few gold items teach little.
+    """
+    surprise = counts - expected
+    surprise = np.sign(surprise) * np.maximum(np.abs(surprise) - GOLD_CHANCE * np.sqrt(variance), 0)
+    ratio: Float64 = np.log1p(surprise / (expected + GOLD_PRIOR))
     ratio -= ratio.mean(-1, keepdims=True)
     return ratio
 
@@ -196,6 +211,6 @@ def find_vote_weight(sums: Float64, gold: Float64 | None, scale: float, k: int) 
     least = (items * agreed / of_several + ONE_ITEM / k) / (items + ONE_ITEM)
     if gold is not None:
         known = float(gold[1] / gold[0])
-        least = min(least, (GOLD_PRIOR * least + gold[5] * known) / (GOLD_PRIOR + gold[5]))
+        least = min(least, (JUDGED_ITEMS * least + gold[5] * known) / (JUDGED_ITEMS + gold[5]))
     missing = least - right / votes
     return float(missing / (missing + same / votes - least)) if missing > 0 else 0.0

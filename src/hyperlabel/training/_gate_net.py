@@ -6,9 +6,11 @@ Stages: the network of pairs; synthetic sets read in all ways; the gate, several
 loss on synthetic validation sets is exported. What is in the folder is kept, so a stopped training goes on.
 """
 
+import json
 import math
+import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -289,13 +291,18 @@ def train_mixed(out: Path, runs: int, plan: GatePlan, seed: int = 0) -> Iterator
     for shard in range(1, plan.shards + 1):
         sets += read_sets(out / f"sets-{shard}.npz", seed + shard, plan.sets, network)
         yield f"shard {shard} of {plan.shards}: {len(sets):,} sets"
-    found = []
+    losses = []
     for run in range(runs):
-        gate, loss = train_gate(sets, validation, plan, seed + run)
-        found.append((loss, gate))
-        yield f"run {run}: validation loss {loss:.4f}"
-    losses = [loss for loss, _ in found]
+        path = out / f"run-{run:02d}" / "weights.safetensors"
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            gate, loss = train_gate(sets, validation, plan, seed + run)
+            made = {"run": run, "loss": loss, "sets": len(sets), "steps": plan.steps}
+            Weights(arrays | gate.to_arrays(), header | {"gate_run": made}).save(path)
+        losses.append(load_weights(path).header["gate_run"]["loss"])
+        yield f"run {run}: validation loss {losses[-1]:.4f}"
     best = int(np.argmin(losses))
-    chosen = {"run": best, "losses": losses, "sets": len(sets), "steps": plan.steps}
-    Weights(arrays | found[best][1].to_arrays(), header | {"gate_run": chosen}).save(out / "weights.safetensors")
-    yield f"run {best} has the least validation loss; wrote weights.safetensors to {out}"
+    shutil.copyfile(out / f"run-{best:02d}" / "weights.safetensors", out / "weights.safetensors")
+    summary = {"plan": asdict(plan), "seed": seed, "losses": losses, "chosen": best}
+    (out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
+    yield f"run {best} has the least validation loss; wrote weights.safetensors and summary.json to {out}"
