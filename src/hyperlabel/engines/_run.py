@@ -109,9 +109,8 @@ class MemoryRun:
     @cached_property
     def source_counts(self) -> dict[str | None, int] | None:
         """Number of labels from each source, most first; None without texts or features."""
-        if self.inputs is None or self._result[1].source is None:
-            return None
-        return dict(Counter(self._result[1].source.tolist()).most_common())
+        source = self._result[1].decide(self.threshold).source
+        return None if self.inputs is None or source is None else dict(Counter(source.tolist()).most_common())
 
     @property
     def profile(self) -> VoteProfile:
