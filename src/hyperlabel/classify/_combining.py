@@ -29,7 +29,7 @@ _BY_TEXT = np.array([0.1, 1.0, 1.0, 1.0])  # the same where texts are to be trus
 _DOUBT = (0.06, 0.09)  # an excess of agreement where doubts of votes begin, and where they are complete
 _FEW = 200  # of fewer items agreement tells too little
 # How far gold may move the logarithm of the scale, the weights, and the intercepts: deviations of their normal priors.
-_SPREADS = (1.0, 0.25, 0.1)
+_SPREADS = (1.0, 0.25, 0.2)
 _STEPS = 100  # of expectation and maximization, to the balance of items without votes
 _RIDGE = 1.0
 _MATCHES = 20  # steps to a stated balance

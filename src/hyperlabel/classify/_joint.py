@@ -1,7 +1,7 @@
 """Votes and texts together: `label`, and the state that labels new items in the same way.
 
 The views of the texts (`_views`) learn from what the label model makes of the votes, and from gold; `_combining` joins
-both. `JointModel` keeps all of it for tomorrow's rows.
+both, and learns from gold how. The label model itself does not see gold then. `JointModel` keeps all of it for tomorrow's rows.
 """
 
 import copy
@@ -102,7 +102,7 @@ class JointModel:
     vectorizer: Vectorizer
 
     @classmethod
-    def fit(cls, model: LabelModel, items: TextItems, balance: Float64 | None = None) -> tuple["JointModel", Float64]:
+    def fit(cls, model: LabelModel, items: TextItems) -> tuple["JointModel", Float64]:
         """Learn from items. Returns the state, and their logits by views that have not learned from them. (n, k)."""
         known, told, k = items.gold >= 0, items.vectors.known, len(items.by_votes.classes)
         targets = items.by_votes.probabilities.copy()
@@ -119,8 +119,9 @@ class JointModel:
         shift = find_shift(parts[3, ~voted & told], prior)
         mix = Mix(weights, np.stack([-weights[0] * log_odds(prior[None])[0], weights[3] * shift]))
         mix = mix.learn(parts[:, judged], voted[judged], items.gold[judged])
-        if balance is not None:
-            mix = mix.match(parts[:, told], voted[told], balance)
+        stated = getattr(model, "class_balance", None)
+        if stated is not None:
+            mix = mix.match(parts[:, told], voted[told], read_balance(stated, items.by_votes.classes))
         return cls(model, views, echo, mix, items.vectors.vectorizer), mix.logits(parts, voted)
 
     def logits(self, items: TextItems) -> Float64:
@@ -285,15 +286,24 @@ def _label(
 ) -> Labels:
     metric = _check_f1(check_metric(metric), model, gold, class_balance)
     chosen = _choose(model, class_balance)
-    fitted = chosen if chosen.is_fitted else chosen.fit(votes, gold)
-    read = fitted.read_votes(votes)
     if texts is None and features is None:
-        return _label_votes(fitted, read, gold, metric)
+        return _label_votes(_fit(chosen, votes, gold), votes, gold, metric)
+    fitted = _fit(chosen, votes, gold, teach=votes_only or chosen.needs_gold)
+    read = fitted.read_votes(votes)
     vectors = texts if isinstance(texts, Vectors) else _encode(read, texts, features, encoder)
-    balance = None if class_balance is None else read_balance(class_balance, read.classes)
     items = TextItems.read(fitted, read, gold, vectors)
-    joint, logits = JointModel.fit(fitted, items, balance)
+    joint, logits = JointModel.fit(fitted, items)
     return replace(items.label(logits, metric, votes_only=votes_only), model=joint)
+
+
+def _fit(model: LabelModel, votes: object, gold: object, *, teach: bool = True) -> LabelModel:
+    """Fit the label model, unless it is fitted; gold adds its classes, and teaches it if `teach`.
+
+    Beside texts it does not: gold would judge votes that have already learned from it, and count too much.
+    """
+    if model.is_fitted or gold is None:
+        return model if model.is_fitted else model.fit(votes)
+    return model.fit(votes, gold) if teach else model.fit(model.read_votes(votes).with_labels(gold, "gold")[0])
 
 
 def _encode(votes: Votes, texts: object, features: object, encoder: Any) -> Vectors:
@@ -343,10 +353,11 @@ def _choose(model: str | LabelModel | None, class_balance: Any) -> LabelModel:
     return copy.copy(chosen).set_params(class_balance=class_balance)
 
 
-def _label_votes(model: LabelModel, votes: Votes, gold: object, metric: Metric) -> Labels:
+def _label_votes(model: LabelModel, votes: object, gold: object, metric: Metric) -> Labels:
     """Labels by votes and gold alone."""
-    labels = model.label(votes, metric, gold)
-    known = np.full(len(labels), -1) if gold is None else votes.with_labels(gold, "gold")[1]
+    read = model.read_votes(votes)
+    labels = model.label(read, metric, gold)
+    known = np.full(len(labels), -1) if gold is None else read.with_labels(gold, "gold")[1]
     source = np.where(labels.best >= 0, VOTES, None).astype(object)  # type: ignore[call-overload]
     source[known >= 0] = GOLD
     return replace(labels, source=source, model=model)
