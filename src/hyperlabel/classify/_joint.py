@@ -24,7 +24,7 @@ from hyperlabel.models import load as load_model
 
 VOTES, TEXT, GOLD = "votes", "text", "gold"
 """Sources of a label."""
-GOLD_WEIGHT = 5.0
+GOLD_WEIGHT = 2.5
 """Items with votes that an item with gold counts as, when the views learn."""
 
 
