@@ -229,7 +229,7 @@ def by_majority(data: TextSet) -> Labels:
 
 
 def judge(data: TextSet, labels: Labels, where: NDArray[np.bool_]) -> list[float]:
-    """Brier score, calibration error, the share of items labeled at a threshold of 0.9, and the share right of these."""
+    """Brier score, calibration error, the share of items with a label at a threshold of 0.9, and of right ones."""
     right, confidence = (labels.best == data.truth)[where], labels.probabilities[where].max(1)
     sure = labels.decide(threshold=0.9).best[where] >= 0
     bins = np.minimum((10 * confidence).astype(int), 9)

@@ -119,7 +119,9 @@ def tip_of_gold(votes: str, reading: TableOptions, filling: "Filling") -> str:
     from hyperlabel.trust import WORTH
 
     drawn = shlex.join(["hyperlabel", "audit", votes, *filling.audit_options(reading), "-n", "30"])
-    return f"30 random labels would be worth {WORTH['gold, texts']}: {printable(drawn)} > gold.csv, then --gold gold.csv"
+    return (
+        f"30 random labels would be worth {WORTH['gold, texts']}: {printable(drawn)} > gold.csv, then --gold gold.csv"
+    )
 
 
 def _print_counts(counts: dict[Any, int]) -> None:
