@@ -34,11 +34,10 @@ Ints = NDArray[np.int64]
 RAW: dict[str, tuple[str, Metric]] = {
     "youtube": ("youtube", "accuracy"),
     "sms": ("sms", "f1"),
-    "sms_prompt": ("sms", "f1"),
     "semeval": ("semeval", "accuracy"),
     "chemprot": ("chemprot", "accuracy"),
 }
-"""Sets with texts: the file of the texts, and the metric."""
+"""Sets whose texts are in DATA/raw: the file of the texts, and the metric."""
 
 VADER = ("tweets", "amazonReviewSnippets", "movieReviewSnippets", "nytEditorialSnippets")
 CLEAR = 0.5
@@ -62,7 +61,7 @@ NEGATIVE = (
     ["angry", "fear", "war", "death", "killed", "dead", "attack", "crisis"],
 )
 F1 = ("census", "sms_prompt", "spouse", "spouse_promptaug")
-MOST, GOLD, DRAWS = 3000, 30, 3
+MOST, GOLD, DRAWS = 3000, 30, 5
 """Items of a set, gold items, and how often these are drawn."""
 
 
@@ -137,22 +136,24 @@ def read_more(folder: Path) -> Iterator[TextSet]:
 
 def run(folder: Path, vader: Path | None) -> str:
     """Scores over all items, Brier scores and calibration, and the scores of end models, as tables."""
-    sets = {each.name: each for each in (*read_sets(folder, vader), *read_more(folder))}
-    chosen = [draw_items(each) for each in sets.values()]
+    chosen = [draw_items(each) for each in (*read_sets(folder, vader), *read_more(folder))]
     with ProcessPoolExecutor() as pool:
         rows = list(pool.map(measure, chosen))
     names = [each.name for each in chosen]
     head = ["set", "majority + LR", "votes", "votes, gold", "label", "label, gold", "to the better", "with gold"]
     scores = table(head, with_mean(names, [row.scores() for row in rows]))
-    head = ["set", "Brier: votes", "label", "label, gold", "at 0.9: labels given", "right", "with gold: given", "right"]
+    ways = ["votes", "label", "label, gold"]
+    head = ["set", *(f"{what}: {way}" for what in ("Brier", "ECE", "given at 0.9", "right at 0.9") for way in ways)]
     sure = table(head, with_mean(names, [row.trust for row in rows], 3))
-    head = ["set", "hlm", "votes", "label", "label, best half", "label, gold"]
+    head = ["set", "hlm", "votes", "label", "label, most confident half", "label, half by neighbors", "label, gold"]
     taught = table(head, with_mean(names, [row.taught for row in rows]))
     note = (
         f"At most {MOST:,} random items of each set, all of them scored: an item without a label counts as wrong. "
         f"Gold: {GOLD} random items, which are not scored, mean of {DRAWS} draws. To the better: label minus the "
-        "better of votes and majority + LR. End models: `hl.Classifier` on seven tenths of the items, scored on the "
-        "others; best half: the most confident half of the labels of each class."
+        "better of votes and majority + LR. ECE: calibration error in ten bins of confidence. Given and right at 0.9: "
+        "the share of items that `decide(threshold=0.9)` labels, and the share of these labels that are right. End "
+        "models: `hl.Classifier` on seven tenths of the items, scored on the others; halves of the labels of each "
+        "class: the most confident, or those that most of the 15 nearest texts share."
     )
     return "\n\n".join([scores, sure, "End models", taught, note])
 
@@ -181,22 +182,19 @@ def measure(data: TextSet) -> Row:
     every = np.ones(len(data.truth), bool)
     voted, label = hl.label(data.votes), hl.label(data.votes, data.vectors)
     drawn = [measure_gold(data, seed) for seed in range(1, DRAWS + 1)]
-    votes_gold, label_gold, brier_gold, given_gold, right_gold = np.mean(drawn, axis=0)
-    briers = [brier(data, each.probabilities, every) for each in (voted, label)]
-    trust = [*briers, brier_gold, *judge(data, label, every), given_gold, right_gold]
+    votes_gold, label_gold, *trust_gold = np.mean(drawn, axis=0)
+    trust = np.array([judge(data, voted, every), judge(data, label, every), trust_gold]).T.ravel().tolist()
     majority = score(data, by_majority(data), every)
     scores = majority, score(data, voted, every), votes_gold, score(data, label, every), label_gold
     return Row(*scores, trust, teach(data, label))
 
 
 def measure_gold(data: TextSet, seed: int) -> list[float]:
-    """Scores by votes and by all, Brier score and calibration with gold, on the other items."""
+    """Scores by votes and by all with gold, and what `judge` says of the latter, on the other items."""
     gold = draw_gold(data, seed)
-    rest = gold < 0
-    by_votes = hl.label(data.votes, gold=gold)
-    labels = hl.label(data.votes, data.vectors, gold=gold)
-    scores = [score(data, each, rest) for each in (by_votes, labels)]
-    return [*scores, brier(data, labels.probabilities, rest), *judge(data, labels, rest)]
+    by_votes, labels = (hl.label(data.votes, inputs, gold=gold) for inputs in (None, data.vectors))
+    scores = [score(data, each, gold < 0) for each in (by_votes, labels)]
+    return [*scores, *judge(data, labels, gold < 0)]
 
 
 def draw_items(data: TextSet) -> TextSet:
@@ -230,11 +228,15 @@ def by_majority(data: TextSet) -> Labels:
     return replace(own, best=model.predict(inputs))
 
 
-def judge(data: TextSet, labels: Labels, where: NDArray[np.bool_]) -> tuple[float, float]:
-    """The share of items that get a label at a threshold of 0.9, and the share of these that are right."""
-    sure = (labels.decide(threshold=0.9).best >= 0) & where
-    right = float((labels.best == data.truth)[sure].mean()) if sure.any() else float("nan")
-    return float(sure[where].mean()), right
+def judge(data: TextSet, labels: Labels, where: NDArray[np.bool_]) -> list[float]:
+    """Brier score, calibration error, the share of items with a label at a threshold of 0.9, and of right ones."""
+    right, confidence = (labels.best == data.truth)[where], labels.probabilities[where].max(1)
+    sure = labels.decide(threshold=0.9).best[where] >= 0
+    bins = np.minimum((10 * confidence).astype(int), 9)
+    gaps = [abs((confidence - right)[bins == each].sum()) for each in range(10)]
+    of_sure = right[sure].mean() if sure.any() else np.nan
+    brier = metrics.brier(data.truth[where], labels.probabilities[where])
+    return [brier, sum(gaps) / len(right), sure.mean(), of_sure]
 
 
 def teach(data: TextSet, joint: Labels) -> list[float]:
@@ -243,17 +245,25 @@ def teach(data: TextSet, joint: Labels) -> list[float]:
     gold = np.where(aside, -1, draw_gold(data, 1))
     own = {name: hl.label(data.votes, model=name) for name in ("hlm", None)}
     taught = hl.label(data.votes, data.vectors, gold=gold)
-    half = replace(joint, best=np.where(most_confident(joint), joint.best, -1))
-    return [score_end_model(data, each, aside) for each in (*own.values(), joint, half, taught)]
+    halves = (keep_half(joint, order) for order in (joint.confidence, agreement(data.vectors.dense, joint.best)))
+    return [score_end_model(data, each, aside) for each in (*own.values(), joint, *halves, taught)]
 
 
-def most_confident(labels: Labels) -> NDArray[np.bool_]:
-    """The more confident half of the labels of each class. -> (n,)."""
-    kept = np.zeros(len(labels), bool)
+def agreement(dense: NDArray[np.float32], best: Ints) -> Float64:
+    """The share of the 15 nearest items that have the same label. -> (n,)."""
+    similar = dense @ dense.T
+    np.fill_diagonal(similar, -np.inf)
+    nearest = np.argpartition(-similar, 15, axis=1)[:, :15]
+    return np.asarray((best[nearest] == best[:, None]).mean(1))
+
+
+def keep_half(labels: Labels, order: Float64) -> Labels:
+    """Only the half of the labels of each class that is highest in an order, (n,)."""
+    best = np.full(len(labels), -1)
     for c in range(len(labels.classes)):
         own = np.flatnonzero(labels.best == c)
-        kept[own[np.argsort(-labels.confidence[own], kind="stable")[: (len(own) + 1) // 2]]] = True
-    return kept
+        best[own[np.argsort(-order[own], kind="stable")[: (len(own) + 1) // 2]]] = c
+    return replace(labels, best=best)
 
 
 def score_end_model(data: TextSet, labels: Labels, aside: NDArray[np.bool_]) -> float:
@@ -278,7 +288,3 @@ def with_mean(names: list[str], rows: list[list[float]], digits: int = 1) -> lis
 
 def score(data: TextSet, labels: Labels, where: NDArray[np.bool_]) -> float:
     return metrics.score(data.metric, data.truth[where], labels.best[where].astype(np.int64), data.k)
-
-
-def brier(data: TextSet, probabilities: Float64, where: NDArray[np.bool_]) -> float:
-    return metrics.brier(data.truth[where], probabilities[where])

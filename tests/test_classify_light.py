@@ -10,7 +10,7 @@ import hyperlabel as hl
 from hyperlabel._core import write_tensors
 from hyperlabel.classify import BaseClassifier, Classifier, Linear, Scaled, Search, Tfidf
 from hyperlabel.classify._base import cross_fit, draw_folds
-from hyperlabel.classify._inputs import Examples
+from hyperlabel.classify._inputs import Examples, group_items
 from hyperlabel.data import Labels
 from hyperlabel.errors import NotFittedError, ParameterError, WeightsError
 
@@ -144,7 +144,7 @@ def test_cross_fitting_never_asks_what_was_learned_from_the_item_or_an_equal_tex
             return np.full((len(inputs), 2), 0.5)
 
     texts = [f"text {number % 20}" for number in range(60)]
-    cross_fit(Remembering, Examples(texts, np.full((60, 2), 0.5)), draw_folds(texts, 60, 0))
+    cross_fit(Remembering, Examples(texts, np.full((60, 2), 0.5)), draw_folds(group_items(texts), 0))
     assert seen == [set(), set(), set()]
 
 

@@ -48,7 +48,15 @@ def test_text_labels_items_without_votes_and_says_so(hyperlabel):
     assert out["label_source_input"].to_list() == ["old"] * 6
     assert "labels from votes+text: 4, text: 1, none: 1" in outcome.err
     assert "30 random labels would be worth about +" in outcome.err
-    assert "hyperlabel audit votes.csv -n 30" in outcome.err
+    assert "hyperlabel audit votes.csv --lfs a,b -n 30 > gold.csv" in outcome.err
+
+
+def test_tip_of_gold_is_a_command_that_works(hyperlabel, table):
+    table.select("id", pl.col("mail").alias("the mail"), "a", "b").write_csv("plain.csv")
+    outcome = hyperlabel("label", "plain.csv", "--text", "the mail", "-o", "out.csv")
+    assert "hyperlabel audit plain.csv --drop 'the mail' -n 30 > gold.csv" in outcome.err
+    drawn = hyperlabel("audit", "plain.csv", "--drop", "the mail", "-n", "3")
+    assert drawn.out.startswith("id,the mail\n")
 
 
 def test_items_with_votes_can_be_left_to_them(hyperlabel):
@@ -65,7 +73,8 @@ def test_threshold_leaves_doubtful_items_without_a_label(hyperlabel):
     for engine in ("memory", "polars"):
         out, _ = label(hyperlabel, "--threshold", str(least), "--engine", engine)
         assert out["label"].is_null().to_list() == (out["confidence"] < least).to_list()
-    out, _ = label(hyperlabel, "--text", "mail", "--threshold", str(least))
+    out, outcome = label(hyperlabel, "--text", "mail", "--threshold", str(least))
+    assert "none: 3" in outcome.err
     assert out["label"].is_null().sum() == 3
     assert out["label_source"].is_null().to_list() == out["label"].is_null().to_list()
 
@@ -81,8 +90,9 @@ def test_state_labels_new_rows_by_votes_and_texts(hyperlabel, table, engine):
     assert out["label"].to_list() == ["spam", "spam", None]
     assert out["label_source"].to_list() == ["text", "votes+text", None]
     assert "30 random labels" not in outcome.err
-    by_votes, _ = label(hyperlabel, "--model", "state.safetensors", votes="new.csv")
+    by_votes, outcome = label(hyperlabel, "--model", "state.safetensors", votes="new.csv")
     assert by_votes["label"].to_list() == [None, "spam", None]
+    assert "labels by votes alone; state.safetensors also labels by --text" in outcome.err
 
 
 def test_f1_without_gold_or_balance_is_warned_of(hyperlabel):

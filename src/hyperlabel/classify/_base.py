@@ -14,7 +14,6 @@ from hyperlabel._core import Arrays, plain_classes, read_tensors, show, write_te
 from hyperlabel.classify._inputs import (
     Examples,
     Inputs,
-    are_texts,
     check_examples,
     count_items,
     read_inputs,
@@ -42,15 +41,9 @@ def cross_fit(new: Callable[[], "BaseClassifier"], examples: Examples, fold: NDA
     return probabilities
 
 
-def draw_folds(inputs: Inputs, n: int, seed: int) -> NDArray[np.intp]:
-    """The part of each of n items, at random; equal texts share a part, as one would give away the other. -> (n,)."""
-    group = np.arange(n)
-    if are_texts(inputs):
-        number: dict[str, int] = {}
-        group = np.array([number.setdefault(text, len(number)) for text in inputs])
-    order = np.random.default_rng(seed).permutation(group.max() + 1)
-    fold: NDArray[np.intp] = order[group] % FOLDS
-    return fold
+def draw_folds(group: NDArray[np.intp], seed: int) -> NDArray[np.intp]:
+    """The part of each of n items, at random; items of a group share one. (n,) -> (n,)."""
+    return np.asarray(np.random.default_rng(seed).permutation(group.max() + 1)[group] % FOLDS, np.intp)
 
 
 SAVED = ("Classifier", "Linear", "MLP", "Scaled", "Tfidf")

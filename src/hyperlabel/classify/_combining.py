@@ -26,10 +26,10 @@ from hyperlabel.data import Patterns
 
 _DEFAULT = np.array([1.0, 0.5, 1.5, 1.0])  # weights of votes, echo, rest, and of texts without votes
 _BY_TEXT = np.array([0.1, 1.0, 1.0, 1.0])  # the same where texts are to be trusted more than votes
-_DOUBT = (0.06, 0.09)  # an excess of agreement where doubts of votes begin, and where they are complete
-_FEW = 200  # of fewer items agreement tells too little
+_DOUBT = (0.075, 0.1)  # an excess of agreement where doubts of votes begin, and where they are complete
+_FEW = 100  # of fewer items per class agreement tells too little: all views then miss the same small classes
 # How far gold may move the logarithm of the scale, the weights, and the intercepts: deviations of their normal priors.
-_SPREADS = (1.0, 0.25, 0.1)
+_SPREADS = (1.0, 0.25, 0.2)
 _STEPS = 100  # of expectation and maximization, to the balance of items without votes
 _RIDGE = 1.0
 _MATCHES = 20  # steps to a stated balance
@@ -59,9 +59,9 @@ class Echo:
         found = _indicate(patterns)
         if not len(self.column):
             return csr_matrix((found.shape[0], 0))
-        place = np.minimum(np.searchsorted(self.column, found.indices), len(self.column) - 1)
-        seen = (self.column[place] == found.indices).astype(np.float64)
-        return csr_matrix((seen, place, found.indptr), (found.shape[0], len(self.column)))
+        number = np.minimum(np.searchsorted(self.column, found.indices), len(self.column) - 1)
+        seen = (self.column[number] == found.indices).astype(np.float64)
+        return csr_matrix((seen, number, found.indptr), (found.shape[0], len(self.column)))
 
     def predict(self, patterns: Patterns) -> Float64:
         """The echo of the votes of patterns. -> (p, k)."""
@@ -100,9 +100,9 @@ def choose_weights(logs: Float64, best: Index) -> Float64:
     Noise of votes that texts do not explain is not learned: the views then agree with each other more than with the
     votes that taught them. No truth is needed to see that; texts count more then, if they can be learned at all.
     """
-    if len(best) < _FEW:
-        return _DEFAULT
     k, views = logs.shape[2], logs.argmax(2)
+    if len(best) < _FEW * k:
+        return _DEFAULT
     with_votes = np.mean([_kappa(view, best, k) for view in views])
     with_each_other = np.mean([_kappa(views[i], views[j], k) for i, j in ((0, 1), (0, 2), (1, 2))])
     excess = with_votes * (with_each_other - with_votes)

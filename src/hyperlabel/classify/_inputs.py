@@ -61,6 +61,18 @@ def count_items(inputs: Inputs) -> int:
     return int(inputs.shape[0]) if hasattr(inputs, "shape") else len(inputs)
 
 
+def group_items(inputs: Inputs) -> NDArray[np.intp]:
+    """Equal numbers for equal texts, which are held out together: one gives away the other. -> (n,).
+
+    >>> group_items(["a", "b", "a"]).tolist()
+    [0, 1, 0]
+    """
+    if not are_texts(inputs):
+        return np.arange(count_items(inputs))
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(text, len(numbers)) for text in inputs], np.intp)
+
+
 def take_items(inputs: Inputs, index: NDArray[np.intp]) -> Inputs:
     """Some of the items, in the order of their numbers."""
     return inputs[index] if hasattr(inputs, "shape") else [inputs[number] for number in index]

@@ -1,7 +1,8 @@
 """Votes and texts together: `label`, and the state that labels new items in the same way.
 
 The views of the texts (`_views`) learn from what the label model makes of the votes, and from gold; `_combining` joins
-both. `JointModel` keeps all of it for tomorrow's rows.
+both, and learns from gold how. The label model itself does not see gold then. `JointModel` keeps all of it for
+tomorrow's rows.
 """
 
 import copy
@@ -16,7 +17,7 @@ from hyperlabel._core import Float64, Metric, check_metric, read_tensors, write_
 from hyperlabel.classify._combining import Echo, Mix, choose_weights, find_shift, to_shares
 from hyperlabel.classify._inputs import are_texts, count_items, read_inputs
 from hyperlabel.classify._vectors import Vectorizer, Vectors
-from hyperlabel.classify._views import LEAST, Views, log_odds
+from hyperlabel.classify._views import LEAST, Index, Views, log_odds
 from hyperlabel.data import Identity, Labels, Patterns, Votes, find_f1_rule, read_balance
 from hyperlabel.errors import ParameterError, WeightsError, warn_of_votes
 from hyperlabel.models import LabelModel, choose_model, strip_prefix, with_prefix
@@ -24,7 +25,7 @@ from hyperlabel.models import load as load_model
 
 VOTES, TEXT, GOLD = "votes", "text", "gold"
 """Sources of a label."""
-GOLD_WEIGHT = 5.0
+GOLD_WEIGHT = 2.5
 """Items with votes that an item with gold counts as, when the views learn."""
 
 
@@ -41,27 +42,54 @@ class TextItems:
     def read(cls, model: LabelModel, votes: object, gold: object, vectors: Vectors) -> "TextItems":
         """Read votes in the state of a fitted model, and gold."""
         read = model.read_votes(votes)
-        known = np.full(read.n_items, -1) if gold is None else read.with_labels(gold, "gold")[1]
+        numbers = None if gold is None else read.with_labels(gold, "gold")[1]
         if len(vectors) != read.n_items:
             raise ParameterError(
                 f"texts has {len(vectors)} items but votes has {read.n_items}; expected one text or row per item"
             )
-        labels = cls.of_patterns(model, Patterns.from_votes(read), known, vectors)
-        return replace(labels, by_votes=replace(labels.by_votes, items=read.items, origin=read.origin))
+        items = cls.of_patterns(model, Patterns.from_votes(read), numbers, vectors)
+        return replace(items, by_votes=replace(items.by_votes, items=read.items, origin=read.origin))
 
     @classmethod
     def of_patterns(
         cls, model: LabelModel, patterns: Patterns, gold: NDArray[np.int64] | None, vectors: Vectors
     ) -> "TextItems":
-        """Items whose patterns are known."""
+        """Items of patterns that know them."""
         assert patterns.inverse is not None
-        known = np.full(len(patterns.inverse), -1) if gold is None else gold
-        return cls(patterns, model.label_patterns(patterns).take(patterns.inverse), vectors, known)
+        gold = np.full(len(patterns.inverse), -1) if gold is None else gold
+        return cls(patterns, model.label_patterns(patterns).take(patterns.inverse), vectors, gold)
 
     @property
     def voted(self) -> NDArray[np.bool_]:
         """(n,) whether an item has votes."""
         return self.patterns.expand(self.patterns.has_votes)
+
+    @property
+    def with_both(self) -> Index:
+        """Items with votes and text."""
+        return np.flatnonzero(self.voted & self.vectors.known)
+
+    def teach_views(self) -> tuple[Views, Float64]:
+        """Views that learn from items with votes or gold, and the log-odds of all items. -> (3, n, k)."""
+        is_gold, targets = self.gold >= 0, self.by_votes.probabilities.copy()
+        targets[is_gold] = GOLD_WEIGHT * np.eye(targets.shape[1])[self.gold[is_gold]]
+        teachers = np.flatnonzero((self.voted | is_gold) & self.vectors.known)
+        _check_teachers(targets[teachers], self)
+        return Views.fit(self.vectors, targets, teachers)
+
+    def fit_echo(self, evidence: Float64) -> Echo:
+        """The part of the (n, k) evidence that votes predict."""
+        own = self.patterns.expand(np.arange(self.patterns.n_patterns))
+        return Echo.fit(self.patterns, own[self.with_both], evidence[self.with_both])
+
+    def find_mix(self, logs: Float64, by_text: Float64) -> Mix:
+        """The mix without gold. (3, n, k), (n, k) the evidence of items without votes."""
+        both, k = self.with_both, logs.shape[2]
+        by_votes = self.by_votes.probabilities[both]
+        prior = np.maximum(by_votes.mean(0), LEAST) if len(both) else np.full(k, 1 / k)
+        weights = choose_weights(logs[:, both], by_votes.argmax(1))
+        shift = find_shift(by_text[~self.voted & self.vectors.known], prior)
+        return Mix(weights, np.stack([-weights[0] * log_odds(prior[None])[0], weights[3] * shift]))
 
     def divide(self, logs: Float64, echo: Echo) -> Float64:
         """The parts of the evidence: votes, echo, rest; text of items without votes. (3, n, k) -> (4, n, k)."""
@@ -71,14 +99,14 @@ class TextItems:
 
     def label(self, logits: Float64, metric: Metric = "accuracy", *, votes_only: bool = False) -> Labels:
         """Labels of all items, with their sources; with `votes_only`, texts label only items without votes."""
-        kind, told = self.vectors.vectorizer.kind, self.vectors.known & ~(self.voted & votes_only)
-        shares = np.where(told[:, None], to_shares(logits), self.by_votes.probabilities)
-        best = np.where(told, shares.argmax(1), self.by_votes.best)
+        kind, by_text = self.vectors.vectorizer.kind, self.vectors.known & ~(self.voted & votes_only)
+        shares = np.where(by_text[:, None], to_shares(logits), self.by_votes.probabilities)
+        best = np.where(by_text, shares.argmax(1), self.by_votes.best)
         if metric == "f1":
             labeled = best >= 0
             rule = find_f1_rule(lambda rule: rule.sums(shares, labeled.astype(np.int64)), shares.shape[1])
             best = np.where(labeled, rule.decide(shares), best)
-        source = np.where(self.voted, np.where(told, f"{VOTES}+{kind}", VOTES), kind).astype(object)
+        source = np.where(self.voted, np.where(by_text, f"{VOTES}+{kind}", VOTES), kind).astype(object)
         source[best < 0] = None
         return replace(self.by_votes, best=best, probabilities=shares, source=source).with_gold(self.gold)
 
@@ -102,25 +130,16 @@ class JointModel:
     vectorizer: Vectorizer
 
     @classmethod
-    def fit(cls, model: LabelModel, items: TextItems, balance: Float64 | None = None) -> tuple["JointModel", Float64]:
+    def fit(cls, model: LabelModel, items: TextItems) -> tuple["JointModel", Float64]:
         """Learn from items. Returns the state, and their logits by views that have not learned from them. (n, k)."""
-        known, told, k = items.gold >= 0, items.vectors.known, len(items.by_votes.classes)
-        targets = items.by_votes.probabilities.copy()
-        targets[known] = GOLD_WEIGHT * np.eye(k)[items.gold[known]]
-        teachers = np.flatnonzero((items.voted | known) & told)
-        _check_teachers(targets[teachers], items)
-        views, logs = Views.fit(items.vectors, targets, teachers)
-        both, judged = np.flatnonzero(items.voted & told), np.flatnonzero(known & told)
-        own = items.patterns.expand(np.arange(items.patterns.n_patterns))
-        echo = Echo.fit(items.patterns, own[both], logs.mean(0)[both])
-        parts, voted = items.divide(logs, echo), items.voted
-        prior = np.maximum(items.by_votes.probabilities[both].mean(0), LEAST) if len(both) else np.full(k, 1 / k)
-        weights = choose_weights(logs[:, both], items.by_votes.probabilities[both].argmax(1))
-        shift = find_shift(parts[3, ~voted & told], prior)
-        mix = Mix(weights, np.stack([-weights[0] * log_odds(prior[None])[0], weights[3] * shift]))
-        mix = mix.learn(parts[:, judged], voted[judged], items.gold[judged])
-        if balance is not None:
-            mix = mix.match(parts[:, told], voted[told], balance)
+        views, logs = items.teach_views()
+        echo = items.fit_echo(logs.mean(0))
+        parts, voted, has_text = items.divide(logs, echo), items.voted, items.vectors.known
+        judged = np.flatnonzero((items.gold >= 0) & has_text)
+        mix = items.find_mix(logs, parts[3]).learn(parts[:, judged], voted[judged], items.gold[judged])
+        stated = getattr(model, "class_balance", None)
+        if stated is not None:
+            mix = mix.match(parts[:, has_text], voted[has_text], read_balance(stated, items.by_votes.classes))
         return cls(model, views, echo, mix, items.vectors.vectorizer), mix.logits(parts, voted)
 
     def logits(self, items: TextItems) -> Float64:
@@ -285,15 +304,24 @@ def _label(
 ) -> Labels:
     metric = _check_f1(check_metric(metric), model, gold, class_balance)
     chosen = _choose(model, class_balance)
-    fitted = chosen if chosen.is_fitted else chosen.fit(votes, gold)
-    read = fitted.read_votes(votes)
     if texts is None and features is None:
-        return _label_votes(fitted, read, gold, metric)
+        return _label_votes(_fit(chosen, votes, gold), votes, gold, metric)
+    fitted = _fit(chosen, votes, gold, teach=votes_only or chosen.needs_gold)
+    read = fitted.read_votes(votes)
     vectors = texts if isinstance(texts, Vectors) else _encode(read, texts, features, encoder)
-    balance = None if class_balance is None else read_balance(class_balance, read.classes)
     items = TextItems.read(fitted, read, gold, vectors)
-    joint, logits = JointModel.fit(fitted, items, balance)
+    joint, logits = JointModel.fit(fitted, items)
     return replace(items.label(logits, metric, votes_only=votes_only), model=joint)
+
+
+def _fit(model: LabelModel, votes: object, gold: object, *, teach: bool = True) -> LabelModel:
+    """Fit the label model, unless it is fitted; gold adds its classes, and teaches it if `teach`.
+
+    Beside texts it does not: gold would judge votes that have already learned from it, and count too much.
+    """
+    if model.is_fitted or gold is None:
+        return model if model.is_fitted else model.fit(votes)
+    return model.fit(votes, gold) if teach else model.fit(model.read_votes(votes).with_labels(gold, "gold")[0])
 
 
 def _encode(votes: Votes, texts: object, features: object, encoder: Any) -> Vectors:
@@ -343,10 +371,11 @@ def _choose(model: str | LabelModel | None, class_balance: Any) -> LabelModel:
     return copy.copy(chosen).set_params(class_balance=class_balance)
 
 
-def _label_votes(model: LabelModel, votes: Votes, gold: object, metric: Metric) -> Labels:
+def _label_votes(model: LabelModel, votes: object, gold: object, metric: Metric) -> Labels:
     """Labels by votes and gold alone."""
-    labels = model.label(votes, metric, gold)
-    known = np.full(len(labels), -1) if gold is None else votes.with_labels(gold, "gold")[1]
+    read = model.read_votes(votes)
+    labels = model.label(read, metric, gold)
+    known = np.full(len(labels), -1) if gold is None else read.with_labels(gold, "gold")[1]
     source = np.where(labels.best >= 0, VOTES, None).astype(object)  # type: ignore[call-overload]
     source[known >= 0] = GOLD
     return replace(labels, source=source, model=model)

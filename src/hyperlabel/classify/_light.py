@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hyperlabel._core import check_count, check_number, check_seed, raise_to
 from hyperlabel.classify._base import BaseClassifier, State, cross_entropy, cross_fit, draw_folds
-from hyperlabel.classify._inputs import Examples, Inputs, are_texts, check_texts, check_width, to_matrix
+from hyperlabel.classify._inputs import Examples, Inputs, are_texts, check_texts, check_width, group_items, to_matrix
 from hyperlabel.errors import ParameterError, require
 
 MAX_ITERATIONS = 100
@@ -283,7 +283,7 @@ class Classifier(BaseClassifier):
         inputs, soft = examples.inputs, examples.probabilities
         self._base = self._new_base(texts=are_texts(inputs)).fit(inputs, soft)
         features = self._base.to_features(inputs)
-        fold = draw_folds(inputs, len(examples), self.seed)
+        fold = draw_folds(group_items(inputs), self.seed)
         held_out = cross_fit(lambda: Linear(self.l2), Examples(features, soft), fold)
         losses = [cross_entropy(soft, raise_to(held_out, power, _LEAST)) for power in _TEMPERATURES]
         self.temperature_ = float(_TEMPERATURES[int(np.argmin(losses))])

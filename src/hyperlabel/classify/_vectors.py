@@ -4,7 +4,7 @@
 `label` in place of the texts, so that labels with more gold cost no new encoding.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import find_spec
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hyperlabel._core import Arrays, Float64, show
 from hyperlabel.classify._base import State
-from hyperlabel.classify._inputs import check_width, count_items, read_inputs, to_features
+from hyperlabel.classify._inputs import check_width, count_items, group_items, read_inputs, to_features
 from hyperlabel.classify._light import Linear, Scaled, Tfidf
 from hyperlabel.errors import MissingExtraError, ParameterError, require
 from hyperlabel.models import strip_prefix, with_prefix
@@ -109,8 +109,7 @@ class Vectorizer:
             raise ParameterError("texts are given, but the state learned from features; give features")
         read, known = read_texts(texts)
         terms = self._terms.to_features(read)
-        group = _number(read)
-        return Vectors(terms, self._encode(read, known, terms, features), known, group, self)
+        return Vectors(terms, self._encode(read, known, terms, features), known, group_items(read), self)
 
     def _transform_features(self, features: object) -> Vectors:
         if not isinstance(self._terms, Scaled):
@@ -196,11 +195,6 @@ def read_texts(texts: object) -> tuple[list[str], NDArray[np.bool_]]:
         if not isinstance(text, str):
             raise ParameterError(f"texts[{i}] is {show(text)}; expected a text, or None")
     return whole, np.array([bool(text.strip()) for text in whole], bool)
-
-
-def _number(texts: Sequence[str]) -> NDArray[np.intp]:
-    numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.intp)
 
 
 def _project(terms: Any) -> NDArray[np.float32]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel._core import Arrays, Float64, raise_to
-from hyperlabel.classify._base import FOLDS, cross_entropy
+from hyperlabel.classify._base import FOLDS, cross_entropy, draw_folds
 from hyperlabel.classify._inputs import Examples
 from hyperlabel.classify._light import Linear
 from hyperlabel.classify._vectors import Vectors
@@ -78,7 +78,7 @@ class Views:
         Returns the views and the log-odds of all items by each, held out where they learn from an item. -> (3, n, k).
         """
         whole = cls._learn(vectors, targets, teachers)
-        fold = np.random.default_rng(0).permutation(vectors.group.max() + 1)[vectors.group] % FOLDS
+        fold = draw_folds(vectors.group, 0)
         shares = whole._predict(vectors, np.arange(len(vectors)))
         for part in range(FOLDS):
             held_out, rest = teachers[fold[teachers] == part], teachers[fold[teachers] != part]

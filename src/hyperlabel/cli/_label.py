@@ -1,10 +1,13 @@
 """`hyperlabel label`: votes in, labels out."""
 
 import shlex
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from hyperlabel.cli._options import EngineName, JsonOptions, ModelOptions, Option, TableOptions, VotesName
 from hyperlabel.errors import ParameterError
+
+if TYPE_CHECKING:
+    from hyperlabel.cli._runs import Filling
 
 OUT_HELP = (
     "csv, tsv, JSON lines (each also .gz, .zst), parquet or Arrow file, or - for csv on standard output. Without it, "
@@ -95,13 +98,13 @@ def label(
         if modeling.gold is not None and run.balance is not None:
             shares = (f"{printable(name)} {share:.1%}" for name, share in run.balance.items())
             messages.lines.append(f"class balance with gold: {', '.join(shares)}")
-        messages.lines += runs.describe_target(run, votes, out)
+        messages.lines += runs.mention_texts(modeling.model, filling) + runs.describe_target(run, votes, out)
         messages.raise_if_strict()
         if not (preview := out is None and results.is_terminal and not output.json):
             runs.write_result(run, out or "-", task.metadata(run, out or "-"))
     counts = _print_result(run, out, preview=preview, json=output.json)
     if modeling.gold is None and filling is not None and not model.is_fitted and run.n_rows:
-        say(tip_of_gold(votes))
+        say(tip_of_gold(votes, reading, filling))
     if output.json:
         summary.add_labels(counts, run.model.classes_.tolist() if run.n_rows else list(run.columns.classes))
         summary.print(aside=out in (None, "-"))
@@ -126,14 +129,14 @@ def _print_result(run: Any, out: str | None, *, preview: bool, json: bool) -> di
     return counts
 
 
-def tip_of_gold(votes: str) -> str:
+def tip_of_gold(votes: str, reading: TableOptions, filling: "Filling") -> str:
     """Return a line on what thirty labels by hand are worth beside texts (docs/classifiers.md)."""
     from hyperlabel._core import printable
     from hyperlabel.trust import WORTH
 
+    drawn = shlex.join(["hyperlabel", "audit", votes, *filling.audit_options(reading), "-n", "30"])
     return (
-        f"30 random labels would be worth {WORTH['gold, texts']}: "
-        f"hyperlabel audit {printable(shlex.quote(votes))} -n 30 > gold.csv, then --gold gold.csv"
+        f"30 random labels would be worth {WORTH['gold, texts']}: {printable(drawn)} > gold.csv, then --gold gold.csv"
     )
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from hyperlabel import engines
-from hyperlabel._core import Metric, is_file, is_url, kind_of, printable
+from hyperlabel._core import Metric, is_file, is_url, kind_of, printable, read_tensors
 from hyperlabel.classify import JointModel, load
 from hyperlabel.cli._inputs import Selection, VotesInput, collect_votes, match_classes, open_table, read_labels
-from hyperlabel.cli._options import ENGINES, split_names
+from hyperlabel.cli._options import ENGINES, TableOptions, split_names
 from hyperlabel.cli._terminal import console, output, plain_table, progress
 from hyperlabel.data import (
     Format,
@@ -76,6 +76,12 @@ class Filling:
                     f"--engine is '{engine}', but --text works in memory or with --engine polars; use one of these"
                 )
         return cls(text, features, votes_only, encoder)
+
+    def audit_options(self, reading: TableOptions) -> list[str]:
+        """Return the options with which `audit` reads the same table: texts and features are not LFs there either."""
+        name = self.text or self.features or ""
+        named = reading.lfs or reading.long or not may_be_votes(name) or Path(name).suffix.lower() == ".npy"
+        return [*reading.arguments, *([] if named else ["--drop", name])]
 
     def columns(self, table: Table | None) -> list[str]:
         """Return the columns of a table that hold texts or features and so are not LFs."""
@@ -285,6 +291,14 @@ def load_joint(name: str, filling: Filling | None) -> JointModel | None:
         return None
     state = load(name)
     return state if isinstance(state, JointModel) else None
+
+
+def mention_texts(name: str, filling: Filling | None) -> list[str]:
+    """Say that the state in a file learned from texts or features too, if only votes are given."""
+    if filling is not None or kind_of(name) != "model":
+        return []
+    kind = read_tensors(name, "model")[1].get("texts", {}).get("kind")
+    return [] if kind is None else [f"labels by votes alone; {printable(name)} also labels by --{kind}"]
 
 
 # Results.

@@ -214,6 +214,11 @@ class Job:
         """Values that abstain, as stated here or for the fitted model; None for the usual ones."""
         return self.model.abstain_ if self.abstain is None and self.model.is_fitted else self.abstain
 
+    @property
+    def gold_teaches(self) -> bool:
+        """Whether the label model learns from gold: not if texts do, as in `hyperlabel.label`."""
+        return self.text is None or self.votes_only or self.model.needs_gold
+
 
 class EncodedRows:
     """Rows that were read and understood: columns of votes and gold, each counted once.

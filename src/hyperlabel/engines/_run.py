@@ -109,9 +109,8 @@ class MemoryRun:
     @cached_property
     def source_counts(self) -> dict[str | None, int] | None:
         """Number of labels from each source, most first; None without texts or features."""
-        if self.inputs is None or self._result[1].source is None:
-            return None
-        return dict(Counter(self._result[1].source.tolist()).most_common())
+        source = self._result[1].decide(self.threshold).source
+        return None if self.inputs is None or source is None else dict(Counter(source.tolist()).most_common())
 
     @property
     def profile(self) -> VoteProfile:
@@ -122,6 +121,8 @@ class MemoryRun:
     def _result(self) -> tuple[LabelModel, Labels, NDArray[np.integer]]:
         """The fitted model, distinct labels, and the (n,) label of each item."""
         model, votes, gold = self.estimator, self.votes, None
+        if self.inputs is not None:
+            return self._label_inputs()
         if model.is_fitted:
             patterns = model.read(votes)
             labels = model.label_patterns(patterns, self.metric)
@@ -133,8 +134,6 @@ class MemoryRun:
             counts = None if gold is None else patterns.count_labels(gold)
             labels = model.fit_label_patterns(patterns, counts, self.metric)
             model.note_source(self.name, votes.origin.abstain)
-        if self.inputs is not None:
-            return model, self._label_inputs(model), np.arange(self.n_rows)
         index = patterns.expand(np.arange(patterns.n_patterns))
         if gold is not None:  # an item is its pattern and its gold
             pairs, index = np.unique(index * (patterns.n_classes + 1) + gold + 1, return_inverse=True)
@@ -142,12 +141,18 @@ class MemoryRun:
             labels = labels.take(row).with_gold(number - 1)
         return model, labels, index
 
-    def _label_inputs(self, model: LabelModel) -> Labels:
-        """Labels by votes and texts or features."""
-        inputs, metric, combine = self.inputs, self.metric, not self.votes_only
-        if self.joint is not None:
-            return self.joint.label_inputs(self.votes, inputs, self.gold, combine=combine, metric=metric)
-        return fill_labels(model, self.votes, inputs, self.gold, combine=combine, encoder=self.embed, metric=metric)
+    def _label_inputs(self) -> tuple[LabelModel, Labels, NDArray[np.integer]]:
+        """The fitted model, and labels by votes and texts or features."""
+        given, combine, metric = (self.votes, self.inputs, self.gold), not self.votes_only, self.metric
+        if self.joint is None:
+            labels = fill_labels(self.estimator, *given, combine=combine, encoder=self.embed, metric=metric)
+        else:
+            labels = self.joint.label_inputs(*given, combine=combine, metric=metric)
+        assert isinstance(labels.model, JointModel)
+        model = labels.model.model
+        if not self.estimator.is_fitted:
+            model.note_source(self.name, self.votes.origin.abstain)
+        return model, labels, np.arange(self.n_rows)
 
     @property
     def state(self) -> "LabelModel | JointModel":
@@ -198,7 +203,8 @@ class LabelingRun:
                 model = _fit_passes(self.engine, self._reading, self.job)
                 return model.note_source(self.job.name, self.job.abstain), None
             model = copy.copy(self.job.model)
-            labels = model.fit_label_patterns(self._counted.patterns, self._counted.gold, self.job.metric)
+            gold = self._counted.gold if self.job.gold_teaches else None
+            labels = model.fit_label_patterns(self._counted.patterns, gold, self.job.metric)
             model.note_source(self.job.name, self.job.abstain)
             return model, labels
 
@@ -359,7 +365,7 @@ def _fit_passes(engine: Engine, reading: EncodedRows, job: Job) -> LabelModel:
         return engine.reduce(encoder.packing, partial(_sum_rows, encoder, sums))
 
     gold = None
-    if encoder.gold is not None:  # only the patterns of gold items are counted, which are few
+    if encoder.gold is not None and job.gold_teaches:  # only the patterns of gold items are counted, which are few
         counted = count_patterns(*engine.where(encoder.gold).count(encoder.packing), encoder)
         gold = None if counted is None or counted.gold is None else Gold(counted.patterns, counted.gold)
     return copy.copy(job.model).fit_passes(reduce_rows, encoder.no_items, gold, job.metric)
