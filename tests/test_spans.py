@@ -113,6 +113,38 @@ def test_gold_documents_keep_their_spans_and_teach(documents):
     assert plain(hl.label_spans(documents, gold=gold, model="hlm2"))[1] == [(0, 2, "LOC")]
 
 
+def lone_and_shared(n=200):
+    """Documents with one span that two LFs find, always right, and one that only one of them finds, always wrong."""
+    each = document("a b c d", gold=[[0, 1, "T"]], x=[[0, 1, "T"], [2, 3, "T"]], y=[[0, 1, "T"]])
+    return [each] * n
+
+
+def test_a_vote_that_is_usually_confirmed_and_here_is_not_lowers_the_probability():
+    shared, lone = (span.probability for span in hl.label_spans(lone_and_shared()).spans[0])
+    assert shared == pytest.approx(9 / 10, abs=1e-3)
+    assert lone == pytest.approx(1 / 2, abs=0.15)
+
+
+def test_an_lf_that_is_always_alone_is_neither_confirmed_nor_believed():
+    labels = hl.label_spans([document("a b", x=[[0, 1, "T"]])] * 50 + [document("a b", y=[[1, 2, "T"]])] * 50)
+    assert labels.probabilities == pytest.approx(0.75, abs=1e-3)
+
+
+def test_copies_of_an_lf_confirm_nothing():
+    one = [document("a b", x=[[0, 1, "T"]]), document("a b", y=[[0, 1, "T"]]), document("a b c", x=[[2, 3, "T"]])] * 30
+    two = [{**each, "votes": {**each["votes"], **{f"{lf}2": v for lf, v in each["votes"].items()}}} for each in one]
+    assert hl.label_spans(two).probabilities == pytest.approx(hl.label_spans(one).probabilities)
+
+
+def test_gold_corrects_the_probabilities_of_other_documents():
+    documents = lone_and_shared()
+    labels = hl.label_spans(documents, gold={i: [[0, 1, "T"]] for i in range(100)})
+    shared, lone = (span.probability for span in labels.spans[150])
+    assert shared > 0.92
+    assert lone < 0.15
+    assert labels.spans[0][0].probability == 1
+
+
 def test_gold_may_be_a_key_or_a_list(documents):
     by_key = [{**documents[0], "gold": [[0, 1, "PER"]]}, *documents[1:]]
     assert plain(hl.label_spans(by_key, gold="gold"))[0] == [(0, 1, "PER")]

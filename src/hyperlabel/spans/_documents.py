@@ -49,6 +49,33 @@ class Span(NamedTuple):
 NO_MARKS = Marks(*(np.empty(0, np.int64) for _ in range(4)))
 
 
+def is_among(marks: Marks, others: Marks) -> NDArray[np.bool_]:
+    """Return which spans are among others, with the same start, end and type."""
+    size = int(max(marks.end.max(initial=0), others.end.max(initial=0))) + 1
+    types = int(max(marks.type.max(initial=0), others.type.max(initial=0))) + 1
+    own, other = ((part.start * types + part.type) * size + part.end for part in (marks, others))
+    return np.isin(own, other)
+
+
+def touching_pairs(spans: Marks, votes: Marks) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return all pairs of a span and a vote that share a token; spans are sorted and do not overlap each other."""
+    first = np.searchsorted(spans.end, votes.start, "right")
+    last = np.searchsorted(spans.start, votes.end, "left")
+    counts = np.maximum(last - first, 0)
+    vote = np.repeat(np.arange(len(counts)), counts)
+    step = np.arange(len(vote)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return first[vote] + step, vote
+
+
+def find_lfs_behind(spans: Marks, votes: Marks, n_lfs: int) -> NDArray[np.bool_]:
+    """Return which LFs mark a token of each span with its type. -> (s, m)."""
+    behind = np.zeros((len(spans.start), n_lfs), bool)
+    span, vote = touching_pairs(spans, votes)
+    same = spans.type[span] == votes.type[vote]
+    behind[span[same], votes.source[vote[same]]] = True
+    return behind
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SpanDocuments:
     """Documents, their tokens, and the spans that LFs vote for.

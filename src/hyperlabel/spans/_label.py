@@ -26,9 +26,10 @@ from hyperlabel.data import Patterns, Votes, smallest_type
 from hyperlabel.errors import ParameterError
 from hyperlabel.models import LabelModel, choose_model
 from hyperlabel.spans._chain import Runs, best_path, marginals, span_probabilities, weigh_bigrams
-from hyperlabel.spans._documents import NO_MARKS, Marks, SpanDocuments, read_documents
+from hyperlabel.spans._documents import NO_MARKS, Marks, SpanDocuments, is_among, read_documents
 from hyperlabel.spans._labels import SpanLabels
 from hyperlabel.spans._read import read_spans
+from hyperlabel.spans._support import recalibrate, weigh_support
 
 INDEPENDENT = 2.0
 """The votes of a token count as this many independent ones, at most; with no more, nobody can be outvoted."""
@@ -77,22 +78,15 @@ def label_spans(
     true, known = (NO_MARKS, np.zeros(len(read), bool)) if gold is None else read.read_truth(gold, "gold")
     if not len(read.votes.start) + len(true.start):
         return SpanLabels(read, NO_MARKS, np.empty(0), None)
-    marked = MarkedTokens.find(read, true, known)
-    judge = TokenJudge.ask(marked, model)
-    found = [_find_spans(judge, block) for block in marked.runs.blocks(marked.n_tags)]
-    first, last, probability, tag = (np.concatenate(part) for part in zip(*found, strict=True))
-    order = np.argsort(first)
-    first, last, probability, tag = (part[order] for part in (first, last, probability, tag))
-    start, end = marked.token[first], marked.token[last] + 1
-    return SpanLabels(read, Marks(start, end, tag // 2, np.zeros_like(start)), probability, judge.model)
-
-
-def _find_spans(judge: "TokenJudge", block: Runs) -> tuple[NDArray[Any], ...]:
-    """Return first and last token, probability and first tag of the spans of some runs."""
-    scores, runs = judge.scores(block), block.local
-    tags = best_path(scores, runs, judge.weights)
-    firsts, lasts, probability = span_probabilities(tags, runs, *marginals(scores, runs, judge.weights), judge.weights)
-    return block.tokens[firsts], block.tokens[lasts], probability, tags[firsts].astype(np.int64)
+    judge = TokenJudge.ask(MarkedTokens.find(read, true, known), model)
+    spans, probability = judge.find_spans(read)
+    if known.any():
+        guesses, before = replace(judge, marked=judge.marked.without_gold()).find_spans(read)
+        judged = known[read.locate(guesses.start)[0]]
+        right = is_among(guesses, true)[judged]
+        probability = recalibrate(probability, spans.type, (before[judged], guesses.type[judged], right))
+        probability[known[read.locate(spans.start)[0]]] = 1
+    return SpanLabels(read, spans, probability, judge.model)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +118,11 @@ class MarkedTokens:
         names = tuple(f"{mark}-{name}" for name in documents.types for mark in "BI")
         votes = Votes.from_parts(names, documents.lf_names, cells, stated=True)
         return cls(token, Runs.find(first), Patterns.from_votes(votes), known, documents.n_tokens)
+
+    def without_gold(self) -> "MarkedTokens":
+        """Return the same as if gold were not known: tokens that no LF marks are O."""
+        silent = np.diff(self.patterns.starts)[self.pattern] == 0
+        return replace(self, known=np.where(silent, self.patterns.n_classes, -1).astype(np.int16))
 
     @property
     def n_tags(self) -> int:
@@ -173,6 +172,23 @@ class TokenJudge:
             for _ in range(_ROUNDS):
                 judge = judge._improve()
         return judge
+
+    def find_spans(self, documents: SpanDocuments) -> tuple[Marks, Float64]:
+        """Find the spans of all documents, in order, and their probabilities."""
+        token, blocks = self.marked.token, self.marked.runs.blocks(self.marked.n_tags)
+        parts = [self._find_in(block) for block in blocks]
+        first, last, tag, probability = (np.concatenate(part) for part in zip(*parts, strict=True))
+        order = np.argsort(first)
+        start, end, kind = token[first[order]], token[last[order]] + 1, tag[order] // 2
+        spans = Marks(start, end, kind, np.zeros_like(start))
+        return spans, probability[order] * weigh_support(spans, documents.votes, len(documents.lf_names))
+
+    def _find_in(self, block: Runs) -> tuple[NDArray[Any], ...]:
+        """Return first and last token, first tag and probability of the spans of some runs."""
+        scores, runs, weights = self.scores(block), block.local, self.weights
+        tags = best_path(scores, runs, weights)
+        firsts, lasts, probability = span_probabilities(tags, runs, *marginals(scores, runs, weights), weights)
+        return block.tokens[firsts], block.tokens[lasts], tags[firsts].astype(np.int64), probability
 
     def scores(self, block: Runs) -> Float64:
         """Return the scores of the tokens of some runs; a known tag excels. -> (t, K)."""

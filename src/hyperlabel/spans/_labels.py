@@ -15,7 +15,7 @@ from hyperlabel.errors import ParameterError, require
 from hyperlabel.lf import ResultTable, share
 from hyperlabel.models import LabelModel
 from hyperlabel.reports import Report
-from hyperlabel.spans._documents import Marks, Span, SpanDocuments
+from hyperlabel.spans._documents import Marks, Span, SpanDocuments, find_lfs_behind, is_among, touching_pairs
 from hyperlabel.spans._page import render_page
 from hyperlabel.spans._write import write_spans
 
@@ -65,11 +65,8 @@ class SpanLabels:
     @cached_property
     def _lfs_behind(self) -> list[tuple[str, ...]]:
         """The LFs that mark a token of each span with its type."""
-        votes, lfs = self.documents.votes, self.documents.lf_names
-        behind = np.zeros((len(self.marks.start), len(lfs)), bool)
-        span, vote = _touching_pairs(self.marks, votes)
-        same = self.marks.type[span] == votes.type[vote]
-        behind[span[same], votes.source[vote[same]]] = True
+        lfs = self.documents.lf_names
+        behind = find_lfs_behind(self.marks, self.documents.votes, len(lfs))
         packed, inverse = np.unique(np.packbits(behind, axis=1), axis=0, return_inverse=True)
         rows = np.unpackbits(packed, axis=1, count=len(lfs)).astype(bool)
         names = [tuple(name for name, votes_so in zip(lfs, row, strict=True) if votes_so) for row in rows]
@@ -212,28 +209,10 @@ class SpanLabels:
         return f"SpanLabels({len(self.marks.start):,} spans in {len(self):,} documents: {shown})"
 
 
-def is_among(marks: Marks, others: Marks) -> NDArray[np.bool_]:
-    """Return which spans are among others, with the same start, end and type."""
-    size = int(max(marks.end.max(initial=0), others.end.max(initial=0))) + 1
-    types = int(max(marks.type.max(initial=0), others.type.max(initial=0))) + 1
-    own, other = ((part.start * types + part.type) * size + part.end for part in (marks, others))
-    return np.isin(own, other)
-
-
 def _found_by(votes: Marks, spans: Marks) -> NDArray[np.intp]:
     """Return the votes that touch a span of their type."""
-    pair, vote = _touching_pairs(spans, votes)
+    pair, vote = touching_pairs(spans, votes)
     return np.asarray(vote[spans.type[pair] == votes.type[vote]])
-
-
-def _touching_pairs(spans: Marks, votes: Marks) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return all pairs of a span and a vote that share a token; spans are sorted and do not overlap each other."""
-    first = np.searchsorted(spans.end, votes.start, "right")
-    last = np.searchsorted(spans.start, votes.end, "left")
-    counts = np.maximum(last - first, 0)
-    vote = np.repeat(np.arange(len(counts)), counts)
-    step = np.arange(len(vote)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return first[vote] + step, vote
 
 
 def _find_conflicts(votes: Marks) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -241,7 +220,7 @@ def _find_conflicts(votes: Marks) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]
     overlaps, conflicts = (np.zeros(len(votes.start), bool) for _ in range(2))
     for lf in np.unique(votes.source):
         own, others = np.flatnonzero(votes.source == lf), np.flatnonzero(votes.source != lf)
-        pair, vote = _touching_pairs(votes.take(own), votes.take(others))
+        pair, vote = touching_pairs(votes.take(own), votes.take(others))
         mine, theirs = own[pair], others[vote]
         overlaps[mine] = True
         different = (
