@@ -216,8 +216,9 @@ def test_characters_are_aligned_to_tokens_and_mismatches_are_said():
         labels = hl.label_spans(documents)
     frame = labels.to_pandas()
     assert frame[["from", "to", "text"]].to_numpy().tolist() == [[4, 16, "Ada Lovelace"]]
-    with pytest.raises(VotesError, match="covers no token"):
-        hl.label_spans([{"text": "a  b", "votes": {"a": [[1, 2, "PER"]]}}])
+    for span in ([1, 2, "PER"], [3, 9, "PER"]):
+        with pytest.raises(VotesError, match="is not a span of a text of 4 characters"):
+            hl.label_spans([{"text": "a  b", "votes": {"a": [span]}}])
 
 
 def test_score_is_strict_and_by_type(documents):
@@ -246,6 +247,9 @@ def test_explain_lists_the_votes_that_touch_a_span(documents):
     assert labels.explain(0, (1, 2))["agreement"].tolist() == ["bounds", "bounds"]
     with pytest.raises(ParameterError, match="document is 7"):
         labels.explain(7, 0)
+    for span in (9, "0:1", (1,)):
+        with pytest.raises(ParameterError, match=r"span is .*; expected \(start, end\), or a number below 2"):
+            labels.explain(0, span)
 
 
 def test_spans_as_labels_can_be_certified(documents):

@@ -151,7 +151,7 @@ class SpanDocuments:
         """Align spans of a document that has a text to its tokens."""
         if number not in self.offsets:
             return spans
-        return Alignment(self.offsets[number]).align(spans, f"documents[{number}], {name}")
+        return Alignment(self.documents[number]["text"]).align(spans, f"documents[{number}], {name}")
 
     @cached_property
     def joined(self) -> NDArray[np.bool_]:
@@ -229,7 +229,7 @@ def _read_document(document: Any, number: int) -> tuple[Sequence[str], Mapping[s
     text = document.get("text")
     if tokens is not None or not isinstance(text, str):
         raise VotesError(f"documents[{number}] has no list of tokens and no text; expected one of them")
-    aligned = Alignment.of_text(text)
+    aligned = Alignment(text)
     found = {lf: aligned.align(spans, f"documents[{number}], LF '{lf}'") for lf, spans in votes.items()}
     return [text[a:b] for a, b in aligned.offsets.tolist()], found, aligned
 
@@ -237,18 +237,14 @@ def _read_document(document: Any, number: int) -> tuple[Sequence[str], Mapping[s
 class Alignment:
     """Aligns spans of characters to the tokens of a text, and collects a message for each that does not fit."""
 
-    def __init__(self, offsets: Ints64) -> None:
-        self.offsets, self.moved = offsets, list[str]()
-
-    @classmethod
-    def of_text(cls, text: str) -> "Alignment":
-        """Find the tokens of a text."""
-        return cls(np.array([match.span() for match in TOKEN.finditer(text)], np.int64).reshape(-1, 2))
+    def __init__(self, text: str) -> None:
+        self.size, self.moved = len(text), list[str]()
+        self.offsets = np.array([match.span() for match in TOKEN.finditer(text)], np.int64).reshape(-1, 2)
 
     def align(self, spans: Any, place: str) -> list[tuple[int, int, Any]]:
         """Return spans in tokens: all tokens that a span touches. One that touches none is an error.
 
-        >>> Alignment.of_text("Ada Lovelace").align([[0, 6, "PER"]], "here")
+        >>> Alignment("Ada Lovelace").align([[0, 6, "PER"]], "here")
         [(0, 2, 'PER')]
         """
         aligned = []
@@ -256,9 +252,10 @@ class Alignment:
             low, high, kind = _unpack(span, place)
             start = int(np.searchsorted(self.offsets[:, 1], low, "right"))
             end = int(np.searchsorted(self.offsets[:, 0], high, "left"))
-            if not 0 <= low < high or start >= end:
+            if not 0 <= low < high <= self.size or start >= end:
                 raise VotesError(
-                    f"{place}: the span {show(span)} covers no token of the text; expected [from, to, type]"
+                    f"{place}: {show(span)} is not a span of a text of {self.size} characters; expected [from, to, "
+                    "type] that covers a token"
                 )
             if (self.offsets[start, 0], self.offsets[end - 1, 1]) != (low, high):
                 self.moved.append(f"{place}: {show(span)}")

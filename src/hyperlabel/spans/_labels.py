@@ -114,8 +114,8 @@ class SpanLabels:
         """
         if not 0 <= document < len(self):
             raise ParameterError(f"document is {show(document)}; expected a number below {len(self):,}")
-        start, end, *rest = self.spans[document][span] if isinstance(span, int) else span
-        kind, votes = rest[0] if rest else None, self.documents.votes
+        start, end, kind = self._find_span(document, span)
+        votes = self.documents.votes
         offset = int(self.documents.starts[document])
         touched = np.flatnonzero((votes.start < offset + end) & (votes.end > offset + start))
         rows = []
@@ -126,6 +126,17 @@ class SpanLabels:
             text = self.documents.text_of(document, low, high)
             rows.append((self.documents.lf_names[source], low, high, name, text, agreement))
         return _to_table(("lf", "start", "end", "type", "text", "agreement"), rows)
+
+    def _find_span(self, document: int, span: Sequence[Any] | int) -> tuple[int, int, str | None]:
+        """Return start, end and type of a span of a document; the type is None if it is not stated."""
+        spans = self.spans[document]
+        if isinstance(span, int) and 0 <= span < len(spans):
+            return spans[span][:3]
+        if isinstance(span, Sequence) and not isinstance(span, str) and len(span) > 1:
+            return span[0], span[1], span[2] if len(span) > 2 else None
+        raise ParameterError(
+            f"span is {show(span)}; expected (start, end), or a number below {len(spans)}, the spans of the document"
+        )
 
     def score(self, truth: object = "gold") -> ResultTable:
         """Compare the spans with the true ones: a span is right if start, end and type are.

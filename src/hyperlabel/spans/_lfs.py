@@ -128,7 +128,7 @@ def gazetteer_lf(
 
 def _phrase_key(phrase: str, case: bool) -> tuple[str, ...]:
     """Return the tokens of a phrase as they are looked up."""
-    offsets = Alignment.of_text(phrase if case else phrase.lower()).offsets.tolist()
+    offsets = Alignment(phrase if case else phrase.lower()).offsets.tolist()
     return tuple((phrase if case else phrase.lower())[a:b] for a, b in offsets)
 
 
@@ -191,14 +191,14 @@ def _tokens_of(x: Any) -> list[str]:
     tokens, text = _get(x, "tokens"), _get(x, "text")
     if tokens is not None:
         return [str(token) for token in tokens]
-    return [text[a:b] for a, b in Alignment.of_text(text).offsets.tolist()]
+    return [text[a:b] for a, b in Alignment(text).offsets.tolist()]
 
 
 def _in_characters(x: Any, spans: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
     """Return spans of tokens in characters if the document has a text and no tokens."""
     if _get(x, "tokens") is not None:
         return spans
-    offsets = Alignment.of_text(_get(x, "text")).offsets
+    offsets = Alignment(_get(x, "text")).offsets
     return [(int(offsets[start, 0]), int(offsets[end - 1, 1]), kind) for start, end, kind in spans]
 
 
