@@ -158,7 +158,11 @@ def _read_docbin(path: Path) -> Iterator[Any]:
 
 
 def _from_doc(doc: Any) -> dict[str, Any]:
-    """Return a spaCy Doc as a document: its span groups are LFs, its entities, if there are some, gold."""
-    groups = {name: [(span.start, span.end, span.label_) for span in group] for name, group in doc.spans.items()}
+    """Return a spaCy Doc as a document: its span groups are LFs, its entities, if there are some, gold.
+
+    Groups that skweak has aggregated from others are no LFs.
+    """
+    groups = {name: group for name, group in doc.spans.items() if not group.attrs.get("aggregated")}
+    votes = {name: [(span.start, span.end, span.label_) for span in group] for name, group in groups.items()}
     gold = [(span.start, span.end, span.label_) for span in doc.ents]
-    return {"tokens": [token.text for token in doc], "votes": groups, **({"gold": gold} if gold else {}), "doc": doc}
+    return {"tokens": [token.text for token in doc], "votes": votes, **({"gold": gold} if gold else {}), "doc": doc}
