@@ -136,13 +136,21 @@ def test_copies_of_an_lf_confirm_nothing():
     assert hl.label_spans(two).probabilities == pytest.approx(hl.label_spans(one).probabilities)
 
 
-def test_gold_corrects_the_probabilities_of_other_documents():
-    documents = lone_and_shared()
-    labels = hl.label_spans(documents, gold={i: [[0, 1, "T"]] for i in range(100)})
-    shared, lone = (span.probability for span in labels.spans[150])
-    assert shared > 0.92
-    assert lone < 0.15
+@pytest.mark.parametrize("model", [None, "mv"])
+def test_gold_corrects_probabilities_and_removes_unlikely_spans(model):
+    labels = hl.label_spans(lone_and_shared(), gold={i: [[0, 1, "T"]] for i in range(100)}, model=model)
+    assert plain(labels) == [[(0, 1, "T")]] * 200
     assert labels.spans[0][0].probability == 1
+    assert labels.spans[150][0].probability > 0.92
+
+
+def test_gold_of_a_few_tokens_does_not_decide_their_pattern():
+    documents = [document("a b", x=[[0, 1, "T"]], y=[])] * 60 + [document("a b", y=[[0, 1, "U"]])] * 60
+    labels = hl.label_spans(
+        documents, gold={**dict.fromkeys(range(6), []), **dict.fromkeys(range(6, 9), [[0, 1, "U"]])}
+    )
+    assert plain(labels)[20] == [(0, 1, "T")]
+    assert labels.spans[20][0].probability < 0.5
 
 
 def test_gold_may_be_a_key_or_a_list(documents):

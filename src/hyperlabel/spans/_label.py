@@ -24,12 +24,12 @@ from numpy.typing import NDArray
 from hyperlabel._core import Float64, show, show_some
 from hyperlabel.data import Patterns, Votes, smallest_type
 from hyperlabel.errors import ParameterError
-from hyperlabel.models import LabelModel, choose_model
+from hyperlabel.models import LabelModel, MajorityVote, choose_model
 from hyperlabel.spans._chain import Runs, best_path, marginals, span_probabilities, weigh_bigrams
 from hyperlabel.spans._documents import NO_MARKS, Marks, SpanDocuments, is_among, read_documents
 from hyperlabel.spans._labels import SpanLabels
 from hyperlabel.spans._read import read_spans
-from hyperlabel.spans._support import recalibrate, weigh_support
+from hyperlabel.spans._support import describe_spans, recalibrate, weigh_support
 
 INDEPENDENT = 2.0
 """The votes of a token count as this many independent ones, at most; with no more, nobody can be outvoted."""
@@ -58,7 +58,8 @@ def label_spans(
             an earlier result, judges in its state. If not given, majority vote, refined by what the votes say about
             the LFs where a marked token has more than two votes on average.
         gold: The true spans of some documents: the key that holds them (`"gold"`), a mapping from document to spans, or
-            one list of spans per document, None for unknown. These documents keep them, and teach the others.
+            one list of spans per document, None for unknown. These documents keep them; the probabilities of all other
+            spans are corrected by them, and spans that are unlikely then are left out.
         types: The types of spans, in the order of the result; votes for others are left out, with a warning.
 
     Returns:
@@ -79,14 +80,29 @@ def label_spans(
     if not len(read.votes.start) + len(true.start):
         return SpanLabels(read, NO_MARKS, np.empty(0), None)
     judge = TokenJudge.ask(MarkedTokens.find(read, true, known), model)
-    spans, probability = judge.find_spans(read)
     if known.any():
-        guesses, before = replace(judge, marked=judge.marked.without_gold()).find_spans(read)
-        judged = known[read.locate(guesses.start)[0]]
-        right = is_among(guesses, true)[judged]
-        probability = recalibrate(probability, spans.type, (before[judged], guesses.type[judged], right))
-        probability[known[read.locate(spans.start)[0]]] = 1
+        spans, probability = _correct(judge, read, true, known)
+    else:
+        spans, probability = judge.find_spans(read)
     return SpanLabels(read, spans, probability, judge.model)
+
+
+def _correct(
+    judge: "TokenJudge", documents: SpanDocuments, true: Marks, has_gold: NDArray[np.bool_]
+) -> tuple[Marks, Float64]:
+    """Find spans; correct their probabilities by what would be found in the documents with gold without their gold.
+
+    Spans whose probability is less than half of the F1 there are left out: they would lower the F1.
+    """
+    spans, probability = judge.find_spans(documents)
+    guesses, before = replace(judge, marked=judge.marked.without_gold()).find_spans(documents)
+    judged = has_gold[documents.locate(guesses.start)[0]]
+    guesses, before = guesses.take(judged), before[judged]
+    right = is_among(guesses, true)
+    features = (describe_spans(*each, documents) for each in ((spans, probability), (guesses, before)))
+    probability = np.where(has_gold[documents.locate(spans.start)[0]], 1.0, recalibrate(*features, right))
+    kept = probability >= right.sum() / max(1, len(right) + len(true.start))
+    return spans.take(kept), probability[kept]
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,7 +243,7 @@ def _judge_patterns(model: LabelModel, marked: MarkedTokens) -> tuple[LabelModel
                 f"model knows the tags {show_some(patterns.classes)}; expected {show_some(marked.patterns.classes)}. "
                 "State the types that it was fitted with"
             )
-    elif (known >= 0).any():
+    elif (known >= 0).any() and not isinstance(model, MajorityVote):  # it would look gold up, without O
         inside = np.where(known < patterns.n_classes, known, -1).astype(np.int64)
         model = copy.copy(model).fit_patterns(patterns, patterns.count_labels(inside))
     else:

@@ -12,14 +12,14 @@ that is usually there and missing divides them by 3:
 n is the number of independent votes behind the span: each LF counts 1 / (sum of its correlations with the LFs behind
 it, itself included), correlations being those of voting for spans of one type, or 0 if negative. u is the mean of n
 over all spans that these LFs are behind. An LF that is always alone has 3/4: nothing can confirm or refute it. With
-gold, a logistic regression on the log-odds and the types corrects the probabilities.
+gold, a logistic regression on the log-odds, the type and the LFs behind a span corrects the probabilities.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel._core import Float64, sigmoid
-from hyperlabel.spans._documents import Marks, find_lfs_behind
+from hyperlabel.spans._documents import Marks, SpanDocuments, find_lfs_behind
 
 _VOTE = np.log(3.0)  # log-odds of a vote that is right in three of four cases
 _LEAST = 1e-6  # the least probability whose log-odds are used
@@ -64,28 +64,27 @@ def _share_votes(behind: Float64, kind: NDArray[np.int64], counts: NDArray[np.in
     return np.asarray(1 / np.maximum(behind @ correlations, 1))
 
 
-def recalibrate(
-    probability: Float64, kind: NDArray[np.int64], judged: tuple[Float64, NDArray[np.int64], NDArray[np.bool_]]
-) -> Float64:
-    """Correct probabilities by those of spans of known truth: `judged` has their probabilities, types, and truth.
+def recalibrate(features: Float64, judged: Float64, right: NDArray[np.bool_]) -> Float64:
+    """Return probabilities, corrected by spans of which it is known whether they are right. (s, f), (j, f) -> (s,).
 
-    log-odds = a z + b + c_type, with z the log-odds so far, and a - 1, b, c normal with the variance 1/4 a priori.
+    Logistic regression on the features of `describe_spans`. A priori the log-odds stay as they are: the first weight is
+    1 and the others are 0, each with the variance 1/4.
     """
-    n_types = 1 + int(max(kind.max(initial=0), judged[1].max(initial=0)))
-    x, y = _features(*judged[:2], n_types), judged[2].astype(np.float64)
-    prior = np.zeros(x.shape[1])
+    prior = np.zeros(judged.shape[1])
     prior[0] = 1
     weights = prior
     for _ in range(_STEPS):
-        mean = sigmoid(x @ weights)
-        slope = x.T @ (y - mean) - _PRIOR * (weights - prior)
-        curve = (x * (mean * (1 - mean))[:, None]).T @ x + _PRIOR * np.eye(len(weights))
+        mean = sigmoid(judged @ weights)
+        slope = judged.T @ (right - mean) - _PRIOR * (weights - prior)
+        curve = (judged * (mean * (1 - mean))[:, None]).T @ judged + _PRIOR * np.eye(len(weights))
         step = np.linalg.solve(curve, slope)
         weights = weights + step / max(1.0, float(np.abs(step).max()))
-    return np.asarray(sigmoid(_features(probability, kind, n_types) @ weights))
+    return np.asarray(sigmoid(features @ weights))
 
 
-def _features(probability: Float64, kind: NDArray[np.int64], n_types: int) -> Float64:
-    """Return log-odds, 1, and the type as zeros and a one. -> (s, 2 + types)."""
+def describe_spans(spans: Marks, probability: Float64, documents: SpanDocuments) -> Float64:
+    """Return the log-odds of each span, 1, its type, and the LFs behind it as zeros and ones. -> (s, f)."""
     inside = np.clip(probability, _LEAST, 1 - _LEAST)
-    return np.column_stack([np.log(inside / (1 - inside)), np.ones(len(kind)), np.eye(n_types)[kind]])
+    kinds = np.eye(len(documents.types))[spans.type]
+    behind = find_lfs_behind(spans, documents.votes, len(documents.lf_names))
+    return np.column_stack([np.log(inside / (1 - inside)), np.ones(len(kinds)), kinds, behind])
