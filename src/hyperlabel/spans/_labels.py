@@ -163,28 +163,31 @@ class SpanLabels:
         """The LFs, one row each.
 
         Columns: lf; spans (votes); documents (with a vote); precision (share of its spans that are in the result,
-        exactly) and touching (share that touches a span of the result with the same type); recall (share of the result
-        that it votes for, exactly); overlaps (share of its spans that touch another LF's); conflicts (share that
-        touches another LF's span of another type or other bounds).
+        exactly); recall (share of the result that it votes for, exactly); overlaps (share of its spans that touch
+        another LF's); conflicts (share that touches another LF's span of another type or other bounds).
         """
         votes, m = self.documents.votes, len(self.documents.lf_names)
-        total = np.bincount(votes.source, minlength=m)
-        touching = np.zeros(len(votes.start), bool)
-        touching[_found_by(votes, self.marks)] = True
-        exact, (overlaps, conflicts) = is_among(votes, self.marks), _find_conflicts(votes)
-        seen = np.unique(votes.source * len(self) + self.documents.locate(votes.start)[0]) // len(self)
-        masks = {
-            "precision": exact,
-            "touching": touching,
-            "recall": exact,
-            "overlaps": overlaps,
-            "conflicts": conflicts,
-        }
-        counts = {name: np.bincount(votes.source[mask], minlength=m) for name, mask in masks.items()}
-        found = np.full(m, len(self.marks.start))
-        shares = {name: share(count, found if name == "recall" else total) for name, count in counts.items()}
-        names, documents = np.array(self.documents.lf_names), np.bincount(seen, minlength=m)
-        return ResultTable({"lf": names, "spans": total, "documents": documents, **shares})
+        pairs = np.unique(votes.source * len(self) + self.documents.locate(votes.start)[0])
+        overlaps, conflicts = _find_conflicts(votes)
+        total, documents, hits, overlapping, conflicting = (
+            np.bincount(source, minlength=m)
+            for source in (
+                votes.source,
+                pairs // len(self),
+                votes.source[is_among(votes, self.marks)],
+                votes.source[overlaps],
+                votes.source[conflicts],
+            )
+        )
+        return ResultTable({
+            "lf": np.array(self.documents.lf_names),
+            "spans": total,
+            "documents": documents,
+            "precision": share(hits, total),
+            "recall": share(hits, np.full(m, len(self.marks.start))),
+            "overlaps": share(overlapping, total),
+            "conflicts": share(conflicting, total),
+        })  # fmt: skip
 
     def to_labels(self) -> Labels:
         """Return the spans as items with a class: their type, or `no span` with the rest of the probability.
@@ -218,12 +221,6 @@ class SpanLabels:
         counts = np.bincount(self.marks.type, minlength=len(self.documents.types)).tolist()
         shown = ", ".join(f"{name} {n:,}" for name, n in zip(self.documents.types, counts, strict=True))
         return f"SpanLabels({len(self.marks.start):,} spans in {len(self):,} documents: {shown})"
-
-
-def _found_by(votes: Marks, spans: Marks) -> NDArray[np.intp]:
-    """Return the votes that touch a span of their type."""
-    pair, vote = touching_pairs(spans, votes)
-    return np.asarray(vote[spans.type[pair] == votes.type[vote]])
 
 
 def _find_conflicts(votes: Marks) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
