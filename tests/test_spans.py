@@ -113,6 +113,46 @@ def test_gold_documents_keep_their_spans_and_teach(documents):
     assert plain(hl.label_spans(documents, gold=gold, model="hlm2"))[1] == [(0, 2, "LOC")]
 
 
+def lone_and_shared(n=200):
+    """Documents with one span that two LFs find, always right, and one that only one of them finds, always wrong."""
+    each = document("a b c d", gold=[[0, 1, "T"]], x=[[0, 1, "T"], [2, 3, "T"]], y=[[0, 1, "T"]])
+    return [each] * n
+
+
+def test_a_vote_that_is_usually_confirmed_and_here_is_not_lowers_the_probability():
+    shared, lone = (span.probability for span in hl.label_spans(lone_and_shared()).spans[0])
+    assert shared == pytest.approx(9 / 10, abs=1e-3)
+    assert lone == pytest.approx(1 / 2, abs=0.15)
+
+
+def test_an_lf_that_is_always_alone_is_neither_confirmed_nor_believed():
+    labels = hl.label_spans([document("a b", x=[[0, 1, "T"]])] * 50 + [document("a b", y=[[1, 2, "T"]])] * 50)
+    assert labels.probabilities == pytest.approx(0.75, abs=1e-3)
+
+
+def test_copies_of_an_lf_confirm_nothing():
+    one = [document("a b", x=[[0, 1, "T"]]), document("a b", y=[[0, 1, "T"]]), document("a b c", x=[[2, 3, "T"]])] * 30
+    two = [{**each, "votes": {**each["votes"], **{f"{lf}2": v for lf, v in each["votes"].items()}}} for each in one]
+    assert hl.label_spans(two).probabilities == pytest.approx(hl.label_spans(one).probabilities)
+
+
+@pytest.mark.parametrize("model", [None, "mv"])
+def test_gold_corrects_probabilities_and_removes_unlikely_spans(model):
+    labels = hl.label_spans(lone_and_shared(), gold={i: [[0, 1, "T"]] for i in range(100)}, model=model)
+    assert plain(labels) == [[(0, 1, "T")]] * 200
+    assert labels.spans[0][0].probability == 1
+    assert labels.spans[150][0].probability > 0.92
+
+
+def test_gold_of_a_few_tokens_does_not_decide_their_pattern():
+    documents = [document("a b", x=[[0, 1, "T"]], y=[])] * 60 + [document("a b", y=[[0, 1, "U"]])] * 60
+    labels = hl.label_spans(
+        documents, gold={**dict.fromkeys(range(6), []), **dict.fromkeys(range(6, 9), [[0, 1, "U"]])}
+    )
+    assert plain(labels)[20] == [(0, 1, "T")]
+    assert labels.spans[20][0].probability < 0.5
+
+
 def test_gold_may_be_a_key_or_a_list(documents):
     by_key = [{**documents[0], "gold": [[0, 1, "PER"]]}, *documents[1:]]
     assert plain(hl.label_spans(by_key, gold="gold"))[0] == [(0, 1, "PER")]
@@ -184,8 +224,9 @@ def test_characters_are_aligned_to_tokens_and_mismatches_are_said():
         labels = hl.label_spans(documents)
     frame = labels.to_pandas()
     assert frame[["from", "to", "text"]].to_numpy().tolist() == [[4, 16, "Ada Lovelace"]]
-    with pytest.raises(VotesError, match="covers no token"):
-        hl.label_spans([{"text": "a  b", "votes": {"a": [[1, 2, "PER"]]}}])
+    for span in ([1, 2, "PER"], [3, 9, "PER"]):
+        with pytest.raises(VotesError, match="is not a span of a text of 4 characters"):
+            hl.label_spans([{"text": "a  b", "votes": {"a": [span]}}])
 
 
 def test_score_is_strict_and_by_type(documents):
@@ -214,6 +255,9 @@ def test_explain_lists_the_votes_that_touch_a_span(documents):
     assert labels.explain(0, (1, 2))["agreement"].tolist() == ["bounds", "bounds"]
     with pytest.raises(ParameterError, match="document is 7"):
         labels.explain(7, 0)
+    for span in (9, "0:1", (1,)):
+        with pytest.raises(ParameterError, match=r"span is .*; expected \(start, end\), or a number below 2"):
+            labels.explain(0, span)
 
 
 def test_spans_as_labels_can_be_certified(documents):

@@ -129,11 +129,16 @@ def test_spacy_docs_with_span_groups_come_in_and_docbins_go_out(tmp_path):
     doc = Doc(vocab, ["Ada", "Lovelace", "in", "London"])
     doc.spans["names"] = [Span(doc, 0, 2, label="PER")]
     doc.spans["places"] = [Span(doc, 3, 4, label="LOC")]
+    doc.spans["hmm"] = [Span(doc, 0, 4, label="PER")]
+    doc.spans["hmm"].attrs["aggregated"] = True  # as skweak marks the result of its models
     labels = hl.label_spans([doc])
     assert labels.documents.lf_names == ("names", "places")
     labels.save(tmp_path / "out.spacy")
     (read,) = DocBin().from_disk(tmp_path / "out.spacy").get_docs(vocab)
     assert [(span.text, span.label_) for span in read.ents] == [("Ada Lovelace", "PER"), ("London", "LOC")]
+    assert hl.label_spans(tmp_path / "out.spacy").spans == labels.spans  # a DocBin keeps the span groups
+    with pytest.raises(VotesError, match="cannot be read as a DocBin"):
+        read_spans("nothing.spacy")
     hl.label_spans([{"text": "in Oslo.", "votes": {"a": [[3, 7, "LOC"]]}}]).save(tmp_path / "text.spacy")
     (read,) = DocBin().from_disk(tmp_path / "text.spacy").get_docs(vocab)
     assert (read.text, [span.text for span in read.ents]) == ("in Oslo.", ["Oslo"])

@@ -52,9 +52,19 @@ def test_long_tables_have_one_row_per_tag():
     assert read.cells.tolist() == [[[1, -1], [0, -1]], [[0, 1], [-1, -1]]]
 
 
+def test_long_tables_may_have_sets_of_tags_as_judges_give_them():
+    judged = pd.DataFrame({"item": [1, 1, 2], "judge": ["g", "c", "g"], "tags": [["x", "y"], ["x"], []]})
+    texts = judged.assign(tags=["x; y", "x", "[]"])
+    long = ("item", "judge", "tags")
+    assert cells_of(judged, long=long) == cells_of(texts, long=long) == [[[1, 1], [-1, 1]], [[-1, 0], [-1, 0]]]
+    numbers = judged.assign(tags=[3, 4, 4])
+    assert read_tags(numbers, long=long).tags == ("3", "4")
+
+
 @pytest.mark.parametrize(
     ("votes", "options", "message"),
     [
+        ({}, {}, "the table has no LF column"),
         ({"a": [3]}, {}, "the vote of LF 'a' on item 0 is 3; expected a set or list of tags"),
         ({"a": [[None]]}, {}, "has the tag None; expected a name"),
         ({"a": [["x"]], "b": []}, {}, "columns of 0, 1 items"),
@@ -120,6 +130,20 @@ def test_gold_items_keep_their_tags_and_teach():
     assert labels.score(others)["f1"][0] >= hl.label_tags(votes).score(others)["f1"][0] - 0.01
     with pytest.raises(VotesError, match="gold of item 0 has the tag 'q'"):
         hl.label_tags(votes, gold={0: ["q"]})
+
+
+def test_gold_may_be_a_text_as_in_a_cell():
+    assert hl.label_tags(SETS, gold={3: "cat; dog"}).sets[3] == ("cat", "dog")
+    assert hl.label_tags(SETS, gold={3: "dog"}).sets[3] == ("dog",)
+
+
+def test_analysis_compares_each_lf_with_the_result():
+    table = hl.label_tags({**SETS, "cem": [["dog"], ["dog"], None, None]}).analysis
+    assert table["lf"].tolist() == ["ann", "bob", "cem"]
+    assert table["items"].tolist() == [3, 4, 2]
+    assert table["yes"].tolist() == [4, 4, 2]
+    assert table["precision"].tolist() == [1, 1, 0.5]
+    assert table["recall"].tolist() == [1, 1, 1]  # it knows dogs only
 
 
 def test_thresholds_are_by_f1_or_stated():

@@ -49,6 +49,33 @@ class Span(NamedTuple):
 NO_MARKS = Marks(*(np.empty(0, np.int64) for _ in range(4)))
 
 
+def is_among(marks: Marks, others: Marks) -> NDArray[np.bool_]:
+    """Return which spans are among others, with the same start, end and type."""
+    size = int(max(marks.end.max(initial=0), others.end.max(initial=0))) + 1
+    types = int(max(marks.type.max(initial=0), others.type.max(initial=0))) + 1
+    own, other = ((part.start * types + part.type) * size + part.end for part in (marks, others))
+    return np.isin(own, other)
+
+
+def touching_pairs(spans: Marks, votes: Marks) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return all pairs of a span and a vote that share a token; spans are sorted and do not overlap each other."""
+    first = np.searchsorted(spans.end, votes.start, "right")
+    last = np.searchsorted(spans.start, votes.end, "left")
+    counts = np.maximum(last - first, 0)
+    vote = np.repeat(np.arange(len(counts)), counts)
+    step = np.arange(len(vote)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return first[vote] + step, vote
+
+
+def find_lfs_behind(spans: Marks, votes: Marks, n_lfs: int) -> NDArray[np.bool_]:
+    """Return which LFs mark a token of each span with its type. -> (s, m)."""
+    behind = np.zeros((len(spans.start), n_lfs), bool)
+    span, vote = touching_pairs(spans, votes)
+    same = spans.type[span] == votes.type[vote]
+    behind[span[same], votes.source[vote[same]]] = True
+    return behind
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class SpanDocuments:
     """Documents, their tokens, and the spans that LFs vote for.
@@ -124,7 +151,7 @@ class SpanDocuments:
         """Align spans of a document that has a text to its tokens."""
         if number not in self.offsets:
             return spans
-        return Alignment(self.offsets[number]).align(spans, f"documents[{number}], {name}")
+        return Alignment(self.documents[number]["text"]).align(spans, f"documents[{number}], {name}")
 
     @cached_property
     def joined(self) -> NDArray[np.bool_]:
@@ -202,7 +229,7 @@ def _read_document(document: Any, number: int) -> tuple[Sequence[str], Mapping[s
     text = document.get("text")
     if tokens is not None or not isinstance(text, str):
         raise VotesError(f"documents[{number}] has no list of tokens and no text; expected one of them")
-    aligned = Alignment.of_text(text)
+    aligned = Alignment(text)
     found = {lf: aligned.align(spans, f"documents[{number}], LF '{lf}'") for lf, spans in votes.items()}
     return [text[a:b] for a, b in aligned.offsets.tolist()], found, aligned
 
@@ -210,18 +237,14 @@ def _read_document(document: Any, number: int) -> tuple[Sequence[str], Mapping[s
 class Alignment:
     """Aligns spans of characters to the tokens of a text, and collects a message for each that does not fit."""
 
-    def __init__(self, offsets: Ints64) -> None:
-        self.offsets, self.moved = offsets, list[str]()
-
-    @classmethod
-    def of_text(cls, text: str) -> "Alignment":
-        """Find the tokens of a text."""
-        return cls(np.array([match.span() for match in TOKEN.finditer(text)], np.int64).reshape(-1, 2))
+    def __init__(self, text: str) -> None:
+        self.size, self.moved = len(text), list[str]()
+        self.offsets = np.array([match.span() for match in TOKEN.finditer(text)], np.int64).reshape(-1, 2)
 
     def align(self, spans: Any, place: str) -> list[tuple[int, int, Any]]:
         """Return spans in tokens: all tokens that a span touches. One that touches none is an error.
 
-        >>> Alignment.of_text("Ada Lovelace").align([[0, 6, "PER"]], "here")
+        >>> Alignment("Ada Lovelace").align([[0, 6, "PER"]], "here")
         [(0, 2, 'PER')]
         """
         aligned = []
@@ -229,9 +252,10 @@ class Alignment:
             low, high, kind = _unpack(span, place)
             start = int(np.searchsorted(self.offsets[:, 1], low, "right"))
             end = int(np.searchsorted(self.offsets[:, 0], high, "left"))
-            if not 0 <= low < high or start >= end:
+            if not 0 <= low < high <= self.size or start >= end:
                 raise VotesError(
-                    f"{place}: the span {show(span)} covers no token of the text; expected [from, to, type]"
+                    f"{place}: {show(span)} is not a span of a text of {self.size} characters; expected [from, to, "
+                    "type] that covers a token"
                 )
             if (self.offsets[start, 0], self.offsets[end - 1, 1]) != (low, high):
                 self.moved.append(f"{place}: {show(span)}")

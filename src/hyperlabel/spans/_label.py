@@ -24,11 +24,12 @@ from numpy.typing import NDArray
 from hyperlabel._core import Float64, show, show_some
 from hyperlabel.data import Patterns, Votes, smallest_type
 from hyperlabel.errors import ParameterError
-from hyperlabel.models import LabelModel, choose_model
+from hyperlabel.models import LabelModel, MajorityVote, choose_model
 from hyperlabel.spans._chain import Runs, best_path, marginals, span_probabilities, weigh_bigrams
-from hyperlabel.spans._documents import NO_MARKS, Marks, SpanDocuments, read_documents
+from hyperlabel.spans._documents import NO_MARKS, Marks, SpanDocuments, is_among, read_documents
 from hyperlabel.spans._labels import SpanLabels
 from hyperlabel.spans._read import read_spans
+from hyperlabel.spans._support import describe_spans, recalibrate, weigh_support
 
 INDEPENDENT = 2.0
 """The votes of a token count as this many independent ones, at most; with no more, nobody can be outvoted."""
@@ -57,7 +58,8 @@ def label_spans(
             an earlier result, judges in its state. If not given, majority vote, refined by what the votes say about
             the LFs where a marked token has more than two votes on average.
         gold: The true spans of some documents: the key that holds them (`"gold"`), a mapping from document to spans, or
-            one list of spans per document, None for unknown. These documents keep them, and teach the others.
+            one list of spans per document, None for unknown. These documents keep them; the probabilities of all other
+            spans are corrected by them, and spans that are unlikely then are left out.
         types: The types of spans, in the order of the result; votes for others are left out, with a warning.
 
     Returns:
@@ -77,22 +79,30 @@ def label_spans(
     true, known = (NO_MARKS, np.zeros(len(read), bool)) if gold is None else read.read_truth(gold, "gold")
     if not len(read.votes.start) + len(true.start):
         return SpanLabels(read, NO_MARKS, np.empty(0), None)
-    marked = MarkedTokens.find(read, true, known)
-    judge = TokenJudge.ask(marked, model)
-    found = [_find_spans(judge, block) for block in marked.runs.blocks(marked.n_tags)]
-    first, last, probability, tag = (np.concatenate(part) for part in zip(*found, strict=True))
-    order = np.argsort(first)
-    first, last, probability, tag = (part[order] for part in (first, last, probability, tag))
-    start, end = marked.token[first], marked.token[last] + 1
-    return SpanLabels(read, Marks(start, end, tag // 2, np.zeros_like(start)), probability, judge.model)
+    judge = TokenJudge.ask(MarkedTokens.find(read, true, known), model)
+    if known.any():
+        spans, probability = _correct(judge, read, true, known)
+    else:
+        spans, probability = judge.find_spans(read)
+    return SpanLabels(read, spans, probability, judge.model)
 
 
-def _find_spans(judge: "TokenJudge", block: Runs) -> tuple[NDArray[Any], ...]:
-    """Return first and last token, probability and first tag of the spans of some runs."""
-    scores, runs = judge.scores(block), block.local
-    tags = best_path(scores, runs, judge.weights)
-    firsts, lasts, probability = span_probabilities(tags, runs, *marginals(scores, runs, judge.weights), judge.weights)
-    return block.tokens[firsts], block.tokens[lasts], probability, tags[firsts].astype(np.int64)
+def _correct(
+    judge: "TokenJudge", documents: SpanDocuments, true: Marks, has_gold: NDArray[np.bool_]
+) -> tuple[Marks, Float64]:
+    """Find spans; correct their probabilities by what would be found in the documents with gold without their gold.
+
+    Spans whose probability is less than half of the F1 there are left out: they would lower the F1.
+    """
+    spans, probability = judge.find_spans(documents)
+    guesses, before = replace(judge, marked=judge.marked.without_gold()).find_spans(documents)
+    judged = has_gold[documents.locate(guesses.start)[0]]
+    guesses, before = guesses.take(judged), before[judged]
+    right = is_among(guesses, true)
+    features = (describe_spans(*each, documents) for each in ((spans, probability), (guesses, before)))
+    probability = np.where(has_gold[documents.locate(spans.start)[0]], 1.0, recalibrate(*features, right))
+    kept = probability >= right.sum() / max(1, len(right) + len(true.start))
+    return spans.take(kept), probability[kept]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +134,11 @@ class MarkedTokens:
         names = tuple(f"{mark}-{name}" for name in documents.types for mark in "BI")
         votes = Votes.from_parts(names, documents.lf_names, cells, stated=True)
         return cls(token, Runs.find(first), Patterns.from_votes(votes), known, documents.n_tokens)
+
+    def without_gold(self) -> "MarkedTokens":
+        """Return the same as if gold were not known: tokens that no LF marks are O."""
+        silent = np.diff(self.patterns.starts)[self.pattern] == 0
+        return replace(self, known=np.where(silent, self.patterns.n_classes, -1).astype(np.int16))
 
     @property
     def n_tags(self) -> int:
@@ -174,6 +189,23 @@ class TokenJudge:
                 judge = judge._improve()
         return judge
 
+    def find_spans(self, documents: SpanDocuments) -> tuple[Marks, Float64]:
+        """Find the spans of all documents, in order, and their probabilities."""
+        token, blocks = self.marked.token, self.marked.runs.blocks(self.marked.n_tags)
+        parts = [self._find_in(block) for block in blocks]
+        first, last, tag, probability = (np.concatenate(part) for part in zip(*parts, strict=True))
+        order = np.argsort(first)
+        start, end, kind = token[first[order]], token[last[order]] + 1, tag[order] // 2
+        spans = Marks(start, end, kind, np.zeros_like(start))
+        return spans, probability[order] * weigh_support(spans, documents.votes, len(documents.lf_names))
+
+    def _find_in(self, block: Runs) -> tuple[NDArray[Any], ...]:
+        """Return first and last token, first tag and probability of the spans of some runs."""
+        scores, runs, weights = self.scores(block), block.local, self.weights
+        tags = best_path(scores, runs, weights)
+        firsts, lasts, probability = span_probabilities(tags, runs, *marginals(scores, runs, weights), weights)
+        return block.tokens[firsts], block.tokens[lasts], tags[firsts].astype(np.int64), probability
+
     def scores(self, block: Runs) -> Float64:
         """Return the scores of the tokens of some runs; a known tag excels. -> (t, K)."""
         scores = self.by_pattern[self.marked.pattern[block.tokens]]
@@ -211,7 +243,7 @@ def _judge_patterns(model: LabelModel, marked: MarkedTokens) -> tuple[LabelModel
                 f"model knows the tags {show_some(patterns.classes)}; expected {show_some(marked.patterns.classes)}. "
                 "State the types that it was fitted with"
             )
-    elif (known >= 0).any():
+    elif (known >= 0).any() and not isinstance(model, MajorityVote):  # it would look gold up, without O
         inside = np.where(known < patterns.n_classes, known, -1).astype(np.int64)
         model = copy.copy(model).fit_patterns(patterns, patterns.count_labels(inside))
     else:

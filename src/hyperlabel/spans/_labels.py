@@ -15,7 +15,7 @@ from hyperlabel.errors import ParameterError, require
 from hyperlabel.lf import ResultTable, share
 from hyperlabel.models import LabelModel
 from hyperlabel.reports import Report
-from hyperlabel.spans._documents import Marks, Span, SpanDocuments
+from hyperlabel.spans._documents import Marks, Span, SpanDocuments, find_lfs_behind, is_among, touching_pairs
 from hyperlabel.spans._page import render_page
 from hyperlabel.spans._write import write_spans
 
@@ -65,11 +65,8 @@ class SpanLabels:
     @cached_property
     def _lfs_behind(self) -> list[tuple[str, ...]]:
         """The LFs that mark a token of each span with its type."""
-        votes, lfs = self.documents.votes, self.documents.lf_names
-        behind = np.zeros((len(self.marks.start), len(lfs)), bool)
-        span, vote = _touching_pairs(self.marks, votes)
-        same = self.marks.type[span] == votes.type[vote]
-        behind[span[same], votes.source[vote[same]]] = True
+        lfs = self.documents.lf_names
+        behind = find_lfs_behind(self.marks, self.documents.votes, len(lfs))
         packed, inverse = np.unique(np.packbits(behind, axis=1), axis=0, return_inverse=True)
         rows = np.unpackbits(packed, axis=1, count=len(lfs)).astype(bool)
         names = [tuple(name for name, votes_so in zip(lfs, row, strict=True) if votes_so) for row in rows]
@@ -117,8 +114,8 @@ class SpanLabels:
         """
         if not 0 <= document < len(self):
             raise ParameterError(f"document is {show(document)}; expected a number below {len(self):,}")
-        start, end, *rest = self.spans[document][span] if isinstance(span, int) else span
-        kind, votes = rest[0] if rest else None, self.documents.votes
+        start, end, kind = self._find_span(document, span)
+        votes = self.documents.votes
         offset = int(self.documents.starts[document])
         touched = np.flatnonzero((votes.start < offset + end) & (votes.end > offset + start))
         rows = []
@@ -129,6 +126,17 @@ class SpanLabels:
             text = self.documents.text_of(document, low, high)
             rows.append((self.documents.lf_names[source], low, high, name, text, agreement))
         return _to_table(("lf", "start", "end", "type", "text", "agreement"), rows)
+
+    def _find_span(self, document: int, span: Sequence[Any] | int) -> tuple[int, int, str | None]:
+        """Return start, end and type of a span of a document; the type is None if it is not stated."""
+        spans = self.spans[document]
+        if isinstance(span, int) and 0 <= span < len(spans):
+            return spans[span][:3]
+        if isinstance(span, Sequence) and not isinstance(span, str) and len(span) > 1:
+            return span[0], span[1], span[2] if len(span) > 2 else None
+        raise ParameterError(
+            f"span is {show(span)}; expected (start, end), or a number below {len(spans)}, the spans of the document"
+        )
 
     def score(self, truth: object = "gold") -> ResultTable:
         """Compare the spans with the true ones: a span is right if start, end and type are.
@@ -155,28 +163,31 @@ class SpanLabels:
         """The LFs, one row each.
 
         Columns: lf; spans (votes); documents (with a vote); precision (share of its spans that are in the result,
-        exactly) and touching (share that touches a span of the result with the same type); recall (share of the result
-        that it votes for, exactly); overlaps (share of its spans that touch another LF's); conflicts (share that
-        touches another LF's span of another type or other bounds).
+        exactly); recall (share of the result that it votes for, exactly); overlaps (share of its spans that touch
+        another LF's); conflicts (share that touches another LF's span of another type or other bounds).
         """
         votes, m = self.documents.votes, len(self.documents.lf_names)
-        total = np.bincount(votes.source, minlength=m)
-        touching = np.zeros(len(votes.start), bool)
-        touching[_found_by(votes, self.marks)] = True
-        exact, (overlaps, conflicts) = is_among(votes, self.marks), _find_conflicts(votes)
-        seen = np.unique(votes.source * len(self) + self.documents.locate(votes.start)[0]) // len(self)
-        masks = {
-            "precision": exact,
-            "touching": touching,
-            "recall": exact,
-            "overlaps": overlaps,
-            "conflicts": conflicts,
-        }
-        counts = {name: np.bincount(votes.source[mask], minlength=m) for name, mask in masks.items()}
-        found = np.full(m, len(self.marks.start))
-        shares = {name: share(count, found if name == "recall" else total) for name, count in counts.items()}
-        names, documents = np.array(self.documents.lf_names), np.bincount(seen, minlength=m)
-        return ResultTable({"lf": names, "spans": total, "documents": documents, **shares})
+        pairs = np.unique(votes.source * len(self) + self.documents.locate(votes.start)[0])
+        overlaps, conflicts = _find_conflicts(votes)
+        total, documents, hits, overlapping, conflicting = (
+            np.bincount(source, minlength=m)
+            for source in (
+                votes.source,
+                pairs // len(self),
+                votes.source[is_among(votes, self.marks)],
+                votes.source[overlaps],
+                votes.source[conflicts],
+            )
+        )
+        return ResultTable({
+            "lf": np.array(self.documents.lf_names),
+            "spans": total,
+            "documents": documents,
+            "precision": share(hits, total),
+            "recall": share(hits, np.full(m, len(self.marks.start))),
+            "overlaps": share(overlapping, total),
+            "conflicts": share(conflicting, total),
+        })  # fmt: skip
 
     def to_labels(self) -> Labels:
         """Return the spans as items with a class: their type, or `no span` with the rest of the probability.
@@ -212,36 +223,12 @@ class SpanLabels:
         return f"SpanLabels({len(self.marks.start):,} spans in {len(self):,} documents: {shown})"
 
 
-def is_among(marks: Marks, others: Marks) -> NDArray[np.bool_]:
-    """Return which spans are among others, with the same start, end and type."""
-    size = int(max(marks.end.max(initial=0), others.end.max(initial=0))) + 1
-    types = int(max(marks.type.max(initial=0), others.type.max(initial=0))) + 1
-    own, other = ((part.start * types + part.type) * size + part.end for part in (marks, others))
-    return np.isin(own, other)
-
-
-def _found_by(votes: Marks, spans: Marks) -> NDArray[np.intp]:
-    """Return the votes that touch a span of their type."""
-    pair, vote = _touching_pairs(spans, votes)
-    return np.asarray(vote[spans.type[pair] == votes.type[vote]])
-
-
-def _touching_pairs(spans: Marks, votes: Marks) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return all pairs of a span and a vote that share a token; spans are sorted and do not overlap each other."""
-    first = np.searchsorted(spans.end, votes.start, "right")
-    last = np.searchsorted(spans.start, votes.end, "left")
-    counts = np.maximum(last - first, 0)
-    vote = np.repeat(np.arange(len(counts)), counts)
-    step = np.arange(len(vote)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return first[vote] + step, vote
-
-
 def _find_conflicts(votes: Marks) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return which votes touch a vote of another LF, and which touch a different one."""
     overlaps, conflicts = (np.zeros(len(votes.start), bool) for _ in range(2))
     for lf in np.unique(votes.source):
         own, others = np.flatnonzero(votes.source == lf), np.flatnonzero(votes.source != lf)
-        pair, vote = _touching_pairs(votes.take(own), votes.take(others))
+        pair, vote = touching_pairs(votes.take(own), votes.take(others))
         mine, theirs = own[pair], others[vote]
         overlaps[mine] = True
         different = (

@@ -4,7 +4,9 @@ A span LF is a labeling function whose reply is its spans as JSON text, so that 
 other LFs serve it.
 """
 
+import bisect
 import functools
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +16,7 @@ from typing import Any
 from hyperlabel._core import check_choice, check_path, show
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.lf import LabelingFunction, check_lfs, read_items, run_lfs
-from hyperlabel.spans._documents import Alignment
+from hyperlabel.spans._documents import TOKEN
 
 
 class SpanFunction(LabelingFunction):
@@ -128,22 +130,21 @@ def gazetteer_lf(
 
 def _phrase_key(phrase: str, case: bool) -> tuple[str, ...]:
     """Return the tokens of a phrase as they are looked up."""
-    offsets = Alignment.of_text(phrase if case else phrase.lower()).offsets.tolist()
-    return tuple((phrase if case else phrase.lower())[a:b] for a, b in offsets)
+    return tuple(TOKEN.findall(phrase) if case else map(str.lower, TOKEN.findall(phrase)))
 
 
 def _find_phrases(x: Any, phrases: Mapping[tuple[str, ...], str], most: int, case: bool) -> list[tuple[int, int, str]]:
-    """Find the longest phrases from left to right; tokens are cut as the phrases are."""
-    pieces = [(piece, i) for i, token in enumerate(_tokens_of(x)) for piece in _phrase_key(token, case)]
-    words, owner = [piece for piece, _ in pieces], [i for _, i in pieces]
+    """Find the longest phrases from left to right; the document is cut into tokens as the phrases are."""
+    text, offsets = _text_of(x)
+    words = [(match.group() if case else match.group().lower(), *match.span()) for match in TOKEN.finditer(text)]
     found, i = [], 0
     while i < len(words):
-        sizes = range(min(most, len(words) - i), 0, -1)
-        size = next((size for size in sizes if tuple(words[i : i + size]) in phrases), 0)
-        if size:
-            found.append((owner[i], owner[i + size - 1] + 1, phrases[tuple(words[i : i + size])]))
-        i += size or 1
-    return _in_characters(x, found)
+        keys = (tuple(word for word, _, _ in words[i : i + size]) for size in range(min(most, len(words) - i), 0, -1))
+        key = next((key for key in keys if key in phrases), None)
+        if key is not None:
+            found.append((words[i][1], words[i + len(key) - 1][2], phrases[key]))
+        i += 1 if key is None else len(key)
+    return [(*_to_tokens(low, high, offsets), kind) for low, high, kind in found]
 
 
 def regex_span_lf(pattern: str, type: str, *, name: str | None = None, flags: int = 0) -> SpanFunction:
@@ -167,39 +168,30 @@ def regex_span_lf(pattern: str, type: str, *, name: str | None = None, flags: in
     return SpanFunction(name or f"regex_{type}", _find_matches, type, resources=resources)
 
 
-def _find_matches(x: Any, expression: re.Pattern[str], group: str | int) -> list[Any]:
-    if _get(x, "tokens") is None:
-        return [
-            each.span(group) for each in expression.finditer(_get(x, "text")) if each.end(group) > each.start(group)
-        ]
-    tokens = _tokens_of(x)
-    ends, position = [], 0
-    for token in tokens:
-        ends.append((position, position + len(token)))
-        position += len(token) + 1
-    spans = (each.span(group) for each in expression.finditer(" ".join(tokens)))
-    touched = ([i for i, (a, b) in enumerate(ends) if a < high and b > low] for low, high in spans)
-    return [(numbers[0], numbers[-1] + 1) for numbers in touched if numbers]
+def _find_matches(x: Any, expression: re.Pattern[str], group: str | int) -> list[tuple[int, int]]:
+    text, offsets = _text_of(x)
+    matches = (match.span(group) for match in expression.finditer(text))
+    spans = (_to_tokens(low, high, offsets) for low, high in matches if low < high)
+    return [(start, end) for start, end in spans if start < end]
 
 
-def _get(x: Any, name: str) -> Any:
-    return x.get(name) if hasattr(x, "get") else getattr(x, name, None)
+def _text_of(x: Any) -> tuple[str, list[tuple[int, int]] | None]:
+    """Return the text of a document, and where its tokens start and end there; None if it has no tokens."""
+    get = x.get if hasattr(x, "get") else functools.partial(getattr, x)
+    tokens = get("tokens", None)
+    if tokens is None:
+        return get("text", None), None
+    words = [str(token) for token in tokens]
+    ends = list(itertools.accumulate((len(word) + 1 for word in words), initial=0))
+    return " ".join(words), [(low, high - 1) for low, high in itertools.pairwise(ends)]
 
 
-def _tokens_of(x: Any) -> list[str]:
-    """Return the tokens of a document, found in its text if there are none."""
-    tokens, text = _get(x, "tokens"), _get(x, "text")
-    if tokens is not None:
-        return [str(token) for token in tokens]
-    return [text[a:b] for a, b in Alignment.of_text(text).offsets.tolist()]
-
-
-def _in_characters(x: Any, spans: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-    """Return spans of tokens in characters if the document has a text and no tokens."""
-    if _get(x, "tokens") is not None:
-        return spans
-    offsets = Alignment.of_text(_get(x, "text")).offsets
-    return [(int(offsets[start, 0]), int(offsets[end - 1, 1]), kind) for start, end, kind in spans]
+def _to_tokens(low: int, high: int, offsets: list[tuple[int, int]] | None) -> tuple[int, int]:
+    """Return the tokens that characters touch; the characters if the document has no tokens."""
+    if offsets is None:
+        return low, high
+    start = bisect.bisect_right(offsets, low, key=lambda ends: ends[1])
+    return start, bisect.bisect_left(offsets, high, key=lambda ends: ends[0])
 
 
 def apply_span_lfs(

@@ -7,7 +7,7 @@ from typing import Any
 
 from hyperlabel._core import show
 from hyperlabel.data import reason_of
-from hyperlabel.errors import VotesError
+from hyperlabel.errors import VotesError, require
 
 GOLD = ("gold", "truth", "label")
 """Columns of CoNLL files that are no LFs: they become the documents' `gold`."""
@@ -24,9 +24,10 @@ def read_spans(source: Any) -> Iterable[Mapping[str, Any]]:
     Args:
         source: A path, or documents in memory: mappings, or spaCy Docs, whose span groups are LFs. A file is one of:
             JSON lines (`.jsonl`), a document each; JSON (`.json`), a list of documents, or WRENCH's and CHMM's mapping
-            of documents with `weak_labels`, whose LFs `meta.json` beside it names; anything else is CoNLL: a token per
-            line, then one column of tags (BIO, BIOES or BILOU) per LF, empty lines between documents. A first line
-            `# global.columns = token lf_a lf_b` names the columns; one named gold, truth or label holds the gold.
+            of documents with `weak_labels`, whose LFs `meta.json` beside it names; a DocBin of spaCy (`.spacy`);
+            anything else is CoNLL: a token per line, then one column of tags (BIO, BIOES or BILOU) per LF, empty lines
+            between documents. A first line `# global.columns = token lf_a lf_b` names the columns; one named gold,
+            truth or label holds the gold.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -38,6 +39,8 @@ def read_spans(source: Any) -> Iterable[Mapping[str, Any]]:
     if not isinstance(source, str | Path):
         return (_from_doc(each) if hasattr(each, "spans") and hasattr(each, "text") else each for each in source)
     path = Path(source)
+    if path.suffix.lower() == ".spacy":
+        return [_from_doc(each) for each in _read_docbin(path)]
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
@@ -142,8 +145,24 @@ def _spans_of(tags: Sequence[str], place: str) -> list[list[Any]]:
     return spans
 
 
+def _read_docbin(path: Path) -> Iterator[Any]:
+    require("spacy", extra="spacy")
+    from spacy.tokens import DocBin
+    from spacy.vocab import Vocab
+
+    try:
+        docs = DocBin().from_disk(path)
+    except Exception as error:  # spaCy raises what zlib, msgpack or the system raise
+        raise VotesError(f"documents: '{path}' cannot be read as a DocBin: {reason_of(error)}") from error
+    return iter(docs.get_docs(Vocab()))
+
+
 def _from_doc(doc: Any) -> dict[str, Any]:
-    """Return a spaCy Doc as a document: its span groups are LFs, its entities, if there are some, gold."""
-    groups = {name: [(span.start, span.end, span.label_) for span in group] for name, group in doc.spans.items()}
+    """Return a spaCy Doc as a document: its span groups are LFs, its entities, if there are some, gold.
+
+    Groups that skweak has aggregated from others are no LFs.
+    """
+    groups = {name: group for name, group in doc.spans.items() if not group.attrs.get("aggregated")}
+    votes = {name: [(span.start, span.end, span.label_) for span in group] for name, group in groups.items()}
     gold = [(span.start, span.end, span.label_) for span in doc.ents]
-    return {"tokens": [token.text for token in doc], "votes": groups, **({"gold": gold} if gold else {}), "doc": doc}
+    return {"tokens": [token.text for token in doc], "votes": votes, **({"gold": gold} if gold else {}), "doc": doc}

@@ -19,7 +19,7 @@ from hyperlabel.data import F1Rule, Labels, Votes, find_f1_rule, to_pandas, to_p
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.lf import ResultTable, share
 from hyperlabel.models import LabelModel, choose_model
-from hyperlabel.tags._read import TagVotes, read_tags
+from hyperlabel.tags._read import TagVotes, parse_tags, read_tags
 from hyperlabel.trust import certify
 
 NO_YES = ("no", "yes")
@@ -52,7 +52,7 @@ def label_tags(
         gold: A mapping from item to its true tags, all of them; these items keep them and teach the others.
         threshold: `"f1"`: for each tag the threshold with the best expected F1. Or a probability for all tags, such as
             0.5. For a certified precision see `TagLabels.certify`.
-        long: The columns of a long table: item, LF, tag, and perhaps one of yes and no.
+        long: The columns of a long table: item, LF (or judge), tag or set of tags, and perhaps one of yes and no.
         lfs: The columns that are LFs; else all but those named id, text, gold and the like.
 
     Returns:
@@ -77,13 +77,14 @@ def _read_gold(gold: Mapping[Any, Any] | None, votes: TagVotes) -> NDArray[np.in
     known = np.full((n, t), -1, np.int64)
     if gold is not None and not isinstance(gold, Mapping):
         raise ParameterError(f"gold is {show(gold)}; expected a mapping from item to its true tags")
-    for item, names in (gold or {}).items():
-        strange = sorted({str(name) for name in names} - set(votes.tags))
+    for item, cell in (gold or {}).items():
+        names = parse_tags(cell, f"gold of item {item!r}") or []
+        strange = [name for name in names if name not in votes.tags]
         if strange:
             raise VotesError(
                 f"gold of item {item!r} has the tag {strange[0]!r}; expected some of {show_some(votes.tags)}"
             )
-        known[votes.identity.position_of(item)] = [name in {str(each) for each in names} for name in votes.tags]
+        known[votes.identity.position_of(item)] = [name in names for name in votes.tags]
     return known
 
 
@@ -210,6 +211,19 @@ class TagLabels:
         return ResultTable(
             {"tag": np.array(["micro", "macro", *self.tags]), **dict(zip(names, scores + counts, strict=True))}
         )
+
+    @cached_property
+    def analysis(self) -> ResultTable:
+        """The LFs, one row each, against the tags that were taken.
+
+        Columns: lf; items (that it says something about); yes (tags that it names); precision (share of these that are
+        taken) and recall (share of the tags taken that it names, among those it votes on).
+        """
+        yes, votes = self.votes.cells == 1, self.votes.cells >= 0
+        hits, asked = ((part & self.taken[:, :, None]).sum((0, 1)) for part in (yes, votes))
+        counts = {"items": votes.any(1).sum(0), "yes": yes.sum((0, 1))}
+        scores = {"precision": share(hits, counts["yes"]), "recall": share(hits, asked)}
+        return ResultTable({"lf": np.array(self.votes.lf_names), **counts, **scores})
 
     def to_pandas(self) -> Any:
         """Return a pandas frame with the index of the input: `tags`, a list, and `p_<tag>` for each tag."""

@@ -96,7 +96,7 @@ def _read_columns(votes: Any) -> tuple[dict[str, Sequence[Any]], Identity]:
     """Return the columns of a table, and its items."""
     if isinstance(votes, Mapping):
         columns: dict[str, Sequence[Any]] = {str(name): list(column) for name, column in votes.items()}
-        sizes = {len(column) for column in columns.values()}
+        sizes = {len(column) for column in columns.values()} or {0}
         if len(sizes) != 1:
             raise VotesError(f"votes has columns of {show_some(sorted(sizes))} items; expected one length")
         return columns, Identity(sizes.pop(), None, Origin())
@@ -110,14 +110,14 @@ def _read_sets(columns: Mapping[str, Sequence[Any]], names: Iterable[str]) -> It
     """Yield one mark for each tag in a cell; a cell without tags that is no abstention has the tag ''."""
     for name in names:
         for item, cell in enumerate(columns[name]):
-            tags = _tags_of(cell, f"the vote of LF '{name}' on item {item}")
+            tags = parse_tags(cell, f"the vote of LF '{name}' on item {item}")
             for tag in tags or ():
                 yield item, name, tag, 1
             if tags == []:
                 yield item, name, "", 0
 
 
-def _tags_of(cell: Any, place: str) -> list[str] | None:
+def parse_tags(cell: Any, place: str) -> list[str] | None:
     """Return the tags of a cell; None if it abstains."""
     if cell is None or (isinstance(cell, float) and cell != cell):
         return None
@@ -161,7 +161,7 @@ def _yes_or_no(cell: Any, place: str) -> int | None:
 def _read_long(
     columns: Mapping[str, Sequence[Any]], long: Sequence[str]
 ) -> tuple[list[Marked], list[str], Identity, bool]:
-    """Read one row per item, LF and tag; without a column of yes and no every row is a yes."""
+    """Read one row per item, LF and tag, or set of tags; without a column of yes and no every row is a yes."""
     if len(long) not in (3, 4) or isinstance(long, str):
         raise ParameterError(
             f"long is {show(long)}; expected the columns of item, LF and tag, and perhaps of yes and no"
@@ -172,20 +172,20 @@ def _read_long(
     items = dict[Any, int]()
     yes: Sequence[Any] = columns[long[3]] if len(long) == 4 else ["yes"] * len(columns[long[0]])
     marked, seen = list[Marked](), dict[tuple[int, str, str], int | None]()
-    for row, (item, lf, tag, cell) in enumerate(zip(*(columns[name] for name in long[:3]), yes, strict=True)):
-        key = items.setdefault(item, len(items)), str(lf), "" if _is_null(tag) else str(tag)
-        vote = _yes_or_no(cell, f"column {long[-1]!r}, row {row}") if key[2] else 0
-        if seen.setdefault(key, vote) != vote:
-            raise VotesError(f"row {row}: LF {lf!r} votes both yes and no on tag {tag!r} of item {item!r}; keep one")
-        marked.append((*key, vote))
+    for row, (item, lf, cell, says) in enumerate(zip(*(columns[name] for name in long[:3]), yes, strict=True)):
+        number = items.setdefault(item, len(items))
+        tags = [str(cell)] if isinstance(cell, int | np.integer) else parse_tags(cell, f"column {long[2]!r}, row {row}")
+        for tag in tags or [""]:
+            vote = _yes_or_no(says, f"column {long[-1]!r}, row {row}") if tag else 0
+            if seen.setdefault((number, str(lf), tag), vote) != vote:
+                raise VotesError(
+                    f"row {row}: LF {lf!r} votes both yes and no on tag {tag!r} of item {item!r}; keep one"
+                )
+            marked.append((number, str(lf), tag, vote))
     ids = np.empty(len(items), object)
     ids[:] = list(items)
     names = sorted({lf for _, lf, _, _ in marked})
     return marked, names, Identity(len(items), ids, Origin()), len(long) == 4
-
-
-def _is_null(value: Any) -> bool:
-    return value is None or value != value or value == ""
 
 
 def _check_tags(found: Sequence[str], chosen: Sequence[str]) -> None:
@@ -225,5 +225,5 @@ def read_true_tags(frame: Any, column: str) -> dict[Any, list[str]]:
     """
     table, (ids, _) = open_table(frame), identify_data(frame)
     names = range(table.n_rows) if ids is None else ids.tolist()
-    cells = [_tags_of(cell, f"column {column!r}, item {item}") for item, cell in enumerate(table.values(column))]
+    cells = [parse_tags(cell, f"column {column!r}, item {item}") for item, cell in enumerate(table.values(column))]
     return {name: tags for name, tags in zip(names, cells, strict=True) if tags is not None}
