@@ -8,6 +8,7 @@ separated as in PATH.
 
 import os
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -41,13 +42,21 @@ scorer = hl.HyperLabelModel().fit(levels, good[:250] + [None] * 50)
 """
 
 
-def run(package, script):
+@pytest.fixture
+def run(tmp_path):
+    """Run a script in the environment of a package, in a folder of its own: frameworks leave files where they run."""
+    return partial(run_in, tmp_path)
+
+
+def run_in(folder, package, script):
     """Run a script in the environment of a package; it must print ok."""
     python = next((path for path in PYTHONS if has_package(path, package)), None)
     if python is None:
         pytest.skip(f"HYPERLABEL_ADAPTERS names no interpreter with {package}")
     environment = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", "DEEPEVAL_TELEMETRY_OPT_OUT": "YES"}
-    done = subprocess.run([python, "-c", PANEL + script], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        [python, "-c", PANEL + script], capture_output=True, text=True, env=environment, cwd=folder, check=False
+    )
     assert done.stdout.strip().endswith("ok"), done.stderr[-2000:]
 
 
@@ -56,7 +65,7 @@ def has_package(python, package):
     return subprocess.run([python, "-c", program], check=False).returncode == 0
 
 
-def test_mlflow_ensemble_listens_to_the_better_scorer():
+def test_mlflow_ensemble_listens_to_the_better_scorer(run):
     run(
         "mlflow",
         """
@@ -81,7 +90,7 @@ print("ok")
     )
 
 
-def test_inspect_reducer_takes_the_place_of_the_majority():
+def test_inspect_reducer_takes_the_place_of_the_majority(run):
     run(
         "inspect_ai",
         """
@@ -99,7 +108,7 @@ print("ok")
     )
 
 
-def test_trulens_jury_aggregates_scores():
+def test_trulens_jury_aggregates_scores(run):
     run(
         "trulens",
         """
@@ -117,7 +126,7 @@ print("ok")
     )
 
 
-def test_mlflow_results_are_judgments():
+def test_mlflow_results_are_judgments(run):
     run(
         "mlflow",
         """
@@ -147,7 +156,7 @@ print("ok")
     )
 
 
-def test_inspect_logs_are_judgments():
+def test_inspect_logs_are_judgments(run):
     run(
         "inspect_ai",
         """
@@ -188,7 +197,7 @@ print("ok")
     )
 
 
-def test_trulens_records_are_judgments():
+def test_trulens_records_are_judgments(run):
     run(
         "trulens",
         """
@@ -208,7 +217,7 @@ print("ok")
     )
 
 
-def test_deepeval_takes_a_panel_as_a_metric_and_its_results_are_judgments():
+def test_deepeval_takes_a_panel_as_a_metric_and_its_results_are_judgments(run):
     run(
         "deepeval",
         """
@@ -248,7 +257,7 @@ print("ok")
     )
 
 
-def test_ragas_takes_a_panel_as_a_metric_and_its_results_are_judgments():
+def test_ragas_takes_a_panel_as_a_metric_and_its_results_are_judgments(run):
     run(
         "ragas",
         """
