@@ -61,7 +61,7 @@ def _measure(
 
 
 def _label(train: Labels, covered: Labels, texts: list[str]) -> list[Labels]:
-    """Labels of the covered items by Snorkel, with the tutorial's settings, and by hyperlabel without and with texts."""
+    """Labels of the covered items by Snorkel as in its tutorial, by hyperlabel, and by hyperlabel with texts."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Snorkel's, at import
         from snorkel.labeling.model import LabelModel

@@ -201,16 +201,29 @@ def test_trulens_records_are_judgments(run):
     run(
         "trulens",
         """
-import tempfile
-import pandas as pd
-from trulens.core import TruSession
+import tempfile, time
+from trulens.apps.basic import TruBasicApp
+from trulens.core import Metric, TruSession
+
+def relevance(prompt, response): return 0.9 if prompt == "x" else 0.2
+def safety(prompt, response): return 0.8
 
 session = TruSession(database_url="sqlite:///" + tempfile.mkdtemp() + "/t.db")
-frame, feedbacks = session.get_records_and_feedback()
-assert "record_id" in frame.columns and judges.trulens_judgments(frame, feedbacks) == []
-frame = pd.DataFrame({"record_id": ["r1", "r2"], "relevance": [0.9, None], "safety": [0.8, 0.1]})
-records = judges.trulens_judgments(frame, ["relevance", "safety"])
-assert [r["value"] for r in records] == [0.9, None, 0.8, 0.1]
+metrics = [Metric(implementation=f, name=f.__name__).on_input_output() for f in (relevance, safety)]
+app = TruBasicApp(lambda prompt: prompt + "!", app_name="echo", feedbacks=metrics)
+with app:
+    app.app("x"), app.app("y")
+session.force_flush()
+app.compute_feedbacks(raise_error_on_no_feedbacks_computed=False)
+for _ in range(100):  # they are computed in the background
+    frame, feedbacks = session.get_records_and_feedback()
+    if len(feedbacks) == 2 and frame[feedbacks].notna().all(None): break
+    time.sleep(0.3)
+records = judges.trulens_judgments(frame, feedbacks)
+assert sorted((r["judge"], r["value"]) for r in records) == [
+    ("relevance", 0.2), ("relevance", 0.9), ("safety", 0.8), ("safety", 0.8)], records
+failed = judges.trulens_judgments(frame.assign(safety=[None, 0.8]), feedbacks)
+assert [r["value"] for r in failed if r["judge"] == "safety"] == [None, 0.8]
 assert len(hl.jury(records, item="item", judge="judge", score="value", classes=["bad", "good"])) == 2
 print("ok")
 """,
