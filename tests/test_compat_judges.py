@@ -94,15 +94,35 @@ def test_inspect_reducer_takes_the_place_of_the_majority(run):
     run(
         "inspect_ai",
         """
-from inspect_ai.scorer import Score
-from inspect_ai.scorer._reducer.registry import reducer_log_name
+import tempfile
+from inspect_ai import Epochs, Task, eval
+from inspect_ai.dataset import Sample
+from inspect_ai.scorer import Score, accuracy, scorer as as_scorer
+from inspect_ai.solver import solver
 
 reducer = judges.inspect_reducer(model)
 said = reducer([Score(value="yes"), Score(value="no"), Score(value="no")])
 assert said.value == "yes", said
 assert said.metadata["probabilities"]["yes"] > 0.5
 assert reducer([Score(value=float("nan")), Score(value="no"), Score(value="no")]).value == "no"
-assert "hyperlabel" in reducer_log_name(reducer)
+
+@as_scorer(metrics=[accuracy(to_float=lambda value: float(value == "yes"))])
+def by_epoch():
+    async def score(state, target):
+        return Score(value="yes" if state.epoch == 1 else "no")
+    return score
+
+@solver
+def no_answer():
+    async def solve(state, generate):
+        return state
+    return solve
+
+task = Task(dataset=[Sample(input="q")], solver=no_answer(), scorer=by_epoch(), epochs=Epochs(3, reducer))
+log = eval(task, model="mockllm/model", log_dir=tempfile.mkdtemp(), display="none")[0]
+assert log.status == "success", log.error
+assert log.results.scores[0].reducer == "hyperlabel"
+assert log.reductions[0].samples[0].value == "yes"  # the majority says no
 print("ok")
 """,
     )
