@@ -414,6 +414,14 @@ def run_panels(data: Data = DATA, out: Table = None) -> None:
     show_result(panels.run(data), out)
 
 
+@app.command("spam_tutorial")
+def run_spam_tutorial(data: Data = DATA, out: Table = None) -> None:
+    """Snorkel's spam tutorial: labels and end model by Snorkel, by hyperlabel and by the truth."""
+    from experiments import spam_tutorial
+
+    show_result(spam_tutorial.run(data), out)
+
+
 @app.command("lf_estimates")
 def run_lf_estimates(data: Data = DATA, out: Table = None) -> None:
     """How near estimated LF accuracies come to their precision."""

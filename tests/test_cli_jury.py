@@ -100,6 +100,9 @@ def test_jury_writes_card_curve_and_says_who_is_enough(hyperlabel):
         "0.9",
     )
     assert "enough to keep 90% of the labels: a" in done.err
+    card = pl.read_csv("c.csv").row(0, named=True)
+    shown = (f"{100 * card[name]:.0f}" for name in ("accuracy", "accuracy_low", "accuracy_high"))
+    assert "{} ({}-{})".format(*shown) in done.err
     assert pl.read_csv("c.csv")["judge"].to_list() == ["a", "b", "c"]
     assert pl.read_csv("k.csv")["kept"][-1] == 1
     assert pl.read_parquet("v.parquet")["dissenters"].dtype == pl.List(pl.String)

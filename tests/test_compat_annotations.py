@@ -153,4 +153,6 @@ def test_a_dataset_keeps_items_without_a_label_and_numbers():
     rows[2]["value"] = "b"
     assert to_dataset(hl.jury(rows, **NAMES))["label"][0] is None
     stars = [{"item": i, "judge": j, "value": 1 + i} for i in range(5) for j in "xy"]
-    assert to_dataset(hl.jury(stars, **NAMES))["label"][:] == [1, 2, 3, 4, 5]
+    dataset = to_dataset(hl.jury(stars, **NAMES))
+    assert dataset["label"][:] == [1, 2, 3, 4, 5]
+    assert "string" in str(dataset.features["dissenters"])  # although nobody dissents

@@ -8,6 +8,7 @@ separated as in PATH.
 
 import os
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -41,13 +42,21 @@ scorer = hl.HyperLabelModel().fit(levels, good[:250] + [None] * 50)
 """
 
 
-def run(package, script):
+@pytest.fixture
+def run(tmp_path):
+    """Run a script in the environment of a package, in a folder of its own: frameworks leave files where they run."""
+    return partial(run_in, tmp_path)
+
+
+def run_in(folder, package, script):
     """Run a script in the environment of a package; it must print ok."""
     python = next((path for path in PYTHONS if has_package(path, package)), None)
     if python is None:
         pytest.skip(f"HYPERLABEL_ADAPTERS names no interpreter with {package}")
     environment = {**os.environ, "PYTHONPATH": str(SOURCE), "OMP_NUM_THREADS": "1", "DEEPEVAL_TELEMETRY_OPT_OUT": "YES"}
-    done = subprocess.run([python, "-c", PANEL + script], capture_output=True, text=True, env=environment, check=False)
+    done = subprocess.run(
+        [python, "-c", PANEL + script], capture_output=True, text=True, env=environment, cwd=folder, check=False
+    )
     assert done.stdout.strip().endswith("ok"), done.stderr[-2000:]
 
 
@@ -56,7 +65,7 @@ def has_package(python, package):
     return subprocess.run([python, "-c", program], check=False).returncode == 0
 
 
-def test_mlflow_ensemble_listens_to_the_better_scorer():
+def test_mlflow_ensemble_listens_to_the_better_scorer(run):
     run(
         "mlflow",
         """
@@ -81,25 +90,45 @@ print("ok")
     )
 
 
-def test_inspect_reducer_takes_the_place_of_the_majority():
+def test_inspect_reducer_takes_the_place_of_the_majority(run):
     run(
         "inspect_ai",
         """
-from inspect_ai.scorer import Score
-from inspect_ai.scorer._reducer.registry import reducer_log_name
+import tempfile
+from inspect_ai import Epochs, Task, eval
+from inspect_ai.dataset import Sample
+from inspect_ai.scorer import Score, accuracy, scorer as as_scorer
+from inspect_ai.solver import solver
 
 reducer = judges.inspect_reducer(model)
 said = reducer([Score(value="yes"), Score(value="no"), Score(value="no")])
 assert said.value == "yes", said
 assert said.metadata["probabilities"]["yes"] > 0.5
 assert reducer([Score(value=float("nan")), Score(value="no"), Score(value="no")]).value == "no"
-assert "hyperlabel" in reducer_log_name(reducer)
+
+@as_scorer(metrics=[accuracy(to_float=lambda value: float(value == "yes"))])
+def by_epoch():
+    async def score(state, target):
+        return Score(value="yes" if state.epoch == 1 else "no")
+    return score
+
+@solver
+def no_answer():
+    async def solve(state, generate):
+        return state
+    return solve
+
+task = Task(dataset=[Sample(input="q")], solver=no_answer(), scorer=by_epoch(), epochs=Epochs(3, reducer))
+log = eval(task, model="mockllm/model", log_dir=tempfile.mkdtemp(), display="none")[0]
+assert log.status == "success", log.error
+assert log.results.scores[0].reducer == "hyperlabel"
+assert log.reductions[0].samples[0].value == "yes"  # the majority says no
 print("ok")
 """,
     )
 
 
-def test_trulens_jury_aggregates_scores():
+def test_trulens_jury_aggregates_scores(run):
     run(
         "trulens",
         """
@@ -117,7 +146,7 @@ print("ok")
     )
 
 
-def test_mlflow_results_are_judgments():
+def test_mlflow_results_are_judgments(run):
     run(
         "mlflow",
         """
@@ -147,7 +176,7 @@ print("ok")
     )
 
 
-def test_inspect_logs_are_judgments():
+def test_inspect_logs_are_judgments(run):
     run(
         "inspect_ai",
         """
@@ -188,27 +217,40 @@ print("ok")
     )
 
 
-def test_trulens_records_are_judgments():
+def test_trulens_records_are_judgments(run):
     run(
         "trulens",
         """
-import tempfile
-import pandas as pd
-from trulens.core import TruSession
+import tempfile, time
+from trulens.apps.basic import TruBasicApp
+from trulens.core import Metric, TruSession
+
+def relevance(prompt, response): return 0.9 if prompt == "x" else 0.2
+def safety(prompt, response): return 0.8
 
 session = TruSession(database_url="sqlite:///" + tempfile.mkdtemp() + "/t.db")
-frame, feedbacks = session.get_records_and_feedback()
-assert "record_id" in frame.columns and judges.trulens_judgments(frame, feedbacks) == []
-frame = pd.DataFrame({"record_id": ["r1", "r2"], "relevance": [0.9, None], "safety": [0.8, 0.1]})
-records = judges.trulens_judgments(frame, ["relevance", "safety"])
-assert [r["value"] for r in records] == [0.9, None, 0.8, 0.1]
+metrics = [Metric(implementation=f, name=f.__name__).on_input_output() for f in (relevance, safety)]
+app = TruBasicApp(lambda prompt: prompt + "!", app_name="echo", feedbacks=metrics)
+with app:
+    app.app("x"), app.app("y")
+session.force_flush()
+app.compute_feedbacks(raise_error_on_no_feedbacks_computed=False)
+for _ in range(100):  # they are computed in the background
+    frame, feedbacks = session.get_records_and_feedback()
+    if len(feedbacks) == 2 and frame[feedbacks].notna().all(None): break
+    time.sleep(0.3)
+records = judges.trulens_judgments(frame, feedbacks)
+assert sorted((r["judge"], r["value"]) for r in records) == [
+    ("relevance", 0.2), ("relevance", 0.9), ("safety", 0.8), ("safety", 0.8)], records
+failed = judges.trulens_judgments(frame.assign(safety=[None, 0.8]), feedbacks)
+assert [r["value"] for r in failed if r["judge"] == "safety"] == [None, 0.8]
 assert len(hl.jury(records, item="item", judge="judge", score="value", classes=["bad", "good"])) == 2
 print("ok")
 """,
     )
 
 
-def test_deepeval_takes_a_panel_as_a_metric_and_its_results_are_judgments():
+def test_deepeval_takes_a_panel_as_a_metric_and_its_results_are_judgments(run):
     run(
         "deepeval",
         """
@@ -248,7 +290,7 @@ print("ok")
     )
 
 
-def test_ragas_takes_a_panel_as_a_metric_and_its_results_are_judgments():
+def test_ragas_takes_a_panel_as_a_metric_and_its_results_are_judgments(run):
     run(
         "ragas",
         """

@@ -77,7 +77,7 @@ def test_spam(spacy):
         return label if any(word in x.text for word in words) else ABSTAIN
 
     def keyword(words, label):
-        return LabelingFunction(f"keyword_{words[0]}", f=has_words, resources={"words": words, "label": label})
+        return LabelingFunction(name=f"keyword_{words[0]}", f=has_words, resources={"words": words, "label": label})
 
     first = [check, keyword(["subscribe"], 1)]
     votes = PandasLFApplier(lfs=first).apply(df=train)
@@ -161,6 +161,7 @@ def test_spouse():
     preds = probs_to_preds(probs)
     assert metric_score(truth, preds, probs=probs, metric="f1") > 0.5
     assert metric_score(truth, probs=probs, metric="roc_auc") > 0.7
+    assert metric_score(truth, preds=preds, metric="f1") == metric_score(truth, preds, metric="f1")
     kept, kept_probs = filter_unlabeled_dataframe(X=train, y=model.predict_proba(votes), L=votes)
     assert len(kept) == len(kept_probs) < len(train)
 
@@ -294,7 +295,11 @@ def test_visual_relation():
         ("classification", "DictDataLoader"),
         ("classification", "Trainer"),
         ("classification", "MultitaskClassifier"),
+        ("classification", "DictDataset"),
+        ("classification", "Operation"),
+        ("classification", "Task"),
         ("classification.data", "XDict"),
+        ("classification.data", "YDict"),
     ):
         refuses(path, name)
 
@@ -323,9 +328,9 @@ def test_drybell_on_dask(spacy):
         x.article = f"{x.title} {x.body}"
         return x
 
-    @nlp_labeling_function(text_field="article", pre=[combine])
-    def people(x):
-        return 1 if len(x.doc.ents) > 1 else ABSTAIN
+    @nlp_labeling_function(text_field="article", pre=[combine], resources={"fewest": 2})
+    def people(x, fewest):
+        return 1 if len(x.doc.ents) >= fewest else ABSTAIN
 
     @labeling_function()
     def bank(x):
@@ -362,9 +367,9 @@ def test_drybell_on_spark(spacy):
     def combine(x):
         return Row(title=x.title, body=x.body, article=f"{x.title} {x.body}")
 
-    @spark_nlp_labeling_function(text_field="article", pre=[combine])
-    def people(x):
-        return 1 if len(x.doc.ents) > 1 else ABSTAIN
+    @spark_nlp_labeling_function(text_field="article", pre=[combine], resources={"fewest": 2})
+    def people(x, fewest):
+        return 1 if len(x.doc.ents) >= fewest else ABSTAIN
 
     @labeling_function()
     def bank(x):
@@ -422,6 +427,12 @@ def test_spam_augmentation_and_slicing():
 
     for name in ("RandomPolicy", "MeanFieldPolicy", "PandasTFApplier", "transformation_function"):
         refuses("augmentation", name)
+    for path, name in (
+        ("classification", "Trainer"),
+        ("classification.data", "DictDataset"),
+        ("classification.data", "DictDataLoader"),
+    ):
+        refuses(path, name)
     for name in ("PandasSFApplier", "SlicingFunction", "SliceAwareClassifier", "slice_dataframe", "slicing_function"):
         refuses("slicing", name)
     slices = np.array([(1,), (1,), (0,)], dtype=[("short", int)]).view(np.recarray)

@@ -1,5 +1,7 @@
 """Panels of judges: verdicts, report cards, runs and orders, prices, and which judges are enough."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -255,6 +257,27 @@ def test_the_curve_of_a_large_panel_tries_few_judges_at_each_step(monkeypatch):
     assert curve["kept"][-1] == 1
     assert len(set(curve["added"].tolist())) == len(curve)
     assert len(passes) <= 1 + 60 + 20 * (len(curve) - 1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_set_of_judges_is_cheaper_than_enough(seed):
+    rng = np.random.default_rng(seed)
+    accuracies, prices = rng.uniform(0.55, 0.92, 6), rng.uniform(0.2, 1, 6)
+    votes, _ = draw_panel(accuracies, n=300, seed=seed)
+    table, cost = make_table(votes), {f"j{j}": float(price) for j, price in enumerate(prices)}
+    verdicts = hl.jury(table, **NAMES, price=cost)
+    enough, whole = verdicts.enough(0.95), verdicts.labels.labels
+
+    def kept(judges):
+        few = hl.jury(table[table["judge"].isin(judges)], **NAMES, model=verdicts.model)
+        return (few.labels.labels == whole).mean()
+
+    assert kept(enough) >= 0.95
+    spent = sum(cost[judge] for judge in enough)
+    for size in range(1, 6):
+        for judges in itertools.combinations(cost, size):
+            if sum(cost[judge] for judge in judges) < spent - 1e-9:
+                assert kept(judges) < 0.95
 
 
 def test_enough_prefers_the_cheaper_of_two_copies():

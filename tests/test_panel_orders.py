@@ -42,6 +42,31 @@ def test_orders_that_were_not_turned_are_named_with_the_code_that_turns_them():
     assert "turned around in order 'BA'" in repr(verdicts)
 
 
+def test_judges_that_err_by_chance_are_told_to_turn_verdicts_too():
+    rng = np.random.default_rng(0)
+    rows = [
+        {"item": i, "judge": f"j{j}", "vote": "A>B" if (rng.random() < 0.85) == (order == 1) else "B>A", "order": order}
+        for i in range(100)
+        for j in range(4)
+        for order in (1, 2)
+    ]
+    with pytest.warns(VotesWarning, match=r"change 7\d% of their verdicts.*swap=\{'A>B': 'B>A'\}"):
+        hl.jury(rows, **NAMES, position="order")
+    assert (hl.jury(rows, **NAMES, position="order", swap=SWAP).judges["position_flips"] < 0.4).all()
+
+
+def test_noisy_stars_are_not_advice_to_turn_verdicts():
+    rng = np.random.default_rng(0)
+    rows = [
+        {"item": i, "judge": f"j{j}", "vote": int(np.clip(i % 5 + rng.integers(-2, 5), 1, 5)), "order": order}
+        for i in range(100)
+        for j in range(4)
+        for order in (1, 2)
+    ]
+    card = hl.jury(rows, **NAMES, position="order", ordinal=True).judges  # warnings are errors here
+    assert (card["position_flips"] > 0.5).all()
+
+
 def test_named_orders_are_turned_and_others_stay():
     rows, truth = draw_pairs()
     verdicts = hl.jury(rows, **NAMES, position="order", swap={"AB": SWAP})
@@ -161,7 +186,7 @@ def test_gold_that_nobody_votes_for_must_be_stated_with_its_order():
 
 def test_models_that_know_of_no_order_are_refused():
     rows, _ = draw_stars(20)
-    with pytest.raises(ParameterError, match="knows of no order; expected hlm2, mv, ds, hds, median or mean"):
+    with pytest.raises(ParameterError, match="knows of no order; expected hlm3, hlm2, mv, ds, hds, median or mean"):
         hl.jury(rows, **NAMES, ordinal=True, model="fs")
     with pytest.raises(ParameterError, match="needs classes with an order; give ordinal=True"):
         hl.jury(rows, **NAMES, model="median")

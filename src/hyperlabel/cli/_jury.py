@@ -218,7 +218,7 @@ def _print_card(verdicts: "Jury") -> None:
     from hyperlabel.cli._terminal import console, say
 
     rows = [
-        {**row, "no_verdict": row["failed"] + row["unparsable"], "bias": _show_bias(row)}
+        {**row, "no_verdict": row["failed"] + row["unparsable"], "bias": _show_bias(row), **_show_intervals(row)}
         for row in verdicts.judges.rows()
     ]
     for heads in (WORTH_HEADS, HABIT_HEADS):
@@ -260,6 +260,16 @@ def _show_figure(name: str, value: Any) -> str:
     if name not in ("kappa", "cost", "cost_per_useful_vote"):
         return percent(value)
     return "" if math.isnan(value) else f"{value:,.2f}" if name == "kappa" or value >= 1 else f"{value:.3g}"
+
+
+def _show_intervals(row: dict[str, Any]) -> dict[str, str]:
+    """Return accuracies with their intervals, in percent."""
+    texts = {}
+    for name, end in (("accuracy", "accuracy"), ("estimated_accuracy", "estimated")):
+        value, low, high = (100 * row.get(column, math.nan) for column in (name, f"{end}_low", f"{end}_high"))
+        if name in row:
+            texts[name] = "" if math.isnan(value) else f"{value:.0f} ({low:.0f}-{high:.0f})"
+    return texts
 
 
 def _show_bias(row: dict[str, Any]) -> str:

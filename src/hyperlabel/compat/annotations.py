@@ -143,8 +143,7 @@ def to_dataset(verdicts: Jury) -> Any:
     require("datasets", extra="datasets")
     from datasets import ClassLabel, Dataset
 
-    frame = verdicts.to_polars()
-    dataset = Dataset.from_dict({name: frame[name].to_list() for name in frame.columns})
+    dataset = Dataset.from_polars(verdicts.to_polars())
     classes = verdicts.labels.classes
     if not all(isinstance(c, str) for c in classes):
         return dataset

@@ -19,6 +19,6 @@ def choose_panel_model(model: LabelModel | str | None, ordinal: bool) -> LabelMo
         return chosen
     if "ordinal" not in chosen.get_params():
         raise ParameterError(
-            f"ordinal is True, but {chosen!r} knows of no order; expected hlm2, mv, ds, hds, median or mean"
+            f"ordinal is True, but {chosen!r} knows of no order; expected hlm3, hlm2, mv, ds, hds, median or mean"
         )
     return type(chosen)(**chosen.get_params() | {"ordinal": True})

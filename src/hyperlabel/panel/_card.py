@@ -1,7 +1,7 @@
 """The report card of a panel, and the judges that are enough."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from hyperlabel.panel._judgments import Judgments, repeat_agreement
 MOST_VOTES = 20_000_000
 """All passes together look at no more votes than this per class; for larger panels, items are drawn at random."""
 
+SEARCHED = 10
+"""Of a panel with at most this many judges, every set of judges is tried to find the cheapest."""
+
 TRIED = 20
 """Number of judges of a large panel that are tried at each step: those that gained most when last tried."""
 
@@ -41,8 +44,7 @@ def judge_curve(model: LabelModel, patterns: Patterns, names: tuple[str, ...], p
         Columns: judges (how many), added, price (of all so far), kept (share of the items that get the same label),
         probability (mean, of the whole panel's label).
     """
-    sample = replace(sample_items(patterns, _affordable(patterns)), inverse=None)
-    whole = model.label_patterns(sample).best
+    sample, whole = _sample(model, patterns, patterns.n_lfs**2 / 2)
     chance = float(sample.counts[whole >= 0].sum() / sample.n_items / sample.n_classes)
     chosen, worth = np.zeros(patterns.n_lfs, bool), np.full(patterns.n_lfs, np.inf)
     rows: list[tuple[int, str, float, float, float]] = []
@@ -63,11 +65,35 @@ def judge_curve(model: LabelModel, patterns: Patterns, names: tuple[str, ...], p
     return ResultTable({name: np.array([row[i] for row in rows]) for i, name in enumerate(columns)})
 
 
-def _affordable(patterns: Patterns) -> int:
-    """Number of items that the curve can look at in reasonable time."""
+class Few(NamedTuple):
+    """Some judges of a panel."""
+
+    judges: list[str]
+    price: float  # of all of them
+    kept: float  # share of the items that get the label of the whole panel
+
+
+def cheapest_judges(model: LabelModel, patterns: Patterns, names: tuple[str, ...], prices: Float64, keep: float) -> Few:
+    """Find the judges with the least price that keep a share of the labels; of equal prices, those that keep most."""
+    m = patterns.n_lfs
+    sample, whole = _sample(model, patterns, 2**m)
+    sets = (np.arange(1, 2**m)[:, None] >> np.arange(m)) % 2 == 1  # (2**m - 1, m)
+    costs = sets @ prices
+    for cost in np.unique(costs):
+        tried = sets[costs == cost]
+        kept = [_compare(model, sample, whole, lfs)[0] for lfs in tried]
+        if max(kept) >= keep:
+            break
+    best = int(np.argmax(kept))
+    return Few([names[j] for j in np.flatnonzero(tried[best])], float(cost), kept[best])
+
+
+def _sample(model: LabelModel, patterns: Patterns, passes: float) -> tuple[Patterns, NDArray[np.intp]]:
+    """Items that can be labeled so many times, with fewer judges each time, in reasonable time; and their labels."""
     votes_per_item = max(1.0, float(np.diff(patterns.starts) @ patterns.counts) / patterns.n_items)
-    work = patterns.n_lfs**2 / 2 * patterns.n_classes * votes_per_item / 2
-    return int(min(patterns.n_items, max(_LEAST_ITEMS, MOST_VOTES / work)))
+    most = max(_LEAST_ITEMS, MOST_VOTES / (passes * patterns.n_classes * votes_per_item / 2))
+    sample = replace(sample_items(patterns, int(min(patterns.n_items, most))), inverse=None)
+    return sample, model.label_patterns(sample).best
 
 
 def _compare(

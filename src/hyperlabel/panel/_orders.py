@@ -11,8 +11,8 @@ from hyperlabel.data import Column
 from hyperlabel.errors import ParameterError, VotesError
 from hyperlabel.panel._judgments import Judgments, repeat_agreement
 
-FLIPPED = 0.9
-"""Above this share of flips, verdicts probably name the place of an answer and not the answer."""
+MOST = 0.5
+"""Verdicts may name a place if more than this share changes with the order, and as much would not if turned around."""
 
 _FEW = 5  # items in both orders; with fewer, flips may be chance
 
@@ -76,23 +76,37 @@ def _pair_up(pairs: Mapping[Any, Any]) -> dict[Any, Any]:
 
 
 def warn_of_flips(judgments: Judgments) -> list[str]:
-    """Warn if at least half of the judges nearly always change their verdict with the order; fewer may be biased."""
+    """Warn if at least half of the judges change most verdicts with the order, and would not if they were turned."""
     if judgments.position is None:
         return []
+    pairs = _guess_pairs(judgments)
     same, items = repeat_agreement(judgments, judgments.position, judgments.run)
-    flipped = np.flatnonzero((1 - same > FLIPPED) & (items >= _FEW))
+    after, _ = repeat_agreement(_turn_last(judgments, pairs), judgments.position, judgments.run)
+    flipped = np.flatnonzero((1 - same > MOST) & (after > MOST) & (items >= _FEW))
     if len(flipped) < max(1, np.count_nonzero(items) / 2):
         return []
     names = show_some([judgments.judges[j] for j in flipped], 6)
+    swap = {judgments.classes[c]: judgments.classes[d] for c, d in pairs}
     return [
-        f"{len(flipped)} of {len(judgments.judges)} judges ({names}) change more than {FLIPPED:.0%} of their verdicts "
-        "with the order, and tied verdicts are no vote. If the verdicts name a place and not an answer, turn the "
-        f"verdicts around: hl.jury(..., position={judgments.position_name!r}, swap={_guess_swap(judgments)!r})"
+        f"{len(flipped)} of {len(judgments.judges)} judges ({names}) change {1 - same[flipped].mean():.0%} of their "
+        "verdicts with the order, and tied verdicts are no vote. If verdicts name an answer, these judges decide by "
+        "its place. If verdicts name a place, turn the verdicts around: "
+        f"hl.jury(..., position={judgments.position_name!r}, swap={swap!r})"
     ]
 
 
-def _guess_swap(judgments: Judgments) -> dict[Any, Any]:
-    """Pairs of verdicts that take each other's place in the two orders most often."""
+def _turn_last(judgments: Judgments, pairs: list[tuple[int, int]]) -> Judgments:
+    """The judgments with the verdicts of the last order turned around."""
+    assert judgments.position is not None
+    table = np.append(np.arange(len(judgments.classes)), -1)
+    for c, d in pairs:
+        table[[c, d]] = d, c
+    last = judgments.position == judgments.position.max(initial=0)
+    return replace(judgments, verdict=np.where(last, table[judgments.verdict], judgments.verdict))
+
+
+def _guess_pairs(judgments: Judgments) -> list[tuple[int, int]]:
+    """Pairs of class numbers that take each other's place in the two orders most often."""
     assert judgments.position is not None
     k = len(judgments.classes)
     kept = np.flatnonzero((judgments.verdict >= 0) & (judgments.position >= 0))
@@ -105,5 +119,4 @@ def _guess_swap(judgments: Judgments) -> dict[Any, Any]:
     counts += counts.T
     np.fill_diagonal(counts, 0)
     best = counts.argmax(1)
-    mutual = [(c, int(d)) for c, d in enumerate(best) if counts[c, d] and best[d] == c and c < d]
-    return {judgments.classes[c]: judgments.classes[d] for c, d in mutual}
+    return [(c, int(d)) for c, d in enumerate(best) if counts[c, d] and best[d] == c and c < d]

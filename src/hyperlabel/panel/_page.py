@@ -9,7 +9,7 @@ from hyperlabel._core import show_some, wilson_interval
 from hyperlabel._version import VERSION
 from hyperlabel.panel._estimates import MARGIN, correct_prevalence, count_to_audit, count_to_settle
 from hyperlabel.panel._judgments import repeat_agreement
-from hyperlabel.panel._verdicts import Verdicts
+from hyperlabel.panel._verdicts import Verdicts, find_cheapest
 from hyperlabel.reports import (
     Html,
     Line,
@@ -74,11 +74,12 @@ def _show_verdicts(jury: Verdicts) -> Html:
     voted = (cells >= 0).sum(1)
     own = np.where(voted > 0, (cells == best[:, None]).sum(1, where=cells >= 0) / np.maximum(voted, 1), np.nan)
     order = np.lexsort((jury.labels.confidence, own, ~jury.contested | (voted == 0)))[:_ITEMS].tolist()
+    is_gold = np.zeros(len(jury), bool) if jury.gold is None else jury.gold >= 0
     ids = range(len(jury)) if jury.votes.items is None else jury.votes.items
     heads = [("item", False), ("label", False), ("confidence", True), ("agree", True), ("votes", False)]
     rows = []
     for i in order:
-        label = tag("td", class_tag(classes, int(best[i])))
+        label = tag("td", class_tag(classes, int(best[i])), " gold" if is_gold[i] else "")
         chips = tag("td", *_vote_tags(jury, i), class_="chips")
         figures = number(f"{jury.labels.confidence[i]:.3f}"), _percent(own[i])
         rows.append(tag("tr", named(ids[i]), label, *figures, chips))
@@ -120,7 +121,7 @@ def _show_judges(jury: Verdicts) -> Html:
     gold = "accuracy" in card.columns
     heads = [("judge", False), ("votes", True), ("no verdict", True)]
     heads += [("accuracy on gold", True)] * gold + [("estimated accuracy", True), ("checked", False)]
-    heads += [("kappa", True), ("labels changed without it", True), ("nearly a copy of", False)]
+    heads += [("kappa", True), ("labels changed", True), ("copy of", False)]
     heads += [("cost", True)] * (jury.costs is not None)
     rows = []
     for row in card.rows():
@@ -136,6 +137,7 @@ def _show_judges(jury: Verdicts) -> Html:
     meaning = (
         "Intervals are 95%. The estimated accuracy is the mean probability, by the model, of what a judge votes for. "
         "Its interval does not cover errors of the model, and judges who share an error look right to each other. "
+        "Labels changed: the share of the labels that change without the judge. "
         f"{'Sorted by accuracy on gold.' if gold else 'In order of appearance: without gold there is no ranking.'}"
     )
     return section(title, table(title, heads, rows), note(meaning), name="judges")
@@ -147,24 +149,28 @@ def _figure(value: float) -> Html:
 
 def _show_cost(jury: Verdicts) -> Html:
     """Labels kept against cost, and the cheapest panel that keeps most."""
-    curve, enough = jury.curve, jury.enough(KEEP)
-    price = curve["price"] / max(_total_price(jury), 1e-12)
-    line = Line(np.append(0, price), np.append(0, curve["kept"]), "labels kept", "--hue:170", "class-line")
+    curve, few = jury.curve, find_cheapest(jury, KEEP)
+    total = max(_total_price(jury), 1e-12)
+    line = Line(
+        np.append(0, curve["price"] / total), np.append(0, curve["kept"]), "labels kept", "--hue:170", "class-line"
+    )
     unit = "cost" if jury.costs is not None else "judgments"
     title = "Cost against quality"
     label = f"share of the labels kept by the first judges, against their share of the {unit}"
     drawing = line_chart([line], f"share of the {unit}", "labels kept", label)
-    at = len(enough) - 1
     sentence = (
-        f"{', '.join(enough)}: {len(enough)} of {jury.votes.n_lfs} judges keep {curve['kept'][at]:.1%} of the "
-        f"labels for {price[at]:.0%} of the {unit}."
+        f"{', '.join(few.judges)}: {len(few.judges)} of {jury.votes.n_lfs} judges keep {few.kept:.1%} of the labels "
+        f"for {few.price / total:.0%} of the {unit}."
     )
     heads = [("judges", True), ("added", False), (unit, True), ("labels kept", True)]
     rows = [
         tag("tr", number(row["judges"]), tag("td", row["added"]), _figure(row["price"]), _percent(row["kept"]))
         for row in curve.rows()
     ]
-    meaning = f"The cheapest panel, found greedily, that keeps {KEEP:.0%} of the labels of the whole panel."
+    meaning = (
+        f"The cheapest panel that keeps {KEEP:.0%} of the labels. The curve adds, one by one, the judge who gains most "
+        "for its price."
+    )
     parts = tag("p", sentence, class_="sentence"), note(meaning), tag("figure", drawing), table(title, heads, rows)
     return section(title, *parts, name="cost")
 

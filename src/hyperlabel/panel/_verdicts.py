@@ -13,7 +13,7 @@ from hyperlabel.lf import LFAnalysis, ResultTable
 from hyperlabel.models import LabelModel
 from hyperlabel.panel._agreement import Agreement, count_classes, measure_agreement
 from hyperlabel.panel._baselines import BASELINES, choose_panel_model
-from hyperlabel.panel._card import judge_card, judge_curve
+from hyperlabel.panel._card import SEARCHED, Few, cheapest_judges, judge_card, judge_curve
 from hyperlabel.panel._judgments import Judgments, class_cells
 
 CONTESTED = 2 / 3
@@ -119,19 +119,23 @@ class Verdicts:
         Columns: judges, added, price, kept, probability. Without prices each judge costs its number of judgments. The
         few are judged in the state of the whole panel, as when the saved model labels what they say tomorrow.
         """
+        return judge_curve(self.model, self._analysis.patterns, self.votes.lf_names, self._prices)
+
+    @property
+    def _prices(self) -> Float64:
         everybody = np.ones(len(self.judgments.judge), bool)
-        prices = self.judgments.count_by_judge(everybody).astype(float) if self.costs is None else self.costs
-        return judge_curve(self.model, self._analysis.patterns, self.votes.lf_names, prices)
+        return self.judgments.count_by_judge(everybody).astype(float) if self.costs is None else self.costs
 
     def enough(self, keep: float = 0.95) -> list[str]:
-        """The cheapest judges, found greedily, whose labels are the panel's on a share of the items.
+        """The cheapest judges whose labels are the panel's on a share of the items.
+
+        All sets of up to 10 judges are tried; of larger panels, the first judges of `curve` are taken.
 
         Args:
             keep: The share of the items that must keep their label.
         """
         check_number(keep, "keep", "a share above 0, at most 1", least=ABOVE_ZERO, most=1)
-        reached = np.flatnonzero(self.curve["kept"] >= keep)
-        return [str(name) for name in self.curve["added"][: int(reached[0]) + 1 if len(reached) else None]]
+        return find_cheapest(self, keep).judges
 
     def compare(self) -> ResultTable:
         """Labels of other models beside the panel's: majority vote, and with an order median and mean.
@@ -190,3 +194,15 @@ class Verdicts:
             f"Jury({len(self):,} items, {self.votes.n_lfs} judges: {int(self.contested.sum()):,} contested; "
             f"{len(self.judgments.judge):,} judgments, {failed:,} failed, {odd:,} unparsable{turned})"
         )
+
+
+def find_cheapest(verdicts: Verdicts, keep: float) -> Few:
+    """Find the judges of `Verdicts.enough`, their price and the share of the labels that they keep."""
+    names = verdicts.votes.lf_names
+    if len(names) <= SEARCHED:
+        return cheapest_judges(verdicts.model, verdicts._analysis.patterns, names, verdicts._prices, keep)
+    curve = verdicts.curve
+    last = int((curve["kept"] >= keep).argmax())
+    return Few(
+        [str(name) for name in curve["added"][: last + 1]], float(curve["price"][last]), float(curve["kept"][last])
+    )
