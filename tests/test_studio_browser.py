@@ -247,6 +247,19 @@ def test_a_table_without_classes_asks_for_them(folder):
     assert "classes" in (folder / "c.studio" / "project.toml").read_text()
 
 
+def test_no_field_takes_the_first_keys(folder):
+    watch = """window.focused = new Set();
+    new MutationObserver(() => focused.add(document.activeElement && document.activeElement.tagName))
+        .observe(document, {subtree: true, childList: true, attributes: true})"""
+    with Studio(folder, "c.csv", "--classes", "ham,spam") as studio, Chromium(folder) as browser:
+        browser.send("Page.addScriptToEvaluateOnNewDocument", source=watch)
+        browser.open(studio.url)
+        browser.wait("document.querySelectorAll('.text .word').length > 1 && !!document.querySelector('.class')")
+        browser.press("1")
+        browser.wait_text("1 gold", ".top")
+        assert not browser.run("focused.has('INPUT')")
+
+
 def test_a_page_that_was_disconnected_for_a_moment_shows_what_changes(folder):
     with Studio(folder, "c.csv", "--classes", "ham,spam") as studio, Chromium(folder) as browser:
         open_page(browser, studio.url)
@@ -400,3 +413,7 @@ def test_a_page_that_lost_its_server_says_what_to_do(folder):
         assert browser.run("document.querySelector('.lost').hidden")
         studio.kill()
         browser.wait_text("start it again in the terminal", ".lost")
+        with Studio(folder, "c.csv") as again:
+            assert again.url.partition("?")[0] == studio.url.partition("?")[0]
+            browser.send("Target.createTarget", url=again.url)  # another tab
+            browser.wait("(document.querySelector('.lost') || {}).hidden && document.querySelectorAll('.class').length > 1")

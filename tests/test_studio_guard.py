@@ -163,6 +163,15 @@ def test_an_address_is_answered_and_owned_from_the_start():
         Address(address.port)
 
 
+def test_a_folder_has_the_same_port_every_time_or_a_free_one(tmp_path):
+    with Address.of_folder(tmp_path).socket as one:
+        port = one.getsockname()[1]
+        with Address.of_folder(tmp_path).socket as other:
+            assert other.getsockname()[1] != port
+    with Address.of_folder(tmp_path).socket as again:
+        assert again.getsockname()[1] == port
+
+
 def test_the_served_studio_refuses_what_the_guard_refuses(tmp_path):
     pl.DataFrame({"text": ["a", "b"]}).write_csv(tmp_path / "t.csv")
     command = [sys.executable, "-m", "hyperlabel", "studio", "t.csv", "--classes", "x,y", "--no-open"]

@@ -30,7 +30,7 @@ def studio(
     gold: Annotated[str | None, Option(metavar="COLUMN", help="Known classes, to learn from.")] = None,
     truth: Annotated[str | None, Option(metavar="COLUMN", help="True classes, only for scores.")] = None,
     sample: Annotated[int, Option(metavar="ROWS", help=SAMPLE_HELP)] = 100_000,
-    port: Annotated[int, Option(help="Port to listen on; a free one if 0.")] = 0,
+    port: Annotated[int, Option(help="Port to listen on; if 0, that of last time, or a free one.")] = 0,
     host: Annotated[str, Option(metavar="ADDRESS", help=HOST_HELP)] = "127.0.0.1",
     no_open: Annotated[bool, Option("--no-open", help="Do not open a browser tab.")] = False,
     demo: Annotated[bool, Option("--demo", help=DEMO_HELP)] = False,
@@ -70,4 +70,5 @@ def studio(
         say(f"{opened.data.size} of {opened.data.table.name}; the project is in {opened.folder.path}")
         if host != "127.0.0.1":
             say(f"warning: listening on {host}: whoever can reach it and has the token can run Python as you")
-        serve(opened, run, Address(port, host), open_browser=not no_open, say=lambda url: say(f"open {url}"))
+        address = Address.of_folder(opened.folder.path, port, host)
+        serve(opened, run, address, open_browser=not no_open, say=lambda url: say(f"open {url}"))

@@ -1,5 +1,6 @@
 """Serving the studio: one process, one project, one port of this machine."""
 
+import hashlib
 import socket
 import webbrowser
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from hyperlabel.studio._app._worker import StoppableRun
 from hyperlabel.studio._project import Project
 
 LOOPBACK = "127.0.0.1"
+_PORTS = range(20_000, 30_000)  # usual systems give none of them to programs that ask for any port
 _RECONNECT = 60.0  # seconds that a page has to connect again; on a busy machine it may not answer for a while
 
 
@@ -38,6 +40,17 @@ class Address:
                 f"port is {port}, but it cannot be used on {host}: {reason}; choose another port, or 0"
             ) from error
         self.port = int(self.socket.getsockname()[1])
+
+    @classmethod
+    def of_folder(cls, folder: Path, port: int = 0, host: str = LOOPBACK) -> "Address":
+        """Reserve a port; 0 takes the same one for a folder every time, so that old tabs work again, or a free one."""
+        if port:
+            return cls(port, host)
+        number = int(hashlib.sha256(bytes(folder.resolve())).hexdigest(), 16)
+        try:
+            return cls(_PORTS[number % len(_PORTS)], host)
+        except ParameterError:
+            return cls(0, host)
 
     def url(self, token: str) -> str:
         """Return the address to open, with its token."""

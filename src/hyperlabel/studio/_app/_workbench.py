@@ -1,5 +1,6 @@
 """The whole page: its panels, its keys, and the dialogs for classes and for LFs that take long."""
 
+from contextlib import suppress
 from importlib.resources import files
 
 from nicegui import events, ui
@@ -16,8 +17,8 @@ _TAB_KEYS = {"l": "lfs", "r": "rows", "/": "rows", "w": "python", "m": "numbers"
 _LOOK = 1.0  # seconds between two looks at the folder
 _IS_DARK = "window.matchMedia('(prefers-color-scheme: dark)').matches"
 _LOST = (
-    "The studio does not answer. Everything you did is saved. If it was closed, start it again in the terminal: this "
-    "tab then goes on by itself; if it does not, open the address that the terminal shows."
+    "The studio does not answer. Everything you did is saved. If it was closed, start it again in the terminal and "
+    "open the address that it prints; this tab then works again too."
 )
 _LISTEN = """
 const focus = (where, tries) => {  // a field can be focused once its tab is open
@@ -72,6 +73,7 @@ class Workbench(Page):
                 with ui.element("div").classes("stack") as self.labeling:
                     self.item = ItemPanel(self)
                     self.rules = RulesPanel(self)
+                self._ask_for_classes()  # before the page is shown: the field takes the focus, and so the first keys
             with ui.card().classes("panel right"):
                 self._make_tabs()
                 self.advice = AdvicePanel(self)
@@ -102,7 +104,8 @@ class Workbench(Page):
         # Not when it disconnects: it reconnects, and must show what changed.
         self.client.on_delete(lambda: self.hub.pages.remove(self))
         self.client.run_javascript(_LISTEN)
-        self.set_dark(bool(await self.client.run_javascript(_IS_DARK, timeout=5)))
+        with suppress(TimeoutError):  # a slow browser starts in light colors
+            self.set_dark(bool(await self.client.run_javascript(_IS_DARK, timeout=5)))
         self.start(self.item.next())
         await self.redraw()
         self.draw_advice()
@@ -114,13 +117,17 @@ class Workbench(Page):
         with self.client:
             for panel in (self.bar, self.lfs, self.numbers, self.python, self.item):
                 panel.draw()
-            self.ask.set_visibility(not self.project.classes)
-            self.rules.card.set_visibility(bool(self.project.classes))
+            self._ask_for_classes()
             self.problem.set_text(self.hub.problem)
             self.problem.set_visibility(bool(self.hub.problem))
             await self.rows.draw()
         if not self.item.is_moving:
             self.start(self.rules.propose())  # the effects of rules have changed
+
+    def _ask_for_classes(self) -> None:
+        """Ask for the classes as long as there are none."""
+        self.ask.set_visibility(not self.project.classes)
+        self.rules.card.set_visibility(bool(self.project.classes))
 
     def draw_advice(self) -> None:
         """Show what to do next."""
