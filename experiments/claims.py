@@ -65,9 +65,14 @@ class Claim:
 def claims_section(results: Path) -> str:
     """All claims in a table, and below it the details of each, as markdown."""
     answers = [(claim, find_answer(claim, results)) for claim in CLAIMS]
-    rows = [[claim.says, claim.published, found.ours, found.verdict] for claim, found in answers]
+    rows = [[_unbroken(claim.says), claim.published, found.ours, found.verdict] for claim, found in answers]
     details = "\n".join(f"- **{claim.says}** ({claim.source}). {found.why}" for claim, found in answers if found.why)
     return f"{table(['claim', 'the paper', 'here', 'verdict'], rows, align='l')}\n\n**Details**\n\n{details}\n"
+
+
+def _unbroken(words: str) -> str:
+    """Words that stay on one line of a table, however wide its other columns are."""
+    return words.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def find_answer(claim: Claim, results: Path) -> Answer:
@@ -258,8 +263,8 @@ def _gold_order(
     why = f"Distance from the best of the others: {figures}; less than {TIE:g} is a tie."
     if lacking:
         why += (
-            f" Open, since {ENOUGH} repeats on all sets as in the paper are lacking of {lacking}; with small forests in "
-            f"their place: {judged.strip('*')}.{_forests(records)}"
+            f" Open, since {ENOUGH} repeats on all sets as in the paper are lacking of {lacking}; with small "
+            f"forests in their place: {judged.strip('*')}.{_forests(records)}"
         )
     return Answer(_places(list(margins.values())), OPEN if lacking else judged, why)
 
@@ -297,7 +302,7 @@ def _forests(records: Records) -> str:
 
 def _places(distances: Sequence[float]) -> str:
     ahead, behind = sum(d >= TIE for d in distances), sum(d <= -TIE for d in distances)
-    return f"of {len(distances)} sizes ahead at {ahead}, tied at {len(distances) - ahead - behind}, behind at {behind}"
+    return f"ahead at {ahead}, tied at {len(distances) - ahead - behind}, behind at {behind}"
 
 
 def _gold_best(records: Records) -> Answer:
@@ -335,14 +340,14 @@ def _gold_fastest(records: Records) -> Answer:
 
 def _ablation_order(records: Records) -> Answer:
     """By the runs with the largest budget; a variant stands for its row of the paper's table, the better of two."""
-    of = [r for r in records if r["dataset"] in SETS and ablation.VARIANTS[r["model"]].published]
+    of = [r for r in records if r["dataset"] in SETS]
     steps = max(record["iterations"] for record in of)
     results = ablation.Results([record for record in of if record["iterations"] == steps])
     rows: dict[str, float] = {}
     for name in results.variants:
-        row, mean = ablation.VARIANTS[name].published or "", results.mean(name, results.selected(name), "wrench")
+        row, mean = ablation.VARIANTS[name].published, results.mean(name, results.selected(name), "wrench")
         rows[row] = max(mean, rows.get(row, -np.inf))
-    order, published = (sorted(each, key=each.__getitem__, reverse=True) for each in (rows, ABLATION))
+    published = sorted(ABLATION, key=ABLATION.__getitem__, reverse=True)
     in_order = all(rows.get(a, 0) > rows.get(b, 0) - TIE for a, b in pairwise(published))
     apart = rows.get(published[0], 0) - rows.get(published[-1], 0) >= TIE
     judged = _judge(in_order and apart, rows.get("hlm", 0) > max(rows.values()) - TIE)
@@ -354,10 +359,11 @@ def _ablation_order(records: Records) -> Answer:
     )
     note = f" Open, since a verdict needs {ENOUGH} runs of every row; by these: {judged.strip('*')}." if few else ""
     why = (
-        f"{steps:,} steps of {results.records[0]['batch']} matrices; the paper about 50,000 of 50. Averages that differ "
-        f"by less than {TIE:g} are a tie. All runs, mean ± standard deviation: {spreads}.{note}"
+        f"In the order of the figures: {', '.join(published)}. {steps:,} steps of {results.records[0]['batch']} "
+        f"matrices; the paper about 50,000 of 50. Averages that differ by less than {TIE:g} are a tie. All runs, mean "
+        f"± standard deviation: {spreads}.{note}"
     )
-    return Answer(", ".join(f"{name} {rows[name]:.1f}" for name in order), OPEN if few else judged, why)
+    return Answer(", ".join(f"{rows[name]:.1f}" for name in published if name in rows), OPEN if few else judged, why)
 
 
 def _end_models(records: Records) -> Answer:
@@ -404,7 +410,7 @@ def _validity(records: Records) -> Answer:
     sizes = sorted({record["n"] for record in of})
     exact = [float(np.mean([r["exact"] for r in of if r["n"] == n])) for n in sizes]
     limit = float(np.mean([r["limit"] for r in of if r["n"] == sizes[-1]]))
-    figures = ", ".join(f"{value:.3f} with {n:,} items" for n, value in zip(sizes, exact, strict=True))
+    figures = ", ".join(f"{value:.3f} ({n:,} items)" for n, value in zip(sizes, exact, strict=True))
     why = (
         f"The appendix squares no probability that both classes are spared a tie: (1 - s)² / 4, not (1 - s) / 4, which "
         f"gives {limit:.3f}; LFs that tie lower it further. Exact figures, mean over 2 to 60 LFs."
@@ -469,7 +475,7 @@ CLAIMS = (
     Claim("Fastest with gold", "3.1 s; others 4.8 to 262 s", "section 5.2", "semi", GOLD, _gold_fastest),
     Claim(
         "Each part matters",
-        ", ".join(f"{name} {value}" for name, value in sorted(ABLATION.items(), key=lambda e: -e[1])),
+        ", ".join(map(str, sorted(ABLATION.values(), reverse=True))),
         "Table 4: scores with one part of the training replaced",
         "ablation",
         ("hlm",),

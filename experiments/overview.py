@@ -23,6 +23,7 @@ ROWS = {
     "metal": "MeTaL, `metal`\\*",
 }
 """Models of the first table, and how it calls them."""
+FAMILY_NAMES = {"wrench": "WRENCH", "crowd": "crowds", "panel": "panels", "other": "other LFs"}
 FAR, FARTHER = 1.0, 3.0
 """Points by which majority vote, or the best of all other models, is ahead where the default loses."""
 
@@ -33,17 +34,28 @@ def overview(results: Path) -> str:
     board = Board.from_records(read_records(path) if path.exists() else [], ALL_ROWS)
     if DEFAULT not in board.models or "mv" not in board.models:
         return "## What to expect\n\nThe default was not run yet.\n"
-    expected = [_score_table(board), METAL_NOTE, _against_vote(board), *_with_gold(results), *_end_models(results)]
+    expected = [
+        _score_table(board),
+        *_metal_note(board),
+        _against_vote(board),
+        *_with_gold(results),
+        *_end_models(results),
+    ]
     lost = "\n".join(f"- {line}" for line in [*_lost_sets(board), *_lost_gold(results)])
     return "\n\n".join(["## What to expect", *expected, "## Where it loses", lost]) + "\n"
 
 
-METAL_NOTE = "\\* with the better of two class balances, by the truth, as in the paper."
+def _metal_note(board: Board) -> list[str]:
+    found = [
+        r["scores_by_prior"]["uniform"] for name in board.all_sets for r in board.found.get(("metal", name), [])[:1]
+    ]
+    note = "\\* with the better of two class balances, judged by the truth, as in the paper; with a uniform one"
+    return [f"{note} {np.mean(found):.1f} on all."] if found else []
 
 
 def _score_table(board: Board) -> str:
     models = [model for model in ROWS if model in board.models]
-    columns = {f"{family} ({len(names)})": names for family, names in board.sets.items()}
+    columns = {f"{FAMILY_NAMES.get(f, f)} ({len(names)})": names for f, names in board.sets.items()}
     columns["all"] = board.all_sets
     cells = []
     for field, digits in (("score", 1), ("brier", 3)):
@@ -68,9 +80,9 @@ def _against_vote(board: Board) -> str:
     gaps = np.array(list(_gaps(board, "mv").values()))
     ahead, behind = int((gaps >= FAR).sum()), int((gaps <= -FAR).sum())
     return (
-        f"Against majority vote the default is ahead by {FAR:g} point or more on {ahead} of {len(gaps)} sets, behind on "
-        f"{behind}; the median difference is {np.median(gaps):+.1f} points, the mean {gaps.mean():+.1f}. Expect little "
-        "where rules agree, and much where classes are unbalanced or judges differ in skill."
+        f"Against majority vote the default is ahead by {FAR:g} point or more on {ahead} of {len(gaps)} sets, behind "
+        f"on {behind}; the median difference is {np.median(gaps):+.1f} points, the mean {gaps.mean():+.1f}. Expect "
+        "little where rules agree, and much where classes are unbalanced or judges differ in skill."
     )
 
 

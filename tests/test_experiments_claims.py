@@ -92,7 +92,7 @@ def test_claims_of_figure_2_follow_from_its_records(tmp_path):
     folder = write(tmp_path / "bench", "semi", gold_records(gains, trees=500, searched=True))
     assert verdict(folder, "Gold helps").ours == "from 50 on"
     assert verdict(folder, "Gold helps").verdict == claims.HOLDS
-    assert verdict(folder, "Best with little gold").ours == "of 3 sizes ahead at 1, tied at 1, behind at 1"
+    assert verdict(folder, "Best with little gold").ours == "ahead at 1, tied at 1, behind at 1"
     assert verdict(folder, "Best with little gold").verdict == claims.PARTLY
     assert verdict(folder, "Ties with much gold").verdict == claims.PARTLY
     assert verdict(folder, "Fastest with gold").verdict == claims.HOLDS
