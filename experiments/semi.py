@@ -196,6 +196,13 @@ class Results:
         """The scores of hlm without gold on the items that are scored, which are the same for all models."""
         return self.curve("hlm", family, "unsupervised")
 
+    def describe_runs(self, model: str) -> str:
+        """On how many sets, with what numbers of gold items and how often a model was run."""
+        of_model = [(name, seed) for name, of, seed in self._found if of == model]
+        sets, seeds = ({each[place] for each in of_model} for place in (0, 1))
+        sizes = ", ".join(f"{size:,}" for size in self.sizes_of(model))
+        return f"; {model}: {len(sets)} sets, {sizes} gold items, {len(seeds)} repeats" if of_model else ""
+
     def missing(self, model: str, family: str) -> list[str]:
         """The sets of a family on which a model was not run, or could not be."""
         run_on = {name for name, of_model, _ in self._found if of_model == model}
@@ -249,9 +256,7 @@ def _seconds_table(results: Results) -> str:
             found = [row for family in results.families for row in results.repeats(model, family, size)]
             times = [record["seconds"] for row in found for record in row]
             shown.append(seconds(float(np.mean(times))) if times else "–")
-        published = (
-            f"{SEMI_SECONDS[model]:.1f} s" if model in SEMI_SECONDS else "–"
-        )  # forests of the paper's size alone
+        published = f"{SEMI_SECONDS[model]:.1f} s" if model in SEMI_SECONDS else "–"  # no small forests there
         rows.append([model, *shown, published])
     head = ["model", *[f"{size:,}" for size in results.sizes], "the paper, 10,000"]
     title = "Processor time of learning and labeling, mean over sets, by number of gold items"
@@ -265,7 +270,8 @@ def _notes(results: Results, records: Sequence[Record]) -> list[str]:
     if small:
         notes.append(
             f"Models that are called small have forests of {' or '.join(map(str, small))} trees of any depth. The "
-            f"others have {TREES} trees of the best of twelve shapes, by five-fold cross-validation, as in the paper."
+            f"others have {TREES} trees of the best of twelve shapes, by five-fold cross-validation, as in the paper"
+            f"{''.join(map(results.describe_runs, FORESTS))}."
         )
     of_amcl = [record for record in records if record["model"] == "amcl"]
     if of_amcl:
