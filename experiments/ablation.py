@@ -1,4 +1,4 @@
-"""The paper's Table 4: the hyper label model with one of its components replaced by a naive one; hlm2 likewise.
+"""The paper's Table 4: the hyper label model with one of its components replaced by a naive one.
 
 Every variant is trained from scratch, several runs each, all with the same number of steps and matrices; then every
 run labels every set. As in the paper, the run with the best synthetic validation stands for its variant; the spread
@@ -22,7 +22,6 @@ from experiments.plots import new_figure, save, style
 from experiments.protocol import make_model, score
 from experiments.references import RELEASED, RELEASED_FILE
 from experiments.store import Cell, Options, Progress, Record, Store, read_records
-from hyperlabel.data import Patterns, Votes
 from hyperlabel.errors import ParameterError, require
 from hyperlabel.models import HyperLabelModel
 
@@ -35,8 +34,8 @@ class Variant:
     """A way to train."""
 
     replaced: str  # what takes the place of what, in words
-    published: str | None  # the row of the paper's Table 4 that it belongs to; None for those of hlm2
-    changes: Mapping[str, Any]  # fields of the recipe that differ from the paper's model, or from hlm2
+    published: str  # the row of the paper's Table 4 that it belongs to
+    changes: Mapping[str, Any]  # fields of the recipe that differ from the paper's model
 
 
 VARIANTS = {
@@ -54,14 +53,7 @@ VARIANTS = {
     "every": Variant(
         "assumption: every LF is better than random, not most", "better-than-random", {"assumption": "every"}
     ),
-    "hlm2": Variant("nothing", None, {}),
-    "hlm2-rules": Variant("data: rules alone, no crowds and no topics", None, {"prior": "rules"}),
-    "hlm2-others": Variant("leave-one-out: a vote is judged by the other votes alone", None, {}),
-    "hlm2-one-step": Variant("unrolled steps: one instead of three", None, {"steps": 1}),
-    "hlm2-uncounted": Variant("counts: every pattern counts once; no gold in training", None, {}),
 }
-"""By name. Those that no recipe has are in `experiments.unrolled_variants`."""
-UNROLLED: Mapping[str, Any] = {"architecture": "unrolled", "prior": "mixture", "width": 16, "steps": 3}
 
 ITERATIONS, BATCH, WIDTHS = 400, 32, (8, 8, 8, 32)  # a short budget; the widths of the weights that the package carries
 DECAYING: Mapping[str, Any] = {
@@ -69,9 +61,12 @@ DECAYING: Mapping[str, Any] = {
     "batch": 2,
     "candidates": 1024,
     "max_cells": 120_000,
+    "lr": 0.001,
     "log_every": 100,
 } | {"validation": "paper", "quick_sets": 20, "full_every": 1000}
 """The recipe of the bundled `hlm`: minutes per run instead of seconds."""
+DECAYING_RUNS = Path(__file__).resolve().parents[1] / "training" / "hlm-decay"
+"""Ten runs of that recipe with nothing replaced, which need no second training."""
 LOG_EVERY = 25
 THRESHOLD = 0.55  # a run whose last synthetic validation is below has learned nothing: chance is 0.5
 
@@ -85,7 +80,7 @@ def run(options: Options, *, iterations: int = ITERATIONS, batch: int = BATCH, d
     Args:
         options: What to run, and where; models are names of variants, seeds the runs of each.
         iterations: Steps of the optimizer.
-        batch: Matrices a step; half as many for hlm2 and its variants.
+        batch: Matrices a step.
         decaying: Whether the paper's model has the recipe of the bundled weights instead, with its steps and batch.
     """
     require("torch", extra="train")
@@ -96,10 +91,10 @@ def run(options: Options, *, iterations: int = ITERATIONS, batch: int = BATCH, d
     for name in names:
         recipe = make_recipe(name, iterations=iterations, batch=batch, decaying=decaying)
         cells = list(_cells(name, recipe, sets, options.seeds))
-        folder = options.out / "ablation" / name
-        if not _all_recorded(store, cells):
-            train_variant(name, recipe, folder, options.seeds, _named(options.progress, f"training {name}"))
-        store.run(cells, _scorer(name, recipe, folder, sets), _named(options.progress, f"scoring {name}"))
+        folder = DECAYING_RUNS if decaying and name == "hlm" else options.out / "ablation" / name
+        if folder != DECAYING_RUNS and not _all_recorded(store, cells):
+            train_variant(recipe, folder, options.seeds, _named(options.progress, f"training {name}"))
+        store.run(cells, _scorer(recipe, folder, sets), _named(options.progress, f"scoring {name}"))
 
 
 def _check_names(names: Sequence[str]) -> None:
@@ -109,15 +104,11 @@ def _check_names(names: Sequence[str]) -> None:
 
 
 def make_recipe(name: str, *, iterations: int, batch: int, decaying: bool = False) -> Recipe:
-    """The recipe of a variant: the paper's model, or hlm2, but for what the variant replaces."""
+    """The recipe of a variant: the paper's model but for what the variant replaces."""
     from hyperlabel.training import Recipe
 
-    variant = VARIANTS[name]
-    if decaying and variant.published:
-        return Recipe(**{"widths": WIDTHS, **DECAYING, **variant.changes})
-    base: Mapping[str, Any] = {"widths": WIDTHS} if variant.published else UNROLLED
-    budget = {"iterations": iterations, "batch": batch if variant.published else max(1, batch // 2)}
-    return Recipe(log_every=min(LOG_EVERY, iterations), **{**budget, **base, **variant.changes})
+    short = {"iterations": iterations, "batch": batch, "log_every": min(LOG_EVERY, iterations)}
+    return Recipe(**{"widths": WIDTHS, **(DECAYING if decaying else short), **VARIANTS[name].changes})
 
 
 def _cells(name: str, recipe: Recipe, sets: Mapping[str, DataSet], runs: int) -> Iterator[Cell]:
@@ -137,28 +128,20 @@ def _named(progress: Progress, what: str) -> Progress:
     return lambda done, total, last: progress(done, total, f"{what}: {last}")
 
 
-def _find_task_maker(name: str) -> Any:
-    """What makes the training task of a variant."""
-    from experiments.unrolled_variants import ABLATIONS
-    from hyperlabel.training import make_training_task
-
-    return ABLATIONS[name].make if name in ABLATIONS else make_training_task
-
-
-def train_variant(name: str, recipe: Recipe, folder: Path, runs: int, progress: Progress) -> None:
+def train_variant(recipe: Recipe, folder: Path, runs: int, progress: Progress) -> None:
     """Train all runs of a variant, as many at a time as there are cores, and export them."""
     from hyperlabel.training import check_resumable, finish, train_runs
 
     folder.mkdir(parents=True, exist_ok=True)
     check_resumable(recipe, folder, runs)
-    total, jobs, make = recipe.iterations * runs, min(runs, cpu_count() or 1), _find_task_maker(name)
-    with closing(train_runs(recipe, folder, runs, jobs=jobs, resume=True, make=make)) as steps:
+    total, jobs = recipe.iterations * runs, min(runs, cpu_count() or 1)
+    with closing(train_runs(recipe, folder, runs, jobs=jobs, resume=True)) as steps:
         for done in steps:
             progress(sum(done.values()), total, "steps of all runs")
-    finish(recipe, folder, runs, make)
+    finish(recipe, folder, runs)
 
 
-def _scorer(name: str, recipe: Recipe, folder: Path, sets: Mapping[str, DataSet]) -> Any:
+def _scorer(recipe: Recipe, folder: Path, sets: Mapping[str, DataSet]) -> Any:
     """What scores one run on one set."""
     from hyperlabel.training import summarize
 
@@ -171,7 +154,7 @@ def _scorer(name: str, recipe: Recipe, folder: Path, sets: Mapping[str, DataSet]
             "family": data.family,
             "metric": data.metric,
             "beside": beside[data.name],
-            "score": score(data, _predict(name, recipe, folder, cell["seed"], data)),
+            "score": score(data, _predict(recipe, folder, cell["seed"], data)),
             "validation": summary.mean_accuracy,
             "last_validation": summary.last_accuracy,
             "training_seconds": summary.seconds,
@@ -186,32 +169,13 @@ def _score_of(model: str, data: DataSet) -> float:
     return score(data, make_model(model, data).predict(data.votes))
 
 
-def _predict(name: str, recipe: Recipe, folder: Path, seed: int, data: DataSet) -> Ints:
+def _predict(recipe: Recipe, folder: Path, seed: int, data: DataSet) -> Ints:
     from hyperlabel.training import WEIGHTS, run_folder
 
     if recipe.architecture == "mlp":
         return predict_flat(_load_flat(folder, seed, recipe.widths), data)
-    if recipe.is_unrolled:
-        return predict_unrolled(name, recipe, folder, seed, data)
     model = HyperLabelModel(weights=run_folder(folder, seed) / WEIGHTS, n_classes=data.k)
     return model.predict(data.votes).astype(np.int64)
-
-
-def predict_unrolled(name: str, recipe: Recipe, folder: Path, seed: int, data: DataSet) -> Ints:
-    """Labels of hlm2 or a variant of it, by torch, since NumPy runs none of the variants. -> (n,)."""
-    import torch
-
-    from experiments.unrolled_variants import ABLATIONS
-    from hyperlabel.training import CHECKPOINT, Batch, TrainingSet, load_net, run_folder
-
-    net = _find_task_maker(name)(recipe, torch.device("cpu")).new_net()
-    load_net(run_folder(folder, seed) / CHECKPOINT, net)
-    patterns = Patterns.from_votes(Votes.from_array(data.votes, n_classes=data.k))
-    shown = ABLATIONS[name].show(patterns) if name in ABLATIONS else patterns
-    nothing = np.zeros((patterns.n_patterns, data.k), np.float32)
-    with torch.no_grad():
-        labels = net(Batch([TrainingSet(shown, nothing, nothing, 0.0)]))[-1].argmax(1).numpy()
-    return patterns.expand(labels.astype(np.int64))
 
 
 @cache
@@ -298,12 +262,6 @@ def tables(records: Sequence[Record]) -> str:
 def _budget(results: Results, iterations: int, batch: int) -> str:
     times = [results.of(name, seed)[0]["training_seconds"] for name in results.variants for seed in results.runs(name)]
     runs = " or ".join(sorted({str(len(results.runs(name))) for name in results.variants}))
-    if VARIANTS[results.variants[0]].published is None:
-        return (
-            f"**Budget of every run of hlm2 and its variants: {iterations:,} steps of {batch} sets**, {runs} runs a "
-            f"variant, the one with the best mean accuracy on synthetic validation sets selected; a run took "
-            f"{min(times):.0f} to {max(times):.0f} s."
-        )
     widths = "-".join(map(str, results.records[0]["widths"]))
     return (
         f"**Budget of every run: {iterations:,} steps of {batch} matrices** (the paper: about 50,000 of 50), widths "
@@ -325,14 +283,13 @@ def _variant_table(results: Results) -> str:
         every = [spread([results.mean(name, seed, family) for seed in runs]) for family in results.families]
         idle = f" ({results.idle(name)} of {len(runs)} runs learned nothing)" if results.idle(name) else ""
         words = f"`{name}`: {VARIANTS[name].replaced}{idle}"
-        published = VARIANTS[name].published
-        rows.append([words, number(ABLATION[published]) if published else "", *selected, *every])
+        rows.append([words, number(ABLATION[VARIANTS[name].published]), *selected, *every])
     for other in dict.fromkeys(other for record in results.records for other in record["beside"]):
         means = [number(results.mean_beside(other, family), 2) for family in results.families]
         rows.append([f"*{other}, for comparison*", "", *means, *["" for _ in means]])
     title = "Score in percent, mean over the sets of a family; over all runs: mean ± standard deviation"
-    note = "\n\nThe paper reports the better of the two architectures." if "hlm" in results.variants else ""
-    return f"**{title}**\n\n{table(head, rows)}{note}{_same_as_majority(results)}"
+    note = "The paper reports the better of the two architectures."
+    return f"**{title}**\n\n{table(head, rows)}\n\n{note}{_same_as_majority(results)}"
 
 
 def _same_as_majority(results: Results) -> str:
@@ -360,7 +317,7 @@ def _score(results: Results, variant: str, dataset: str) -> float:
 
 
 def draw(records: Sequence[Record], folder: Path) -> list[Path]:
-    """One figure a model and budget, one panel a family: every run of every variant, the selected ones filled."""
+    """One figure a budget, one panel a family: every run of every variant, the selected ones filled."""
     budgets = dict.fromkeys((record["iterations"], record["batch"]) for record in records)
     paths = []
     for place, budget in enumerate(budgets):

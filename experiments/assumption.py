@@ -19,7 +19,7 @@ from experiments.datasets import FAMILIES, by_family, load_datasets
 from experiments.markdown import number, table
 from experiments.protocol import make_model, score
 
-RUNS, ITERATIONS, BATCH, ONE_SIDED = 2, 400, 8, 0.5
+RUNS, ITERATIONS, BATCH, ONE_SIDED = 2, 400, 2, 0.5
 RULES = {"majority": "most LFs better than random on both classes (the paper)", "own": "on the classes they vote for"}
 
 
@@ -36,7 +36,7 @@ def train(folder: Path, rule: str) -> list[Path]:
     """Train the runs of a rule; -> their weights."""
     from hyperlabel.training import WEIGHTS, Recipe, finish, make_training_task, run_folder, train_runs
 
-    recipe = Recipe(iterations=ITERATIONS, batch=BATCH, widths=(8, 8, 8, 32), log_every=100)
+    recipe = Recipe(iterations=ITERATIONS, batch=BATCH, widths=(8, 8, 8, 32), log_every=ITERATIONS)
     make = make_training_task if rule == "majority" else make_task
     with closing(train_runs(recipe, folder, RUNS, jobs=1, resume=False, make=make)) as steps:
         for _ in steps:

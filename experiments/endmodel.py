@@ -246,7 +246,6 @@ class Results:
         self.scored = [record for record in records if "score" in record]
         self.sets = list(dict.fromkeys(record["dataset"] for record in self.scored))
         self.models = model_order(record["model"] for record in self.scored)
-        self.noted = [record for record in records if "note" in record and record["dataset"] not in self.sets]
 
     def values(self, model: str, name: str, field: str = "score") -> list[float]:
         """A measure, one value per seed; empty where it is not known."""
@@ -299,7 +298,17 @@ def tables(records: Sequence[Record]) -> str:
         parts += [f"### End models: {results.title}", _score_table(results)]
         parts += [_measure_table(results, field, title) for field, title in MEASURES.items() if results.has(field)]
         parts += _notes(results)
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *_not_run(records)])
+
+
+def _not_run(records: Sequence[Record]) -> list[str]:
+    """The sets without any score, and why."""
+    scored = {record["dataset"] for record in records if "score" in record}
+    reasons: dict[str, dict[str, None]] = {}
+    for record in records:
+        if "note" in record and record["dataset"] not in scored:
+            reasons.setdefault(record["note"], {})[record["dataset"]] = None
+    return [f"Not run ({note}): {', '.join(names)}." for note, names in reasons.items()]
 
 
 def _score_table(results: Results) -> str:
@@ -336,23 +345,21 @@ MEASURES = {
 
 
 def _measure_table(results: Results, field: str, title: str) -> str:
-    """A row a label model: a measure, averaged over seeds."""
-    rivals = [model for model in results.models if model != TRUTH]
+    """A row a label model that has it: a measure on the sets that have it, averaged over seeds."""
+    known = {(m, s): results.values(m, s, field) for m in results.models if m != TRUTH for s in results.sets}
+    rivals = list(dict.fromkeys(model for (model, _), values in known.items() if values))
+    sets = {s: h for s, h in zip(results.sets, _set_heads(results), strict=True) if any(known[m, s] for m in rivals)}
     columns = []
-    for name in results.sets:
+    for name in sets:
         means = [results.mean(model, name, field) for model in rivals]
         columns.append(bold_best([number(mean) for mean in means], means))
-    averages = [results.averages(model, field) for model in rivals]
-    means = [float(np.mean(values)) if values else float("nan") for values in averages]
-    columns.append(bold_best([number(mean) for mean in means], means))
     rows = [[model, *cells] for model, *cells in zip(rivals, *columns, strict=True)]
-    head = ["label model", *_set_heads(results), "average"]
-    return f"**{title}**\n\n{table(head, rows)}"
+    return f"**{title}**\n\n{table(['label model', *sets.values()], rows)}"
 
 
 def _notes(results: Results) -> list[str]:
     """What a reader must know of the numbers."""
-    counts = {len(results.values(model, name)) for model in results.models for name in results.sets}
+    counts = {len(results.values(model, name)) for model in results.models for name in results.sets} - {0}
     seeds = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
     sizes = {r["dataset"]: f"{r['dataset']} {r['n_train']:,} and {r['n_test']:,}" for r in reversed(results.scored)}
     notes = [
@@ -363,9 +370,6 @@ def _notes(results: Results) -> list[str]:
     ]
     if any(name in END_MODELS["mv"] and _has_texts(results, name) for name in results.sets):
         notes.append(_encoder_note(results))
-    for note in dict.fromkeys(record["note"] for record in results.noted):
-        names = dict.fromkeys(record["dataset"] for record in results.noted if record["note"] == note)
-        notes.append(f"Not run ({note}): {', '.join(names)}.")
     return notes
 
 

@@ -29,6 +29,9 @@ BINS = 10
 REQUIRES_BALANCE = ("fs", "metal")
 """Models that are given a class balance; the others learn one or do without."""
 
+TEXT_RECIPE = "hlm-text"
+"""Weights that come with the package and are no label model of their own: the paper's, by its text alone."""
+
 TAKES_BALANCE = ("nplm", "ds", "hds", "ebcc")
 """Models that learn a class balance, and are also tried with two that are given. The hyper label models are not: they
 see votes alone."""
@@ -93,16 +96,20 @@ def make_model(name: str, data: DataSet, **params: Any) -> LabelModel:
 
 
 def named_model(name: str, **params: Any) -> LabelModel:
-    """A label model by its short name, `released`, or the hyper label model with the weights of a file.
+    """A label model by its short name, `released`, `hlm-text`, or the hyper label model with the weights of a file.
 
     >>> named_model("mv", n_classes=2)
     MajorityVote(n_classes=2)
     """
     if name == RELEASED:
         return HyperLabelModel(weights=released_file(), as_released=True, **params)
-    if name.endswith(".safetensors"):
+    if _is_weights(name):
         return HyperLabelModel(weights=name, **params)
     return label_model(name, **params)
+
+
+def _is_weights(name: str) -> bool:
+    return name == TEXT_RECIPE or name.endswith(".safetensors")
 
 
 def check_models(names: Iterable[str]) -> None:
@@ -115,7 +122,7 @@ def check_models(names: Iterable[str]) -> None:
     for name in names:
         if name == RELEASED:
             released_file()
-        elif name.endswith(".safetensors"):
+        elif _is_weights(name):
             load_weights(name)
         elif label_model_class(name).needs_gold:
             known = ", ".join(unsupervised_models())
@@ -123,12 +130,12 @@ def check_models(names: Iterable[str]) -> None:
 
 
 def model_order(names: Iterable[str]) -> list[str]:
-    """Distinct names of models in the order of `label_models`, `released` beside `hlm`, others last.
+    """Distinct names of models in the order of `label_models`, those of the paper together, others last.
 
     >>> model_order(["own.safetensors", "mv", "hlm", "mv"])
     ['hlm', 'mv', 'own.safetensors']
     """
-    known = [name for each in label_models() for name in ((each, RELEASED) if each == "hlm" else (each,))]
+    known = [name for each in label_models() for name in ((each, TEXT_RECIPE, RELEASED) if each == "hlm" else (each,))]
     return sorted(set(names), key=lambda name: (known.index(name) if name in known else len(known), name))
 
 

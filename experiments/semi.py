@@ -1,8 +1,8 @@
 """The paper's Figure 2: what gold labels for some items add, by how many there are.
 
 For each set, number of gold items and repeat, gold is drawn, every model learns from all votes and this gold, and the
-items without gold are scored. Beside each score stands that of the hyper label model without gold on the same items;
-beside that of the released system, its own.
+items without gold are scored. Beside each score stands one without gold on the same items: that of the default and of
+the released system beside their own, that of the paper's model beside all others.
 """
 
 import time
@@ -25,7 +25,9 @@ from experiments.store import Cell, Options, Record, Store
 from hyperlabel.errors import ParameterError
 from hyperlabel.models import label_model
 
-MODELS = ("hlm", "ds", "amcl", "rf")
+MODELS = ("hlm3", "hlm", "ds", "amcl", "rf")
+OWN_BASES = ("hlm3", RELEASED)
+"""Models that are compared with themselves without gold; the others are with `hlm`."""
 SIZES = (10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 LARGEST_SHARE = 0.7
 """Of the items with known truth, at most so many are gold: the others are scored."""
@@ -116,7 +118,7 @@ def measure(data: DataSet, cell: Cell, plain: Callable[[str, str], Ints]) -> dic
         "n_gold": int((gold >= 0).sum()),
         "n_scored": int((rest.truth >= 0).sum()),
         "score": score(rest, labels),
-        "unsupervised": score(rest, plain(data.name, RELEASED if cell["model"] == RELEASED else "hlm")),
+        "unsupervised": score(rest, plain(data.name, cell["model"] if cell["model"] in OWN_BASES else "hlm")),
         "seconds": taken,
     }
 
@@ -155,13 +157,13 @@ class Results:
         found = [record for record in (*records, *stood_in) if "score" in record]
         scored = [record for record in found if record["dataset"] not in self.left_out]
         self.sizes = sorted({record["gold"] for record in scored})
-        self.models = list(dict.fromkeys(_name(record) for record in scored))
+        self.models = list(dict.fromkeys(name_of(record) for record in scored))
         self.families: dict[str, list[str]] = defaultdict(list)
         self._found: dict[tuple[str, str, int], dict[int, Record]] = defaultdict(dict)
         for record in scored:
             if record["dataset"] not in self.families[record["family"]]:
                 self.families[record["family"]].append(record["dataset"])
-            self._found[record["dataset"], _name(record), record["seed"]][record["gold"]] = record
+            self._found[record["dataset"], name_of(record), record["seed"]][record["gold"]] = record
 
     def of_set(self, dataset: str, model: str, size: int, seed: int) -> Record | None:
         """The record of the largest number of gold items up to a size."""
@@ -194,6 +196,13 @@ class Results:
         """The scores of hlm without gold on the items that are scored, which are the same for all models."""
         return self.curve("hlm", family, "unsupervised")
 
+    def describe_runs(self, model: str) -> str:
+        """On how many sets, with what numbers of gold items and how often a model was run."""
+        of_model = [(name, seed) for name, of, seed in self._found if of == model]
+        sets, seeds = ({each[place] for each in of_model} for place in (0, 1))
+        sizes = ", ".join(f"{size:,}" for size in self.sizes_of(model))
+        return f"; {model}: {len(sets)} sets, {sizes} gold items, {len(seeds)} repeats" if of_model else ""
+
     def missing(self, model: str, family: str) -> list[str]:
         """The sets of a family on which a model was not run, or could not be."""
         run_on = {name for name, of_model, _ in self._found if of_model == model}
@@ -211,7 +220,7 @@ def _draw(record: Record) -> tuple[Any, ...]:
     return tuple(record.get(field) for field in ("dataset", "seed", "gold", "trees", "searched"))
 
 
-def _name(record: Record) -> str:
+def name_of(record: Record) -> str:
     """The name of a record's model, which says if its forests are smaller than the paper's."""
     small = record["model"] in FORESTS and not (record.get("searched") and record["trees"] >= TREES)
     return f"{record['model']}{SMALL if small else ''}"
@@ -247,9 +256,7 @@ def _seconds_table(results: Results) -> str:
             found = [row for family in results.families for row in results.repeats(model, family, size)]
             times = [record["seconds"] for row in found for record in row]
             shown.append(seconds(float(np.mean(times))) if times else "–")
-        published = (
-            f"{SEMI_SECONDS[model]:.1f} s" if model in SEMI_SECONDS else "–"
-        )  # forests of the paper's size alone
+        published = f"{SEMI_SECONDS[model]:.1f} s" if model in SEMI_SECONDS else "–"  # no small forests there
         rows.append([model, *shown, published])
     head = ["model", *[f"{size:,}" for size in results.sizes], "the paper, 10,000"]
     title = "Processor time of learning and labeling, mean over sets, by number of gold items"
@@ -259,11 +266,12 @@ def _seconds_table(results: Results) -> str:
 def _notes(results: Results, records: Sequence[Record]) -> list[str]:
     """What a reader must know of the numbers: where hlm gains, what stood in for AMCL, what was not run."""
     notes = [_gain(results, family) for family in results.families if "hlm" in results.models]
-    small = sorted({record["trees"] for record in records if _name(record).endswith(SMALL)})
+    small = sorted({record["trees"] for record in records if name_of(record).endswith(SMALL)})
     if small:
         notes.append(
             f"Models that are called small have forests of {' or '.join(map(str, small))} trees of any depth. The "
-            f"others have {TREES} trees of the best of twelve shapes, by five-fold cross-validation, as in the paper."
+            f"others have {TREES} trees of the best of twelve shapes, by five-fold cross-validation, as in the paper"
+            f"{''.join(map(results.describe_runs, FORESTS))}."
         )
     of_amcl = [record for record in records if record["model"] == "amcl"]
     if of_amcl:

@@ -5,7 +5,7 @@ import pytest
 
 from experiments import ablation
 from experiments.datasets import load_datasets
-from experiments.protocol import score
+from experiments.protocol import make_model, score
 from experiments.store import Options, read_records
 from hyperlabel import ParameterError
 from hyperlabel.networks import load_weights
@@ -57,7 +57,7 @@ def test_ablation_of_the_flat_network_scores_its_checkpoint(folder):
     recipe = replace(ablation.make_recipe("mlp", iterations=1, batch=1), validation_sets=2)
     Run(recipe, 0, run_folder(folder, 0), torch.device("cpu"), resume=False).train()
     sets = {data.name: data for data in load_datasets(folder)}
-    scorer = ablation._scorer("mlp", recipe, folder, sets)
+    scorer = ablation._scorer(recipe, folder, sets)
     found = {name: scorer({"dataset": name, "seed": 0})["score"] for name in sets}
     expected = {name: score(data, ablation.predict_flat(load_flat(folder), data)) for name, data in sets.items()}
     assert found == expected
@@ -73,8 +73,8 @@ def load_flat(folder):
 
 
 def test_ablation_with_all_scores_recorded_trains_nothing(folder, monkeypatch):
-    def train(name, recipe, out, runs, progress):
-        trained.append(name)
+    def train(recipe, out, runs, progress):
+        trained.append(recipe.prior)
 
     trained = []
     monkeypatch.setattr(ablation, "train_variant", train)
@@ -93,10 +93,7 @@ def test_ablation_with_an_unknown_variant_is_refused(folder):
 
 def test_recipes_differ_from_the_paper_only_in_what_they_replace():
     recipes = {name: ablation.make_recipe(name, iterations=400, batch=32) for name in ablation.VARIANTS}
-    changed = {
-        name: {field for field, *_ in recipes[name.split("-")[0] if "hlm2" in name else "hlm"].compare(recipe)}
-        for name, recipe in recipes.items()
-    }
+    changed = {name: {field for field, *_ in recipes["hlm"].compare(recipe)} for name, recipe in recipes.items()}
     assert changed == {
         "hlm": set(),
         "independent": {"prior"},
@@ -104,11 +101,6 @@ def test_recipes_differ_from_the_paper_only_in_what_they_replace():
         "mlp": {"architecture"},
         "deepset": {"architecture"},
         "every": {"assumption"},
-        "hlm2": set(),
-        "hlm2-rules": {"prior"},
-        "hlm2-others": set(),
-        "hlm2-one-step": {"steps"},
-        "hlm2-uncounted": set(),
     }
 
 
@@ -154,11 +146,18 @@ def test_tables_keep_budgets_apart():
 
 
 def test_decaying_recipe_is_that_of_the_bundled_weights():
-    bundled, made = (
-        load_weights("hlm").header["recipe"],
-        ablation.make_recipe("hlm", iterations=1, batch=1, decaying=True),
-    )
-    assert {name: value for name, value in bundled.items() if getattr(made, name) != value} == {
-        "widths": [8, 8, 8, 32],
-        "lr": 0.001,
-    }
+    bundled = load_weights("hlm").header["recipe"]
+    made = ablation.make_recipe("hlm", iterations=1, batch=1, decaying=True)
+    assert {**bundled, "widths": tuple(bundled["widths"])} == {name: getattr(made, name) for name in bundled}
+
+
+def test_decaying_runs_without_a_replacement_are_those_of_the_bundled_weights(folder, monkeypatch):
+    def train(*_):
+        raise AssertionError("nothing is left to train")
+
+    monkeypatch.setattr(ablation, "train_variant", train)
+    ablation.run(Options(folder, folder / "out", seeds=2, models=("hlm",)), decaying=True)
+    two = [r for r in read_records(folder / "out" / "ablation.jsonl") if r["dataset"] == "two"]
+    assert [r["iterations"] for r in two] == [4000, 4000]
+    [data] = load_datasets(folder, ["two"])
+    assert two[1]["score"] == score(data, make_model("hlm", data).predict(data.votes))  # run 1 is the bundled one

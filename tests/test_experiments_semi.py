@@ -33,8 +33,8 @@ def test_semi_end_to_end_scores_items_without_gold_and_shows_them(folder):
     options = Options(folder, folder / "out", seeds=1)
     semi.run(options, sizes=(6,), trees=2)
     records = read_records(folder / "out" / "semi.jsonl")
-    assert {r["model"] for r in records} == {"hlm", "ds", "amcl", "rf"}
-    assert len(records) == 4
+    assert {r["model"] for r in records} == {"hlm3", "hlm", "ds", "amcl", "rf"}
+    assert len(records) == 5
     for r in records:
         assert r["n_gold"] >= r["gold"]
         assert r["n_gold"] + r["n_scored"] == (load_datasets(folder)[0].truth >= 0).sum()

@@ -275,7 +275,6 @@ OPENED = {
     "test_cli_filling.py": "the sample of rows that a classifier learns from is made small",
     "test_compare.py": "the command line without a process",
     "test_experiments_ablation.py": "layers of an ablated network",
-    "test_experiments_unrolled_variants.py": "small priors in place of the large ones",
     "test_export.py": "the key of provenance in the metadata of a file",
     "test_memory.py": "a machine of little memory is simulated",
     "test_models_ordered.py": "the formula behind a query",
