@@ -66,7 +66,7 @@ print(f"                 hyperlabel {right(by_votes.labels, has_votes):.1%}")
 
 # %%
 gold = {item: truth[item] for item in hl.audit_sample(votes, 30).items}
-labels = hl.label(votes, texts=texts, gold=gold)
+labels = hl.label(votes, texts=texts, gold=gold, encoder="wordllama")  # vectors of words, from the extra `embed`
 labels.to_pandas().head()
 
 # %% [markdown]
@@ -87,13 +87,14 @@ def regress(labels, items):
 scores = {
     "majority vote + logistic regression": regress(np.asarray(majority).astype(str), np.flatnonzero(has_votes)),
     "30 labels + logistic regression": regress(truth, list(gold)),
-    "hyperlabel, votes and texts": hl.label(votes, texts=texts).labels,
-    "hyperlabel, votes, texts and 30 labels": labels.labels,
+    "hyperlabel: votes and texts": hl.label(votes, texts=texts, encoder="wordllama").labels,
+    "hyperlabel: votes, texts, 30 labels": labels.labels,
+    "the same without word vectors": hl.label(votes, texts=texts, gold=gold).labels,
 }
-table = pd.Series({name: right(found, unread) for name, found in scores.items()}, name="right, of all unread sentences")
+table = pd.Series({name: right(each, unread) for name, each in scores.items()}, name="right, of all unread sentences")
 table.map("{:.1%}".format).to_frame()
 
-# %% alt="Share of right labels of two simple scripts and of hyperlabel without and with thirty labels"
+# %% alt="Share of right labels of two simple scripts and of three ways to use hyperlabel"
 axes = table[::-1].plot.barh(xlim=(0, 1), xlabel="share of right labels, of all unread sentences", figsize=(7, 2.6))
 
 # %% [markdown]
@@ -104,8 +105,8 @@ axes = table[::-1].plot.barh(xlim=(0, 1), xlabel="share of right labels, of all 
 # %%
 model = hl.HyperLabelModel().fit(votes, gold)
 estimated = hl.LFAnalysis(votes, model=model).summary().to_pandas().set_index("lf")
-known = hl.LFAnalysis(votes, truth).summary().to_pandas().set_index("lf")
-rules_table = estimated[["votes", "estimated_accuracy"]].assign(in_truth=known["precision"])
+checked = hl.LFAnalysis(votes, truth).summary().to_pandas().set_index("lf")
+rules_table = estimated[["votes", "estimated_accuracy"]].assign(in_truth=checked["precision"])
 rules_table.round(2)
 
 # %% [markdown]
