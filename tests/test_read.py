@@ -292,7 +292,11 @@ def test_read_table_of_a_missing_file_is_refused(tmp_path):
         ({"long": ("a", "b")}, ParameterError, r"^long is \('a', 'b'\); expected three columns: \(item, lf, vote\)"),
         ({"long": "abc"}, ParameterError, r"^long is 'abc'; expected three columns"),
         ({"long": ("a", "b", "c")}, VotesError, "^votes has no column 'c'; the columns are 'a', 'b'"),
-        ({"long": ("a", "b", "c"), "lfs": ["a"]}, ParameterError, r"^lfs is \['a'\] and long is .*leave out lfs"),
+        (
+            {"long": ("a", "b", "c"), "lfs": ["a"]},
+            ParameterError,
+            r"^lfs is \['a'\], but a long table names its LFs itself; leave out lfs",
+        ),
         ({"n_classes": 1}, VotesError, r"^column 'b', row 0 is 1; expected a class from 0 to 0\. Raise n_classes\?"),
         ({"classes": [0, 2]}, VotesError, r"^column 'b', row 0 is 1; expected one of the classes 0, 2"),
         ({"n_classes": 0}, ParameterError, "^n_classes is 0; expected a whole number"),

@@ -31,7 +31,6 @@ from hyperlabel._core.kernels import (
     Floats,
     Ints,
     KeyGroups,
-    Keys,
     Real,
     VoteLayout,
     find_first,
@@ -70,13 +69,13 @@ from hyperlabel._core.text import (
 )
 
 __all__ = [
-    "ABOVE_ZERO", "Adam", "Arrays", "Float32", "Float64", "Floats", "Ints", "KeyGroups", "Keys", "Metric", "Real",
+    "ABOVE_ZERO", "Adam", "Arrays", "Float32", "Float64", "Floats", "Ints", "KeyGroups", "Metric", "Real",
     "VoteLayout", "brier", "check_choice", "check_count", "check_flag", "check_kind", "check_memory", "check_metric",
     "check_number", "check_path", "check_seed", "check_share", "check_text", "discard_parts", "f1", "find_first",
     "gather_blocks", "gather_sums", "group_keys", "hash_rows", "html_table", "is_file", "is_folder", "is_url",
-    "key_space", "kind_of", "log_loss", "mix_bits", "most_digits", "multiply", "new_axes",
-    "order_metadata", "over_classes", "pack_digits", "pack_rows", "plain_classes", "plot_bars", "plot_grid",
-    "printable", "printable_lines", "quiet_product", "raise_to", "read_tensors", "replacing", "row_blocks",
-    "scale_rows", "score", "show", "show_counts", "show_names", "show_some", "sigmoid", "softmax", "softmax_of_two",
-    "stable_order", "text_table", "timestamp", "wilson_interval", "write_all", "write_tensors",
+    "key_space", "kind_of", "log_loss", "mix_bits", "most_digits", "multiply", "new_axes", "order_metadata",
+    "over_classes", "pack_digits", "pack_rows", "plain_classes", "plot_bars", "plot_grid", "printable",
+    "printable_lines", "quiet_product", "raise_to", "read_tensors", "replacing", "row_blocks", "scale_rows", "score",
+    "show", "show_counts", "show_names", "show_some", "sigmoid", "softmax", "softmax_of_two", "stable_order",
+    "text_table", "timestamp", "wilson_interval", "write_all", "write_tensors",
 ]  # fmt: skip

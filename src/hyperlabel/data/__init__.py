@@ -65,7 +65,7 @@ from hyperlabel.data._labels import (
     find_f1_rule,
     free_names,
 )
-from hyperlabel.data._outcomes import NO_LADDER, NOT, Outcomes, any_of, soft, vote_weights
+from hyperlabel.data._outcomes import NOT, Outcomes, any_of, soft, vote_weights
 from hyperlabel.data._patterns import MOST_LFS, Patterns, check_parts, to_patterns
 from hyperlabel.data._read import ARRAYS, SPLITS, WrenchData, is_wrench, read_array, read_votes, read_wrench
 from hyperlabel.data._rows import DenseRows, Rows
@@ -94,22 +94,17 @@ from hyperlabel.data._write import check_folder_target, check_target, sink_table
 __all__ = [
     "ABSTAIN", "ABSTAINS", "ARRAYS", "Answers", "Classes", "Column", "ColumnSummary", "DenseRows", "ENDINGS",
     "Explanation", "F1Rule", "Format", "GLANCE", "Identity", "Key", "Labels", "MOST_INFERRED", "MOST_LFS",
-    "MemoryTable",
-    "NOT", "NO_LADDER", "Origin", "Outcomes", "OutputColumns", "Patterns", "Rows", "SPLITS", "TIE", "Table", "TieBreak",
-    "UNIFORM", "VoteColumns", "Votes", "WrenchData", "abstain_keys", "add_labels", "any_of", "as_array", "as_list",
-    "by_name", "check_folder_target", "check_identified", "check_parts", "check_target",
-    "choose_columns", "complete_classes", "decide", "decode",
-    "describe_gold", "discard_spooled", "encode_column", "encode_columns", "encode_votes", "exact_array", "exactly",
-    "explain_item", "find_classes", "find_f1_rule", "find_identifiers",
-    "find_other_lfs", "free_names", "holds_columns", "identify_data",
-    "infer_classes", "interruptible", "is_empty", "is_frame", "is_series", "is_sparse", "is_wrench", "key_of",
-    "library_of",
+    "MemoryTable", "NOT", "Origin", "Outcomes", "OutputColumns", "Patterns", "Rows", "SPLITS", "TIE",
+    "Table", "TieBreak", "UNIFORM", "VoteColumns", "Votes", "WrenchData", "abstain_keys", "add_labels", "any_of",
+    "as_array", "as_list", "by_name", "check_folder_target", "check_identified", "check_parts", "check_target",
+    "choose_columns", "complete_classes", "decide", "decode", "describe_gold", "discard_spooled", "encode_column",
+    "encode_columns", "encode_votes", "exact_array", "exactly", "explain_item", "find_classes", "find_f1_rule",
+    "find_identifiers", "find_other_lfs", "free_names", "holds_columns", "identify_data", "infer_classes",
+    "interruptible", "is_empty", "is_frame", "is_series", "is_sparse", "is_wrench", "key_of", "library_of",
     "link_spooled", "match_lfs", "may_be_votes", "middle_ranks", "missing_classes", "name_lfs", "name_once", "no_label",
     "number_by_appearance", "number_reader", "number_texts", "number_values", "open_table", "plain", "read_accuracies",
-    "read_array", "read_balance",
-    "read_column", "read_table", "read_votes", "read_wrench", "reading", "reason_of", "refuse_masked",
-    "set_aside", "sink_table", "smallest_type", "soft", "spool", "state_classes", "state_outcomes", "suggest_items",
-    "take_votes", "to_pandas", "to_patterns", "to_polars",
-    "to_texts", "to_votes", "unify_labels", "unify_numbers", "vote_weights", "warn_of_few",
-    "write_table", "write_text", "write_whole",
+    "read_array", "read_balance", "read_column", "read_table", "read_votes", "read_wrench", "reading", "reason_of",
+    "refuse_masked", "set_aside", "sink_table", "smallest_type", "soft", "spool", "state_classes", "state_outcomes",
+    "suggest_items", "take_votes", "to_pandas", "to_patterns", "to_polars", "to_texts", "to_votes", "unify_labels",
+    "unify_numbers", "vote_weights", "warn_of_few", "write_table", "write_text", "write_whole",
 ]  # fmt: skip

@@ -17,7 +17,7 @@ from hyperlabel.data._classes import state_classes
 from hyperlabel.data._columns import choose_columns
 from hyperlabel.data._files import reading
 from hyperlabel.data._table import Table, number_texts
-from hyperlabel.data._values import as_list, is_sparse
+from hyperlabel.data._values import as_list
 from hyperlabel.data._vote_frame import read_header
 from hyperlabel.data._votes import Votes, to_votes
 from hyperlabel.errors import ParameterError, VotesError, require
@@ -233,11 +233,9 @@ def read_votes(
     if path is not None and (path.suffix.lower() in ARRAYS or (is_folder(path) and is_wrench(path))):
         if long is not None:
             raise ParameterError(f"long is {show(long)}, but '{path}' is not a table; leave it out")
-        named: dict[str, Any] = {"lfs": lfs, "n_classes": n_classes, "classes": classes}
         if is_folder(path):
-            return read_wrench(path, **named).votes
-        array = read_array(path)
-        return (Votes.from_sparse if is_sparse(array) else Votes.from_array)(array, **named)
+            return read_wrench(path, lfs=lfs, n_classes=n_classes, classes=classes).votes
+        return Votes(read_array(path), lfs=lfs, n_classes=n_classes, classes=classes)
     table = Table.open(source, delimiter=delimiter, encoding=encoding)
     header = None if path is None or lfs is not None or long is not None else read_header(path)
     frame = table.collect()
@@ -245,19 +243,21 @@ def read_votes(
         return to_votes(Votes.from_saved(frame, header), n_classes=n_classes, classes=classes)
     options: dict[str, Any] = {"abstain": abstain, "n_classes": n_classes, "classes": classes, "strict": strict}
     options["written"] = table.kind == "csv"
-    if long is None:
-        others = () if lfs is not None else tuple(table.hive)
-        if table.kind == "csv":
-            frame = number_texts(frame.lazy(), choose_columns(frame.columns, lfs, others)).collect()
-        return Votes.from_frame(frame, lfs=lfs, others=others, **options)
+    if long is not None:
+        return _read_long(frame, long, lfs, options)
+    others = () if lfs is not None else tuple(table.hive)
+    if options["written"]:
+        frame = number_texts(frame.lazy(), choose_columns(frame.columns, lfs, others)).collect()
+    return Votes.from_frame(frame, lfs=lfs, others=others, **options)
+
+
+def _read_long(frame: Any, long: Sequence[str], lfs: Sequence[str] | None, options: dict[str, Any]) -> Votes:
     names = as_list(long, "long", "three columns: (item, lf, vote)")
     if len(names) != 3:
         raise ParameterError(f"long is {show(long)}; expected three columns: (item, lf, vote)")
     if lfs is not None:
-        raise ParameterError(
-            f"lfs is {show(lfs)} and long is {show(long)}; a long table names its own LFs; leave out lfs"
-        )
-    if table.kind == "csv":
+        raise ParameterError(f"lfs is {show(lfs)}, but a long table names its LFs itself; leave out lfs or long")
+    if options["written"]:
         frame = number_texts(frame.lazy(), names[2:]).collect()
     return Votes.from_long(frame, item=names[0], lf=names[1], vote=names[2], **options)
 

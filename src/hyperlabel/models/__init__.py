@@ -27,25 +27,10 @@ if TYPE_CHECKING:
     from hyperlabel.models._models import *  # noqa: F403
 
 __all__ = [
-    "ConfusionModel",
-    "FitContext",
-    "HyperLabelModel",
-    "LabelModel",
-    "VoteProfile",
-    "VoteSums",
-    "choose_model",
-    "count_classes",
-    "count_votes",
-    "label_model",
-    "label_model_class",
-    "label_models",
-    "load",
-    "provenance",
-    "strip_prefix",
-    "sum_products",
-    "unpack_context",
-    "with_prefix",
-]
+    "ConfusionModel", "FitContext", "HyperLabelModel", "LabelModel", "VoteProfile", "VoteSums", "choose_model",
+    "count_classes", "count_votes", "label_model", "label_model_class", "label_models", "load", "provenance",
+    "strip_prefix", "sum_products", "unpack_context", "with_prefix",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

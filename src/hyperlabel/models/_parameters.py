@@ -41,7 +41,7 @@ def number(
         return partial(check_number, expected=expected, least=least, most=most, whole=whole)
 
     def check(value: Any, name: str) -> None:
-        if value != other:
+        if not (value is None or isinstance(value, str)) or value != other:
             check_number(value, name, f"{expected}, or {other!r}", least=least, most=most, whole=whole)
 
     return check
