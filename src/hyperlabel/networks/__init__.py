@@ -8,7 +8,7 @@ from hyperlabel._core import Float64
 from hyperlabel.data import Outcomes
 from hyperlabel.networks._backend import ALL
 from hyperlabel.networks._base import Gold, Network, Reduce, Sums, add_sums, read
-from hyperlabel.networks._gate import STRETCH, stack_readings
+from hyperlabel.networks._gate import LOG_HEAT, STRETCH, stack_readings
 from hyperlabel.networks._gold import compose, fine_tune, fine_tune_as_released, loss_gradient, weigh_gold
 from hyperlabel.networks._mixed import MixedNetwork, Readings
 from hyperlabel.networks._pairs import Pairs, compare_pairs, count_pairs, describe_pairs, fit_levels
@@ -38,6 +38,7 @@ __all__ = [
     "BUNDLED",
     "COPIES",
     "LEAK",
+    "LOG_HEAT",
     "MOMENTS",
     "OPTIMIZER_STEPS",
     "START",

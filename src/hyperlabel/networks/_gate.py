@@ -20,7 +20,7 @@ from hyperlabel.networks._votes import Evidence, VoteTable, own_classes
 from hyperlabel.networks._weights import Weights
 
 STRETCH = 1.3  # of the sigmoid of a share
-LEAST_LOG_HEAT, MOST_LOG_HEAT = -4.0, 1.5
+LOG_HEAT = -4.0, 1.5  # least and largest log temperature
 LEAST_CHANCE = 1e-3  # of a gold item's class, in log-likelihoods
 GOLD_ITEMS = 5.0  # imagined gold items, about which nothing is known
 MOST_FEATURE = 8.0
@@ -305,7 +305,7 @@ def mix(weights: Weights, first: FirstReading, em: EM, features: GateFeatures, g
     log_odds, log_heat = choose(weights, features, of_lf[voting])
     by_lf = find_shares(log_odds, has_gold=gold is not None)
     shares = of_lf[voting] @ by_lf / of_lf.sum()  # (3,)
-    heat = np.exp(np.clip(log_heat, LEAST_LOG_HEAT, MOST_LOG_HEAT))
+    heat = np.exp(np.clip(log_heat, *LOG_HEAT))
     factors = np.tile(shares * heat, (len(of_lf), 1))
     factors[voting] = by_lf * heat
     tables, biases = stack_readings(first, em, gold)

@@ -9,6 +9,7 @@ loss on synthetic validation sets is exported. What is in the folder is kept, so
 import json
 import math
 import shutil
+import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,10 +17,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from hyperlabel._core import Float64
 from hyperlabel.networks import (
+    LOG_HEAT,
     STRETCH,
     MixedNetwork,
     Pairs,
@@ -40,7 +43,6 @@ LEAST = 1e-4  # probabilities count as at least this in the loss
 CAUTION = 0.01  # of the loss, per share of the EM: it has to be worth it
 ALONE = 0.5  # weight of the loss of each reading alone, by its share, which makes the choice sharp
 RULE_POWER, GOLD_POWER = 0.3, 0.75  # in sets of rules, items of rare classes count more, by this power
-LEAST_LOG_HEAT, MOST_LOG_HEAT = -4.0, 1.5
 
 
 @dataclass(frozen=True)
@@ -165,18 +167,17 @@ class GateBatch:
         self._add_votes(sets)
 
     def _add_votes(self, sets: list[GateSet]) -> None:
-        """Set the nodes of all votes, where rows begin, log sizes over the mean, and shares of votes."""
-        first = np.cumsum([0, *(len(s.cast) for s in sets)])[:-1] * self.k
-        nodes, sizes, shares = [], [], []
-        for s, start in zip(sets, first, strict=True):
-            row, lf = (s.rows >= 0).nonzero()
-            nodes.append(start + lf * self.k + s.rows[row, lf])
-            sizes.append(np.bincount(row, minlength=len(s.rows)))
-            shares.append((s.rows[:, :, None] == np.arange(self.k)).sum(1) / sizes[-1][:, None])
-        self.node, size = torch.tensor(np.concatenate(nodes)), np.concatenate(sizes)
-        self.offsets = torch.tensor(np.cumsum(np.append(0, size))[:-1])
-        mean = np.repeat([s.votes_per_item for s in sets], [len(s.rows) for s in sets])
-        self.log_size, self.shares = _tensor(np.log(size / mean)), _join(shares)
+        """Set which nodes vote on which rows, log sizes of rows over the mean, and shares of votes."""
+        votes = [s.votes for s in sets]
+        size, of_node = np.concatenate([v.size for v in votes]), np.concatenate([v.of_node for v in votes])
+        rows, nodes = np.array([len(v.size) for v in votes]), np.array([len(v.of_node) for v in votes])
+        shape = len(size), len(of_node)
+        starts = zip(votes, nodes.cumsum() - nodes, strict=True)
+        self.by_row = _sums(size, [v.node + start for v, start in starts], shape)
+        starts = zip(votes, rows.cumsum() - rows, strict=True)
+        self.by_node = _sums(of_node, [v.row_by_node + start for v, start in starts], shape[::-1])
+        mean = np.repeat([s.votes_per_item for s in sets], rows)
+        self.log_size, self.shares = _tensor(np.log(size / mean)), _join([v.shares for v in votes])
 
     def add_lfs(self, values: Tensor) -> Tensor:
         """Sum over the LFs of each set. (m, ...) -> (t, ...)."""
@@ -188,7 +189,31 @@ class GateBatch:
 
     def add_votes(self, table: Tensor) -> Tensor:
         """Sum the evidence of the votes of each row. (m, k, k) -> (r, k)."""
-        return nn.functional.embedding_bag(self.node, table.reshape(-1, self.k), self.offsets, mode="sum")
+        evidence: Tensor = _SumVotes.apply(table.reshape(-1, self.k), self.by_row, self.by_node)
+        return evidence
+
+
+class _SumVotes(torch.autograd.Function):
+    """A sum over votes whose gradient is a sum as well: several times as fast as that of `embedding_bag`."""
+
+    @staticmethod
+    def forward(ctx: Any, table: Tensor, by_row: Tensor, by_node: Tensor) -> Tensor:
+        """Sum the rows of a table. (nodes, k) -> (r, k)."""
+        ctx.by_node = by_node
+        return by_row @ table
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+        """Sum the gradient. (r, k) -> (nodes, k)."""
+        return ctx.by_node @ gradient, None, None
+
+
+def _sums(size: NDArray[Any], columns: list[NDArray[Any]], shape: tuple[int, int]) -> Tensor:
+    """Return the matrix that sums some rows of a table, from how many and which each sum has."""
+    starts, column = torch.tensor(np.cumsum(np.append(0, size))), torch.tensor(np.concatenate(columns))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # "in beta state"
+        return torch.sparse_csr_tensor(starts, column, torch.ones(len(column)), shape, check_invariants=False)
 
 
 def _tensor(values: Any) -> Tensor:
@@ -221,7 +246,7 @@ def find_loss(gate: GateNet, b: GateBatch) -> Tensor:
     stretched = (STRETCH * torch.sigmoid(log_odds) - (STRETCH - 1) / 2).clamp(0, 1)
     gold = stretched[:, 1] * b.has_gold[b.lf_set]
     shares = torch.stack([(1 - gold) * (1 - stretched[:, 0]), (1 - gold) * stretched[:, 0], gold], 1)  # (m, 3)
-    heat = log_heat.clamp(LEAST_LOG_HEAT, MOST_LOG_HEAT).exp()
+    heat = log_heat.clamp(*LOG_HEAT).exp()
     mean = b.add_lfs(b.votes[:, None] * shares)  # (t, 3)
     bias = torch.einsum("se,sec->sc", mean * heat, b.biases)
     evidence = b.add_votes(torch.einsum("me,emvc->mvc", shares * heat[b.lf_set], b.tables))

@@ -4,9 +4,10 @@ Readings cost far more than a step of training, so sets are read once and kept i
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,26 @@ class GateSet:
     of_lf: Float64  # features
     cast: Float64  # (m,) votes of each LF
     n_gold: int
+
+    @cached_property
+    def votes(self) -> "RowVotes":
+        """The votes of the rows."""
+        k = self.target.shape[1]
+        row, lf = (self.rows >= 0).nonzero()
+        node, size = lf * k + self.rows[row, lf], np.bincount(row, minlength=len(self.rows))
+        shares = (self.rows[:, :, None] == np.arange(k)).sum(1) / size[:, None]
+        of_node = np.bincount(node, minlength=len(self.cast) * k)
+        return RowVotes(node, size, row[np.argsort(node, kind="stable")], of_node, shares)
+
+
+class RowVotes(NamedTuple):
+    """The votes of rows, in the order of rows and in that of nodes, an LF and a class each."""
+
+    node: NDArray[np.intp]  # (e,) the node of each vote
+    size: NDArray[np.intp]  # (r,) votes of each row
+    row_by_node: NDArray[np.intp]  # (e,) the row of each vote, in the order of nodes
+    of_node: NDArray[np.intp]  # (nodes,) votes of each node
+    shares: Float64  # (r, k) of the votes of each row
 
 
 def to_patterns(task: LabeledTask) -> Patterns:
@@ -97,7 +118,8 @@ def read_sets(path: Path, seed: int, count: int, network: MixedNetwork, *, many:
 
 
 def _save(path: Path, sets: list[GateSet]) -> None:
-    named = ((f"{i}/{name}", np.asarray(value)) for i, each in enumerate(sets) for name, value in vars(each).items())
+    names = [field.name for field in fields(GateSet)]
+    named = ((f"{i}/{name}", np.asarray(getattr(each, name))) for i, each in enumerate(sets) for name in names)
     small = {name: array.astype(np.float32) if array.dtype == np.float64 else array for name, array in named}
     with replacing(path) as part, open(part, "wb") as file:
         np.savez_compressed(file, **small)  # type: ignore[arg-type]
