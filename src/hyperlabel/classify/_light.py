@@ -13,6 +13,7 @@ from hyperlabel.classify._inputs import Examples, Inputs, are_texts, check_texts
 from hyperlabel.errors import ParameterError, require
 
 MAX_ITERATIONS = 100
+TOLERANCE = 1e-6  # of the loss, relative: labels do not change below
 _MOST_LETTERS = 1000  # of a text that pairs to fours of letters are taken from
 
 
@@ -57,9 +58,8 @@ class Linear(BaseClassifier):
             loss = -(targets * logs).sum() / n + self.l2 / 2 * (coef**2).sum()
             return float(loss), np.concatenate([slope.sum(0), (by_feature @ slope + self.l2 * coef).ravel()])
 
-        result = minimize(
-            loss_and_gradient, np.zeros(k + q * k), jac=True, method="L-BFGS-B", options={"maxiter": MAX_ITERATIONS}
-        )
+        options = {"maxiter": MAX_ITERATIONS, "ftol": TOLERANCE}
+        result = minimize(loss_and_gradient, np.zeros(k + q * k), jac=True, method="L-BFGS-B", options=options)
         self.intercept_, self.coef_ = result.x[:k], result.x[k:].reshape(q, k)
 
     def _probabilities(self, inputs: Inputs) -> NDArray[np.float64]:

@@ -222,7 +222,7 @@ def _find_directions(terms: Any) -> NDArray[np.float32]:
 
     most = min(DIMENSIONS, 2 + terms.shape[0] // 10)  # more directions of few texts are noise
     rank = max(1, min(most, *(size - 1 for size in terms.shape)))
-    return np.asarray(randomized_svd(terms.astype(np.float32), rank, n_iter=5, random_state=0)[2].T)
+    return np.asarray(randomized_svd(terms.astype(np.float32), rank, n_iter=3, random_state=0)[2].T)
 
 
 def _to_length_one(dense: NDArray[np.float32]) -> NDArray[np.float32]:
