@@ -96,7 +96,7 @@ class Vectorizer:
             self._letters = Tfidf(max_terms=MAX_TERMS, min_count=few, letters=True)
             letters = _spread(self._letters.learn_features(some), known)
             self._projection = _find_directions(_join(terms, letters))
-        return self._join_views(read, known, terms, self._encode(read, known, terms, letters, features))
+        return self._make_vectors(read, known, terms, letters, features)
 
     def transform(self, texts: object, features: object) -> Vectors:
         """Encode items."""
@@ -105,9 +105,8 @@ class Vectorizer:
         if not isinstance(self._terms, Tfidf):
             raise ParameterError("texts are given, but the state learned from features; give features")
         read, known = read_texts(texts)
-        terms, by_letters = self._terms.to_features(read), self._letters is not None and features is None
-        letters = self._letters.to_features(read) if self._letters is not None and by_letters else None
-        return self._join_views(read, known, terms, self._encode(read, known, terms, letters, features))
+        letters = None if self._letters is None or features is not None else self._letters.to_features(read)
+        return self._make_vectors(read, known, self._terms.to_features(read), letters, features)
 
     def _transform_features(self, features: object) -> Vectors:
         if not isinstance(self._terms, Scaled):
@@ -117,14 +116,22 @@ class Vectorizer:
         dense = to_features(scaled).astype(np.float32)
         return Vectors(scaled, _to_length_one(dense), np.ones(n, bool), np.arange(n), self)
 
-    def _encode(
+    def _make_vectors(
         self, texts: list[str], known: NDArray[np.bool_], terms: Any, letters: Any, features: object
-    ) -> NDArray[np.floating]:
-        """Dense vectors of texts: features, LSA of TF-IDF, or those of the encoder. -> (n, d)."""
+    ) -> Vectors:
+        """Vectors of texts with their TF-IDF; dense are features, LSA of TF-IDF, or what the encoder returns."""
         if features is not None:
-            return to_features(read_inputs(features, "features"))
-        if letters is not None:
-            return np.asarray(_join(terms, letters) @ self._projection)
+            dense = to_features(read_inputs(features, "features"))
+        else:
+            dense = self._encode(texts, known) if letters is None else _join(terms, letters) @ self._projection
+        if len(dense) != len(texts):
+            raise ParameterError(f"features has {len(dense)} items but texts has {len(texts)}; expected the same")
+        self._width = dense.shape[1] if self._width is None else self._width
+        check_width(dense, self._width)
+        return Vectors(terms, _to_length_one(dense.astype(np.float32)), known, group_items(texts), self)
+
+    def _encode(self, texts: list[str], known: NDArray[np.bool_]) -> Float64:
+        """Dense vectors by the encoder; zeros where there is no text. -> (n, d)."""
         if self.encoder is None:
             raise ParameterError("the state learned from texts and features; give both")
         encode = _load_wordllama() if self.encoder == "wordllama" else self.encoder
@@ -136,15 +143,6 @@ class Vectorizer:
         dense = np.zeros((len(texts), vectors.shape[1]))
         dense[some] = vectors
         return dense
-
-    def _join_views(
-        self, texts: list[str], known: NDArray[np.bool_], terms: Any, dense: NDArray[np.floating]
-    ) -> Vectors:
-        if len(dense) != len(texts):
-            raise ParameterError(f"features has {len(dense)} items but texts has {len(texts)}; expected the same")
-        self._width = dense.shape[1] if self._width is None else self._width
-        check_width(dense, self._width)
-        return Vectors(terms, _to_length_one(dense.astype(np.float32)), known, group_items(texts), self)
 
     @property
     def kind(self) -> str:
