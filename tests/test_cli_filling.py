@@ -59,6 +59,11 @@ def test_tip_of_gold_is_a_command_that_works(hyperlabel, table):
     assert drawn.out.startswith("id,the mail\n")
 
 
+def test_summary_counts_sources(hyperlabel):
+    _, outcome = label(hyperlabel, "--text", "mail", "--json")
+    assert json.loads(outcome.out)["sources"] == {"votes+text": 4, "text": 1, "none": 1}
+
+
 def test_items_with_votes_can_be_left_to_them(hyperlabel):
     alone = hyperlabel("label", "votes.csv", "--lfs", "a,b", "--drop", "mail,emb_*", "-o", "alone.csv")
     assert alone.code == 0, alone.err

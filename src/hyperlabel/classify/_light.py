@@ -13,6 +13,7 @@ from hyperlabel.classify._inputs import Examples, Inputs, are_texts, check_texts
 from hyperlabel.errors import ParameterError, require
 
 MAX_ITERATIONS = 100
+TOLERANCE = 1e-6  # of the loss, relative: labels do not change below
 _MOST_LETTERS = 1000  # of a text that pairs to fours of letters are taken from
 
 
@@ -57,9 +58,8 @@ class Linear(BaseClassifier):
             loss = -(targets * logs).sum() / n + self.l2 / 2 * (coef**2).sum()
             return float(loss), np.concatenate([slope.sum(0), (by_feature @ slope + self.l2 * coef).ravel()])
 
-        result = minimize(
-            loss_and_gradient, np.zeros(k + q * k), jac=True, method="L-BFGS-B", options={"maxiter": MAX_ITERATIONS}
-        )
+        options = {"maxiter": MAX_ITERATIONS, "ftol": TOLERANCE}
+        result = minimize(loss_and_gradient, np.zeros(k + q * k), jac=True, method="L-BFGS-B", options=options)
         self.intercept_, self.coef_ = result.x[:k], result.x[k:].reshape(q, k)
 
     def _probabilities(self, inputs: Inputs) -> NDArray[np.float64]:
@@ -89,13 +89,13 @@ class _WithHead(BaseClassifier):
     head: BaseClassifier
 
     def _fit(self, examples: Examples, validation: Examples | None) -> None:
-        self._learn_features(examples.inputs)
+        features = self.learn_features(examples.inputs)
         held_out = None if validation is None else (self.to_features(validation.inputs), validation.probabilities)
-        self.head.fit(self.to_features(examples.inputs), examples.probabilities, held_out)
+        self.head.fit(features, examples.probabilities, held_out)
 
     @abstractmethod
-    def _learn_features(self, inputs: Inputs) -> None:
-        """Learn how to turn inputs into features."""
+    def learn_features(self, inputs: Inputs) -> Any:
+        """Learn how to turn inputs into features, and return theirs. -> (n, q)."""
 
     @abstractmethod
     def to_features(self, inputs: Inputs) -> Any:
@@ -123,8 +123,10 @@ class Scaled(_WithHead):
 
     head: BaseClassifier = field(default_factory=Linear)
 
-    def _learn_features(self, inputs: Inputs) -> None:
+    def learn_features(self, inputs: Inputs) -> Any:
+        """Measure features, and return them on one scale."""
         self._center, self._scale = _measure(to_matrix(inputs))
+        return self.to_features(inputs)
 
     def to_features(self, inputs: Inputs) -> Any:
         """(n, q) features on one scale."""
@@ -185,24 +187,26 @@ class Tfidf(_WithHead):
         check_count(1 if self.dimensions is None else self.dimensions, "dimensions")
         check_seed(self.seed)
 
-    def _learn_features(self, inputs: Inputs) -> None:
+    def learn_features(self, inputs: Inputs) -> Any:
+        """Learn words and their weights from texts, and return the features of these."""
         texts = check_texts(inputs)
         least = min(self.min_count, len(texts))
-        vectorizer = _new_vectorizer(self.letters, min_df=least, max_features=self.max_terms)
+        self._vectorizer = _new_vectorizer(self.letters, min_df=least, max_features=self.max_terms)
         try:
-            self._vectorizer = vectorizer.fit(texts)
+            terms = self._vectorizer.fit_transform(texts)
         except ValueError as error:
             raise ParameterError(
                 f"no word is in {self.min_count} of the {len(texts)} texts; expected texts with words, "
                 "or a lower min_count"
             ) from error
         self._projection = None
-        if self.dimensions is not None:
-            from sklearn.decomposition import TruncatedSVD
+        if self.dimensions is None:
+            return terms
+        from sklearn.decomposition import TruncatedSVD
 
-            terms = vectorizer.transform(texts)
-            rank = max(1, min(self.dimensions, *(size - 1 for size in terms.shape)))
-            self._projection = TruncatedSVD(rank, random_state=self.seed).fit(terms)
+        rank = max(1, min(self.dimensions, *(size - 1 for size in terms.shape)))
+        self._projection = TruncatedSVD(rank, random_state=self.seed).fit(terms)
+        return self._projection.transform(terms)
 
     def to_features(self, inputs: Inputs) -> Any:
         """(n, q) features, sparse unless reduced."""

@@ -81,25 +81,22 @@ class Vectorizer:
         self._letters: Tfidf | None = None
         self._width: int | None = None
         self._projection: NDArray[np.float32] | None = None
-        read, known = read_texts(texts) if texts is not None else (read_inputs(features, "features"), None)
-        some = read if known is None else [read[i] for i in np.flatnonzero(known)]
-        if not count_items(some):
+        self._terms: Tfidf | Scaled = Scaled()
+        if texts is None:
+            self._terms.learn_features(read_inputs(features, "features"))
+            return self._transform_features(features)
+        read, known = read_texts(texts)
+        some = [read[i] for i in np.flatnonzero(known)]
+        if not some:
             raise ParameterError("texts has no text with words; expected some")
-        few = 1 if count_items(some) < _FEW else 2  # texts that a word must be in
-        self._terms: Tfidf | Scaled = Scaled() if texts is None else Tfidf(max_terms=MAX_TERMS, min_count=few)
-        self._terms._learn_features(some)
-        if texts is not None and features is None and self.encoder is None:
+        few = 1 if len(some) < _FEW else 2  # texts that a word must be in
+        self._terms = Tfidf(max_terms=MAX_TERMS, min_count=few)
+        terms, letters = _spread(self._terms.learn_features(some), known), None
+        if features is None and self.encoder is None:
             self._letters = Tfidf(max_terms=MAX_TERMS, min_count=few, letters=True)
-            self._letters._learn_features(some)
-            self._projection = _project(self._join(some, self._terms.to_features(some)))
-        return self.transform(texts, features)
-
-    def _join(self, texts: list[str], terms: Any) -> Any:
-        """TF-IDF of words and of letters, side by side. -> (n, q)."""
-        from scipy.sparse import hstack
-
-        assert self._letters is not None
-        return hstack([terms, self._letters.to_features(texts)]).tocsr()
+            letters = _spread(self._letters.learn_features(some), known)
+            self._projection = _find_directions(_join(terms, letters))
+        return self._make_vectors(read, known, terms, letters, features)
 
     def transform(self, texts: object, features: object) -> Vectors:
         """Encode items."""
@@ -108,8 +105,8 @@ class Vectorizer:
         if not isinstance(self._terms, Tfidf):
             raise ParameterError("texts are given, but the state learned from features; give features")
         read, known = read_texts(texts)
-        terms = self._terms.to_features(read)
-        return Vectors(terms, self._encode(read, known, terms, features), known, group_items(read), self)
+        letters = None if self._letters is None or features is not None else self._letters.to_features(read)
+        return self._make_vectors(read, known, self._terms.to_features(read), letters, features)
 
     def _transform_features(self, features: object) -> Vectors:
         if not isinstance(self._terms, Scaled):
@@ -119,28 +116,33 @@ class Vectorizer:
         dense = to_features(scaled).astype(np.float32)
         return Vectors(scaled, _to_length_one(dense), np.ones(n, bool), np.arange(n), self)
 
-    def _encode(self, texts: list[str], known: NDArray[np.bool_], terms: Any, features: object) -> NDArray[np.float32]:
-        """Dense vectors of texts. -> (n, d)."""
+    def _make_vectors(
+        self, texts: list[str], known: NDArray[np.bool_], terms: Any, letters: Any, features: object
+    ) -> Vectors:
+        """Vectors of texts with their TF-IDF; dense are features, LSA of TF-IDF, or what the encoder returns."""
         if features is not None:
             dense = to_features(read_inputs(features, "features"))
-        elif self.encoder is None:
-            if self._projection is None:
-                raise ParameterError("the state learned from texts and features; give both")
-            dense = self._join(texts, terms) @ self._projection
         else:
-            encode = _load_wordllama() if self.encoder == "wordllama" else self.encoder
-            assert callable(encode)
-            some = np.flatnonzero(known)
-            vectors = to_features(encode([texts[i] for i in some]))
-            if len(vectors) != len(some):
-                raise ParameterError(f"encoder returned {len(vectors)} rows for {len(some)} texts; expected one each")
-            dense = np.zeros((len(texts), vectors.shape[1]))
-            dense[some] = vectors
+            dense = self._encode(texts, known) if letters is None else _join(terms, letters) @ self._projection
         if len(dense) != len(texts):
             raise ParameterError(f"features has {len(dense)} items but texts has {len(texts)}; expected the same")
         self._width = dense.shape[1] if self._width is None else self._width
         check_width(dense, self._width)
-        return _to_length_one(dense.astype(np.float32))
+        return Vectors(terms, _to_length_one(dense.astype(np.float32)), known, group_items(texts), self)
+
+    def _encode(self, texts: list[str], known: NDArray[np.bool_]) -> Float64:
+        """Dense vectors by the encoder; zeros where there is no text. -> (n, d)."""
+        if self.encoder is None:
+            raise ParameterError("the state learned from texts and features; give both")
+        encode = _load_wordllama() if self.encoder == "wordllama" else self.encoder
+        assert callable(encode)
+        some = np.flatnonzero(known)
+        vectors = to_features(encode([texts[i] for i in some]))
+        if len(vectors) != len(some):
+            raise ParameterError(f"encoder returned {len(vectors)} rows for {len(some)} texts; expected one each")
+        dense = np.zeros((len(texts), vectors.shape[1]))
+        dense[some] = vectors
+        return dense
 
     @property
     def kind(self) -> str:
@@ -197,13 +199,28 @@ def read_texts(texts: object) -> tuple[list[str], NDArray[np.bool_]]:
     return whole, np.array([bool(text.strip()) for text in whole], bool)
 
 
-def _project(terms: Any) -> NDArray[np.float32]:
+def _spread(rows: Any, known: NDArray[np.bool_]) -> Any:
+    """Rows of some items among zeros for the others. (s, q), (n,) -> (n, q), sparse."""
+    from scipy.sparse import csr_matrix
+
+    starts = np.concatenate([[0], np.cumsum(known)])
+    return csr_matrix((np.ones(known.sum()), np.arange(known.sum()), starts)) @ rows
+
+
+def _join(terms: Any, letters: Any) -> Any:
+    """TF-IDF of words and of letters, side by side. -> (n, q)."""
+    from scipy.sparse import hstack
+
+    return hstack([terms, letters]).tocsr()
+
+
+def _find_directions(terms: Any) -> NDArray[np.float32]:
     """The directions that latent semantic analysis keeps. (n, q) -> (q, d)."""
     from sklearn.utils.extmath import randomized_svd
 
     most = min(DIMENSIONS, 2 + terms.shape[0] // 10)  # more directions of few texts are noise
     rank = max(1, min(most, *(size - 1 for size in terms.shape)))
-    return np.asarray(randomized_svd(terms, rank, n_iter=5, random_state=0)[2].T, np.float32)
+    return np.asarray(randomized_svd(terms.astype(np.float32), rank, n_iter=3, random_state=0)[2].T)
 
 
 def _to_length_one(dense: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -20,9 +20,9 @@ def audit(
 ) -> None:
     """Draw random items of VOTES to label by hand.
 
-    Give them to `hyperlabel certify` when they have gold. A csv in random order: the identifier of each item, or its
-    row starting at 0, and the columns that are not votes. Items that have --gold are not drawn. These items judge
-    labels: no model may learn from them. For items that teach, see `hyperlabel suggest`.
+    A csv in random order: the identifier of each item, or its row starting at 0, and the columns that are not votes.
+    Add a column 'gold' with the class of each item, and give the file to `hyperlabel certify`, or to `label --gold`,
+    but not to both: items that judge labels must not teach them. Items that have --gold are not drawn.
 
     Example: hyperlabel audit votes.csv -n 200 > audit.csv
     """

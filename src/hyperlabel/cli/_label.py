@@ -92,9 +92,9 @@ def label(
             runs.warn_of_drift(run, model)
         summary.add_columns(run.columns)
         messages.add_columns(run.columns, stated=model.is_fitted or selection.classes is not None)
-        if run.source_counts:
-            sources = (f"{name or 'none'}: {n:,}" for name, n in run.source_counts.items())
-            messages.lines.append(f"labels from {', '.join(sources)}")
+        sources = {name or "none": n for name, n in (run.source_counts or {}).items()}
+        if sources:
+            messages.lines.append(f"labels from {', '.join(f'{name}: {n:,}' for name, n in sources.items())}")
         if modeling.gold is not None and run.balance is not None:
             shares = (f"{printable(name)} {share:.1%}" for name, share in run.balance.items())
             messages.lines.append(f"class balance with gold: {', '.join(shares)}")
@@ -107,7 +107,7 @@ def label(
         say(tip_of_gold(votes, reading, filling))
     if output.json:
         summary.add_labels(counts, run.model.classes_.tolist() if run.n_rows else list(run.columns.classes))
-        summary.print(aside=out in (None, "-"))
+        summary.print(aside=out in (None, "-"), **({"sources": sources} if sources else {}))
 
 
 def _print_result(run: Any, out: str | None, *, preview: bool, json: bool) -> dict[Any, int]:
