@@ -63,21 +63,21 @@ class SpanSet:
         truth = [row["gold"] if row["split"] == "test" else None for row in self.rows]
         return next(labels.score(truth).rows())
 
-    def calibration(self, labels: SpanLabels) -> list[str]:
+    def calibration(self, labels: SpanLabels) -> list[float]:
         """Precision, recall, mean probability, calibration error and Brier score on the test split, in percent."""
         tested = [(row, spans) for row, spans in zip(self.rows, labels, strict=True) if row["split"] == "test"]
         pairs = [(span.probability, [*span[:3]] in row["gold"]) for row, spans in tested for span in spans]
         sure, right = np.array(pairs, float).T
         scores = self.score(labels)
         values = scores["precision"], scores["recall"], sure.mean(), calibration_error(sure, right), brier(sure, right)
-        return [number(100 * value) for value in values]
+        return [100 * float(value) for value in values]
 
-    def teach(self, seed: int = 0) -> list[str]:
+    def teach(self, seed: int = 0) -> list[float]:
         """F1, calibration error and Brier score with the gold of some documents that are not in the test split."""
         others = [i for i, row in enumerate(self.rows) if row["split"] != "test"]
         chosen = np.random.default_rng(seed).choice(others, GOLD, replace=False).tolist()
         labels = hl.label_spans(self.documents, gold={i: self.rows[i]["gold"] for i in chosen})
-        return [number(100 * self.score(labels)["f1"]), *self.calibration(labels)[-2:]]
+        return [100 * self.score(labels)["f1"], *self.calibration(labels)[-2:]]
 
 
 def calibration_error(sure: np.ndarray, right: np.ndarray) -> float:
@@ -103,7 +103,7 @@ def run(data: Path) -> str:
         labels = {way: hl.label_spans(these.documents, model=model) for way, model in WAYS.items()}
         scores = [these.score(each)["f1"] for each in labels.values()]
         rows.append([f"{name} ({len(these.lfs)})", *(number(100 * each) for each in scores)])
-        calibrated.append([rows[-1][0], *these.calibration(labels["default"]), *these.teach()])
+        calibrated.append([rows[-1][0], *map(number, these.calibration(labels["default"]) + these.teach())])
     heads = ["set (LFs)", "precision", "recall", "mean probability", "ECE", "Brier"]
     heads += ["F1, gold", "ECE, gold", "Brier, gold"]
     parts = [
@@ -115,20 +115,22 @@ def run(data: Path) -> str:
         "test split. Without gold the probabilities are cautious where few LFs confirm each other and are right (ncbi, "
         "laptop), and too high where many share their errors (conll, 50 LFs).",
         table(heads, calibrated),
-        "LFs drawn at random among all of a set, mean F1 over the draws:",
-        table(["set, LFs drawn", *WAYS], list(_draw_subsets(folder))),
+        "LFs drawn at random among all of a set, means over the draws: F1, then the probabilities of the default.",
+        table(["set, LFs drawn", *WAYS, "precision", "mean probability", "ECE", "Brier"], list(_draw_subsets(folder))),
         _measure_alone(),
     ]
     return "\n\n".join(parts)
 
 
 def _draw_subsets(folder: Path) -> Iterator[list[str]]:
+    """Yield means over draws of LFs: F1 of the ways; precision, mean probability, ECE and Brier of the default."""
     for name, size in SUBSETS:
-        sets = [SpanSet.read(folder, name, "lfs").draw(size, seed) for seed in range(DRAWS)]
-        means = []
-        for model in WAYS.values():
-            means.append(np.mean([each.score(hl.label_spans(each.documents, model=model))["f1"] for each in sets]))
-        yield [f"{name}, {size}", *(number(100 * float(mean)) for mean in means)]
+        rows = []
+        for these in (SpanSet.read(folder, name, "lfs").draw(size, seed) for seed in range(DRAWS)):
+            labels = {way: hl.label_spans(these.documents, model=model) for way, model in WAYS.items()}
+            precision, _, *rest = these.calibration(labels["default"])
+            rows.append([*(100 * these.score(each)["f1"] for each in labels.values()), precision, *rest])
+        yield [f"{name}, {size}", *map(number, np.mean(rows, 0))]
 
 
 def _measure_alone() -> str:

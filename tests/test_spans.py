@@ -130,10 +130,15 @@ def test_an_lf_that_is_always_alone_is_neither_confirmed_nor_believed():
     assert labels.probabilities == pytest.approx(0.75, abs=1e-3)
 
 
+def test_lfs_that_agree_on_a_few_spans_are_no_copies_yet():
+    labels = hl.label_spans([document("a b", x=[[0, 1, "T"]], y=[[0, 1, "T"]]), document("a", z=[[0, 1, "T"]])])
+    assert labels.spans[0][0].probability > 0.8
+
+
 def test_copies_of_an_lf_confirm_nothing():
     one = [document("a b", x=[[0, 1, "T"]]), document("a b", y=[[0, 1, "T"]]), document("a b c", x=[[2, 3, "T"]])] * 30
     two = [{**each, "votes": {**each["votes"], **{f"{lf}2": v for lf, v in each["votes"].items()}}} for each in one]
-    assert hl.label_spans(two).probabilities == pytest.approx(hl.label_spans(one).probabilities)
+    assert hl.label_spans(two).probabilities == pytest.approx(hl.label_spans(one).probabilities, abs=0.02)
 
 
 @pytest.mark.parametrize("model", [None, "mv"])

@@ -183,22 +183,24 @@ right = find_right(labels)
 print(f"mean probability {labels.probabilities.mean():.3f}, right {right.mean():.3f}")
 
 # %% [markdown]
-# Gold corrects the probabilities. Here the truth plays a person who marks the spans of 100 random lines. Spans in ten
-# groups by probability, and the share of each that is right:
+# Gold corrects the probabilities, and spans that are unlikely then are left out. Here the truth plays a person who
+# marks the spans of 100 random lines. The spans of the other lines, in ten groups by probability, and the share of each
+# that is right:
 
 # %% alt="Share of right spans by their probability: with gold closer to the diagonal than by votes alone"
 lines = np.random.default_rng(0).permutation(len(documents))[:100].tolist()
 taught = hl.label_spans(documents, gold={i: documents[i]["gold"] for i in lines})
-axes = plt.figure(figsize=(5, 5)).gca()
+axes, results = plt.figure(figsize=(5, 5)).gca(), []
 for name, each in (("votes alone", labels), ("100 lines of gold", taught)):
     by_hand = np.isin(each.to_pandas()["document"], lines)
     sure, hits = each.probabilities[~by_hand], find_right(each)[~by_hand]
     groups = np.array_split(np.argsort(sure, kind="stable"), 10)
     axes.plot([sure[group].mean() for group in groups], [hits[group].mean() for group in groups], "o-", label=name)
-    print(f"{name}: Brier score {np.mean((sure - hits) ** 2):.3f}")
+    results += [f"{name}: {len(sure)} spans, {hits.mean():.1%} right, Brier score {np.mean((sure - hits) ** 2):.3f}"]
 diagonal = axes.plot([0, 1], [0, 1], "--", color="0.6")
 names = axes.set(xlabel="probability of spans", ylabel="share that is right", xlim=(0, 1), ylim=(0, 1))
 legend = axes.legend()
+print("\n".join(results))
 
 # %% [markdown]
 # To use spans with a guarantee, check a random sample. Each span is an item whose class is its type, or `no span`:

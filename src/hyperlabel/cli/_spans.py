@@ -10,15 +10,15 @@ from hyperlabel.errors import ParameterError
 
 FILE_HELP = (
     "Documents: JSON lines with tokens (or text) and votes; CoNLL columns, a token and one tag per LF; JSON of WRENCH "
-    "or CHMM."
+    "or CHMM; a DocBin of spaCy (.spacy)."
 )
 OUT_HELP = "Write .jsonl, .conll (.tsv, .txt) or .spacy; else JSON lines to standard output."
 MODEL_HELP = (
-    f"Label model for the votes on a token: {', '.join(MODELS)}; or a saved model. Else the votes decide how they are "
-    "judged."
+    f"Label model for the votes on a token: {', '.join(MODELS)}; or a saved model. If not given, majority vote, "
+    "refined where LFs overlap."
 )
-GOLD_HELP = "Key of the documents that holds true spans of some, to learn from, such as gold."
-TRUTH_HELP = "Key of the documents that holds true spans: print precision, recall and F1."
+GOLD_HELP = "Key of the true spans of some documents, such as gold, to correct the probabilities by."
+TRUTH_HELP = "Key of the true spans: print precision, recall and F1."
 TYPES_HELP = "Types of spans; votes for others are left out."
 REPORT_HELP = "Write a page with highlighted documents to an html file."
 

@@ -1,4 +1,4 @@
-"""Documents with votes on spans of tokens: read and checked once, then held as arrays.
+"""Documents with votes on spans of tokens: read and checked once, then kept as arrays.
 
 Flows in: mappings with `tokens` (or a `text`) and `votes`. Flows out: `SpanDocuments`, whose votes are four arrays, one
 entry per span; tokens are numbered through all documents.
@@ -53,8 +53,8 @@ def is_among(marks: Marks, others: Marks) -> NDArray[np.bool_]:
     """Return which spans are among others, with the same start, end and type."""
     size = int(max(marks.end.max(initial=0), others.end.max(initial=0))) + 1
     types = int(max(marks.type.max(initial=0), others.type.max(initial=0))) + 1
-    own, other = ((part.start * types + part.type) * size + part.end for part in (marks, others))
-    return np.isin(own, other)
+    keys, other_keys = ((part.start * types + part.type) * size + part.end for part in (marks, others))
+    return np.isin(keys, other_keys)
 
 
 def touching_pairs(spans: Marks, votes: Marks) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -129,16 +129,16 @@ class SpanDocuments:
                 f"{name} has the type {unknown[0]!r}; expected one of {show_some(self.types)}. State types"
             )
         marks = collector.finish(self.starts, self.types, [name])
-        warn_of_votes(collector.doubts)
+        warn_of_votes(collector.warnings)
         return marks, np.array([each is not None for each in spans], bool)
 
     def _match_truth(self, truth: object, name: str) -> list[Any]:
         if isinstance(truth, str):
             return [document.get(truth) for document in self.documents]
         if isinstance(truth, Mapping):
-            strange = next((key for key in truth if not _is_position(key, len(self))), None)
-            if strange is not None:
-                raise VotesError(f"{name} has the document {show(strange)}; expected a number below {len(self):,}")
+            invalid = next((key for key in truth if not _is_position(key, len(self))), None)
+            if invalid is not None:
+                raise VotesError(f"{name} has the document {show(invalid)}; expected a number below {len(self):,}")
             return [truth.get(number) for number in range(len(self))]
         if not isinstance(truth, Sequence) or len(truth) != len(self):
             raise ParameterError(
@@ -190,20 +190,20 @@ def read_documents(documents: Iterable[Any], types: Sequence[str] | None = None)
     >>> read_documents([{"tokens": ["Ada", "Lovelace"], "votes": {"names": [[0, 2, "PER"]]}}])
     SpanDocuments(1 documents, 2 tokens, 1 LFs, 1 votes for 1 types)
     """
-    held = list(documents)
-    if not held:
+    given = list(documents)
+    if not given:
         raise VotesError("documents is empty; expected at least one document with tokens and votes")
     collector, offsets, tokens = Collector(types or ()), dict[int, Ints64](), []
-    for number, document in enumerate(held):
+    for number, document in enumerate(given):
         words, votes, aligned = _read_document(document, number)
         if aligned is not None:
             offsets[number] = aligned.offsets
             collector.moved += aligned.moved
         tokens.append(words)
         collector.add(votes, number)
-    odd = next((lf for lf in collector.lfs if not isinstance(lf, str) or not lf), None)
-    if odd is not None:
-        raise VotesError(f"documents have votes of the LF {show(odd)}; expected its name as a string")
+    invalid = next((lf for lf in collector.lfs if not isinstance(lf, str) or not lf), None)
+    if invalid is not None:
+        raise VotesError(f"documents have votes of the LF {show(invalid)}; expected its name as a string")
     if not collector.lfs:
         raise VotesError(
             "documents have no votes: no document names an LF; expected votes = {lf: [[start, end, type]]}"
@@ -211,8 +211,8 @@ def read_documents(documents: Iterable[Any], types: Sequence[str] | None = None)
     starts = np.cumsum([0, *map(len, tokens)], dtype=np.int64)
     names = tuple(types) if types is not None else tuple(sorted(collector.types))
     marks = collector.finish(starts, names, list(collector.lfs))
-    warn_of_votes(collector.doubts)
-    return SpanDocuments(held, tokens, offsets, starts, tuple(collector.lfs), names, marks)
+    warn_of_votes(collector.warnings)
+    return SpanDocuments(given, tokens, offsets, starts, tuple(collector.lfs), names, marks)
 
 
 def _read_document(document: Any, number: int) -> tuple[Sequence[str], Mapping[str, Any], "Alignment | None"]:
@@ -230,8 +230,8 @@ def _read_document(document: Any, number: int) -> tuple[Sequence[str], Mapping[s
     if tokens is not None or not isinstance(text, str):
         raise VotesError(f"documents[{number}] has no list of tokens and no text; expected one of them")
     aligned = Alignment(text)
-    found = {lf: aligned.align(spans, f"documents[{number}], LF '{lf}'") for lf, spans in votes.items()}
-    return [text[a:b] for a, b in aligned.offsets.tolist()], found, aligned
+    in_tokens = {lf: aligned.align(spans, f"documents[{number}], LF '{lf}'") for lf, spans in votes.items()}
+    return [text[a:b] for a, b in aligned.offsets.tolist()], in_tokens, aligned
 
 
 class Alignment:
@@ -280,7 +280,7 @@ class Collector:
     def __init__(self, types: Iterable[str] = ()) -> None:
         self.lfs, self.types = dict[str, int](), {name: number for number, name in enumerate(types)}
         self.moved = list[str]()  # spans of characters that do not end where tokens do
-        self.doubts = list[str]()
+        self.warnings = list[str]()
         self._parts: tuple[array[int], ...] = tuple(array("q") for _ in range(4))
         self._counts = array("q")  # votes of each document
 
@@ -328,14 +328,14 @@ class Collector:
 
     def _number_types(self, marks: Marks, types: Sequence[str]) -> Marks:
         number = {name: i for i, name in enumerate(types)}
-        strange = next((name for name in self.types if not isinstance(name, str) or not name), None)
-        if strange is not None:
-            raise VotesError(f"documents have the type {show(strange)}; expected a name as a string, such as 'PER'")
+        invalid = next((name for name in self.types if not isinstance(name, str) or not name), None)
+        if invalid is not None:
+            raise VotesError(f"documents have the type {show(invalid)}; expected a name as a string, such as 'PER'")
         table = np.array([number.get(name, -1) for name in self.types] or [-1], np.int64)
         kept = table[marks.type] >= 0
         if not kept.all():
             other = [name for name in self.types if name not in number]
-            self.doubts.append(
+            self.warnings.append(
                 f"{(~kept).sum():,} votes are for the types {show_some(other)}, which types does not name; left out"
             )
         numbered = marks._replace(type=table[marks.type])
@@ -343,7 +343,7 @@ class Collector:
 
     def _report_moved(self) -> None:
         if self.moved:
-            self.doubts.append(
+            self.warnings.append(
                 f"{len(self.moved):,} votes start or end inside a token and were widened to whole tokens; the first: "
                 f"{self.moved[0]}"
             )
@@ -361,7 +361,7 @@ class Collector:
         again = np.append(False, (np.diff(low) == 0) & (np.diff(high) == 0) & (np.diff(marks.type) == 0))
         lost = np.flatnonzero(~kept & ~again)
         if len(lost):
-            self.doubts.append(
+            self.warnings.append(
                 f"{len(lost):,} votes overlap another span of the same LF, such as of {lfs[marks.source[lost[0]]]!r}, "
                 "and are left out: the first span counts, of those that start together the longest"
             )

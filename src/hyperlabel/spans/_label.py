@@ -79,7 +79,7 @@ def label_spans(
     true, known = (NO_MARKS, np.zeros(len(read), bool)) if gold is None else read.read_truth(gold, "gold")
     if not len(read.votes.start) + len(true.start):
         return SpanLabels(read, NO_MARKS, np.empty(0), None)
-    judge = TokenJudge.ask(MarkedTokens.find(read, true, known), model)
+    judge = TokenJudge.fit(MarkedTokens.find(read, true, known), model)
     if known.any():
         spans, probability = _correct(judge, read, true, known)
     else:
@@ -177,11 +177,11 @@ class TokenJudge:
     model: LabelModel | None
 
     @classmethod
-    def ask(cls, marked: MarkedTokens, model: LabelModel | str | None) -> "TokenJudge":
-        """Ask a label model, and count neighbors from what it says; without one, ask the votes themselves."""
-        asked, probabilities = _judge_patterns(choose_model("mv" if model is None else model), marked)
+    def fit(cls, marked: MarkedTokens, model: LabelModel | str | None) -> "TokenJudge":
+        """Judge the patterns by a label model, or by the votes alone; count neighbors from the result."""
+        fitted, probabilities = _judge_patterns(choose_model("mv" if model is None else model), marked)
         scores = np.log(np.maximum(np.pad(probabilities, ((0, 0), (0, 1))), _LEAST))
-        judge = cls(marked, scores, np.zeros((marked.n_tags, marked.n_tags)), None if model is None else asked)
+        judge = cls(marked, scores, np.zeros((marked.n_tags, marked.n_tags)), None if model is None else fitted)
         neighbors, _ = judge._count(lambda block: _soften(judge.scores(block)))
         judge = replace(judge, weights=weigh_bigrams(neighbors))
         if model is None and marked.mean_votes > INDEPENDENT:

@@ -151,8 +151,8 @@ class SpanLabels:
         if not known.any():
             raise ParameterError(f"truth is {show(truth)}; expected the true spans of at least one document")
         judged = known[self.documents.locate(self.marks.start)[0]]
-        right, found, types = judged & is_among(self.marks, true), self.marks.type, len(self.documents.types)
-        hits, spans = np.bincount(found[right], minlength=types), np.bincount(found[judged], minlength=types)
+        right, kind, types = judged & is_among(self.marks, true), self.marks.type, len(self.documents.types)
+        hits, spans = np.bincount(kind[right], minlength=types), np.bincount(kind[judged], minlength=types)
         wanted = np.bincount(true.type, minlength=types)
         hits, spans, wanted = (np.append(part.sum(), part) for part in (hits, spans, wanted))
         scores = {"precision": share(hits, spans), "recall": share(hits, wanted), "f1": share(2 * hits, spans + wanted)}

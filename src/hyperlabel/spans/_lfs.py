@@ -57,14 +57,14 @@ def _reply(function: Callable[[Any], Any], type: str | None, x: Any) -> str | No
 
 
 def _to_list(span: Any, type: str | None) -> list[Any]:
-    found = list(span.span() if isinstance(span, re.Match) else span)
-    if len(found) == 2 and type is not None:
-        found.append(type)
-    if len(found) != 3 or not isinstance(found[2], str):
+    parts = list(span.span() if isinstance(span, re.Match) else span)
+    if len(parts) == 2 and type is not None:
+        parts.append(type)
+    if len(parts) != 3 or not isinstance(parts[2], str):
         raise TypeError(
             f"it returned the span {show(span)}; expected (start, end, type), or (start, end) with a stated type"
         )
-    return [int(found[0]), int(found[1]), found[2]]
+    return [int(parts[0]), int(parts[1]), parts[2]]
 
 
 def read_reply(reply: str | None) -> list[list[Any]]:
@@ -82,7 +82,7 @@ def span_lf(
     """Make an LF on documents of a function: `@span_lf`, with or without arguments.
 
     Args:
-        name: Its name; the function's own if not given.
+        name: Its name; that of the function if not given.
         type: The type of all its spans; then the function returns `(start, end)`.
         resources: Keyword arguments of the function.
         **options: `timeout`, `rate`, `retry`, `tries`, as for `labeling_function`.
@@ -95,8 +95,8 @@ def span_lf(
     """
 
     def decorate(function: Callable[..., Any]) -> SpanFunction:
-        own = name if isinstance(name, str) else getattr(function, "__name__", "")
-        lf = SpanFunction(own, function, type, resources=resources, **options)
+        lf_name = name if isinstance(name, str) else getattr(function, "__name__", "")
+        lf = SpanFunction(lf_name, function, type, resources=resources, **options)
         lf.__doc__ = function.__doc__
         return lf
 
@@ -119,9 +119,13 @@ def gazetteer_lf(
     [[1, 3, 'LOC'], [4, 5, 'LOC']]
     """
     typed = dict(entries) if isinstance(entries, Mapping) else dict.fromkeys(entries, type)
-    odd = next((phrase for phrase, kind in typed.items() if not str(phrase).split() or not isinstance(kind, str)), None)
-    if odd is not None or not typed:
-        raise ParameterError(f"entries has {show(odd)}; expected phrases with a type: a list and type, or a mapping")
+    invalid = next(
+        (phrase for phrase, kind in typed.items() if not str(phrase).split() or not isinstance(kind, str)), None
+    )
+    if invalid is not None or not typed:
+        raise ParameterError(
+            f"entries has {show(invalid)}; expected phrases with a type: a list and type, or a mapping"
+        )
     phrases = {_phrase_key(str(phrase), case): kind for phrase, kind in typed.items()}
     kinds = "_".join(sorted({str(kind) for kind in typed.values()}))
     resources = {"phrases": phrases, "most": max(map(len, phrases)), "case": case}
@@ -137,14 +141,14 @@ def _find_phrases(x: Any, phrases: Mapping[tuple[str, ...], str], most: int, cas
     """Find the longest phrases from left to right; the document is cut into tokens as the phrases are."""
     text, offsets = _text_of(x)
     words = [(match.group() if case else match.group().lower(), *match.span()) for match in TOKEN.finditer(text)]
-    found, i = [], 0
+    matches, i = [], 0
     while i < len(words):
         keys = (tuple(word for word, _, _ in words[i : i + size]) for size in range(min(most, len(words) - i), 0, -1))
         key = next((key for key in keys if key in phrases), None)
         if key is not None:
-            found.append((words[i][1], words[i + len(key) - 1][2], phrases[key]))
+            matches.append((words[i][1], words[i + len(key) - 1][2], phrases[key]))
         i += 1 if key is None else len(key)
-    return [(*_to_tokens(low, high, offsets), kind) for low, high, kind in found]
+    return [(*_to_tokens(low, high, offsets), kind) for low, high, kind in matches]
 
 
 def regex_span_lf(pattern: str, type: str, *, name: str | None = None, flags: int = 0) -> SpanFunction:
@@ -228,20 +232,20 @@ def apply_span_lfs(
         raise ParameterError(f"LF '{plain}' votes on items, not on spans; make it with span_lf")
     check_choice(on_error, "on_error", ["raise", "abstain"])
     folder = None if cache is None else check_path(cache, "cache", "the path of a folder")
-    held: list[Any] = [{"text": each} if isinstance(each, str) else each for each in documents]
-    strange = next((i for i, each in enumerate(held) if not isinstance(each, Mapping)), None)
-    if strange is not None:
+    given: list[Any] = [{"text": each} if isinstance(each, str) else each for each in documents]
+    invalid = next((i for i, each in enumerate(given) if not isinstance(each, Mapping)), None)
+    if invalid is not None:
         raise VotesError(
-            f"documents[{strange}] is {show(held[strange])}; expected a mapping with tokens or text, or a text"
+            f"documents[{invalid}] is {show(given[invalid])}; expected a mapping with tokens or text, or a text"
         )
     # LFs see no votes: those of others would change the key of a document in the cache.
-    shown = [{key: value for key, value in each.items() if key != "votes"} for each in held]
+    shown = [{key: value for key, value in each.items() if key != "votes"} for each in given]
     answers = run_lfs(
         checked, read_items(shown), jobs=jobs, threads=threads, tolerant=on_error == "abstain", folder=folder,
         progress=progress,
     )  # fmt: skip
-    votes: list[dict[str, Any]] = [dict(each.get("votes") or {}) for each in held]
+    votes: list[dict[str, Any]] = [dict(each.get("votes") or {}) for each in given]
     for lf, answer in zip(checked, answers, strict=True):
-        for own, reply in zip(votes, answer.to_list(), strict=True):
-            own[lf.name] = read_reply(reply)
-    return [{**each, "votes": own} for each, own in zip(held, votes, strict=True)]
+        for spans, reply in zip(votes, answer.to_list(), strict=True):
+            spans[lf.name] = read_reply(reply)
+    return [{**each, "votes": spans} for each, spans in zip(given, votes, strict=True)]

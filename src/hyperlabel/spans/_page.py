@@ -28,22 +28,22 @@ def render_page(
 ) -> Report:
     """Write the page; `most` is the number of documents that it shows."""
     check_number(most, "most", "a number of documents, at least 1", least=1, whole=True)
-    probabilities = [span.probability for own in spans for span in own]
-    found = len(probabilities)
+    probabilities = [span.probability for row in spans for span in row]
+    n_spans = len(probabilities)
     facts = {
         "documents": f"{len(documents):,}",
         "tokens": f"{documents.n_tokens:,}",
         "LFs": f"{len(documents.lf_names):,}",
         "votes": f"{len(documents.votes.start):,}",
-        "spans": f"{found:,}",
-        "mean probability": f"{sum(probabilities) / found:.3f}" if found else "",
+        "spans": f"{n_spans:,}",
+        "mean probability": f"{sum(probabilities) / n_spans:.3f}" if n_spans else "",
     }
-    headline = f"{found:,} spans in {len(documents):,} documents by {len(documents.lf_names):,} LFs."
+    headline = f"{n_spans:,} spans in {len(documents):,} documents by {len(documents.lf_names):,} LFs."
     return compose_page(title, headline, show_facts(facts), _show_documents(documents, spans, most), _show_lfs(lfs))
 
 
 def _show_documents(documents: SpanDocuments, spans: Sequence[Sequence[Span]], most: int) -> Html:
-    least = [min((span.probability for span in own), default=1.0) for own in spans]
+    least = [min((span.probability for span in row), default=1.0) for row in spans]
     chosen = sorted(range(len(spans)), key=least.__getitem__)[:most]
     legend = (_mark(name, number, name) for number, name in enumerate(documents.types))
     shown = (tag("p", tag("b", f"{number}: "), *_highlight(documents, number, spans[number])) for number in chosen)

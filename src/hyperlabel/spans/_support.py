@@ -58,8 +58,8 @@ def _share_votes(behind: Float64, kind: NDArray[np.int64], counts: NDArray[np.in
         rows = kind == each
         centered[rows] -= np.average(behind[rows], 0, counts[rows])
     products = (centered * counts[:, None]).T @ centered
-    scale = np.sqrt(np.maximum(np.diag(products), _LEAST))
-    correlations = np.clip(products / scale[:, None] / scale, 0, 1)
+    scale = np.sqrt(np.diag(products))
+    correlations = np.clip(products / (np.outer(scale, scale) + 1), 0, 1)  # the 1 keeps few spans from proving copies
     np.fill_diagonal(correlations, 1)
     return np.asarray(1 / np.maximum(behind @ correlations, 1))
 

@@ -44,9 +44,9 @@ def _write_jsonl(documents: SpanDocuments, spans: Spans, path: Path) -> None:
 
 
 def _to_lines(documents: SpanDocuments, spans: Spans) -> Iterator[str]:
-    for number, own in enumerate(spans):
+    for number, row in enumerate(spans):
         document = {key: value for key, value in documents.documents[number].items() if key != "doc"}
-        document["spans"] = [_to_list(span, *documents.characters(number, span)) for span in own]
+        document["spans"] = [_to_list(span, *documents.characters(number, span)) for span in row]
         yield json.dumps(document, ensure_ascii=False) + "\n"
 
 
@@ -70,9 +70,9 @@ def _one_line(token: Any) -> str:
 
 def to_tags(documents: SpanDocuments, spans: Spans) -> Iterator[list[str]]:
     """Yield the tags of each document's tokens: B-TYPE, I-TYPE or O."""
-    for tokens, own in zip(documents.tokens, spans, strict=True):
+    for tokens, row in zip(documents.tokens, spans, strict=True):
         tags = ["O"] * len(tokens)
-        for span in own:
+        for span in row:
             tags[span.start : span.end] = [f"B-{span.type}", *[f"I-{span.type}"] * (span.end - span.start - 1)]
         yield tags
 
@@ -92,10 +92,10 @@ def to_docs(documents: SpanDocuments, spans: Spans) -> Iterator[Any]:
     from spacy.vocab import Vocab
 
     vocab = Vocab()
-    for number, own in enumerate(spans):
+    for number, row in enumerate(spans):
         doc, tokens = documents.documents[number].get("doc"), [str(token) for token in documents.tokens[number]]
         doc = Doc(vocab, tokens, spaces=_spaces(documents.offsets.get(number))) if doc is None else doc.copy()
-        doc.ents = [DocSpan(doc, span.start, span.end, label=span.type) for span in own]
+        doc.ents = [DocSpan(doc, span.start, span.end, label=span.type) for span in row]
         yield doc
 
 

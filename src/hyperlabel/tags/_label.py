@@ -67,8 +67,8 @@ def label_tags(
     known = _read_gold(gold, read)
     probabilities = _judge(read, choose_model(model), known)
     voted = (read.cells >= 0).any(2) | (known >= 0)
-    found = TagLabels(read, probabilities, voted, np.zeros_like(voted), np.ones(len(read.tags)))
-    return found.with_threshold(threshold)
+    labels = TagLabels(read, probabilities, voted, np.zeros_like(voted), np.ones(len(read.tags)))
+    return labels.with_threshold(threshold)
 
 
 def _read_gold(gold: Mapping[Any, Any] | None, votes: TagVotes) -> NDArray[np.int64]:
@@ -79,10 +79,10 @@ def _read_gold(gold: Mapping[Any, Any] | None, votes: TagVotes) -> NDArray[np.in
         raise ParameterError(f"gold is {show(gold)}; expected a mapping from item to its true tags")
     for item, cell in (gold or {}).items():
         names = parse_tags(cell, f"gold of item {item!r}") or []
-        strange = [name for name in names if name not in votes.tags]
-        if strange:
+        unknown = [name for name in names if name not in votes.tags]
+        if unknown:
             raise VotesError(
-                f"gold of item {item!r} has the tag {strange[0]!r}; expected some of {show_some(votes.tags)}"
+                f"gold of item {item!r} has the tag {unknown[0]!r}; expected some of {show_some(votes.tags)}"
             )
         known[votes.identity.position_of(item)] = [name in names for name in votes.tags]
     return known
@@ -102,9 +102,9 @@ def _ask(model: LabelModel, votes: TagVotes, cells: NDArray[np.int8], known: NDA
     if not (cells >= 0).any():
         return np.full(len(cells), 0.5)
     rows = Votes.from_parts(NO_YES, votes.lf_names, np.ascontiguousarray(cells), stated=True)
-    asked = copy.copy(model).set_params(classes=NO_YES)
+    fresh = copy.copy(model).set_params(classes=NO_YES)
     gold = {int(row): NO_YES[known[row]] for row in np.flatnonzero(known >= 0)}
-    return np.asarray(asked.fit_predict_proba(rows, gold or None)[:, 1])
+    return np.asarray(fresh.fit_predict_proba(rows, gold or None)[:, 1])
 
 
 def _log_odds(probabilities: Float64) -> Float64:
@@ -220,9 +220,9 @@ class TagLabels:
         taken) and recall (share of the tags taken that it names, among those it votes on).
         """
         yes, votes = self.votes.cells == 1, self.votes.cells >= 0
-        hits, asked = ((part & self.taken[:, :, None]).sum((0, 1)) for part in (yes, votes))
+        hits, judged = ((part & self.taken[:, :, None]).sum((0, 1)) for part in (yes, votes))
         counts = {"items": votes.any(1).sum(0), "yes": yes.sum((0, 1))}
-        scores = {"precision": share(hits, counts["yes"]), "recall": share(hits, asked)}
+        scores = {"precision": share(hits, counts["yes"]), "recall": share(hits, judged)}
         return ResultTable({"lf": np.array(self.votes.lf_names), **counts, **scores})
 
     def to_pandas(self) -> Any:

@@ -77,19 +77,19 @@ def read_tags(
         explicit = all(OF in name for name in names)
         marked = [*(_read_yes_no(columns, names) if explicit else _read_sets(columns, names))]
         names = list(dict.fromkeys(name.partition(OF)[0] for name in names)) if explicit else names
-    found = sorted({tag for _, _, tag, _ in marked} - {""})
-    chosen = tuple(found if tags is None else tags)
-    _check_tags(found, chosen)
-    meant = silence or ("abstain" if explicit else "no")
+    named = sorted({tag for _, _, tag, _ in marked} - {""})
+    chosen = tuple(named if tags is None else tags)
+    _check_tags(named, chosen)
+    meaning = silence or ("abstain" if explicit else "no")
     cells = _fill(marked, chosen, names, identity.n)
-    if meant == "no":
+    if meaning == "no":
         _fill_silence(cells, marked, names)
     if not (cells == 0).any():
         warn_of_votes([
             "no vote is against a tag, so every tag that is voted for is taken; give votes against tags, or let LFs "
             'that know several tags vote against those they do not name: silence="no"'
         ])  # fmt: skip
-    return TagVotes(cells, chosen, tuple(names), identity, meant)
+    return TagVotes(cells, chosen, tuple(names), identity, meaning)
 
 
 def _read_columns(votes: Any) -> tuple[dict[str, Sequence[Any]], Identity]:
@@ -129,9 +129,9 @@ def parse_tags(cell: Any, place: str) -> list[str] | None:
     if isinstance(cell, Mapping) or not isinstance(cell, Iterable):
         raise VotesError(f"{place} is {show(cell)}; expected a set or list of tags, a text such as 'a; b', or null")
     tags = [each.item() if isinstance(each, np.generic) else each for each in cell]
-    odd = [each for each in tags if not isinstance(each, str | int) or each == ""]
-    if odd:
-        raise VotesError(f"{place} has the tag {show(odd[0])}; expected a name")
+    invalid = [each for each in tags if not isinstance(each, str | int) or each == ""]
+    if invalid:
+        raise VotesError(f"{place} has the tag {show(invalid[0])}; expected a name")
     return sorted({str(each) for each in tags})
 
 
@@ -188,10 +188,10 @@ def _read_long(
     return marked, names, Identity(len(items), ids, Origin()), len(long) == 4
 
 
-def _check_tags(found: Sequence[str], chosen: Sequence[str]) -> None:
-    if not any(found) and not chosen:
+def _check_tags(named: Sequence[str], chosen: Sequence[str]) -> None:
+    if not any(named) and not chosen:
         raise VotesError("votes name no tag; expected sets or lists of tags in the columns of LFs")
-    other = sorted(set(found) - {""} - set(chosen))
+    other = sorted(set(named) - {""} - set(chosen))
     if other:
         raise VotesError(f"votes has the tag {other[0]!r}; expected one of {show_some(chosen)}. State it in tags")
 
