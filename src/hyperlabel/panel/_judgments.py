@@ -339,11 +339,11 @@ def read_costs(price: object, judgments: Judgments) -> NDArray[np.float64] | Non
     if price is None:
         return None if judgments.price is None else np.asarray(np.bincount(judgments.judge, judgments.price, m), float)
     counts = np.bincount(judgments.judge, minlength=m)
-    asked = [judge for judge, count in zip(judgments.judges, counts, strict=True) if count]
+    present = [judge for judge, count in zip(judgments.judges, counts, strict=True) if count]
     each = dict.fromkeys(judgments.judges, price) if not hasattr(price, "items") else dict(price.items())
-    missing = [judge for judge in asked if judge not in each]
+    missing = [judge for judge in present if judge not in each]
     if missing:
-        raise ParameterError(f"price lacks the judge {missing[0]!r}; expected a price for each of {show_some(asked)}")
+        raise ParameterError(f"price lacks the judge {missing[0]!r}; expected a price for each of {show_some(present)}")
     values = [each.get(judge, 0) for judge in judgments.judges]
     wrong = next((v for v in values if not isinstance(v, int | float | np.number) or not 0 <= v < np.inf), None)
     if wrong is not None:

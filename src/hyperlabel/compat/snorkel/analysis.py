@@ -131,8 +131,8 @@ class Scorer:
             raise VotesError("golds is empty, so nothing can be scored; give the true classes")
         scores: dict[str, float] = {}
         for name, metric in self.metrics.items():
-            found = metric(golds, preds, probs)
-            scores |= found if isinstance(found, dict) else {name: found}
+            score = metric(golds, preds, probs)
+            scores |= score if isinstance(score, dict) else {name: score}
         return scores
 
     def score_slices(
