@@ -181,6 +181,7 @@ def _read_verdicts(
     empty = np.array([*(column.abstains(value) for value in column.values), True])[column.codes]
     if stated is None:
         (column,) = unify_numbers([column], written=True)
+        _check_kinds(column)
         classes, _ = find_classes([column], None, None)
         if 0 not in column.voted and no_label(classes) is not None:  # scores from 1 to 5: the levels that occur
             classes = tuple(sorted(column.voted)) or classes
@@ -191,6 +192,19 @@ def _read_verdicts(
     failed = empty & (verdict < 0)
     _warn_of_unparsable(column, verdict, failed, stated)
     return stated, verdict, failed
+
+
+def _check_kinds(column: Column) -> None:
+    """Refuse fractions, and texts among numbers: nobody stated the classes."""
+    votes = [value for value in column.values if not column.abstains(value)]
+    texts = [value for value in votes if isinstance(value, str)]
+    fractions = [value for value in votes if isinstance(value, float) and value % 1]
+    if fractions:
+        where = f"{column.locate(fractions[0])} is {fractions[0]}"
+        raise VotesError(f"{where}; expected a class. For scores, give score={column.name!r} instead of vote")
+    if 0 < len(texts) < len(votes):
+        where = f"{column.locate(texts[0])} is {show(texts[0], 40)} (text) among numbers"
+        raise VotesError(f"{where}; state the classes, so that anything else is unparsable: classes=[...]")
 
 
 def _warn_of_unparsable(column: Column, verdict: Ints, failed: NDArray[np.bool_], classes: Classes) -> None:
