@@ -435,7 +435,7 @@ def test_mistake_is_a_value_error(door, mistake):
         "one process": "n_parallel is 1; expected at least 2",
         "unknown policy": "tie_break_policy is 'first'; expected 'abstain', 'random' or 'true-random'",
         "abstention without probability": r"preds\[1\] abstains",
-        "unknown metric": "metrics holds 'accurate'; expected some of accuracy",
+        "unknown metric": "metrics is 'accurate'; expected 'accuracy', 'coverage'",
         "unknown argument": "fit has no argument 'epochs'",
         "balance with a zero": "class_balance has the share 0.0 for class 1",
         "dev set without a class": "Y_dev has the share 0.0 for class 1",

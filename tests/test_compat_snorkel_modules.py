@@ -116,6 +116,20 @@ def test_metric_score_is_that_of_snorkel(metric):
     assert metric_score(golds, preds, probs, metric) == analysis.metric_score(golds, preds, probs, metric)
 
 
+@with_snorkel
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("metric", ["accuracy", "coverage", "f1_micro", "f1_macro", "matthews_corrcoef", "roc_auc"])
+@pytest.mark.parametrize("left_out", [{}, {"preds": [-1]}])
+def test_abstentions_count_as_in_snorkel(metric, left_out):
+    from snorkel import analysis
+
+    golds, preds = np.array([0, 1, 1, 0, 1, 0]), np.array([0, 1, -1, 1, -1, 0])
+    probs = np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5], [0.3, 0.7], [0.5, 0.5], [0.8, 0.2]])
+    assert metric_score(golds, preds, probs, metric, left_out) == pytest.approx(
+        analysis.metric_score(golds, preds, probs, metric, left_out), abs=1e-12
+    )
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -124,6 +138,8 @@ def test_metric_score_is_that_of_snorkel(metric):
             lambda: get_label_instances((1,), np.array(["a"]), *Y),
             r"bucket has 1 labels, y 2 arrays, x the shape \(1,\); expected a label",
         ),
+        (lambda: metric_score(np.array([1, 2]), np.array([1, 1]), metric="f1"), "'f1', which is for two classes; use"),
+        (lambda: metric_score(np.array([1, 0]), np.array([1, -1]), metric="f1"), "f1 cannot count -1; leave it out: f"),
         (lambda: metric_score(np.array([1])), "metric is 'accuracy', which needs preds; give it"),
         (lambda: metric_score(np.array([1]), np.array([1]), metric="roc_auc"), "which needs probs; give it"),
         (lambda: nlp_labeling_function(len), "@nlp_labeling_function lacks its parentheses"),

@@ -228,6 +228,23 @@ def test_prices_by_number_judge_and_column_agree():
         np.testing.assert_allclose(card["cost_per_useful_vote"], 25 / (50 * card["estimated_accuracy"]))
 
 
+@pytest.mark.parametrize(
+    ("odd", "message"),
+    [
+        (2.5, "column 'vote', row 1 is 2.5; expected a class. For scores, give score='vote' instead of vote"),
+        (
+            "I refuse",
+            r"row 1 is 'I refuse' \(text\) among numbers; state the classes, so that anything else is unparsable",
+        ),
+    ],
+)
+def test_fractions_and_texts_among_numbers_are_refused_with_the_remedy(odd, message):
+    rows = [{"item": i, "judge": j, "vote": 1 + i} for i in range(3) for j in "ab"]
+    rows[1]["vote"] = odd
+    with pytest.raises(VotesError, match=message):
+        hl.jury(rows, **NAMES)
+
+
 def test_wrong_prices_are_refused():
     table = make_table(np.array([[0, 1], [1, 1]]))
     with pytest.raises(ParameterError, match="price lacks the judge 'j1'; expected a price for each of 'j0', 'j1'"):

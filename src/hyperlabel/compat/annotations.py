@@ -42,8 +42,8 @@ def label_studio_judgments(export: object, name: str | None = None) -> Records:
 
 def _answers(answer: Mapping[str, Any]) -> list[Any]:
     """The values of one control: choices, a rating or a number."""
-    found = answer["value"].get(answer["type"])
-    return found if isinstance(found, list) else [] if found is None else [found]
+    value = answer["value"].get(answer["type"])
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def argilla_judgments(export: object, question: str) -> Records:

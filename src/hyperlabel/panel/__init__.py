@@ -1,4 +1,4 @@
-"""Panels of judges, people or language models: one label per item, and what each judge is worth.
+"""Panels of judges, people or language models: one label per item, and a report card of each judge.
 
 The package is not called `jury` because `hyperlabel.jury` is the function.
 """

@@ -46,20 +46,20 @@ def judge_curve(model: LabelModel, patterns: Patterns, names: tuple[str, ...], p
     """
     sample, whole = _sample(model, patterns, patterns.n_lfs**2 / 2)
     chance = float(sample.counts[whole >= 0].sum() / sample.n_items / sample.n_classes)
-    chosen, worth = np.zeros(patterns.n_lfs, bool), np.full(patterns.n_lfs, np.inf)
+    chosen, gain = np.zeros(patterns.n_lfs, bool), np.full(patterns.n_lfs, np.inf)
     rows: list[tuple[int, str, float, float, float]] = []
     while not chosen.all() and (not rows or rows[-1][3] < 1):
         before = rows[-1][4] if rows else chance
-        candidates = np.argsort(-worth, kind="stable")[: TRIED if rows else None]
+        candidates = np.argsort(-gain, kind="stable")[: TRIED if rows else None]
         results = {}
         for j in sorted(candidates[~chosen[candidates]].tolist()):
             more = chosen.copy()
             more[j] = True
             results[j] = _compare(model, sample, whole, more)
-            worth[j] = (results[j][1] - before) / max(prices[j], 1e-12)
-        j = max(results, key=lambda each: worth[each])
+            gain[j] = (results[j][1] - before) / max(prices[j], 1e-12)
+        j = max(results, key=lambda each: gain[each])
         kept, probability = results[j]
-        chosen[j], worth[j] = True, -np.inf
+        chosen[j], gain[j] = True, -np.inf
         rows.append((int(chosen.sum()), names[j], float(prices[chosen].sum()), kept, probability))
     columns = ("judges", "added", "price", "kept", "probability")
     return ResultTable({name: np.array([row[i] for row in rows]) for i, name in enumerate(columns)})

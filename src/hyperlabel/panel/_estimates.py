@@ -1,4 +1,4 @@
-"""What a panel leaves open: how common a class really is, and how many human labels would settle a question.
+"""Questions that a panel leaves open: the true share of a class, and the human labels that would settle them.
 
 The share of items that a panel puts into a class is off where the panel errs. Gold gives its sensitivity and
 specificity, and with them the share is corrected (W. Rogan, B. Gladen, "Estimating prevalence from the results of a
@@ -40,8 +40,8 @@ def rogan_gladen(labeled: int, n: int, right: int, positives: int, rejected: int
         rejected: Gold items of other classes that do not have the label.
         negatives: Gold items of other classes.
 
-    >>> found = rogan_gladen(300, 1000, 90, 100, 95, 100)
-    >>> round(found.estimate, 3), round(found.low, 3), round(found.high, 3)
+    >>> share = rogan_gladen(300, 1000, 90, 100, 95, 100)
+    >>> round(share.estimate, 3), round(share.low, 3), round(share.high, 3)
     (0.294, 0.234, 0.345)
     """
     apparent = labeled / max(n, 1)
@@ -64,15 +64,15 @@ def rogan_gladen(labeled: int, n: int, right: int, positives: int, rejected: int
 
 def correct_prevalence(labels: NDArray[np.integer], gold: NDArray[np.int64], k: int) -> list[Prevalence]:
     """Share of each class, from (n,) labels that have not learned from (n,) gold classes; -1 for none."""
-    labeled, known = labels >= 0, (gold >= 0) & (labels >= 0)
+    labeled, both = labels >= 0, (gold >= 0) & (labels >= 0)
     return [
         rogan_gladen(
             int((labels == c).sum()),
             int(labeled.sum()),
-            int((known & (gold == c) & (labels == c)).sum()),
-            int((known & (gold == c)).sum()),
-            int((known & (gold != c) & (labels != c)).sum()),
-            int((known & (gold != c)).sum()),
+            int((both & (gold == c) & (labels == c)).sum()),
+            int((both & (gold == c)).sum()),
+            int((both & (gold != c) & (labels != c)).sum()),
+            int((both & (gold != c)).sum()),
         )
         for c in range(k)
     ]

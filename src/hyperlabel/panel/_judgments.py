@@ -181,6 +181,7 @@ def _read_verdicts(
     empty = np.array([*(column.abstains(value) for value in column.values), True])[column.codes]
     if stated is None:
         (column,) = unify_numbers([column], written=True)
+        _check_kinds(column)
         classes, _ = find_classes([column], None, None)
         if 0 not in column.voted and no_label(classes) is not None:  # scores from 1 to 5: the levels that occur
             classes = tuple(sorted(column.voted)) or classes
@@ -191,6 +192,19 @@ def _read_verdicts(
     failed = empty & (verdict < 0)
     _warn_of_unparsable(column, verdict, failed, stated)
     return stated, verdict, failed
+
+
+def _check_kinds(column: Column) -> None:
+    """Refuse fractions, and texts among numbers: nobody stated the classes."""
+    votes = [value for value in column.values if not column.abstains(value)]
+    texts = [value for value in votes if isinstance(value, str)]
+    fractions = [value for value in votes if isinstance(value, float) and value % 1]
+    if fractions:
+        where = f"{column.locate(fractions[0])} is {fractions[0]}"
+        raise VotesError(f"{where}; expected a class. For scores, give score={column.name!r} instead of vote")
+    if 0 < len(texts) < len(votes):
+        where = f"{column.locate(texts[0])} is {show(texts[0], 40)} (text) among numbers"
+        raise VotesError(f"{where}; state the classes, so that anything else is unparsable: classes=[...]")
 
 
 def _warn_of_unparsable(column: Column, verdict: Ints, failed: NDArray[np.bool_], classes: Classes) -> None:
@@ -339,11 +353,11 @@ def read_costs(price: object, judgments: Judgments) -> NDArray[np.float64] | Non
     if price is None:
         return None if judgments.price is None else np.asarray(np.bincount(judgments.judge, judgments.price, m), float)
     counts = np.bincount(judgments.judge, minlength=m)
-    asked = [judge for judge, count in zip(judgments.judges, counts, strict=True) if count]
+    present = [judge for judge, count in zip(judgments.judges, counts, strict=True) if count]
     each = dict.fromkeys(judgments.judges, price) if not hasattr(price, "items") else dict(price.items())
-    missing = [judge for judge in asked if judge not in each]
+    missing = [judge for judge in present if judge not in each]
     if missing:
-        raise ParameterError(f"price lacks the judge {missing[0]!r}; expected a price for each of {show_some(asked)}")
+        raise ParameterError(f"price lacks the judge {missing[0]!r}; expected a price for each of {show_some(present)}")
     values = [each.get(judge, 0) for judge in judgments.judges]
     wrong = next((v for v in values if not isinstance(v, int | float | np.number) or not 0 <= v < np.inf), None)
     if wrong is not None:

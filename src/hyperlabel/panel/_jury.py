@@ -59,7 +59,7 @@ def jury(
         item: Column of the item that is judged.
         judge: Column of the judge: a person, or a model with its prompt.
         vote: Column of the verdict. Where two answers are compared, the verdict names an answer, not its position.
-        score: Column of a score, instead of a verdict; the higher, the more it speaks for the later classes. A
+        score: Column of a score, instead of a verdict; the higher, the more likely are the later classes. A
             judge's scores of an item are averaged and cut into levels, see `Votes.from_scores`.
         run: Column that tells repeated judgments of an item by a judge apart.
         position: Column of the order in which a pair was shown.
@@ -68,7 +68,7 @@ def jury(
             takes, with items in order of appearance.
         classes: The classes; if given, any other verdict is an abstention, else every verdict is a class. For
             scores, and with `ordinal`, from low to high.
-        ordinal: Whether the classes have an order, such as stars: a vote also speaks for its neighbors, and agreement
+        ordinal: Whether the classes have an order, such as stars: a vote also counts for its neighbors, and agreement
             counts by how much judges differ. Numbers are in their order; names must be in `classes`.
         swap: Pairs of verdicts that take each other's place when a pair is shown in the other order, such as
             `{"A>B": "B>A"}`, if verdicts name a place. Of the two orders in `position` the first in sorted order stays
@@ -77,8 +77,8 @@ def jury(
         model: The label model, or its short name; the hyper label model if not given. With `ordinal` also "median"
             or "mean", to compare with. A fitted one judges in its state: judges of its panel without a row here
             abstain, and scores are cut where those of its panel were.
-        delimiter: The separator of a csv; found if not given.
-        encoding: The encoding of a text file; found if not given.
+        delimiter: The separator of a csv; detected if not given.
+        encoding: The encoding of a text file; detected if not given.
 
     >>> table = [
     ...     {"item": i, "judge": j, "vote": v}

@@ -1,4 +1,4 @@
-"""Pairs that were shown in both orders: verdicts turned around, and judges whose verdict hangs on the order."""
+"""Pairs that were shown in both orders: verdicts turned around, and judges whose verdict depends on the order."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -180,7 +180,7 @@ def _total_price(jury: Verdicts) -> float:
 
 
 def _show_positions(jury: Verdicts) -> Html | None:
-    """How often verdicts change with the order."""
+    """Share of the verdicts that change with the order."""
     judgments = jury.judgments
     if judgments.position is None:
         return None
@@ -234,29 +234,29 @@ def _count_votes(jury: Verdicts) -> int:
 def _show_alternatives(jury: Verdicts) -> Html:
     """Other ways to decide, beside the panel's."""
     rows: list[Html] = []
-    found = jury.compare()
-    for row in found.rows():
+    rivals = jury.compare()
+    for row in rivals.rows():
         rest = [_percent(row["accuracy"])] if "accuracy" in row else []
         rest += [_figure(row["distance"])] if "distance" in row else []
         rows.append(tag("tr", named(row["model"]), _percent(row["same"]), *rest))
     heads = [("decided by", False), ("same label", True)]
-    heads += [("accuracy on gold", True)] * ("accuracy" in found.columns)
-    heads += [("mean distance to gold", True)] * ("distance" in found.columns)
+    heads += [("accuracy on gold", True)] * ("accuracy" in rivals.columns)
+    heads += [("mean distance to gold", True)] * ("distance" in rivals.columns)
     title = "Other ways to decide"
     meaning = "Labels that other models give the same votes. Accuracy is that of models that did not see the gold."
     return section(title, table(title, heads, rows), note(meaning), name="alternatives")
 
 
 def _show_prevalence(jury: Verdicts) -> Html:
-    """How common each class is, corrected for errors of the panel."""
+    """Share of each class, corrected for errors of the panel."""
     title, labels = "How common each class is", _blind_labels(jury)
     if jury.gold is None or labels is None:
         text = "Without gold, the errors of the panel are not known, and its shares cannot be corrected for them."
         return section(title, tag("p", text), _shares(jury), name="prevalence")
     rows = []
-    for c, found in enumerate(correct_prevalence(labels, jury.gold, len(jury.labels.classes))):
-        estimate = _interval(found.estimate, found.low, found.high)
-        rows.append(tag("tr", tag("td", class_tag(jury.labels.classes, c)), _percent(found.apparent), estimate))
+    for c, share in enumerate(correct_prevalence(labels, jury.gold, len(jury.labels.classes))):
+        estimate = _interval(share.estimate, share.low, share.high)
+        rows.append(tag("tr", tag("td", class_tag(jury.labels.classes, c)), _percent(share.apparent), estimate))
     heads = [("class", False), ("share of the labels", True), ("corrected share", True)]
     meaning = (
         "Corrected for the errors that the panel makes on gold items (Rogan and Gladen; 95% interval of Lang and "
@@ -277,26 +277,26 @@ def _shares(jury: Verdicts) -> Html:
 
 
 def _show_settling(jury: Verdicts) -> Html:
-    """How many human labels would answer what the panel leaves open."""
+    """Number of human labels that would answer open questions."""
     labeled = jury.labels.best >= 0
     audit = count_to_audit(float(jury.labels.confidence[labeled].mean()) if labeled.any() else 0.5, len(jury))
     sentences = [
         f"{audit:,} items, drawn at random and labeled by people, give the accuracy of the labels to within "
         f"{100 * MARGIN:.0f} points."
     ]
-    sentences += [] if jury.votes.n_lfs < 2 else [_say_contest(jury)]
+    sentences += [] if jury.votes.n_lfs < 2 else [_compare_best(jury)]
     call = "hl.jury(..., gold={item: label, ...})"
     text = [tag("p", sentence) for sentence in sentences]
     return section("How many human labels would settle it", *text, note(f"Then: {call}"), name="settle")
 
 
-def _say_contest(jury: Verdicts) -> str:
-    """Which of the two judges that seem best is better, and what it takes to know."""
+def _compare_best(jury: Verdicts) -> str:
+    """The two judges that seem best, and the labels that would tell which is better."""
     card, names = jury.judges, list(jury.votes.lf_names)
-    worth = card["accuracy"] if "accuracy" in card.columns else card["estimated_accuracy"]
-    first, second = (str(card["judge"][j]) for j in np.argsort(-np.nan_to_num(worth, nan=-1), kind="stable")[:2])
-    found = count_to_settle(jury.cells, jury.labels.probabilities, names.index(first), names.index(second))
-    start = f"{first} and {second} seem best and differ on {found.items:,} items"
-    if found.labels <= found.items:
-        return f"{start}: labels for about {found.labels:,} of these would tell which is better."
+    accuracy = card["accuracy"] if "accuracy" in card.columns else card["estimated_accuracy"]
+    first, second = (str(card["judge"][j]) for j in np.argsort(-np.nan_to_num(accuracy, nan=-1), kind="stable")[:2])
+    contest = count_to_settle(jury.cells, jury.labels.probabilities, names.index(first), names.index(second))
+    start = f"{first} and {second} seem best and differ on {contest.items:,} items"
+    if contest.labels <= contest.items:
+        return f"{start}: labels for about {contest.labels:,} of these would tell which is better."
     return f"{start}, which is too few to tell which is better: judge more items."

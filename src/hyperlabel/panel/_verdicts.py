@@ -22,7 +22,7 @@ CONTESTED = 2 / 3
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Verdicts:
-    """The verdicts of a panel, and what they say about its judges.
+    """The verdicts of a panel, and statistics of its judges.
 
     Attributes:
         votes: One vote per item and judge.
@@ -157,10 +157,10 @@ class Verdicts:
 
     def _score(self, labels: NDArray[np.integer]) -> dict[str, float]:
         """Compare (n,) labels with gold."""
-        if self.gold is None or not (known := (self.gold >= 0) & (labels >= 0)).any():
+        if self.gold is None or not (both := (self.gold >= 0) & (labels >= 0)).any():
             return {}
-        scores = {"accuracy": float((labels == self.gold)[known].mean())}
-        return scores | {"distance": float(np.abs(labels - self.gold)[known].mean())} if self.ordinal else scores
+        scores = {"accuracy": float((labels == self.gold)[both].mean())}
+        return scores | {"distance": float(np.abs(labels - self.gold)[both].mean())} if self.ordinal else scores
 
     def to_pandas(self) -> Any:
         """One row per item: the item, label, confidence, contested, dissenters, and p_<class> for each class."""

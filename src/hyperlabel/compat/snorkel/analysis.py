@@ -4,15 +4,15 @@ All metrics except accuracy and coverage come from scikit-learn.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hyperlabel._core import Float64, check_choice, show
-from hyperlabel.compat.snorkel.convert import Labels, as_numbers, filter_labels, to_int_label_array
+from hyperlabel._core import check_choice
+from hyperlabel.compat.snorkel.convert import as_numbers, filter_labels, to_int_label_array
 from hyperlabel.data import ABSTAIN
 from hyperlabel.errors import ParameterError, VotesError, require
 
@@ -22,6 +22,7 @@ METRICS = (
     *("accuracy", "coverage", "precision", "recall", "f1", "f1_micro", "f1_macro"),
     *("matthews_corrcoef", "roc_auc"),
 )
+BINARY = ("precision", "recall", "f1", "roc_auc")  # metrics of two classes
 
 
 def get_label_buckets(*y: NDArray[Any]) -> dict[tuple[int, ...], NDArray[np.int_]]:
@@ -71,7 +72,7 @@ def metric_score(
     metric: str = "accuracy",
     filter_dict: Mapping[str, Sequence[int]] | None = None,
 ) -> float:
-    """Compute a metric by its name. Unlike Snorkel, -1 among `golds` or `preds` is left out, except for coverage.
+    """Compute a metric by its name. As in Snorkel, -1 counts as a label unless `filter_dict` leaves it out.
 
     Args:
         golds: (n,) or (n, 1) true classes.
@@ -82,17 +83,48 @@ def metric_score(
 
     >>> metric_score(np.array([0, 1, 1]), np.array([0, 1, 0]), metric="f1")
     0.6666666666666666
+    >>> metric_score(np.array([0, 1, 1]), np.array([0, 1, -1]), filter_dict={"preds": [-1]})
+    1.0
     """
     check_choice(metric, "metric", METRICS)
-    if (probs if metric == "roc_auc" else preds) is None:
-        raise ParameterError(
-            f"metric is {metric!r}, which needs {'probs' if metric == 'roc_auc' else 'preds'}; give it"
-        )
-    kept = filter_labels({"golds": golds, "preds": preds, "probs": probs}, {} if filter_dict is None else filter_dict)
-    truth = to_int_label_array(kept["golds"])
-    labels = np.zeros(len(truth), int) if preds is None else to_int_label_array(kept["preds"])
-    shares = np.zeros((len(truth), 2)) if probs is None else as_numbers(kept["probs"], "probs", "probabilities")
-    return score_labels(truth, labels, shares, [metric])[metric]
+    needed = "probs" if metric == "roc_auc" else "preds"
+    arrays = {
+        "golds": to_int_label_array(golds),
+        "preds": None if preds is None else to_int_label_array(preds),
+        "probs": None if probs is None else as_numbers(probs, "probs", "probabilities"),
+    }
+    if arrays[needed] is None:
+        raise ParameterError(f"metric is {metric!r}, which needs {needed}; give it")
+    kept = filter_labels(arrays, {} if filter_dict is None else filter_dict)
+    truth, values = kept["golds"], kept[needed]
+    assert truth is not None  # for mypy
+    assert values is not None
+    return _score(metric, truth, values)
+
+
+def _score(name: str, truth: NDArray[Any], values: NDArray[Any]) -> float:
+    """Compute a metric of (n,) true classes and (n,) labels, or (n, k) probabilities for `roc_auc`."""
+    if name == "coverage":
+        return float((values != ABSTAIN).mean())
+    if not len(truth):
+        raise VotesError(f"no item has both a label and a known truth, so {name} cannot be computed; give more truth")
+    if name == "accuracy":
+        return float((truth == values).mean())
+    if name in BINARY and (truth.max() > 1 or (name == "roc_auc" and values.shape[1:] != (2,))):
+        raise ParameterError(f"metric is {name!r}, which is for two classes; use accuracy, f1_micro or f1_macro")
+    if name in BINARY and (truth.min() < 0 or (name != "roc_auc" and values.min() < 0)):
+        raise VotesError(f"{name} cannot count -1; leave it out: filter_dict={{'golds': [-1], 'preds': [-1]}}")
+    return float(_sklearn_metric(name)(truth, values[:, 1] if name == "roc_auc" else values))
+
+
+def _sklearn_metric(name: str) -> Callable[..., float]:
+    require("sklearn", extra="sklearn")
+    from sklearn import metrics
+
+    if name.startswith("f1_"):
+        return lambda truth, labels: metrics.f1_score(truth, labels, average=name.removeprefix("f1_"))
+    metric: Callable[..., float] = getattr(metrics, name if name == "matthews_corrcoef" else f"{name}_score")
+    return metric
 
 
 class Scorer:
@@ -131,8 +163,8 @@ class Scorer:
             raise VotesError("golds is empty, so nothing can be scored; give the true classes")
         scores: dict[str, float] = {}
         for name, metric in self.metrics.items():
-            found = metric(golds, preds, probs)
-            scores |= found if isinstance(found, dict) else {name: found}
+            score = metric(golds, preds, probs)
+            scores |= score if isinstance(score, dict) else {name: score}
         return scores
 
     def score_slices(
@@ -160,45 +192,3 @@ class Scorer:
         import pandas as pd
 
         return pd.DataFrame.from_dict(scores, orient="index")
-
-
-def score_labels(truth: NDArray[Any], labels: Labels, probs: Float64, metrics: Iterable[str]) -> dict[str, float]:
-    """Compute metrics by their names; -1 in `truth` or `labels` is left out, except for coverage.
-
-    >>> score_labels(np.array([0, 1, 1]), np.array([0, 1, -1]), np.full((3, 2), 0.5), ["accuracy", "coverage"])
-    {'accuracy': 1.0, 'coverage': 0.6666666666666666}
-    """
-    truth = to_int_label_array(truth)
-    if len(truth) != len(labels) or not len(truth):
-        raise VotesError(f"Y has {len(truth)} labels, L has {len(labels)} items; expected one label per item")
-    if probs.ndim != 2 or len(probs) != len(truth):
-        raise VotesError(f"probs has shape {probs.shape}; expected ({len(truth)}, classes), a row per item")
-    kept = (truth != ABSTAIN) & (labels != ABSTAIN)
-    return {name: _score(name, truth, labels, probs, kept) for name in metrics}
-
-
-def _score(name: str, truth: Labels, labels: Labels, probs: Float64, kept: NDArray[np.bool_]) -> float:
-    if name not in METRICS:
-        raise ParameterError(f"metrics holds {show(name)}; expected some of {', '.join(METRICS)}")
-    if name == "coverage":
-        return float((labels != ABSTAIN).mean())
-    if not kept.any():
-        raise VotesError(f"no item has both a label and a known truth, so {name} cannot be computed; give more truth")
-    truth, labels, probs = truth[kept], labels[kept], probs[kept]
-    if name == "accuracy":
-        return float((truth == labels).mean())
-    if name == "f1" and truth.max() > 1:
-        raise ParameterError("metrics holds 'f1', which is for two classes; use f1_micro or f1_macro")
-    if name == "roc_auc" and probs.shape[1] != 2:
-        raise ParameterError(f"metrics holds 'roc_auc', which is for two classes; there are {probs.shape[1]}")
-    return float(_sklearn_metric(name)(truth, probs[:, 1] if name == "roc_auc" else labels))
-
-
-def _sklearn_metric(name: str) -> Callable[..., float]:
-    require("sklearn", extra="sklearn")
-    from sklearn import metrics
-
-    if name.startswith("f1_"):
-        return lambda truth, labels: metrics.f1_score(truth, labels, average=name.removeprefix("f1_"))
-    metric: Callable[..., float] = getattr(metrics, name if name == "matthews_corrcoef" else f"{name}_score")
-    return metric

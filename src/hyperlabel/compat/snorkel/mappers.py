@@ -104,11 +104,11 @@ class Mapper(BaseMapper):
         raise NotImplementedError
 
     def _transform(self, x: Any) -> Any:
-        found = self.run(**{name: getattr(x, field) for name, field in self.field_names.items()})
-        if found is None:
+        values = self.run(**{name: getattr(x, field) for name, field in self.field_names.items()})
+        if values is None:
             return None
-        names = self.mapped_field_names or {key: key for key in found}
-        return _with_fields(x, {field: found[key] for key, field in names.items()})
+        names = self.mapped_field_names or {key: key for key in values}
+        return _with_fields(x, {field: values[key] for key, field in names.items()})
 
 
 def _with_fields(x: Any, fields: Mapping[str, Any]) -> Any:

@@ -49,7 +49,7 @@ def _load(language: str, disable: tuple[str, ...], gpu: bool) -> Callable[[str],
 
 
 class NLPLabelingFunction(LabelingFunction):
-    """An LF of data points that have a spaCy document; see `nlp_labeling_function` for the arguments."""
+    """An LF of data points that have a spaCy document; see `nlp_labeling_function` for the settings."""
 
     def __init__(
         self,
@@ -65,9 +65,10 @@ class NLPLabelingFunction(LabelingFunction):
         memoize_key: Callable[[Any], Hashable] | None = None,
         gpu: bool = False,
     ) -> None:
-        own = SpacyPreprocessor(text_field, doc_field, language, disable, pre, memoize, memoize_key, gpu)
-        shared = _SHARED.setdefault((text_field, doc_field, language, tuple(disable or ())), own)
-        super().__init__(name, f, resources, [shared if memoize and not pre and memoize_key is None else own])
+        document = SpacyPreprocessor(text_field, doc_field, language, disable, pre, memoize, memoize_key, gpu)
+        if memoize and not pre and memoize_key is None:
+            document = _SHARED.setdefault((text_field, doc_field, language, tuple(disable or ())), document)
+        super().__init__(name, f, resources, [document])
 
 
 _SHARED: dict[tuple[Any, ...], SpacyPreprocessor] = {}  # LFs that ask for the same document parse a text once
@@ -105,10 +106,5 @@ def nlp_labeling_function(
     )
 
 
-class SparkNLPLabelingFunction(NLPLabelingFunction):
-    """`NLPLabelingFunction` by the name that it has for Spark in Snorkel."""
-
-
-def spark_nlp_labeling_function(*args: Any, **kwargs: Any) -> Callable[[Callable[..., int]], NLPLabelingFunction]:
-    """Turn a function of a row of Spark with a spaCy document into an LF; see `nlp_labeling_function`."""
-    return nlp_labeling_function(*args, **kwargs)
+SparkNLPLabelingFunction = NLPLabelingFunction  # which takes rows of Spark, too
+spark_nlp_labeling_function = nlp_labeling_function

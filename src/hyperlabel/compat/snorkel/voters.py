@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel._core import Arrays, Float64, check_count, read_tensors, write_tensors
-from hyperlabel.compat.snorkel.analysis import score_labels
+from hyperlabel.compat.snorkel.analysis import Scorer
 from hyperlabel.compat.snorkel.convert import as_numbers, probs_to_preds
 from hyperlabel.data import Patterns, to_votes
 from hyperlabel.errors import NotFittedError, ParameterError, WeightsError
@@ -62,7 +62,7 @@ class BaseLabeler(ABC):
         if tie_break_policy == "abstain":
             logging.getLogger(__name__).warning("scores leave out items without a label (tie_break_policy='abstain')")
         labels, probs = self.predict(L, return_probs=True, tie_break_policy=tie_break_policy)
-        return score_labels(Y, labels, probs, () if metrics is None else metrics)
+        return Scorer(list(metrics or ())).score(Y, labels, probs)
 
     def save(self, destination: str | Path) -> None:
         """Write the model to a safetensors file; an old file stays until the new one is complete."""
