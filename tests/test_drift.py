@@ -113,3 +113,35 @@ def test_a_state_without_shares_says_that_it_is_older(model):
     old._context = replace(model._context, profile=None)
     with pytest.raises(ParameterError, match="older version"):
         hl.drift(old, make_votes(1))
+
+
+def test_votes_of_another_number_of_lfs_are_refused():
+    votes = make_votes(0, 200)
+    for other in (votes[:, :3], np.hstack([votes, votes[:, :1]])):
+        with pytest.raises(ParameterError, match=rf"votes has {other.shape[1]} LFs, but this HyperLabelModel learned"):
+            hl.drift(hl.HyperLabelModel().fit(votes), other)
+
+
+@pytest.fixture
+def partial_votes():
+    rng = np.random.default_rng(0)
+    single, partial = rng.choice(["x", "y", "z"], (2, 300)), rng.choice(["!x", "!z", "x|y"], 300)
+    return pl.DataFrame({"a": single[0], "b": np.where(rng.random(300) < 0.3, partial, single[1]), "c": single[0]})
+
+
+@pytest.mark.parametrize("kept", [["!z"], []])
+@pytest.mark.parametrize("engine", ["memory", "polars", "duckdb"])
+def test_a_state_labels_rows_with_fewer_kinds_of_partial_votes(tmp_path, hyperlabel, partial_votes, kept, engine):
+    model = hl.label_model("mv", classes=["x", "y", "z"]).fit(partial_votes)
+    model.save(tmp_path / "state.safetensors")
+    rows = partial_votes.filter(pl.col("b").is_in(["x", "y", "z", *kept]))
+    rows.write_parquet(tmp_path / "votes.parquet")
+    options = ("--model", tmp_path / "state.safetensors", "--engine", engine, "-o", tmp_path / "out.parquet")
+    assert hyperlabel("label", tmp_path / "votes.parquet", *options).code == 0
+    assert pl.read_parquet(tmp_path / "out.parquet")["label"].to_list() == model.predict(rows).tolist()
+
+
+def test_drift_counts_partial_votes_by_their_names(partial_votes):
+    model = hl.label_model("mv", classes=["x", "y", "z"]).fit(partial_votes)
+    rows = partial_votes.with_columns(b=pl.col("b").str.replace("!x", "!z", literal=True))
+    assert [row["share"] for row in hl.drift(model, rows).rows() if row["share_of"] == "votes for !x"] == [0.0]

@@ -189,6 +189,7 @@ def test_label_of_a_table_without_rows_is_a_table_without_rows(engine, tmp_path)
     engines.label(tmp_path / "votes.parquet", engine=engine, out=tmp_path / "out.parquet")
     rows = read_result(tmp_path / "out.parquet")
     assert (rows.columns, rows.height) == ([*table.columns, "label", "confidence"], 0)
+    assert engines.start(tmp_path / "votes.parquet", engine=engine).label_counts == {}
     with pytest.raises(hl.VotesError, match="votes has 5 columns and 0 rows; expected at least one LF and one item"):
         engines.fit(tmp_path / "votes.parquet", engine=engine)
 

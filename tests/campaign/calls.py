@@ -9,7 +9,7 @@ import hyperlabel as hl
 from hyperlabel.lf import LFAnalysis
 from tests.campaign.hostile import Rng, array, cell, check_error, frame, sparse, votes
 
-QUICK = ("hlm2", "hlm", "mv", "bv", "dp", "fs", "ds", "hds", "nplm", "metal", "auto", "cll")
+QUICK = ("hlm3", "hlm2", "hlm", "mv", "bv", "dp", "fs", "ds", "hds", "nplm", "metal", "auto", "cll")
 PARAMS = {
     "n_classes": (2, 3, 1),
     "classes": ([0, 1], ["ham", "spam"], [False, True]),

@@ -25,7 +25,7 @@ from tests.engines_fixtures import start_spark
 
 ROWS, FILES = 60_000, 6
 CASE_SECONDS = 300  # a cluster starts, and a worker that was killed starts again
-MODELS = ("mv", "ds", "hlm2")
+MODELS = ("mv", "ds", "hlm3")
 SPARK = {
     "spark.driver.memory": "1g",
     "spark.executor.memory": "600m",

@@ -23,7 +23,7 @@ CELLS = np.stack([TRUTH, TRUTH, np.where(np.arange(N) % 7 == 0, 1 - TRUTH, TRUTH
 CELLS[::6] = -1
 
 LABELING = {
-    "--model": ("mv", "hlm2", "ds", "model.safetensors"),
+    "--model": ("mv", "hlm3", "ds", "model.safetensors"),
     "--gold": ("gold", "gold.csv"),
     "--class-balance": ("0=0.4,1=0.6", "uniform"),
     "--lf-accuracies": ("a=0.9",),

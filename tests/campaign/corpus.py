@@ -45,7 +45,7 @@ def make(folder: Path = CORPUS) -> None:
     }
     (folder / "train.json").write_text(json.dumps(entries))
     hl.Votes.from_frame(words).save(folder / "saved.parquet")
-    for name in ("mv", "ds", "hlm2"):
+    for name in ("mv", "ds", "hlm2", "hlm3"):
         hl.label_model(name).fit(cells, gold=[0, 1] + [-1] * 10).save(folder / f"{name}.model.safetensors")
     hl.Patterns.from_votes(hl.Votes.from_array(cells)).save(folder / "patterns.safetensors")
 

@@ -70,7 +70,7 @@ def run_case(rng: Rng, engines: tuple[str, ...] = ENGINES) -> None:
     labels = model.label(votes, metric)
     if gold is not None:
         labels = labels.with_gold(votes.with_labels(gold, "gold")[1])
-    most = 1 if name == "hlm2" and rng.random() < 0.2 else 1 << 20
+    most = 1 if name == "hlm3" and rng.random() < 0.2 else 1 << 20
     out = Path(f"out-{os.getpid()}.parquet")
     hl.engines.label(
         path,

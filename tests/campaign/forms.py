@@ -30,7 +30,7 @@ NAMES = (
 CLASSES: dict[int, Any] = {0: None, 1: ["ham", "spam", "eggs", "ä"], 2: [False, True]}
 ONE_CLASS = ("hlm", "ebcc")  # models that take no votes for several classes
 ITERATIVE = ("ds", "hds", "ebcc")
-MODELS = ("hlm2", "mv", "bv", "hlm", *ITERATIVE)
+MODELS = ("hlm3", "mv", "bv", "hlm", *ITERATIVE)
 
 
 def draw(rng: Rng) -> tuple[Any, list[str], Any, int]:
@@ -171,7 +171,7 @@ def run_case(rng: Rng) -> None:
 def draw_model(rng: Rng, classes: Any) -> tuple[str, dict[str, Any]]:
     """A label model's name and parameters; classes that are names may be in order."""
     name = str(rng.choice(MODELS))
-    takes_order = name in ("hlm2", "mv", "ds") and classes is not None and len(classes) > 2
+    takes_order = name in ("hlm3", "mv", "ds") and classes is not None and len(classes) > 2
     return name, {"ordinal": True} if takes_order and rng.random() < 0.3 else {}
 
 

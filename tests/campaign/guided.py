@@ -25,7 +25,7 @@ SEEDS = {  # target: the seeds that it begins with
     "npy": ("votes.npy",),
     "npz": ("votes.npz", "csr.npz", "dia.npz"),
     "json": ("train.json",),
-    "header": ("ds.model.safetensors", "hlm2.model.safetensors"),
+    "header": ("ds.model.safetensors", "hlm3.model.safetensors"),
 }
 LIMITS = ("-timeout=60", "-rss_limit_mb=4096", "-max_len=20000", "-print_final_stats=1")
 

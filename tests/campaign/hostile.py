@@ -16,14 +16,6 @@ def check_error(error: Exception) -> None:
     assert text, "an error without a word"
 
 
-def endless(depth: int = 2000) -> Any:
-    """Nested deeper than anybody reads."""
-    value: list[Any] = []
-    for _ in range(depth):
-        value = [value]
-    return value
-
-
 CELLS: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2, -2, 3, 9999, 10**6, 2**31, 2**53, 2**63, -(2**63), 10**30,
     0.0, -0.0, 0.5, 1.0, -1.0, 1e-300, 1e300, float("nan"), float("inf"), -float("inf"), 1j,

@@ -22,7 +22,7 @@ VOTES = np.array([[0, 1, 2], [1, 1, -1], [-1, -1, -1], [2, 0, 0]])
 @cache
 def files() -> list[tuple[str, bytes]]:
     """Kind and content of each file."""
-    names = {"model": ["mv", "ds", "hlm2"], "patterns": ["patterns"]}
+    names = {"model": ["mv", "ds", "hlm2", "hlm3"], "patterns": ["patterns"]}
     held = [
         (kind, (CORPUS / f"{name}{'.model' if kind == 'model' else ''}.safetensors").read_bytes())
         for kind, each in names.items()

@@ -32,7 +32,7 @@ def label(task: tuple[hl.LabelModel, Any]) -> bytes:
 def run_case(rng: Rng) -> None:
     """One model and some votes, labeled in every way at once."""
     votes = rng.integers(-1, 3, (int(rng.integers(10, 400)), 6))
-    name = str(rng.choice(["hlm2", "hlm", "ds", "mv", "fs"]))
+    name = str(rng.choice(["hlm3", "hlm", "ds", "mv", "fs"]))
     model = hl.label_model(name)
     fitted = model.fitted_on(votes)
     for used in (model, fitted):

@@ -115,7 +115,7 @@ class MemoryRun:
     @property
     def profile(self) -> VoteProfile:
         """How the LFs vote on these items."""
-        return VoteProfile.of_sums(count_votes(self.model.read(self.votes)))
+        return VoteProfile.of_sums(_count_votes(self.model, self.votes))
 
     @cached_property
     def _result(self) -> tuple[LabelModel, Labels, NDArray[np.integer]]:
@@ -258,12 +258,12 @@ class LabelingRun:
     @cached_property
     def profile(self) -> VoteProfile:
         """How the LFs vote in these rows: counted with the patterns, or in one more pass over the rows."""
+        count = partial(_count_votes, self.model)
         if self._counted is not None:
-            return VoteProfile.of_sums(count_votes(self._counted.patterns))
-        reading = self._reading
+            return VoteProfile.of_sums(count(self._counted.patterns))
+        encoder = self._reading.encoder
         with self._failing():
-            sums = self.engine.reduce(reading.encoder.packing, partial(_sum_rows, reading.encoder, count_votes))
-        return VoteProfile.of_sums(sums)
+            return VoteProfile.of_sums(self.engine.reduce(encoder.packing, partial(_sum_rows, encoder, count)))
 
     @property
     def other_lfs(self) -> list[str]:
@@ -283,6 +283,8 @@ class LabelingRun:
     @property
     def label_counts(self) -> dict[Any, int] | None:
         """Number of rows with each label, None for no label; just None if the counts of patterns do not tell."""
+        if not self.n_rows:
+            return {}
         if self._counted is None or self._reading.counted is None or self.job.text is not None:
             return None
         added = OutputColumns(self._reading.encoder.classes, threshold=self.job.threshold)
@@ -369,6 +371,11 @@ def _fit_passes(engine: Engine, reading: EncodedRows, job: Job) -> LabelModel:
         counted = count_patterns(*engine.where(encoder.gold).count(encoder.packing), encoder)
         gold = None if counted is None or counted.gold is None else Gold(counted.patterns, counted.gold)
     return copy.copy(job.model).fit_passes(reduce_rows, encoder.no_items, gold, job.metric)
+
+
+def _count_votes(model: LabelModel, votes: object) -> Sums:
+    """Return the sums of a profile, with LFs and votes numbered as in the state of a fitted model."""
+    return count_votes(model.read(votes))
 
 
 def _sum_rows(encoder: Encoder, sums: Callable[[Patterns], Sums], keys: RowKeys) -> Sums:

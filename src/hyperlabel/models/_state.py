@@ -153,11 +153,12 @@ class FittedState:
         return {"n_classes": self.n_classes, "classes": self.classes}
 
     def read(self, votes: object) -> Patterns:
-        """Return patterns of votes, with the classes and the order of LFs of `fit`, if there was one."""
-        if isinstance(votes, Patterns):
-            patterns = to_patterns(votes, **self.stated_classes)
-            return patterns.with_lfs(self._context.lf_names) if self.is_fitted else patterns
-        return Patterns.from_votes(self.read_votes(votes))
+        """Return patterns of votes, with the LFs, classes and outcomes of `fit` in their order, if there was one."""
+        counted = isinstance(votes, Patterns)
+        patterns = to_patterns(votes, **self.stated_classes) if counted else Patterns.from_votes(self.read_votes(votes))
+        if not self.is_fitted:
+            return patterns
+        return self._context.match(patterns.with_lfs(self._context.lf_names), type(self).__name__)
 
     def read_votes(self, votes: object) -> Votes:
         """Return votes with the LFs, classes and cuts of scores of `fit`, if there was one; other columns are left."""
