@@ -18,8 +18,9 @@ from hyperlabel.models import HyperLabelModel
 from hyperlabel.studio._texts import TextEvidence, TextFeatures, judge_texts
 
 _FOLDS = 5  # parts of the gold; each is judged by a model that does not know it
-_VOTES = 0.5  # weight of the votes beside the text without gold
-_RULE = 0.5  # what all the rows weigh on which a rule votes; a gold label weighs 1
+_VOTES = 0.2  # weight of the votes beside the text without gold
+_RULE = 0.6  # weight of all the rows on which a rule votes, without gold; a gold label weighs 1
+_ENOUGH = 4  # gold labels per class that halve this weight
 _LEAST = 1e-6  # probability that stands for 0
 _OF_VOTES = (
     "votes",
@@ -226,7 +227,9 @@ class Snapshot:
         shares = np.zeros((0, self.k))
         if len(voted):
             shares = self.vote_labels.probabilities[self.inverse[voted]]
-        return judge_texts(features, self.gold, self.k, voted, shares, _RULE * len(self.columns))
+        n_gold = int((self.gold >= 0).sum())
+        weight = _RULE * len(self.columns) / (1 + n_gold / (_ENOUGH * self.k))
+        return judge_texts(features, self.gold, self.k, voted, shares, weight)
 
     def with_text(self, text: TextEvidence | None) -> "Snapshot":
         """Return a snapshot that was trained; what follows from votes alone is not computed again."""

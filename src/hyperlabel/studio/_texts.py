@@ -18,6 +18,7 @@ from hyperlabel.errors import require
 
 _L2 = 0.1  # half of it times the squared norm of the coefficients is added to the summed loss
 _TOPICS = 128  # dimensions of the latent semantic analysis
+_EMBEDDING = np.float32(1.5)  # length of an embedding, which knows more than these texts; words and topics have 1
 _VOTED = 300  # rows with votes that are learned from, at most
 _VOTE_WEIGHT = 0.25  # weight of such a row, at most; a gold label has 1
 _FOLDS = 5  # parts of the gold; each is judged by a model that does not know it
@@ -33,7 +34,7 @@ class TextFeatures:
     """The texts as numbers: their words, and what they are about."""
 
     words: Any  # (n, w) SciPy matrix of TF-IDF
-    dense: Float32  # (n, d) topics, and embeddings if wordllama is installed; each of length 1
+    dense: Float32  # (n, d) topics, and embeddings if wordllama is installed
     known: NDArray[np.bool_]  # (n,) False where a text is missing or blank
 
     @classmethod
@@ -42,9 +43,8 @@ class TextFeatures:
         require("sklearn", extra="studio")
         encoder = _encode_nothing if find_spec("wordllama") is None else "wordllama"
         vectors = Vectors.of(texts.to_list(), encoder=encoder)
-        return cls(
-            vectors.terms, np.hstack([_center(_find_topics(vectors.terms)), _center(vectors.dense)]), vectors.known
-        )
+        topics, embeddings = _center(_find_topics(vectors.terms)), _EMBEDDING * _center(vectors.dense)
+        return cls(vectors.terms, np.hstack([topics, embeddings]), vectors.known)
 
     def take(self, rows: Ints) -> "TextFeatures":
         """Return the features of some rows."""
