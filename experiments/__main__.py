@@ -201,6 +201,7 @@ def run_theory(
         theory.run(options, **sizes, more_items=more, most_lfs=most_lfs, limit=seconds)
 
 
+ENDMODEL_HELP = " 'truth' for true labels; ':hard' behind a name for its labels instead of probabilities."
 TEXT_HELP = "What learns from texts: linear or mlp on TF-IDF, or a transformer by its folder or name."
 
 
@@ -209,7 +210,7 @@ def run_endmodel(
     data: Data = DATA,
     out: Out = OUT,
     seeds: Seeds = 5,
-    models: Annotated[str | None, Option(metavar="A,B,...", help=MODELS_HELP + " 'truth' for true labels.")] = None,
+    models: Annotated[str | None, Option(metavar="A,B,...", help=MODELS_HELP + ENDMODEL_HELP)] = None,
     sets: Sets = None,
     text_model: Annotated[str, Option(metavar="NAME|FOLDER", help=TEXT_HELP)] = "linear",
     search: Annotated[str, Option(metavar="NAME", help="Hyper-parameters to try: paper or small.")] = "paper",

@@ -65,8 +65,8 @@ class Claim:
 def claims_section(results: Path) -> str:
     """All claims in a table, and below it the details of each, as markdown."""
     answers = [(claim, find_answer(claim, results)) for claim in CLAIMS]
-    rows = [[_unbroken(claim.says), claim.published, found.ours, found.verdict] for claim, found in answers]
-    details = "\n".join(f"- **{claim.says}** ({claim.source}). {found.why}" for claim, found in answers if found.why)
+    rows = [[_unbroken(claim.says), claim.published, answer.ours, answer.verdict] for claim, answer in answers]
+    details = "\n".join(f"- **{claim.says}** ({claim.source}). {answer.why}" for claim, answer in answers if answer.why)
     return f"{table(['claim', 'the paper', 'here', 'verdict'], rows, align='l')}\n\n**Details**\n\n{details}\n"
 
 
@@ -103,8 +103,8 @@ def _average(board: Board, model: str) -> float:
 
 def _ranked(board: Board, models: Sequence[str]) -> list[tuple[str, float]]:
     """Models with their averages, the best first."""
-    found = [(model, _average(board, model)) for model in models]
-    return sorted(((m, v) for m, v in found if not np.isnan(v)), key=lambda each: -each[1])
+    averages = [(model, _average(board, model)) for model in models]
+    return sorted(((m, v) for m, v in averages if not np.isnan(v)), key=lambda each: -each[1])
 
 
 def _same_average(records: Records) -> Answer:
@@ -148,26 +148,26 @@ def _best_sets(records: Records) -> Answer:
 
 
 def _run_spread(records: Records) -> Answer:
-    shown, deviations = [], []
+    spreads, deviations = [], []
     for recipe, of in runs.recipes(records).items():
         means = runs.averages(of)
-        values, chosen = list(means.values()), means[runs.selected(of)]
+        values, selected = list(means.values()), means[runs.selected(of)]
         deviations.append(float(np.std(values, ddof=1)))
         span = f"{len(values)} runs, {min(values):.1f} to {max(values):.1f}"
-        shown.append(f"`{recipe}` ± {deviations[-1]:.2f} ({span}; the one that D' selects has {chosen:.2f})")
+        spreads.append(f"`{recipe}` ± {deviations[-1]:.2f} ({span}; the one that D' selects has {selected:.2f})")
     steady = [deviation <= 0.2 + CLOSE for deviation in deviations]
     others = f"; other recipes up to ± {max(deviations):.0f}" if len(deviations) > 1 else ""
-    why = f"By recipe, that of the bundled `hlm` first: {'; '.join(shown)}. Runs that collapse count."
+    why = f"By recipe, that of the bundled `hlm` first: {'; '.join(spreads)}. Runs that collapse count."
     return Answer(f"± {deviations[0]:.1f}{others}", _judge(all(steady), steady[0]), why)
 
 
 def _times(records: Records) -> dict[str, dict[str, float]]:
     """Seconds by model and set, on the paper's sets."""
-    found: dict[str, dict[str, float]] = {}
+    times: dict[str, dict[str, float]] = {}
     for record in records:
         if record["part"] == "sets" and record["dataset"] in SETS and "n_patterns" in record:
-            found.setdefault(record["model"], {})[record["dataset"]] = record["seconds"]
-    return found
+            times.setdefault(record["model"], {})[record["dataset"]] = record["seconds"]
+    return times
 
 
 def _ratios(times: Mapping[str, Mapping[str, float]], slow: str, fast: str) -> list[float]:
@@ -234,10 +234,10 @@ def _gold_helps(records: Records) -> Answer:
     results = _gold(records)
     gains = _gains(results, "hlm")
     lasting = [size for size in gains if all(gain > NO_GAIN for larger, gain in gains.items() if larger >= size)]
-    shown = f"from {lasting[0]:,} on" if lasting else "at no size for good"
+    figure = f"from {lasting[0]:,} on" if lasting else "at no size for good"
     figures, theirs = (_by_size(each) for each in (gains, _gains(results, RELEASED)))
     why = f"Gain by number of gold items over the same model without gold: {figures}. The authors' package: {theirs}."
-    return Answer(shown, _judge(bool(lasting) and lasting[0] <= 50, bool(lasting)), why)
+    return Answer(figure, _judge(bool(lasting) and lasting[0] <= 50, bool(lasting)), why)
 
 
 def _gains(results: semi.Results, model: str) -> dict[int, float]:
@@ -250,13 +250,13 @@ def _by_size(values: Mapping[int, float]) -> str:
 
 
 def _gold_order(
-    records: Records, chosen: Callable[[int], bool], judge: Callable[[Sequence[float]], tuple[bool, bool]]
+    records: Records, included: Callable[[int], bool], judge: Callable[[Sequence[float]], tuple[bool, bool]]
 ) -> Answer:
     """Fine-tuned hlm against the best of the others, at some sizes; `judge` says if it holds, and if in part."""
     results = _gold(records)
-    ours = {size: mean for size, mean in _means(results, "hlm").items() if chosen(size)}
+    ours = {size: mean for size, mean in _means(results, "hlm").items() if included(size)}
     rivals = {size: _rivals(results, size) for size in ours}
-    best = {size: max(found, key=found.__getitem__) for size, found in rivals.items()}
+    best = {size: max(means, key=means.__getitem__) for size, means in rivals.items()}
     margins = {size: ours[size] - rivals[size][best[size]] for size in ours}
     figures = ", ".join(f"{size:,}: {margin:+.1f} ({best[size]})" for size, margin in margins.items())
     judged, lacking = _judge(*judge(list(margins.values()))), _lacking(results, list(ours))
@@ -271,13 +271,13 @@ def _gold_order(
 
 def _rivals(results: semi.Results, size: int) -> dict[str, float]:
     """The means of the other learners at a size; small forests stand in where the paper's have too few repeats."""
-    found = {}
+    means = {}
     for model in LEARNERS:
         names = (model, f"{model}{semi.SMALL}")
         full, small = (results.curve(name, "wrench").get(size, []) for name in names)
         values = small if small and len(full) < ENOUGH else full
-        found |= {names[values is small]: float(np.mean(values))} if values else {}
-    return found
+        means |= {names[values is small]: float(np.mean(values))} if values else {}
+    return means
 
 
 def _lacking(results: semi.Results, sizes: Sequence[int]) -> str:
@@ -292,12 +292,12 @@ def _forests(records: Records) -> str:
     for r in records:
         if "score" in r and r["dataset"] in SETS:
             by_draw.setdefault((r["dataset"], r["seed"], r["gold"]), {})[semi.name_of(r)] = r["score"]
-    both = [found for found in by_draw.values() if found.keys() >= {"hlm", "rf", f"rf{semi.SMALL}"}]
+    both = [scores for scores in by_draw.values() if scores.keys() >= {"hlm", "rf", f"rf{semi.SMALL}"}]
     if not both:
         return ""
-    means = {name: float(np.mean([found[name] for found in both])) for name in ("rf", f"rf{semi.SMALL}", "hlm")}
-    shown = ", ".join(f"{name} {mean:.1f}" for name, mean in means.items())
-    return f" On the {len(both)} draws on which the paper's forests were run: {shown}."
+    means = {name: float(np.mean([scores[name] for scores in both])) for name in ("rf", f"rf{semi.SMALL}", "hlm")}
+    figures = ", ".join(f"{name} {mean:.1f}" for name, mean in means.items())
+    return f" On the {len(both)} draws on which the paper's forests were run: {figures}."
 
 
 def _places(distances: Sequence[float]) -> str:
@@ -325,16 +325,16 @@ def _gold_fastest(records: Records) -> Answer:
     results = _gold(records)
     most = max(semi.SIZES)
     times = {model: _means(results, model, "seconds").get(most) for model in ("hlm", *LEARNERS)}
-    known = {model: value for model, value in times.items() if value is not None}
-    quicker = [model for model, value in known.items() if value < known["hlm"]]
+    measured = {model: value for model, value in times.items() if value is not None}
+    quicker = [model for model, value in measured.items() if value < measured["hlm"]]
     published = ", ".join(f"{model} {value}" for model, value in SEMI_SECONDS.items())
-    lacking = [model for model in LEARNERS if model not in known]
+    lacking = [model for model in LEARNERS if model not in measured]
     note = f" Not run with that many on all sets: {', '.join(lacking)}." if lacking else ""
     why = (
         f"Processor time of our implementations with {most:,} gold items, forests as in the paper. The paper: "
         f"{published} s.{note}"
     )
-    figures = ", ".join(f"{model} {value:.2f} s" for model, value in known.items())
+    figures = ", ".join(f"{model} {value:.2f} s" for model, value in measured.items())
     return Answer(figures, FAILS if quicker else OPEN if lacking else HOLDS, why)
 
 
@@ -367,21 +367,21 @@ def _ablation_order(records: Records) -> Answer:
 
 
 def _end_models(records: Records) -> Answer:
-    found = endmodel.Results([r for r in records if "score" in r and r["dataset"] in SETS])
-    sets = [name for name in SETS if all(found.values(model, name) for model in END_MODELS)]
+    results = endmodel.Results([r for r in records if "score" in r and r["dataset"] in SETS])
+    sets = [name for name in SETS if all(results.values(model, name) for model in END_MODELS)]
     if not sets:
         return Answer("–", MISSING)
-    beside = [m for m in (RELEASED, "hlm3", "hlm2") if all(found.values(m, name) for name in sets)]
-    means = {m: float(np.mean([found.mean(m, name) for name in sets])) for m in (*END_MODELS, *beside)}
+    beside = [m for m in (RELEASED, "hlm3", "hlm2") if all(results.values(m, name) for name in sets)]
+    means = {m: float(np.mean([results.mean(m, name) for name in sets])) for m in (*END_MODELS, *beside)}
     order = sorted(END_MODELS, key=means.__getitem__, reverse=True)
-    counts = {name: min(len(found.values(model, name)) for model in END_MODELS) for name in sets}
+    counts = {name: min(len(results.values(model, name)) for model in END_MODELS) for name in sets}
     seeds = ", ".join(f"{name} {count}" for name, count in counts.items())
     others = f" Beside them: {', '.join(f'{model} {means[model]:.1f}' for model in beside)}." if beside else ""
     lead = means["hlm"] - max(means[model] for model in END_MODELS if model != "hlm")
     why = (
         f"On the {len(sets)} of {len(SETS)} sets whose texts or features are at hand, by number of seeds: {seeds}. "
         f"Texts by TF-IDF, not BERT. `hlm` is {lead:+.1f} from the best of the others; less than {TIE:g} is a tie, and "
-        f"without all sets nothing more than *in part* is said.{others}"
+        f"a lead on some of the sets counts *in part*.{others}"
     )
     verdict = FAILS if lead <= -TIE else HOLDS if lead >= TIE and len(sets) == len(SETS) else PARTLY
     return Answer(", ".join(f"{model} {means[model]:.1f}" for model in order), verdict, why)
@@ -396,10 +396,10 @@ def _outside(records: Records) -> Answer:
         if TRAINED_ITEMS[0] <= n <= TRAINED_ITEMS[1] and TRAINED_LFS[0] <= m <= TRAINED_LFS[1]
     ]
     outside = len(sizes) - len(inside)
-    shown = ", ".join(f"{name} ({sizes[name][0]:,} x {sizes[name][1]})" for name in inside)
+    shapes = ", ".join(f"{name} ({sizes[name][0]:,} x {sizes[name][1]})" for name in inside)
     whole = [name for name in inside if name not in PARTIAL]
     why = (
-        f"Inside {TRAINED_ITEMS[1]:,} x {TRAINED_LFS[1]}: {shown}. Of {', '.join(PARTIAL)} the rows without truth, "
+        f"Inside {TRAINED_ITEMS[1]:,} x {TRAINED_LFS[1]}: {shapes}. Of {', '.join(PARTIAL)} the rows without truth, "
         "most of the set, are not available: it would be outside, and counts so for the verdict."
     )
     return Answer(f"{outside} of {len(sizes)}", _judge(len(sizes) - len(whole) >= 13, False), why)

@@ -27,6 +27,9 @@ from hyperlabel.errors import ParameterError
 TRUTH = "truth"
 """In the place of a label model: the true classes of the same items, for comparison."""
 
+HARD = ":hard"
+"""Behind the name of a label model: an end model learns its most probable classes, not its probabilities."""
+
 TEXT_MODELS = {"linear": "TF-IDF with a linear model", "mlp": "TF-IDF (SVD) with an MLP"}
 """What needs no download; any other name is a transformer's."""
 
@@ -63,7 +66,7 @@ def run(options: Options, *, text_model: str = "linear", search: str = "paper", 
     """Train and score end models; records go to endmodel.jsonl. Sets without inputs or split get a note.
 
     Args:
-        options: What to run, and where; models are label models, or `truth`.
+        options: What to run, and where; models are label models, with `:hard` behind them or not, or `truth`.
         text_model: What learns from texts: `linear` or `mlp` on TF-IDF, or a transformer by its folder or name.
         search: The hyper-parameters to try: `paper` or `small`.
         test_votes: Whether label models see the votes of the test split too.
@@ -212,7 +215,9 @@ def _decide_for_f1(probabilities: NDArray[np.float64]) -> NDArray[np.intp]:
 def _generate(task: Task, model: str, seed: int) -> tuple[Ints, NDArray[np.float64]]:
     """Which training items to learn from, and their (., k) probabilities."""
     if model != TRUTH:
-        return np.arange(len(task.train)), fit_best_prior(task.data, model, seed=seed).probabilities[task.train]
+        fitted = fit_best_prior(task.data, model.removesuffix(HARD), seed=seed).probabilities[task.train]
+        learned = np.eye(task.data.k)[fitted.argmax(1)] if model.endswith(HARD) else fitted
+        return np.arange(len(task.train)), learned
     truth = task.data.truth[task.train]
     known = np.flatnonzero(truth >= 0)
     if not len(known):

@@ -41,16 +41,16 @@ def overview(results: Path) -> str:
         *_with_gold(results),
         *_end_models(results),
     ]
-    lost = "\n".join(f"- {line}" for line in [*_lost_sets(board), *_lost_gold(results)])
-    return "\n\n".join(["## What to expect", *expected, "## Where it loses", lost]) + "\n"
+    losses = "\n".join(f"- {line}" for line in [*_lost_sets(board), *_lost_gold(results)])
+    return "\n\n".join(["## What to expect", *expected, "## Where it loses", losses]) + "\n"
 
 
 def _metal_note(board: Board) -> list[str]:
-    found = [
+    scores = [
         r["scores_by_prior"]["uniform"] for name in board.all_sets for r in board.found.get(("metal", name), [])[:1]
     ]
     note = "\\* with the better of two class balances, judged by the truth, as in the paper; with a uniform one"
-    return [f"{note} {np.mean(found):.1f} on all."] if found else []
+    return [f"{note} {np.mean(scores):.1f} on all."] if scores else []
 
 
 def _score_table(board: Board) -> str:
@@ -90,8 +90,8 @@ def _gains(results: Path) -> dict[int, float]:
     """Points that gold adds to the default on the paper's sets, by number of gold items."""
     path = results / "semi.jsonl"
     records = [r for r in read_records(path) if r["dataset"] in SETS] if path.exists() else []
-    found = semi.Results(records)
-    scores, without = (found.curve(DEFAULT, "wrench", field) for field in ("score", "unsupervised"))
+    by_size = semi.Results(records)
+    scores, without = (by_size.curve(DEFAULT, "wrench", field) for field in ("score", "unsupervised"))
     return {size: _mean(scores[size]) - _mean(without[size]) for size in scores}
 
 
@@ -107,24 +107,24 @@ def _end_models(results: Path) -> list[str]:
     return [line for line in lines if line]
 
 
-def _end_model_line(found: endmodel.Results) -> str:
+def _end_model_line(results: endmodel.Results) -> str:
     """The mean over the sets that all of some label models have."""
-    models = [model for model in (DEFAULT, "hlm", "mv", endmodel.TRUTH) if model in found.models]
-    sets = [name for name in found.sets if all(found.values(model, name) for model in models)]
+    models = [model for model in (DEFAULT, "hlm", "mv", endmodel.TRUTH) if model in results.models]
+    sets = [name for name in results.sets if all(results.values(model, name) for model in models)]
     if DEFAULT not in models or not sets:
         return ""
-    means = [f"{model} {np.mean([found.mean(model, name) for name in sets]):.1f}" for model in models]
+    means = [f"{model} {np.mean([results.mean(model, name) for name in sets]):.1f}" for model in models]
     return f"**A classifier trained on the labels**, mean score on {len(sets)} test splits: {', '.join(means)}."
 
 
 def _lost_sets(board: Board) -> list[str]:
     to_vote = {name: gap for name, gap in _gaps(board, "mv").items() if gap <= -FAR}
-    shown = ", ".join(f"{name} ({gap:+.1f})" for name, gap in sorted(to_vote.items(), key=lambda each: each[1]))
-    lines = [f"**Behind majority vote** by {FAR:g} point or more: {shown or 'nowhere'}."]
+    listed = ", ".join(f"{name} ({gap:+.1f})" for name, gap in sorted(to_vote.items(), key=lambda each: each[1]))
+    lines = [f"**Behind majority vote** by {FAR:g} point or more: {listed or 'nowhere'}."]
     best = {name: _best_other(board, name) for name in board.all_sets}
     far = {name: each for name, each in best.items() if each[1] >= FARTHER}
-    shown = ", ".join(f"{name} (`{m}` {g:+.1f})" for name, (m, g) in sorted(far.items(), key=lambda e: -e[1][1]))
-    return [*lines, f"**Some other model is {FARTHER:g} points or more ahead**: {shown or 'nowhere'}. No model is the "
+    listed = ", ".join(f"{name} (`{m}` {g:+.1f})" for name, (m, g) in sorted(far.items(), key=lambda e: -e[1][1]))
+    return [*lines, f"**Some other model is {FARTHER:g} points or more ahead**: {listed or 'nowhere'}. No model is the "
             "best everywhere; `hyperlabel compare` shows which is on your votes."]  # fmt: skip
 
 
@@ -136,7 +136,7 @@ def _best_other(board: Board, name: str) -> tuple[str, float]:
 
 
 def _lost_gold(results: Path) -> list[str]:
-    lost = [f"{size:,}" for size, gain in _gains(results).items() if gain < 0]
+    sizes = [f"{size:,}" for size, gain in _gains(results).items() if gain < 0]
     return (
-        [f"**With few gold labels** it falls behind itself without gold, at {', '.join(lost)} items."] if lost else []
+        [f"**With few gold labels** it falls behind itself without gold, at {', '.join(sizes)} items."] if sizes else []
     )

@@ -167,6 +167,14 @@ def test_truth_of_training_items_that_is_unknown_is_left_out_or_noted(folder):
         endmodel._generate(hidden, "truth", 0)
 
 
+def test_hard_labels_are_the_most_probable_classes(folder):
+    _, task = task_of(folder, "numbers")
+    soft, hard = (endmodel._generate(task, name, 0)[1] for name in ("hlm3", "hlm3:hard"))
+    assert_array_equal(hard.argmax(1), soft.argmax(1))
+    assert set(np.unique(hard)) == {0.0, 1.0}
+    assert soft.max() < 1
+
+
 def test_tables_show_spread_best_paper_and_skipped_sets():
     setting = {"text_model": "linear", "search": "small", "test_votes": True}
     about = {"metric": "accuracy", "inputs": "texts", "n_train": 1000, "n_test": 250, **setting}
