@@ -245,6 +245,20 @@ def test_fractions_and_texts_among_numbers_are_refused_with_the_remedy(odd, mess
         hl.jury(rows, **NAMES)
 
 
+def test_near_copies_of_a_judge_do_not_cost_labels():
+    gains = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        votes, truth = draw_panel(rng.uniform(0.55, 0.85, 6), seed=seed)
+        copied = votes[:, [rng.integers(6)] * 2]
+        panel = np.column_stack([votes, np.where(rng.random(copied.shape) < 0.95, copied, 1 - copied)])
+        labels = hl.jury(make_table(panel), **NAMES).labels.best
+        majority = hl.label_model("mv").fit_predict(panel)
+        gains.append((labels == truth).mean() - (majority == truth).mean())
+    assert np.mean(gains) > 0
+    assert np.sum(np.array(gains) < -0.02) <= 2  # near-copies once cost 2 points in 17 of 20 panels
+
+
 def test_wrong_prices_are_refused():
     table = make_table(np.array([[0, 1], [1, 1]]))
     with pytest.raises(ParameterError, match="price lacks the judge 'j1'; expected a price for each of 'j0', 'j1'"):

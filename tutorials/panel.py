@@ -57,6 +57,8 @@ pd.DataFrame({"estimated": card["estimated_accuracy"], "true": is_right.groupby(
 
 # %% [markdown]
 # ## Which judges are enough?
+#
+# `enough` tries all sets of judges for the cheapest one that keeps 95% of the labels; `curve` adds one judge at a time:
 
 # %%
 print(verdicts.enough(0.95))

@@ -75,17 +75,18 @@ class Few(NamedTuple):
 
 def cheapest_judges(model: LabelModel, patterns: Patterns, names: tuple[str, ...], prices: Float64, keep: float) -> Few:
     """Find the judges with the least price that keep a share of the labels; of equal prices, those that keep most."""
-    m = patterns.n_lfs
-    sample, whole = _sample(model, patterns, 2**m)
+    m, every = patterns.n_lfs, replace(patterns, inverse=None)
+    (sample, whole), labels = _sample(model, patterns, 2**m), model.label_patterns(every).best
     sets = (np.arange(1, 2**m)[:, None] >> np.arange(m)) % 2 == 1  # (2**m - 1, m)
     costs = sets @ prices
     for cost in np.unique(costs):
         tried = sets[costs == cost]
         kept = [_compare(model, sample, whole, lfs)[0] for lfs in tried]
-        if max(kept) >= keep:
+        best = tried[int(np.argmax(kept))]
+        share_kept = _compare(model, every, labels, best)[0] if max(kept) >= keep else 0.0  # a sample may flatter it
+        if share_kept >= keep:
             break
-    best = int(np.argmax(kept))
-    return Few([names[j] for j in np.flatnonzero(tried[best])], float(cost), kept[best])
+    return Few([names[j] for j in np.flatnonzero(best)], float(cost), share_kept)
 
 
 def _sample(model: LabelModel, patterns: Patterns, passes: float) -> tuple[Patterns, NDArray[np.intp]]:

@@ -154,7 +154,7 @@ def _show_cost(jury: Verdicts) -> Html:
     line = Line(
         np.append(0, curve["price"] / total), np.append(0, curve["kept"]), "labels kept", "--hue:170", "class-line"
     )
-    unit = "cost" if jury.costs is not None else "judgments"
+    unit, form = ("judgments", ",.0f") if jury.costs is None else ("cost", ",.2f")
     title = "Cost against quality"
     label = f"share of the labels kept by the first judges, against their share of the {unit}"
     drawing = line_chart([line], f"share of the {unit}", "labels kept", label)
@@ -163,10 +163,10 @@ def _show_cost(jury: Verdicts) -> Html:
         f"for {few.price / total:.0%} of the {unit}."
     )
     heads = [("judges", True), ("added", False), (unit, True), ("labels kept", True)]
-    rows = [
-        tag("tr", number(row["judges"]), tag("td", row["added"]), _figure(row["price"]), _percent(row["kept"]))
-        for row in curve.rows()
-    ]
+    rows = []
+    for row in curve.rows():
+        price = number(f"{row['price']:{form}}")
+        rows.append(tag("tr", number(row["judges"]), tag("td", row["added"]), price, _percent(row["kept"])))
     meaning = (
         f"The cheapest panel that keeps {KEEP:.0%} of the labels. The curve adds, one by one, the judge who gains most "
         "for its price."
