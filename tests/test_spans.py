@@ -225,10 +225,16 @@ def test_documents_without_a_single_vote_have_no_spans():
 
 def test_characters_are_aligned_to_tokens_and_mismatches_are_said():
     documents = [{"text": "Dr. Ada Lovelace, London", "votes": {"a": [[4, 16, "PER"]], "b": [[4, 12, "PER"]]}}]
-    with pytest.warns(VotesWarning, match=r"1 votes start or end inside a token .* LF 'b'.*: \[4, 12, 'PER'\]"):
+    with pytest.warns(VotesWarning, match=r"1 spans start or end inside a token .* LF 'b'.*: \[4, 12, 'PER'\]"):
         labels = hl.label_spans(documents)
     frame = labels.to_pandas()
     assert frame[["from", "to", "text"]].to_numpy().tolist() == [[4, 16, "Ada Lovelace"]]
+    with pytest.warns(
+        VotesWarning, match=r"1 spans start or end inside a token .*: documents\[0\], truth: \[4, 13, 'PER'\]"
+    ):
+        assert hl.label_spans([{**documents[0], "votes": {"a": [[4, 16, "PER"]]}}]).score({0: [[4, 13, "PER"]]})["f1"][
+            0
+        ]
     for span in ([1, 2, "PER"], [3, 9, "PER"]):
         with pytest.raises(VotesError, match="is not a span of a text of 4 characters"):
             hl.label_spans([{"text": "a  b", "votes": {"a": [span]}}])

@@ -122,7 +122,11 @@ class SpanDocuments:
         spans = self._match_truth(truth, name)
         collector = Collector(self.types)
         for number, each in enumerate(spans):
-            collector.add({} if each is None else {name: self._to_tokens(number, each, name)}, number)
+            if each is not None and number in self.offsets:
+                aligned = Alignment(self.documents[number]["text"])
+                each = aligned.align(each, f"documents[{number}], {name}")
+                collector.moved += aligned.moved
+            collector.add({} if each is None else {name: each}, number)
         unknown = sorted(set(collector.types) - set(self.types))
         if unknown:
             raise VotesError(
@@ -146,12 +150,6 @@ class SpanDocuments:
                 f"list of spans for each of the {len(self):,} documents"
             )
         return list(truth)
-
-    def _to_tokens(self, number: int, spans: Any, name: str) -> Any:
-        """Align spans of a document that has a text to its tokens."""
-        if number not in self.offsets:
-            return spans
-        return Alignment(self.documents[number]["text"]).align(spans, f"documents[{number}], {name}")
 
     @cached_property
     def joined(self) -> NDArray[np.bool_]:
@@ -307,7 +305,11 @@ class Collector:
     def finish(self, starts: Ints64, types: Sequence[str], lfs: Sequence[str]) -> Marks:
         """Check all spans, number their types in order, and drop those that overlap another of the same LF."""
         marks = self._number_types(self._count_through(starts, lfs), types)
-        self._report_moved()
+        if self.moved:
+            self.warnings.append(
+                f"{len(self.moved):,} spans start or end inside a token and were widened to whole tokens; the first: "
+                f"{self.moved[0]}"
+            )
         return self._drop_overlaps(marks, int(starts[-1]), lfs)
 
     def _count_through(self, starts: Ints64, lfs: Sequence[str]) -> Marks:
@@ -340,13 +342,6 @@ class Collector:
             )
         numbered = marks._replace(type=table[marks.type])
         return numbered if kept.all() else numbered.take(kept)
-
-    def _report_moved(self) -> None:
-        if self.moved:
-            self.warnings.append(
-                f"{len(self.moved):,} votes start or end inside a token and were widened to whole tokens; the first: "
-                f"{self.moved[0]}"
-            )
 
     def _drop_overlaps(self, marks: Marks, n_tokens: int, lfs: Sequence[str]) -> Marks:
         """Of overlapping spans of one LF keep the first, of those that start together the longest."""

@@ -99,8 +99,9 @@ def _correct(
     judged = has_gold[documents.locate(guesses.start)[0]]
     guesses, before = guesses.take(judged), before[judged]
     right = is_among(guesses, true)
-    features = (describe_spans(*each, documents) for each in ((spans, probability), (guesses, before)))
-    probability = np.where(has_gold[documents.locate(spans.start)[0]], 1.0, recalibrate(*features, right))
+    features = describe_spans(spans, probability, documents)
+    corrected = recalibrate(features, describe_spans(guesses, before, documents), right)
+    probability = np.where(has_gold[documents.locate(spans.start)[0]], 1.0, corrected)
     kept = probability >= right.sum() / max(1, len(right) + len(true.start))
     return spans.take(kept), probability[kept]
 
