@@ -27,9 +27,9 @@ SLOW = (
     "test_amcl", "test_build", "test_classify", "test_cli.py", "test_cli_", "test_cll", "test_compare", "test_compat",
     "test_data_tables", "test_defects", "test_ebcc", "test_empty", "test_engines", "test_experiments", "test_export",
     "test_files", "test_habits", "test_lf_cache", "test_lf_calls", "test_lf_jobs", "test_lf_lazy", "test_lf_prompt",
-    "test_lf_regex", "test_networks_unrolled", "test_packing", "test_parity", "test_properties", "test_random_forest",
-    "test_reports", "test_site", "test_sklearn", "test_spans", "test_streaming", "test_studio", "test_tags",
-    "test_training", "test_trust_advise", "test_tutorials",
+    "test_lf_regex", "test_networks_unrolled", "test_packing", "test_parity", "test_production", "test_properties",
+    "test_random_forest", "test_reports", "test_site", "test_sklearn", "test_spans", "test_spark", "test_streaming",
+    "test_studio", "test_tags", "test_training", "test_trust_advise", "test_tutorials",
 )  # fmt: skip
 
 

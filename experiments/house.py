@@ -54,7 +54,8 @@ def measure_size(trees: dict[Path, ast.Module]) -> list[str]:
 
 def measure_parts() -> list[list[str]]:
     """Rows of a table: the whole package, then its folders, the largest first."""
-    trees, parts = parse_sources(), {}
+    trees = parse_sources()
+    parts: dict[str, list[Path]] = {}
     for path in trees:
         parts.setdefault(path.relative_to(PACKAGE).parts[0], []).append(path)
     rows = [

@@ -7,13 +7,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import scipy.sparse as sp
 
 import hyperlabel as hl
 from hyperlabel import ParameterError, VotesError, WeightsError
 from hyperlabel._core import check_choice, group_keys
 from hyperlabel.studio import load_lfs
-from tests.campaign.hostile import endless
 
 VOTES = [[0, 1, 1], [1, 1, 0], [0, 0, -1]]
 
@@ -175,23 +173,9 @@ JUDGED = [{"item": i, "judge": f"j{j}", "vote": i % 2, "score": 0.5 * j} for i i
     ("call", "message"),
     [
         (lambda: hl.read_votes(ROWS, lfs=[]), "the table has no LF column; .*name the LFs with lfs"),
-        (
-            lambda: hl.apply_lfs([hl.keyword_lf("x", 1)], sp.csr_array(np.eye(3))),
-            "data is of type csr_array; expected a list",
-        ),
-        (
-            lambda: hl.apply_lfs([hl.keyword_lf("x", 1)], np.array(None)),
-            "data is of type ndarray; expected a list of items",
-        ),
-        (lambda: hl.expression_lf(endless(3000), 3), "LF a list: expression is 3; expected a Polars expression"),
         (lambda: hl.jury(JUDGED, item="*", judge="judge", vote="vote"), r"item is '\*'; expected one of the columns"),
         (lambda: hl.jury(JUDGED, item=None, judge="judge", vote="vote"), "item is None; expected one of the columns"),
         (lambda: hl.jury(JUDGED, item="item", judge="judge", vote="v*"), r"vote is 'v\*'; expected one of the columns"),
-        (lambda: hl.jury(JUDGED, item="item", judge="judge", vote="vote", score=endless(3000)), "score is a list"),
-        (
-            lambda: hl.Votes.from_scores(np.eye(3), classes=[0, 1], direction=sp.dok_array(np.eye(3))),
-            "direction has the unknown LF",
-        ),
     ],
 )
 def test_argument_that_no_call_can_use_is_refused_by_name(call, message):

@@ -12,7 +12,6 @@ import scipy.sparse
 import hyperlabel as hl
 from hyperlabel.data import Patterns, Votes, to_votes
 from hyperlabel.errors import ParameterError, VotesError, VotesWarning
-from tests.campaign.hostile import endless
 
 NAN = float("nan")
 LFS = ["a", "b", "c"]
@@ -525,23 +524,6 @@ def test_long_table_with_names_that_differ_in_type_only_is_refused():
     frame = pd.DataFrame({"item": [1, 2], "lf": pd.Series([1, "1"], dtype=object), "vote": [0, 1]})
     with pytest.raises(VotesError, match="^column 'lf' has '1' as a string and as a number; expected one kind of name"):
         Votes.from_long(frame, item="item", lf="lf", vote="vote")
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda odd: Votes.from_array(odd), "^votes "),
-        (lambda odd: Votes.from_array([[0, 1]], n_classes=odd), "^n_classes is a list; expected a whole number"),
-        (lambda odd: Votes.from_array([[0, 1]], classes=odd, n_classes=odd), "^classes is "),
-        (lambda odd: hl.label_model(odd), "^there is no label model a list"),
-        (lambda odd: hl.load(odd), "^path is a list; expected the name of a file"),
-        (lambda odd: hl.HyperLabelModel().predict([[0, 1]], metric=odd), "^metric is a list"),
-        (lambda odd: hl.HyperLabelModel().suggest([[0, 1]], odd), "^n is a list; expected a whole number"),
-    ],
-)
-def test_values_too_deep_to_show_are_refused_by_name(call, message):
-    with pytest.raises(hl.HyperlabelError, match=message):
-        call(endless(5000))
 
 
 def test_columns_of_any_name_are_read():

@@ -32,12 +32,17 @@ def _show(character: str) -> str:
 
 
 def show(value: object, most: int = 60) -> str:
-    """Return the `repr` of a value on one line, in at most this many letters.
+    """Return the `repr` of a value on one line, in at most this many letters, even if `repr` fails.
 
     >>> show([1, 2]), show("spam and ham", 6)
     ('[1, 2]', "'spam ")
     """
-    text = repr(value)
+    try:
+        text = repr(value)
+    except BaseException as error:  # too deep, or a panic of Polars, which is no Exception
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        return f"a {type(value).__name__}"
     return text[:most] if text.isprintable() else printable(" ".join(text.split())[:most])
 
 

@@ -3,6 +3,7 @@
 import copy
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -318,16 +319,13 @@ def read_header(path: str | Path) -> dict[str, Any] | None:
     require("polars", extra="cli")
     import polars as pl
 
-    try:
+    text = None
+    with suppress(pl.exceptions.PolarsError, OSError):  # the reader of the table says what is wrong
         text = pl.read_parquet_metadata(path).get(HEADER)
-    except (pl.exceptions.PolarsError, OSError):
-        return None  # the reader of the table says what is wrong
     if text is None:
         return None
-    try:
+    with suppress(ValueError, TypeError):
         header = json.loads(text)
         if set(header) >= {"classes", "lfs", "item", "named", "stated"} and isinstance(header["lfs"], list):
             return dict(header)
-    except (ValueError, TypeError):
-        pass
     raise VotesError(f"'{path}' has a header of votes that cannot be read: {show(text)}; save the votes again")

@@ -55,13 +55,9 @@ def drift(model: LabelModel, votes: object) -> ResultTable:
     ('offers', 'items', -1.0)
     """
     names, new = model.lf_names_, []
-    if isinstance(votes, Patterns):
-        patterns = votes
-    else:
-        read = _read(model, votes)
-        patterns = Patterns.from_votes(read)
-        if is_frame(votes) and names is not None:
-            new = find_other_lfs(votes, names, tuple(model.classes_.tolist()), model.abstain_)
+    patterns = votes if isinstance(votes, Patterns) else Patterns.from_votes(_read(model, votes))
+    if is_frame(votes) and names is not None:
+        new = find_other_lfs(votes, names, tuple(model.classes_.tolist()), model.abstain_)
     missing: tuple[str, ...] = ()
     if names is not None and patterns.lf_names is not None:
         present, expected = set(patterns.lf_names), set(names)
