@@ -22,6 +22,7 @@ from experiments.markdown import table, titled
 from experiments.protocol import as_returned, make_model, score, to_patterns
 from experiments.record import keep_result
 from experiments.references import RELEASED, RELEASED_FILE
+from experiments.scores import SEEDS, STARS, draw_stars
 from experiments.semi import draw_gold
 from experiments.textbook import CASES
 from experiments.textbook import draw as draw_case
@@ -39,6 +40,7 @@ GOLD_MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "ds, gold clamped": ("ds", {}),
     "random forest on votes": ("rf", FOREST),
 }
+STAR_MODELS = ("hlm3", "hlm2", "mv", "ds", "hds")
 BINS = 10  # of confidence, for the calibration error
 TEXTBOOK_MODELS, TEXTBOOK_SEEDS, TEXTBOOK_GOLD = ("hlm3", "hlm2", "auto", "mv", "bv", "hds", "ds", "fs"), 3, 50
 SUGGESTED, RANDOM_DRAWS = (50, 100, 300), 5
@@ -107,6 +109,20 @@ def textbook_part(_: Sequence[DataSet]) -> str:
         "every judge. With gold, the items that are not gold are scored."
     )
     return f"{what}\n\n" + table(["case", *TEXTBOOK_MODELS, "optimum", *gold], rows)
+
+
+def stars_part(_: Sequence[DataSet]) -> str:
+    """Labels of ratings on a scale, on which judges are off by a step or two."""
+    rows = []
+    for title, options in (*STARS, ("5 stars, 8 judges rate everything", {"m": 8, "cast": 1.0})):
+        found = []
+        for seed in range(SEEDS):
+            votes, truth = draw_stars(seed, **options)
+            models = [hl.label_model(name, n_classes=options.get("k", 5)) for name in STAR_MODELS]
+            found.append([100 * metrics.accuracy(truth, model.fit_predict(votes)) for model in models])
+        rows.append([title, *show(np.mean(found, axis=0), 1)])
+    what = f"Percent right, mean of {SEEDS} draws (`draw_stars` in `experiments/scores.py`); the order is not stated."
+    return f"{what}\n\n" + table(["set", *STAR_MODELS], rows)
 
 
 def textbook_scores(name: str, seed: int) -> list[float]:
@@ -396,6 +412,7 @@ def time_part(sets: Sequence[DataSet]) -> str:
 
 PARTS: dict[str, tuple[str, Callable[..., str]]] = {
     "textbook": ("Judges of known skill", textbook_part),
+    "stars": ("Ratings in stars", stars_part),
     "scores": ("Scores and probabilities", score_part),
     "subsets": ("Some of the LFs", subset_part),
     "gold": ("Gold labels", gold_part),
