@@ -20,7 +20,6 @@ from safetensors.torch import load_file
 import hyperlabel as hl
 from hyperlabel.errors import ParameterError, WeightsError
 from hyperlabel.networks import load_weights, unrolled_shapes
-from hyperlabel.networks._weights import LF_FEATURES, SET_FEATURES
 from hyperlabel.training import (
     CHECKPOINT,
     Batch,
@@ -300,7 +299,7 @@ def a_gate_set(seed, n, m, k=2):
     rows[:, 0] = 0  # every row has a vote
     cast = (rows >= 0).sum(0) + 1.0
     target, tables = np.eye(k)[rng.integers(0, k, n)], rng.normal(size=(2, m, k, k))
-    features = np.zeros(SET_FEATURES), np.zeros((m, LF_FEATURES))
+    features = np.zeros(1), np.zeros((m, 1))
     return GateSet("judges", rows, target, tables, np.zeros((2, k)), 0.5, 0.1, 2.0, *features, cast, 0)
 
 
