@@ -149,7 +149,7 @@ def test_benchmark_prints_its_table_and_keeps_it(name, experiments, data, tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["hlm3", "--parts", "scores,all"], "--parts has 'all'; expected some of textbook, scores, subsets, gold"),
+        (["hlm3", "--parts", "scores,all"], "--parts has 'all'; expected some of textbook, stars, scores, subsets"),
         (["scale", "--engines", "pandas"], "--engines has 'pandas'; expected some of polars, duckdb"),
         (["scale", "--rows", "1e6,1.5"], "--rows is '1e6,1.5'; expected positive whole numbers"),
         (["label_models", "--parts", ",,"], "--parts is ',,'; expected names separated by commas"),

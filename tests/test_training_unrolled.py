@@ -31,6 +31,8 @@ from hyperlabel.training import (
     UnrolledTask,
     _tasks,
 )
+from hyperlabel.training._gate_net import GateBatch
+from hyperlabel.training._gate_sets import GateSet
 from hyperlabel.training._labeled_priors import drop_silent
 from hyperlabel.training._loop import read_log
 from hyperlabel.training._rule_priors import RulesPrior
@@ -289,3 +291,26 @@ def test_gate_is_trained_and_resumes_from_what_is_in_the_folder(tmp_path):
     before = (tmp_path / "sets-1.npz").stat().st_mtime_ns
     assert list(train_mixed(tmp_path, 2, plan)) == lines
     assert (tmp_path / "sets-1.npz").stat().st_mtime_ns == before
+
+
+def a_gate_set(seed, n, m, k=2):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(-1, k, (n, m)).astype(np.int8)
+    rows[:, 0] = 0  # every row has a vote
+    cast = (rows >= 0).sum(0) + 1.0
+    target, tables = np.eye(k)[rng.integers(0, k, n)], rng.normal(size=(2, m, k, k))
+    features = np.zeros(1), np.zeros((m, 1))
+    return GateSet("judges", rows, target, tables, np.zeros((2, k)), 0.5, 0.1, 2.0, *features, cast, 0)
+
+
+def test_votes_of_a_batch_add_up_row_by_row_and_so_do_gradients():
+    sets = [a_gate_set(0, 7, 3), a_gate_set(1, 5, 4)]
+    table = torch.randn(7, 2, 2, requires_grad=True)
+    found = GateBatch(sets).add_votes(table)
+    of_sets = zip(sets, (table[:3], table[3:]), strict=True)
+    cells = [(each.rows[i], part) for each, part in of_sets for i in range(len(each.rows))]
+    expected = torch.stack([sum(part[j, v] for j, v in enumerate(row) if v >= 0) for row, part in cells])
+    torch.testing.assert_close(found, expected)
+    weight = torch.randn(found.shape)
+    (gradient,), (wanted,) = (torch.autograd.grad((x * weight).sum(), [table]) for x in (found, expected))
+    torch.testing.assert_close(gradient, wanted)

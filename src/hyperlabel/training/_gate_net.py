@@ -189,7 +189,8 @@ class GateBatch:
 
     def add_votes(self, table: Tensor) -> Tensor:
         """Sum the evidence of the votes of each row. (m, k, k) -> (r, k)."""
-        evidence: Tensor = _SumVotes.apply(table.reshape(-1, self.k), self.by_row, self.by_node)
+        table = table.reshape(-1, self.k)
+        evidence: Tensor = _SumVotes.apply(table, self.by_row, self.by_node)  # type: ignore[no-untyped-call]
         return evidence
 
 
@@ -203,7 +204,7 @@ class _SumVotes(torch.autograd.Function):
         return by_row @ table
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         """Sum the gradient. (r, k) -> (nodes, k)."""
         return ctx.by_node @ gradient, None, None
 
