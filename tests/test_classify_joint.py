@@ -197,6 +197,36 @@ def test_stated_balance_is_that_of_all_items():
     assert labels.balance[1] == pytest.approx(0.3, abs=0.01)
 
 
+def test_balance_of_the_label_model_is_that_of_all_items_too():
+    votes, texts, _ = draw()
+    labels = hl.label(votes, texts, model=hl.HyperLabelModel(class_balance=[0.7, 0.3]))
+    assert labels.balance[1] == pytest.approx(0.3, abs=0.01)
+
+
+def test_gold_beside_texts_does_not_teach_the_votes_that_it_judges():
+    votes, texts, truth = draw()
+    gold = np.where(np.arange(400) < 100, truth, -1)
+    alone, taught = hl.HyperLabelModel().fit(votes), hl.HyperLabelModel().fit(votes, gold)
+    assert not np.allclose(alone.predict_proba(votes), taught.predict_proba(votes))
+    by_all, filled = hl.label(votes, texts, gold=gold), hl.fill_labels(None, votes, texts, gold)
+    assert_allclose(by_all.model.model.predict_proba(votes), alone.predict_proba(votes))
+    assert_allclose(filled.model.model.predict_proba(votes), taught.predict_proba(votes))
+    forest = hl.label_model("rf", n_trees=5)  # it learns from gold alone
+    assert (hl.label(votes, texts, gold=gold, model=forest).best == truth).mean() > 0.8
+
+
+def test_class_that_only_gold_knows_is_learned_from_texts():
+    votes, texts, truth = draw()
+    third = np.arange(400) % 4 == 3
+    texts = [f"goal match team {text[:3]}" if other else text for text, other in zip(texts, third, strict=True)]
+    votes[third], truth = -1, np.where(third, 2, truth)
+    gold = np.where(np.arange(400) < 60, truth, -1)
+    with pytest.warns(VotesWarning, match="2"):
+        labels = hl.label(votes, texts, gold=gold)
+    assert (labels.best == truth)[60:].mean() > 0.8
+    assert (labels.best == 2)[60:][third[60:]].mean() > 0.8
+
+
 def test_items_without_text_keep_what_their_votes_say():
     votes, texts, _ = draw()
     texts[0], texts[1] = None, " "

@@ -88,7 +88,9 @@ class TextItems:
         by_votes = self.by_votes.probabilities[both]
         prior = np.maximum(by_votes.mean(0), LEAST) if len(both) else np.full(k, 1 / k)
         weights = choose_weights(logs[:, both], by_votes.argmax(1))
-        shift = find_shift(by_text[~self.voted & self.vectors.known], prior)
+        by_gold = GOLD_WEIGHT * np.bincount(self.gold[self.gold >= 0], minlength=k)
+        taught = np.maximum(prior, by_gold / max(1, len(both) + by_gold.sum()))  # views know classes without votes
+        shift = find_shift(by_text[~self.voted & self.vectors.known], taught / taught.sum())
         return Mix(weights, np.stack([-weights[0] * log_odds(prior[None])[0], weights[3] * shift]))
 
     def divide(self, logs: Float64, echo: Echo) -> Float64:
