@@ -150,10 +150,10 @@ def run(folder: Path, vader: Path | None) -> str:
     note = (
         f"At most {MOST:,} random items of each set, all of them scored: an item without a label counts as wrong. "
         f"Gold: {GOLD} random items, which are not scored, mean of {DRAWS} draws. To the better: label minus the "
-        "better of votes and majority + LR. ECE: calibration error of labels in ten bins of confidence. "
-        "Given and right at 0.9: the share of items that `decide(threshold=0.9)` labels, and the share of these labels that are right. End "
-        "models: `hl.Classifier` on seven tenths of the items, scored on the others; halves of the labels of each "
-        "class: the most confident, or those that most of the 15 nearest texts share."
+        "better of votes and majority + LR. ECE: calibration error of labels in ten bins of confidence. Given and "
+        "right at 0.9: the share of items that `decide(threshold=0.9)` labels, and the share of these labels that are "
+        "right. End models: `hl.Classifier` on seven tenths of the items, scored on the others; halves of the labels "
+        "of each class: the most confident, or those that most of the 15 nearest texts share."
     )
     return "\n\n".join([scores, sure, "End models", taught, note])
 
