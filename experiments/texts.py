@@ -150,10 +150,10 @@ def run(folder: Path, vader: Path | None) -> str:
     note = (
         f"At most {MOST:,} random items of each set, all of them scored: an item without a label counts as wrong. "
         f"Gold: {GOLD} random items, which are not scored, mean of {DRAWS} draws. To the better: label minus the "
-        "better of votes and majority + LR. ECE: calibration error in ten bins of confidence. Given and right at 0.9: "
-        "the share of items that `decide(threshold=0.9)` labels, and the share of these labels that are right. End "
-        "models: `hl.Classifier` on seven tenths of the items, scored on the others; halves of the labels of each "
-        "class: the most confident, or those that most of the 15 nearest texts share."
+        "better of votes and majority + LR. ECE: calibration error of labels in ten bins of confidence. Given and "
+        "right at 0.9: the share of items that `decide(threshold=0.9)` labels, and the share of these labels that are "
+        "right. End models: `hl.Classifier` on seven tenths of the items, scored on the others; halves of the labels "
+        "of each class: the most confident, or those that most of the 15 nearest texts share."
     )
     return "\n\n".join([scores, sure, "End models", taught, note])
 
@@ -230,13 +230,13 @@ def by_majority(data: TextSet) -> Labels:
 
 def judge(data: TextSet, labels: Labels, where: NDArray[np.bool_]) -> list[float]:
     """Brier score, calibration error, the share of items with a label at a threshold of 0.9, and of right ones."""
-    right, confidence = (labels.best == data.truth)[where], labels.probabilities[where].max(1)
+    right, labeled = (labels.best == data.truth)[where], labels.best[where] >= 0
+    gaps = (labels.probabilities[where].max(1) - right)[labeled]
+    bins = np.minimum((10 * (gaps + right[labeled])).astype(int), 9)
     sure = labels.decide(threshold=0.9).best[where] >= 0
-    bins = np.minimum((10 * confidence).astype(int), 9)
-    gaps = [abs((confidence - right)[bins == each].sum()) for each in range(10)]
     of_sure = right[sure].mean() if sure.any() else np.nan
     brier = metrics.brier(data.truth[where], labels.probabilities[where])
-    return [brier, sum(gaps) / len(right), sure.mean(), of_sure]
+    return [brier, np.abs(np.bincount(bins, gaps)).sum() / len(gaps), sure.mean(), of_sure]
 
 
 def teach(data: TextSet, joint: Labels) -> list[float]:

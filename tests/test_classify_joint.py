@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import hyperlabel as hl
 from hyperlabel.classify import JointModel, Vectors
-from hyperlabel.classify._combining import choose_weights, find_shift
+from hyperlabel.classify._combining import find_doubt, find_shift
 from hyperlabel.errors import MissingExtraError, ParameterError, VotesWarning, WeightsError
 
 pytest.importorskip("sklearn", reason="scikit-learn is not installed (extra `sklearn`)")
@@ -197,6 +197,36 @@ def test_stated_balance_is_that_of_all_items():
     assert labels.balance[1] == pytest.approx(0.3, abs=0.01)
 
 
+def test_balance_of_the_label_model_is_that_of_all_items_too():
+    votes, texts, _ = draw()
+    labels = hl.label(votes, texts, model=hl.HyperLabelModel(class_balance=[0.7, 0.3]))
+    assert labels.balance[1] == pytest.approx(0.3, abs=0.01)
+
+
+def test_gold_beside_texts_does_not_teach_the_votes_that_it_judges():
+    votes, texts, truth = draw()
+    gold = np.where(np.arange(400) < 100, truth, -1)
+    alone, taught = hl.HyperLabelModel().fit(votes), hl.HyperLabelModel().fit(votes, gold)
+    assert not np.allclose(alone.predict_proba(votes), taught.predict_proba(votes))
+    by_all, filled = hl.label(votes, texts, gold=gold), hl.fill_labels(None, votes, texts, gold)
+    assert_allclose(by_all.model.model.predict_proba(votes), alone.predict_proba(votes))
+    assert_allclose(filled.model.model.predict_proba(votes), taught.predict_proba(votes))
+    forest = hl.label_model("rf", n_trees=5)  # it learns from gold alone
+    assert (hl.label(votes, texts, gold=gold, model=forest).best == truth).mean() > 0.8
+
+
+def test_class_that_only_gold_knows_is_learned_from_texts():
+    votes, texts, truth = draw()
+    third = np.arange(400) % 4 == 3
+    texts = [f"goal match team {text[:3]}" if other else text for text, other in zip(texts, third, strict=True)]
+    votes[third], truth = -1, np.where(third, 2, truth)
+    gold = np.where(np.arange(400) < 60, truth, -1)
+    with pytest.warns(VotesWarning, match="2"):
+        labels = hl.label(votes, texts, gold=gold)
+    assert (labels.best == truth)[60:].mean() > 0.8
+    assert (labels.best == 2)[60:][third[60:]].mean() > 0.8
+
+
 def test_items_without_text_keep_what_their_votes_say():
     votes, texts, _ = draw()
     texts[0], texts[1] = None, " "
@@ -231,10 +261,10 @@ def test_votes_are_doubted_only_where_texts_are_learned_and_contradict_them():
     views = np.stack([np.where(rng.random(1000) < 0.97, truth, 1 - truth) for _ in range(3)])
     logs = np.eye(2)[views]
     noisy, good = (np.where(rng.random(1000) < accuracy, truth, 1 - truth) for accuracy in (0.8, 0.98))
-    assert choose_weights(logs, noisy)[0] < choose_weights(logs, good)[0] == 1
+    assert find_doubt(logs, noisy) > find_doubt(logs, good) == 0
     constant = np.eye(2)[np.zeros((3, 1000), int)]
-    assert choose_weights(constant, noisy)[0] == 1
-    assert choose_weights(logs[:, :50], noisy[:50])[0] == 1
+    assert find_doubt(constant, noisy) == 0
+    assert find_doubt(logs[:, :150], noisy[:150]) == 0
 
 
 def test_shift_goes_part_of_the_way_to_the_balance_of_other_items():

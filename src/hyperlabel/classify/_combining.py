@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel._core import Float64
-from hyperlabel.classify._views import LEAST, Index
+from hyperlabel.classify._views import LEAST, Index, log_odds
 from hyperlabel.data import Patterns
 
 _DEFAULT = np.array([1.0, 0.5, 1.5, 1.0])  # weights of votes, echo, rest, and of texts without votes
@@ -94,20 +94,28 @@ def _solve_ridge(design: Any, goal: Float64) -> Float64:
     return coef
 
 
-def choose_weights(logs: Float64, best: Index) -> Float64:
-    """The default weights, by how the views of items with votes agree. (3, n, k), (n,) classes by votes -> (4,).
+def find_doubt(logs: Float64, best: Index) -> float:
+    """Doubt of the votes, from 0 to 1, by how the views of items with votes agree. (3, n, k), (n,) classes by votes.
 
     Noise of votes that texts do not explain is not learned: the views then agree with each other more than with the
     votes that taught them. No truth is needed to see that; texts count more then, if they can be learned at all.
     """
     k, views = logs.shape[2], logs.argmax(2)
     if len(best) < _FEW * k:
-        return _DEFAULT
+        return 0.0
     with_votes = np.mean([_kappa(view, best, k) for view in views])
     with_each_other = np.mean([_kappa(views[i], views[j], k) for i, j in ((0, 1), (0, 2), (1, 2))])
     excess = with_votes * (with_each_other - with_votes)
-    doubt = np.clip((excess - _DOUBT[0]) / (_DOUBT[1] - _DOUBT[0]), 0, 1)
-    return np.asarray((1 - doubt) * _DEFAULT + doubt * _BY_TEXT)
+    return float(np.clip((excess - _DOUBT[0]) / (_DOUBT[1] - _DOUBT[0]), 0, 1))
+
+
+def choose_mix(doubt: float, prior: Float64, shift: Float64) -> tuple["Mix", float]:
+    """The mix without gold, and the scale of its logits. (k,) the class balance of the votes, (k,) log-odds.
+
+    Views that contradict doubtful votes are better than their confidence, which was fitted to these votes.
+    """
+    weights = (1 - doubt) * _DEFAULT + doubt * _BY_TEXT
+    return Mix(weights, np.stack([-weights[0] * log_odds(prior[None])[0], weights[3] * shift])), 1 + doubt
 
 
 def _kappa(one: Index, other: Index, k: int) -> float:
@@ -139,28 +147,28 @@ class Mix:
         """(4, n, k), (n,) -> (n, k)."""
         return np.asarray(np.tensordot(self.weights, parts, 1) + self.bias[np.where(voted, 0, 1)], np.float64)
 
-    def learn(self, parts: Float64, voted: NDArray[np.bool_], gold: NDArray[np.int64]) -> "Mix":
-        """The mix that gold makes most probable, near this one. (4, g, k), (g,), (g,)."""
+    def learn(self, parts: Float64, voted: NDArray[np.bool_], gold: NDArray[np.int64], scale: float) -> "Mix":
+        """The mix that gold makes most probable, near this one times a scale. (4, g, k), (g,), (g,)."""
         from scipy.optimize import minimize
 
         k, right = parts.shape[2], np.eye(parts.shape[2])[gold]
         spread = np.repeat(_SPREADS, [1, 4, k])
 
         def unpack(moves: Float64) -> tuple[float, "Mix"]:
-            scale, weights, bias = np.split(moves * spread, [1, 5])
-            return float(np.exp(scale[0])), Mix(self.weights + weights, self.bias + bias)
+            log_scale, weights, bias = np.split(moves * spread, [1, 5])
+            return scale * float(np.exp(log_scale[0])), Mix(self.weights + weights, self.bias + bias)
 
         def loss_and_gradient(moves: Float64) -> tuple[float, Float64]:
-            scale, mix = unpack(moves)
+            factor, mix = unpack(moves)
             logits = mix.logits(parts, voted)
-            shares = to_shares(scale * logits)
-            slope = scale * (shares - right)
+            shares = to_shares(factor * logits)
+            slope = factor * (shares - right)
             loss = -np.log(np.maximum(shares[right > 0], LEAST)).sum() + moves @ moves / 2
             by_part = [[(slope * logits).sum()], np.tensordot(parts, slope, 2), slope.sum(0)]
             return float(loss), np.concatenate(by_part) * spread + moves
 
-        scale, mix = unpack(minimize(loss_and_gradient, np.zeros(5 + k), jac=True, method="L-BFGS-B").x)
-        return Mix(scale * np.maximum(mix.weights, 0), scale * mix.bias)
+        factor, mix = unpack(minimize(loss_and_gradient, np.zeros(5 + k), jac=True, method="L-BFGS-B").x)
+        return Mix(factor * np.maximum(mix.weights, 0), factor * mix.bias)
 
     def match(self, parts: Float64, voted: NDArray[np.bool_], balance: Float64) -> "Mix":
         """The same with intercepts that make the mean probabilities of all items a class balance. (4, n, k), (n,)."""

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hyperlabel._core import Float64, Metric, check_metric, read_tensors, write_tensors
-from hyperlabel.classify._combining import Echo, Mix, choose_weights, find_shift, to_shares
+from hyperlabel.classify._combining import Echo, Mix, choose_mix, find_doubt, find_shift, to_shares
 from hyperlabel.classify._inputs import are_texts, count_items, read_inputs
 from hyperlabel.classify._vectors import Vectorizer, Vectors
 from hyperlabel.classify._views import LEAST, Index, Views, log_odds
@@ -82,14 +82,15 @@ class TextItems:
         own = self.patterns.expand(np.arange(self.patterns.n_patterns))
         return Echo.fit(self.patterns, own[self.with_both], evidence[self.with_both])
 
-    def find_mix(self, logs: Float64, by_text: Float64) -> Mix:
-        """The mix without gold. (3, n, k), (n, k) the evidence of items without votes."""
+    def find_mix(self, logs: Float64, by_text: Float64) -> tuple[Mix, float]:
+        """The mix without gold, and its scale. (3, n, k), (n, k) the evidence of items without votes."""
         both, k = self.with_both, logs.shape[2]
         by_votes = self.by_votes.probabilities[both]
         prior = np.maximum(by_votes.mean(0), LEAST) if len(both) else np.full(k, 1 / k)
-        weights = choose_weights(logs[:, both], by_votes.argmax(1))
-        shift = find_shift(by_text[~self.voted & self.vectors.known], prior)
-        return Mix(weights, np.stack([-weights[0] * log_odds(prior[None])[0], weights[3] * shift]))
+        by_gold = GOLD_WEIGHT * np.bincount(self.gold[self.gold >= 0], minlength=k)
+        taught = np.maximum(prior, by_gold / max(1, len(both) + by_gold.sum()))  # views know classes without votes
+        shift = find_shift(by_text[~self.voted & self.vectors.known], taught / taught.sum())
+        return choose_mix(find_doubt(logs[:, both], by_votes.argmax(1)), prior, shift)
 
     def divide(self, logs: Float64, echo: Echo) -> Float64:
         """The parts of the evidence: votes, echo, rest; text of items without votes. (3, n, k) -> (4, n, k)."""
@@ -136,7 +137,8 @@ class JointModel:
         echo = items.fit_echo(logs.mean(0))
         parts, voted, has_text = items.divide(logs, echo), items.voted, items.vectors.known
         judged = np.flatnonzero((items.gold >= 0) & has_text)
-        mix = items.find_mix(logs, parts[3]).learn(parts[:, judged], voted[judged], items.gold[judged])
+        mix, scale = items.find_mix(logs, parts[3])
+        mix = mix.learn(parts[:, judged], voted[judged], items.gold[judged], scale)
         stated = getattr(model, "class_balance", None)
         if stated is not None:
             mix = mix.match(parts[:, has_text], voted[has_text], read_balance(stated, items.by_votes.classes))
