@@ -91,7 +91,6 @@ def test_very_many_lfs_count_as_one():
 
 
 def test_agreement_and_votes_add_up_over_parts():
-
     votes = make_votes(3, n=300)
     whole = count_votes(hl.Patterns.from_votes(votes))
     parts = [count_votes(hl.Patterns.from_votes(hl.Votes(part, n_classes=2))) for part in (votes[:100], votes[100:])]

@@ -15,7 +15,16 @@ from hyperlabel._core.checks import (
     check_share,
     check_text,
 )
-from hyperlabel._core.files import discard_parts, is_file, is_folder, is_url, may_be_path, replacing, timestamp, write_all
+from hyperlabel._core.files import (
+    discard_parts,
+    is_file,
+    is_folder,
+    is_url,
+    may_be_path,
+    replacing,
+    timestamp,
+    write_all,
+)
 from hyperlabel._core.kernels import (
     Adam,
     Float32,

@@ -91,11 +91,8 @@ def label(
         if run.source_counts:
             sources = (f"{name or 'none'}: {n:,}" for name, n in run.source_counts.items())
             messages.lines.append(f"labels from {', '.join(sources)}")
-        if modeling.gold is not None and run.n_rows and not (model.is_fitted or run.model.n_gold_):
-            messages.lines.append("--gold has no class of any item: labels come from votes alone")
-        elif modeling.gold is not None and run.balance is not None:
-            shares = (f"{printable(name)} {share:.1%}" for name, share in run.balance.items())
-            messages.lines.append(f"class balance with gold: {', '.join(shares)}")
+        if modeling.gold is not None:
+            messages.lines += runs.describe_gold(run)
         messages.lines += runs.describe_target(run, votes, out)
         messages.raise_if_strict()
         runs.write_result(run, out or "-", task.metadata(run, out or "-"))
