@@ -1,11 +1,14 @@
 """Drift: what changed since fit, measured and said."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
 
 import hyperlabel as hl
 from hyperlabel.errors import ParameterError, VotesError
+from hyperlabel.models import count_votes
 
 LFS = ["links", "offers", "greets", "short"]
 
@@ -82,9 +85,12 @@ def test_a_new_class_is_refused_and_its_remedies_work():
     assert hl.HyperLabelModel(classes=["x", "y", "z"]).fit(new).classes_.tolist() == ["x", "y", "z"]
 
 
-def test_agreement_and_votes_add_up_over_parts():
-    from hyperlabel.models import count_votes
+def test_very_many_lfs_count_as_one():
+    patterns = replace(hl.Patterns.from_votes(hl.Votes([[0, 1], [1, 1]])), n_lfs=2**40)
+    assert [each.shape for each in count_votes(patterns)] == [(1,), (1, 2), (1,), (1,)]
 
+
+def test_agreement_and_votes_add_up_over_parts():
     votes = make_votes(3, n=300)
     whole = count_votes(hl.Patterns.from_votes(votes))
     parts = [count_votes(hl.Patterns.from_votes(hl.Votes(part, n_classes=2))) for part in (votes[:100], votes[100:])]

@@ -75,6 +75,32 @@ def test_a_missing_lf_is_an_error_or_abstains(tmp_path, hyperlabel, state, endin
     assert one["confidence"].to_list() == other["confidence"].to_list()
 
 
+@pytest.mark.parametrize("kind", ["long", "scores"])
+def test_a_missing_lf_of_a_long_table_or_of_scores_may_abstain(tmp_path, hyperlabel, kind):
+    rng, path, state = np.random.default_rng(0), tmp_path / "v.csv", tmp_path / "s.safetensors"
+    table = pl.DataFrame(rng.random((200, 3)), schema=["a", "b", "c"]).with_row_index("id")
+    if kind == "long":
+        table = table.with_columns(pl.col("a", "b", "c").round()).unpivot(index="id")
+        less, options = table.filter(pl.col("variable") != "b"), ("--long", "id,variable,value")
+    else:
+        less, options = table.drop("b"), ("--scores", "a,b,c", "--classes", "ham,spam")
+    table.write_csv(path)
+    assert hyperlabel("fit", path, *options, "-o", state).code == 0
+    less.write_csv(path)
+    command = ("label", path, *options[:2], "--model", state, "-o", tmp_path / "o.csv")
+    command = command if kind == "long" else (*command[:2], *command[4:])
+    said = hyperlabel(*command)
+    assert (said.code, "--missing-lfs abstain" in said.err) == (2, True)
+    said = hyperlabel(*command, "--missing-lfs", "abstain")
+    assert (said.code, "LF 'b' votes on 0.0% of the items" in said.err) == (0, True)
+
+
+def test_gold_without_a_class_is_said(tmp_path, hyperlabel):
+    make_table().with_columns(gold=pl.lit(None, pl.String)).write_csv(tmp_path / "v.csv")
+    said = hyperlabel("label", tmp_path / "v.csv", "--gold", "gold", "--abstain", "?", "-o", tmp_path / "o.csv")
+    assert (said.code, "--gold has no class of any item" in said.err) == (0, True)
+
+
 def test_a_new_class_is_an_error_whose_remedies_work(tmp_path, hyperlabel, state):
     table = make_table(1).with_columns(links=pl.Series(["scam"] * 30 + ["spam"] * 370))
     table.write_csv(tmp_path / "new.csv")

@@ -98,7 +98,7 @@ def explain(rng: Rng) -> None:
 
 
 def from_array(rng: Rng) -> None:
-    hl.Votes.from_array(votes(rng))
+    hl.Votes.from_array(array(rng))
 
 
 def from_sparse(rng: Rng) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import os
 import shutil
 import sys
@@ -138,11 +139,15 @@ def run_case(rng: Rng) -> None:
     """One command line, as a user types it."""
     lay_out(rng)
     before, line = snapshot(), draw(rng)
-    code, said = run(line)
+    code, out, said = run(line)
     after = snapshot()
     assert code in (0, 2), (line, code, said)
     assert "Traceback" not in said, (line, said)
-    if code == 2:
+    if code == 2 and "--json" in line:
+        (error,) = [json.loads(text) for text in (out + said).splitlines() if text.startswith("{")]
+        assert error["exit_code"] == 2, (line, error)
+        assert after == before, (line, said, sorted(after.keys() ^ before.keys()))
+    elif code == 2:
         complaints = [text for text in said.splitlines() if text.startswith("hyperlabel: ")]
         assert len(complaints) == 1, (line, said)
         assert said.rstrip("\n").splitlines()[-1] == complaints[0], (line, said)
@@ -151,21 +156,27 @@ def run_case(rng: Rng) -> None:
     assert said.replace("\n", "").isprintable() or not any(ord(c) < 32 and c not in "\n\t" for c in said), (line, said)
 
 
-def run(line: list[str]) -> tuple[Any, str]:
-    """The exit code of a command, and what it said on standard error."""
+def run(line: list[str]) -> tuple[Any, str, str]:
+    """The exit code of a command, and what it said on standard output and error."""
     out, said, typed = io.TextIOWrapper(io.BytesIO()), io.StringIO(), sys.argv
     sys.argv = ["hyperlabel", *line]
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(said):
             main()
     except SystemExit as error:
-        return error.code, said.getvalue()
+        return error.code, _text_of(out), said.getvalue()
     except BaseException as error:
         error.add_note(f"{line}")
         raise
     finally:
         sys.argv = typed
-    return 0, said.getvalue()
+    return 0, _text_of(out), said.getvalue()
+
+
+def _text_of(out: io.TextIOWrapper) -> str:
+    out.flush()
+    held: Any = out.buffer
+    return bytes(held.getvalue()).decode(errors="replace")
 
 
 def snapshot() -> dict[str, bytes | None]:

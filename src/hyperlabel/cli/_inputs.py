@@ -91,9 +91,11 @@ class Selection:
     def of_model(self, model: LabelModel) -> "Selection":
         """Return the selection with the LFs and classes of a model where it has them and nothing was typed."""
         selection = replace(self, abstain=_add_abstain(model, self.abstain))
-        if model.is_fitted and self.lfs is None and self.long is None and model.lf_names_ is not None:
-            cuts = model.outcomes_ if model.outcomes_ is not None and model.outcomes_.cuts else None
-            selection = replace(selection, lfs=list(model.lf_names_), like=cuts, fitted=model.lf_names_)
+        if model.is_fitted and self.lfs is None and model.lf_names_ is not None:
+            selection = replace(selection, fitted=model.lf_names_)
+            if self.long is None:
+                cuts = model.outcomes_ if model.outcomes_ is not None and model.outcomes_.cuts else None
+                selection = replace(selection, lfs=list(model.lf_names_), like=cuts)
         classes = model.classes_.tolist() if model.is_fitted else model.classes
         if classes is None or self.classes is not None:
             return selection
@@ -111,7 +113,7 @@ class Selection:
             raise VotesError(f"--drop: {error}") from error
         named, others = split_typed(self.lfs, table.columns, "--lfs"), [*labels, *dropped]
         if self.fitted is not None:
-            named = self._present(table)
+            named = self.find_lfs(table)
         if named is None:
             return None, [*others, *table.hive]
         return [name for name in choose_columns(table.columns, named) if name not in others], others
@@ -122,7 +124,7 @@ class Selection:
             raise ParameterError(f"--missing-lfs is '{missing_lfs}'; expected error or abstain")
         return replace(self, missing_lfs=missing_lfs)
 
-    def _present(self, table: Table) -> list[str]:
+    def find_lfs(self, table: Table) -> list[str]:
         """Return the LFs of the fitted model that the table has; refuse it if one is missing and must not abstain."""
         missing = [name for name in self.fitted or () if name not in table.columns]
         present = [name for name in self.fitted or () if name in table.columns]
@@ -244,7 +246,7 @@ def collect_votes(votes: str, table: Table | None, selection: Selection, labels:
     # The column that identifies items; `id` also if it does not, so that matching by it is refused.
     key = "id" if "id" in frame.columns else None
     if selection.scores is not None or selection.like is not None:
-        read = _read_scores(frame, selection, key)
+        read = _read_scores(frame, table, selection, key)
         ignored = tuple(name for name in frame.columns if name not in read.lf_names)
         return VotesInput(read, frame, key if read.origin.name is None else read.origin.name, ignored)
     lfs, others = selection.wide_columns(table, labels)
@@ -258,12 +260,13 @@ def collect_votes(votes: str, table: Table | None, selection: Selection, labels:
     return VotesInput(read, frame, key if read.origin.name is None else read.origin.name)
 
 
-def _read_scores(frame: pl.DataFrame, selection: Selection, key: str | None) -> Votes:
+def _read_scores(frame: pl.DataFrame, table: Table, selection: Selection, key: str | None) -> Votes:
     """Read scores, cut where a fitted model cut them or anew, and the votes beside them."""
     if selection.like is not None:
-        assert selection.lfs is not None  # the LFs of the model
+        assert selection.fitted is not None
         assert selection.classes is not None
-        return Votes.read_like(frame, selection.lfs, selection.classes, selection.like, key)
+        names = selection.find_lfs(table)
+        return Votes.read_like(frame, names, selection.classes, selection.like, key).add_lfs(selection.fitted)
     if selection.classes is None:
         raise ParameterError("--scores is given without --classes; expected the classes, from low scores to high ones")
     names, direction = parse_directions(frame.columns, selection.scores or [])
@@ -301,6 +304,8 @@ def _read_long(frame: pl.DataFrame, selection: Selection, labels: Sequence[str],
     classes = match_classes(selection, numbered.lazy(), [vote]) if vote in frame.columns else None
     options: dict[str, Any] = {"abstain": selection.abstain, "classes": classes, "written": written}
     votes = Votes.from_long(numbered, item=item, lf=lf, vote=vote, **options)
+    if selection.missing_lfs == "abstain":
+        votes = votes.add_lfs(selection.fitted or ())
     others = [name for name in frame.columns if name not in names]
     items = frame[[item]].unique(maintain_order=True)
     for name in (name for name in dict.fromkeys(labels) if name in others):  # one value per item

@@ -51,7 +51,7 @@ def label(
 
     Example: hyperlabel label votes.csv --lfs 'lf_*' -o labels.parquet
     """
-    from hyperlabel._core import check_metric, check_number, printable
+    from hyperlabel._core import check_metric, check_number
     from hyperlabel.cli import _runs as runs
     from hyperlabel.cli._inputs import Selection, state_model
     from hyperlabel.cli._terminal import Summary, progress, say, say_step, say_warnings
@@ -95,9 +95,8 @@ def label(
         sources = {name or "none": n for name, n in (run.source_counts or {}).items()}
         if sources:
             messages.lines.append(f"labels from {', '.join(f'{name}: {n:,}' for name, n in sources.items())}")
-        if modeling.gold is not None and run.balance is not None:
-            shares = (f"{printable(name)} {share:.1%}" for name, share in run.balance.items())
-            messages.lines.append(f"class balance with gold: {', '.join(shares)}")
+        if modeling.gold is not None:
+            messages.lines += runs.describe_gold(run)
         messages.lines += runs.mention_texts(modeling.model, filling) + runs.describe_target(run, votes, out)
         messages.raise_if_strict()
         if not (preview := out is None and results.is_terminal and not output.json):

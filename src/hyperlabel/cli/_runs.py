@@ -314,6 +314,16 @@ def check_output(out: str | None, engine: str) -> None:
         check_target(out, "--out")
 
 
+def describe_gold(run: LabelingRun | MemoryRun) -> list[str]:
+    """Say what gold changes: the class balance, or nothing if there is none."""
+    if run.n_rows and not run.model.n_gold_:
+        return ["--gold has no class of any item: labels come from votes alone"]
+    if run.balance is None:
+        return []
+    shares = (f"{printable(name)} {share:.1%}" for name, share in run.balance.items())
+    return [f"class balance with gold: {', '.join(shares)}"]
+
+
 def describe_target(run: LabelingRun | MemoryRun, votes: str, out: str | None) -> list[str]:
     """Say that the table is replaced, or a column of an earlier labeling in it."""
     names = run.table.columns if isinstance(run, MemoryRun) else list(run.engine.kinds())

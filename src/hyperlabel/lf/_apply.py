@@ -344,7 +344,8 @@ def _apply_polars(voter: Voter, frame: Any) -> Any:
         return part.with_columns(pl.Series(name, values, dtype=dtype)[codes] for name, values, codes in votes)
 
     schema = frame.collect_schema() | {lf.name: dtype for lf in voter.lfs}
-    return frame.map_batches(add_votes, schema=pl.Schema(schema), streamable=True)
+    # LFs may read columns that nobody selects afterwards.
+    return frame.map_batches(add_votes, schema=pl.Schema(schema), streamable=True, projection_pushdown=False)
 
 
 def _apply_dask(voter: Voter, frame: Any) -> Any:

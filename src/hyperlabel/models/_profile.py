@@ -58,9 +58,12 @@ class VoteProfile:
 
 
 def count_votes(patterns: Patterns) -> Sums:
-    """Count items, votes, and how far votes agree with the others on their item. -> (1,), (m, k + s), (m,), (m,)."""
+    """Count items, votes, and how far votes agree with the others on their item. -> (1,), (m, k + s), (m,), (m,).
+
+    If there are too many LFs to keep, they count as one.
+    """
     m, codes, items = patterns.n_lfs, patterns.n_codes, patterns.counts.astype(np.float64)
-    lfs = m if m * codes <= MOST_CELLS else 1  # of too many LFs, only what any of them votes for
+    lfs = m if m * codes <= MOST_CELLS else 1
     cells = patterns.lf * (lfs > 1) * codes + patterns.vote
     votes = np.bincount(cells, items[patterns.row], lfs * codes).reshape(lfs, codes)
     plain = patterns.as_classes()
@@ -68,5 +71,5 @@ def count_votes(patterns: Patterns) -> Sums:
     weight = items[row] * (others > 0)
     _, pair, size = np.unique(row * plain.n_classes + plain.vote, return_inverse=True, return_counts=True)
     share = (size[pair] - 1) / np.maximum(others, 1)
-    shared, agreed = (np.bincount(plain.lf, each, m) for each in (weight, weight * share))
+    shared, agreed = (np.bincount(plain.lf * (lfs > 1), each, lfs) for each in (weight, weight * share))
     return np.array([items.sum()]), votes.astype(np.float64), shared.astype(np.float64), agreed.astype(np.float64)

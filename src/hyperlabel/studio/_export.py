@@ -74,7 +74,7 @@ def _label_by_text(data: Data, classifier: Classifier, frame: Any) -> Any:
             label_source=pl.when(gold.is_null()).then(pl.lit("text")).otherwise(pl.lit("gold")),
         )
 
-    return frame.map_batches(add, streamable=True, schema=schema)
+    return frame.map_batches(add, streamable=True, schema=schema, projection_pushdown=False)
 
 
 def _add_gold(data: Data, frame: Any, gold: Mapping[str, GoldLabel]) -> Any:

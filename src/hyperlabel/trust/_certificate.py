@@ -414,7 +414,8 @@ def certify(
         confidence: The probability that it holds.
         by_class: Whether to bound the error of each class; each class has its own threshold.
         learn: Gold of other items that a model that is not fitted learns from; or a number between 0 and 1, the share
-            of `gold` that it learns from, drawn at random.
+            of `gold` that it learns from, drawn at random. Such a share holds for one look at the gold: with more
+            gold, the model and its labels change.
         strata: The strata of `audit_sample`, if the items were drawn in several.
         metric: Metric to optimize the labels for, as for `predict`.
         once: Whether you look at this gold once, with a number of labels that you chose before. Sharper exact tests
