@@ -416,4 +416,6 @@ def test_a_page_that_lost_its_server_says_what_to_do(folder):
         with Studio(folder, "c.csv") as again:
             assert again.url.partition("?")[0] == studio.url.partition("?")[0]
             browser.send("Target.createTarget", url=again.url)  # another tab
-            browser.wait("(document.querySelector('.lost') || {}).hidden && document.querySelectorAll('.class').length > 1")
+            browser.wait(
+                "(document.querySelector('.lost') || {}).hidden && document.querySelectorAll('.class').length > 1"
+            )

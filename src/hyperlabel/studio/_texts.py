@@ -186,7 +186,7 @@ def _fit(rows: Float64, targets: Float64, start: Float64, iterations: int) -> Fl
         slope = matrix.T @ (weight * np.exp(logs) - targets) + l2 * coef
         return float((l2 * coef**2).sum() / 2 - (targets * logs).sum()), slope.ravel()
 
-    options: Any = {"maxiter": iterations}
+    options: Any = {"maxiter": iterations, "maxcor": 5}
     best: Any = minimize(loss_and_gradient, start.ravel(), jac=True, method="L-BFGS-B", options=options)
     return np.asarray(best.x, np.float64).reshape(r + 1, k)
 
