@@ -66,11 +66,11 @@ class ItemPanel:
         return field.props("dense outlined clearable").classes("find-class")
 
     def _choose(self, typed: str) -> None:
-        found = self._list_likely(typed)
-        if typed.strip() and found:
+        likely = self._list_likely(typed)
+        if typed.strip() and likely:
             self.others.set_value("")
             self.page.client.run_javascript("document.activeElement.blur()")
-            self.page.start(self.give(found[0]))
+            self.page.start(self.give(likely[0]))
 
     def _list_likely(self, typed: str) -> list[int]:
         """List the classes whose names contain what was typed, the likeliest for the item first."""
