@@ -185,6 +185,7 @@ def test_a_person_labels_writes_rules_explores_and_leaves_with_files(folder):
 
             open_page(browser, studio.url)  # reload: everything is there
             wait_for_facts(browser, before)
+            browser.wait_text('contains "subscribe"', ".grid")  # the studio has read its file again
             studio.kill()
         assert browser.console == []
 
