@@ -11,6 +11,7 @@ person labeled counts as right, for both. Sets above 3,000 items are cut to a ra
 """
 
 import json
+import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ INTERACTIONS = (40, 80, 160)
 SETS = ("dbpedia", "banking77", "clickbait", "agnews", "trec", "youtube_prompt", "sms_prompt", "spouse")
 _MOST = 3000
 _RULE = 4  # every fourth interaction is a rule
+Curve = tuple[str, list[float], dict[int, float]]  # a set, and the shares of the studio and of the rival
 _FIRST, _STEP = 10, 5  # labels of the rival that are random, and labels between two of its models
 
 
@@ -109,29 +111,32 @@ def label_actively(texts: Texts, last: int = INTERACTIONS[-1], seed: int = 0) ->
 
 def run(data: Path, names: tuple[str, ...], figure: Path | None) -> str:
     """Return the table of all sets and their mean, and draw the mean."""
-    curves = []
+    curves: list[Curve] = []
     for name in names:
         texts = Texts.read(data, name)
         curves.append((name, follow(texts), label_actively(texts)))
+        print(_row(*_points(curves[-1])), file=sys.stderr, flush=True)
     if figure is not None:
         draw(curves, figure)
     header = [f"{who} {n}" for n in INTERACTIONS for who in ("studio", "LR", "gain")]
-    rows = [_row(name, [100 * x for n in INTERACTIONS for x in (a[n - 1], b[n])]) for name, a, b in curves]
-    means = [100 * float(np.mean([x[i] for x in pairs])) for pairs in _pairs(curves) for i in (0, 1)]
+    points = [_points(curve) for curve in curves]
+    means = np.mean([shares for _, shares in points], axis=0).tolist()
     return "\n".join(
         [
             "Percent of all rows with the right label after 40, 80 and 160 interactions.",
             "",
             f"| set | {' | '.join(header)} |",
             f"|---|{'--:|' * len(header)}",
-            *rows,
+            *(_row(*each) for each in points),
             _row("**mean**", means),
         ]
     )
 
 
-def _pairs(curves: list[Any]) -> list[list[tuple[float, float]]]:
-    return [[(a[n - 1], b[n]) for _, a, b in curves] for n in INTERACTIONS]
+def _points(curve: Curve) -> tuple[str, list[float]]:
+    """Return the name and the percentages of the table, the studio's and the rival's in turn."""
+    name, studio, rival = curve
+    return name, [100 * share for n in INTERACTIONS for share in (studio[n - 1], rival[n])]
 
 
 def _row(name: str, shares: list[float]) -> str:
@@ -139,7 +144,7 @@ def _row(name: str, shares: list[float]) -> str:
     return f"| {name} | " + " | ".join(f"{a:.1f} | {b:.1f} | {a - b:+.1f}" for a, b in pairs) + " |"
 
 
-def draw(curves: list[Any], path: Path) -> None:
+def draw(curves: list[Curve], path: Path) -> None:
     """Draw the mean shares by the number of interactions."""
     figure, panels = new_figure(5, 3.2, 1, 1)
     axes = panels.flat[0]

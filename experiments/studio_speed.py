@@ -3,6 +3,8 @@
     python -m experiments studio_speed --out experiments/results/studio_speed.md
 
 A rule counts from the click to the numbers that all panels show: the LF runs, all labels follow, the files are on disk.
+As in the browser, the texts are read and learned from in the background: no key waits for it, and it has lines of its
+own.
 Clock time is that of this machine, with whatever else runs on it; processor time counts all threads of this process.
 """
 
@@ -59,6 +61,7 @@ class Stopwatch:
 
 
 ADD, GOLD, SELECTED, ITEM = "add a keyword LF and redraw", "give gold and redraw", "candidates of words", "of an item"
+READ, LEARN = "read the texts (background)", "learn (background)"
 WANTED = {ADD: "0.5", GOLD: "0.2", SELECTED: "0.5", ITEM: "0.5"}
 
 
@@ -81,6 +84,7 @@ def work(project: Project, words: list[str], watch: Stopwatch) -> None:
             watch.measure(SELECTED, partial(project.candidates, item, selection, vote=vote))
             watch.measure(ITEM, partial(project.candidates, item, vote=vote))
             watch.measure(GOLD, partial(change, project, partial(project.give_gold, item, vote)))
+        watch.measure(LEARN, lambda: project.learn(*project.train()))
         watch.measure("filter conflicts and search", lambda: project.find(Filter(conflict=True, search="ba")))
 
 
@@ -92,7 +96,9 @@ def run(items: int, large: int) -> str:
         words = write_texts(folder / "texts.parquet", items)
         make = partial(Project, folder / "texts.parquet", classes=["ham", "spam"])
         with watch.measure(f"open {items:,} rows", make) as project:
+            project.learns_later = True
             watch.measure("index their words", lambda: project.words)
+            watch.measure(READ, lambda: project.features.typical)
             work(project, words, watch)
         if large:
             write_texts(folder / "large.parquet", large)

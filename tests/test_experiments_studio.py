@@ -41,5 +41,5 @@ def test_texts_that_are_not_there_are_refused(tmp_path):
 def test_the_speed_of_few_texts_has_a_line_for_every_kind_of_work(monkeypatch):
     monkeypatch.setattr(studio_speed, "LFS", 2)
     table = studio_speed.run(500, 1000)
-    for what in (*studio_speed.WANTED, "open 500 rows", "write labels of 1,000 rows"):
+    for what in (*studio_speed.WANTED, studio_speed.LEARN, "open 500 rows", "write labels of 1,000 rows"):
         assert f"| {what} |" in table

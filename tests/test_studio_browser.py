@@ -185,6 +185,7 @@ def test_a_person_labels_writes_rules_explores_and_leaves_with_files(folder):
 
             open_page(browser, studio.url)  # reload: everything is there
             wait_for_facts(browser, before)
+            browser.wait_text('contains "subscribe"', ".grid")  # the studio has read its file again
             studio.kill()
         assert browser.console == []
 
@@ -416,4 +417,6 @@ def test_a_page_that_lost_its_server_says_what_to_do(folder):
         with Studio(folder, "c.csv") as again:
             assert again.url.partition("?")[0] == studio.url.partition("?")[0]
             browser.send("Target.createTarget", url=again.url)  # another tab
-            browser.wait("(document.querySelector('.lost') || {}).hidden && document.querySelectorAll('.class').length > 1")
+            browser.wait(
+                "(document.querySelector('.lost') || {}).hidden && document.querySelectorAll('.class').length > 1"
+            )

@@ -131,8 +131,10 @@ class Data:
     @property
     def metadata(self) -> list[str]:
         """The columns that are not text, identifier, votes, gold or truth."""
-        own = self.settings
-        return [name for name in self.frame.columns if name not in {own.text, own.id, own.gold, own.truth, *own.lfs}]
+        used = self.settings
+        return [
+            name for name in self.frame.columns if name not in {used.text, used.id, used.gold, used.truth, *used.lfs}
+        ]
 
     def text(self, row: int) -> str:
         """The text of a row."""
@@ -282,9 +284,9 @@ def number_columns(table: Table, settings: Settings, frame: Any) -> Any:
 def _check_texts(data: Data) -> None:
     import polars as pl
 
-    own = data.settings
-    kind = data.frame.schema[own.text]
+    settings = data.settings
+    kind = data.frame.schema[settings.text]
     if kind != pl.String:
-        raise ProjectError(f"text is '{own.text}', a column of {kind}; expected texts")
+        raise ProjectError(f"text is '{settings.text}', a column of {kind}; expected texts")
     if len(data.row_of) < data.n:
-        raise ProjectError(f"id is '{own.id}', which has a value twice; expected a different value in every row")
+        raise ProjectError(f"id is '{settings.id}', which has a value twice; expected a different value in every row")

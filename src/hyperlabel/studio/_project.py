@@ -309,7 +309,7 @@ class Project:
         Args:
             item: Its identifier.
             label: One of the classes.
-            picked: How the item was picked; as `next_items` picked it if not given. Those picked at `random` measure
+            picked: How the item was picked; if not given, as `next_items` picked it. Those picked at `random` measure
                 accuracy without bias.
         """
         self.refresh()
@@ -480,7 +480,7 @@ class Project:
 
     @property
     def worth(self) -> Float64 | None:
-        """How much the gold label of each row would help, as far as the texts were read. (n,)."""
+        """Value of a gold label of each row; None until the texts were read. (n,)."""
         if self.snapshot.text is not None:
             return self.snapshot.text.worth
         return self.features.typical.astype(np.float64) if "features" in self.__dict__ else None
@@ -564,7 +564,7 @@ class Project:
     # Files.
 
     def save_labels(self, path: str | Path) -> int:
-        """Write the labels of all rows of the table, whatever their number, and return how many have one.
+        """Write the labels of all rows of the table, not only of those explored, and return how many have one.
 
         Args:
             path: A name that ends in .parquet, .csv or another table format. All columns of the table are kept;

@@ -17,7 +17,6 @@ from hyperlabel.lf import LFAnalysis
 from hyperlabel.models import HyperLabelModel
 from hyperlabel.studio._texts import TextEvidence, TextFeatures, judge_texts
 
-_FOLDS = 5  # parts of the gold; each is judged by a model that does not know it
 _VOTES = 0.2  # weight of the votes beside the text without gold
 _RULE = 0.6  # weight of all the rows on which a rule votes, without gold; a gold label weighs 1
 _ENOUGH = 4  # gold labels per class that halve this weight
@@ -202,18 +201,15 @@ class Snapshot:
 
     @cached_property
     def held_out(self) -> NDArray[np.intp]:
-        """Labels of rows with gold, by a model that does not know the gold of the row; -1 elsewhere. (n,).
+        """Labels of rows with gold, by models that do not know the gold of the row; -1 elsewhere. (n,).
 
-        Gold is held out in five parts in turn: a label that gold itself states would always be correct.
+        The texts of a row were judged without its gold, and the label model of the votes gets no gold at all: a label
+        that gold itself states would always be correct.
         """
         best = np.full(self.n, ABSTAIN, np.intp)
         rows = np.flatnonzero(self.gold >= 0)
-        part = np.random.default_rng(0).permutation(len(rows)) % _FOLDS
-        for fold in range(min(_FOLDS, len(rows))):
-            aside = rows[part == fold]
-            rest = self.gold.copy()
-            rest[aside] = ABSTAIN
-            best[aside] = self.label_rows(aside, self._fit(rest) if self.columns else None)
+        if len(rows):
+            best[rows] = self.label_rows(rows, self._fit(best) if self.columns else None)
         return best
 
     @property

@@ -1,7 +1,7 @@
-"""What texts say about classes: words and meanings, learned from gold and from the labels that rules give.
+"""Evidence of the texts about classes: words and meanings, learned from gold and from the labels that rules give.
 
 The features are computed once. Training takes few rows (all gold, and a sample of the rows that rules vote on), so it
-is repeated after every change. Whatever needs all rows is a product of matrices.
+is repeated after every change. Judging all rows is a product of matrices.
 """
 
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class TextFeatures:
 
     @cached_property
     def typical(self) -> Float32:
-        """How near each row is to others, from 0 to 1. (n,)."""
+        """Nearness of each row to others, from 0 to 1. (n,)."""
         n = len(self.dense)
         sample = np.random.default_rng(0).permutation(n)[:_SAMPLE]
         nearest = min(_NEIGHBORS + 1, len(sample))
@@ -68,7 +68,7 @@ class TextFeatures:
         return np.asarray((near - near.min()) / max(float(np.ptp(near)), 1e-9), np.float32)
 
     def near(self, rows: Ints) -> Float32:
-        """How near each row is to the nearest of some rows, from 0 to 1. (n,)."""
+        """Return the nearness of each row to the nearest of some rows, from 0 to 1. (n,)."""
         if not len(rows):
             return np.zeros(len(self.dense), np.float32)
         return np.asarray(np.clip((self.dense @ self.dense[rows].T).max(1) / self.norm, 0, 1), np.float32)
@@ -104,7 +104,7 @@ def _scale(rows: Float32) -> Float32:
 
 @dataclass(frozen=True, eq=False)
 class TextEvidence:
-    """What the texts say, given gold and the labels of rules.
+    """Evidence of the texts, given gold and the labels of rules.
 
     Attributes:
         logits: (n, k) logarithms of probabilities; those of a row with gold come from a model that does not know it.
@@ -186,7 +186,7 @@ def _fit(rows: Float64, targets: Float64, start: Float64, iterations: int) -> Fl
         slope = matrix.T @ (weight * np.exp(logs) - targets) + l2 * coef
         return float((l2 * coef**2).sum() / 2 - (targets * logs).sum()), slope.ravel()
 
-    options: Any = {"maxiter": iterations}
+    options: Any = {"maxiter": iterations, "maxcor": 5}
     best: Any = minimize(loss_and_gradient, start.ravel(), jac=True, method="L-BFGS-B", options=options)
     return np.asarray(best.x, np.float64).reshape(r + 1, k)
 

@@ -57,8 +57,8 @@ def _describe_lookup(arguments: list[str], options: dict[str, str]) -> str:
 
 def _describe_threshold(arguments: list[str], options: dict[str, str]) -> str:
     bounds = {"at_least": "at least", "at_most": "at most"}
-    said = [f"{words} {options[key]}" for key, words in bounds.items() if key in options]
-    return f"{ast.literal_eval(arguments[0])} is {' and '.join(said)}"
+    stated = [f"{words} {options[key]}" for key, words in bounds.items() if key in options]
+    return f"{ast.literal_eval(arguments[0])} is {' and '.join(stated)}"
 
 
 def _describe_expression(arguments: list[str], options: dict[str, str]) -> str:

@@ -7,11 +7,10 @@ from html import escape
 import numpy as np
 
 from hyperlabel.lf import LabelingFunction, RegexLF, translate
+from hyperlabel.reports import hue
 from hyperlabel.studio._snapshot import Share
 
-COLORS = ("#3b82f6", "#d9822b", "#2f9e63", "#b1457b", "#7a5bd0", "#8a8f3c", "#3a9fb0", "#b3543e")
-"""Colors of the classes, in their order; readable on light and dark."""
-
+_MOST_COLORS = 9  # classes that can be told apart by color
 _OPEN, _CLOSE = "\ue000", "\ue001"  # in no ASCII text
 
 
@@ -37,8 +36,12 @@ def interval(share: Share) -> str:
 
 
 def color_of(number: int, k: int = 0) -> str:
-    """Return the color of one of k classes; gray for none, and for all if there are more classes than colors."""
-    return COLORS[number] if 0 <= number < len(COLORS) >= k else "#6b7280"
+    """Return the color of one of k classes, as the report has it; gray for all if there are too many.
+
+    >>> color_of(0, 2), color_of(0, 77)
+    ('hsl(170, 65%, 45%)', '#6b7280')
+    """
+    return f"hsl({hue(number)}, 65%, 45%)" if k <= _MOST_COLORS else "#6b7280"
 
 
 def class_name(number: int, classes: Sequence[Hashable]) -> str:

@@ -66,11 +66,11 @@ class ItemPanel:
         return field.props("dense outlined clearable").classes("find-class")
 
     def _choose(self, typed: str) -> None:
-        found = self._list_likely(typed)
-        if typed.strip() and found:
+        likely = self._list_likely(typed)
+        if typed.strip() and likely:
             self.others.set_value("")
             self.page.client.run_javascript("document.activeElement.blur()")
-            self.page.start(self.give(found[0]))
+            self.page.start(self.give(likely[0]))
 
     def _list_likely(self, typed: str) -> list[int]:
         """List the classes whose names contain what was typed, the likeliest for the item first."""
@@ -137,8 +137,8 @@ class ItemPanel:
             await self.page.hub.change(lambda: project.give_gold(item, None))
             return
         with self._moving():
-            self.page.rules.offered = (item, label)
             await self.page.hub.change(lambda: project.give_gold(item, label))
+            self.page.rules.offered = (item, label)
             following = await self._find_next()
         await self.leave_for(following, offer=True)
 
@@ -219,6 +219,7 @@ class ItemPanel:
         row = self.page.project.data.row_of[self.item]
         gold, likely = int(snapshot.gold[row]), self._list_likely(self.others.value or "")
         self.order = sorted(likely) if snapshot.k <= _KEYS else likely[:_KEYS]
+        self.classes.classes(add="many" if snapshot.k > _KEYS else "", remove="many" if snapshot.k <= _KEYS else "")
         for place, number in enumerate(self.order):
             with self.classes:
                 self._draw_class(place, number, float(snapshot.labels.probabilities[row, number]), gold == number)
@@ -249,11 +250,12 @@ class ItemPanel:
                 ui.space()
                 ui.label(_say_strength(each.log_odds)).classes("soft")
         if explanation.flip:
-            changes = [
-                f"\u201c{c.lf}\u201d {'did not vote' if c.instead in (None, -1) else f'voted {c.instead}'}"
-                for c in explanation.flip
-            ]
+            changes = [f"\u201c{self.page.describe(c.lf)}\u201d {_say_vote(c.instead)}" for c in explanation.flip]
             ui.label(f"By the rules alone, the label would change if {' and '.join(changes)}.").classes("soft")
+
+
+def _say_vote(vote: object) -> str:
+    return "did not vote" if vote in (None, -1) else f"voted {vote}"
 
 
 def _say_strength(log_odds: float) -> str:

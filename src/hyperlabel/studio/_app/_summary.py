@@ -43,9 +43,16 @@ _RANDOM_TIP = (
     "item's own class, with the 95% interval. It holds for all items."
 )
 _BEHIND_TIP = "The labels do not know your last answers yet. You can go on: they will in a moment."
-_TRUTH_TIP = "Of all rows with a known truth; rows without a label count as wrong"
+_TRUTH_TIP = "Labels that agree with the truth, of all rows where it is known; rows without a label count as wrong"
 _MOST_ADVICE = 3
-_BUTTONS = {"label": "label them", "uncovered": "show one", "unvoted": "show one", "balance": "state it"}
+_BUTTONS = {
+    "label": "label them",
+    "gold": "label them",
+    "uncovered": "show one",
+    "unvoted": "show one",
+    "balance": "state it",
+}
+_PICKERS = {"gold": "random", "uncovered": "uncovered", "unvoted": "uncovered"}  # how advice picks the next item
 
 _MOST_LFS = 30  # in the conflict matrix
 _MOST_BARS = 14  # classes in the chart of the balance
@@ -105,9 +112,9 @@ class Bar:
             elif stats.gold.whole:
                 ui.label(f"accuracy on gold {interval(stats.gold)}").classes("fact strong").tooltip(_GOLD_TIP)
             if stats.truth.whole:
-                ui.label(f"accuracy vs. truth {percent(stats.truth.value)}").classes("fact").tooltip(_TRUTH_TIP)
+                ui.label(f"truth: {percent(stats.truth.value)}").classes("fact").tooltip(_TRUTH_TIP)
             if self.page.hub.is_behind:
-                ui.label("learning: one step behind").classes("fact").tooltip(_BEHIND_TIP)
+                ui.label("learning ...").classes("fact").tooltip(_BEHIND_TIP)
         self.undo.set_enabled(bool(self.page.project.undo_stack))
 
 
@@ -153,6 +160,8 @@ class AdvicePanel:
         if advice.kind == "label":
             ids = self.page.project.data.ids
             return f"Label these {advice.number} items next: {', '.join(ids[i] for i in advice.examples[:3])}, ..."
+        if advice.kind == "gold":
+            return f"Label {advice.number} more items picked at random: they tell how many labels are right."
         return advice.reason
 
     def _follow(self, advice: Advice) -> None:
@@ -160,8 +169,8 @@ class AdvicePanel:
         page = self.page
         if advice.kind == "label":
             page.start(page.item.show(page.project.data.ids[advice.examples[0]]))
-        elif advice.kind in ("uncovered", "unvoted"):
-            page.item.picker.set_value("uncovered")
+        elif advice.kind in _PICKERS:
+            page.item.picker.set_value(_PICKERS[advice.kind])
         elif advice.kind == "balance":
             page.start(page.ask_balance())
         elif advice.examples:

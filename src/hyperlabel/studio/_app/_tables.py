@@ -42,14 +42,12 @@ class LFsPanel:
     def __init__(self, page: Page) -> None:
         self.page = page
         columns = [
-            _column("rule", 160, "rule", flex=1, minWidth=140, tooltipField="lf"),
-            _column("votes_for", 80, "votes for"),
+            _column("rule", 220, "rule", flex=1, minWidth=200, tooltipField="rule"),
+            _column("votes_for", 90, "votes for", tooltipField="votes_for"),
             _share_column("coverage", "coverage", "share of the items on which it votes"),
-            _share_column("overlaps", "shared", "share of the items on which another rule also votes"),
             _share_column("conflicts", "conflicts", "share of the items on which another rule votes for another class"),
             _share_column("estimated_accuracy", "estimate", "share of its votes that agree with the labels"),
-            _share_column("gold_accuracy", "on gold", "share of its votes that agree with gold"),
-            _column("gold", 62, headerTooltip="votes right / wrong on gold"),
+            _column("gold", 66, headerTooltip="votes right / wrong on gold"),
             _share_column("changes", "changes", "share of the labels that would change without it"),
         ]
         with ui.column().classes("fill"):
