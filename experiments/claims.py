@@ -271,7 +271,7 @@ def _gold_order(
 
 def _rivals(results: semi.Results, size: int) -> dict[str, float]:
     """The means of the other learners at a size; small forests stand in where the paper's have too few repeats."""
-    means = {}
+    means: dict[str, float] = {}
     for model in LEARNERS:
         names = (model, f"{model}{semi.SMALL}")
         full, small = (results.curve(name, "wrench").get(size, []) for name in names)
