@@ -205,10 +205,10 @@ SECTIONS = (
         "their mean over items that look alike. Calibrated probabilities of a rare class are low, few of these means "
         "are above one half, and an end model cut at one half finds too few positives: on census `hlm3` has as good "
         "labels as any, and its end model loses points to them. It ranks items well, so two things mend it. One is "
-        "to cut for the best expected F1 (the table below), where the probabilities are right: they are on census, "
-        "and far too high on sms, where it does harm. The other is to learn the labels instead (`hlm3:hard`), which "
-        "is never far from the better of the two. The raw probabilities of `hlm`, all close to one half, are "
-        "poor teachers; learn its labels.",
+        "to cut for the best expected F1 (the tables below), which needs probabilities that are right: they are on "
+        "census, and it gains there; on sms they are far too high, and it does harm. The other is to learn the labels "
+        "instead (`hlm3:hard`), which gains less. The raw probabilities of `hlm`, all close to one half, are poor "
+        "teachers; learn its labels (`hlm:hard`).",
         (
             "python -m experiments endmodel --data DATA --seeds 5 "
             "--models hlm,released,hlm2,hlm3,mv,bv,metal,cll,truth",
