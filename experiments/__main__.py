@@ -516,6 +516,14 @@ def run_house(out: Table = None) -> None:
     show_result(measure_house(), out)
 
 
+@app.command("story")
+def run_story(out: Path = Path("docs/pictures/texts.png")) -> None:
+    """Draw the picture of the README from the record of `texts`."""
+    from experiments import story
+
+    story.draw(out)
+
+
 @app.command("texts")
 def run_texts(
     data: Data = DATA,
