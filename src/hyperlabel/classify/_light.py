@@ -58,8 +58,13 @@ class Linear(BaseClassifier):
             loss = -(targets * logs).sum() / n + self.l2 / 2 * (coef**2).sum()
             return float(loss), np.concatenate([slope.sum(0), (by_feature @ slope + self.l2 * coef).ravel()])
 
-        options = {"maxiter": MAX_ITERATIONS, "ftol": TOLERANCE}
-        result = minimize(loss_and_gradient, np.zeros(k + q * k), jac=True, method="L-BFGS-B", options=options)
+        result = minimize(
+            loss_and_gradient,
+            np.zeros(k + q * k),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": MAX_ITERATIONS, "ftol": TOLERANCE},
+        )
         self.intercept_, self.coef_ = result.x[:k], result.x[k:].reshape(q, k)
 
     def _probabilities(self, inputs: Inputs) -> NDArray[np.float64]:
