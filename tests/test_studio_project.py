@@ -800,3 +800,13 @@ def test_settings_that_no_project_writes_are_refused(table, line, message):
     path.write_text("\n".join([*kept, line]))
     with pytest.raises(ProjectError, match=message):
         Project(folder=path.parent)
+
+
+def test_every_text_gets_a_label_without_embeddings_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("hyperlabel.studio._texts.find_spec", lambda name: None)
+    texts = ["free money now", "see you at six", "free prize money", "see you soon", "win free money", "at six then"]
+    pl.DataFrame({"text": texts}).write_csv(tmp_path / "t.csv")
+    with Project(tmp_path / "t.csv", classes=["ham", "spam"]) as project:
+        project.give_gold("0", "spam")
+        project.give_gold("1", "ham")
+        assert project.labels.labels.tolist() == ["spam", "ham"] * 3

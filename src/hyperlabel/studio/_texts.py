@@ -34,14 +34,14 @@ class TextFeatures:
     """The texts as numbers: their words, and what they are about."""
 
     words: Any  # (n, w) SciPy matrix of TF-IDF
-    dense: Float32  # (n, d) topics, and embeddings if wordllama is installed
+    dense: Float32  # (n, d) topics, and embeddings; topics of words and letters if wordllama is not installed
     known: NDArray[np.bool_]  # (n,) False where a text is missing or blank
 
     @classmethod
     def of(cls, texts: Any) -> "TextFeatures":
         """Compute the features of a Polars series of texts."""
         require("sklearn", extra="studio")
-        encoder = _encode_nothing if find_spec("wordllama") is None else "wordllama"
+        encoder = None if find_spec("wordllama") is None else "wordllama"
         vectors = Vectors.of(texts.to_list(), encoder=encoder)
         topics, embeddings = _center(_find_topics(vectors.terms)), _EMBEDDING * _center(vectors.dense)
         return cls(vectors.terms, np.hstack([topics, embeddings]), vectors.known)
@@ -87,10 +87,6 @@ def _find_topics(words: Any) -> Float32:
     if d < 1:
         return np.zeros((words.shape[0], 1), np.float32)
     return np.asarray(TruncatedSVD(d, random_state=0).fit_transform(words), np.float32)
-
-
-def _encode_nothing(texts: list[str]) -> Float32:
-    return np.zeros((len(texts), 1), np.float32)
 
 
 def _center(rows: Float32) -> Float32:
