@@ -151,7 +151,7 @@ SECTIONS = (
         "Models learn from all votes and this gold, and the other items are scored; `hlm` without gold, on the same "
         "items, is the line to be above. `released` learns from gold as the authors' package does, label for label. As "
         "in the paper, where `amcl` finds no solution or needs too much memory, a random forest takes its place. The "
-        "paper's forests take half a minute of processor time per draw, AMCL up to minutes, hours for the figure: "
+        "paper's forests take half a minute of processor time per draw (three were timed), hours for the figure: "
         "the last two commands were not run to their end, and the verdicts that need them are open. `rf, small` and "
         "`amcl, small`, with one forest of 50 trees, were run on all draws, `amcl, small` for two seconds at most.",
         (

@@ -156,6 +156,14 @@ def test_claim_of_the_end_models_needs_all_sets_and_a_lead(tmp_path, hlm, sets, 
     assert "Beside them: hlm3 71.0" in found.why
 
 
+def test_claim_of_the_end_models_judges_the_authors_package_where_it_was_run(tmp_path):
+    scores = {"hlm": 68.0, "cll": 70.0, "mv": 65.0, "metal": 66.0, "released": 72.0}
+    records = [{"model": m, "dataset": s, "seed": 0, "score": v} for m, v in scores.items() for s in SETS]
+    found = verdict(write(tmp_path / "bench", "endmodel", records), "Best end models")
+    assert found.verdict == claims.HOLDS
+    assert found.ours.startswith("released 72.0, cll 70.0")
+
+
 def test_table_of_claims_says_what_was_not_run(tmp_path):
     text = claims.claims_section(tmp_path)
     assert text.count(claims.MISSING) == len(claims.CLAIMS)
