@@ -4,7 +4,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
-from hyperlabel.cli._options import MODELS, JsonOptions, LearningOptions, Option, TableOptions, VotesName, split_names
+from hyperlabel.cli._options import JsonOptions, LearningOptions, Option, TableOptions, VotesName, split_names
 from hyperlabel.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hyperlabel.data import Votes
     from hyperlabel.models import LabelModel
 
-MODELS_HELP = f"Only some of the models: {', '.join(MODELS)}; give a saved model or weights by file name."
+MODELS_HELP = "Only these models, such as hlm3,mv,ds; give a saved model or weights by file name."
 TRUTH_HELP = "True classes, for the score; given in the same ways as gold."
 
 

@@ -15,25 +15,7 @@ from hyperlabel.errors import ParameterError
 
 Option = typer.Option
 
-# Written out, since importing the modules that define them takes time; tests check that they are equal.
-MODELS = (
-    "hlm3",
-    "hlm2",
-    "hlm",
-    "mv",
-    "bv",
-    "dp",
-    "fs",
-    "metal",
-    "nplm",
-    "ds",
-    "hds",
-    "ebcc",
-    "cll",
-    "auto",
-    "rf",
-    "amcl",
-)
+# Written out, since importing the module that defines them takes time; a test checks that they are equal.
 ENGINES = ("polars", "duckdb", "spark", "dask")
 
 _FORMS = "a column of VOTES, a table with 'id' (or as `audit` names items) and the class, or an npy array"
@@ -43,8 +25,8 @@ VOTES_HELP = (
     "- for standard input; d.duckdb, d.duckdb::TABLE, d.duckdb::SELECT...; or an npy or npz array, a WRENCH folder."
 )
 MODEL_HELP = (
-    "Label model: hlm3, mv (majority vote), ds (Dawid-Skene) or another of `hyperlabel compare`; or a file: a saved "
-    "model, or weights of `hyperlabel train`."
+    "Label model: hlm3, mv (majority vote), ds (Dawid-Skene) or another that `hyperlabel compare` lists; or a file: "
+    "a saved model, or weights of `hyperlabel train`."
 )
 CLASSES_HELP = "All classes, in the order of their probabilities; else inferred from votes and gold."
 LFS_HELP = (

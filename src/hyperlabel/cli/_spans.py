@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hyperlabel.cli._options import MODELS, JsonOptions, Option, split_names
+from hyperlabel.cli._options import JsonOptions, Option, split_names
 from hyperlabel.errors import ParameterError
 
 FILE_HELP = (
@@ -14,7 +14,7 @@ FILE_HELP = (
 )
 OUT_HELP = "Write .jsonl, .conll (.tsv, .txt) or .spacy; else JSON lines to standard output."
 MODEL_HELP = (
-    f"Label model for the votes on a token: {', '.join(MODELS)}; or a saved model. If not given, majority vote, "
+    "Label model for the votes on a token, such as hlm3, mv or ds; or a saved model. If not given, majority vote, "
     "refined where LFs overlap."
 )
 GOLD_HELP = "Key of the true spans of some documents, such as gold, to correct the probabilities by."
