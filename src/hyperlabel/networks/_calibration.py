@@ -22,8 +22,8 @@ BOUND_ROUNDS = 5
 LEAST_SHARE = 1e-3  # smaller shares count as this, so that no class and no LF is ruled out
 LEAST_COUNT = 1e-9  # avoids division by zero where nobody votes
 
-# How gold is used. GOLD_PRIOR and GOLD_CHANCE were chosen on synthetic sets (training/hlm3), the others with 20 to 1,000
-# gold labels on the public sets (docs/model-card.md).
+# How gold is used: GOLD_PRIOR and GOLD_CHANCE were chosen on synthetic sets (training/hlm3), the others with 20 to
+# 1,000 gold labels on the public sets (docs/model-card.md).
 GOLD_ROUNDS = 5
 GOLD_PRIOR = 5.0  # imagined gold items per class, all as expected: in the set, and among those a node votes on
 GOLD_CAUTION = 100.0  # real patterns are less pure than synthetic ones: with little gold, beliefs count more
