@@ -38,6 +38,7 @@ from hyperlabel.training._gate_sets import GateSet, read_sets
 from hyperlabel.training._judge_priors import gate_prior
 from hyperlabel.training._rule_priors import LabeledTask
 
+DESCRIPTION = "hlm2 and a second reading by EM, with a learned choice between them; trained on synthetic votes only."
 WIDTH, PAIR_WIDTH = 32, 24
 LEAST = 1e-4  # probabilities count as at least this in the loss
 CAUTION = 0.01  # of the loss, per share of the EM: it has to be worth it
@@ -310,7 +311,7 @@ def train_mixed(out: Path, runs: int, plan: GatePlan, seed: int = 0) -> Iterator
     yield "pairs of LFs: done"
     with np.load(out / "pairs.npz") as file:
         arrays = base.arrays | dict(file)
-    header = base.header | {"model": "hlm3", "gate": WIDTH}
+    header = base.header | {"model": "hlm3", "description": DESCRIPTION, "gate": WIDTH}
     network = MixedNetwork(Weights(arrays, header))
     validation = read_sets(out / "validation.npz", seed + 5000, plan.validation, network)
     sets = read_sets(out / "many.npz", seed + 900, plan.many, network, many=True)
