@@ -48,7 +48,7 @@ from hyperlabel.networks import (
     read,
 )
 
-_TABLES = 10  # of evidence and the like that are held at once, about, if all classes have votes
+_TABLES = 13  # of evidence and the like that are held at once, about, if all classes have votes
 _CHUNK = 1 << 16  # patterns that are read at a time if a set does not fit
 
 
