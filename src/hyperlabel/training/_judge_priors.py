@@ -132,21 +132,30 @@ def _copy(rng: Rng, votes: NDArray[np.int64], tables: Float64, truth: NDArray[np
 
 
 @dataclass(frozen=True)
-class MisledPanelPrior:
+class _DensePrior:
+    """Judges who vote on nearly all items."""
+
+    items: tuple[int, int] = (60, 8000)
+    judges: tuple[int, int] = (4, 130)
+    max_votes: int = 50_000
+
+    def _draw_shape(self, rng: Rng) -> tuple[int, int]:
+        """Draw the number of items and of judges."""
+        m = round(log_uniform(rng, *self.judges))
+        n = max(40, int(min(log_uniform(rng, *self.items), self.max_votes / m)))
+        return n, m
+
+
+class MisledPanelPrior(_DensePrior):
     """Like `PanelPrior`, but there is always something that misleads, and many judges go by it more than by the truth.
 
     Misleading looks are of the set (length, style), of groups of judges (versions of a model) and, on trick items,
     point away from the truth for everyone but experts.
     """
 
-    items: tuple[int, int] = (60, 8000)
-    judges: tuple[int, int] = (4, 130)
-    max_votes: int = 50_000
-
     def sample(self, rng: Rng) -> LabeledTask:
         """Draw one task."""
-        m = round(log_uniform(rng, *self.judges))
-        n = max(40, int(min(log_uniform(rng, *self.items), self.max_votes / m)))
+        n, m = self._draw_shape(rng)
         k = 2 if rng.random() < 0.5 else round(log_uniform(rng, 3, 10))
         truth = rng.choice(k, n, p=floor_shares(rng.dirichlet(np.full(k, log_uniform(rng, 1, 30)))))
         looks, level = draw_item_looks(rng, truth, k), rng.beta(rng.uniform(0.6, 4), rng.uniform(0.6, 4), m)
@@ -182,22 +191,16 @@ def _group_noise(rng: Rng, n: int, m: int, k: int) -> Float64:
     return noise
 
 
-@dataclass(frozen=True)
-class GradedPrior:
+class GradedPrior(_DensePrior):
     """Judges who see how much of something an item has, each with thresholds of their own: strict and lenient ones.
 
     The truth is a threshold too, so classes are no clusters: judges agree on clear items and split in the middle. What
     a latent class finds is where most thresholds are, not where the true one is.
     """
 
-    items: tuple[int, int] = (60, 8000)
-    judges: tuple[int, int] = (4, 130)
-    max_votes: int = 50_000
-
     def sample(self, rng: Rng) -> LabeledTask:
         """Draw one task."""
-        m = round(log_uniform(rng, *self.judges))
-        n = max(40, int(min(log_uniform(rng, *self.items), self.max_votes / m)))
+        n, m = self._draw_shape(rng)
         k = 2 if rng.random() < 0.6 else int(rng.integers(3, 6))
         grade = rng.standard_normal(n) if rng.random() < 0.6 else rng.standard_t(4, n)
         balance = floor_shares(rng.dirichlet(np.full(k, log_uniform(rng, 1, 20))), 0.04)
